@@ -174,7 +174,7 @@ static void print(const struct side_arg *argument)
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[2 * AGENT_LINE];
 } lines;
-static struct probes_spec spec;
+static struct probes_spec_details details;
 static struct probes_field fields[16];
 static uintptr_t enabled;
 static uint64_t unseen[PROBES_NR_UNSEEN];
@@ -184,12 +184,12 @@ static struct patch_hit hit = {.address = 4711};
 
 static void reset(void)
 {
-	struct probes_hook *hook = (void *)lines.bytes;
+	struct probes_spec *spec = (void *)lines.bytes;
 
 	memset(&played, 0, sizeof(played));
 	memset(fields, 0, sizeof(fields));
 	memset(unseen, 0, sizeof(unseen));
-	memset(&spec, 0, sizeof(spec));
+	memset(&details, 0, sizeof(details));
 	memset(&layout, 0, sizeof(layout));
 	memset(&event_of_hit, 0, sizeof(event_of_hit));
 	played.length = UINT64_MAX;
@@ -199,11 +199,11 @@ static void reset(void)
 	event_of_hit.state = (const struct side_event_state *)(uintptr_t)99;
 	enabled = 1;
 	layout.event = &event_of_hit;
-	hook->lines = 2;
-	*probes_spec_of(hook) = &spec;
-	spec.entry_fetches = all_fetches;
-	spec.exit_fetches = all_fetches;
-	spec.function = "function";
+	spec->lines = 2;
+	*probes_details_of(spec) = &details;
+	details.entry_fetches = all_fetches;
+	details.exit_fetches = all_fetches;
+	details.function = "function";
 	blocks_taken = 0;
 	probe_hit_lost = 0;
 	*calls = '\0';
@@ -223,7 +223,7 @@ static void add(uint8_t type, uint16_t label, uint8_t size, uint16_t limit, uint
 static void happen(const char *wanted)
 {
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	assert_called(wanted);
 	assert_int_equal(blocks_taken, 0);
 }
@@ -303,19 +303,19 @@ static void test_values(void **unused)
 		add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 12);
 	event_of_hit.nr_top = 1;
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	blocks_taken = UINT32_MAX;
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	assert_called(two);
 	add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 12);
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	assert_called("unseen 2\n");
 	assert_true(probe_hit_lost == 1 && unseen[PROBES_UNSEEN_MEMORY] == 1);
 	event_of_hit.unseen = NULL;
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	assert_called("unseen 2\n");
 	assert_int_equal(probe_hit_lost, 2);
 	blocks_taken = 0;
@@ -351,10 +351,10 @@ static void test_strings(void **unused)
 	reset();
 	event_of_hit.scratch = 1;
 	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 7, 80);
-	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 8, (uintptr_t)spec.function);
+	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 8, (uintptr_t)details.function);
 	add(PROBE_FIELD_STRING, SIDE_TYPE_STRING_UTF8, 1, 9, 90);
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 	assert_non_null(strstr(calls, "string 80 8\nstring 90 10\nquiet:"));
 	assert_non_null(strstr(calls, "=\"text\""));
 	assert_non_null(strstr(calls, "=\"function\""));
@@ -487,7 +487,7 @@ static void call_plain(void)
 static void call_loud(void)
 {
 	probe_hit_by_arguments(
-			&hit, (const struct probes_hook *)(const void *)lines.bytes, &layout);
+			&hit, (const struct probes_spec *)(const void *)lines.bytes, &layout);
 }
 
 static void test_saved(void **unused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The way of a hit: sections of libside, the recorder's callback, records of one piece, of words, of names and with contexts. Also hits of
- * several hooks, and hits that are not seen. The test includes the file, and plays libside, the ring and the arguments of events.
+ * several specs, and hits that are not seen. The test includes the file, and plays libside, the ring and the arguments of events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,11 +51,11 @@ static bool play_enter(uintptr_t *epoch, uintptr_t several)
 	return true;
 }
 
-static void play_by_arguments(const struct patch_hit *of, const struct probes_hook *hook,
+static void play_by_arguments(const struct patch_hit *of, const struct probes_spec *spec,
 		const struct probes_layout *method)
 {
 	assert_ptr_equal(of, &one_hit);
-	called("arguments %s\n", hook->entry == method ? "of entry" : "of exit");
+	called("arguments %s\n", spec->entry == method ? "of entry" : "of exit");
 }
 
 static void *play_scratch(void)
@@ -167,15 +167,15 @@ static bool play_is_callback(side_tracer_callback_func call)
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[3 * AGENT_LINE];
 } lines[2];
-static struct probes_spec spec;
+static struct probes_spec_details details;
 static struct probe_fetch fetches[4];
 static struct probes_field fields[4];
 static struct probes_step steps[4];
 static uint64_t unseen[PROBES_NR_UNSEEN], began;
-static struct probes_event event_of_hook = {.fields = fields};
-static struct probes_layout entry = {.event = &event_of_hook, .steps = steps},
-			    leave = {.event = &event_of_hook, .steps = steps, .leaves = true};
-static struct probes_hook *hooks[2];
+static struct probes_event event_of_spec = {.fields = fields};
+static struct probes_layout entry = {.event = &event_of_spec, .steps = steps},
+			    leave = {.event = &event_of_spec, .steps = steps, .leaves = true};
+static struct probes_spec *specs[2];
 
 static void reset(void)
 {
@@ -184,32 +184,32 @@ static void reset(void)
 	memset(lines, 0, sizeof(lines));
 	memset(&one_hit, 0, sizeof(one_hit));
 	memset(unseen, 0, sizeof(unseen));
-	memset(&spec, 0, sizeof(spec));
-	entry = (struct probes_layout){.event = &event_of_hook,
+	memset(&details, 0, sizeof(details));
+	entry = (struct probes_layout){.event = &event_of_spec,
 			.steps = steps,
 			.state = (const struct side_event_state *)(const void *)&traced,
 			.piece = PROBES_NO_PIECE,
 			.most = 20};
 	leave = entry;
 	leave.leaves = true;
-	event_of_hook.state = entry.state;
-	event_of_hook.unseen = unseen;
+	event_of_spec.state = entry.state;
+	event_of_spec.unseen = unseen;
 	for (int i = 0; i < 2; i++) {
-		hooks[i] = (void *)lines[i].bytes;
-		hooks[i]->lines = 3;
-		hooks[i]->entry = &entry;
-		hooks[i]->exit = &leave;
-		*probes_spec_of(hooks[i]) = &spec;
+		specs[i] = (void *)lines[i].bytes;
+		specs[i]->lines = 3;
+		specs[i]->entry = &entry;
+		specs[i]->exit = &leave;
+		*probes_details_of(specs[i]) = &details;
 	}
-	spec.entry_fetches = spec.exit_fetches = fetches;
-	spec.function_bytes = 5;
-	memcpy(hooks[0]->name, "function", 8);
+	details.entry_fetches = details.exit_fetches = fetches;
+	details.function_bytes = 5;
+	memcpy(specs[0]->name, "function", 8);
 	callback[0] = (struct side_callback){.call = of_recorder, .priv = &traced};
 	memset(&callback[1], 0, 2 * sizeof(callback[0]));
 	traced.producer = rings;
 	traced.id = 6;
 	traced.straight = true;
-	one_hit.user = hooks[0];
+	one_hit.user = specs[0];
 	one_hit.address = 4711;
 	one_hit.now = 77;
 	one_hit.began = &began;
@@ -334,37 +334,37 @@ static void test_names(void **unused)
 	(void)unused;
 	reset();
 	entry.named = true;
-	hooks[0]->name_bytes = 5;
+	specs[0]->name_bytes = 5;
 	happen(false, "enter\nrecord \"funct\" at 0\nleave\n");
-	hooks[0]->name_bytes = 8;
+	specs[0]->name_bytes = 8;
 	entry.nr_behind = 1;
 	entry.words[0] = offsetof(struct patch_hit, registers.rdx);
 	happen(false, "enter\nrecord \"functionijklmnop\" at 0\nleave\n");
 	one_hit.call = 1;
 	happen(false, "enter\nrecord \"functionijklmnop\" at 1000\nleave\n");
 	one_hit.call = 0;
-	/* A name that is too long for the hook, or an event with contexts. */
-	hooks[0]->name_bytes = 0;
+	/* A name that is too long for the spec, or an event with contexts. */
+	specs[0]->name_bytes = 0;
 	happen(false, "enter\nrecord \"\" at 0\nleave\n");
-	hooks[0]->name_bytes = 8;
+	specs[0]->name_bytes = 8;
 	traced.straight = false;
 	happen(false, "enter\nbegin 20\nrecord \"c\" at 0\nleave\n");
 }
 
-/* ---- hooks and sections ---- */
+/* ---- specs and sections ---- */
 
 static void test_several(void **unused)
 {
 	(void)unused;
 	reset();
-	hooks[0]->next = hooks[1];
-	hooks[1]->exit = NULL;
+	specs[0]->next = specs[1];
+	specs[1]->exit = NULL;
 	happen(false, "refused\nenter\nrecord \"\" at 0\nleave\nenter\nrecord \"\" at 0\nleave\n");
 	happen(true, "refused\nenter\nrecord \"\" at 77\nleave\n");
-	/* The first hook is of the exit alone. */
-	hooks[0]->entry = NULL;
+	/* The first spec is of the exit alone. */
+	specs[0]->entry = NULL;
 	happen(false, "enter\nrecord \"\" at 0\nleave\n");
-	hooks[0]->exit = NULL;
+	specs[0]->exit = NULL;
 	happen(true, "");
 	one_hit.user = NULL;
 	happen(false, "");
@@ -425,15 +425,15 @@ static void test_unseen(void **unused)
 	/* The recorder's callback is not the first one. */
 	callback[1] = callback[0];
 	callback[0] = (struct side_callback){.call = of_other};
-	probe_count_unseen(&event_of_hook);
+	probe_count_unseen(&event_of_spec);
 	assert_called(wanted);
-	probe_count_unseen(&event_of_hook);
+	probe_count_unseen(&event_of_spec);
 	assert_called("enter\nleave\n");
 	unseen[0] = 3;
 	played.nr_refused = 1;
-	probe_count_unseen(&event_of_hook);
+	probe_count_unseen(&event_of_spec);
 	assert_called("refused\n");
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen_locked(&event_of_spec);
 	snprintf(wanted, sizeof(wanted), "lost 3 of 6: %d\n", (int)RING_LOST_RETURN_FULL);
 	if (PATCH_UNSEEN_FULL == 0)
 		assert_called(wanted);
@@ -441,28 +441,28 @@ static void test_unseen(void **unused)
 	/* No callback of ours, no rings, or a child in our memory: counted later. */
 	unseen[0] = 3;
 	callback[1] = (struct side_callback){.call = NULL};
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen_locked(&event_of_spec);
 	callback[0] = (struct side_callback){.call = of_recorder, .priv = &traced};
 	traced.producer = NULL;
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen_locked(&event_of_spec);
 	traced.producer = rings;
 	agent_vforked = CONTEXT_VFORKED;
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen_locked(&event_of_spec);
 	assert_called("");
 	agent_vforked = CONTEXT_SHARES_MEMORY;
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen_locked(&event_of_spec);
 	assert_non_null(strstr(calls, "lost 3 of 6"));
 	agent_vforked = 0;
 	*calls = '\0';
-	event_of_hook.state = NULL;
+	event_of_spec.state = NULL;
 	unseen[0] = 3;
-	probe_count_unseen(&event_of_hook);
-	probe_count_unseen_locked(&event_of_hook);
+	probe_count_unseen(&event_of_spec);
+	probe_count_unseen_locked(&event_of_spec);
 	assert_called("");
 	/* At a hit: the event of each exit. */
 	reset();
-	hooks[0]->next = hooks[1];
-	hooks[0]->exit = NULL;
+	specs[0]->next = specs[1];
+	specs[0]->exit = NULL;
 	played.nr_refused = 0;
 	probe_hit_unseen(&one_hit, PATCH_UNSEEN_CALLER);
 	snprintf(wanted, sizeof(wanted), "enter\nlost 1 of 6: %d\nleave\n",

@@ -107,12 +107,12 @@ static void fake_end(const struct agent_event *event, const uint8_t *buffer, con
 #define patch_hit_marks fake_marks
 #include "tracers/agent/probes/record.c"
 
-/* ---- one hook ---- */
+/* ---- one spec ---- */
 
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[4 * AGENT_LINE];
 } lines;
-static struct probes_spec spec;
+static struct probes_spec_details details;
 static struct probes_location location;
 static uint64_t unseen[PROBES_NR_UNSEEN];
 static struct probes_field fields[6];
@@ -121,25 +121,25 @@ static struct probes_step steps[6];
 static struct probes_layout layout = {.event = &event, .steps = steps};
 static struct patch_hit hit;
 
-static struct probes_hook *begin(void)
+static struct probes_spec *begin(void)
 {
-	struct probes_hook *hook = (void *)lines.bytes;
+	struct probes_spec *spec = (void *)lines.bytes;
 
 	memset(&lines, 0, sizeof(lines));
-	memset(&spec, 0, sizeof(spec));
+	memset(&details, 0, sizeof(details));
 	memset(&scratch_memory, 0, sizeof(scratch_memory));
 	memset(unseen, 0, sizeof(unseen));
 	memset(call_marks, 0, sizeof(call_marks));
-	hook->lines = 3;
-	hook->mark = 2;
-	hook->exit = &layout;
-	*probes_spec_of(hook) = &spec;
-	assert_ptr_equal(probes_spec_of(hook), lines.bytes + 3 * AGENT_LINE - sizeof(void *));
-	spec.hook = hook;
-	spec.location = &location;
-	spec.function = "name";
-	spec.function_bytes = 5;
-	scratch_memory.moment.spec = &spec;
+	spec->lines = 3;
+	spec->mark = 2;
+	spec->exit = &layout;
+	*probes_details_of(spec) = &details;
+	assert_ptr_equal(probes_details_of(spec), lines.bytes + 3 * AGENT_LINE - sizeof(void *));
+	details.spec = spec;
+	details.location = &location;
+	details.function = "name";
+	details.function_bytes = 5;
+	scratch_memory.moment.details = &details;
 	scratch_memory.moment.hit = &hit;
 	hit.call = 1;
 	event.unseen = unseen;
@@ -147,7 +147,7 @@ static struct probes_hook *begin(void)
 	free_mark = 7;
 	beside = NULL;
 	has_scratch = has_marks = true;
-	return hook;
+	return spec;
 }
 
 /* ---- bytes ---- */
@@ -155,9 +155,9 @@ static struct probes_hook *begin(void)
 static size_t put(uint8_t kind, uint8_t size, uint16_t from, unsigned int at, uint8_t *to)
 {
 	struct probe_fetch fetches[6] = {{0}};
-	struct probes_moment moment = {.layout = &layout, .spec = &spec, .hit = &hit};
+	struct probes_moment moment = {.layout = &layout, .details = &details, .hit = &hit};
 
-	spec.entry_fetches = fetches;
+	details.entry_fetches = fetches;
 	memset(to, 0xee, 64);
 	steps[at] = (struct probes_step){.kind = kind, .size = size, .from = from};
 	return (size_t)(put_field(&moment, &steps[at], to) - to);
@@ -211,9 +211,9 @@ static void test_steps(void **state)
 	layout.nr_words = layout.nr_plain = 0;
 	/* Names count with their length. */
 	layout.most = 40;
-	assert_int_equal(most_bytes(spec.hook, &layout), 40);
+	assert_int_equal(most_bytes(details.spec, &layout), 40);
 	layout.nr_names = 2;
-	assert_int_equal(most_bytes(spec.hook, &layout), 40 + 2 * 5);
+	assert_int_equal(most_bytes(details.spec, &layout), 40 + 2 * 5);
 	layout.nr_names = 0;
 }
 
@@ -237,57 +237,57 @@ static void test_times(void **state)
 
 static void other_channel_took_the_same(void)
 {
-	spec.marks[5] = 12;
+	details.marks[5] = 12;
 }
 
-static void hook_is_removed(void)
+static void spec_is_removed(void)
 {
-	spec.marks[5] = PROBES_MARKS_RETURNED;
+	details.marks[5] = PROBES_MARKS_RETURNED;
 }
 
 static void test_marks(void **state)
 {
 	(void)state;
-	/* The first channel gets the bit of the hook, others take one. */
+	/* The first channel gets the bit of the spec, others take one. */
 	begin();
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 3);
-	assert_true(spec.mark_owner == 5 && spec.marks[4] == 3 && !nr_taken);
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 8);
-	assert_true(spec.marks[5] == 8 && nr_taken == 1 && !is_allocated);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 4), 3);
+	assert_true(details.mark_owner == 5 && details.marks[4] == 3 && !nr_taken);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 8);
+	assert_true(details.marks[5] == 8 && nr_taken == 1 && !is_allocated);
 	/* The owner once more, after another thread stored its bit. */
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 3);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 4), 3);
 	assert_int_equal(nr_taken, 1);
-	spec.marks[4] = PROBES_MARKS_RETURNED;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 0);
+	details.marks[4] = PROBES_MARKS_RETURNED;
+	assert_int_equal(probes_record_claim_channel_bit(&details, 4), 0);
 	/* A handler or another thread is faster: the bit that was taken is released. */
 	begin();
-	spec.mark_owner = 1;
+	details.mark_owner = 1;
 	beside = other_channel_took_the_same;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 12);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 12);
 	assert_int_equal(is_allocated, 1u << 7);
 	begin();
-	spec.mark_owner = 1;
-	beside = hook_is_removed;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
+	details.mark_owner = 1;
+	beside = spec_is_removed;
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 0);
 	assert_int_equal(is_allocated, 1u << 7);
 	/* None is free: the one that another thread took meanwhile, if there is one. */
 	begin();
-	spec.mark_owner = 1;
+	details.mark_owner = 1;
 	free_mark = PATCH_MARKS;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 0);
 	beside = other_channel_took_the_same;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 12);
-	beside = hook_is_removed;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), 0);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 12);
+	beside = spec_is_removed;
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 0);
 	assert_int_equal(is_allocated, 0);
 	/* The last bit. */
 	begin();
-	spec.mark_owner = 1;
+	details.mark_owner = 1;
 	free_mark = PATCH_MARKS - 1;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 5), PATCH_MARKS);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 5), PATCH_MARKS);
 	begin()->mark = PATCH_MARKS;
-	assert_int_equal(probes_record_claim_channel_bit(&spec, 4), 8);
-	assert_int_equal(spec.mark_owner, 0);
+	assert_int_equal(probes_record_claim_channel_bit(&details, 4), 8);
+	assert_int_equal(details.mark_owner, 0);
 }
 
 static void test_calls(void **state)
@@ -298,7 +298,7 @@ static void test_calls(void **state)
 	(void)state;
 	begin();
 	assert_false(agent_probes_is_marked(&channel));
-	assert_int_equal(spec.marks[4], 0);
+	assert_int_equal(details.marks[4], 0);
 	call_marks[0] = 1;
 	agent_probes_mark_call(&channel);
 	assert_int_equal(call_marks[0], 1 | 1 << 2);
@@ -307,7 +307,7 @@ static void test_calls(void **state)
 	call_marks[1] = 1 << 7;
 	assert_true(!agent_probes_is_marked(&channel) && agent_probes_is_marked(&other));
 	assert_false(agent_probes_is_marked(&beyond));
-	spec.marks[5] = PROBES_MARKS_RETURNED;
+	details.marks[5] = PROBES_MARKS_RETURNED;
 	assert_false(agent_probes_is_marked(&other));
 	/* Calls that cannot be marked are losses of the event at their end. */
 	assert_int_equal(unseen[PROBES_UNSEEN_MEMORY], 0);
@@ -329,10 +329,10 @@ static void test_calls(void **state)
 	assert_ptr_equal(agent_probes_filter_memory(), scratch_memory.values);
 }
 
-/* Without thread-local memory of its own the process only counts: both events of each hook. */
+/* Without thread-local memory of its own the process only counts: both events of each spec. */
 static void test_unseen(void **state)
 {
-	struct probes_hook *hook = begin();
+	struct probes_spec *spec = begin();
 	struct probes_layout entry = layout;
 	struct probes_event first = event;
 	uint64_t of_first[PROBES_NR_UNSEEN] = {0};
@@ -340,18 +340,18 @@ static void test_unseen(void **state)
 	(void)state;
 	first.unseen = of_first;
 	entry.event = &first;
-	hook->entry = &entry;
-	hit.user = hook;
+	spec->entry = &entry;
+	hit.user = spec;
 	probe_hit_unseen(&hit, PATCH_UNSEEN_PROCESS);
 	assert_true(of_first[PATCH_UNSEEN_PROCESS] == 1 && unseen[PATCH_UNSEEN_PROCESS] == 1);
-	hook->exit = NULL;
+	spec->exit = NULL;
 	probe_hit_unseen(&hit, PATCH_UNSEEN_PROCESS);
 	assert_true(of_first[PATCH_UNSEEN_PROCESS] == 2 && unseen[PATCH_UNSEEN_PROCESS] == 1);
 	note_unseen(NULL, PATCH_UNSEEN_FULL);
 	first.unseen = NULL;
 	note_unseen(&entry, PATCH_UNSEEN_FULL);
 	/* libside does not run: the loss stays counted until it does. */
-	hook->exit = &layout;
+	spec->exit = &layout;
 	probe_hit_unseen(&hit, PATCH_UNSEEN_FULL);
 	assert_true(unseen[PATCH_UNSEEN_FULL] == 1 && !of_first[PATCH_UNSEEN_FULL]);
 	event.unseen = NULL;
@@ -369,29 +369,29 @@ static void test_unseen(void **state)
 static void test_records(void **state)
 {
 	const struct agent_event recorded = {.straight = true, .producer = (void *)&lines};
-	struct probes_hook *hook = begin();
+	struct probes_spec *spec = begin();
 
 	(void)state;
 	layout = (struct probes_layout){.event = &event, .steps = steps, .most = 512};
 	nr_ends = 0;
-	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 1 &&
+	assert_true(record_in(&recorded, &hit, spec, &layout, &scratch_memory) && nr_ends == 1 &&
 			!end_size);
 	layout.most = 513;
-	assert_false(record_in(&recorded, &hit, hook, &layout, &scratch_memory));
+	assert_false(record_in(&recorded, &hit, spec, &layout, &scratch_memory));
 	layout.most = 512 - 2 * 5;
 	layout.nr_names = 2;
-	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 2);
+	assert_true(record_in(&recorded, &hit, spec, &layout, &scratch_memory) && nr_ends == 2);
 	layout.most++;
-	assert_false(record_in(&recorded, &hit, hook, &layout, &scratch_memory));
+	assert_false(record_in(&recorded, &hit, spec, &layout, &scratch_memory));
 	assert_int_equal(nr_ends, 2);
 	/* A name and words behind it always have enough space. */
 	layout.named = true;
-	hook->name_bytes = 5;
-	memcpy(hook->name, "name", 5);
+	spec->name_bytes = 5;
+	memcpy(spec->name, "name", 5);
 	layout.nr_behind = 1;
 	layout.words[0] = 0;
 	memcpy(&hit, "\1\2\3\4\5\6\7\10", 8);
-	assert_true(record_in(&recorded, &hit, hook, &layout, &scratch_memory) && nr_ends == 3 &&
+	assert_true(record_in(&recorded, &hit, spec, &layout, &scratch_memory) && nr_ends == 3 &&
 			end_size == 13);
 	assert_memory_equal(scratch_memory.record, "name\0\1\2\3\4\5\6\7\10", 13);
 	memset(&hit, 0, sizeof(hit));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the probes of tables are set: modules and their maps, hooks, semaphores, marks, and what each round sets, removes and settles. The
+ * Where the probes of tables are set: modules and their maps, specs, semaphores, marks, and what each round sets, removes and settles. The
  * test includes the file and plays the table, the mapped libraries and the code that changes other code.
  */
 #include <errno.h>
@@ -108,9 +108,9 @@ static struct probes_event table_events[2];
 static struct probes_layout variants[2];
 
 static const struct probes_layout *play_steps(struct probes_table *table,
-		struct probes_event *event, const struct probes_spec *spec, bool leaves)
+		struct probes_event *event, const struct probes_spec_details *details, bool leaves)
 {
-	assert_true(table && spec);
+	assert_true(table && details);
 	assert_ptr_equal(event, &table_events[leaves]);
 	called("steps %d\n", leaves);
 	return played.no_steps[leaves] ? NULL : &variants[leaves];
@@ -185,7 +185,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 /* ---- the scene ---- */
 
 static struct probe_fetch fetches[8];
-static struct probes_spec *specs[NR_PROBES];
+static struct probes_spec_details *all_details[NR_PROBES];
 static int errors[NR_PROBES];
 static struct probes_table scene;
 
@@ -196,11 +196,11 @@ static void begin(void)
 	memset(modules, 0, sizeof(modules));
 	memset(libraries, 0, sizeof(libraries));
 	memset(identities, 0, sizeof(identities));
-	memset(specs, 0, sizeof(specs));
+	memset(all_details, 0, sizeof(all_details));
 	memset(table_events, 0, sizeof(table_events));
 	memset(&scene, 0, sizeof(scene));
 	scene.fetches = fetches;
-	scene.specs = specs;
+	scene.details = all_details;
 	scene.errors = errors;
 	scene.events = table_events;
 	for (int i = 0; i < 2; i++) {
@@ -297,12 +297,12 @@ static void test_modules(void **unused)
 	end();
 }
 
-/* ---- hooks ---- */
+/* ---- specs ---- */
 
 static void test_hooks(void **unused)
 {
+	struct probes_spec_details *details;
 	struct probes_spec *spec;
-	struct probes_hook *hook;
 	static char name[300];
 
 	(void)unused;
@@ -312,23 +312,25 @@ static void test_hooks(void **unused)
 	scene.reported = true;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 0\n");
-	spec = specs[0];
-	hook = spec->hook;
-	assert_true(spec->bias == at(0) && spec->wants_all && !spec->wants_trap && !spec->kernel &&
-			!spec->over && spec->semaphore == at(30));
-	assert_true(spec->entry_fetches == fetches + 2 && !spec->exit_fetches && !scene.reported);
-	assert_true(spec->function == probes[0].function && spec->function_bytes == 9);
-	assert_true(spec->location->address == at(10) && spec->location->site.runtime == at(10) &&
-			spec->location->hooks == hook && !spec->next_same);
-	assert_true(hook->entry == &variants[0] && !hook->exit && hook->name_bytes == 9 &&
-			hook->lines == 1 && hook->mark == 0);
-	assert_string_equal(hook->name, "function");
-	assert_ptr_equal(*probes_spec_of(hook), spec);
+	details = all_details[0];
+	spec = details->spec;
+	assert_true(details->bias == at(0) && details->wants_all && !details->wants_trap &&
+			!details->kernel && !details->over && details->semaphore == at(30));
+	assert_true(details->entry_fetches == fetches + 2 && !details->exit_fetches &&
+			!scene.reported);
+	assert_true(details->function == probes[0].function && details->function_bytes == 9);
+	assert_true(details->location->address == at(10) &&
+			details->location->site.runtime == at(10) &&
+			details->location->specs == spec && !details->next_same);
+	assert_true(spec->entry == &variants[0] && !spec->exit && spec->name_bytes == 9 &&
+			spec->lines == 1 && spec->mark == 0);
+	assert_string_equal(spec->name, "function");
+	assert_ptr_equal(*probes_details_of(spec), details);
 	assert_true(probes_locations_any());
 	/* The same libraries: nothing new. */
 	scene.reported = true;
 	assert_int_equal(probes_locations_find(&scene), 0);
-	assert_true(scene.reported && specs[0] == spec);
+	assert_true(scene.reported && all_details[0] == details);
 	assert_called("");
 	/* Another map of the module, then none of the first one. */
 	libraries[1] = libraries[0];
@@ -336,21 +338,22 @@ static void test_hooks(void **unused)
 	nr_libraries = 2;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 0\n");
-	assert_true(!scene.reported && specs[0]->next_same == spec && specs[0]->bias == at(100));
+	assert_true(!scene.reported && all_details[0]->next_same == details &&
+			all_details[0]->bias == at(100));
 	scene.reported = true;
 	libraries[0].base = at(100);
 	nr_libraries = 1;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("");
-	assert_true(!scene.reported && specs[0] && !specs[0]->next_same &&
-			specs[0]->bias == at(100));
+	assert_true(!scene.reported && all_details[0] && !all_details[0]->next_same &&
+			all_details[0]->bias == at(100));
 	played.libraries_error = -ENOMEM;
 	nr_libraries = 0;
 	assert_int_equal(probes_locations_find(&scene), -ENOMEM);
-	assert_non_null(specs[0]);
+	assert_non_null(all_details[0]);
 	end();
 	assert_false(probes_locations_any());
-	/* Names of 256 bytes are in the hook, longer ones are not. */
+	/* Names of 256 bytes are in the spec, longer ones are not. */
 	begin();
 	memset(name, 'n', 256);
 	name[255] = '\0';
@@ -360,19 +363,20 @@ static void test_hooks(void **unused)
 	probes[0].flags = PROBE_ENTRY_TRAP | PROBE_ENTRY_KERNEL;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_called("steps 1\n");
-	hook = specs[0]->hook;
-	assert_true(hook->name_bytes == 256 && hook->lines == 5 && hook->exit == &variants[1] &&
-			!hook->entry);
-	assert_true(specs[0]->exit_fetches == fetches + 5 && !specs[0]->entry_fetches &&
-			specs[0]->wants_trap && !specs[0]->wants_all && specs[0]->kernel &&
-			specs[0]->over && !specs[0]->semaphore);
+	spec = all_details[0]->spec;
+	assert_true(spec->name_bytes == 256 && spec->lines == 5 && spec->exit == &variants[1] &&
+			!spec->entry);
+	assert_true(all_details[0]->exit_fetches == fetches + 5 && !all_details[0]->entry_fetches &&
+			all_details[0]->wants_trap && !all_details[0]->wants_all &&
+			all_details[0]->kernel && all_details[0]->over &&
+			!all_details[0]->semaphore);
 	end();
 	begin();
 	name[255] = 'n';
 	probes[0].function = name;
 	assert_int_equal(probes_locations_find(&scene), 0);
-	assert_true(specs[0]->hook->name_bytes == 0 && specs[0]->hook->lines == 1 &&
-			specs[0]->function_bytes == 257);
+	assert_true(all_details[0]->spec->name_bytes == 0 && all_details[0]->spec->lines == 1 &&
+			all_details[0]->function_bytes == 257);
 	end();
 }
 
@@ -389,10 +393,10 @@ static void test_kernel(void **unused)
 			modules[0].path = "/other";
 		}
 		assert_int_equal(probes_locations_find(&scene), 0);
-		assert_true(specs[0]->over && specs[0]->kernel == (i == 0));
+		assert_true(all_details[0]->over && all_details[0]->kernel == (i == 0));
 		*calls = '\0';
 		assert_int_equal(probes_locations_forked(&scene), i == 0);
-		assert_true(scene.inherited && !specs[0]->kernel && specs[0]->over);
+		assert_true(scene.inherited && !all_details[0]->kernel && all_details[0]->over);
 		assert_false(probes_locations_forked(&scene));
 		end();
 	}
@@ -410,7 +414,7 @@ static void test_no_memory(void **unused)
 	probes[0].exit = 1;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	most = played.nr_takes;
-	/* The list of modules, the spec, the hook, the table of locations, the location. */
+	/* The list of modules, the details, the spec, the table of locations, the location. */
 	assert_int_equal(most, 5);
 	end();
 	for (unsigned int i = 1; i <= most; i++) {
@@ -418,12 +422,12 @@ static void test_no_memory(void **unused)
 		probes[0].exit = 1;
 		played.failing = i;
 		assert_int_equal(probes_locations_find(&scene), i == 1 ? -ENOMEM : 0);
-		assert_null(specs[0]);
+		assert_null(all_details[0]);
 		if (i > 1)
 			assert_int_equal(errors[0], -ENOMEM);
 		played.failing = 0;
 		assert_int_equal(probes_locations_find(&scene), 0);
-		assert_true(specs[0] && !errors[0]);
+		assert_true(all_details[0] && !errors[0]);
 		end();
 	}
 	for (int i = 0; i < 2; i++) {
@@ -431,7 +435,7 @@ static void test_no_memory(void **unused)
 		probes[0].exit = 1;
 		played.no_steps[i] = true;
 		assert_int_equal(probes_locations_find(&scene), 0);
-		assert_true(!specs[0] && errors[0] == -ENOMEM);
+		assert_true(!all_details[0] && errors[0] == -ENOMEM);
 		end();
 	}
 	assert_int_equal(resources_now().bytes, before.bytes);
@@ -448,7 +452,7 @@ static void test_no_memory(void **unused)
 static void test_marks(void **unused)
 {
 	struct probes_location location = {.marks = 0};
-	struct probes_spec *spec;
+	struct probes_spec_details *details;
 
 	(void)unused;
 	for (uint8_t i = 0; i < PATCH_MARKS; i++)
@@ -459,18 +463,18 @@ static void test_marks(void **unused)
 	assert_int_equal(location.marks, 0x7ff7);
 	assert_int_equal(probes_mark_take(&location), 3);
 	assert_int_equal(probes_mark_take(&location), 15);
-	/* A removed hook gives back its own and those of its channels. */
+	/* A removed spec gives back its own and those of its channels. */
 	begin();
 	assert_int_equal(probes_locations_find(&scene), 0);
-	spec = specs[0];
-	spec->location->marks = 0xffff;
-	spec->marks[0] = 5;
-	spec->marks[WIRE_CHANNELS_MAX - 1] = 10;
-	spec->marks[1] = PROBES_MARKS_RETURNED;
+	details = all_details[0];
+	details->location->marks = 0xffff;
+	details->marks[0] = 5;
+	details->marks[WIRE_CHANNELS_MAX - 1] = 10;
+	details->marks[1] = PROBES_MARKS_RETURNED;
 	probes_locations_drop(&scene);
-	assert_int_equal(spec->location->marks, 0xffff & ~(1 | 1 << 4 | 1 << 9));
+	assert_int_equal(details->location->marks, 0xffff & ~(1 | 1 << 4 | 1 << 9));
 	for (int i = 0; i < WIRE_CHANNELS_MAX; i++)
-		assert_int_equal(spec->marks[i], PROBES_MARKS_RETURNED);
+		assert_int_equal(details->marks[i], PROBES_MARKS_RETURNED);
 	end();
 }
 
@@ -494,8 +498,9 @@ static void test_rounds(void **unused)
 	/* In the order of their addresses. */
 	apply("raise 50\nset 10 flags 0\nset 20 flags 2\nset 30 flags 1\nset 40 flags 4\n");
 	assert_int_equal(resources_now().bytes, before.bytes);
-	assert_true(specs[1]->location->flags == 2 && specs[1]->location->probe &&
-			specs[1]->location->method == PROBE_PUNNED && !specs[1]->location->error);
+	assert_true(all_details[1]->location->flags == 2 && all_details[1]->location->probe &&
+			all_details[1]->location->method == PROBE_PUNNED &&
+			!all_details[1]->location->error);
 	apply("");
 	/* The return is wanted no more: it is set anew. */
 	enabled[1] = 0;
@@ -507,7 +512,7 @@ static void test_rounds(void **unused)
 	assert_non_null(strstr(calls, "user 40 none\n"));
 	assert_non_null(strstr(calls, "remove 40\n"));
 	assert_null(strstr(calls, "set"));
-	assert_true(!specs[0]->location->probe && !specs[3]->location->probe);
+	assert_true(!all_details[0]->location->probe && !all_details[3]->location->probe);
 	*calls = '\0';
 	/* What could not be raised is not lowered. */
 	enabled[0] = 1;
@@ -516,8 +521,8 @@ static void test_rounds(void **unused)
 	played.set_error = -ENOSPC;
 	probes_locations_apply();
 	assert_non_null(strstr(calls, "raise 50\n"));
-	assert_int_equal(specs[0]->location->error, -ENOSPC);
-	assert_null(specs[0]->location->probe);
+	assert_int_equal(all_details[0]->location->error, -ENOSPC);
+	assert_null(all_details[0]->location->probe);
 	*calls = '\0';
 	enabled[0] = 0;
 	apply("");
@@ -527,32 +532,33 @@ static void test_rounds(void **unused)
 /* Two tables with a probe at the same location. */
 static void test_shared_locations(void **unused)
 {
-	static struct probes_spec *other_wishes[NR_PROBES];
+	static struct probes_spec_details *other_details[NR_PROBES];
 	struct probes_table other;
-	struct probes_hook *first, *second;
+	struct probes_spec *first, *second;
 
 	(void)unused;
 	begin();
 	other = scene;
-	memset(other_wishes, 0, sizeof(other_wishes));
-	other.specs = other_wishes;
+	memset(other_details, 0, sizeof(other_details));
+	other.details = other_details;
 	assert_int_equal(probes_locations_find(&scene), 0);
-	first = specs[0]->hook;
+	first = all_details[0]->spec;
 	*calls = '\0';
 	apply("set 10 flags 0\n");
-	/* The newest hook is the first one, and the probe is told. */
+	/* The newest spec is the first one, and the probe is told. */
 	assert_int_equal(probes_locations_find(&other), 0);
 	assert_called("steps 0\nuser 10 some\n");
-	second = other_wishes[0]->hook;
-	assert_true(specs[0]->location == other_wishes[0]->location && second->next == first &&
-			specs[0]->location->hooks == second && second->mark == 1);
+	second = other_details[0]->spec;
+	assert_true(all_details[0]->location == other_details[0]->location &&
+			second->next == first && all_details[0]->location->specs == second &&
+			second->mark == 1);
 	apply("");
-	/* The last hook goes: the probe's user stays. Hits that may be in it settle. */
+	/* The last spec goes: the probe's user stays. Hits that may be in it settle. */
 	probes_locations_drop(&scene);
 	assert_called("");
-	assert_true(!second->next && !specs[0] && other_wishes[0]->location->left);
+	assert_true(!second->next && !all_details[0] && other_details[0]->location->left);
 	apply("settle 10\n");
-	assert_false(other_wishes[0]->location->left);
+	assert_false(other_details[0]->location->left);
 	apply("");
 	/* The last one. */
 	probes_locations_drop(&other);
@@ -574,18 +580,18 @@ static void test_watched(void **unused)
 	/* The kernel watches it: only prepared (PATCH_OVER, PATCH_READY). */
 	played.set_error = -EALREADY;
 	apply("set 10 flags 24\n");
-	assert_true(specs[0]->location->watched && specs[0]->location->ready &&
-			!specs[0]->location->probe);
+	assert_true(all_details[0]->location->watched && all_details[0]->location->ready &&
+			!all_details[0]->location->probe);
 	apply("");
 	played.set_error = -ENOSPC;
-	specs[0]->location->ready = false;
+	all_details[0]->location->ready = false;
 	apply("set 10 flags 24\n");
-	assert_false(specs[0]->location->ready);
+	assert_false(all_details[0]->location->ready);
 	played.set_error = 0;
 	assert_true(probes_locations_forked(&scene));
 	apply("set 10 flags 8\n");
-	assert_true(specs[0]->location->probe && !specs[0]->location->watched &&
-			specs[0]->location->over);
+	assert_true(all_details[0]->location->probe && !all_details[0]->location->watched &&
+			all_details[0]->location->over);
 	end();
 }
 
@@ -605,11 +611,11 @@ static void test_unmapped(void **unused)
 	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	probes_locations_apply();
-	assert_int_equal(specs[0]->location->error, -EFAULT);
-	assert_int_equal(specs[1]->location->error, 0);
-	assert_int_equal(specs[2]->location->error, -EFAULT);
-	assert_true(!specs[0]->location->probe && specs[1]->location->probe &&
-			!specs[2]->location->probe);
+	assert_int_equal(all_details[0]->location->error, -EFAULT);
+	assert_int_equal(all_details[1]->location->error, 0);
+	assert_int_equal(all_details[2]->location->error, -EFAULT);
+	assert_true(!all_details[0]->location->probe && all_details[1]->location->probe &&
+			!all_details[2]->location->probe);
 	*calls = '\0';
 	end();
 	munmap(page, 8192);
@@ -656,7 +662,7 @@ static void test_limits(void **unused)
 	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
 	apply("set 10 flags 0\nset 20 flags 0\n");
-	specs[1]->location->method = PROBE_BREAKPOINT;
+	all_details[1]->location->method = PROBE_BREAKPOINT;
 	/* Nothing is set or removed any more, except what would end the program. */
 	probes_locations_limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	assert_called("");
@@ -665,8 +671,8 @@ static void test_limits(void **unused)
 	enabled[0] = 1;
 	probes_locations_limit(CONTEXT_HITS_WITHOUT_SIGNALS);
 	assert_called("user 20 none\nremove 20\n");
-	assert_true(specs[0]->location->probe && !specs[1]->location->probe &&
-			specs[1]->location->error == -ECANCELED);
+	assert_true(all_details[0]->location->probe && !all_details[1]->location->probe &&
+			all_details[1]->location->error == -ECANCELED);
 	probes_locations_limit(CONTEXT_HITS_NONE);
 	assert_called("user 10 none\nremove 10\n");
 	apply("");

@@ -407,7 +407,7 @@ static long fake_call(long number)
 #define probe_table_open fake_open
 #define probes_events_make(table) ((void)(table), events_result)
 #define probes_events_free(table) ((void)(table), nr_tables_freed++)
-#define probes_events_has(table, event) ((const void *)(table)->specs == (const void *)(event))
+#define probes_events_has(table, event) ((const void *)(table)->details == (const void *)(event))
 #define probes_locations_drop(table) note_number("drop", (long)(table)->number)
 #define probes_locations_find(table) (note_number("find", (long)(table)->number), find_result)
 #define probes_locations_any() (any_places)
@@ -697,9 +697,9 @@ static void test_apply(void **state)
 	are_calls("patch-forked forked(1)");
 	is_sandboxed = false;
 	/* Which event a probe belongs to. */
-	one.specs = (void *)&one;
+	one.details = (void *)&one;
 	two.next = NULL;
-	two.specs = (void *)&two;
+	two.details = (void *)&two;
 	sessions[0].tables = &one;
 	assert_true(agent_probes_has(mine) && agent_probes_has(other) && !agent_probes_has(NULL));
 	assert_true(agent_probes_is_for(&sessions[0], mine) &&

@@ -176,7 +176,7 @@ static void fake_saved(void (*function)(void))
 
 static struct patch_hit hit;
 static struct probes_layout layout;
-static struct probes_spec spec;
+static struct probes_spec_details details;
 static uint64_t stack[4];
 
 static uint64_t fetch_of(
@@ -184,7 +184,8 @@ static uint64_t fetch_of(
 {
 	const struct probe_fetch fetch = {ops, nr};
 
-	*moment = (struct probes_moment){.hit = &hit, .layout = &layout, .spec = &spec, .field = 3};
+	*moment = (struct probes_moment){
+			.hit = &hit, .layout = &layout, .details = &details, .field = 3};
 	return probe_fetch_value(moment, &fetch);
 }
 
@@ -238,11 +239,11 @@ static void test_registers(void **state)
 	assert_int_equal(FETCH({.code = PROBE_FETCH_REGISTER, .reg = 16}), 0x3001);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_DURATION}), 0x88);
 	layout.leaves = false;
-	spec.bias = 0x10000;
-	spec.function = "name";
+	details.bias = 0x10000;
+	details.function = "name";
 	assert_int_equal(FETCH({.code = PROBE_FETCH_MODULE, .value = 7}), 0x10007);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_SITE}), 0x2001);
-	assert_int_equal(FETCH({.code = PROBE_FETCH_FUNCTION}), (uintptr_t)spec.function);
+	assert_int_equal(FETCH({.code = PROBE_FETCH_FUNCTION}), (uintptr_t)details.function);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_CALL}), 0x77);
 	assert_int_equal(FETCH({.code = PROBE_FETCH_RETURN}), 0x3001);
 	stack[0] = 0x4001;
@@ -555,7 +556,7 @@ static const struct probes_layout *variants(struct probes_table *table, struct p
 		const struct probe_fetch *fetches, const char *types)
 {
 	static struct probes_field fields[8];
-	struct probes_spec one = {.entry_fetches = fetches, .exit_fetches = fetches};
+	struct probes_spec_details one = {.entry_fetches = fetches, .exit_fetches = fetches};
 
 	memset(fields, 0, sizeof(fields));
 	*event = (struct probes_event){.nr_fields = (uint32_t)strlen(types),
@@ -651,7 +652,7 @@ static void test_ways(void **state)
 	assert_true(event.wants_reads);
 	/* The same steps once more are the same object; other ones are not. */
 	{
-		struct probes_spec one = {.entry_fetches = loads, .exit_fetches = loads};
+		struct probes_spec_details one = {.entry_fetches = loads, .exit_fetches = loads};
 		size_t used = table.memory.used;
 
 		assert_ptr_equal(probes_steps_make(&table, &event, &one, false), made);
@@ -676,11 +677,11 @@ static void test_states(void **state)
 	struct probes_location location = {.method = PROBE_PUNNED},
 			       other = {.method = PROBE_BREAKPOINT}, bad = {.error = -EBUSY},
 			       idle = {0}, watched = {.watched = true, .error = -EIO};
-	struct probes_spec one = {.location = &location}, two = {.location = &bad},
-			   three = {.location = &other};
-	struct probes_spec *all[] = {&one};
+	struct probes_spec_details one = {.location = &location}, two = {.location = &bad},
+				   three = {.location = &other};
+	struct probes_spec_details *all[] = {&one};
 	int errors[] = {0};
-	const struct probes_table table = {.specs = all, .errors = errors};
+	const struct probes_table table = {.details = all, .errors = errors};
 	struct wire_probe_run run;
 
 	(void)state;
@@ -706,10 +707,10 @@ static void test_states(void **state)
 
 static void test_answer(void **state)
 {
-	static struct probes_spec *all[MANY];
+	static struct probes_spec_details *all[MANY];
 	static int errors[MANY];
 	static struct agent_session session = {.token = 77};
-	struct probes_table table = {.number = 9, .specs = all, .errors = errors};
+	struct probes_table table = {.number = 9, .details = all, .errors = errors};
 
 	(void)state;
 	table.table.parts[5].count = 4; /* probes */

@@ -203,9 +203,9 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 	switch (op->code) {
 	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
 	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
-	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->spec->bias;
+	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->details->bias;
 	case PROBE_FETCH_SITE: return hit->address;
-	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->spec->function;
+	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->details->function;
 	case PROBE_FETCH_CALL: return hit->call;
 	case PROBE_FETCH_DURATION: return moment->layout->leaves ? hit->elapsed : 0;
 	case PROBE_FETCH_RETURN: return return_address(moment);

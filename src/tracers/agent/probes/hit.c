@@ -145,8 +145,8 @@ static void fill_string(struct probes_moment *moment, const struct probe_table_f
 	char *text = take_scratch(moment, field->limit + 1u);
 
 	/* The name is ours: in the table, which is there. */
-	if (address == (uintptr_t)moment->spec->function) {
-		side_ptr_set(arg->u.side_static.string_value, moment->spec->function);
+	if (address == (uintptr_t)moment->details->function) {
+		side_ptr_set(arg->u.side_static.string_value, moment->details->function);
 		return;
 	}
 	probe_hit_text(moment, field, address, text);
@@ -355,14 +355,14 @@ static inline bool probes_hit_event_is_armed(const struct probes_event *event)
 	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);
 }
 
-static void hit_with(const struct patch_hit *hit, const struct probes_hook *hook,
+static void hit_with(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	struct probes_moment *moment = &scratch->moment;
 
 	*moment = (struct probes_moment){.hit = hit,
 			.layout = layout,
-			.spec = *probes_spec_of(hook),
+			.details = *probes_details_of(spec),
 			.window = &scratch->window};
 	if (layout->event->nr_fields <= PROBES_ARGS_FEW && !layout->event->scratch)
 		call_event(moment, scratch->args);
@@ -371,14 +371,14 @@ static void hit_with(const struct patch_hit *hit, const struct probes_hook *hook
 }
 
 static __attribute__((noinline)) void hit_with_stack(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_layout *layout)
+		const struct probes_spec *spec, const struct probes_layout *layout)
 {
 	struct probes_scratch scratch;
 
-	hit_with(hit, hook, layout, &scratch);
+	hit_with(hit, spec, layout, &scratch);
 }
 
-void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout)
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
@@ -386,7 +386,7 @@ void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hoo
 	if (!probes_hit_event_is_armed(layout->event))
 		return;
 	if (scratch)
-		hit_with(hit, hook, layout, scratch);
+		hit_with(hit, spec, layout, scratch);
 	else
-		hit_with_stack(hit, hook, layout);
+		hit_with_stack(hit, spec, layout);
 }

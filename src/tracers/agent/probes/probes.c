@@ -161,13 +161,14 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	if (ret)
 		return ret;
 	nr = probe_table_nr_probes(&table->table) + 1;
-	table->specs = agent_memory_take(&table->memory, nr * sizeof(struct probes_spec *));
+	table->details = agent_memory_take(
+			&table->memory, nr * sizeof(struct probes_spec_details *));
 	table->errors = agent_memory_take(&table->memory, nr * sizeof(*table->errors));
-	ret = table->specs && table->errors ? take_fetches(table) : -ENOMEM;
+	ret = table->details && table->errors ? take_fetches(table) : -ENOMEM;
 	return ret ? ret : probes_events_make(table);
 }
 
-/* Nobody is in a hook of it any more. */
+/* Nobody is in a spec of it any more. */
 static void free_table(struct probes_table *table)
 {
 	struct agent_memory memory;

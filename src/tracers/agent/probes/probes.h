@@ -19,8 +19,8 @@
  *	probe-semaphore.c semaphores of markers
  *
  * A table has events of its own, which only the session that has brought it records; two sessions that want the same have
- * two. But a place of the program has one probe: it has a list of hooks, one for each table's wish at that place, and each
- * is an event. The list changes while the probe is set: a hook is added whole, and one that was taken away is not
+ * two. But a place of the program has one probe: it has a list of specs, one for each probe of a table at that place, and each
+ * is an event. The list changes while the probe is set: a spec is added whole, and one that was taken away is not
  * given back before no thread is in the handler any more.
  *
  * A probe is set as long as somebody listens to one of its events. That is looked at whenever rules or tables change:
@@ -111,7 +111,7 @@ _Static_assert(PROBES_RECORD_MAX <= UINT16_MAX && PROBE_TABLE_FIELDS_MAX <= UINT
 struct probes_layout {
 	const struct side_event_state *state; /* of the event */
 	/*
-	 * Records that are the name of the function, if the hook has that, and then values of 8 bytes that stand in the hit: how many, and
+	 * Records that are the name of the function, if the spec has that, and then values of 8 bytes that stand in the hit: how many, and
 	 * where.
 	 */
 	bool named;
@@ -135,24 +135,24 @@ struct probes_layout {
 };
 
 /*
- * One probe spec at one location. What most hits read of a hook is in one cache line, and the hooks of a table are adjacent: a program can
+ * One probe spec at one location. What most hits read of a spec is in one cache line, and the specs of a table are adjacent: a program can
  * have thousands of locations, most of which are not in the cache.
  */
-struct probes_hook {
-	struct probes_hook *next;                 /* of the place */
+struct probes_spec {
+	struct probes_spec *next;                 /* of the place */
 	const struct probes_layout *entry, *exit; /* NULL: there is no such event */
 	uint16_t name_bytes; /* of the name with its end; 0: it is too long for this structure */
-	uint8_t lines;       /* cache lines; the struct probes_wish is at the end of the last one */
+	uint8_t lines; /* cache lines; the struct probes_spec_details is at the end of the last one */
 	uint8_t mark; /* a bit among those of a call (patch_hit_marks()); PATCH_MARKS: none was free at the place */
 	_Alignas(8) char name[]; /* whole words of it */
 } __attribute__((aligned(AGENT_LINE)));
 
-/* Value of `marks`: the hook is removed, and its bits are given back. */
+/* Value of `marks`: the spec is removed, and its bits are given back. */
 #define PROBES_MARKS_RETURNED UINT8_MAX
 
-/* The members of a hook that most hits do not read. */
-struct probes_spec {
-	struct probes_hook *hook;
+/* The members of a spec that most hits do not read. */
+struct probes_spec_details {
+	struct probes_spec *spec;
 	const char *function;
 	uint32_t function_bytes;                                /* with its end */
 	const struct probe_fetch *entry_fetches, *exit_fetches; /* for each field */
@@ -162,13 +162,13 @@ struct probes_spec {
 	bool over;   /* the kernel watches it, or did so in the parent before fork() */
 
 	struct probes_location *location;
-	struct probes_spec *
+	struct probes_spec_details *
 			next_same; /* of the same probe of the table, where its module is mapped again */
 	uint64_t semaphore;        /* address here; 0: none */
 	bool raised;
 	/*
-	 * For each channel whose filters select calls, its bit plus 1; 0: none yet. The first channel that needs a bit gets the hook's own
-	 * one; hits take bits for others. PROBES_MARKS_GIVEN: the hook is removed, so no hit may take a bit. Atomic; hits write it.
+	 * For each channel whose filters select calls, its bit plus 1; 0: none yet. The first channel that needs a bit gets the spec's own
+	 * one; hits take bits for others. PROBES_MARKS_RETURNED: the spec is removed, so no hit may take a bit. Atomic; hits write it.
 	 */
 	uint32_t mark_owner; /* the first channel that needs a bit, plus 1; 0: none yet */
 	uint8_t marks[WIRE_CHANNELS_MAX];
@@ -178,15 +178,15 @@ struct probes_spec {
 struct probes_location {
 	struct probes_location *next; /* of those with the same hash */
 	uint64_t address;
-	struct probes_hook *hooks; /* the first one is what its probe has as its user */
+	struct probes_spec *specs; /* the first one is what its probe has as its user */
 	struct patch *probe;       /* NULL: not set */
 	uint32_t flags;            /* it is set with */
 	uint32_t wanted; /* it is to be set with, as long as the bytes behind it are free */
 	enum probe_method method;
 	int error; /* of the last attempt */
 	struct probe_site site;
-	uint16_t marks; /* bits that belong to a hook, or to a channel at one; atomic */
-	bool left;      /* a hook was just taken away */
+	uint16_t marks; /* bits that belong to a spec, or to a channel at one; atomic */
+	bool left;      /* a spec was just taken away */
 	bool goes_on;   /* it is set anew, because others are there now */
 	bool watched;   /* wanted by those alone for whom the kernel watches it; */
 	bool ready;     /* then a child could set it at once */
@@ -201,23 +201,23 @@ struct probes_table {
 	size_t size;
 	struct probe_table table;
 	struct agent_memory memory;    /* of all that follows */
-	struct agent_memory lines;     /* of hooks */
+	struct agent_memory lines;     /* of specs */
 	struct agent_memory described; /* of builders */
 	struct probes_event *events;
 	struct side_event_description **descriptions;
 	struct side_events_register_handle *handle;
 	struct probe_fetch *fetches;
-	struct probes_spec *
-			*specs; /* for each probe, one for each place where its module is mapped */
-	int *errors;            /* for each probe: why it has none */
-	bool reported;          /* what has become of it */
-	bool inherited;         /* by a fork: the kernel watches nothing for it here */
-	bool wants_calls;       /* one of its events */
+	struct probes_spec_details **
+			details; /* for each probe, one for each place where its module is mapped */
+	int *errors;             /* for each probe: why it has none */
+	bool reported;           /* what has become of it */
+	bool inherited;          /* by a fork: the kernel watches nothing for it here */
+	bool wants_calls;        /* one of its events */
 };
 
 /* ---- probes-places.c: in hits ---- */
 
-/* A bit of a call that neither a hook of the place nor a channel at one has; PATCH_MARKS: none is free. */
+/* A bit of a call that neither a spec of the place nor a channel at one has; PATCH_MARKS: none is free. */
 uint8_t probes_mark_take(struct probes_location *location);
 void probes_marks_give(struct probes_location *location, uint32_t marks);
 
@@ -239,7 +239,7 @@ const struct side_event_description *probes_events_other(const struct probes_tab
 
 /* ---- probes-places.c ---- */
 
-/* What is mapped now: hooks for probes of modules that have come, none any more for those that have gone. */
+/* What is mapped now: specs for probes of modules that have come, none any more for those that have gone. */
 int probes_locations_find(struct probes_table *table);
 /* Sets what is wanted and removes what is not, in all places. */
 void probes_locations_apply(void);
@@ -252,7 +252,7 @@ bool probes_locations_read(void);
 bool probes_locations_forked(struct probes_table *table);
 /* There is no table, and nothing is set: nobody can be at a place. */
 void probes_locations_quiesce(void);
-/* No hook of it is left, and nobody is in one after probes_locations_apply(). */
+/* No spec of it is left, and nobody is in one after probes_locations_apply(). */
 void probes_locations_drop(struct probes_table *table);
 
 /* ---- probes-answer.c ---- */
@@ -269,7 +269,7 @@ void probes_loader_stop(void);
 
 /* Of the event at the place of which that is wished. NULL: out of memory. */
 const struct probes_layout *probes_steps_make(struct probes_table *table,
-		struct probes_event *event, const struct probes_spec *spec, bool leaves);
+		struct probes_event *event, const struct probes_spec_details *details, bool leaves);
 
 /* ---- probe-fetch.c ---- */
 
@@ -277,7 +277,7 @@ const struct probes_layout *probes_steps_make(struct probes_table *table,
 struct probes_moment {
 	const struct patch_hit *hit;
 	const struct probes_layout *layout;
-	const struct probes_spec *spec;
+	const struct probes_spec_details *details;
 	uint64_t unreadable; /* fields, as bits */
 	uint64_t length;     /* of the field, if its fetch says it; else the greatest number */
 	uint64_t upper;      /* half of a field of 16 bytes */
@@ -319,19 +319,21 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 /* Where in a hit a register stands; negative: in none of its words. */
 int probe_fetch_offset(unsigned int reg, bool leaves);
 
-static inline struct probes_spec **probes_spec_of(const struct probes_hook *hook)
+static inline struct probes_spec_details **probes_details_of(const struct probes_spec *spec)
 {
-	return (struct probes_spec **)((uintptr_t)hook + (size_t)hook->lines * AGENT_LINE) - 1;
+	return (struct probes_spec_details **)((uintptr_t)spec + (size_t)spec->lines * AGENT_LINE) -
+			1;
 }
 
 static inline const struct probe_fetch *probes_fetches(const struct probes_moment *moment)
 {
-	return moment->layout->leaves ? moment->spec->exit_fetches : moment->spec->entry_fetches;
+	return moment->layout->leaves ? moment->details->exit_fetches
+				      : moment->details->entry_fetches;
 }
 
-static inline const struct probes_hook *probes_next_hook(struct probes_hook *const *from)
+static inline const struct probes_spec *probes_next_spec(struct probes_spec *const *from)
 {
-	/* Acquire: the content of the hook. Pairs with the release in unlink_hook(). */
+	/* Acquire: the content of the spec. Pairs with the release in unlink_spec(). */
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
 
@@ -364,7 +366,7 @@ struct probes_block {
 /* NULL: none is free. */
 void *probe_hit_memory(struct probes_block *block);
 
-void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_hook *hook,
+void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout);
 /* moment->field: what stands at that address, or nothing, which is marked. */
 void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,

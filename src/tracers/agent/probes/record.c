@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) uint8_t *put_fetched(
 	switch ((enum probes_step_kind)step->kind) {
 	case PROBES_STEP_BOOL: return probes_record_write_value(to, (value & 0xff) != 0, 1);
 	case PROBES_STEP_NAME:
-		for (const char *name = moment->spec->function; (*to++ = (uint8_t)*name); name++)
+		for (const char *name = moment->details->function; (*to++ = (uint8_t)*name); name++)
 			;
 		return to;
 	case PROBES_STEP_STRING:
@@ -110,7 +110,7 @@ static inline uint8_t *probes_record_write_plain(
 
 /* From the first one on that is not plain. */
 static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_layout *layout,
+		const struct probes_spec *spec, const struct probes_layout *layout,
 		struct probes_scratch *scratch, uint8_t *to)
 {
 	const struct probes_step *step = layout->steps + layout->nr_plain,
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct
 
 	*moment = (struct probes_moment){.hit = hit,
 			.layout = layout,
-			.spec = *probes_spec_of(hook),
+			.details = *probes_details_of(spec),
 			.window = &scratch->window};
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? probes_record_write_plain(hit, step, to)
@@ -156,39 +156,39 @@ static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 
 /* The most bytes that the steps may store. */
 static inline uint64_t most_bytes(
-		const struct probes_hook *hook, const struct probes_layout *layout)
+		const struct probes_spec *spec, const struct probes_layout *layout)
 {
 	return __builtin_expect(!layout->nr_names, 1) ? layout->most
 						      : layout->most +
 					(uint64_t)layout->nr_names *
-							(*probes_spec_of(hook))->function_bytes;
+							(*probes_details_of(spec))->function_bytes;
 }
 
 /* With contexts, or with fields that must be fetched. */
 static __attribute__((noinline)) bool record_more(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	uint8_t *buffer = scratch->record;
-	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(hook, layout),
+	uint8_t *to = recording_begin(event, buffer, PROBES_RECORD_MAX, most_bytes(spec, layout),
 			(const void *)(uintptr_t)hit->address);
 
 	if (__builtin_expect(!to, 0))
 		return false;
 	to = put_plain_ones(hit, layout, to);
 	if (layout->nr_plain != layout->nr_steps)
-		to = put_remainder(hit, hook, layout, scratch, to);
+		to = put_remainder(hit, spec, layout, scratch, to);
 	recording_end(event, buffer, to, clock_of(hit, layout->leaves));
 	return true;
 }
 
 /* The name of the function, a word at a time, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, uint8_t *buffer)
 {
-	const char *name = hook->name;
-	uint8_t *to = buffer, *end = buffer + hook->name_bytes;
+	const char *name = spec->name;
+	uint8_t *to = buffer, *end = buffer + spec->name_bytes;
 
 	for (; to < end; to += sizeof(uint64_t), name += sizeof(uint64_t))
 		memcpy(to, name, sizeof(uint64_t));
@@ -208,42 +208,42 @@ static __attribute__((noinline)) void record_plain(const struct agent_event *eve
 
 /* Keeps no data on the stack while the ring works. */
 static inline __attribute__((always_inline)) bool record_in(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
 	uint8_t *buffer = scratch->record;
 
-	if (layout->named && __builtin_expect(hook->name_bytes, 1) && recording_is_plain(event)) {
-		record_named(event, hit, hook, layout, buffer);
+	if (layout->named && __builtin_expect(spec->name_bytes, 1) && recording_is_plain(event)) {
+		record_named(event, hit, spec, layout, buffer);
 		return true;
 	}
-	if (__builtin_expect(most_bytes(hook, layout) > PROBES_RECORD_MAX, 0))
+	if (__builtin_expect(most_bytes(spec, layout) > PROBES_RECORD_MAX, 0))
 		return false;
 	if (__builtin_expect(!recording_is_plain(event), 0) ||
 			__builtin_expect(layout->nr_plain != layout->nr_steps, 0))
-		return record_more(event, hit, hook, layout, scratch);
+		return record_more(event, hit, spec, layout, scratch);
 	record_plain(event, hit, layout, buffer);
 	return true;
 }
 
 static __attribute__((noinline)) bool record_on_stack(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout)
 {
 	struct probes_scratch scratch;
 
-	return record_in(event, hit, hook, layout, &scratch);
+	return record_in(event, hit, spec, layout, &scratch);
 }
 
 /* The program's stack may be small: the buffers are on it only if the thread has no memory for them. */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
-		const struct patch_hit *hit, const struct probes_hook *hook,
+		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout)
 {
 	struct probes_scratch *scratch = patch_hit_scratch();
 
-	return scratch ? record_in(event, hit, hook, layout, scratch)
-		       : record_on_stack(event, hit, hook, layout);
+	return scratch ? record_in(event, hit, spec, layout, scratch)
+		       : record_on_stack(event, hit, spec, layout);
 }
 
 char *agent_probes_buffer(void)
@@ -319,7 +319,7 @@ static inline __attribute__((always_inline)) const struct side_callback *our_cal
 
 /* In a section, which it leaves. */
 static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_layout *layout,
+		const struct probes_spec *spec, const struct probes_layout *layout,
 		const struct side_callback *ours, uintptr_t *epoch)
 {
 	const struct agent_event *event = ours ? ours->priv : NULL;
@@ -327,10 +327,10 @@ static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit
 
 	if (event && event->contexts && !recording_is_vforked())
 		context_prepare(event->contexts);
-	done = event && record_any(event, hit, hook, layout);
+	done = event && record_any(event, hit, spec, layout);
 	section_leave(epoch);
 	if (!done)
-		probe_hit_by_arguments(hit, hook, layout);
+		probe_hit_by_arguments(hit, spec, layout);
 }
 
 /* probe_count_unseen() counts it later. */
@@ -359,7 +359,7 @@ static __attribute__((noinline)) void begin_sections(const struct probes_layout 
 
 /* In no section, and in none that could be entered at once. */
 static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
-		const struct probes_hook *hook, const struct probes_layout *layout,
+		const struct probes_spec *spec, const struct probes_layout *layout,
 		uintptr_t *epoch)
 {
 	/* The child of a vfork() cannot register the thread. */
@@ -371,62 +371,62 @@ static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
 		begin_sections(layout);
 		epoch = section_epoch(known.sections);
 		if (section_enter(known.sections, epoch, 0)) {
-			hit_in_section(hit, hook, layout, our_callback(layout), epoch);
+			hit_in_section(hit, spec, layout, our_callback(layout), epoch);
 			return;
 		}
 	}
-	probe_hit_by_arguments(hit, hook, layout);
+	probe_hit_by_arguments(hit, spec, layout);
 }
 
 static __attribute__((noinline)) void hit_each(
-		const struct patch_hit *hit, const struct probes_hook *hook, bool leaves)
+		const struct patch_hit *hit, const struct probes_spec *spec, bool leaves)
 {
 	uintptr_t *epoch = section_epoch(known.sections);
 
-	for (; hook; hook = probes_next_hook(&hook->next)) {
-		const struct probes_layout *layout = leaves ? hook->exit : hook->entry;
+	for (; spec; spec = probes_next_spec(&spec->next)) {
+		const struct probes_layout *layout = leaves ? spec->exit : spec->entry;
 
 		if (!layout)
 			continue;
 		if (section_enter(known.sections, epoch, 0))
-			hit_in_section(hit, hook, layout, our_callback(layout), epoch);
+			hit_in_section(hit, spec, layout, our_callback(layout), epoch);
 		else
-			hit_outside(hit, hook, layout, epoch);
+			hit_outside(hit, spec, layout, epoch);
 		epoch = section_epoch(known.sections);
 	}
 }
 
 /*
- * Most places have one hook, for which few registers are needed. Entries and exits each their own: they take turns, and a
+ * Most places have one spec, for which few registers are needed. Entries and exits each their own: they take turns, and a
  * decision between them would be wrong too often.
  */
 static inline __attribute__((always_inline)) void hit_location(
 		const struct patch_hit *hit, bool leaves)
 {
-	const struct probes_hook *hook = hit->user;
+	const struct probes_spec *spec = hit->user;
 	const struct side_callback *ours;
 	const struct probes_layout *layout;
 	uintptr_t *epoch, several;
 
-	if (__builtin_expect(!hook, 0))
+	if (__builtin_expect(!spec, 0))
 		return;
-	layout = leaves ? hook->exit : hook->entry;
+	layout = leaves ? spec->exit : spec->entry;
 	/* Whoever came first sees entries alone, and others returns, too. */
 	if (__builtin_expect(!layout, 0)) {
-		hit_each(hit, probes_next_hook(&hook->next), leaves);
+		hit_each(hit, probes_next_spec(&spec->next), leaves);
 		return;
 	}
-	several = (uintptr_t)probes_next_hook(&hook->next);
+	several = (uintptr_t)probes_next_spec(&spec->next);
 	epoch = section_epoch(known.sections);
 	/* Also within another event, and before a thread's first. */
 	if (__builtin_expect(!section_enter(known.sections, epoch, several), 0)) {
-		hit_each(hit, hook, leaves);
+		hit_each(hit, spec, leaves);
 		return;
 	}
 	ours = our_callback(layout);
 	if (__builtin_expect(!ours, 0) ||
 			__builtin_expect(!record_piece(ours->priv, hit, layout, leaves), 0)) {
-		hit_in_section(hit, hook, layout, ours, epoch);
+		hit_in_section(hit, spec, layout, ours, epoch);
 		return;
 	}
 	section_leave(epoch);
@@ -490,19 +490,19 @@ void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 	/* Thread-local memory, which may be foreign for that reason. */
 	uintptr_t *epoch = why == PATCH_UNSEEN_PROCESS ? NULL : section_epoch(known.sections);
 
-	for (const struct probes_hook *hook = hit->user; hook;
-			hook = probes_next_hook(&hook->next)) {
+	for (const struct probes_spec *spec = hit->user; spec;
+			spec = probes_next_spec(&spec->next)) {
 		/* Without thread-local memory of its own no section can be entered. */
 		if (!epoch) {
-			note_unseen(hook->entry, why);
-			note_unseen(hook->exit, why);
+			note_unseen(spec->entry, why);
+			note_unseen(spec->exit, why);
 		}
-		if (!epoch || !hook->exit || !hook->exit->event->unseen)
+		if (!epoch || !spec->exit || !spec->exit->event->unseen)
 			continue;
 		/* Relaxed: a statistics counter. */
-		__atomic_fetch_add(&hook->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&spec->exit->event->unseen[why], 1, __ATOMIC_RELAXED);
 		if (section_enter(known.sections, epoch, 0)) {
-			probes_record_count_lost(hook->exit->event);
+			probes_record_count_lost(spec->exit->event);
 			section_leave(epoch);
 		}
 	}
@@ -526,59 +526,61 @@ void probe_count_unseen_locked(const struct probes_event *event)
 
 /* ---- calls that a filter selects ---- */
 
-/* The bit that another thread stored for the channel, plus 1; 0 if the hook has been removed. */
+/* The bit that another thread stored for the channel, plus 1; 0 if the spec has been removed. */
 static uint8_t mark_unless_removed(uint8_t number)
 {
 	return number == PROBES_MARKS_RETURNED ? 0 : number;
 }
 
 /*
- * Returns the bit of a channel at a hook, plus 1; takes one if the channel has none yet. 0: no bit is free, or the hook has been removed.
- * Signal handlers and other threads may call this at the same time. A hit at a hook that was removed finds PROBES_MARKS_GIVEN, and gives
+ * Returns the bit of a channel at a spec, plus 1; takes one if the channel has none yet. 0: no bit is free, or the spec has been removed.
+ * Signal handlers and other threads may call this at the same time. A hit at a spec that was removed finds PROBES_MARKS_RETURNED, and gives
  * its bit back itself.
  */
-static uint8_t probes_record_claim_channel_bit(struct probes_spec *spec, uint32_t channel)
+static uint8_t probes_record_claim_channel_bit(
+		struct probes_spec_details *details, uint32_t channel)
 {
-	uint8_t mark = spec->hook->mark, number = 0;
+	uint8_t mark = details->spec->mark, number = 0;
 	uint32_t owner = 0;
 
 	/* All relaxed: a bit is given to one channel, and nothing else depends on it. */
 	if (mark < PATCH_MARKS &&
-			(__atomic_compare_exchange_n(&spec->mark_owner, &owner, channel + 1, false,
-					 __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+			(__atomic_compare_exchange_n(&details->mark_owner, &owner, channel + 1,
+					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
 					owner == channel + 1)) {
 		/* Each thread that gets here stores the same value. */
-		if (__atomic_compare_exchange_n(&spec->marks[channel], &number, (uint8_t)(mark + 1),
-				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&details->marks[channel], &number,
+				    (uint8_t)(mark + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return (uint8_t)(mark + 1);
 		return mark_unless_removed(number);
 	}
-	mark = probes_mark_take(spec->location);
+	mark = probes_mark_take(details->location);
 	if (mark >= PATCH_MARKS)
 		return mark_unless_removed(
-				__atomic_load_n(&spec->marks[channel], __ATOMIC_RELAXED));
-	if (__atomic_compare_exchange_n(&spec->marks[channel], &number, (uint8_t)(mark + 1), false,
-			    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				__atomic_load_n(&details->marks[channel], __ATOMIC_RELAXED));
+	if (__atomic_compare_exchange_n(&details->marks[channel], &number, (uint8_t)(mark + 1),
+			    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return (uint8_t)(mark + 1);
-	probes_marks_give(spec->location, 1u << mark);
+	probes_marks_give(details->location, 1u << mark);
 	return mark_unless_removed(number);
 }
 
 /*
- * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel at the call's hook. NULL: there are
+ * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel at the call's spec. NULL: there are
  * none.
  */
 static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
-	struct probes_spec *spec = scratch ? *probes_spec_of(scratch->moment.spec->hook) : NULL;
+	struct probes_spec_details *details =
+			scratch ? *probes_details_of(scratch->moment.details->spec) : NULL;
 	uint8_t number;
 
-	if (!spec || channel->index >= WIRE_CHANNELS_MAX)
+	if (!details || channel->index >= WIRE_CHANNELS_MAX)
 		return NULL;
-	number = __atomic_load_n(&spec->marks[channel->index], __ATOMIC_RELAXED);
+	number = __atomic_load_n(&details->marks[channel->index], __ATOMIC_RELAXED);
 	if (!number && !leaves)
-		number = probes_record_claim_channel_bit(spec, channel->index);
+		number = probes_record_claim_channel_bit(details, channel->index);
 	if (!mark_unless_removed(number))
 		return NULL;
 	*mark = (uint16_t)(1u << (number - 1));
@@ -593,7 +595,7 @@ void agent_probes_mark_call(const struct agent_channel *channel)
 	if (marks)
 		*marks |= mark;
 	else if (scratch && scratch->moment.hit->call)
-		note_unseen(scratch->moment.spec->hook->exit, PROBES_UNSEEN_MEMORY);
+		note_unseen(scratch->moment.details->spec->exit, PROBES_UNSEEN_MEMORY);
 }
 
 bool agent_probes_is_marked(const struct agent_channel *channel)

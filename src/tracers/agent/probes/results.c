@@ -30,21 +30,21 @@ static struct wire_probe_run probes_result_worst_run(
 		const struct probes_table *table, uint32_t index)
 {
 	struct wire_probe_run run = {.first = index, .count = 1};
-	const struct probes_spec *spec;
+	const struct probes_spec_details *details;
 
 	if (table->errors[index]) {
 		run.state = WIRE_PROBE_REFUSED;
 		run.error = (uint16_t)-table->errors[index];
 		return run;
 	}
-	for (spec = table->specs[index]; spec; spec = spec->next_same) {
-		uint16_t state = probes_result_probe_state(spec->location);
+	for (details = table->details[index]; details; details = details->next_same) {
+		uint16_t state = probes_result_probe_state(details->location);
 
 		run.maps++;
 		if (state < run.state)
 			continue;
 		run.state = state;
-		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-spec->location->error : 0;
+		run.error = state == WIRE_PROBE_REFUSED ? (uint16_t)-details->location->error : 0;
 	}
 	return run;
 }

@@ -2,7 +2,7 @@
 /*
  * Where probes are: modules of a table as they are mapped here, places, and what is set there.
  *
- * A place stays as long as there is any table, and as something is set. Whoever hits it walks its hooks without a lock: a hook is published
+ * A place stays as long as there is any table, and as something is set. Whoever hits it walks its specs without a lock: a spec is published
  * whole, and one that was taken away is given back when nobody can be in it (patch_settle(), patch_remove()).
  */
 #include <errno.h>
@@ -116,15 +116,15 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 	}
 }
 
-/* ---- hooks ---- */
+/* ---- specs ---- */
 
 /* One listener more or less, as the program sees it. */
-static void change_semaphore(struct probes_spec *spec, bool raise)
+static void change_semaphore(struct probes_spec_details *details, bool raise)
 {
-	if (!spec->semaphore || spec->raised == raise)
+	if (!details->semaphore || details->raised == raise)
 		return;
 	/* What could not be raised is not lowered. */
-	spec->raised = probe_semaphore_change(spec->semaphore, raise) && raise;
+	details->raised = probe_semaphore_change(details->semaphore, raise) && raise;
 }
 
 uint8_t probes_mark_take(struct probes_location *location)
@@ -148,110 +148,111 @@ void probes_marks_give(struct probes_location *location, uint32_t marks)
 }
 
 /*
- * Give back all bits that hits have taken at this hook, which is no longer at its location. One operation gives back all of them, because
- * another hook may take a bit as soon as it is free. A hit that takes a bit meanwhile either stores it before the exchange, or finds the
+ * Give back all bits that hits have taken at this spec, which is no longer at its location. One operation gives back all of them, because
+ * another spec may take a bit as soon as it is free. A hit that takes a bit meanwhile either stores it before the exchange, or finds the
  * result of the exchange and gives its bit back.
  */
-static void give_marks(struct probes_spec *spec)
+static void give_marks(struct probes_spec_details *details)
 {
-	uint32_t marks = 1u << spec->hook->mark;
+	uint32_t marks = 1u << details->spec->mark;
 
 	for (unsigned int i = 0; i < WIRE_CHANNELS_MAX; i++) {
 		uint8_t number = __atomic_exchange_n(
-				&spec->marks[i], PROBES_MARKS_RETURNED, __ATOMIC_RELAXED);
+				&details->marks[i], PROBES_MARKS_RETURNED, __ATOMIC_RELAXED);
 
 		if (number && number != PROBES_MARKS_RETURNED)
 			marks |= 1u << (number - 1);
 	}
-	probes_marks_give(spec->location, marks);
+	probes_marks_give(details->location, marks);
 }
 
-static void unlink_hook(struct probes_spec *spec)
+static void unlink_spec(struct probes_spec_details *details)
 {
-	struct probes_location *location = spec->location;
-	struct probes_hook **at = &location->hooks, *hook = spec->hook;
+	struct probes_location *location = details->location;
+	struct probes_spec **at = &location->specs, *spec = details->spec;
 
-	while (*at != hook)
+	while (*at != spec)
 		at = &(*at)->next;
-	/* Release: pairs with the acquire in probes_next_hook(). The removed hook keeps its own pointer, because a hit may still use it. */
-	__atomic_store_n(at, hook->next, __ATOMIC_RELEASE);
-	if (at == &location->hooks && location->probe)
-		patch_change_user(location->probe, hook->next);
+	/* Release: pairs with the acquire in probes_next_spec(). The removed spec keeps its own pointer, because a hit may still use it. */
+	__atomic_store_n(at, spec->next, __ATOMIC_RELEASE);
+	if (at == &location->specs && location->probe)
+		patch_change_user(location->probe, spec->next);
 	location->left = true;
-	give_marks(spec);
-	change_semaphore(spec, false);
+	give_marks(details);
+	change_semaphore(details, false);
 }
 
 /* With the name of its function, in whole words. */
-static struct probes_hook *take_hook(struct probes_table *table, struct probes_spec *spec)
+static struct probes_spec *take_spec(
+		struct probes_table *table, struct probes_spec_details *details)
 {
-	uint32_t name = spec->function_bytes <= PROBES_NAME_MAX ? spec->function_bytes : 0;
-	size_t size = offsetof(struct probes_hook, name) + (name + 7u) / 8 * 8 +
-			sizeof(struct probes_spec *);
+	uint32_t name = details->function_bytes <= PROBES_NAME_MAX ? details->function_bytes : 0;
+	size_t size = offsetof(struct probes_spec, name) + (name + 7u) / 8 * 8 +
+			sizeof(struct probes_spec_details *);
 	size_t lines = (size + AGENT_LINE - 1) / AGENT_LINE;
-	struct probes_hook *hook = agent_memory_take(&table->lines, lines * AGENT_LINE);
-
-	if (!hook)
-		return NULL;
-	hook->lines = (uint8_t)lines;
-	*probes_spec_of(hook) = spec;
-	hook->name_bytes = (uint16_t)name;
-	memcpy(hook->name, spec->function, name);
-	return hook;
-}
-
-/* `other`: it is in another file than the kernel was told of. */
-static struct probes_spec *probes_site_take_spec(struct probes_table *table,
-		const struct probe_table_probe *probe, uint64_t bias, bool other)
-{
-	struct probes_spec *spec = agent_memory_take(&table->memory, sizeof(*spec));
+	struct probes_spec *spec = agent_memory_take(&table->lines, lines * AGENT_LINE);
 
 	if (!spec)
 		return NULL;
-	spec->bias = bias;
-	spec->function = probe->function;
-	spec->function_bytes = (uint32_t)strlen(probe->function) + 1;
-	spec->wants_all = probe->flags & PROBE_ENTRY_ALL;
-	spec->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
-	spec->over = probe->flags & PROBE_ENTRY_KERNEL;
-	spec->kernel = spec->over && !table->inherited && !other &&
-			!(probe->flags & PROBE_ENTRY_ELSEWHERE);
-	spec->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
-	if (probe->entry != PROBE_TABLE_NONE)
-		spec->entry_fetches = table->fetches + probe->first_entry_fetch;
-	if (probe->exit != PROBE_TABLE_NONE)
-		spec->exit_fetches = table->fetches + probe->first_exit_fetch;
+	spec->lines = (uint8_t)lines;
+	*probes_details_of(spec) = details;
+	spec->name_bytes = (uint16_t)name;
+	memcpy(spec->name, details->function, name);
 	return spec;
 }
 
-static int add_hook(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
+/* `other`: it is in another file than the kernel was told of. */
+static struct probes_spec_details *probes_site_take_details(struct probes_table *table,
+		const struct probe_table_probe *probe, uint64_t bias, bool other)
+{
+	struct probes_spec_details *details = agent_memory_take(&table->memory, sizeof(*details));
+
+	if (!details)
+		return NULL;
+	details->bias = bias;
+	details->function = probe->function;
+	details->function_bytes = (uint32_t)strlen(probe->function) + 1;
+	details->wants_all = probe->flags & PROBE_ENTRY_ALL;
+	details->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
+	details->over = probe->flags & PROBE_ENTRY_KERNEL;
+	details->kernel = details->over && !table->inherited && !other &&
+			!(probe->flags & PROBE_ENTRY_ELSEWHERE);
+	details->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
+	if (probe->entry != PROBE_TABLE_NONE)
+		details->entry_fetches = table->fetches + probe->first_entry_fetch;
+	if (probe->exit != PROBE_TABLE_NONE)
+		details->exit_fetches = table->fetches + probe->first_exit_fetch;
+	return details;
+}
+
+static int add_spec(struct probes_table *table, uint32_t index, uint64_t bias, bool other)
 {
 	struct probe_table_probe probe;
+	struct probes_spec_details *details;
 	struct probes_spec *spec;
-	struct probes_hook *hook;
 
 	probe_table_probe(&table->table, index, &probe);
-	spec = probes_site_take_spec(table, &probe, bias, other);
-	hook = spec ? take_hook(table, spec) : NULL;
-	if (!hook)
+	details = probes_site_take_details(table, &probe, bias, other);
+	spec = details ? take_spec(table, details) : NULL;
+	if (!spec)
 		return -ENOMEM;
-	if (spec->entry_fetches)
-		hook->entry = probes_steps_make(table, &table->events[probe.entry], spec, false);
-	if (spec->exit_fetches)
-		hook->exit = probes_steps_make(table, &table->events[probe.exit], spec, true);
+	if (details->entry_fetches)
+		spec->entry = probes_steps_make(table, &table->events[probe.entry], details, false);
+	if (details->exit_fetches)
+		spec->exit = probes_steps_make(table, &table->events[probe.exit], details, true);
 	probe.site.runtime = probe.site.address + bias;
-	spec->location = probes_site_location_at(&probe.site);
-	if (!spec->location || (spec->entry_fetches && !hook->entry) ||
-			(spec->exit_fetches && !hook->exit))
+	details->location = probes_site_location_at(&probe.site);
+	if (!details->location || (details->entry_fetches && !spec->entry) ||
+			(details->exit_fetches && !spec->exit))
 		return -ENOMEM;
-	hook->mark = probes_mark_take(spec->location);
-	spec->hook = hook;
-	spec->next_same = table->specs[index];
-	table->specs[index] = spec;
-	hook->next = spec->location->hooks;
-	spec->location->hooks = hook;
-	if (spec->location->probe)
-		patch_change_user(spec->location->probe, hook);
+	spec->mark = probes_mark_take(details->location);
+	details->spec = spec;
+	details->next_same = table->details[index];
+	table->details[index] = details;
+	spec->next = details->location->specs;
+	details->location->specs = spec;
+	if (details->location->probe)
+		patch_change_user(details->location->probe, spec);
 	table->reported = false;
 	return 0;
 }
@@ -266,17 +267,17 @@ static bool is_found(const struct mapped_modules *found, uint64_t bias)
 	return false;
 }
 
-static bool has_hook(const struct probes_spec *spec, uint64_t bias)
+static bool has_spec(const struct probes_spec_details *details, uint64_t bias)
 {
-	while (spec && spec->bias != bias)
-		spec = spec->next_same;
-	return spec != NULL;
+	while (details && details->bias != bias)
+		details = details->next_same;
+	return details != NULL;
 }
 
-static void update_hooks(
+static void update_specs(
 		struct probes_table *table, uint32_t index, const struct mapped_modules *found)
 {
-	struct probes_spec **at = &table->specs[index];
+	struct probes_spec_details **at = &table->details[index];
 	uint32_t i;
 
 	while (*at) {
@@ -285,15 +286,15 @@ static void update_hooks(
 			continue;
 		}
 		/* Its memory is the table's, so it stays until that goes. */
-		unlink_hook(*at);
+		unlink_spec(*at);
 		*at = (*at)->next_same;
 		table->reported = false;
 	}
 	table->errors[index] = 0;
 	for (i = 0; i < found->nr; i++)
-		if (!has_hook(table->specs[index], found->bias[i]))
+		if (!has_spec(table->details[index], found->bias[i]))
 			table->errors[index] =
-					add_hook(table, index, found->bias[i], found->other[i]);
+					add_spec(table, index, found->bias[i], found->other[i]);
 }
 
 int probes_locations_find(struct probes_table *table)
@@ -310,7 +311,7 @@ int probes_locations_find(struct probes_table *table)
 		struct probe_table_probe probe;
 
 		probe_table_probe(&table->table, i, &probe);
-		update_hooks(table, i, &search.found[probe.module]);
+		update_specs(table, i, &search.found[probe.module]);
 	}
 	agent_memory_free(&memory);
 	return ret;
@@ -320,12 +321,12 @@ void probes_locations_drop(struct probes_table *table)
 {
 	uint32_t i;
 
-	for (i = 0; table->specs && i < probe_table_nr_probes(&table->table); i++) {
-		struct probes_spec *spec;
+	for (i = 0; table->details && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_spec_details *details;
 
-		for (spec = table->specs[i]; spec; spec = spec->next_same)
-			unlink_hook(spec);
-		table->specs[i] = NULL;
+		for (details = table->details[i]; details; details = details->next_same)
+			unlink_spec(details);
+		table->details[i] = NULL;
 	}
 }
 
@@ -344,12 +345,12 @@ bool probes_locations_forked(struct probes_table *table)
 	uint32_t i;
 
 	table->inherited = true;
-	for (i = 0; table->specs && i < probe_table_nr_probes(&table->table); i++) {
-		struct probes_spec *spec;
+	for (i = 0; table->details && i < probe_table_nr_probes(&table->table); i++) {
+		struct probes_spec_details *details;
 
-		for (spec = table->specs[i]; spec; spec = spec->next_same) {
-			some |= spec->kernel;
-			spec->kernel = false;
+		for (details = table->details[i]; details; details = details->next_same) {
+			some |= details->kernel;
+			details->kernel = false;
 		}
 	}
 	return some;
@@ -361,26 +362,26 @@ bool probes_locations_forked(struct probes_table *table)
  */
 static uint32_t wanted_flags(struct probes_location *location)
 {
-	struct probes_hook *hook;
+	struct probes_spec *spec;
 	uint32_t flags = UNWANTED;
 	bool own = location->probe;
 
 	location->over = false;
-	for (hook = location->hooks; hook; hook = hook->next) {
-		struct probes_spec *spec = *probes_spec_of(hook);
-		bool entry = probes_site_is_enabled(hook->entry),
-		     leave = probes_site_is_enabled(hook->exit);
+	for (spec = location->specs; spec; spec = spec->next) {
+		struct probes_spec_details *details = *probes_details_of(spec);
+		bool entry = probes_site_is_enabled(spec->entry),
+		     leave = probes_site_is_enabled(spec->exit);
 
-		change_semaphore(spec, entry || leave);
+		change_semaphore(details, entry || leave);
 		/* What the kernel does for it may have begun before anybody listened, or not have ended yet. */
-		location->over |= spec->over;
+		location->over |= details->over;
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
-		own |= !spec->kernel;
-		flags |= (spec->wants_all ? (uint32_t)PATCH_ALL : 0) |
+		own |= !details->kernel;
+		flags |= (details->wants_all ? (uint32_t)PATCH_ALL : 0) |
 				(leave ? (uint32_t)PATCH_EXIT : 0) |
-				(spec->wants_trap ? (uint32_t)PATCH_TRAP : 0);
+				(details->wants_trap ? (uint32_t)PATCH_TRAP : 0);
 	}
 	location->watched = flags != UNWANTED && !own;
 	return flags;
@@ -410,12 +411,12 @@ struct round {
 /* A hit of it may be at what is to be given back. */
 static bool may_read_retired(const struct probes_location *location)
 {
-	const struct probes_hook *hook = location->hooks;
+	const struct probes_spec *spec = location->specs;
 
-	while (hook && !(hook->entry && hook->entry->event->wants_calls) &&
-			!(hook->exit && hook->exit->event->wants_calls))
-		hook = hook->next;
-	return hook && probe_calls_has_retired();
+	while (spec && !(spec->entry && spec->entry->event->wants_calls) &&
+			!(spec->exit && spec->exit->event->wants_calls))
+		spec = spec->next;
+	return spec && probe_calls_has_retired();
 }
 
 /* How many bytes a probe at that location changes, executes elsewhere or uses in the displacement of its jump. */
@@ -550,7 +551,7 @@ static void set_requested(struct round *round)
 				.site = &location->site,
 				.entry = probe_hit_entry,
 				.exit = location->flags & PATCH_EXIT ? probe_hit_exit : NULL,
-				.user = location->hooks,
+				.user = location->specs,
 				.flags = location->flags | extra_flags(location),
 		};
 	}
@@ -590,7 +591,7 @@ void probes_locations_apply(void)
 	round.settled = round.removed + nr_locations;
 	each_location(bucket, location) location->wanted = wanted_flags(location);
 	each_location(bucket, location) consider(&round, location);
-	/* Those that cannot be removed have no hooks any more, for these may go away. */
+	/* Those that cannot be removed have no specs any more, for these may go away. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
 	if (round.nr_removed)
@@ -614,24 +615,24 @@ bool probes_locations_any(void)
 	return __atomic_load_n(&nr_locations, __ATOMIC_RELAXED) != 0;
 }
 
-static bool reads(const struct probes_hook *hook)
+static bool reads(const struct probes_spec *spec)
 {
-	return (hook->entry && hook->entry->event->wants_reads) ||
-			(hook->exit && hook->exit->event->wants_reads);
+	return (spec->entry && spec->entry->event->wants_reads) ||
+			(spec->exit && spec->exit->event->wants_reads);
 }
 
 bool probes_locations_read(void)
 {
 	const struct probes_location *location;
-	const struct probes_hook *hook;
+	const struct probes_spec *spec;
 	unsigned int bucket;
 
 	each_location(bucket, location)
 	{
-		hook = location->probe ? location->hooks : NULL;
-		while (hook && !reads(hook))
-			hook = hook->next;
-		if (hook)
+		spec = location->probe ? location->specs : NULL;
+		while (spec && !reads(spec))
+			spec = spec->next;
+		if (spec)
 			return true;
 	}
 	return false;

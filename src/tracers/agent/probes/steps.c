@@ -164,9 +164,9 @@ static const struct probes_layout *probes_steps_store_layout(struct probes_table
 }
 
 const struct probes_layout *probes_steps_make(struct probes_table *table,
-		struct probes_event *event, const struct probes_spec *spec, bool leaves)
+		struct probes_event *event, const struct probes_spec_details *details, bool leaves)
 {
-	const struct probe_fetch *fetches = leaves ? spec->exit_fetches : spec->entry_fetches;
+	const struct probe_fetch *fetches = leaves ? details->exit_fetches : details->entry_fetches;
 	struct probes_step steps[PROBE_TABLE_FIELDS_MAX + 1] = {0};
 	size_t most = STORED_BYTES;
 
