@@ -117,7 +117,7 @@ int main(void)
 				probe_call_measure(probe_hit_target, PROBE_CALL_ROUNDS,
 						kinds[i].calls) -
 						plain);
-		patch_remove(&setup.probe, 1);
+		patch_remove(&setup.patch, 1);
 	}
 	return 0;
 }

@@ -133,7 +133,7 @@ static int play_set(struct patch_setup *setups, size_t nr)
 		one->error = played.set_error;
 		one->method = played.method;
 		if (!played.set_error)
-			one->probe = (struct patch *)(uintptr_t)one->site->runtime;
+			one->patch = (struct patch *)(uintptr_t)one->site->runtime;
 	}
 	return 0;
 }
@@ -498,7 +498,7 @@ static void test_rounds(void **unused)
 	/* In the order of their addresses. */
 	apply("raise 50\nset 10 flags 0\nset 20 flags 2\nset 30 flags 1\nset 40 flags 4\n");
 	assert_int_equal(resources_now().bytes, before.bytes);
-	assert_true(all_details[1]->location->flags == 2 && all_details[1]->location->probe &&
+	assert_true(all_details[1]->location->flags == 2 && all_details[1]->location->patch &&
 			all_details[1]->location->method == PROBE_PUNNED &&
 			!all_details[1]->location->error);
 	apply("");
@@ -512,7 +512,7 @@ static void test_rounds(void **unused)
 	assert_non_null(strstr(calls, "user 40 none\n"));
 	assert_non_null(strstr(calls, "remove 40\n"));
 	assert_null(strstr(calls, "set"));
-	assert_true(!all_details[0]->location->probe && !all_details[3]->location->probe);
+	assert_true(!all_details[0]->location->patch && !all_details[3]->location->patch);
 	*calls = '\0';
 	/* What could not be raised is not lowered. */
 	enabled[0] = 1;
@@ -522,7 +522,7 @@ static void test_rounds(void **unused)
 	probes_locations_apply();
 	assert_non_null(strstr(calls, "raise 50\n"));
 	assert_int_equal(all_details[0]->location->error, -ENOSPC);
-	assert_null(all_details[0]->location->probe);
+	assert_null(all_details[0]->location->patch);
 	*calls = '\0';
 	enabled[0] = 0;
 	apply("");
@@ -581,7 +581,7 @@ static void test_watched(void **unused)
 	played.set_error = -EALREADY;
 	apply("set 10 flags 24\n");
 	assert_true(all_details[0]->location->watched && all_details[0]->location->ready &&
-			!all_details[0]->location->probe);
+			!all_details[0]->location->patch);
 	apply("");
 	played.set_error = -ENOSPC;
 	all_details[0]->location->ready = false;
@@ -590,7 +590,7 @@ static void test_watched(void **unused)
 	played.set_error = 0;
 	assert_true(probes_locations_forked(&scene));
 	apply("set 10 flags 8\n");
-	assert_true(all_details[0]->location->probe && !all_details[0]->location->watched &&
+	assert_true(all_details[0]->location->patch && !all_details[0]->location->watched &&
 			all_details[0]->location->over);
 	end();
 }
@@ -614,8 +614,8 @@ static void test_unmapped(void **unused)
 	assert_int_equal(all_details[0]->location->error, -EFAULT);
 	assert_int_equal(all_details[1]->location->error, 0);
 	assert_int_equal(all_details[2]->location->error, -EFAULT);
-	assert_true(!all_details[0]->location->probe && all_details[1]->location->probe &&
-			!all_details[2]->location->probe);
+	assert_true(!all_details[0]->location->patch && all_details[1]->location->patch &&
+			!all_details[2]->location->patch);
 	*calls = '\0';
 	end();
 	munmap(page, 8192);
@@ -671,7 +671,7 @@ static void test_limits(void **unused)
 	enabled[0] = 1;
 	probes_locations_limit(CONTEXT_HITS_WITHOUT_SIGNALS);
 	assert_called("user 20 none\nremove 20\n");
-	assert_true(all_details[0]->location->probe && !all_details[1]->location->probe &&
+	assert_true(all_details[0]->location->patch && !all_details[1]->location->patch &&
 			all_details[1]->location->error == -ECANCELED);
 	probes_locations_limit(CONTEXT_HITS_NONE);
 	assert_called("user 10 none\nremove 10\n");

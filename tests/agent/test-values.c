@@ -145,7 +145,7 @@ static size_t fake_set(struct patch_setup *setups, size_t count)
 	set_request = *setups;
 	set_site = *setups->site;
 	setups->error = set_result;
-	setups->probe = set_result ? NULL : (struct patch *)&set_site;
+	setups->patch = set_result ? NULL : (struct patch *)&set_site;
 	return set_result ? 1 : 0;
 }
 
@@ -688,7 +688,7 @@ static void test_states(void **state)
 	assert_int_equal(probes_result_probe_state(&bad), WIRE_PROBE_REFUSED);
 	assert_int_equal(probes_result_probe_state(&idle), WIRE_PROBE_RESTS);
 	assert_int_equal(probes_result_probe_state(&watched), WIRE_PROBE_UPROBE);
-	location.probe = other.probe = (void *)&location;
+	location.patch = other.patch = (void *)&location;
 	assert_int_equal(probes_result_probe_state(&location), PROBE_PUNNED);
 	run = probes_result_worst_run(&table, 0);
 	assert_true(run.first == 0 && run.count == 1 && run.maps == 1 &&

@@ -122,7 +122,7 @@ struct patch_setup {
 	patch_handler exit;            /* with PATCH_EXIT: rax and rdx are what is returned */
 	void *user;
 	unsigned int flags;
-	struct patch *probe;      /* result */
+	struct patch *patch;      /* result */
 	enum probe_method method; /* result: a breakpoint, where nothing else was possible */
 	int error;                /* result: 0 or -errno */
 };

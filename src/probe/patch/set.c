@@ -568,7 +568,7 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 	/* Release: what is of the calls that it goes on with. Pairs with the acquire in leave(). */
 	__atomic_store_n(&probe->hot->exit, setup->exit, __ATOMIC_RELEASE);
 	probe->armed = true;
-	setup->probe = probe;
+	setup->patch = probe;
 	setup->method = probe->method;
 	return 0;
 }
@@ -652,13 +652,13 @@ static void patch_set_free_probes(struct patch *const *probes, size_t count)
 /* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
 static void patch_set_abort(struct patch_setup *setup, struct patch_writer *writer, int error)
 {
-	struct patch *probe = setup->probe;
+	struct patch *probe = setup->patch;
 
 	patch_set_write_bytes(writer, probe, probe->site.bytes, INNER);
 	patch_set_write_bytes(writer, probe, probe->site.bytes, FIRST);
 	probe->armed = false;
 	patch_set_free_probes(&probe, 1);
-	setup->probe = NULL;
+	setup->patch = NULL;
 	setup->error = error;
 }
 
@@ -675,15 +675,15 @@ static void patch_set_write_steps(
 	patch_set_sync_cores();
 	/* The same page could be written just now: these do not fail any more. */
 	for (size_t i = 0; i < count; i++) {
-		if (setups[i].probe && !setups[i].probe->whole)
+		if (setups[i].patch && !setups[i].patch->whole)
 			patch_set_write_bytes(
-					writer, setups[i].probe, setups[i].probe->bytes, BETWEEN);
+					writer, setups[i].patch, setups[i].patch->bytes, BETWEEN);
 	}
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (setups[i].probe && !setups[i].probe->whole)
+		if (setups[i].patch && !setups[i].patch->whole)
 			patch_set_write_bytes(
-					writer, setups[i].probe, setups[i].probe->bytes, FIRST);
+					writer, setups[i].patch, setups[i].patch->bytes, FIRST);
 	}
 }
 
@@ -697,13 +697,13 @@ static void patch_set_write_all(
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
-		if (!setups[i].probe || at_once(setups[i].probe, writer, setups[i].probe->bytes))
+		if (!setups[i].patch || at_once(setups[i].patch, writer, setups[i].patch->bytes))
 			continue;
 		steps = true;
-		ret = write_breakpoint(writer, setups[i].probe);
+		ret = write_breakpoint(writer, setups[i].patch);
 		if (!ret)
 			ret = patch_set_write_bytes(
-					writer, setups[i].probe, setups[i].probe->bytes, INNER);
+					writer, setups[i].patch, setups[i].patch->bytes, INNER);
 		if (ret)
 			patch_set_abort(&setups[i], writer, ret);
 	}
@@ -716,12 +716,12 @@ static void patch_set_write_all(
 static void cancel(struct patch_setup *setups, size_t count, int error)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (!setups[i].probe)
+		if (!setups[i].patch)
 			continue;
-		setups[i].probe->armed = false;
+		setups[i].patch->armed = false;
 		/* Returns of calls that it was to go on with may be in them. */
-		patch_set_free_probes(&setups[i].probe, 1);
-		setups[i].probe = NULL;
+		patch_set_free_probes(&setups[i].patch, 1);
+		setups[i].patch = NULL;
 		setups[i].error = error;
 	}
 }
@@ -730,7 +730,7 @@ static void cancel(struct patch_setup *setups, size_t count, int error)
 static void set_some(struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	for (size_t i = 0; i < count; i++) {
-		setups[i].probe = NULL;
+		setups[i].patch = NULL;
 		setups[i].error = patch_set_prepare_probe(&setups[i], writer);
 	}
 	patch_frames_register();
@@ -791,7 +791,7 @@ size_t patch_set(struct patch_setup *setups, size_t count)
 		if (!ret)
 			set_some(setups + i, some, &writer);
 		for (size_t k = i; ret && k < i + some; k++) {
-			setups[k].probe = NULL;
+			setups[k].patch = NULL;
 			setups[k].error = ret;
 		}
 	}

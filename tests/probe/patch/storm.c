@@ -190,7 +190,7 @@ static void round_of(struct probe_site *sites)
 	}
 	set += count;
 	for (size_t i = 0; i < count; i++) {
-		probes[i] = setups[i].probe;
+		probes[i] = setups[i].patch;
 		locations[chosen[i]].function(1);
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
 			complain("a call was not seen", chosen[i]);

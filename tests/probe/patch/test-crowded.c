@@ -102,7 +102,7 @@ int main(void)
 		return fail("it is no jump");
 	if (((int (*)(int))(uintptr_t)location)(5) != 12 || hits != 1)
 		return fail("it is not hit, or does something else");
-	if (patch_remove(&setup.probe, 1) || ((int (*)(int))(uintptr_t)location)(5) != 12 ||
+	if (patch_remove(&setup.patch, 1) || ((int (*)(int))(uintptr_t)location)(5) != 12 ||
 			hits != 1)
 		return fail("it is not removed");
 	return 0;

@@ -91,7 +91,7 @@ static int try_place(unsigned int flags, unsigned int wanted)
 		return fail("there is no jump at the place");
 	if (location() != 7 || hits != wanted)
 		return fail("the place is not what it was");
-	if (patch_remove(&setup.probe, 1))
+	if (patch_remove(&setup.patch, 1))
 		return fail("the probe cannot be taken out");
 	return location() != 7 || hits != wanted || memcmp((void *)PLACE, place_code, 5) != 0
 			? fail("the place is not again what it was")

@@ -76,7 +76,7 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 
 		*(void **)&function = (void *)(uintptr_t)sites[i].runtime;
 		function();
-		probes[i] = setups[i].probe;
+		probes[i] = setups[i].patch;
 	}
 	/* site_call calls site_one. */
 	if (hits - before != NAMES + 1)

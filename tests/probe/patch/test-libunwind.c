@@ -216,7 +216,7 @@ static void set_all(unsigned int flags)
 static void remove_all(void)
 {
 	for (size_t i = 0; i < NAMES; i++)
-		CHECK(setups[i].probe && !patch_remove(&setups[i].probe, 1));
+		CHECK(setups[i].patch && !patch_remove(&setups[i].patch, 1));
 }
 
 /* ---- the same frames ---- */
@@ -262,7 +262,7 @@ static struct {
 static bool in_copy(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch *probe = setups[i].probe;
+		const struct patch *probe = setups[i].patch;
 
 		if (probe && pc >= probe->hot->copy &&
 				pc < probe->trampoline +
@@ -277,7 +277,7 @@ static bool in_copy(uintptr_t pc)
 static bool in_probe(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch *probe = setups[i].probe;
+		const struct patch *probe = setups[i].patch;
 
 		if (probe &&
 				pc - probe->trampoline <
@@ -360,11 +360,11 @@ static void test_pad(unsigned int flags)
 	for (int i = 0; i < 2; i++) {
 		*setup = (struct patch_setup){.site = &site, .entry = on_hit, .flags = flags};
 		CHECK(!patch_set(setup, 1) && setup->method == PROBE_SHORT);
-		stepping.springboard = setup->probe->slot;
+		stepping.springboard = setup->patch->slot;
 		for (volatile int turn = 0; turn < 2; turn++)
 			CHECK(stepped(place_short, turn) == 2);
 		CHECK(stepping.springboards == 1u + (unsigned int)i && !stepping.wrong);
-		CHECK(!patch_remove(&setup->probe, 1) && patch_quiesce() && !side_probe_pads);
+		CHECK(!patch_remove(&setup->patch, 1) && patch_quiesce() && !side_probe_pads);
 	}
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }

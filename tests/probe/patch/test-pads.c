@@ -63,7 +63,7 @@ static void set(void)
 
 	CHECK(!patch_set(&setup, 1) && setup.method == PROBE_SHORT);
 	CHECK(*springboard == JUMP);
-	probe = setup.probe;
+	probe = setup.patch;
 	hits = 0;
 }
 
@@ -156,7 +156,7 @@ static void test_mapped_anew(void)
 	CHECK(setups[0].method == PROBE_PADDING && setups[1].method == PROBE_BREAKPOINT);
 	CHECK(place_short(3) == 3 && hits == 2);
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_remove(&setups[i].probe, 1));
+		CHECK(!patch_remove(&setups[i].patch, 1));
 	end_soon();
 }
 

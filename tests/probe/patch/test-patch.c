@@ -106,7 +106,7 @@ static struct patch_setup set_one(
 
 static void remove_one(const struct patch_setup *setup)
 {
-	CHECK(!patch_remove(&setup->probe, 1));
+	CHECK(!patch_remove(&setup->patch, 1));
 	/* As it is in the file. */
 	CHECK(!memcmp((void *)setup->site->runtime, setup->site->bytes, setup->site->nr_bytes));
 }
@@ -494,7 +494,7 @@ static struct patch_setup removed_inside;
 static NEVER_INLINE int remover(int value)
 {
 	__asm__ volatile("" : "+r"(value)::"memory");
-	CHECK(!patch_remove(&removed_inside.probe, 1));
+	CHECK(!patch_remove(&removed_inside.patch, 1));
 	return value + 1;
 }
 
@@ -512,7 +512,7 @@ static struct patch_setup taken_over, taking_over;
 static NEVER_INLINE int replacer(int value)
 {
 	__asm__ volatile("" : "+r"(value));
-	CHECK(!patch_remove(&taken_over.probe, 1));
+	CHECK(!patch_remove(&taken_over.patch, 1));
 	CHECK(!patch_set(&taking_over, 1));
 	return value + 1;
 }
@@ -620,7 +620,7 @@ static void test_no_exit(void)
 
 	site.no_exit = "it is a test";
 	patch_set(&setup, 1);
-	CHECK(setup.error == -EOPNOTSUPP && !setup.probe);
+	CHECK(setup.error == -EOPNOTSUPP && !setup.patch);
 	CHECK(!memcmp((void *)site.runtime, site.bytes, site.nr_bytes));
 	setup.flags = 0;
 	setup.exit = NULL;
@@ -904,7 +904,7 @@ static void compare_frames(bool follow)
 	CHECK(at >= nr_frames[0] - 1);
 	CHECK(nr_frames[0] >= 5);
 	for (int i = 0; i < 2; i++)
-		CHECK(!patch_remove(&setups[i].probe, 1));
+		CHECK(!patch_remove(&setups[i].patch, 1));
 }
 
 static void test_backtrace(void)
@@ -1008,12 +1008,12 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	stepping.from = (uintptr_t)function;
 	stepping.to = stepping.from + STEPPED_BYTES;
 	if (setup.method == PROBE_SHORT)
-		stepping.springboard = setup.probe->slot;
+		stepping.springboard = setup.patch->slot;
 	step_through(function, function == place_short ? 1 : 2);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
 	CHECK(stepping.steps > 60 && stepping.springboards == (setup.method == PROBE_SHORT));
-	CHECK(!patch_remove(&setup.probe, 1));
+	CHECK(!patch_remove(&setup.patch, 1));
 	/* Behind these may be a pad of another one. */
 	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
@@ -1158,7 +1158,7 @@ static void test_fork(void)
 	if (!child) {
 		int right = place_four(1) == 5 && seen.entries == 2 && seen.exits == 2;
 
-		right = right && !patch_remove(&setup.probe, 1) && place_four(1) == 5 &&
+		right = right && !patch_remove(&setup.patch, 1) && place_four(1) == 5 &&
 				seen.entries == 2;
 		_exit(right ? 7 : 1);
 	}
@@ -1178,7 +1178,7 @@ static void test_refusals(void)
 	sigset_t set;
 
 	CHECK(patch_set(&again, 1) == 1 && (again.error == -EBUSY || again.error == -ESTALE) &&
-			!again.probe);
+			!again.patch);
 	remove_one(&setup);
 	site.bytes[0] ^= 1;
 	CHECK(patch_set(&other, 1) == 1 && other.error == -ESTALE);
@@ -1270,14 +1270,14 @@ static void test_pad_in_padding(void)
 			CHECK(place_short(4) == 4 && one.entries == 2);
 		}
 		expected = two.entries;
-		CHECK(!patch_remove(&setups[0].probe, 1));
-		CHECK(!patch_remove(&setups[1].probe, 1) && springboard[-1] == 0xc3);
+		CHECK(!patch_remove(&setups[0].patch, 1));
+		CHECK(!patch_remove(&setups[1].patch, 1) && springboard[-1] == 0xc3);
 	}
 	CHECK(!memcmp(springboard, first.springboard_bytes, PROBE_JUMP_BYTES));
 	/* The breakpoint was for then. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_SHORT);
-		CHECK(place_short(4) == 4 && !patch_remove(&setups[0].probe, 1));
+		CHECK(place_short(4) == 4 && !patch_remove(&setups[0].patch, 1));
 		CHECK(patch_quiesce() && !side_probe_pads);
 	}
 	for (size_t k = 0; k < PLACES; k++)

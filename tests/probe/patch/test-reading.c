@@ -100,7 +100,7 @@ static void begin(void)
 
 	site = site_of("place_three");
 	CHECK(!patch_set(&setup, 1));
-	probe = setup.probe;
+	probe = setup.patch;
 	CHECK(!patch_reads(true));
 }
 

@@ -362,7 +362,7 @@ static int error_of(const struct patch_setup *setup)
 {
 	struct patch_setup copy = *setup;
 
-	CHECK(patch_set(&copy, 1) == 1 && !copy.probe);
+	CHECK(patch_set(&copy, 1) == 1 && !copy.patch);
 	return copy.error;
 }
 
@@ -508,7 +508,7 @@ static void test_given_up(void)
 			.method = PROBE_JUMP,
 			.hot = &hot,
 			.armed = true};
-	struct patch_setup setups[2] = {{.probe = &probe}, {.probe = NULL, .error = 7}};
+	struct patch_setup setups[2] = {{.patch = &probe}, {.patch = NULL, .error = 7}};
 	struct patch *one = &probe;
 	struct patch_writer writer;
 
@@ -521,16 +521,16 @@ static void test_given_up(void)
 	patch_set_abort(&setups[0], &writer, -EPERM);
 	patch_writer_close(&writer);
 	CHECK(code[0] == 0x40 && code[2] == 0x42 && code[4] == 0x99);
-	CHECK(!setups[0].probe && setups[0].error == -EPERM && !probe.armed && !hot.entry &&
+	CHECK(!setups[0].patch && setups[0].error == -EPERM && !probe.armed && !hot.entry &&
 			!hot.exit && !hot.follows);
 	/* Nothing was begun. */
 	probe.armed = true;
 	hot.entry = (patch_handler)(uintptr_t)1;
-	setups[0] = (struct patch_setup){.probe = &probe};
+	setups[0] = (struct patch_setup){.patch = &probe};
 	patch_set_free_probes(&one, 1);
 	CHECK(hot.entry);
 	cancel(setups, 2, -EDEADLK);
-	CHECK(!setups[0].probe && setups[0].error == -EDEADLK && !probe.armed && !hot.entry &&
+	CHECK(!setups[0].patch && setups[0].error == -EDEADLK && !probe.armed && !hot.entry &&
 			setups[1].error == 7);
 }
 
@@ -556,14 +556,14 @@ static struct patch *set_one(struct probe_site *site, unsigned int flags)
 			.site = site, .flags = flags, .entry = on_hit, .user = &generations};
 	uint32_t before = generations;
 
-	CHECK(!patch_set(&setup, 1) && !setup.error && setup.probe);
-	CHECK(setup.method == setup.probe->method && setup.probe->armed);
-	CHECK(setup.probe->hot->user == &generations && setup.probe->hot->entry == on_hit &&
-			!setup.probe->hot->exit && !setup.probe->hot->follows &&
-			setup.probe->hot->address == site->runtime &&
-			setup.probe->hot->generation == before + 1 &&
-			setup.probe->hot->since == before + 1 && generations == before + 1);
-	return setup.probe;
+	CHECK(!patch_set(&setup, 1) && !setup.error && setup.patch);
+	CHECK(setup.method == setup.patch->method && setup.patch->armed);
+	CHECK(setup.patch->hot->user == &generations && setup.patch->hot->entry == on_hit &&
+			!setup.patch->hot->exit && !setup.patch->hot->follows &&
+			setup.patch->hot->address == site->runtime &&
+			setup.patch->hot->generation == before + 1 &&
+			setup.patch->hot->since == before + 1 && generations == before + 1);
+	return setup.patch;
 }
 
 static void remove_one(struct patch *probe)
@@ -594,7 +594,7 @@ static void test_set(void)
 		memcpy(before, code, sizeof(before));
 		site.runtime += 16 + offset;
 		/* Prepared only. */
-		CHECK(patch_set(&setup, 1) == 1 && setup.error == -EALREADY && !setup.probe &&
+		CHECK(patch_set(&setup, 1) == 1 && setup.error == -EALREADY && !setup.patch &&
 				!memcmp(code, before, sizeof(before)));
 		probe = set_one(&site, 0);
 		CHECK(probe->method == PROBE_JUMP && probe->site.nr_pieces == 3 && probe->slot &&
@@ -718,14 +718,14 @@ static void test_set_many(void)
 		setups[i] = (struct patch_setup){.site = &sites[i], .entry = on_hit};
 	}
 	page[16 * 3] ^= 1;
-	CHECK(patch_set(setups, nr) == 1 && setups[3].error == -ESTALE && !setups[3].probe);
+	CHECK(patch_set(setups, nr) == 1 && setups[3].error == -ESTALE && !setups[3].patch);
 	for (unsigned int i = 0; i < nr; i++) {
 		if (i == 3)
 			continue;
-		CHECK(!setups[i].error && setups[i].probe &&
-				target_of_jump(sites[i].runtime) == setups[i].probe->trampoline &&
-				!setups[i].probe->slot);
-		probes[nr_set++] = setups[i].probe;
+		CHECK(!setups[i].error && setups[i].patch &&
+				target_of_jump(sites[i].runtime) == setups[i].patch->trampoline &&
+				!setups[i].patch->slot);
+		probes[nr_set++] = setups[i].patch;
 	}
 	CHECK(nr_set == nr - 1 && !patch_remove(probes, nr_set));
 	page[16 * 3] ^= 1;

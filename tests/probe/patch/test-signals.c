@@ -119,7 +119,7 @@ static struct patch *set(const char *name, unsigned int flags)
 
 	site = site_of(name);
 	CHECK(!patch_set(&setup, 1));
-	return setup.probe;
+	return setup.patch;
 }
 
 static void end(struct patch *probe)
@@ -500,8 +500,8 @@ static int be_without_descriptors(rlim_t left)
 		CHECK(setup.error == -EDEADLK);
 	usleep(50000);
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-	if (setup.probe)
-		CHECK(!patch_remove(&setup.probe, 1));
+	if (setup.patch)
+		CHECK(!patch_remove(&setup.patch, 1));
 	/* Relaxed: seen some time. */
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);

@@ -117,7 +117,7 @@ static void set_some(struct location **chosen, size_t count, bool draws)
 	for (size_t i = 0; i < count; i++) {
 		unsigned int error = (unsigned int)-setups[i].error;
 
-		chosen[i]->probe = setups[i].probe;
+		chosen[i]->probe = setups[i].patch;
 		report->set += !error;
 		report->refused += error != 0;
 		if (!error) {

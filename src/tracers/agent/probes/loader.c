@@ -65,7 +65,7 @@ void probes_loader_start(void)
 	memcpy(site.bytes, code, PROBE_JUMP_BYTES);
 	if (patch_set(&setup, 1))
 		agent_debug("libraries that are loaded later are not seen: error %d", -setup.error);
-	probe = setup.probe;
+	probe = setup.patch;
 }
 
 void probes_loader_stop(void)

@@ -179,7 +179,7 @@ struct probes_location {
 	struct probes_location *next; /* of those with the same hash */
 	uint64_t address;
 	struct probes_spec *specs; /* the first one is what its probe has as its user */
-	struct patch *probe;       /* NULL: not set */
+	struct patch *patch;       /* NULL: not set */
 	uint32_t flags;            /* it is set with */
 	uint32_t wanted; /* it is to be set with, as long as the bytes behind it are free */
 	enum probe_method method;

@@ -18,7 +18,7 @@
 
 static uint16_t probes_result_probe_state(const struct probes_location *location)
 {
-	if (location->probe)
+	if (location->patch)
 		return (uint16_t)location->method;
 	if (location->watched)
 		return WIRE_PROBE_UPROBE;

@@ -61,7 +61,7 @@ static struct probes_location *probes_site_location_at(const struct probe_site *
 		nr_locations++;
 	}
 	/* What stood there for another file is of no interest any more. */
-	if (!location->probe)
+	if (!location->patch)
 		location->site = *site;
 	return location;
 }
@@ -175,8 +175,8 @@ static void unlink_spec(struct probes_spec_details *details)
 		at = &(*at)->next;
 	/* Release: pairs with the acquire in probes_next_spec(). The removed spec keeps its own pointer, because a hit may still use it. */
 	__atomic_store_n(at, spec->next, __ATOMIC_RELEASE);
-	if (at == &location->specs && location->probe)
-		patch_change_user(location->probe, spec->next);
+	if (at == &location->specs && location->patch)
+		patch_change_user(location->patch, spec->next);
 	location->left = true;
 	give_marks(details);
 	change_semaphore(details, false);
@@ -251,8 +251,8 @@ static int add_spec(struct probes_table *table, uint32_t index, uint64_t bias, b
 	table->details[index] = details;
 	spec->next = details->location->specs;
 	details->location->specs = spec;
-	if (details->location->probe)
-		patch_change_user(details->location->probe, spec);
+	if (details->location->patch)
+		patch_change_user(details->location->patch, spec);
 	table->reported = false;
 	return 0;
 }
@@ -364,7 +364,7 @@ static uint32_t wanted_flags(struct probes_location *location)
 {
 	struct probes_spec *spec;
 	uint32_t flags = UNWANTED;
-	bool own = location->probe;
+	bool own = location->patch;
 
 	location->over = false;
 	for (spec = location->specs; spec; spec = spec->next) {
@@ -456,22 +456,22 @@ static void consider(struct round *round, struct probes_location *location)
 
 	/* Changing code needs traps, too: set nothing more. */
 	if (flags != UNWANTED && allowed != CONTEXT_HITS_ALL &&
-			(location->probe ? is_fatal(location) : !location->watched)) {
+			(location->patch ? is_fatal(location) : !location->watched)) {
 		location->error = -ECANCELED;
 		flags = UNWANTED;
 	}
 	if (flags != UNWANTED && is_crowded(location))
 		flags |= PATCH_TRAP;
 
-	if (location->probe && (location->left || may_read_retired(location)))
-		round->settled[round->nr_settled++] = location->probe;
+	if (location->patch && (location->left || may_read_retired(location)))
+		round->settled[round->nr_settled++] = location->patch;
 	location->left = false;
-	location->goes_on = location->probe && flags != UNWANTED;
-	if (location->probe && flags != location->flags && !frozen) {
-		round->removed[round->nr_removed++] = location->probe;
-		location->probe = NULL;
+	location->goes_on = location->patch && flags != UNWANTED;
+	if (location->patch && flags != location->flags && !frozen) {
+		round->removed[round->nr_removed++] = location->patch;
+		location->patch = NULL;
 	}
-	if (location->probe || flags == UNWANTED || frozen ||
+	if (location->patch || flags == UNWANTED || frozen ||
 			(location->watched && location->ready))
 		return;
 	location->flags = flags;
@@ -564,7 +564,7 @@ static void set_requested(struct round *round)
 			location->ready = round->setups[i].error == -EALREADY;
 			continue;
 		}
-		location->probe = round->setups[i].probe;
+		location->patch = round->setups[i].patch;
 		location->method = round->setups[i].method;
 		location->error = round->setups[i].error;
 	}
@@ -629,7 +629,7 @@ bool probes_locations_read(void)
 
 	each_location(bucket, location)
 	{
-		spec = location->probe ? location->specs : NULL;
+		spec = location->patch ? location->specs : NULL;
 		while (spec && !reads(spec))
 			spec = spec->next;
 		if (spec)
