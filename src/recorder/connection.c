@@ -24,7 +24,7 @@
 #include "recorder/core/maps.h"
 #include "recorder/core/outbox.h"
 #include "recorder/core/peer.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
@@ -394,16 +394,16 @@ static struct wire_config accepting(const struct session *session, const struct 
 }
 
 static int send_table(const struct connection_answer *answer, const struct instance *instance,
-		const struct probe_offer *offer)
+		const struct session_table *table)
 {
-	bool other = offer->others >= 0 && !instance->is_command;
-	struct wire_probes message = {.table = offer->number,
-			.size = other ? offer->size_of_others : offer->size};
+	bool other = table->others >= 0 && !instance->is_command;
+	struct wire_probes message = {.table = table->number,
+			.size = other ? table->size_of_others : table->size};
 
 	return send_part(answer,
 			wire_encode_probes(answer->session->connections.message, WIRE_MESSAGE_MAX,
 					&message),
-			other ? offer->others : offer->table);
+			other ? table->others : table->fd);
 }
 
 /* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
@@ -411,8 +411,8 @@ static int send_head(const struct connection_answer *answer, struct instance *in
 		struct wire_config *config)
 {
 	struct session *session = answer->session;
-	struct probe_offer *offers[SESSION_PROBES_MAX];
-	int nr = config->nr_channels ? probes_choose(session, instance, offers) : 0, i, ret;
+	struct session_table *tables[SESSION_PROBES_MAX];
+	int nr = config->nr_channels ? probes_choose(session, instance, tables) : 0, i, ret;
 
 	if (nr < 0)
 		return nr;
@@ -421,7 +421,7 @@ static int send_head(const struct connection_answer *answer, struct instance *in
 			wire_encode_config(session->connections.message, WIRE_MESSAGE_MAX, config),
 			-1);
 	for (i = 0; i < nr && !ret; i++)
-		ret = send_table(answer, instance, offers[i]);
+		ret = send_table(answer, instance, tables[i]);
 	return ret;
 }
 
@@ -433,7 +433,7 @@ static bool any_has_probes(const struct session *session)
 	for (instance = session->instances.live; instance; instance = instance->next_live)
 		if (instance->nr_installed)
 			return true;
-	return session->probes.nr;
+	return session->tables.nr;
 }
 
 /* Whatever differs from one program to the next, or comes with a descriptor, does not go this way. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/run.h"
 #include "recorder/session-state.h"
@@ -16,7 +16,7 @@
 #define LAST_TURNS 64
 
 static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
-		const struct installed_probe *installed)
+		const struct installed_table *installed)
 {
 	size_t size = installed->answer.nr_refusals * sizeof(*answer->refusals);
 

@@ -26,7 +26,7 @@
 #include "recorder/core/leases.h"
 #include "recorder/listener.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/refusals.h"
 #include "recorder/core/report.h"
 #include "recorder/run.h"
@@ -60,7 +60,7 @@ struct session {
 	uint32_t nr_channels;     /* that are in traces */
 	uint32_t nr_all_channels; /* with those of triggers */
 
-	struct probe_offers probes, next_probes; /* now, and from the next change on */
+	struct session_tables tables, next_tables; /* now, and from the next change on */
 	struct traced_command command;
 
 	struct session_output output;

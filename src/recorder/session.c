@@ -24,7 +24,7 @@
 #include "recorder/core/libraries.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/memory.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"

@@ -18,7 +18,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
 #include "recorder/core/maps.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"

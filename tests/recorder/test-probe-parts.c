@@ -18,7 +18,7 @@
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
@@ -137,7 +137,7 @@ static void test_taken(void)
 	struct resources before = resources_now();
 	struct session_error error;
 	int table = make_table(47), others = make_table(48), empty = make_table(0);
-	const struct probe_offer *offer = NULL;
+	const struct session_table *kept = NULL;
 	struct session_probe probe = {.number = 5,
 			.table = table,
 			.others = others,
@@ -152,35 +152,35 @@ static void test_taken(void)
 
 	user = 0;
 	CHECK(!session_set_probes(session, &probe, 1, &error));
-	CHECK(!session->probes.nr && session->next_probes.nr == 1 && session->next_probes.set);
+	CHECK(!session->tables.nr && session->next_tables.nr == 1 && session->next_tables.set);
 	probes_change(session, true);
-	CHECK(session->probes.nr == 1 && !session->next_probes.nr && !session->next_probes.set);
-	offer = session->probes.list;
-	CHECK(offer->number == 5 && offer->size == 47 && offer->size_of_others == 48 &&
-			offer->started == 6 && !offer->pid && offer->of_user);
-	check_text(offer->exe, "/x");
-	CHECK(offer->access.uid == 7 && offer->access.has_gid && offer->access.gid == 8 &&
-			!offer->access.capabilities);
-	CHECK(offer->table > 2 && offer->table != table && offer->others != others &&
-			fcntl(offer->table, F_GETFD) == FD_CLOEXEC);
+	CHECK(session->tables.nr == 1 && !session->next_tables.nr && !session->next_tables.set);
+	kept = session->tables.list;
+	CHECK(kept->number == 5 && kept->size == 47 && kept->size_of_others == 48 &&
+			kept->started == 6 && !kept->pid && kept->of_user);
+	check_text(kept->exe, "/x");
+	CHECK(kept->access.uid == 7 && kept->access.has_gid && kept->access.gid == 8 &&
+			!kept->access.capabilities);
+	CHECK(kept->fd > 2 && kept->fd != table && kept->others != others &&
+			fcntl(kept->fd, F_GETFD) == FD_CLOEXEC);
 	/* One that is given up leaves the others. */
 	probe.number = 9;
 	CHECK(!session_set_probes(session, &probe, 1, &error));
 	CHECK(!session_set_probes(session, &probe, 1, &error));
 	probes_change(session, false);
-	CHECK(session->probes.list[0].number == 5 && !session->next_probes.set);
+	CHECK(session->tables.list[0].number == 5 && !session->next_tables.set);
 	probes_change(session, true);
-	CHECK(session->probes.nr == 1);
+	CHECK(session->tables.nr == 1);
 	/* Without a user, it is ours. */
 	for (user = 0; user < 2; user++) {
 		probe.of_user = false;
 		probe.has_others = false;
 		CHECK(!session_set_probes(session, &probe, 1, &error));
 		probes_change(session, true);
-		offer = session->probes.list;
-		CHECK(offer->of_user == (user != 0) && offer->access.uid == user &&
-				offer->access.has_gid && offer->access.gid == 9 &&
-				offer->access.capabilities == 77 && offer->others == -1);
+		kept = session->tables.list;
+		CHECK(kept->of_user == (user != 0) && kept->access.uid == user &&
+				kept->access.has_gid && kept->access.gid == 9 &&
+				kept->access.capabilities == 77 && kept->others == -1);
 	}
 	/* Refusals. */
 	probe.number = 0;
@@ -191,12 +191,12 @@ static void test_taken(void)
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
 	probe.exe = NULL;
 	CHECK(!session_set_probes(session, &probe, 1, &error));
-	CHECK(session->next_probes.list[0].pid == 1 && !session->next_probes.list[0].exe);
+	CHECK(session->next_tables.list[0].pid == 1 && !session->next_tables.list[0].exe);
 	probe.table = -1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
 	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
 	/* The one before stays. */
-	CHECK(session->next_probes.nr == 1);
+	CHECK(session->next_tables.nr == 1);
 	probe.table = empty;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
 	check_text(error.text, "the probe table is empty");
@@ -220,15 +220,15 @@ static void test_taken(void)
 	for (size_t i = 0; i <= SESSION_PROBES_MAX; i++)
 		many[i] = (struct session_probe){.number = (uint32_t)i + 1, .table = table};
 	CHECK(!session_set_probes(session, many, SESSION_PROBES_MAX, &error));
-	CHECK(session->next_probes.nr == SESSION_PROBES_MAX);
+	CHECK(session->next_tables.nr == SESSION_PROBES_MAX);
 	CHECK(session_set_probes(session, many, SESSION_PROBES_MAX + 1, &error) == -E2BIG);
-	CHECK(session->next_probes.nr == SESSION_PROBES_MAX);
+	CHECK(session->next_tables.nr == SESSION_PROBES_MAX);
 	probes_free(session);
-	CHECK(!session->probes.list && !session->next_probes.list);
+	CHECK(!session->tables.list && !session->next_tables.list);
 	{
 		struct session_options options = {.probes = many, .nr_probes = 2};
 
-		CHECK(!probes_take(session, &options, &error) && session->probes.nr == 2);
+		CHECK(!probes_take(session, &options, &error) && session->tables.nr == 2);
 		probes_free(session);
 	}
 	close(table);
@@ -241,69 +241,69 @@ static void test_taken(void)
 
 static void test_meant(void)
 {
-	struct probe_offer offer = {.number = 1};
+	struct session_table kept = {.number = 1};
 	struct instance instance = {
 			.peer = 20, .uid = 7, .account = 7, .exe = (char *)(uintptr_t) "/x"};
 
 	start = 100;
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
-	offer.exe = (char *)(uintptr_t) "/x";
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
-	offer.exe = (char *)(uintptr_t) "/y";
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
+	kept.exe = (char *)(uintptr_t) "/x";
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
+	kept.exe = (char *)(uintptr_t) "/y";
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	instance.exe = NULL;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
-	offer.exe = NULL;
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
+	kept.exe = NULL;
 	/* A process, and those that it forks. */
-	offer.pid = 20;
-	offer.started = 120;
+	kept.pid = 20;
+	kept.started = 120;
 	/* When the process began is not known: it is asked again, and a report tells why, unless the process has ended. */
 	start_error = ESRCH;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer) && !*reported);
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept) && !*reported);
 	start_error = ENOENT;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer) && !*reported);
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept) && !*reported);
 	start_error = EMFILE;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	CHECK(!strcmp(reported,
 			"cannot read when process 20 began, so it may not take its probes: Too many open files"));
 	start_error = 0;
 	nr_starts = 0;
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer) &&
-			record_probes_offer_is_relevant(session, &instance, &offer) &&
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept) &&
+			record_probes_table_is_relevant(session, &instance, &kept) &&
 			nr_starts == 1);
-	offer.started = 121;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
-	offer.pid = 21;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	kept.started = 121;
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
+	kept.pid = 21;
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	instance.family = 21;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	instance.family_started = 121;
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
 	instance.family = 22;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	/* Of this user only. */
-	offer = (struct probe_offer){.of_user = true, .access = {.uid = 7, .gid = 3}};
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer) && asked.gid == 3);
+	kept = (struct session_table){.of_user = true, .access = {.uid = 7, .gid = 3}};
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept) && asked.gid == 3);
 	has_exited = true;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	has_exited = false;
 	is_allowed = false;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	is_allowed = true;
 	instance.uid = 8;
-	CHECK(!record_probes_offer_is_relevant(session, &instance, &offer));
-	offer.of_user = false;
-	CHECK(record_probes_offer_is_relevant(session, &instance, &offer));
+	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
+	kept.of_user = false;
+	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
 }
 
 static void test_families(void)
 {
-	struct probe_offer list[2] = {{.pid = 30}, {.pid = 31, .exe = (char *)(uintptr_t) "/x"}};
+	struct session_table list[2] = {{.pid = 30}, {.pid = 31, .exe = (char *)(uintptr_t) "/x"}};
 	struct instance parent = {.peer = 31}, child = {.peer = 40}, grandchild = {.peer = 50},
 			other = {.peer = 60};
 
-	session->probes.list = list;
-	session->probes.nr = 2;
+	session->tables.list = list;
+	session->tables.nr = 2;
 	start = 100;
 	probes_inherit(session, &child, NULL);
 	CHECK(!child.family);
@@ -318,18 +318,18 @@ static void test_families(void)
 	CHECK(!probes_has_exe(session, &other));
 	other.exe = (char *)(uintptr_t) "/x";
 	CHECK(probes_has_exe(session, &other));
-	session->probes.nr = 1;
+	session->tables.nr = 1;
 	CHECK(!probes_has_exe(session, &other));
-	session->probes.nr = 0;
-	session->probes.list = NULL;
+	session->tables.nr = 0;
+	session->tables.list = NULL;
 }
 
 /* ---- what they say ---- */
 
 static void test_answers(void)
 {
-	struct probe_offer list[3] = {{.number = 3}, {.number = 4, .pid = 1}, {.number = 5}};
-	struct probe_offer *chosen[3];
+	struct session_table list[3] = {{.number = 3}, {.number = 4, .pid = 1}, {.number = 5}};
+	struct session_table *chosen[3];
 	struct wire_probe_run runs[3] = {{.first = 0, .count = 2, .state = WIRE_PROBE_JUMP},
 			{.first = 2, .count = 1, .state = WIRE_PROBE_REFUSED, .error = EBUSY},
 			{.first = 3, .count = 4, .state = WIRE_PROBE_REFUSED, .error = ENOMEM}};
@@ -352,8 +352,8 @@ static void test_answers(void)
 	struct session_probe_answer *answers = NULL, *answer;
 	size_t nr;
 
-	session->probes.list = list;
-	session->probes.nr = 3;
+	session->tables.list = list;
+	session->tables.nr = 3;
 	CHECK(probes_choose(session, &instance, chosen) == 2 && chosen[0] == &list[0] &&
 			chosen[1] == &list[2] && instance.nr_installed == 2);
 	answer = &instance.installed[0].answer;
@@ -439,8 +439,8 @@ static void test_answers(void)
 	session_probe_answers_free(answers, nr);
 	session->service = NULL;
 	session->instances.list = NULL;
-	session->probes.list = NULL;
-	session->probes.nr = 0;
+	session->tables.list = NULL;
+	session->tables.nr = 0;
 	probes_forget(&instance);
 	probes_forget(&second);
 	CHECK(!instance.installed && !instance.nr_installed);
@@ -450,7 +450,7 @@ static void test_answers(void)
 static void test_refusals(void)
 {
 	static struct wire_probe_run runs[SESSION_PROBE_REFUSALS + 1];
-	struct probe_offer list[1] = {{.number = 3}}, *chosen[1];
+	struct session_table list[1] = {{.number = 3}}, *chosen[1];
 	struct instance instance = {.takes_probes = true};
 	struct wire_probed probed = {.table = 3,
 			.nr_probes = SESSION_PROBE_REFUSALS + 1,
@@ -458,8 +458,8 @@ static void test_refusals(void)
 			.nr_runs = SESSION_PROBE_REFUSALS + 1,
 			.last = true};
 
-	session->probes.list = list;
-	session->probes.nr = 1;
+	session->tables.list = list;
+	session->tables.nr = 1;
 	CHECK(probes_choose(session, &instance, chosen) == 1);
 	for (uint32_t i = 0; i <= SESSION_PROBE_REFUSALS; i++)
 		runs[i] = (struct wire_probe_run){
@@ -478,8 +478,8 @@ static void test_refusals(void)
 	CHECK(!instance.installed[0].answer.nr_refusals &&
 			instance.installed[0].answer.states[WIRE_PROBE_REFUSED] == 1);
 	probes_forget(&instance);
-	session->probes.list = NULL;
-	session->probes.nr = 0;
+	session->tables.list = NULL;
+	session->tables.nr = 0;
 }
 
 int main(void)

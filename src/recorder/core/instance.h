@@ -29,7 +29,7 @@ struct ctf_stream;
 struct ctf_writer;
 struct event_class;
 struct journal;
-struct installed_probe;
+struct installed_table;
 struct session;
 struct reported_loss;
 struct wire_hello;
@@ -108,7 +108,7 @@ struct instance {
 	uint64_t started; /* session_process_start(); 0: not read yet */
 	uint32_t family; /* the process that it was forked from, when that was one that probes are for */
 	uint64_t family_started;
-	struct installed_probe *installed;
+	struct installed_table *installed;
 	size_t nr_installed;
 
 	/* Event classes, in the order of their arrival. */

@@ -23,26 +23,26 @@
 #include "protocol/protocol.h"
 #include "recorder/core/access.h"
 #include "recorder/core/instance.h"
-#include "recorder/core/probe-offers.h"
+#include "recorder/core/probe-tables.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"
 
 /* ---- those that there are ---- */
 
-static void offers_free(struct probe_offers *offers)
+static void session_tables_free(struct session_tables *tables)
 {
 	size_t i;
 
-	for (i = 0; i < offers->nr; i++) {
-		if (offers->list[i].table >= 0)
-			close(offers->list[i].table);
-		if (offers->list[i].others >= 0)
-			close(offers->list[i].others);
-		free(offers->list[i].exe);
+	for (i = 0; i < tables->nr; i++) {
+		if (tables->list[i].fd >= 0)
+			close(tables->list[i].fd);
+		if (tables->list[i].others >= 0)
+			close(tables->list[i].others);
+		free(tables->list[i].exe);
 	}
-	free(offers->list);
-	*offers = (struct probe_offers){.list = NULL};
+	free(tables->list);
+	*tables = (struct session_tables){.list = NULL};
 }
 
 static int record_probes_copy_table(
@@ -63,18 +63,18 @@ static int record_probes_copy_table(
 	return 0;
 }
 
-static int take_offer(struct probe_offers *offers, const struct session_probe *probe,
+static int session_tables_append(struct session_tables *tables, const struct session_probe *probe,
 		struct session_error *error)
 {
-	struct probe_offer *offer = &offers->list[offers->nr];
+	struct session_table *table = &tables->list[tables->nr];
 	int ret;
 
 	if (!probe->number || (probe->pid && probe->exe))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a probe has no number, or is for a process and a file");
-	*offer = (struct probe_offer){
+	*table = (struct session_table){
 			.number = probe->number,
-			.table = -1,
+			.fd = -1,
 			.others = -1,
 			.pid = probe->pid,
 			.started = probe->started,
@@ -88,77 +88,77 @@ static int take_offer(struct probe_offers *offers, const struct session_probe *p
 							  .gid = getegid(),
 							  .capabilities = access_own_capabilities()},
 	};
-	offer->exe = probe->exe ? strdup(probe->exe) : NULL;
-	offers->nr++;
-	ret = record_probes_copy_table(probe->table, &offer->table, &offer->size, error);
+	table->exe = probe->exe ? strdup(probe->exe) : NULL;
+	tables->nr++;
+	ret = record_probes_copy_table(probe->table, &table->fd, &table->size, error);
 	if (!ret && probe->has_others)
 		ret = record_probes_copy_table(
-				probe->others, &offer->others, &offer->size_of_others, error);
+				probe->others, &table->others, &table->size_of_others, error);
 	if (ret)
 		return ret;
-	return probe->exe && !offer->exe
+	return probe->exe && !table->exe
 			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
 			: 0;
 }
 
-static int take_all(struct probe_offers *offers, const struct session_probe *probes, size_t nr,
-		struct session_error *error)
+static int session_tables_take(struct session_tables *tables, const struct session_probe *probes,
+		size_t nr, struct session_error *error)
 {
 	size_t i;
 	int ret = 0;
 
-	*offers = (struct probe_offers){.set = true};
+	*tables = (struct session_tables){.set = true};
 	if (nr > SESSION_PROBES_MAX)
 		return session_fail(error, SESSION_ERROR_USAGE, E2BIG,
 				"there are more than %d tables of probes", SESSION_PROBES_MAX);
-	offers->list = calloc(nr + 1, sizeof(*offers->list));
-	if (!offers->list)
+	tables->list = calloc(nr + 1, sizeof(*tables->list));
+	if (!tables->list)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 	for (i = 0; i < nr && !ret; i++)
-		ret = take_offer(offers, &probes[i], error);
+		ret = session_tables_append(tables, &probes[i], error);
 	if (ret)
-		offers_free(offers);
+		session_tables_free(tables);
 	return ret;
 }
 
 int probes_take(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {
-	return take_all(&session->probes, options->probes, options->nr_probes, error);
+	return session_tables_take(&session->tables, options->probes, options->nr_probes, error);
 }
 
 int session_set_probes(struct session *session, const struct session_probe *probes, size_t nr,
 		struct session_error *error)
 {
-	struct probe_offers next;
+	struct session_tables next;
 	int ret;
 
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
-	ret = take_all(&next, probes, nr, error);
+	ret = session_tables_take(&next, probes, nr, error);
 	if (ret)
 		return ret;
-	offers_free(&session->next_probes);
-	session->next_probes = next;
+	session_tables_free(&session->next_tables);
+	session->next_tables = next;
 	return 0;
 }
 
 void probes_change(struct session *session, bool holds)
 {
-	if (!session->next_probes.set)
+	if (!session->next_tables.set)
 		return;
 	if (holds) {
-		struct probe_offers former = session->probes;
+		struct session_tables former = session->tables;
 
-		session->probes = session->next_probes;
-		session->next_probes = former;
+		session->tables = session->next_tables;
+		session->next_tables = former;
 	}
-	offers_free(&session->next_probes);
+	session_tables_free(&session->next_tables);
 }
 
 void probes_free(struct session *session)
 {
-	offers_free(&session->probes);
-	offers_free(&session->next_probes);
+	session_tables_free(&session->tables);
+	session_tables_free(&session->next_tables);
 }
 
 /* ---- who is meant ---- */
@@ -188,8 +188,8 @@ void probes_inherit(
 		instance->family_started = parent->family_started;
 		return;
 	}
-	for (i = 0; i < session->probes.nr && !instance->family; i++)
-		if (session->probes.list[i].pid == (uint32_t)parent->peer)
+	for (i = 0; i < session->tables.nr && !instance->family; i++)
+		if (session->tables.list[i].pid == (uint32_t)parent->peer)
 			instance->family = (uint32_t)parent->peer;
 	if (instance->family)
 		instance->family_started = record_probes_process_start_time(session, parent);
@@ -213,34 +213,34 @@ static bool is_users(const struct instance *instance, const struct access *acces
 			!instance_has_exited(instance);
 }
 
-static bool record_probes_offer_is_relevant(
-		struct session *session, struct instance *instance, const struct probe_offer *offer)
+static bool record_probes_table_is_relevant(struct session *session, struct instance *instance,
+		const struct session_table *table)
 {
-	if (offer->of_user && !is_users(instance, &offer->access))
+	if (table->of_user && !is_users(instance, &table->access))
 		return false;
-	if (offer->exe)
-		return instance->exe && !strcmp(instance->exe, offer->exe);
-	if (!offer->pid)
+	if (table->exe)
+		return instance->exe && !strcmp(instance->exe, table->exe);
+	if (!table->pid)
 		return true;
-	if (offer->pid == (uint32_t)instance->peer)
-		return offer->started == started(session, instance);
-	return offer->pid == instance->family && offer->started == instance->family_started;
+	if (table->pid == (uint32_t)instance->peer)
+		return table->started == started(session, instance);
+	return table->pid == instance->family && table->started == instance->family_started;
 }
 
 bool probes_has_exe(const struct session *session, const struct instance *instance)
 {
 	size_t i;
 
-	for (i = 0; i < session->probes.nr; i++)
-		if (session->probes.list[i].exe &&
-				!strcmp(session->probes.list[i].exe, instance->exe))
+	for (i = 0; i < session->tables.nr; i++)
+		if (session->tables.list[i].exe &&
+				!strcmp(session->tables.list[i].exe, instance->exe))
 			return true;
 	return false;
 }
 
 /* ---- what they have been given ---- */
 
-static struct installed_probe *record_probes_find_installed(
+static struct installed_table *record_probes_find_installed(
 		struct instance *instance, uint64_t number)
 {
 	size_t i;
@@ -264,22 +264,22 @@ void probes_forget(struct instance *instance)
 
 /* What it said of those that it keeps holds on. */
 static bool record_probes_set_installed(
-		struct instance *instance, struct probe_offer *const *offers, size_t nr)
+		struct instance *instance, struct session_table *const *tables, size_t nr)
 {
-	struct installed_probe *installed = calloc(nr + 1, sizeof(*installed));
+	struct installed_table *installed = calloc(nr + 1, sizeof(*installed));
 	size_t i;
 
 	if (!installed)
 		return false;
 	for (i = 0; i < nr; i++) {
-		struct installed_probe *former =
-				record_probes_find_installed(instance, offers[i]->number);
+		struct installed_table *former =
+				record_probes_find_installed(instance, tables[i]->number);
 
 		if (former) {
 			installed[i] = *former;
 			former->answer.refusals = NULL;
 		}
-		installed[i].answer.number = offers[i]->number;
+		installed[i].answer.number = tables[i]->number;
 		if (instance->takes_probes)
 			continue;
 		installed[i].answer.answered = true;
@@ -291,21 +291,21 @@ static bool record_probes_set_installed(
 	return true;
 }
 
-int probes_choose(struct session *session, struct instance *instance, struct probe_offer **offers)
+int probes_choose(struct session *session, struct instance *instance, struct session_table **tables)
 {
 	size_t nr = 0, i;
 
-	for (i = 0; i < session->probes.nr; i++)
-		if (record_probes_offer_is_relevant(session, instance, &session->probes.list[i]))
-			offers[nr++] = &session->probes.list[i];
-	if (!record_probes_set_installed(instance, offers, nr))
+	for (i = 0; i < session->tables.nr; i++)
+		if (record_probes_table_is_relevant(session, instance, &session->tables.list[i]))
+			tables[nr++] = &session->tables.list[i];
+	if (!record_probes_set_installed(instance, tables, nr))
 		return -ENOMEM;
 	return instance->takes_probes ? (int)nr : 0;
 }
 
 /* ---- what they say ---- */
 
-static void begin_answer(struct installed_probe *installed, const struct wire_probed *probed)
+static void begin_answer(struct installed_table *installed, const struct wire_probed *probed)
 {
 	struct session_probe_answer *answer = &installed->answer;
 
@@ -341,7 +341,7 @@ static void record_probes_add_refusal(
 /* The runs of a message lie behind each other and within the table: the decoder has seen to that. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed)
 {
-	struct installed_probe *installed = record_probes_find_installed(instance, probed->table);
+	struct installed_table *installed = record_probes_find_installed(instance, probed->table);
 	uint32_t i;
 
 	/* One that was taken back meanwhile. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_RECORDER_CORE_PROBE_OFFERS_H
-#define SIDE_RECORDER_CORE_PROBE_OFFERS_H
+#ifndef SIDE_RECORDER_CORE_PROBE_TABLES_H
+#define SIDE_RECORDER_CORE_PROBE_TABLES_H
 
 /*
  * Probe tables: which ones exist, which programs get them, and what programs report of them. probes.h has what others may call.
@@ -19,10 +19,10 @@
 struct instance;
 struct wire_probed;
 
-/* A table of probes that is offered. */
-struct probe_offer {
+/* A table of probes that the session sends to programs. */
+struct session_table {
 	uint32_t number;
-	int table, others; /* others: -1, or for all but the command's process (probes.h) */
+	int fd, others; /* others: -1, or for all but the command's process (probes.h) */
 	uint64_t size, size_of_others;
 	uint32_t pid; /* 0: see exe */
 	uint64_t started;
@@ -31,14 +31,14 @@ struct probe_offer {
 	struct access access;
 };
 
-struct probe_offers {
-	struct probe_offer *list;
+struct session_tables {
+	struct session_table *list;
 	size_t nr;
 	bool set;
 };
 
 /* A table that an instance was sent last, and what the program reported of it. */
-struct installed_probe {
+struct installed_table {
 	struct session_probe_answer answer; /* without a name */
 	uint32_t sequence;                  /* of the answer that is arriving */
 	uint32_t next;                      /* probe that it reports next */
@@ -56,7 +56,8 @@ void probes_inherit(
  * The tables that the instance must get, SESSION_PROBES_MAX at most: their number, or -ENOMEM. From now on the instance counts as one that
  * has them.
  */
-int probes_choose(struct session *session, struct instance *instance, struct probe_offer **offers);
+int probes_choose(
+		struct session *session, struct instance *instance, struct session_table **tables);
 /* Whether there are any for programs of its file. */
 bool probes_has_exe(const struct session *session, const struct instance *instance);
 /* What it reports of one that it has been sent. 0 or -EPROTO. */
