@@ -277,7 +277,7 @@ static bool has_thread(struct tracing *tracing)
 static void test_threads(void)
 {
 	static struct tracing tracing;
-	struct probe_spec specs[2] = {
+	struct spec_options specs[2] = {
 			{.spec = {.location_text = "open"}}, {.spec = {.location_text = "close"}}};
 
 	tracing = (struct tracing){.specs = specs, .nr_specs = 1};
@@ -328,7 +328,7 @@ static bool says(struct tracing *tracing, const struct session_probe_answer *ans
 
 static void test_answers(void)
 {
-	struct probe_spec specs[2] = {
+	struct spec_options specs[2] = {
 			{.spec = {.location_text = "open"}}, {.spec = {.location_text = "close"}}};
 	static struct tracing tracing;
 	struct session_probe_refusal refusals[2] = {
@@ -420,7 +420,7 @@ static void test_looks(void)
 	static const char set[] = "side: open is set in process 78: 1 of 1 locations: 1 jump\n";
 	static const char filtered[] =
 			"side: open is set in process 78: 0 of 1 locations: no rule records its events (does a filter name fields that they do not have?)\n";
-	struct probe_spec specs[1] = {{.spec = {.location_text = "open"}}};
+	struct spec_options specs[1] = {{.spec = {.location_text = "open"}}};
 	static struct tracing tracing;
 	char text[2048];
 

@@ -406,7 +406,7 @@ static void test_specs(void **unused)
 			"--probe 'a b' --exit --arg common --ret '$ret' --no-uprobe",
 			"--sdt x:y --arg common"};
 	const struct option_uses all = {uses, 8}, none = {uses, 1};
-	struct probe_spec *specs;
+	struct spec_options *specs;
 	char first[128], quoted[64];
 	size_t count;
 
@@ -438,7 +438,7 @@ static void test_many_specs(void **unused)
 {
 	struct option_use uses[PROBE_TABLE_FIELDS_MAX + PROBE_SPECS_MAX + 2];
 	struct option_uses list = {uses, PROBE_SPECS_MAX};
-	struct probe_spec *specs;
+	struct spec_options *specs;
 	char wanted[128];
 	size_t count;
 

@@ -134,7 +134,7 @@ static void *played_map(void *at, size_t size, int protection, int flags, int fd
 static void check_resolve(int status, const char *all, const char *printed)
 {
 	const struct probe_target target = {.exe = "/none"};
-	const struct resolve_request request = {.kind = RESOLVE_FUNCTION};
+	const struct probe_spec request = {.kind = RESOLVE_FUNCTION};
 	unsigned int before = resources_descriptors();
 	int table = 77;
 

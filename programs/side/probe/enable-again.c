@@ -136,7 +136,7 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 	struct option_uses uses = {.items = calloc(count + 1, sizeof(*uses.items))};
 	struct text_list contexts = {
 			.items = calloc(count + requested + 1, sizeof(*contexts.items))};
-	struct probe_spec *specs = NULL;
+	struct spec_options *specs = NULL;
 	size_t nr_specs = 0;
 	int status;
 

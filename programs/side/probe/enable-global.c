@@ -70,7 +70,7 @@ static int probe_enable_global_start_recorder(
 	return status;
 }
 
-int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session)
 {
 	const struct probe_target target = {.pid = enabling->files_of,

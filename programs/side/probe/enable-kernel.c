@@ -116,7 +116,7 @@ static int end_former(const struct enabling *enabling, const struct ask *ask, co
 	return status;
 }
 
-int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session)
 {
 	bool contexts = false, former = false, kernel = false;

@@ -133,7 +133,7 @@ static int add_target(struct json_object *request, const struct probe_target *ta
 	return status;
 }
 
-static int make_request(const struct enabling *enabling, const struct probe_spec *spec,
+static int make_request(const struct enabling *enabling, const struct spec_options *spec,
 		const char *session, struct json_object **request)
 {
 	char *text = probe_spec_text(spec);
@@ -167,7 +167,7 @@ static int make_request(const struct enabling *enabling, const struct probe_spec
 
 /* `modes`: those among the programs that have to be made to look. */
 static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
-		const struct probe_spec *spec, const char *session, struct json_object *modes)
+		const struct spec_options *spec, const char *session, struct json_object *modes)
 {
 	struct json_object *request, *answer;
 	int status = make_request(enabling, spec, session, &request), looked;
@@ -199,7 +199,7 @@ static int attach(struct enabling *enabling, struct ask *ask, struct json_object
 }
 
 /* Resolved, brought there, asked for. */
-int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session)
 {
 	struct json_object *modes = NULL;
@@ -272,7 +272,7 @@ int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[
 
 int cmd_probe_enable(const struct parsed *parsed)
 {
-	struct probe_spec *specs = NULL;
+	struct spec_options *specs = NULL;
 	struct enabling enabling;
 	char buffer[ASK_NAME_MAX];
 	const char *session;

@@ -28,17 +28,17 @@ void probe_finish(struct enabling *enabling);
 int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
 		const char **session);
 /* Resolved, brought into programs, asked for, and what became of it is said. */
-int probe_enable(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);
 /* probe-enable-global.c: the same, of the kernel's. */
-int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);
 
 /*
  * probe-enable-kernel.c: which places of one process the kernel watches, instead of a breakpoint; when they are asked for, nobody else watches
  * them for this event any more, and afterwards side-uprobes does.
  */
-int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct probe_spec *spec,
+int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);
 int probe_enable_watch(struct enabling *enabling, const struct ask *ask, const char *session);
 

@@ -92,7 +92,7 @@ struct probe_resolve_work {
 };
 
 static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
-		const struct resolve_request *spec, int *table)
+		const struct probe_spec *spec, int *table)
 {
 	struct resolve_error error = {.text = "out of memory"};
 	int ret;
@@ -102,7 +102,7 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
 					    : -ENOMEM;
 	if (!ret)
-		ret = resolve_request(work->resolve, spec, work->writer, probe_resolve_add_refusal,
+		ret = resolve_spec(work->resolve, spec, work->writer, probe_resolve_add_refusal,
 				&work->refusals, &error);
 	if (ret)
 		return message_error((enum command_status)probe_resolve_get_status(&error),
@@ -166,7 +166,7 @@ static int receive_descriptor(int socket)
 }
 
 __attribute__((noreturn)) static void work(
-		int socket, const struct probe_target *target, const struct resolve_request *spec)
+		int socket, const struct probe_target *target, const struct probe_spec *spec)
 {
 	struct probe_resolve_work *work = calloc(1, sizeof(*work));
 	int table = -1, status;
@@ -210,7 +210,7 @@ static int check_processor(pid_t pid)
 			(int)pid, other);
 }
 
-int probe_resolve(const struct probe_target *target, const struct resolve_request *spec, int *table)
+int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table)
 {
 	int pair[2], status = 0, code = 0;
 	pid_t child;

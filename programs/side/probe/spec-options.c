@@ -31,7 +31,7 @@ static int probe_spec_append_text(const char **items, size_t *count, const char 
 }
 
 /* `--arg`, `--args`, `--exit`, `--ret`: of one place. What a session has written down says `--no-uprobe`, too. */
-static int probe_spec_add_option(struct probe_spec *spec, const struct option_use *use)
+static int probe_spec_add_option(struct spec_options *spec, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "no-uprobe")) {
 		spec->no_uprobe = true;
@@ -50,7 +50,7 @@ static int probe_spec_add_option(struct probe_spec *spec, const struct option_us
 	return probe_spec_append_text(spec->results, &spec->spec.nr_results, use->text);
 }
 
-static int probe_spec_add_contexts(struct probe_spec *spec, const struct text_list *contexts)
+static int probe_spec_add_contexts(struct spec_options *spec, const struct text_list *contexts)
 {
 	int status = COMMAND_DONE;
 
@@ -62,9 +62,9 @@ static int probe_spec_add_contexts(struct probe_spec *spec, const struct text_li
 	return status;
 }
 
-static int read_uses(const struct option_uses *uses, struct probe_spec *specs, size_t *count)
+static int read_uses(const struct option_uses *uses, struct spec_options *specs, size_t *count)
 {
-	struct probe_spec common = {.spec = {.location_text = NULL}}, *now = &common;
+	struct spec_options common = {.spec = {.location_text = NULL}}, *now = &common;
 	int status = COMMAND_DONE;
 
 	for (size_t i = 0; i < uses->count && !status; i++) {
@@ -86,7 +86,7 @@ static int read_uses(const struct option_uses *uses, struct probe_spec *specs, s
 }
 
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
-		struct probe_spec **specs, size_t *count)
+		struct spec_options **specs, size_t *count)
 {
 	int status;
 
@@ -100,7 +100,7 @@ int probe_specs_read(const struct option_uses *uses, const struct text_list *con
 				"`--function NAME`, `--probe LOCATION` or `--sdt PROVIDER:NAME`",
 				"missing probe location");
 	for (size_t i = 0; i < *count && !status; i++) {
-		struct probe_spec *spec = &(*specs)[i];
+		struct spec_options *spec = &(*specs)[i];
 
 		status = probe_spec_add_contexts(spec, contexts);
 		spec->spec.arguments = spec->arguments;
@@ -167,7 +167,7 @@ static void print_option(FILE *out, const char *option, const char *text)
 	fprintf(out, "%s %s", option, format_quoted(text, quoted, sizeof(quoted)));
 }
 
-char *probe_spec_text(const struct probe_spec *spec)
+char *probe_spec_text(const struct spec_options *spec)
 {
 	static const char *const options[] = {
 			[RESOLVE_LOCATION] = "--probe",

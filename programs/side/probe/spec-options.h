@@ -13,8 +13,8 @@
 #define PROBE_SPECS_MAX 64
 
 /* One `--probe`, `--function` or `--sdt`, with the options behind it that belong to it. */
-struct probe_spec {
-	struct resolve_request spec;
+struct spec_options {
+	struct probe_spec spec;
 	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
 			*contexts[PROBE_TABLE_FIELDS_MAX];
 	bool no_uprobe; /* the kernel is to watch nothing of it */
@@ -25,7 +25,7 @@ struct probe_spec {
  * may have are not taken. 0 or an exit status: said.
  */
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
-		struct probe_spec **specs, size_t *count);
+		struct spec_options **specs, size_t *count);
 /*
  * Each of `--context a,b` alone, then each of the operands (NULL: none), in one allocation: free() its items. 0 or an exit
  * status: said.
@@ -33,7 +33,7 @@ int probe_specs_read(const struct option_uses *uses, const struct text_list *con
 int probe_contexts(
 		const struct text_list *requested, char *const *operands, struct text_list *each);
 /* As it would be written again, to be freed; NULL: no memory. */
-char *probe_spec_text(const struct probe_spec *spec);
+char *probe_spec_text(const struct spec_options *spec);
 
 /* In whom. */
 struct probe_target {
@@ -46,8 +46,7 @@ struct probe_target {
  * probe-resolve.c: the wish as a table, a sealed memfd. Files are read by another process, for the library that
  * reads them does not survive each damaged one. 0 or an exit status: said.
  */
-int probe_resolve(
-		const struct probe_target *target, const struct resolve_request *spec, int *table);
+int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table);
 /*
  * For which other processor the file is, of which there is nothing to be found then; NULL: for ours, or it cannot be read, which is
  * said later.

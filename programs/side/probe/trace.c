@@ -34,7 +34,7 @@
 
 struct tracing {
 	const char *filter; /* NULL: none */
-	struct probe_spec *specs;
+	struct spec_options *specs;
 	size_t nr_specs;
 	char exe[PATH_MAX];
 	pid_t files_of; /* with --global: a process that has mapped the files to probe */
@@ -130,7 +130,7 @@ static int trace_add_events(struct tracing *tracing, int table)
 }
 
 /* Those of two functions are not the same fields of one event. */
-static bool wants_all_arguments(const struct resolve_request *spec)
+static bool wants_all_arguments(const struct probe_spec *spec)
 {
 	for (size_t i = 0; i < spec->nr_arguments; i++)
 		if (resolve_is_several(spec->arguments[i]))
@@ -635,7 +635,7 @@ static void add_threads(struct tracing *tracing)
 	if (tracing->others.count || tracing->nr_kernel)
 		return;
 	for (size_t i = 0; i < tracing->nr_specs; i++) {
-		const struct resolve_request *spec = &tracing->specs[i].spec;
+		const struct probe_spec *spec = &tracing->specs[i].spec;
 
 		if (spec->kernel)
 			return;

@@ -19,7 +19,7 @@
 
 struct location_search {
 	struct resolve *resolve;
-	const struct spec *spec;
+	const struct parsed_spec *spec;
 	struct locations *locations;
 	struct resolve_error *error;
 	/* What is looked at just now. */
@@ -185,7 +185,7 @@ static const struct resolve_module *program_module(const struct resolve *resolve
 
 static int no_functions(struct location_search *finding)
 {
-	const struct spec *spec = finding->spec;
+	const struct parsed_spec *spec = finding->spec;
 
 	if (!spec->library && !program_module(finding->resolve))
 		return resolve_fail(finding->error, -ENOENT,
@@ -239,7 +239,7 @@ static bool hint_at_libraries(struct location_search *finding, char *hint, size_
 	return nearest_text(&nearest, "", hint, size);
 }
 
-const char *piece_hint(const struct spec_location *piece, char *text, size_t size)
+const char *piece_hint(const struct location *piece, char *text, size_t size)
 {
 	bool executable = piece->module->executable;
 
@@ -286,7 +286,7 @@ static int fail_unread(struct location_search *finding)
 
 static int no_symbol(struct location_search *finding)
 {
-	const struct spec *spec = finding->spec;
+	const struct parsed_spec *spec = finding->spec;
 	const struct code_function *functions;
 	struct nearest nearest;
 	char hint[512];
@@ -327,7 +327,7 @@ static int no_symbol(struct location_search *finding)
 /* Some way behind the begin of one function. */
 static int add_offset(struct location_search *finding)
 {
-	struct spec_location *location = &finding->locations->items[0];
+	struct location *location = &finding->locations->items[0];
 
 	if (!finding->spec->number)
 		return 0;
@@ -347,8 +347,7 @@ static int add_offset(struct location_search *finding)
 
 /* ---- functions that choose others ---- */
 
-static int no_choice(
-		struct location_search *finding, const struct spec_location *location, bool outside)
+static int no_choice(struct location_search *finding, const struct location *location, bool outside)
 {
 	return resolve_fail(finding->error, -ENOTSUP,
 			outside ? "use a probe of the kernel's, or of the function that calls it"
@@ -358,8 +357,7 @@ static int no_choice(
 			location->name, location->module->name);
 }
 
-static bool spec_location_contains(
-		const struct locations *locations, const struct spec_location *wanted)
+static bool spec_location_contains(const struct locations *locations, const struct location *wanted)
 {
 	for (size_t i = 0; i < locations->count; i++) {
 		if (locations->items[i].module == wanted->module &&
@@ -370,7 +368,7 @@ static bool spec_location_contains(
 }
 
 /* What it chooses takes its place, by its own name if it has one. */
-static int add_chosen(struct location_search *finding, const struct spec_location *chooser,
+static int add_chosen(struct location_search *finding, const struct location *chooser,
 		struct locations *locations)
 {
 	struct resolve_choices choices;
@@ -380,7 +378,7 @@ static int add_chosen(struct location_search *finding, const struct spec_locatio
 	if ((!choices.count || choices.outside) && !finding->spec->glob)
 		return no_choice(finding, chooser, choices.outside);
 	for (size_t i = 0; i < choices.count && !ret && !choices.outside; i++) {
-		struct spec_location location = *chooser;
+		struct location location = *chooser;
 
 		location.address = choices.addresses[i];
 		location.function = code_function_at(location.module->code, location.address);
@@ -424,7 +422,7 @@ static int follow_choosers(struct location_search *finding)
 static int add_address(
 		struct location_search *finding, struct resolve_module *module, uint64_t address)
 {
-	struct spec_location location = {.module = module, .address = address, .name = ""};
+	struct location location = {.module = module, .address = address, .name = ""};
 
 	location.function = code_function_at(module->code, address);
 	if (location.function && location.function->nr_names)
@@ -521,7 +519,7 @@ static int add_statement(void *user, uint64_t address)
 	const struct code_function *function = code_function_at(finding->module->code, address);
 
 	for (size_t i = 0; i < finding->locations->count; i++) {
-		struct spec_location *location = &finding->locations->items[i];
+		struct location *location = &finding->locations->items[i];
 
 		if (location->module != finding->module || !function ||
 				location->function != function)
@@ -548,7 +546,7 @@ static int find_statements(struct location_search *finding)
 
 static int spec_location_find_line(struct location_search *finding)
 {
-	const struct spec *spec = finding->spec;
+	const struct parsed_spec *spec = finding->spec;
 	const char *where = spec->library ? spec->library : program_name(finding->resolve);
 	int ret = spec_location_search_whole(finding, find_statements);
 	char hint[256];
@@ -585,7 +583,7 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 {
 	struct marker_search *search = user;
 	struct location_search *finding = search->finding;
-	struct spec_location *location;
+	struct location *location;
 	char full[512];
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
@@ -645,34 +643,34 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 
 /* ---- all ---- */
 
-int locations_find(struct resolve *resolve, const struct resolve_request *request,
+int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		struct locations *locations, struct resolve_error *error)
 {
 	struct location_search finding = {
 			.resolve = resolve, .locations = locations, .error = error};
-	struct spec spec;
+	struct parsed_spec parsed;
 	int ret;
 
-	if (request->kind == RESOLVE_MARKER)
-		return find_markers(resolve, request->location_text, locations, error);
-	ret = spec_parse(request->location_text, &spec, error);
-	finding.spec = &spec;
-	if (!ret && spec.kind == SPEC_SYMBOL)
+	if (spec->kind == RESOLVE_MARKER)
+		return find_markers(resolve, spec->location_text, locations, error);
+	ret = spec_parse(spec->location_text, &parsed, error);
+	finding.spec = &parsed;
+	if (!ret && parsed.kind == SPEC_SYMBOL)
 		ret = find_symbol(&finding);
-	else if (!ret && spec.kind == SPEC_ADDRESS)
+	else if (!ret && parsed.kind == SPEC_ADDRESS)
 		ret = find_address(&finding);
 	else if (!ret)
 		ret = spec_location_find_line(&finding);
 	if (!ret && !locations->count)
 		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`",
-				request->location_text);
-	for (size_t i = 0; i < locations->count && !ret && request->kind == RESOLVE_FUNCTION; i++) {
+				spec->location_text);
+	for (size_t i = 0; i < locations->count && !ret && spec->kind == RESOLVE_FUNCTION; i++) {
 		if (!locations->items[i].entry && !locations->items[i].inlined)
 			ret = resolve_fail(error, -EINVAL,
 					"`--probe` accepts locations inside of functions",
 					"`%.128s` is not the begin of a function",
-					request->location_text);
+					spec->location_text);
 	}
-	spec_free(&spec);
+	spec_free(&parsed);
 	return ret;
 }

@@ -21,7 +21,7 @@
 
 #define FORMER_MAX 16
 
-int locations_add(struct locations *locations, const struct spec_location *location)
+int locations_add(struct locations *locations, const struct location *location)
 {
 	/* One place may have several names. */
 	for (size_t i = locations->count; i-- > 0 && locations->count - i < 64;) {
@@ -68,7 +68,7 @@ static bool spec_name_fits_pattern(const char *wanted, bool glob, const char *na
 
 static bool version_fits(const void *user, const char *name)
 {
-	const struct spec *spec = user;
+	const struct parsed_spec *spec = user;
 
 	return spec_name_fits_pattern(spec->name, false, name);
 }
@@ -77,7 +77,7 @@ static bool version_fits(const void *user, const char *name)
  * Without debug symbols a name has no version in it, but .dynsym has one beside it. Not for globs, which would search the table once for
  * each name.
  */
-static bool matches_version(const struct resolve_module *module, const struct spec *spec,
+static bool matches_version(const struct resolve_module *module, const struct parsed_spec *spec,
 		const struct code_function *function, size_t index)
 {
 	const char *name = code_name(module->code, function, index), *at = strchr(spec->name, '@');
@@ -97,14 +97,15 @@ static bool spec_name_ends_with(const char *name, const char *wanted)
 }
 
 static bool spec_name_part_matches(
-		const struct spec *spec, const char *wanted, const char *name, bool whole)
+		const struct parsed_spec *spec, const char *wanted, const char *name, bool whole)
 {
 	return whole ? spec_name_fits_pattern(wanted, spec->glob, name)
 		     : spec_name_ends_with(name, wanted);
 }
 
 /* `readable` is changed. */
-static bool readable_fits(const struct spec *spec, const char *wanted, char *readable, bool whole)
+static bool readable_fits(
+		const struct parsed_spec *spec, const char *wanted, char *readable, bool whole)
 {
 	size_t length, begin, end;
 
@@ -132,7 +133,7 @@ static bool readable_fits(const struct spec *spec, const char *wanted, char *rea
 
 enum match { MATCH_NAME, MATCH_COPY, MATCH_READABLE, MATCH_END };
 
-static bool matches_copy(const struct spec *spec, const char *name)
+static bool matches_copy(const struct parsed_spec *spec, const char *name)
 {
 	char *original = names_without_copy(name);
 	bool found = original && spec_name_fits_pattern(spec->name, spec->glob, original);
@@ -141,7 +142,7 @@ static bool matches_copy(const struct spec *spec, const char *name)
 	return found;
 }
 
-static bool matches_readable(const struct spec *spec, const char *wanted, const char *name,
+static bool matches_readable(const struct parsed_spec *spec, const char *wanted, const char *name,
 		enum names_copy copy, bool whole)
 {
 	/* A demangler marks the name of a copy; users do not write this mark. */
@@ -155,8 +156,8 @@ static bool matches_readable(const struct spec *spec, const char *wanted, const 
 }
 
 /* Whether the name matches. Sets `*ret_piece` if it matches but is the name of a piece. */
-static bool matches(const struct spec *spec, const char *wanted, const char *name, enum match match,
-		bool *ret_piece)
+static bool matches(const struct parsed_spec *spec, const char *wanted, const char *name,
+		enum match match, bool *ret_piece)
 {
 	enum names_copy copy;
 	size_t length;
@@ -197,7 +198,7 @@ static void spec_name_drop_old_versions(struct locations *locations, size_t befo
 /* One pass over the functions of a module. */
 struct pass {
 	struct resolve_module *module;
-	const struct spec *spec;
+	const struct parsed_spec *spec;
 	char *wanted; /* the name of `spec`, rewritten by written_plainly() */
 	enum match match;
 	struct locations *locations;
@@ -208,7 +209,7 @@ struct pass {
 /* Returns the first name of the function that matches, or NULL. */
 static const char *matching_name(struct pass *pass, const struct code_function *function)
 {
-	const struct spec *spec = pass->spec;
+	const struct parsed_spec *spec = pass->spec;
 	const struct code_file *code = pass->module->code;
 	const char *found = NULL;
 
@@ -221,7 +222,7 @@ static const char *matching_name(struct pass *pass, const struct code_function *
 						matches_version(pass->module, spec, function, i)))
 			found = name;
 		if (piece && !pass->locations->piece.name)
-			pass->locations->piece = (struct spec_location){.module = pass->module,
+			pass->locations->piece = (struct location){.module = pass->module,
 					.function = function,
 					.address = function->address,
 					.name = name};
@@ -242,7 +243,7 @@ static bool *functions_found_before(
 	bool *found = calloc(nr_functions + 1, sizeof(*found));
 
 	for (size_t i = 0; found && i < pass->locations->count; i++) {
-		const struct spec_location *location = &pass->locations->items[i];
+		const struct location *location = &pass->locations->items[i];
 
 		if (location->module == pass->module && location->function)
 			found[location->function - functions] = true;
@@ -258,7 +259,7 @@ static int run_pass(struct pass *pass)
 	int ret = found ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && !ret; i++) {
-		struct spec_location location = {.module = pass->module,
+		struct location location = {.module = pass->module,
 				.function = &functions[i],
 				.address = functions[i].address,
 				.entry = true};
@@ -272,8 +273,8 @@ static int run_pass(struct pass *pass)
 	return ret;
 }
 
-static int spec_name_find(struct resolve_module *module, const struct spec *spec, enum match match,
-		struct locations *locations)
+static int spec_name_find(struct resolve_module *module, const struct parsed_spec *spec,
+		enum match match, struct locations *locations)
 {
 	struct pass pass = {.module = module,
 			.spec = spec,
@@ -292,7 +293,8 @@ static int spec_name_find(struct resolve_module *module, const struct spec *spec
 	return ret;
 }
 
-int names_find(struct resolve_module *module, const struct spec *spec, struct locations *locations)
+int names_find(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations)
 {
 	size_t before = locations->count;
 	bool all = !strcmp(spec->name, "*");

@@ -51,8 +51,8 @@ bool resolve_is_several(const char *text)
 	return !strcmp(text, RESOLVE_PARAMETERS) || !strcmp(text, RESOLVE_VARIABLES);
 }
 
-int variable_names(const struct spec_location *location, const char *text,
-		struct variable_names *names, struct resolve_error *error)
+int variable_names(const struct location *location, const char *text, struct variable_names *names,
+		struct resolve_error *error)
 {
 	struct debug *debug = module_debug(location->module);
 	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;

@@ -44,7 +44,7 @@ struct resolve {
 };
 
 /* One place that was found. */
-struct spec_location {
+struct location {
 	struct resolve_module *module;
 	const struct code_function *function; /* NULL: nobody knows one there */
 	uint64_t address;
@@ -57,11 +57,10 @@ struct spec_location {
 };
 
 struct locations {
-	struct spec_location *items;
+	struct location *items;
 	size_t count, capacity;
 	char *note; /* a sentence about the locations; NULL: none */
-	struct spec_location
-			piece; /* the first piece that was found (foo.part.0), which is not probed; no name: none was found */
+	struct location piece; /* the first piece that was found (foo.part.0), which is not probed; no name: none was found */
 	bool one_name; /* all have one name: copies, or functions of several files */
 };
 
@@ -94,10 +93,11 @@ char *choose_text(const struct resolve_module *module, const struct code_functio
 
 /* ---- names.c ---- */
 
-struct spec;
+struct parsed_spec;
 /* Add the functions of the module that the probe spec names. */
-int names_find(struct resolve_module *module, const struct spec *spec, struct locations *locations);
-int locations_add(struct locations *locations, const struct spec_location *location);
+int names_find(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations);
+int locations_add(struct locations *locations, const struct location *location);
 
 /* ---- apart.c ---- */
 
@@ -122,9 +122,9 @@ int module_markers(struct resolve_module *module,
 
 /* ---- places.c ---- */
 
-int locations_find(struct resolve *resolve, const struct resolve_request *request,
+int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		struct locations *locations, struct resolve_error *error);
 /* Writes the hint with the option that probes this piece, and returns `text`. */
-const char *piece_hint(const struct spec_location *piece, char *text, size_t size);
+const char *piece_hint(const struct location *piece, char *text, size_t size);
 
 #endif /* SIDE_PROBE_SPEC_PARTS_H */

@@ -71,7 +71,7 @@ enum resolve_kind {
 	RESOLVE_MARKER,   /* PROVIDER:NAME of markers that the program has */
 };
 
-struct resolve_request {
+struct probe_spec {
 	enum resolve_kind kind;
 	const char *name;          /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
 	const char *location_text; /* where */
@@ -110,7 +110,7 @@ struct resolve_refusal {
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
 
 /* All of the wish, or nothing; places that cannot be probed beside others that can are told. */
-int resolve_request(struct resolve *resolve, const struct resolve_request *request,
+int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error);
 

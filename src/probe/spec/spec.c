@@ -99,8 +99,8 @@ static int spec_store_text(
 	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
-static int parse_line(
-		const char *text, const char *colon, struct spec *spec, struct resolve_error *error)
+static int parse_line(const char *text, const char *colon, struct parsed_spec *spec,
+		struct resolve_error *error)
 {
 	const char *number = colon + 1;
 
@@ -113,7 +113,7 @@ static int parse_line(
 	return spec_store_text(&spec->name, text, (size_t)(colon - text), error);
 }
 
-static int parse_symbol(const char *text, struct spec *spec, struct resolve_error *error)
+static int parse_symbol(const char *text, struct parsed_spec *spec, struct resolve_error *error)
 {
 	const char *plus = strrchr(text, '+');
 	size_t length = strlen(text);
@@ -136,7 +136,8 @@ static int parse_symbol(const char *text, struct spec *spec, struct resolve_erro
 }
 
 /* What stands behind the LIB:, or all of it. */
-static int spec_parse_location(const char *text, struct spec *spec, struct resolve_error *error)
+static int spec_parse_location(
+		const char *text, struct parsed_spec *spec, struct resolve_error *error)
 {
 	const char *colon = lone_colon(text);
 
@@ -157,11 +158,11 @@ static int spec_parse_location(const char *text, struct spec *spec, struct resol
 	return parse_symbol(text, spec, error);
 }
 
-int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
+int spec_parse(const char *text, struct parsed_spec *spec, struct resolve_error *error)
 {
 	const char *colon;
 
-	*spec = (struct spec){.kind = SPEC_SYMBOL};
+	*spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
 	if (strlen(text) > SPEC_TEXT_MAX)
 		return resolve_fail(error, -EINVAL, "",
 				"the specification of the location is too long");
@@ -176,9 +177,9 @@ int spec_parse(const char *text, struct spec *spec, struct resolve_error *error)
 	return spec_parse_location(colon + 1, spec, error);
 }
 
-void spec_free(struct spec *spec)
+void spec_free(struct parsed_spec *spec)
 {
 	free(spec->library);
 	free(spec->name);
-	*spec = (struct spec){.kind = SPEC_SYMBOL};
+	*spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
 }

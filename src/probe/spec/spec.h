@@ -14,7 +14,7 @@ enum spec_kind {
 	SPEC_LINE,   /* of a source file */
 };
 
-struct spec {
+struct parsed_spec {
 	enum spec_kind kind;
 	char *library;   /* a glob, or a begin of a name; NULL: it is not said */
 	char *name;      /* of the symbol or source file */
@@ -25,7 +25,7 @@ struct spec {
 /* Octal with a 0 before it, hexadecimal with 0x, else decimal; false: it is none, or larger than 64 bits. */
 bool spec_number(const char *text, size_t length, uint64_t *number);
 /* spec_free() in both cases. */
-int spec_parse(const char *text, struct spec *spec, struct resolve_error *error);
-void spec_free(struct spec *spec);
+int spec_parse(const char *text, struct parsed_spec *spec, struct resolve_error *error);
+void spec_free(struct parsed_spec *spec);
 
 #endif /* SIDE_PROBE_SPEC_SPEC_H */

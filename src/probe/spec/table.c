@@ -36,7 +36,7 @@ struct values {
 };
 
 struct table_builder {
-	const struct resolve_request *request;
+	const struct probe_spec *spec;
 	struct probe_table_writer *writer;
 	resolve_refused_fn *refused;
 	void *user;
@@ -60,9 +60,8 @@ static int spec_table_set_no_memory(struct resolve_error *error)
 	return resolve_fail(error, -ENOMEM, "", "out of memory");
 }
 
-static void refuse_with_hint(const struct table_builder *making,
-		const struct spec_location *location, const char *reason, const char *hint,
-		enum resolve_refused what)
+static void refuse_with_hint(const struct table_builder *making, const struct location *location,
+		const char *reason, const char *hint, enum resolve_refused what)
 {
 	const struct resolve_refusal refusal = {.what = what,
 			.module = location->module->name,
@@ -76,7 +75,7 @@ static void refuse_with_hint(const struct table_builder *making,
 }
 
 static void spec_table_add_refusal(const struct table_builder *making,
-		const struct spec_location *location, const char *reason, enum resolve_refused what)
+		const struct location *location, const char *reason, enum resolve_refused what)
 {
 	refuse_with_hint(making, location, reason, NULL, what);
 }
@@ -158,7 +157,7 @@ static int spec_table_add_site(const struct table_builder *making, struct values
 }
 
 static int spec_table_add_operands(const struct table_builder *making,
-		const struct spec_location *location, struct values *values)
+		const struct location *location, struct values *values)
 {
 	struct value operands[OPERANDS_MAX];
 	size_t count;
@@ -179,7 +178,7 @@ static int spec_table_add_operands(const struct table_builder *making,
 	return ret;
 }
 
-static int add_variable(const struct table_builder *making, const struct spec_location *location,
+static int add_variable(const struct table_builder *making, const struct location *location,
 		const char *text, bool exit, struct values *values)
 {
 	size_t capacity = PROBE_TABLE_FIELDS_MAX - values->count, count;
@@ -209,7 +208,7 @@ static bool are_of_kernel(const struct values *values, size_t from)
 }
 
 /* As many of them as can be had there; of the others it is said how many. */
-static int add_several(const struct table_builder *making, const struct spec_location *location,
+static int add_several(const struct table_builder *making, const struct location *location,
 		const char *text, struct values *values)
 {
 	struct variable_names names;
@@ -225,7 +224,7 @@ static int add_several(const struct table_builder *making, const struct spec_loc
 		ret = add_variable(making, location, names.names[i], false, values);
 		if (ret == -ENOMEM)
 			return ret;
-		if (making->request->kernel && !are_of_kernel(values, before)) {
+		if (making->spec->kernel && !are_of_kernel(values, before)) {
 			values->count = before;
 			ret = -ENOTSUP;
 		}
@@ -237,7 +236,7 @@ static int add_several(const struct table_builder *making, const struct spec_loc
 	return ret;
 }
 
-static int add_argument(const struct table_builder *making, const struct spec_location *location,
+static int add_argument(const struct table_builder *making, const struct location *location,
 		const char *text, bool exit, struct values *values)
 {
 	struct value value;
@@ -252,7 +251,7 @@ static int add_argument(const struct table_builder *making, const struct spec_lo
 }
 
 static int spec_table_add_context(const struct table_builder *making,
-		const struct spec_location *location, const char *text, struct values *values)
+		const struct location *location, const char *text, struct values *values)
 {
 	struct value found[SPEC_CONTEXT_MAX];
 	size_t count;
@@ -265,12 +264,12 @@ static int spec_table_add_context(const struct table_builder *making,
 
 /* Those of the entry, or those of the exit. */
 static int spec_table_add_contexts(const struct table_builder *making,
-		const struct spec_location *location, bool exit, struct values *values)
+		const struct location *location, bool exit, struct values *values)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < making->request->nr_contexts && !ret; i++) {
-		const char *text = making->request->contexts[i], *at_exit = spec_at_exit(text);
+	for (size_t i = 0; i < making->spec->nr_contexts && !ret; i++) {
+		const char *text = making->spec->contexts[i], *at_exit = spec_at_exit(text);
 
 		if (exit == !!at_exit)
 			ret = spec_table_add_context(
@@ -279,23 +278,23 @@ static int spec_table_add_contexts(const struct table_builder *making,
 	return ret;
 }
 
-static int make_entry(const struct table_builder *making, const struct spec_location *location,
+static int make_entry(const struct table_builder *making, const struct location *location,
 		struct values *values)
 {
-	const struct resolve_request *request = making->request;
+	const struct probe_spec *spec = making->spec;
 	int ret = spec_table_add_site(making, values);
 
-	if (!ret && request->exits)
+	if (!ret && spec->exits)
 		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
 				making->error);
 	if (!ret && location->operands)
 		ret = spec_table_add_operands(making, location, values);
-	for (size_t i = 0; i < request->nr_arguments && !ret; i++)
-		ret = add_argument(making, location, request->arguments[i], false, values);
+	for (size_t i = 0; i < spec->nr_arguments && !ret; i++)
+		ret = add_argument(making, location, spec->arguments[i], false, values);
 	return ret ? ret : spec_table_add_contexts(making, location, false, values);
 }
 
-static int make_exit(const struct table_builder *making, const struct spec_location *location,
+static int make_exit(const struct table_builder *making, const struct location *location,
 		struct values *values)
 {
 	struct value result[VARIABLE_RESULT_MAX] = {
@@ -321,8 +320,8 @@ static int make_exit(const struct table_builder *making, const struct spec_locat
 	if (left_out && !making->has_events)
 		spec_table_add_refusal(making, location, RESULT_LEFT_OUT, RESOLVE_NOTE);
 	ret = nothing ? 0 : spec_table_add_value(values, result, making->error);
-	for (size_t i = 0; i < making->request->nr_results && !ret; i++)
-		ret = add_argument(making, location, making->request->results[i], true, values);
+	for (size_t i = 0; i < making->spec->nr_results && !ret; i++)
+		ret = add_argument(making, location, making->spec->results[i], true, values);
 	return ret ? ret : spec_table_add_contexts(making, location, true, values);
 }
 
@@ -347,23 +346,22 @@ static void replace_each(char *text, const char *characters)
 		*text = '_';
 }
 
-static void event_name(const struct resolve_request *request, char provider[256], char name[256])
+static void event_name(const struct probe_spec *spec, char provider[256], char name[256])
 {
-	const char *location_text = request->name ? request->name : request->location_text;
+	const char *location_text = spec->name ? spec->name : spec->location_text;
 	/* The provider of a marker may have colons. */
-	const char *colon =
-			request->name ? strchr(location_text, ':') : strrchr(location_text, ':');
+	const char *colon = spec->name ? strchr(location_text, ':') : strrchr(location_text, ':');
 	bool parts = colon && colon > location_text && colon[1];
 
 	snprintf(provider, 256, RESOLVE_PROVIDER);
-	if (!request->name && request->kind != RESOLVE_MARKER) {
+	if (!spec->name && spec->kind != RESOLVE_MARKER) {
 		derive_name(name, EVENT_NAME_MAX, location_text);
 		return;
 	}
 	if (parts)
 		snprintf(provider, 256, "%.*s", (int)(colon - location_text), location_text);
 	snprintf(name, EVENT_NAME_MAX, "%s", parts ? colon + 1 : location_text);
-	if (!request->name) {
+	if (!spec->name) {
 		replace_each(provider, ":[]\\");
 		replace_each(name, ":[]\\");
 	}
@@ -371,7 +369,7 @@ static void event_name(const struct resolve_request *request, char provider[256]
 
 /* That of the function, without what it takes; those of several files or of several types are numbered. */
 static void function_name(
-		struct table_builder *making, const struct spec_location *location, char name[256])
+		struct table_builder *making, const struct location *location, char name[256])
 {
 	char *readable = names_readable(location->name), plain[FETCH_NAME_MAX];
 
@@ -442,7 +440,7 @@ static int spec_table_add_event(struct table_builder *making, const char *provid
 	return 0;
 }
 
-static int spec_table_add_events(struct table_builder *making, const struct spec_location *location,
+static int spec_table_add_events(struct table_builder *making, const struct location *location,
 		const struct values *entry, const struct values *exit)
 {
 	char provider[256], name[256];
@@ -451,27 +449,27 @@ static int spec_table_add_events(struct table_builder *making, const struct spec
 	making->entry = *entry;
 	making->exit = *exit;
 	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
-	event_name(making->request, provider, name);
+	event_name(making->spec, provider, name);
 	if (making->apart)
 		function_name(making, location, name);
 	ret = spec_table_add_event(making, provider, name, entry, &making->entry_event);
 	strcat(name, "_return");
-	if (!ret && making->request->exits)
+	if (!ret && making->spec->exits)
 		ret = spec_table_add_event(making, provider, name, exit, &making->exit_event);
 	making->has_events = !ret;
 	return ret;
 }
 
 /* What is of the exit needs one. */
-static int check_exit(const struct resolve_request *request, struct resolve_error *error)
+static int check_exit(const struct probe_spec *spec, struct resolve_error *error)
 {
-	for (size_t i = 0; i < request->nr_contexts && !request->exits; i++) {
-		if (spec_at_exit(request->contexts[i]))
+	for (size_t i = 0; i < spec->nr_contexts && !spec->exits; i++) {
+		if (spec_at_exit(spec->contexts[i]))
 			return resolve_fail(error, -EINVAL,
-					request->kind == RESOLVE_FUNCTION ? "add `--exit`"
-									  : "leave it out",
+					spec->kind == RESOLVE_FUNCTION ? "add `--exit`"
+								       : "leave it out",
 					"`%.128s` is of the exit, which is not asked for",
-					request->contexts[i]);
+					spec->contexts[i]);
 	}
 	return 0;
 }
@@ -516,9 +514,9 @@ static int same_fields(const struct values *wanted, const struct values *values,
 static int spec_table_add_module(const struct table_builder *making, struct resolve_module *module)
 {
 	/* The kernel opens the file in our namespace. */
-	struct probe_table_module location_text = {
-			.path = making->request->kernel && module->our_path ? module->our_path
-									    : module->path,
+	struct probe_table_module location_text = {.path = making->spec->kernel && module->our_path
+					? module->our_path
+					: module->path,
 			.name = module->name,
 			.flags = module->executable ? PROBE_MODULE_EXECUTABLE : 0,
 			.build_id_size = module->build_id_size};
@@ -549,7 +547,7 @@ static bool copy_fetches(struct probe_fetch *fetches, const struct values *value
 	return all;
 }
 
-static int spec_table_add_probe(struct table_builder *making, const struct spec_location *location,
+static int spec_table_add_probe(struct table_builder *making, const struct location *location,
 		const struct probe_site *site, const struct values *entry,
 		const struct values *exit)
 {
@@ -586,7 +584,7 @@ static int spec_table_add_probe(struct table_builder *making, const struct spec_
 					    site->address, strerror((int)-added));
 }
 
-static int no_instruction(struct table_builder *making, const struct spec_location *location)
+static int no_instruction(struct table_builder *making, const struct location *location)
 {
 	char hint[128] = "";
 	struct probe_site site;
@@ -605,7 +603,7 @@ static int no_instruction(struct table_builder *making, const struct spec_locati
 }
 
 static int spec_table_refuse_no_function(
-		struct table_builder *making, const struct spec_location *location)
+		struct table_builder *making, const struct location *location)
 {
 	const struct code_function *functions;
 
@@ -628,12 +626,12 @@ static int spec_table_refuse_no_function(
  * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether exceptions pass through files without
  * handlers.
  */
-static int check_exceptions(struct table_builder *making, const struct spec_location *location)
+static int check_exceptions(struct table_builder *making, const struct location *location)
 {
-	if (!making->request->kernel || !making->request->exits ||
+	if (!making->spec->kernel || !making->spec->exits ||
 			!code_has_exceptions(location->module->code))
 		return 0;
-	if (!making->request->forced)
+	if (!making->spec->forced)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
@@ -646,7 +644,7 @@ static int check_exceptions(struct table_builder *making, const struct spec_loca
 }
 
 /* How it can be probed. -EINVAL with a sentence, also if it cannot. */
-static int find_site(struct table_builder *making, const struct spec_location *location,
+static int find_site(struct table_builder *making, const struct location *location,
 		struct probe_site *site)
 {
 	int ret = location->entry ? code_entry(location->module->code, location->function, site)
@@ -658,7 +656,7 @@ static int find_site(struct table_builder *making, const struct spec_location *l
 		return spec_table_refuse_no_function(making, location);
 	if (ret)
 		return spec_table_set_no_memory(making->error);
-	if (making->request->kernel)
+	if (making->spec->kernel)
 		code_for_kernel(site);
 	if (site->method == PROBE_NONE)
 		return resolve_fail(making->error, -ENOTSUP,
@@ -667,13 +665,13 @@ static int find_site(struct table_builder *making, const struct spec_location *l
 				*location->name ? location->name : location->module->name,
 				site->address,
 				site->reason ? site->reason : "nothing is known of it");
-	if (making->request->exits && location->inlined)
+	if (making->spec->exits && location->inlined)
 		return resolve_fail(making->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
 				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
-				making->request->location_text,
+				making->spec->location_text,
 				*location->name ? location->name : "another function");
-	if (making->request->exits && site->no_exit && !making->many)
+	if (making->spec->exits && site->no_exit && !making->many)
 		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
 				"returns from %s cannot be seen: %s", location->name,
 				site->no_exit);
@@ -693,7 +691,7 @@ static bool is_of_compiler(const char *name)
 }
 
 /* With room for the values of both events. */
-static int spec_table_make_probe(struct table_builder *making, const struct spec_location *location,
+static int spec_table_make_probe(struct table_builder *making, const struct location *location,
 		struct values *entry, struct values *exit)
 {
 	struct probe_site site = {.reason = NULL};
@@ -701,23 +699,23 @@ static int spec_table_make_probe(struct table_builder *making, const struct spec
 
 	if (!ret)
 		ret = make_entry(making, location, entry);
-	if (!ret && making->request->exits)
+	if (!ret && making->spec->exits)
 		ret = make_exit(making, location, exit);
 	if (!ret && making->has_events)
 		ret = same_fields(&making->entry, entry, making->error);
-	if (!ret && making->has_events && making->request->exits)
+	if (!ret && making->has_events && making->spec->exits)
 		ret = same_fields(&making->exit, exit, making->error);
 	if (!ret && !making->has_events)
 		ret = spec_table_add_events(making, location, entry, exit);
 	if (!ret)
 		ret = spec_table_add_probe(making, location, &site, entry, exit);
-	if (!ret && making->request->exits && site.no_exit && !is_of_compiler(location->name))
+	if (!ret && making->spec->exits && site.no_exit && !is_of_compiler(location->name))
 		spec_table_add_refusal(making, location, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
 
 static int spec_table_compile_location(
-		struct table_builder *making, const struct spec_location *location)
+		struct table_builder *making, const struct location *location)
 {
 	struct values *values = calloc(2, sizeof(*values));
 	int ret;
@@ -738,7 +736,7 @@ static int survey_operands(struct table_builder *making)
 	if (!operands)
 		return spec_table_set_no_memory(making->error);
 	for (size_t i = 0; i < making->locations.count; i++) {
-		const struct spec_location *location = &making->locations.items[i];
+		const struct location *location = &making->locations.items[i];
 		size_t count;
 
 		if (!location->operands ||
@@ -792,7 +790,7 @@ static int is_same_result(const struct locations *locations, struct resolve_erro
  */
 static void report_piece(const struct table_builder *making)
 {
-	const struct spec_location *piece = &making->locations.piece;
+	const struct location *piece = &making->locations.piece;
 	char hint[512];
 
 	if (piece->name && !making->locations.items[0].inlined)
@@ -805,7 +803,7 @@ static int make_all(struct table_builder *making)
 {
 	int ret = survey_operands(making);
 
-	if (!ret && making->request->exits) {
+	if (!ret && making->spec->exits) {
 		ret = is_same_result(&making->locations, making->error);
 		making->same_result = ret > 0;
 		ret = ret < 0 ? ret : 0;
@@ -813,7 +811,7 @@ static int make_all(struct table_builder *making)
 	for (size_t i = 0; i < making->locations.count && !ret; i++)
 		ret = check_exceptions(making, &making->locations.items[i]);
 	for (size_t i = 0; i < making->locations.count && !ret; i++) {
-		const struct spec_location *location = &making->locations.items[i];
+		const struct location *location = &making->locations.items[i];
 
 		ret = spec_table_compile_location(making, location);
 		if (!ret || ret == -ENOMEM || making->locations.count == 1)
@@ -832,7 +830,7 @@ static int make_all(struct table_builder *making)
 	return ret;
 }
 
-int resolve_request(struct resolve *resolve, const struct resolve_request *request,
+int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error)
 {
@@ -841,7 +839,7 @@ int resolve_request(struct resolve *resolve, const struct resolve_request *reque
 
 	if (!making)
 		return spec_table_set_no_memory(error);
-	*making = (struct table_builder){.request = request,
+	*making = (struct table_builder){.spec = spec,
 			.writer = writer,
 			.refused = refused,
 			.user = user,
@@ -849,15 +847,15 @@ int resolve_request(struct resolve *resolve, const struct resolve_request *reque
 	/* Another table may have stood where this one is. */
 	for (size_t i = 0; i < resolve->nr_modules; i++)
 		resolve->modules[i].writer = NULL;
-	if (request->exits && request->kind != RESOLVE_FUNCTION)
+	if (spec->exits && spec->kind != RESOLVE_FUNCTION)
 		ret = resolve_fail(
 				error, -EINVAL, "use `--function`", "only functions have an exit");
 	else
-		ret = check_exit(request, error);
+		ret = check_exit(spec, error);
 	if (!ret)
-		ret = locations_find(resolve, request, &making->locations, error);
+		ret = locations_find(resolve, spec, &making->locations, error);
 	making->many = making->locations.count > 1;
-	making->apart = making->many && request->apart;
+	making->apart = making->many && spec->apart;
 	if (!ret && making->apart)
 		ret = apart_begin(&making->names, making->locations.count)
 				? 0

@@ -25,7 +25,7 @@
 
 struct expression {
 	const char *at, *text;
-	const struct spec_location *location;
+	const struct location *location;
 	struct debug *debug;
 	unsigned int depth;
 	bool exit; /* the function has returned */
@@ -110,7 +110,7 @@ static bool spec_variable_argument_is_passed(Dwarf_Die *function, Dwarf_Die *arg
 }
 
 /* Whether the function reads the register that contains these bytes of an argument. */
-static bool function_reads_piece(const struct spec_location *location, const struct fetch *fetch)
+static bool function_reads_piece(const struct location *location, const struct fetch *fetch)
 {
 	const struct probe_fetch_op *op = &fetch->ops[0];
 	int ret;
@@ -128,7 +128,7 @@ static bool function_reads_piece(const struct spec_location *location, const str
  * Add `size` bytes of an argument from `offset` on, as callers pass them. Bytes whose register the function does not read have no
  * location.
  */
-static int spec_variable_add_passed_argument(const struct spec_location *location,
+static int spec_variable_add_passed_argument(const struct location *location,
 		const struct located *argument, uint64_t offset, uint64_t size,
 		struct located *result)
 {
@@ -158,7 +158,7 @@ static int spec_variable_add_passed_argument(const struct spec_location *locatio
  * Complete an argument that is passed in registers and that debug information locates only in part: add the registers that the function
  * reads. False: no byte has a location.
  */
-static bool complete_from_registers(const struct spec_location *location, Dwarf_Die *variable,
+static bool complete_from_registers(const struct location *location, Dwarf_Die *variable,
 		const struct located *argument, struct located *located)
 {
 	struct located result = {.kind = LOCATED_PIECES};
@@ -209,7 +209,7 @@ static bool spec_variable_locate_by_convention(
 static int spec_variable_find_location(
 		struct expression *expression, Dwarf_Die *variable, struct located *located)
 {
-	const struct spec_location *location = expression->location;
+	const struct location *location = expression->location;
 	const char *name = dwarf_diename(variable);
 	bool has = expression->where.function;
 	Dwarf_Die *function = &expression->function;
@@ -285,7 +285,7 @@ static int no_variable(
 /* At the exit nothing else is there any more. */
 static int find_returned(struct expression *expression, const char *name, struct item *item)
 {
-	const struct spec_location *location = expression->location;
+	const struct location *location = expression->location;
 	const char *function_name = *location->name ? location->name : "that function";
 	Dwarf_Attribute attribute;
 	Dwarf_Die function;
@@ -357,7 +357,7 @@ static bool spec_variable_find_global(
 /* At the entry those of the function come first; blocks in it and what was put into it may begin there, too. */
 static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *variable)
 {
-	const struct spec_location *location = expression->location;
+	const struct location *location = expression->location;
 	Dwarf_Die *scopes = NULL;
 	int count = debug_scopes(expression->debug, location->address, false, &scopes);
 	bool found = count > 0 &&
@@ -656,7 +656,7 @@ static int errno_value(const char *name, struct value *value)
 			: 0;
 }
 
-int variable_values(const struct spec_location *location, const char *expression_text, bool exit,
+int variable_values(const struct location *location, const char *expression_text, bool exit,
 		struct value *values, size_t capacity, size_t *count, bool *left_out,
 		struct resolve_error *error)
 {
@@ -712,7 +712,7 @@ static bool number_result(struct item *item, struct value *found)
 			!item_values(item, found, VARIABLE_RESULT_MAX, &count, &left_out, &ignored);
 }
 
-static bool find_result(const struct spec_location *location, struct debug *debug,
+static bool find_result(const struct location *location, struct debug *debug,
 		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out)
 {
 	struct item item = {.where.kind = LOCATED_VALUE};
@@ -743,7 +743,7 @@ static bool find_result(const struct spec_location *location, struct debug *debu
 	return true;
 }
 
-int variable_result(const struct spec_location *location, struct value values[VARIABLE_RESULT_MAX],
+int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
 		bool *nothing, bool *left_out, struct resolve_error *error)
 {
 	struct debug *debug = module_debug(location->module);

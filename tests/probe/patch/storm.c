@@ -20,7 +20,7 @@
 #define TELL_EACH 50000
 #define OWN_STACK 65536
 
-static const struct location {
+static const struct probed_location {
 	const char *name;
 	int (*function)(int value);
 	int adds;

@@ -84,7 +84,7 @@ static void note_figures(void)
 	report->bytes = stats.bytes;
 }
 
-static unsigned int draw_flags(const struct location *location)
+static unsigned int draw_flags(const struct probed_location *location)
 {
 	unsigned int flags = 0;
 
@@ -95,7 +95,7 @@ static unsigned int draw_flags(const struct location *location)
 	return flags;
 }
 
-static void set_some(struct location **chosen, size_t count, bool draws)
+static void set_some(struct probed_location **chosen, size_t count, bool draws)
 {
 	static struct patch_setup setups[BATCH_MAX];
 	uint64_t start;
@@ -129,7 +129,7 @@ static void set_some(struct location **chosen, size_t count, bool draws)
 	}
 }
 
-static void remove_some(struct location **chosen, size_t count)
+static void remove_some(struct probed_location **chosen, size_t count)
 {
 	static struct patch *probes[BATCH_MAX];
 	int ret;
@@ -145,12 +145,12 @@ static void remove_some(struct location **chosen, size_t count)
 }
 
 /* Some of those that have a probe, or of those that have none. */
-static size_t choose(struct location **chosen, size_t most, bool with)
+static size_t choose(struct probed_location **chosen, size_t most, bool with)
 {
 	size_t count = 0, from = draw(nr_places), step = 1 + draw(8);
 
 	for (size_t i = 0; i < nr_places && count < most; i += step) {
-		struct location *location = &locations[(from + i) % nr_places];
+		struct probed_location *location = &locations[(from + i) % nr_places];
 
 		if ((location->probe != NULL) == with)
 			chosen[count++] = location;
@@ -160,7 +160,7 @@ static size_t choose(struct location **chosen, size_t most, bool with)
 
 static void *storm(void *unused)
 {
-	static struct location *chosen[BATCH_MAX];
+	static struct probed_location *chosen[BATCH_MAX];
 	sigset_t set;
 
 	(void)unused;
@@ -192,7 +192,7 @@ static void *storm(void *unused)
 
 static void set_all(void)
 {
-	static struct location *chosen[BATCH_MAX];
+	static struct probed_location *chosen[BATCH_MAX];
 
 	for (size_t from = 0; from < nr_places; from += BATCH_MAX) {
 		size_t count = nr_places - from < BATCH_MAX ? nr_places - from : BATCH_MAX;
@@ -208,7 +208,7 @@ static void set_all(void)
 /* 10,000 of them as fast as may be, when somebody says so by a file; then they are taken away. For bench/probe-live.py. */
 static void *live(void *unused)
 {
-	static struct location *chosen[LIVE];
+	static struct probed_location *chosen[LIVE];
 	char go[600];
 	uint64_t start;
 

@@ -40,7 +40,7 @@ struct report {
 	struct place_report locations[PLACES_MAX];
 };
 
-struct location {
+struct probed_location {
 	struct probe_site site;
 	struct place_report *report;
 	struct patch *probe; /* NULL: none */
@@ -49,7 +49,7 @@ struct location {
 
 /* Files that are mapped now and were not before, unless `skip` is in their name; -1: too many. */
 int places_read(struct report *report, const char *modules_path);
-extern struct location *locations;
+extern struct probed_location *locations;
 extern size_t nr_places;
 
 #endif /* TESTS_PROBE_PROGRAMS_EVERYTHING_H */

@@ -11,7 +11,7 @@
 
 #define MODULES_MAX 512
 
-struct location *locations;
+struct probed_location *locations;
 size_t nr_places;
 static size_t capacity;
 
@@ -48,12 +48,12 @@ static int note(struct dl_phdr_info *info, size_t size, void *unused)
 static int add_location(struct report *report, const struct probe_site *site, const char *name,
 		uint32_t module)
 {
-	struct location *location;
+	struct probed_location *location;
 
 	if (nr_places == PLACES_MAX)
 		return -1;
 	if (nr_places == capacity) {
-		struct location *more = reallocarray(
+		struct probed_location *more = reallocarray(
 				locations, capacity ? capacity * 2 : 8192, sizeof(*more));
 
 		if (!more)
@@ -62,7 +62,7 @@ static int add_location(struct report *report, const struct probe_site *site, co
 		capacity = capacity ? capacity * 2 : 8192;
 	}
 	location = &locations[nr_places];
-	*location = (struct location){.site = *site, .at = nr_places};
+	*location = (struct probed_location){.site = *site, .at = nr_places};
 	location->report = &report->locations[nr_places];
 	location->report->offset = site->offset;
 	location->report->module = module;

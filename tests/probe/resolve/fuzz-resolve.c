@@ -83,7 +83,7 @@ static void read_text(const char *text)
 {
 	struct value values[OPERANDS_MAX > SPEC_CONTEXT_MAX ? OPERANDS_MAX : SPEC_CONTEXT_MAX];
 	struct resolve_error error = {.text = ""};
-	struct spec spec;
+	struct parsed_spec spec;
 	size_t count;
 	int ret = spec_parse(text, &spec, &error);
 

@@ -76,7 +76,7 @@ static void show_refused(void *user, const struct resolve_refusal *refusal)
 			refusal->function, refusal->reason);
 }
 
-static int show(struct resolve *resolve, const struct resolve_request *request)
+static int show(struct resolve *resolve, const struct probe_spec *request)
 {
 	struct probe_table_writer *writer = probe_table_writer_new();
 	struct resolve_error error = {.text = ""};
@@ -84,7 +84,7 @@ static int show(struct resolve *resolve, const struct resolve_request *request)
 	const char *reason = "";
 	void *bytes = NULL;
 	size_t size;
-	int ret = resolve_request(resolve, request, writer, show_refused, NULL, &error);
+	int ret = resolve_spec(resolve, request, writer, show_refused, NULL, &error);
 
 	if (ret) {
 		printf("error %s; %s\n", error.text, error.hint);
@@ -102,7 +102,7 @@ static int show(struct resolve *resolve, const struct resolve_request *request)
 
 int main(int argc, char **argv)
 {
-	struct resolve_request request = {.kind = RESOLVE_LOCATION};
+	struct probe_spec request = {.kind = RESOLVE_LOCATION};
 	struct resolve *resolve = resolve_new();
 	struct resolve_error error;
 	const char *file;

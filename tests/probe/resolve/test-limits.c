@@ -44,8 +44,8 @@ static int played_tag(Dwarf_Die *die)
 	return DW_TAG_enumerator;
 }
 
-static int played_names_find(
-		struct resolve_module *module, const struct spec *spec, struct locations *locations)
+static int played_names_find(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations)
 {
 	(void)module;
 	(void)spec;
@@ -53,9 +53,8 @@ static int played_names_find(
 	return names_result;
 }
 
-static int played_result(const struct spec_location *location,
-		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out,
-		struct resolve_error *error)
+static int played_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out, struct resolve_error *error)
 {
 	(void)location;
 	(void)error;
@@ -100,8 +99,8 @@ static bool is(const char *found, const char *expected)
 static void test_places(void)
 {
 	struct locations locations = {.count = 0};
-	struct spec_location location = {.name = "f"};
-	struct spec spec = {.name = NULL};
+	struct location location = {.name = "f"};
+	struct parsed_spec spec = {.name = NULL};
 	struct location_search finding = {.error = &error, .spec = &spec, .locations = &locations};
 
 	for (location.address = 1; location.address <= 200000; location.address++)
@@ -182,7 +181,7 @@ static void test_enumerators(void)
 static bool is_whole(size_t size)
 {
 	char name[512], provider[256], event[256];
-	struct resolve_request request = {.name = name};
+	struct probe_spec request = {.name = name};
 
 	memset(name, 'n', size);
 	name[size] = 0;
@@ -200,7 +199,7 @@ static void test_names(void)
 
 static void test_results(void)
 {
-	static struct spec_location items[65];
+	static struct location items[65];
 	struct locations locations = {.items = items, .one_name = true};
 
 	for (locations.count = 63; locations.count <= 65; locations.count++) {

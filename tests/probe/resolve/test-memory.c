@@ -49,7 +49,7 @@ static void refused(void *user, const struct resolve_refusal *refusal)
 static int make_table(bool apart, void **ret_table, size_t *ret_size, struct resolve_error *error)
 {
 	static const char *const arguments[] = {"$params"}, *const contexts[] = {"s64:n:*(%rsp+8)"};
-	const struct resolve_request request = {.kind = RESOLVE_FUNCTION,
+	const struct probe_spec request = {.kind = RESOLVE_FUNCTION,
 			.name = apart ? NULL : "p:both",
 			.location_text = "probed_*",
 			.exits = true,
@@ -63,7 +63,7 @@ static int make_table(bool apart, void **ret_table, size_t *ret_size, struct res
 	int ret = writer ? resolve_add_file(resolve, "/proc/self/exe", error) : -ENOMEM;
 
 	if (!ret)
-		ret = resolve_request(resolve, &request, writer, refused, NULL, error);
+		ret = resolve_spec(resolve, &request, writer, refused, NULL, error);
 	if (!ret)
 		ret = probe_table_bytes(writer, ret_table, ret_size);
 	probe_table_writer_free(writer);

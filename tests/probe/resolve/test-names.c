@@ -81,19 +81,19 @@ static char shown[1024];
 static void find_names(const char *name, bool glob, uint64_t number)
 {
 	char text[64];
-	const struct spec spec = {
+	const struct parsed_spec spec = {
 			.kind = SPEC_SYMBOL, .name = text, .glob = glob, .number = number};
 	struct locations locations = {.count = 0};
 
 	(void)snprintf(text, sizeof(text), "%s", name);
 	/* A location of another file, and one without a function. */
 	CHECK(!locations_add(&locations,
-			&(struct spec_location){.module = &other, .function = &the_functions[1]}));
-	CHECK(!locations_add(&locations, &(struct spec_location){.module = &module, .address = 7}));
+			&(struct location){.module = &other, .function = &the_functions[1]}));
+	CHECK(!locations_add(&locations, &(struct location){.module = &module, .address = 7}));
 	CHECK(!names_find(&module, &spec, &locations));
 	*shown = '\0';
 	for (size_t i = 2; i < locations.count; i++) {
-		const struct spec_location *location = &locations.items[i];
+		const struct location *location = &locations.items[i];
 
 		CHECK(location->module == &module && location->entry &&
 				location->address == location->function->address);

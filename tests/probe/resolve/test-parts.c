@@ -90,7 +90,7 @@ static void versions(void)
 
 static bool reads(const char *wanted, bool glob, const char *readable, bool whole)
 {
-	struct spec spec = {.name = NULL, .glob = glob};
+	struct parsed_spec spec = {.name = NULL, .glob = glob};
 	char text[256];
 
 	snprintf(text, sizeof(text), "%s", readable);
@@ -120,7 +120,7 @@ static void added_places(void)
 {
 	struct resolve_module modules[2];
 	struct locations locations = {.count = 0};
-	struct spec_location location = {.module = &modules[0], .address = 1};
+	struct location location = {.module = &modules[0], .address = 1};
 
 	CHECK(!locations_add(&locations, &location) && locations.count == 1 &&
 			locations.capacity == 64);
@@ -152,13 +152,13 @@ static void added_places(void)
 static void former_versions(void)
 {
 	static struct code_function functions[4];
-	struct spec_location items[4];
+	struct location items[4];
 	struct locations locations = {.items = items};
 	const struct code_function *const former[] = {&functions[1], &functions[3]};
 
 	for (unsigned int before = 0; before < 3; before++) {
 		for (unsigned int i = 0; i < 4; i++)
-			items[i] = (struct spec_location){.function = &functions[i], .address = i};
+			items[i] = (struct location){.function = &functions[i], .address = i};
 		locations.count = 4;
 		spec_name_drop_old_versions(&locations, before, former, 0);
 		CHECK(locations.count == 4);

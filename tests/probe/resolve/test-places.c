@@ -77,7 +77,7 @@ static const struct code_function *played_function_at(
 	return NULL;
 }
 
-static int played_add(struct locations *locations, const struct spec_location *location)
+static int played_add(struct locations *locations, const struct location *location)
 {
 	if (locations->count == capacity)
 		return -ENOMEM;
@@ -88,13 +88,13 @@ static int played_add(struct locations *locations, const struct spec_location *l
 }
 
 /* Functions with exactly this name, or all for a glob. */
-static int played_find(
-		struct resolve_module *module, const struct spec *spec, struct locations *locations)
+static int played_find(struct resolve_module *module, const struct parsed_spec *spec,
+		struct locations *locations)
 {
 	const struct code_file *file = module->code;
 
 	for (size_t i = 0; i < file->count && !named; i++) {
-		struct spec_location location = {.module = module,
+		struct location location = {.module = module,
 				.function = &file->functions[i],
 				.address = file->functions[i].address,
 				.name = file->names[i],
@@ -233,7 +233,7 @@ static void begin(void)
 
 static int find_kind(enum resolve_kind kind, const char *location_text)
 {
-	const struct resolve_request request = {.kind = kind, .location_text = location_text};
+	const struct probe_spec request = {.kind = kind, .location_text = location_text};
 
 	free(locations.items);
 	free(locations.note);
@@ -258,7 +258,7 @@ static void expect_error(int ret, int wanted, const char *text, const char *hint
 static void expect_place(
 		size_t index, size_t module, uint64_t address, const char *name, bool entry)
 {
-	const struct spec_location *location = &locations.items[index];
+	const struct location *location = &locations.items[index];
 
 	assert_true(index < locations.count);
 	assert_ptr_equal(location->module, &modules[module]);
@@ -391,7 +391,7 @@ static void test_no_symbol(void **state)
 /* A glob that the program does not have, and a library has. */
 static void test_no_glob(void **state)
 {
-	struct spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"b*"}, .glob = true};
+	struct parsed_spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"b*"}, .glob = true};
 	struct location_search finding = {.resolve = &all,
 			.spec = &spec,
 			.locations = &locations,
@@ -447,7 +447,7 @@ static void test_no_functions(void **state)
 
 static void test_pieces(void **state)
 {
-	struct spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"cook"}};
+	struct parsed_spec spec = {.kind = SPEC_SYMBOL, .name = (char[]){"cook"}};
 	struct location_search finding = {.resolve = &all,
 			.spec = &spec,
 			.locations = &locations,
@@ -456,7 +456,7 @@ static void test_pieces(void **state)
 
 	(void)state;
 	begin();
-	locations.piece = (struct spec_location){.module = &modules[0], .name = "cook.part.0"};
+	locations.piece = (struct location){.module = &modules[0], .name = "cook.part.0"};
 	expect_error(no_symbol(&finding), -ENOENT,
 			"kitchen has only a piece of `cook`, `cook.part.0`: the beginning is inlined in callers",
 			"`--function 'cook.part.0'` probes it");
@@ -616,14 +616,14 @@ static void test_choosers(void **state)
 	/* A location that is in another file is another one. */
 	begin();
 	locations.items = calloc(1, sizeof(*locations.items));
-	locations.items[0] = (struct spec_location){.module = &modules[0], .address = 5};
+	locations.items[0] = (struct location){.module = &modules[0], .address = 5};
 	locations.count = 1;
 	assert_true(spec_location_contains(
-			&locations, &(struct spec_location){.module = &modules[0], .address = 5}));
+			&locations, &(struct location){.module = &modules[0], .address = 5}));
 	assert_false(spec_location_contains(
-			&locations, &(struct spec_location){.module = &modules[1], .address = 5}));
+			&locations, &(struct location){.module = &modules[1], .address = 5}));
 	assert_false(spec_location_contains(
-			&locations, &(struct spec_location){.module = &modules[0], .address = 6}));
+			&locations, &(struct location){.module = &modules[0], .address = 6}));
 }
 
 /* ---- lines ---- */

@@ -360,7 +360,7 @@ static void test_field_names(void **unused)
 
 static void show_spec(const char *text)
 {
-	struct spec spec;
+	struct parsed_spec spec;
 	struct resolve_error error;
 	int ret = spec_parse(text, &spec, &error);
 
@@ -444,7 +444,7 @@ static void check_endings(void)
 	for (size_t i = 0; i < LENGTH(ends); i++) {
 		char text[32], name[16];
 		struct resolve_error error;
-		struct spec spec;
+		struct parsed_spec spec;
 
 		(void)snprintf(name, sizeof(name), "pot%s", ends[i]);
 		(void)snprintf(text, sizeof(text), "%s:%zu", name, i + 70);

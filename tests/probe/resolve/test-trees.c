@@ -457,7 +457,7 @@ static void test_memory(void **state)
 static int list(const char *text, struct variable_names *names, struct resolve_error *error)
 {
 	struct resolve_module module = {.name = "kitchen"};
-	const struct spec_location location = {.module = &module, .address = 0x1234, .entry = true};
+	const struct location location = {.module = &module, .address = 0x1234, .entry = true};
 
 	return variable_names(&location, text, names, error);
 }

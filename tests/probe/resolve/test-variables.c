@@ -624,7 +624,7 @@ int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg
 
 static struct resolve_module module = {.name = "kitchen", .fd = -1, .debug_tried = true};
 static struct debug debug = {.owner = &module};
-static struct spec_location location = {.module = &module,
+static struct location location = {.module = &module,
 		.function = &played_function,
 		.address = 0x2000,
 		.name = "_ZN4stew3Pot4cookEi",
@@ -1435,7 +1435,7 @@ static void test_refusals(void **unused)
 /* Locations after the beginning of a function, and functions and code without debug information. */
 static void test_locations(void **unused)
 {
-	const struct spec_location before = location;
+	const struct location before = location;
 
 	(void)unused;
 	location.address = 0x2005;
@@ -1457,7 +1457,7 @@ static void test_locations(void **unused)
 /* Arguments by the calling convention, if callers set the register: compilers other than GCC omit arguments that the function does not read. */
 static void test_passed(void **unused)
 {
-	const struct spec_location before = location;
+	const struct location before = location;
 
 	(void)unused;
 	location.address = 0x2200;
@@ -1557,7 +1557,7 @@ static void test_no_debug_information(void **unused)
 static void expect_result(uint64_t at, int known, const char *wanted)
 {
 	struct value values[VARIABLE_RESULT_MAX] = {{.name = "result"}};
-	const struct spec_location of = {.module = &module, .address = at};
+	const struct location of = {.module = &module, .address = at};
 	struct resolve_error error = {.text = ""};
 	bool nothing, left_out;
 

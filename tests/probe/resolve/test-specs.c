@@ -22,7 +22,7 @@ static int module_code_of; /* its address is that of the played code */
 static char module_path[] = "/bin/kitchen", our_path[] = "/proc/1/root/bin/kitchen";
 static struct resolve_module the_module;
 static struct code_function function = {.address = 0x1000, .size = 0x100, .nr_names = 1};
-static struct spec_location places_of[80];
+static struct location places_of[80];
 static size_t nr_places;
 static bool has_told, has_one_name;
 static const char *piece_name;
@@ -44,7 +44,7 @@ static int64_t added_result;
 static const char *failing_add;
 static unsigned int failing; /* allocation; 0: none */
 
-static int played_find(struct resolve *resolve, const struct resolve_request *request,
+static int played_find(struct resolve *resolve, const struct probe_spec *request,
 		struct locations *locations, struct resolve_error *error)
 {
 	(void)resolve;
@@ -56,7 +56,7 @@ static int played_find(struct resolve *resolve, const struct resolve_request *re
 	locations->count = nr_places;
 	locations->note = has_told ? strdup("told of them") : NULL;
 	locations->one_name = has_one_name;
-	locations->piece = (struct spec_location){
+	locations->piece = (struct location){
 			.module = &the_module, .name = piece_name, .address = 0x4444};
 	return 0;
 }
@@ -101,7 +101,7 @@ static void played_kernel(struct probe_site *site)
 }
 
 /* A variable for each letter: its value is a register with the number of the letter. */
-static int played_values(const struct spec_location *location, const char *text, bool exit,
+static int played_values(const struct location *location, const char *text, bool exit,
 		struct value *values, size_t capacity, size_t *count, bool *left_out,
 		struct resolve_error *error)
 {
@@ -119,7 +119,7 @@ static int played_values(const struct spec_location *location, const char *text,
 			*text == 'S' ? 0 : (unsigned int)(*text - 'a') % 16, 0, 0);
 }
 
-static int played_names(const struct spec_location *location, const char *text,
+static int played_names(const struct location *location, const char *text,
 		struct variable_names *names, struct resolve_error *error)
 {
 	assert_ptr_equal(location->module, &the_module);
@@ -127,9 +127,8 @@ static int played_names(const struct spec_location *location, const char *text,
 	return names_result ? resolve_fail(error, names_result, "", "no names of %s", text) : 0;
 }
 
-static int played_result(const struct spec_location *location,
-		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out,
-		struct resolve_error *error)
+static int played_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
+		bool *nothing, bool *left_out, struct resolve_error *error)
 {
 	size_t i = (size_t)(location->address % 100);
 
@@ -240,7 +239,7 @@ static void *played_calloc(size_t count, size_t size)
 /* ---- helpers ---- */
 
 static struct resolve_error the_error;
-static struct resolve_request request;
+static struct probe_spec request;
 static struct resolve all = {.modules = &the_module, .nr_modules = 1};
 
 static void note_refusal(void *user, const struct resolve_refusal *refusal)
@@ -261,7 +260,7 @@ static void begin(void)
 			.code = (struct code_file *)&module_code_of};
 	nr_places = 1;
 	for (size_t i = 0; i < 80; i++)
-		places_of[i] = (struct spec_location){.module = &the_module,
+		places_of[i] = (struct location){.module = &the_module,
 				.function = &function,
 				.address = 0x1000 / 100 * 100 + i,
 				.name = "cook",
@@ -288,14 +287,14 @@ static void begin(void)
 	failing_add = NULL;
 	failing = 0;
 	nr_events = 30;
-	request = (struct resolve_request){.kind = RESOLVE_FUNCTION, .location_text = "cook"};
+	request = (struct probe_spec){.kind = RESOLVE_FUNCTION, .location_text = "cook"};
 	the_error = (struct resolve_error){.permission = false};
 	*calls = '\0';
 }
 
 static int make(void)
 {
-	return resolve_request(&all, &request, (struct probe_table_writer *)&module_code_of,
+	return resolve_spec(&all, &request, (struct probe_table_writer *)&module_code_of,
 			note_refusal, &request, &the_error);
 }
 
@@ -771,8 +770,7 @@ static void test_guarded(void **state)
 static void expect_name(enum resolve_kind kind, const char *name, const char *location_text,
 		const char *wanted)
 {
-	const struct resolve_request of = {
-			.kind = kind, .name = name, .location_text = location_text};
+	const struct probe_spec of = {.kind = kind, .name = name, .location_text = location_text};
 	char provider[256], event[256], text[600];
 
 	event_name(&of, provider, event);
