@@ -299,8 +299,9 @@ struct control_options {
 	const char *loglevel;
 	const char *loglevel_only;
 	const char *file;
-	struct option_uses probes; /* in the order that says what belongs to what: probe-wish.c */
-	uint64_t pid;              /* of the program that is probed; 0: not given */
+	struct option_uses
+			probes; /* in order, which decides the spec of an option: spec-options.c */
+	uint64_t pid;           /* of the program that is probed; 0: not given */
 	const char *exe;
 	struct global_arguments global;
 	bool kernel;  /* events of the kernel: kernel-session.c */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes in programs that run: `enable-event` with `--pid` or `--exe`, and what others need of it (probe-again.c).
+ * Sets probes in running programs: `enable-event` with `--pid` or `--exe`. enable-again.c uses parts of it.
  *
- * What is wished is resolved here, with the rights of the user; the daemon gets a table and gives it to the programs
- * that are meant (sessions/client.h). A program that has no recorder gets one first, as by `side attach`.
+ * This process resolves the spec, with the rights of the user. The daemon gets the table and sends it to the selected
+ * programs (sessions/client.h). A program without an agent gets one first, as by `side attach`.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"

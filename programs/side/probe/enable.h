@@ -27,16 +27,16 @@ void probe_finish(struct enabling *enabling);
 /* To the daemon, with the session that is meant. */
 int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
 		const char **session);
-/* Resolved, brought into programs, asked for, and what became of it is said. */
+/* Resolve a spec, attach the agent if needed, send the request and print the result. */
 int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);
-/* probe-enable-global.c: the same, of the kernel's. */
+/* enable-global.c: the same, of the kernel's. */
 int probe_enable_global(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);
 
 /*
- * probe-enable-kernel.c: which places of one process the kernel watches, instead of a breakpoint; when they are asked for, nobody else watches
- * them for this event any more, and afterwards side-uprobes does.
+ * enable-kernel.c: which sites of one process the kernel watches, instead of a breakpoint. When they are requested, no other
+ * process watches them for this event; afterwards side-uprobes does.
  */
 int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A wish becomes a table: in a process of its own, which sends the table and ends. */
+/* Resolves a spec into a table in a child process, which sends the table and exits. */
 #include "spec-options.h"
 
 #include "programs/common/message.h"

@@ -2,7 +2,7 @@
 #ifndef PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
 #define PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
 
-/* Probes as the command line says them, and the tables that they become. */
+/* Specs of the command line, and the tables that they become. */
 
 #include "programs/common/command.h"
 
@@ -43,8 +43,8 @@ struct probe_target {
 };
 
 /*
- * probe-resolve.c: the wish as a table, a sealed memfd. Files are read by another process, for the library that
- * reads them does not survive each damaged one. 0 or an exit status: said.
+ * resolve.c: makes the table of a spec, a sealed memfd. A child process reads the files, because the library that reads
+ * them does not survive each damaged one. Returns 0 or an exit status, after printing a message.
  */
 int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table);
 /*
@@ -53,11 +53,11 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
  */
 const char *probe_other_processor(const char *path);
 
-/* probe-files.c: all files that the target executes, or will. */
+/* files.c: all files that the target executes, or will. */
 int probe_add_files(const struct probe_target *target, struct resolve *resolve,
 		struct resolve_error *error);
 
-/* probe-markers.c: prints the markers (PROVIDER:NAME) that the glob selects (NULL: all); false: there is none. */
+/* markers.c: prints the markers (PROVIDER:NAME) that the glob selects (NULL: all); false: there is none. */
 bool probe_list_markers(const struct probe_target *target, const char *glob);
 
 /* A table in memory of ours, for showing it; what is wrong with it is said. */
@@ -73,4 +73,4 @@ const char *probe_method_name(unsigned int method);
 /* Of what the kernel watches: probe-kernel.h. */
 #define PROBE_UPROBE_NAME "uprobe"
 
-#endif /* SIDE_CMD_PROBE_WISH_H */
+#endif /* PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H */

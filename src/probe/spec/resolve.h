@@ -3,33 +3,33 @@
 #define SIDE_PROBE_SPEC_RESOLVE_H
 
 /*
- * From what a person says to a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`, `server.c:120`,
+ * Resolve a spec into a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`, `server.c:120`,
  * `p->name`, and markers (SDT).
  *
- *	spec.c       what is said of a place, as text
- *	modules.c    the files with code of a process, or of a program that is not started yet
- *	names.c      functions by name, also by the name that C++ and Rust have for them
- *	written.c    the ways to write a name with types in it
- *	choose.c     functions that only choose another one when the program is loaded
- *	places.c     from a place that was said to those that there are
- *	fetch.c      operations that get a value
- *	said.c       values by register and offset: TYPE:NAME:ADDR
- *	debug.c      what compilers say of a file (DWARF), and lines of sources
- *	elsewhere.c  variables and types that other units have
- *	expression.c one place of it, as DWARF says it
- *	locate.c     where a variable is, at one place
- *	convention.c where arguments are at the begin of a function, where compilers do not say it
- *	variable.c   `p->name`
- *	parameters.c all arguments, all variables
- *	types.c      types without their names, and their sizes
- *	type.c       members, elements, and what of a type an event can have
- *	members.c    whole structures
- *	marker.c     SDT notes
- *	operand.c    the operands of a marker
- *	table.c      all of that put together
+ *	spec.c         takes the text of a location apart
+ *	modules.c      the files with code of a process, or of a program that is not started yet
+ *	names.c        functions by name, also by their names in C++ and Rust
+ *	written.c      the spellings of a name with types in it
+ *	choose.c       functions that select another function when the program is loaded
+ *	locations.c    the locations of a spec
+ *	fetch.c        operations that get a value
+ *	typed-values.c values by register and offset: TYPE:NAME:ADDR
+ *	debug.c        debug information of a file (DWARF), and lines of sources
+ *	elsewhere.c    variables and types that other units have
+ *	expression.c   one location expression of DWARF
+ *	locate.c       where a variable is, at one location
+ *	convention.c   where arguments are at the begin of a function, if the compiler did not record it
+ *	variable.c     `p->name`
+ *	parameters.c   all arguments, all variables
+ *	types.c        types without their names, and their sizes
+ *	type.c         members, elements, and the parts of a type that an event can have
+ *	members.c      whole structures
+ *	marker.c       SDT notes
+ *	operand.c      the operands of a marker
+ *	table.c        makes the table of all of that
  *
- * Files and processes are not trusted: what does not fit is refused with a sentence. But the library that reads
- * DWARF does not survive each damaged file, so whoever asks does it in a process of its own.
+ * Files and processes are not trusted: the resolver refuses what does not fit, with a sentence. But the library that reads
+ * DWARF does not survive each damaged file, so the caller resolves in a child process.
  */
 
 #include "probe/table/table.h"
@@ -48,7 +48,7 @@
 
 struct resolve;
 
-/* Sentences without their full stop; an empty mend: there is nothing to do about it. */
+/* Sentences without their full stop; an empty hint: the user can do nothing about it. */
 struct resolve_error {
 	char text[640];
 	char hint[640];
@@ -109,7 +109,7 @@ struct resolve_refusal {
 };
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
 
-/* All of the wish, or nothing; places that cannot be probed beside others that can are told. */
+/* Resolve the whole spec, or nothing. `refused` is called for each location that cannot be probed beside others that can. */
 int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error);

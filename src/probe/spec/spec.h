@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_SPEC_SPEC_H
 #define SIDE_PROBE_SPEC_SPEC_H
 
-/* What a person says of a place, taken apart. Nothing here looks at a file. */
+/* Take apart the text of a location in a spec. Nothing here reads a file. */
 
 #include "probe/spec/resolve.h"
 

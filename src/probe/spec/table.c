@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wish put together: its places, what is fetched at each, and the one or two events that they are.
+ * Makes the table of a spec: its locations, the fetches at each, and its one or two events.
  *
- * All places of a wish are the same events, unless each is to be one of its own, so the first one decides which fields these have, and a place where
- * one of them is of another kind is refused. Where there may be several places, the events say which one it was.
+ * All locations of a spec have the same events, unless the spec requests an event for each function. So the first location
+ * decides the fields of the events, and a location where a field has another type is refused. If a spec may have several
+ * locations, its events have a field that names the location.
  */
 #include "parts.h"
 

@@ -5,7 +5,7 @@
 /*
  * A table as bytes, in host byte order: a head, where its parts are, then the parts in any order and without alignment. A
  * part is an array of records, each as long as the head says, at least as long as here: members that a reader does
- * not know stand at the end. All references are indexes into parts; of strings, offsets in theirs, which ends with a NUL.
+ * not know are at the end. All references are indexes into parts; of strings, offsets in theirs, which ends with a NUL.
  */
 
 #include "probe/site.h"

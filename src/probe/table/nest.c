@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields stand in order, members behind their structure; arguments stand beside those of the same structure. */
+/* Finds the argument of each field: fields are in order, members behind their structure; arguments are grouped by structure. */
 #include "table.h"
 
 /* The cells of a range of fields, behind all that have been given away. */

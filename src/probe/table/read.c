@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table from somebody else: all of it is looked at once, then its parts are given without further checks. Each record is
- * copied out, since it may stand anywhere.
+ * Reads a table from another process: checks all of it once, then returns its parts without further checks. Each record is
+ * copied, because it may be unaligned.
  */
 #include "format.h"
 

@@ -3,20 +3,20 @@
 #define SIDE_PROBE_TABLE_TABLE_H
 
 /*
- * A probe table: what somebody wants to see of programs that run, resolved by whoever asks (who may read files and
- * instructions), carried by a session (which may not), and set by the agent inside the program (which decodes nothing).
- * One table is what one command has asked for: one NAME, with as many places as that means. It never changes; what is
- * to be otherwise is another table.
+ * A probe table: the probes of one spec. The command that the user ran resolves the spec and writes the table, because it
+ * may read files and instructions. The session sends the table without reading it. The agent inside the program sets its
+ * probes, and decodes no instruction. One table has one event name, with as many sites as the spec has. A table never
+ * changes: a change is another table.
  *
- *	write.c     in the process that asks: collects, and writes a sealed memfd
- *	read.c      in whoever gets one: accepts it or says what is wrong, then gives its parts
- *	describe.c  in whoever makes SIDE events of it: the types of the fields
- *	nest.c      likewise: where arguments of structures stand
+ *	write.c     in the command: collects, and writes a sealed memfd
+ *	read.c      in each receiver: checks a table or reports what is wrong, then reads its parts
+ *	describe.c  in a process that makes SIDE events of a table: the types of the fields
+ *	nest.c      likewise: where the arguments of structures are
  *
- * A table says of modules (files that are mapped into a program) how they are known; of events, what they are called and
- * what their fields are; and of probes, where they are in which module, which event they are at the entry and at the exit, and
- * how each field of these is fetched there. Fields are the event's and fetches are the probe's, because one
- * SDT marker or one inlined function has its arguments elsewhere in each place.
+ * A table describes modules (files that are mapped into a program): how they are identified. It describes events: their
+ * names and fields. It describes probes: their module and site, their events at the entry and at the exit, and how each field
+ * is fetched there. Fields belong to the event and fetches to the probe, because one SDT marker or one inlined function has
+ * its arguments elsewhere at each site.
  *
  * A table is hostile until probe_table_open() has accepted it. Afterwards all of its numbers are in bounds and its strings
  * end; what they say (addresses, bytes of code) must still be compared with the program, which is what
@@ -232,7 +232,7 @@ enum probe_entry_flag {
 	PROBE_ENTRY_ALL = 1 << 0,  /* all general registers are kept */
 	PROBE_ENTRY_TRAP = 1 << 1, /* by a breakpoint, whatever the site says */
 	/*
-	 * Whoever asks has the kernel watch it in the process that the table is for, and records what that sees. So it is set only
+	 * The command has the kernel watch the site in the process that the table is for, and records those hits. So it is set only
 	 * where the kernel does not see it for us: in forked children, and where another table wants it set.
 	 */
 	PROBE_ENTRY_KERNEL = 1 << 2,

@@ -3,30 +3,31 @@
 #define SIDE_TRACERS_AGENT_PROBES_PROBES_H
 
 /*
- * Probes that sessions want of this program, from tables (probe/table/table.h) that they hand over:
+ * Set the probes that the tables of sessions (probe/table/table.h) request in this program.
  *
- *	probes.c          tables that come and go with a session's rules; when probes are set and removed
- *	probes-events.c   the events of a table
- *	probes-places.c   modules in this process; what is set where
- *	probes-answer.c   what has become of a table's probes
- *	probes-loader.c   libraries that come and go
- *	probe-steps.c     how the fields of an event become the bytes of a record, at one place
- *	probe-record.c    a hit: registers and memory -> record
- *	probe-hit.c       where that is not enough: -> arguments -> event
- *	probe-fetch.c     the value of a field
- *	probe-read.c      memory that may not be there
- *	probe-calls.c     the calls that led to a hit
- *	probe-semaphore.c semaphores of markers
+ *	probes.c          tables, which come and go with the rules of a session; when probes are set and removed
+ *	events.c          the events of a table
+ *	sites.c           modules in this process; the locations of specs, and the patch at each
+ *	results.c         reports to the session what became of the probes of a table
+ *	loader.c          libraries that are loaded and unloaded
+ *	steps.c           how the fields of an event become the bytes of a record, at one location
+ *	record.c          a hit: registers and memory -> record
+ *	hit.c             where that is not enough: -> arguments -> event
+ *	fetch.c           the value of a field
+ *	read.c            memory that may be unmapped
+ *	calls.c           the calls that led to a hit
+ *	semaphore.c       semaphores of markers
+ *	none.c            replaces all of them where the processor has no probes
  *
- * A table has events of its own, which only the session that has brought it records; two sessions that want the same have
- * two. But a place of the program has one probe: it has a list of specs, one for each probe of a table at that place, and each
- * is an event. The list changes while the probe is set: a spec is added whole, and one that was taken away is not
- * given back before no thread is in the handler any more.
+ * Each table has events of its own, which only its session records. Two sessions that request the same have two. But a
+ * location has one patch: it has a list of specs, one for each probe of a table at that location, and each spec is an
+ * event. The list changes while the patch is set: a spec is added whole. The memory of a removed spec is given back only
+ * when no thread can be in the handler.
  *
- * A probe is set as long as somebody listens to one of its events. That is looked at whenever rules or tables change:
- * a session that is stopped has no rules, so its probes rest.
+ * A patch is set while an event of one of its specs has a callback. This is checked whenever rules or tables change. A
+ * stopped session has no rules, so its probes are removed.
  *
- * All but hits happens under libside's event lock, in a thread that may wait; where nothing may be waited for (a signal
+ * Everything but hits runs under libside's event lock, in a thread that may wait. Where the caller must not wait (a signal
  * handler), tables are left for the next time.
  */
 
