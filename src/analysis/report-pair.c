@@ -14,6 +14,7 @@
 #include "analysis/patterns.h"
 #include "analysis/report-walk.h"
 #include "base/error.h"
+#include "base/inside/hash.h"
 #include "analysis/where-path.h"
 
 #define OPEN_MAX (1u << 19)
@@ -139,16 +140,6 @@ static struct pair_key report_pair_hash_key(enum key_kind kind, uint32_t process
 	return (struct pair_key){(uint64_t)kind << 32 | process, value, true, false};
 }
 
-/* FNV-1a. */
-static uint64_t second_hash(const char *text, size_t size)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* Equal numbers are the same key, whether signed or not, with a fraction or not. */
 static struct pair_key key_of_value(const struct filter_value *value, uint32_t process)
 {
@@ -172,7 +163,8 @@ static struct pair_key key_of_value(const struct filter_value *value, uint32_t p
 				KEY_TEXT, process, keys_hash(value->text, size));
 
 		/* More bits, so that different texts have different keys in practice. */
-		key.high |= (size * UINT64_C(0x9e3779b1) ^ second_hash(value->text, size))
+		key.high |= (size * UINT64_C(0x9e3779b1) ^
+					    hash_fnv1a_64(HASH_FNV1A_64_BEGIN, value->text, size))
 				<< TEXT_SHIFT;
 		return key;
 	}

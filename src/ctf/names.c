@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/hash.h"
 #include "ctf/names.h"
 
 struct ctf_name_entry {
@@ -33,12 +34,9 @@ void ctf_names_free(struct ctf_names *names)
 
 static struct ctf_name_entry *names_find(struct ctf_names *names, const char *name)
 {
-	uint64_t hash = 14695981039346656037u;
-	uint32_t at;
+	uint64_t hash = hash_fold_64(hash_fnv1a_64_text(HASH_FNV1A_64_BEGIN, name));
+	uint32_t at = (uint32_t)hash & names->mask;
 
-	for (const char *c = name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-	at = (uint32_t)(hash ^ (hash >> 32)) & names->mask;
 	while (names->table[at].name && strcmp(names->table[at].name, name) != 0)
 		at = (at + 1) & names->mask;
 	return &names->table[at];

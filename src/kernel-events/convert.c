@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/inside/hash.h"
 #include "kernel-events/parts.h"
 
 #define CLASSES_MAX 4096 /* of one tracepoint: who makes a description for each record gets bytes */
@@ -103,15 +104,6 @@ static void put_header_context(struct byte_buffer *to, const struct eventheader 
 	bytes_put(to, header->activity, header->activity_size);
 }
 
-static uint64_t hash(const uint8_t *bytes, size_t size, uint64_t seed)
-{
-	uint64_t value = seed ^ 0xcbf29ce484222325;
-
-	while (size--)
-		value = (value ^ *bytes++) * 0x100000001b3;
-	return value;
-}
-
 static struct event_class_variant *find_class(const struct kernel_event_class *event_class,
 		const struct eventheader *header, const uint8_t shape[3], uint64_t sum)
 {
@@ -189,8 +181,9 @@ static struct event_class_variant *kernel_convert_decode(struct kernel_record *r
 {
 	const uint8_t shape[3] = {(uint8_t)(has_numbers(header) | header->foreign << 1),
 			(uint8_t)(header->activity_size / 16), header->level};
-	uint64_t sum = hash(header->metadata, header->metadata_size,
-			shape[0] | shape[1] << 8 | shape[2] << 16);
+	uint64_t sum = hash_fnv1a_64(
+			HASH_FNV1A_64_BEGIN ^ (uint64_t)(shape[0] | shape[1] << 8 | shape[2] << 16),
+			header->metadata, header->metadata_size);
 	struct event_class_variant *class = find_class(event_class, header, shape, sum);
 
 	if (!class && event_class->nr_classes < CLASSES_MAX)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inside/hash.h"
 #include "symbolize/worker.h"
 
 #define MODULES_OPEN_MAX 300 /* Each has two descriptors at most. */
@@ -153,11 +154,7 @@ static bool address_space_same_name(const struct module_name *one, const struct 
 
 static uint64_t hash_name(const struct module_name *name)
 {
-	uint64_t hash = name->inode * 0x9e3779b97f4a7c15u;
-
-	for (const char *at = name->path; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-	return hash ^ hash >> 32;
+	return hash_fold_64(hash_fnv1a_64_text(name->inode * 0x9e3779b97f4a7c15u, name->path));
 }
 
 static struct known_module *module_of(struct symbols *symbols, const struct module_name *name)

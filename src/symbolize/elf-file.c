@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inside/hash.h"
 #include "base/io.h"
 #include "symbolize/module.h"
 
@@ -131,25 +132,20 @@ const char *file_debug_link(Elf *elf, uint32_t *sum)
 
 int file_sum(int fd, uint32_t *ret_sum)
 {
-	static const uint32_t half[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-			0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344,
-			0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
 	size_t capacity = (size_t)1 << 20;
 	unsigned char *bytes = malloc(capacity);
-	uint32_t sum = UINT32_MAX;
+	uint32_t sum = HASH_CRC32_BEGIN;
 	uint64_t at = 0;
 	ssize_t got = bytes ? 1 : -ENOMEM;
 
 	while (got > 0) {
 		got = io_read_at(fd, bytes, capacity, at);
-		for (ssize_t i = 0; i < got; i++) {
-			sum ^= bytes[i];
-			sum = sum >> 4 ^ half[sum & 15];
-			sum = sum >> 4 ^ half[sum & 15];
+		if (got > 0) {
+			sum = hash_crc32(sum, bytes, (size_t)got);
+			at += (uint64_t)got;
 		}
-		at += got > 0 ? (uint64_t)got : 0;
 	}
 	free(bytes);
-	*ret_sum = ~sum;
+	*ret_sum = sum;
 	return (int)got;
 }

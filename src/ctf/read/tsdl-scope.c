@@ -2,6 +2,7 @@
 /* Named TSDL types and the scopes that they are known in. */
 #include <string.h>
 
+#include "base/inside/hash.h"
 #include "ctf/read/tsdl-types.h"
 
 struct tsdl_name {
@@ -12,10 +13,8 @@ struct tsdl_name {
 
 static uint32_t name_hash(const char *name)
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, name);
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
 	return hash ^ hash >> 15;
 }
 

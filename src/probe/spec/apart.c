@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/hash.h"
+
 #define PLAIN_MAX 200 /* of a name that is numbered */
 
 struct apart_name {
@@ -17,19 +19,10 @@ struct apart_name {
 	unsigned int number; /* the last one of those like it */
 };
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*name)
-		hash = (hash ^ (uint8_t)*name++) * 16777619u;
-	return hash;
-}
-
 /* Where it stands, or would. */
 static uint32_t *spec_split_find_slot(const struct apart *apart, const char *name)
 {
-	size_t at = hash_of(name) & (apart->capacity - 1);
+	size_t at = hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, name) & (apart->capacity - 1);
 
 	while (apart->table[at] && strcmp(apart->names[apart->table[at] - 1].name, name) != 0)
 		at = (at + 1) & (apart->capacity - 1);

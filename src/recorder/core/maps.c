@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/hash.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/maps.h"
 #include "recorder/session-state.h"
@@ -33,11 +34,7 @@ static bool is_code(const char *line)
 
 static uint64_t maps_hash(const char *line, size_t size)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)line[i]) * 0x100000001b3u;
-	return hash ^ hash >> 32;
+	return hash_fold_64(hash_fnv1a_64(HASH_FNV1A_64_BEGIN, line, size));
 }
 
 /* The slot of the line in the table, or the empty slot for it. A slot has the offset of its line in the text, plus one. */

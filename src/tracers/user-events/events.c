@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/inside/hash.h"
 #include "tracers/user-events/user-events.h"
 
 #define FIRST_CAPACITY 256 /* a power of two */
@@ -151,7 +152,7 @@ static int register_as(struct user_event *event, const char *fields)
 	if (ret != -EINVAL)
 		return ret;
 	(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_v%08x",
-			name_hash(NAME_HASH_BEGIN, fields));
+			hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, fields));
 	(void)snprintf(description, sizeof(description), "%s%s", name, fields);
 	return kernel_register(descriptor, word, description, false, &event->index);
 }
@@ -173,7 +174,7 @@ static bool try_native(struct user_event *event, int *ret)
 	length = strlen(name);
 	if (user_event_name_is_used(name, event))
 		(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_%08x",
-				name_hash(NAME_HASH_BEGIN, event->shown.name));
+				hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, event->shown.name));
 	length = strlen(name);
 	/* What may come behind the name is in the limit, too. */
 	memset(description, 'x', length + 10);

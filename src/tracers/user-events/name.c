@@ -18,11 +18,3 @@ void name_append(char *to, size_t capacity, const char *name)
 		to[at++] = user_events_name_is_plain((unsigned char)*name) ? *name : '_';
 	to[at] = '\0';
 }
-
-/* FNV-1a. */
-uint32_t name_hash(uint32_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619u;
-	return hash;
-}

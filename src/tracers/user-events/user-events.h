@@ -104,8 +104,6 @@ void shape_store(const struct field_shape *shape, const struct visit_value *valu
 
 /* Append what of the name readers take: [A-Za-z0-9_]; other bytes become "_". */
 void name_append(char *to, size_t capacity, const char *name);
-uint32_t name_hash(uint32_t hash, const char *text);
-#define NAME_HASH_BEGIN 2166136261u
 
 /* ---- native.c ---- */
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/hash.h"
 #include "tracers/validate/copy.h"
 #include "tracers/validate/memory.h"
 
@@ -79,14 +80,10 @@ static bool same_copy(const struct validate_copy *one, const struct validate_cop
 							one->nr_visitors * sizeof(*one->visitors)));
 }
 
-/* FNV-1a */
 static struct validate_copy **validate_copy_hash_bucket(const struct validate_copy *copy)
 {
-	uint32_t hash = 2166136261u;
-	size_t i;
+	uint32_t hash = hash_fnv1a_32(HASH_FNV1A_32_BEGIN, copy->bytes, copy->size);
 
-	for (i = 0; i < copy->size; i++)
-		hash = (hash ^ copy->bytes[i]) * 16777619u;
 	return &copies[hash % BUCKETS];
 }
 

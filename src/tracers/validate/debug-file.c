@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inside/hash.h"
+
 #define FOLDER "/usr/lib/debug"
 #define ID_MAX 64u
 #define NAME_MAX_HERE 256u
@@ -85,31 +87,20 @@ static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, stru
 		id->size = note.header.n_descsz;
 }
 
-/* CRC-32 of ISO 3309, as .gnu_debuglink has it. */
 static bool has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scratch)
 {
-	uint32_t crc = UINT32_MAX, table[16], i;
-	const unsigned char *bytes = scratch->bytes;
+	uint32_t crc = HASH_CRC32_BEGIN;
 	struct stat status;
 	off_t at = 0;
-	ssize_t nr, k;
-	int bit;
+	ssize_t nr;
 
 	if (fstat(fd, &status) || status.st_size > FILE_MAX)
 		return false;
-	for (i = 0; i < 16; i++) {
-		table[i] = i;
-		for (bit = 0; bit < 4; bit++)
-			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
-	}
 	while ((nr = pread(fd, scratch->bytes, sizeof(scratch->bytes), at)) > 0) {
-		for (k = 0; k < nr; k++) {
-			crc = table[(crc ^ bytes[k]) & 15] ^ crc >> 4;
-			crc = table[(crc ^ (uint32_t)(bytes[k] >> 4)) & 15] ^ crc >> 4;
-		}
+		crc = hash_crc32(crc, scratch->bytes, (size_t)nr);
 		at += nr;
 	}
-	return ~crc == wanted;
+	return crc == wanted;
 }
 
 /* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/inside/hash.h"
 #include "tracers/validate/line.h"
 #include "tracers/validate/memory.h"
 #include "tracers/validate/report.h"
@@ -86,19 +87,17 @@ static void validate_report_flush(const struct validate_report_text *report)
 	validate_report_write_all(report->text, report->size);
 }
 
-/* FNV-1a, of the path without its indexes: the elements of an array are wrong together. */
+/* Hash the path without its indexes: the elements of an array are wrong together. */
 static uint64_t hash_path(const char *path)
 {
-	uint64_t hash = 14695981039346656037u;
+	uint64_t hash = HASH_FNV1A_64_BEGIN;
 	const char *end;
 
 	for (; *path; path = *end ? end + 1 : end) {
 		end = strchrnul(path, '\n');
 		if (!strncmp(path, "index: ", 7))
 			continue;
-		for (; path < end; path++)
-			hash = (hash ^ (unsigned char)*path) * 1099511628211u;
-		hash = (hash ^ '\n') * 1099511628211u;
+		hash = hash_fnv1a_64_step(hash_fnv1a_64(hash, path, (size_t)(end - path)), '\n');
 	}
 	return hash;
 }

@@ -8,6 +8,7 @@
 
 #include <side/context.h>
 
+#include "base/inside/hash.h"
 #include "tracers/agent/context/values.h"
 #include "ring/ring.h"
 
@@ -78,19 +79,14 @@ static size_t cached_max(uint8_t kind)
 static uint64_t known_sets[SETS_KNOWN]; /* hashes of what is in them */
 static uint32_t nr_known_sets;
 
-/* FNV-1a over the names, with what ends each. */
+/* Hash the names, each with the zero byte at its end. */
 static uint64_t hash_names(const struct context_spec *specs, size_t nr_specs)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = HASH_FNV1A_64_BEGIN;
 	size_t i;
 
-	for (i = 0; i < nr_specs; i++) {
-		const char *at = specs[i].name;
-
-		do
-			hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-		while (*at++);
-	}
+	for (i = 0; i < nr_specs; i++)
+		hash = hash_fnv1a_64_step(hash_fnv1a_64_text(hash, specs[i].name), 0);
 	return hash;
 }
 

@@ -18,12 +18,11 @@
 #include "protocol/protocol.h"
 #include "tracers/agent/core/control.h"
 #include "tracers/agent/core/rendezvous.h"
+#include "base/inside/hash.h"
 #include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
 #define CHANGES_UNKNOWN 0
-#define CHANGES_BASIS 0xcbf29ce484222325u
-#define CHANGES_PRIME 0x100000001b3u
 #define CHANGES_TEXT_MAX 64
 
 static struct {
@@ -31,15 +30,11 @@ static struct {
 	uint64_t applied; /* the same of the last exchange whose sessions are joined, or CHANGES_UNKNOWN */
 } changes;
 
-/* FNV-1a: the texts differ because two daemons never publish the same one. */
+/* The texts differ because two daemons never publish the same one. */
 static uint64_t changes_mix(uint64_t hash, const char *bytes, size_t size)
 {
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * CHANGES_PRIME;
-	/* Mark the end of each text. */
-	return (hash ^ 0x100) * CHANGES_PRIME;
+	/* 0x100 is no byte: it marks the end of each text. */
+	return hash_fnv1a_64_step(hash_fnv1a_64(hash, bytes, size), 0x100);
 }
 
 static bool changes_is_missing(const char *path)
@@ -76,7 +71,7 @@ static long changes_read(const char *socket, char text[CHANGES_TEXT_MAX])
 /* Hash what all daemons publish that an exchange would try. */
 static uint64_t changes_published(void)
 {
-	uint64_t hash = CHANGES_BASIS;
+	uint64_t hash = HASH_FNV1A_64_BEGIN;
 	bool any = false;
 	uint32_t i;
 
