@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of a table as types of SIDE events: the same for the agent inside a program and for who records from outside. */
+/* Describes the fields of a table as types and arguments of SIDE events, for the agent and for side-uprobes. */
 #include "table.h"
 
 #include <side/builder.h>
@@ -25,7 +25,7 @@ static struct side_builder_type *make_element(
 	return element;
 }
 
-/* A length of 64 bits, and behind it what it counts: whoever records hits writes it so. */
+/* A length of 64 bits, and behind it its elements: the format that the recorders of hits write. */
 static struct side_builder_type *make_gathered(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
@@ -149,5 +149,30 @@ void probe_table_labels(const struct probe_table *table, const struct probe_tabl
 			type = side_ptr_get(type->u.side_enum.elem_type);
 			labels[i] = type->type.v;
 		}
+	}
+}
+
+/* ---- where arguments are ---- */
+
+/* Numbers the arguments of a range of fields; `*next` is the first free number. Returns how many they are. */
+static uint32_t probe_table_nest_put_range(struct probe_table_nest *nest, const uint8_t *inside,
+		uint32_t at, uint32_t end, uint8_t *next)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = at; i < end; i += 1u + inside[i], count++)
+		nest->arg[i] = (*next)++;
+	return count;
+}
+
+void probe_table_nest(struct probe_table_nest *nest, const uint8_t *inside, uint32_t nr_fields)
+{
+	uint8_t next = 0;
+
+	nest->nr_top = (uint8_t)probe_table_nest_put_range(nest, inside, 0, nr_fields, &next);
+	for (uint32_t i = 0; i < nr_fields; i++) {
+		nest->first[i] = next;
+		nest->number[i] = (uint8_t)probe_table_nest_put_range(
+				nest, inside, i + 1, i + 1 + inside[i], &next);
 	}
 }

@@ -10,8 +10,7 @@
  *
  *	write.c     in the command: collects, and writes a sealed memfd
  *	read.c      in each receiver: checks a table or reports what is wrong, then reads its parts
- *	describe.c  in a process that makes SIDE events of a table: the types of the fields
- *	nest.c      likewise: where the arguments of structures are
+ *	describe.c  in a process that makes SIDE events of a table: the types of the fields, and the argument of each
  *
  * A table describes modules (files that are mapped into a program): how they are identified. It describes events: their
  * names and fields. It describes probes: their module and site, their events at the entry and at the exit, and how each field

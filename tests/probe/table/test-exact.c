@@ -114,7 +114,6 @@ static int try_stat(int fd, struct stat *status)
 
 #include "probe/table/check.c"
 #include "probe/table/describe.c"
-#include "probe/table/nest.c"
 
 #define fcntl(fd, command) fcntl(fd, command)
 #define fstat try_stat
