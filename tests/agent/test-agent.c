@@ -474,7 +474,7 @@ static void a_child_is_an_instance_of_its_own(void **state)
 	assert_int_equal(status, 0);
 	consumer_sync(&consumer);
 	assert_int_equal(consumer.hellos, 2);
-	assert_true(consumer.parent_token == agent.sessions[0].token);
+	assert_true(consumer.parent_token == agent.process.sessions[0].token);
 	/* The consumer looks at the child's rings now. */
 	assert_int_equal(consumer_drain(&consumer, 16, see_number, &seen), 1);
 	assert_int_equal(seen.of[3][4], 1);

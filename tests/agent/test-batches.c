@@ -911,19 +911,19 @@ static void test_changes(void **unused)
 	assert_false(sessions[0].batches->events[0].registered);
 	assert_true(sessions[0].batches->events[0].recorded);
 	/* When the program ends, nothing is freed. */
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	batch = sessions[0].batches;
 	change(REMOVE, "lock\nbegin\nbases\nend\nunlock\n");
 	assert_true(!sessions[0].batches && !retired);
 	agent_batch_defer_free(batch);
 	played.now = UINT64_MAX;
 	change(REMOVE, "lock\nbegin\nbases\nend\nunlock\n");
-	atomic_store(&agent.exiting, false);
-	agent.over = (struct agent_generation *)(void *)&played;
+	atomic_store(&agent.process.is_exiting, false);
+	agent.rules.over = (struct agent_generation *)(void *)&played;
 	snprintf(wanted, sizeof(wanted), "lock\nbegin\ngive %zu\nfree over\nbases\nend\nunlock\n",
 			size);
 	change(REMOVE, wanted);
-	agent.over = NULL;
+	agent.rules.over = NULL;
 	assert_int_equal(played.nr_pages, 0);
 }
 

@@ -216,9 +216,9 @@ static void test_rules(void **state)
 	side_ptr_set(event_a.provider_name, "side_kernel");
 	rules[0].nr_patterns = 9;
 	assert_int_equal(choose(&event_a), 0);
-	agent.kernel = true;
+	agent.rules.for_kernel = true;
 	assert_int_equal(choose(&event_a), 16);
-	agent.kernel = false;
+	agent.rules.for_kernel = false;
 }
 
 static void test_filters(void **state)

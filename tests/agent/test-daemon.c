@@ -333,7 +333,7 @@ static void begin(void)
 	runtime_paths[0] = "/own/agents.sock";
 	runtime_paths[1] = "/run/side/agents.sock";
 	while_sleeping = NULL;
-	agent.control = agent.control_signal = 0;
+	agent.control.mode = agent.control.signal = 0;
 	synchronize_result = SIDE_ERROR_OK;
 	is_connected = false;
 	greetings = 0;
@@ -720,11 +720,11 @@ static void test_ours(void **state)
 
 	(void)state;
 	begin();
-	agent.reserved = true;
-	*agent.only = '\0';
+	agent.control.is_reserved = true;
+	*agent.control.only = '\0';
 	for (int i = 0; i < 3; i++)
 		assert_false(agent_control_is_session_socket(three[i]));
-	strcpy(agent.only, "two");
+	strcpy(agent.control.only, "two");
 	assert_true(agent_control_is_session_socket("/sessions/two.sock") &&
 			agent_control_is_session_socket(three[1]) &&
 			agent_control_is_session_socket(three[2]));
@@ -738,10 +738,10 @@ static void test_ours(void **state)
 	assert_int_equal(keep_ours(wanted, 3), 2);
 	assert_ptr_equal(wanted[0].path, three[1]);
 	assert_ptr_equal(wanted[1].path, three[2]);
-	agent.reserved = false;
+	agent.control.is_reserved = false;
 	assert_true(agent_control_is_session_socket(three[0]) &&
 			agent_control_is_session_socket("two.sock"));
-	*agent.only = '\0';
+	*agent.control.only = '\0';
 }
 
 /* ---- the arrival ---- */
@@ -827,37 +827,38 @@ static void test_arrive(void **state)
 	arrive("thread");
 	assert_int_equal(agent_control_arrive(), 0);
 	are_calls("mask atfork " TALK " prepare arm");
-	assert_true(control.mode == WIRE_CONTROL_THREAD && agent.control == WIRE_CONTROL_THREAD &&
-			control.pid == 4000 && control.token == 55 && asked_ms == 1000);
+	assert_true(control.mode == WIRE_CONTROL_THREAD &&
+			agent.control.mode == WIRE_CONTROL_THREAD && control.pid == 4000 &&
+			control.token == 55 && asked_ms == 1000);
 	end_arrival();
 	arrive("sync");
 	assert_int_equal(agent_control_arrive(), 0);
 	are_calls("mask " TALK " pass(1000000000)");
-	assert_int_equal(agent.control, WIRE_CONTROL_SYNC);
+	assert_int_equal(agent.control.mode, WIRE_CONTROL_SYNC);
 	end_arrival();
 	arrive("signal:USR1");
 	assert_int_equal(agent_control_arrive(), 0);
 	are_calls("mask install(10) " TALK " pass(1000000000)");
-	assert_true(control.mode == WIRE_CONTROL_SIGNAL && agent.control_signal == 10);
+	assert_true(control.mode == WIRE_CONTROL_SIGNAL && agent.control.signal == 10);
 	end_arrival();
 	arrive("signal:USR1");
 	handler_result = false;
 	assert_int_equal(agent_control_arrive(), 0);
-	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC &&
-			!agent.control_signal);
+	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC &&
+			!agent.control.signal);
 	end_arrival();
 	/* No daemon: nothing more, unless there is a session of early boot. */
 	arrive("thread");
 	talk.connect[0] = -ENOENT;
 	assert_int_equal(agent_control_arrive(), -ENOENT);
 	are_calls("mask own /own /own/agents.sock no-daemon end changes(0)");
-	assert_true(control.mode == WIRE_CONTROL_OFF && !agent.control);
+	assert_true(control.mode == WIRE_CONTROL_OFF && !agent.control.mode);
 	end_arrival();
 	arrive("thread");
 	talk.connect[0] = -ENOENT;
 	has_boot_session = true;
 	assert_int_equal(agent_control_arrive(), -ENOENT);
-	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC);
+	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC);
 	end_arrival();
 	/* A daemon that does not answer counts as a daemon. */
 	arrive("thread");
@@ -896,14 +897,14 @@ static void test_attach(void **state)
 	assert_true(control.attached && control.mode == WIRE_CONTROL_THREAD &&
 			control.pid == 4000 && control.token == 55 &&
 			control.turn == CONTROL_TAKEN);
-	assert_true(control.nr_daemons == 1 && agent.control == WIRE_CONTROL_THREAD);
+	assert_true(control.nr_daemons == 1 && agent.control.mode == WIRE_CONTROL_THREAD);
 	attach_begin(WIRE_CONTROL_OFF);
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), 0);
 	are_calls("/new/s " BY_DOOR " start");
 	attach_begin(WIRE_CONTROL_OFF);
 	start_result = -EAGAIN;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EAGAIN);
-	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC);
+	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC);
 	/* The daemon may close the first of two connections. */
 	attach_begin(WIRE_CONTROL_OFF);
 	talk.connect[0] = -EPIPE;
@@ -912,8 +913,8 @@ static void test_attach(void **state)
 	attach_begin(WIRE_CONTROL_OFF);
 	talk.connect[0] = talk.connect[1] = -ECONNRESET;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -ECONNRESET);
-	assert_true(talk.nr_connected == 2 && control.mode == WIRE_CONTROL_OFF && !agent.control &&
-			!control.attached && !door_path);
+	assert_true(talk.nr_connected == 2 && control.mode == WIRE_CONTROL_OFF &&
+			!agent.control.mode && !control.attached && !door_path);
 	attach_begin(WIRE_CONTROL_OFF);
 	talk.connect[0] = -EIO;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EIO);
@@ -1033,11 +1034,11 @@ static void test_detach(void **state)
 	control.mode = WIRE_CONTROL_OFF;
 	assert_int_equal(agent_control_detach(5), 5);
 	are_calls("");
-	control.mode = agent.control = WIRE_CONTROL_THREAD;
+	control.mode = agent.control.mode = WIRE_CONTROL_THREAD;
 	update_result = -EIO;
 	assert_int_equal(agent_control_detach(5), -EIO);
 	are_calls("disarm update stop no-door");
-	assert_true(!control.attached && control.mode == WIRE_CONTROL_OFF && !agent.control &&
+	assert_true(!control.attached && control.mode == WIRE_CONTROL_OFF && !agent.control.mode &&
 			control.turn == CONTROL_TAKEN && waits_seen && nr_wanted == 0);
 	agent_control_stop();
 	are_calls("");
@@ -1102,7 +1103,7 @@ static void test_child(void **state)
 	agent_control_forked();
 	are_calls(IN_CHILD " synchronize " REFRESHED " pass(1000000000)");
 	assert_true(!waits_seen && control.mode == WIRE_CONTROL_SYNC &&
-			agent.control == WIRE_CONTROL_SYNC);
+			agent.control.mode == WIRE_CONTROL_SYNC);
 	end_arrival();
 	child(WIRE_CONTROL_SIGNAL);
 	agent_control_forked();

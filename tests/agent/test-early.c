@@ -519,8 +519,8 @@ static void test_folder(void **state)
 			.clock = 1, .frequency = 2, .offset_s = -3, .offset = 4, .generation = 5};
 	session.channels[0].contexts = (struct context_spec[]){{.name = "vpid"}};
 	session.channels[0].nr_contexts = 1;
-	agent.control = 2;
-	agent.control_signal = 10;
+	agent.control.mode = 2;
+	agent.control.signal = 10;
 	assert_int_equal(make_place(), 0);
 	snprintf(name, sizeof(name), "proc-%d-0", getpid());
 	assert_string_equal(session.boot_folder, name);
@@ -546,7 +546,7 @@ static void test_folder(void **state)
 			host.nodename, getpid(), getppid(), *boot ? boot : "-", getpid(),
 			(unsigned long long)start_time(), geteuid(), getegid());
 	assert_string_equal(line, expected);
-	agent.control = agent.control_signal = 0;
+	agent.control.mode = agent.control.signal = 0;
 	close_rings();
 	/* A second one has the next number, also in the file. */
 	assert_int_equal(make_place(), 0);
@@ -902,7 +902,7 @@ static int start(const char *value)
 	variable = value;
 	nr_joined = nr_dumped = 0;
 	*joined = '\0';
-	agent.control = 0;
+	agent.control.mode = 0;
 	return agent_boot_start();
 }
 
@@ -912,9 +912,9 @@ static void test_start(void **state)
 	count_from_here();
 	assert_int_equal(start(NULL), -ENOENT);
 	assert_int_equal(start("relative"), -ENOENT);
-	assert_int_equal(agent.control, 0);
+	assert_int_equal(agent.control.mode, 0);
 	assert_int_equal(start("/nowhere/x"), -EINVAL);
-	assert_int_equal(agent.control, WIRE_CONTROL_SYNC);
+	assert_int_equal(agent.control.mode, WIRE_CONTROL_SYNC);
 	prepare_result = -ENOMEM;
 	assert_int_equal(start(file), -ENOMEM);
 	assert_string_equal(joined, "");
@@ -928,7 +928,7 @@ static void test_start(void **state)
 	join_results[0] = 0;
 	assert_int_equal(start(file), 0);
 	assert_true(nr_locked == 0);
-	agent.control = 0;
+	agent.control.mode = 0;
 }
 
 int main(void)

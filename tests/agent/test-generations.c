@@ -136,7 +136,7 @@ static void reset(void)
 {
 	memset(&played, 0, sizeof(played));
 	played.set_size = 40;
-	agent.kernel = false;
+	agent.rules.for_kernel = false;
 	*calls = '\0';
 }
 
@@ -230,14 +230,14 @@ static void test_patterns(void **unused)
 	assert_true(take(generation, "!a:b\0kernel::x:y", 2)->nothing);
 	assert_false(take(generation, "!a:b\0c:d", 2)->nothing);
 	/* The recorder of the kernel's events. */
-	agent.kernel = true;
+	agent.rules.for_kernel = true;
 	rule = take(generation, "kernel::sched:*\0a:b", 2);
 	assert_true(rule->nr_patterns == 1 && !rule->nothing);
 	rule = take(generation, "kernel::sched_switch\0kernel::x:y", 2);
 	assert_true(rule->nr_patterns == 5 && !rule->nothing);
 	assert_true(take(generation, "a:b", 1)->nothing);
 	assert_true(take(generation, "!kernel::a:b", 1)->nothing);
-	agent.kernel = false;
+	agent.rules.for_kernel = false;
 	agent_generation_free(generation);
 }
 
@@ -250,7 +250,7 @@ static void test_damaged(void **unused)
 	(void)unused;
 	for (int kernel = 0; kernel < 2; kernel++) {
 		reset();
-		agent.kernel = kernel;
+		agent.rules.for_kernel = kernel;
 		generation = agent_generation_begin();
 		from.nr_contexts = 0;
 		from.filter_size = 0;
@@ -276,7 +276,7 @@ static void test_damaged(void **unused)
 		assert_true(!generation->rules[0] && generation->ends[0] == &generation->rules[0]);
 		agent_generation_free(generation);
 	}
-	agent.kernel = false;
+	agent.rules.for_kernel = false;
 }
 
 static void test_filters(void **unused)
@@ -370,12 +370,12 @@ static void test_over(void **unused)
 	assert_int_equal(agent_over_begin(), 0);
 	assert_called("");
 	agent_generation_over(made[0]);
-	assert_ptr_equal(agent.over, made[0]);
+	assert_ptr_equal(agent.rules.over, made[0]);
 	played.grace = 5;
 	/* Nothing is freed before a grace period has begun and passed. */
 	played.context_watch_count = UINT64_MAX;
 	agent_over_free();
-	assert_ptr_equal(agent.over, made[0]);
+	assert_ptr_equal(agent.rules.over, made[0]);
 	assert_called("");
 	assert_int_equal(agent_over_begin(), 5);
 	assert_called("grace 5\n");
@@ -398,24 +398,24 @@ static void test_over(void **unused)
 	played.is_sandboxed = true;
 	agent_over_free();
 	played.is_sandboxed = false;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	agent_over_free();
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	assert_called("");
 	agent_over_free();
 	assert_called("batches none\n");
-	assert_ptr_equal(agent.over, made[1]);
+	assert_ptr_equal(agent.rules.over, made[1]);
 	played.context_watch_count = 8;
 	agent_over_free();
 	assert_called("batches some\ndrop\nbatches none\n");
-	assert_null(agent.over);
+	assert_null(agent.rules.over);
 	/* The list begins anew. */
 	agent_generation_over(made[3]);
-	assert_true(agent.over == made[3] && agent.over_end == &made[3]->next);
+	assert_true(agent.rules.over == made[3] && agent.rules.over_end == &made[3]->next);
 	played.grace = played.context_watch_count = 9;
 	assert_int_equal(agent_over_begin(), 9);
 	agent_over_free();
-	assert_null(agent.over);
+	assert_null(agent.rules.over);
 	agent_memory_trim();
 	assert_int_equal(resources_now().bytes, before.bytes);
 }

@@ -310,7 +310,7 @@ static void begin(void)
 	nr_refused = over_grace = 0;
 	nr_lost = 0;
 	stalled_path = NULL;
-	agent.prepared = true;
+	agent.process.is_prepared = true;
 }
 
 static int join_path(const char *path)
@@ -326,26 +326,26 @@ static void test_join(void **state)
 {
 	struct agent_wanted wanted = {
 			.path = "/run/a", .asked = AGENT_ASK_HELLO, .socket = 50, .token = 66};
-	struct agent_session *session = &agent.sessions[0];
+	struct agent_session *session = &agent.process.sessions[0];
 
 	(void)state;
 	begin();
-	agent.keys[0] = 9;
+	agent.process.keys[0] = 9;
 	has_table = true;
 	assert_int_equal(agent_session_join(&wanted, true, false), 0);
 	are_calls("hello(0) recovery renew hang-up(50) probes-update(0)");
 	assert_true(session->state == AGENT_SESSION_IN && session->is_explicit &&
 			session->key == 9 && session->token == 66 && session->socket_is_private &&
-			agent.nr_sessions == 1);
+			agent.process.nr_sessions == 1);
 	assert_true(wanted.asked == AGENT_ASK_NOTHING && nr_wire_closed == 2 &&
 			session->channels[1].producer == (void *)0x1040);
 	assert_string_equal(session->path, "/run/a");
 	/* Without a question before: a token of its own. */
 	assert_int_equal(join_path("/run/b"), 0);
-	assert_true(agent.sessions[1].token == 55 && agent.nr_sessions == 2);
-	assert_ptr_equal(agent_session_after(session), &agent.sessions[1]);
-	assert_null(agent_session_after(&agent.sessions[1]));
-	agent.sessions[1].state = AGENT_SESSION_LEFT;
+	assert_true(agent.process.sessions[1].token == 55 && agent.process.nr_sessions == 2);
+	assert_ptr_equal(agent_session_after(session), &agent.process.sessions[1]);
+	assert_null(agent_session_after(&agent.process.sessions[1]));
+	agent.process.sessions[1].state = AGENT_SESSION_LEFT;
 	assert_null(agent_session_after(session));
 	/* A session whose description fails is joined nevertheless. */
 	begin();
@@ -355,7 +355,7 @@ static void test_join(void **state)
 	/* A listing keeps its connection, and has no rings. */
 	begin();
 	wanted = (struct agent_wanted){.path = "/run/a", .asked = AGENT_ASK_HELLO, .socket = 50};
-	agent.sessions[0].list_only = false;
+	agent.process.sessions[0].list_only = false;
 	assert_int_equal(agent_session_join(&wanted, true, true), 0);
 	assert_int_equal(nr_maps, 2);
 }
@@ -370,14 +370,15 @@ static void test_join_fails(void **state)
 	hello_result = -EACCES;
 	assert_int_equal(join_path("/run/a"), -EACCES);
 	are_calls("hello(0) missed(-13) recovery-end free");
-	assert_true(!agent.nr_sessions && agent.sessions[0].state == AGENT_SESSION_FREE &&
-			!nr_maps && !nr_wire_closed);
+	assert_true(!agent.process.nr_sessions &&
+			agent.process.sessions[0].state == AGENT_SESSION_FREE && !nr_maps &&
+			!nr_wire_closed);
 	/* The second of two rings cannot be mapped: both descriptors are closed, the first ring is unmapped. */
 	begin();
 	map_fails_at = 1;
 	assert_int_equal(join_path("/run/a"), -ENOMEM);
 	are_calls("hello(0) missed(-12) recovery-end spares spares free-generation free");
-	assert_true(nr_wire_closed == 2 && nr_unmapped == 1 && !agent.nr_sessions);
+	assert_true(nr_wire_closed == 2 && nr_unmapped == 1 && !agent.process.nr_sessions);
 	begin();
 	map_fails_at = 0;
 	assert_int_equal(join_path("/run/a"), -ENOMEM);
@@ -386,7 +387,7 @@ static void test_join_fails(void **state)
 	memset(longest, 'x', sizeof(longest));
 	longest[WIRE_SESSION_PATH_MAX] = '\0';
 	assert_int_equal(join_path(longest), 0);
-	assert_string_equal(agent.sessions[0].path, longest);
+	assert_string_equal(agent.process.sessions[0].path, longest);
 	longest[WIRE_SESSION_PATH_MAX] = 'x';
 	longest[WIRE_SESSION_PATH_MAX + 1] = '\0';
 	assert_int_equal(join_path(longest), -ENAMETOOLONG);
@@ -396,10 +397,11 @@ static void test_join_fails(void **state)
 		assert_int_equal(join_path("/run/a"), 0);
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
 	assert_int_equal(agent_session_join_boot(NULL), -ENOSPC);
-	agent.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_LEFT;
+	agent.process.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_LEFT;
 	assert_int_equal(join_path("/run/a"), -ENOSPC);
-	agent.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_FREE;
-	assert_ptr_equal(agent_process_free_slot(), &agent.sessions[AGENT_SESSIONS_MAX - 1]);
+	agent.process.sessions[AGENT_SESSIONS_MAX - 1].state = AGENT_SESSION_FREE;
+	assert_ptr_equal(
+			agent_process_free_slot(), &agent.process.sessions[AGENT_SESSIONS_MAX - 1]);
 	/* A failed question. */
 	for (int is_explicit = 0; is_explicit < 2; is_explicit++) {
 		begin();
@@ -419,8 +421,8 @@ static void test_join_fails(void **state)
 	begin();
 	assert_int_equal(agent_session_join_boot((const void *)&wanted), 0);
 	are_calls("boot hello(0) recovery renew probes-update(1)");
-	assert_true(agent.sessions[0].is_explicit &&
-			agent.sessions[0].boot == (const void *)&wanted);
+	assert_true(agent.process.sessions[0].is_explicit &&
+			agent.process.sessions[0].boot == (const void *)&wanted);
 	has_path = false;
 	assert_int_equal(agent_session_join_boot((const void *)&wanted), -ENAMETOOLONG);
 	/* Random numbers may be missing. */
@@ -437,7 +439,7 @@ static void test_prepare(void **state)
 	begin();
 	assert_int_equal(agent_prepare(), 0);
 	are_calls("");
-	agent.prepared = false;
+	agent.process.is_prepared = false;
 	pool_result = -ENOMEM;
 	assert_int_equal(agent_prepare(), -ENOMEM);
 	are_calls("factor(3) pool");
@@ -453,32 +455,33 @@ static void test_prepare(void **state)
 	*calls = '\0';
 	assert_int_equal(agent_prepare(), -ENOSPC);
 	are_calls("factor(3) pool init atfork atexit");
-	assert_true(agent.keys[AGENT_SESSIONS_MAX - 2] && !agent.keys[AGENT_SESSIONS_MAX - 1] &&
-			!agent.prepared);
+	assert_true(agent.process.keys[AGENT_SESSIONS_MAX - 2] &&
+			!agent.process.keys[AGENT_SESSIONS_MAX - 1] && !agent.process.is_prepared);
 	/* Keys that are there stay, and handlers are installed once. */
 	has_notification = false;
 	assert_int_equal(agent_prepare(), -ENOMEM);
 	are_calls("factor(3) pool values before-calls");
-	assert_true(nr_requested == AGENT_SESSIONS_MAX + 1 && !agent.prepared &&
-			agent.seccomp == 2);
+	assert_true(nr_requested == AGENT_SESSIONS_MAX + 1 && !agent.process.is_prepared &&
+			agent.own_process.seccomp == 2);
 	has_notification = true;
 	assert_int_equal(agent_prepare(), 0);
-	assert_true(agent.prepared && agent.tracer);
+	assert_true(agent.process.is_prepared && agent.process.tracer);
 	*calls = '\0';
-	agent.nr_declined = agent.nr_sessions = 1;
-	agent.sessions[3].state = AGENT_SESSION_IN;
-	agent.sessions[3].socket = -1;
-	atomic_store(&agent.stopped, true);
+	agent.update.nr_declined = agent.process.nr_sessions = 1;
+	agent.process.sessions[3].state = AGENT_SESSION_IN;
+	agent.process.sessions[3].socket = -1;
+	atomic_store(&agent.own_process.is_stopped, true);
 	agent_stop();
 	are_calls("unregister forget recovery-end free pool-end exchanges-stop memory-rest");
-	assert_true(!agent.nr_sessions && !agent.nr_declined && !agent.tracer && !agent.prepared &&
-			!atomic_load(&agent.stopped) &&
-			agent.sessions[3].state == AGENT_SESSION_FREE);
+	assert_true(!agent.process.nr_sessions && !agent.update.nr_declined &&
+			!agent.process.tracer && !agent.process.is_prepared &&
+			!atomic_load(&agent.own_process.is_stopped) &&
+			agent.process.sessions[3].state == AGENT_SESSION_FREE);
 	/* The end of the process. */
 	*calls = '\0';
 	process_exits();
 	are_calls("lock count unlock");
-	assert_true(atomic_load(&agent.exiting));
+	assert_true(atomic_load(&agent.process.is_exiting));
 	lock_fails = 1;
 	process_exits();
 	may_ask = false;
@@ -498,11 +501,11 @@ static void test_prepare(void **state)
 	is_foreign = false;
 	agent_process_is_clock_forbidden(true);
 	are_calls("lock stop(1) stop(1) unlock");
-	assert_true(atomic_load(&agent.stopped));
+	assert_true(atomic_load(&agent.own_process.is_stopped));
 	some_channels[0].producer = NULL;
 	agent_process_is_clock_forbidden(false);
 	are_calls("lock stop(0) unlock");
-	assert_false(atomic_load(&agent.stopped));
+	assert_false(atomic_load(&agent.own_process.is_stopped));
 }
 
 static void parse(const char *paths, struct starting *starting)
@@ -555,7 +558,7 @@ static void test_start(void **state)
 
 static void test_child(void **state)
 {
-	struct agent_session *session = &agent.sessions[0];
+	struct agent_session *session = &agent.process.sessions[0];
 
 	(void)state;
 	begin();
@@ -624,9 +627,9 @@ static void test_declined(void **state)
 	begin();
 	hello_result = -EACCES;
 	assert_int_equal(agent_update_join_session(&wanted, true), 0);
-	assert_true(agent.nr_declined == 1 && !agent.declined[0].due &&
-			!agent.declined[0].pause_s && agent.declined[0].generation == 3 &&
-			!agent_declined_due());
+	assert_true(agent.update.nr_declined == 1 && !agent.update.declined[0].due &&
+			!agent.update.declined[0].pause_s &&
+			agent.update.declined[0].generation == 3 && !agent_declined_due());
 	*calls = '\0';
 	assert_int_equal(agent_update_join_session(&wanted, true), 0);
 	are_calls("");
@@ -634,8 +637,9 @@ static void test_declined(void **state)
 	wanted.generation = 4;
 	hello_result = -EUSERS;
 	assert_int_equal(agent_update_join_session(&wanted, true), 0);
-	assert_true(agent.nr_declined == 1 && agent.declined[0].due == time_now + 5000 * MS &&
-			agent.declined[0].generation == 4);
+	assert_true(agent.update.nr_declined == 1 &&
+			agent.update.declined[0].due == time_now + 5000 * MS &&
+			agent.update.declined[0].generation == 4);
 	time_now += 5000 * MS - 1;
 	assert_false(agent_declined_due());
 	*calls = '\0';
@@ -644,13 +648,13 @@ static void test_declined(void **state)
 	time_now++;
 	assert_true(agent_declined_due());
 	assert_int_equal(agent_update_join_session(&wanted, true), 0);
-	assert_true(agent.declined[0].pause_s == 10 &&
-			agent.declined[0].due == time_now + 10000 * MS);
+	assert_true(agent.update.declined[0].pause_s == 10 &&
+			agent.update.declined[0].due == time_now + 10000 * MS);
 	hello_result = 0;
 	time_now += 10000 * MS;
 	*calls = '\0';
 	assert_int_equal(agent_update_join_session(&wanted, true), 0);
-	assert_true(agent.nr_declined == 0 && agent.nr_sessions == 1);
+	assert_true(agent.update.nr_declined == 0 && agent.process.nr_sessions == 1);
 	are_calls("hello(0) recovery renew probes-update(1) late");
 	renew_result = -EIO;
 	wanted.path = "/run/b";
@@ -664,11 +668,11 @@ static void test_declined(void **state)
 		snprintf(path, sizeof(path), "/run/%u", i);
 		remember_declined(&wanted, 0);
 	}
-	assert_true(agent.nr_declined == WIRE_WELCOME_MAX && !find_declined("/run/64"));
-	assert_ptr_equal(find_declined("/run/63"), &agent.declined[63]);
-	forget_declined(&agent.declined[0]);
-	assert_true(agent.nr_declined == 63 && !find_declined("/run/0"));
-	assert_string_equal(agent.declined[0].path, "/run/63");
+	assert_true(agent.update.nr_declined == WIRE_WELCOME_MAX && !find_declined("/run/64"));
+	assert_ptr_equal(find_declined("/run/63"), &agent.update.declined[63]);
+	forget_declined(&agent.update.declined[0]);
+	assert_true(agent.update.nr_declined == 63 && !find_declined("/run/0"));
+	assert_string_equal(agent.update.declined[0].path, "/run/63");
 }
 
 /* ---- questions ---- */
@@ -683,7 +687,7 @@ static struct agent_wanted question(const char *path, uint64_t generation)
 
 static void test_questions(void **state)
 {
-	struct agent_session *session = &agent.sessions[0];
+	struct agent_session *session = &agent.process.sessions[0];
 	struct agent_wanted wanted;
 
 	(void)state;
@@ -750,7 +754,7 @@ static int follow_one(const char *path, uint64_t generation)
 
 static void test_follow(void **state)
 {
-	struct agent_session *session = &agent.sessions[0];
+	struct agent_session *session = &agent.process.sessions[0];
 
 	(void)state;
 	begin();
@@ -793,8 +797,8 @@ static void test_follow(void **state)
 	nr_maps = 0;
 	assert_int_equal(follow_one("/run/a", 13), 0);
 	are_calls("refresh recovery-end probes-leave leave hello(0) recovery renew probes-update(1) late");
-	assert_true(agent.nr_sessions == 1 && session->state == AGENT_SESSION_LEFT &&
-			agent.sessions[1].state == AGENT_SESSION_IN);
+	assert_true(agent.process.nr_sessions == 1 && session->state == AGENT_SESSION_LEFT &&
+			agent.process.sessions[1].state == AGENT_SESSION_IN);
 	refresh_result = -EPIPE;
 	assert_int_equal(follow_one("/run/a", 14), -EPIPE);
 	are_calls("refresh");
@@ -807,11 +811,11 @@ static void test_follow(void **state)
 	one.asked = AGENT_ASK_NOTHING;
 	assert_true(agent_update_session(&one, true) == -ETIMEDOUT && !stalled_path);
 	/* A forked child that could not join. */
-	agent.sessions[1].orphaned = true;
+	agent.process.sessions[1].orphaned = true;
 	nr_maps = 0;
 	assert_int_equal(follow_one("/run/a", 14), 0);
 	assert_null(strstr(calls, "refresh"));
-	agent.sessions[0].state = AGENT_SESSION_FREE;
+	agent.process.sessions[0].state = AGENT_SESSION_FREE;
 	/* Listings, and sessions of early boot, which a daemon may take away now. */
 	begin();
 	assert_int_equal(join_path("/run/a"), 0);
@@ -847,7 +851,7 @@ static void test_change(void **state)
 {
 	(void)state;
 	begin();
-	agent.keys[0] = 9;
+	agent.process.keys[0] = 9;
 	nr_channels_said = 0;
 	over_grace = 5;
 	assert_int_equal(change_to("/run/a", "/run/b", true), 0);
@@ -857,32 +861,32 @@ static void test_change(void **state)
 		  "probes-apply over-begin dump occasion-ends(1) unlock synchronize lock over-free unlock ask-drop(2)");
 	/* One session has ended; the other has asked for a state dump. */
 	over_grace = 0;
-	agent.sessions[0].config.statedump = 4;
-	agent.sessions[0].bases_recorded = true;
+	agent.process.sessions[0].config.statedump = 4;
+	agent.process.sessions[0].bases_recorded = true;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);
 	are_calls("look lock occasion over-free bases-changed recovery-end probes-leave leave "
 		  "probes-apply over-begin dump occasion-ends(1) unlock request(9) ask-drop(1)");
-	assert_true(agent.nr_sessions == 1 && agent.sessions[0].dumped == 4 &&
-			!agent.sessions[0].bases_recorded);
-	agent.sessions[1].state = AGENT_SESSION_FREE;
+	assert_true(agent.process.nr_sessions == 1 && agent.process.sessions[0].dumped == 4 &&
+			!agent.process.sessions[0].bases_recorded);
+	agent.process.sessions[1].state = AGENT_SESSION_FREE;
 	/* Given ones stay. Where nothing may be waited for, the requests are only tried. */
-	agent.sessions[0].is_explicit = true;
-	agent.sessions[0].config.statedump = 5;
+	agent.process.sessions[0].is_explicit = true;
+	agent.process.sessions[0].config.statedump = 5;
 	has_bases_request = false;
 	assert_int_equal(change_to(NULL, NULL, false), -EAGAIN);
 	are_calls("lock occasion over-free bases-changed over-begin try(9) dump occasion-ends(1) unlock ask-drop(0)");
-	assert_int_equal(agent.sessions[0].dumped, 4);
+	assert_int_equal(agent.process.sessions[0].dumped, 4);
 	has_bases_request = true;
 	assert_int_equal(change_to(NULL, NULL, false), 0);
-	assert_int_equal(agent.sessions[0].dumped, 5);
+	assert_int_equal(agent.process.sessions[0].dumped, 5);
 	assert_int_equal(change_to(NULL, NULL, false), 0);
 	assert_null(strstr(calls, "try"));
-	agent.sessions[0].config.statedump = 6;
-	agent.sessions[0].list_only = true;
+	agent.process.sessions[0].config.statedump = 6;
+	agent.process.sessions[0].list_only = true;
 	assert_int_equal(change_to(NULL, NULL, true), 0);
 	assert_null(strstr(calls, "request"));
-	agent.sessions[0].list_only = false;
-	agent.sessions[0].dumped = 6;
+	agent.process.sessions[0].list_only = false;
+	agent.process.sessions[0].dumped = 6;
 	/* The lock: at once, or 50 times a millisecond after the questions. */
 	lock_fails = 1;
 	assert_int_equal(change_to("/run/c", NULL, false), -EBUSY);
@@ -898,10 +902,10 @@ static void test_change(void **state)
 	is_sandboxed = true;
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	is_sandboxed = false;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
-	atomic_store(&agent.exiting, false);
-	agent.prepared = false;
+	atomic_store(&agent.process.is_exiting, false);
+	agent.process.is_prepared = false;
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("ask-drop(0)");
 	/* The callback is called before and after, even if nothing can change, but not where the update may not wait. */
@@ -913,7 +917,7 @@ static void test_change(void **state)
 	agent_on_change(NULL);
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("ask-drop(0)");
-	agent.prepared = true;
+	agent.process.is_prepared = true;
 	/* The worst result counts; of equal ones, the first. */
 	begin();
 	hello_result = -EIO;
@@ -923,12 +927,12 @@ static void test_change(void **state)
 	/* A session that is not wanted any more does not count as one that has refused. */
 	hello_result = -EACCES;
 	assert_int_equal(change_to("/run/a", "/run/b", true), 0);
-	assert_int_equal(agent.nr_declined, 2);
+	assert_int_equal(agent.update.nr_declined, 2);
 	assert_int_equal(change_to("/run/b", NULL, true), 0);
-	assert_int_equal(agent.nr_declined, 1);
-	assert_string_equal(agent.declined[0].path, "/run/b");
+	assert_int_equal(agent.update.nr_declined, 1);
+	assert_string_equal(agent.update.declined[0].path, "/run/b");
 	assert_int_equal(change_to(NULL, NULL, true), 0);
-	assert_int_equal(agent.nr_declined, 0);
+	assert_int_equal(agent.update.nr_declined, 0);
 }
 
 static void join_beside(void)
@@ -941,7 +945,7 @@ static void join_beside(void)
 static void leave_beside(void)
 {
 	while_asking = NULL;
-	agent_update_leave_session(&agent.sessions[0]);
+	agent_update_leave_session(&agent.process.sessions[0]);
 	*calls = '\0';
 }
 
@@ -954,18 +958,19 @@ static void test_rechecks(void **state)
 	while_asking = join_beside;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);
 	are_calls("lock occasion over-free bases-changed probes-apply over-begin dump occasion-ends(1) unlock ask-drop(1)");
-	assert_int_equal(agent.nr_sessions, 1);
+	assert_int_equal(agent.process.nr_sessions, 1);
 	/* Another thread leaves it: the answer to the old instance is of no use. */
-	agent.sessions[0].config.generation = 6;
+	agent.process.sessions[0].config.generation = 6;
 	while_asking = leave_beside;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);
 	are_calls("lock occasion over-free bases-changed hello(0) recovery renew probes-update(1) late probes-apply over-begin dump occasion-ends(1) unlock ask-drop(1)");
-	assert_true(agent.nr_sessions == 1 && agent.sessions[0].state == AGENT_SESSION_LEFT);
+	assert_true(agent.process.nr_sessions == 1 &&
+			agent.process.sessions[0].state == AGENT_SESSION_LEFT);
 	/* The same for `side attach`. */
 	begin();
 	while_asking = join_beside;
 	assert_int_equal(agent_session_attach("/run/a"), -EALREADY);
-	assert_true(agent.nr_sessions == 1 && !agent.sessions[0].attached);
+	assert_true(agent.process.nr_sessions == 1 && !agent.process.sessions[0].attached);
 	/* Another thread takes the lock after the questions: 50 more attempts. */
 	for (int nr = 50; nr < 52; nr++) {
 		begin();
@@ -973,13 +978,13 @@ static void test_rechecks(void **state)
 		lock_fails_after = 1;
 		assert_int_equal(change_to("/run/a", NULL, false), nr == 50 ? 0 : -EBUSY);
 		assert_int_equal(nr_sleeps, 50);
-		assert_int_equal(agent.nr_sessions, nr == 50);
+		assert_int_equal(agent.process.nr_sessions, nr == 50);
 	}
 }
 
 static void test_attach(void **state)
 {
-	struct agent_session *session = &agent.sessions[0];
+	struct agent_session *session = &agent.process.sessions[0];
 
 	(void)state;
 	begin();
@@ -1004,11 +1009,11 @@ static void test_attach(void **state)
 	*calls = '\0';
 	assert_int_equal(agent_session_detach("/run/a"), 0);
 	are_calls("lock over-free recovery-end probes-leave leave over-begin probes-apply dump over-free unlock");
-	assert_true(session->state == AGENT_SESSION_LEFT && agent.nr_sessions == 0);
+	assert_true(session->state == AGENT_SESSION_LEFT && agent.process.nr_sessions == 0);
 	begin();
 	renew_result = -EIO;
 	assert_int_equal(agent_session_attach("/run/a"), -EIO);
-	assert_true(session->attached && agent.nr_sessions == 1);
+	assert_true(session->attached && agent.process.nr_sessions == 1);
 	assert_int_equal(agent_session_detach(NULL), 0);
 }
 
@@ -1035,7 +1040,7 @@ static void test_losses(void **state)
 		batch->events[i].recorded = true;
 		batch->events[i].producer = (void *)&made;
 	}
-	agent.sessions[0].batches = batch;
+	agent.process.sessions[0].batches = batch;
 	*calls = '\0';
 	agent_count_lost(mine, true, 3, 5);
 	{
@@ -1054,7 +1059,7 @@ static void test_losses(void **state)
 		are_calls(wanted);
 	}
 	assert_false(agent_list_only());
-	agent.sessions[0].list_only = true;
+	agent.process.sessions[0].list_only = true;
 	assert_true(agent_list_only());
 }
 

@@ -340,9 +340,9 @@ static void test_differences(void **unused)
 	played.is_sandboxed = true;
 	change(A B, "");
 	played.is_sandboxed = false;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	change(A B, "");
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	played.no_memory = true;
 	change(A B, "");
 	played.no_memory = false;

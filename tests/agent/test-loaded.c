@@ -126,7 +126,7 @@ static int borrowed_by;
 
 static int fake_attach(const char *path)
 {
-	borrowed_by = atomic_load(&agent.borrowed);
+	borrowed_by = atomic_load(&agent.own_process.borrowed);
 	return note_int("attach", path, 0);
 }
 
@@ -523,7 +523,7 @@ static void test_requests(void **state)
 	assert_string_equal(order, AROUND("attach(/a b,0)"));
 	assert_int_equal(errno, E2BIG);
 	assert_int_equal(borrowed_by, 4711);
-	assert_int_equal(atomic_load(&agent.borrowed), 0);
+	assert_int_equal(atomic_load(&agent.own_process.borrowed), 0);
 	assert_int_equal(requested("leave /a"), 0);
 	assert_string_equal(order, AROUND("detach(/a,0)"));
 	assert_int_equal(requested("daemon /a"), 0);
@@ -615,8 +615,8 @@ static void test_start(void **state)
 	*order = 0;
 	side_agent_start();
 	assert_string_equal(order, "");
-	agent.control = WIRE_CONTROL_OFF;
-	agent.nr_sessions = 0;
+	agent.control.mode = WIRE_CONTROL_OFF;
+	agent.process.nr_sessions = 0;
 	start_again();
 	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends");
 	variables[2] = "/s";
@@ -625,16 +625,16 @@ static void test_start(void **state)
 	variables[2] = "";
 	start_again();
 	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends");
-	agent.nr_sessions = 1;
+	agent.process.nr_sessions = 1;
 	is_list = true;
 	start_again();
 	assert_string_equal(order, "bases begins ends interpose");
 	is_list = false;
-	agent.nr_sessions = 0;
-	agent.control = WIRE_CONTROL_OFF + 1;
+	agent.process.nr_sessions = 0;
+	agent.control.mode = WIRE_CONTROL_OFF + 1;
 	start_again();
 	assert_string_equal(order, "bases begins boot(none,0) arrive(none,0) ends interpose");
-	agent.control = WIRE_CONTROL_OFF;
+	agent.control.mode = WIRE_CONTROL_OFF;
 	thread_name = "side-attach";
 	start_again();
 	assert_string_equal(order, "bases");
@@ -690,25 +690,25 @@ static void test_variables(void **state)
 	assert_int_equal(factor_of("7"), 7);
 	assert_int_equal(factor_of(NULL), 8);
 	keep_session(NULL);
-	assert_false(agent.reserved);
+	assert_false(agent.control.is_reserved);
 	memset(name, 's', sizeof(name));
 	name[WIRE_SESSION_NAME_MAX + 1] = 0;
 	keep_session(name);
-	assert_true(agent.reserved);
-	assert_string_equal(agent.only, "");
+	assert_true(agent.control.is_reserved);
+	assert_string_equal(agent.control.only, "");
 	name[WIRE_SESSION_NAME_MAX] = 0;
 	keep_session(name);
-	assert_string_equal(agent.only, name);
+	assert_string_equal(agent.control.only, name);
 	variables[3] = "";
 	variables[4] = "one";
 	debug_is_on = false;
 	agent_start_begin();
-	assert_true(agent.kernel && agent.reserved && !agent.debug);
-	assert_int_equal(agent.timeout_factor, 8);
-	assert_string_equal(agent.only, "one");
+	assert_true(agent.rules.for_kernel && agent.control.is_reserved && !agent.debug.is_on);
+	assert_int_equal(agent.wait.timeout_factor, 8);
+	assert_string_equal(agent.control.only, "one");
 	variables[3] = NULL;
 	agent_start_begin();
-	assert_false(agent.kernel);
+	assert_false(agent.rules.for_kernel);
 }
 
 /* ---- signal handlers ---- */

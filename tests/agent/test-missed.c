@@ -426,9 +426,9 @@ static void test_refresh(void **unused)
 	played.pid = 101;
 	again("");
 	played.pid = 100;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	again("");
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	played.is_sandboxed = true;
 	again("turn\ngive\n");
 	assert_int_equal(control.mode, WIRE_CONTROL_OFF);

@@ -475,7 +475,7 @@ static void test_deadlines(void **state)
 	(void)state;
 	now = 1000 * MS;
 	clock_step = 0;
-	agent.timeout_factor = 0;
+	agent.wait.timeout_factor = 0;
 	agent_waits_forked();
 	assert_true(agent_deadline(250) == 1250 * MS && agent_deadline_unlocked(250) == 1250 * MS);
 	agent_start_begins();
@@ -505,9 +505,9 @@ static void test_deadlines(void **state)
 			agent_deadline_unlocked(2000) == 5500 * MS);
 	assert_true(agent_occasion_begins(7));
 	agent_occasion_ends(true);
-	agent.timeout_factor = 3;
+	agent.wait.timeout_factor = 3;
 	assert_true(agent_deadline(2000) == 9500 * MS);
-	agent.timeout_factor = 0;
+	agent.wait.timeout_factor = 0;
 }
 
 static void test_stalled(void **state)

@@ -150,7 +150,7 @@ static void pushes_that_do_not_fit(void **state)
 	ADD(config, &refusal);
 	assert_int_equal(update_pushed(&one, one.generation - 1, pushed_size), 0);
 	assert_int_equal(one.refreshes, 3);
-	assert_int_equal(agent.nr_sessions, 1);
+	assert_int_equal(agent.process.nr_sessions, 1);
 	fire(1, 5);
 	assert_int_equal(drain(&one), 5);
 	end(&one);
@@ -165,6 +165,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.timeout_factor = 60;
+	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -669,9 +669,9 @@ static void test_apply(void **state)
 	is_sandboxed = true;
 	agent_probes_libraries_changed();
 	is_sandboxed = false;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	agent_probes_libraries_changed();
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	are_calls("");
 	started = false;
 	agent_probes_check();

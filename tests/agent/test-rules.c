@@ -381,8 +381,8 @@ static void wrong_arguments(void **state)
 					3);
 	}
 	/* Nor has it become slower for that. */
-	for (i = 0; i < agent.sessions[0].batches->nr_events; i++)
-		assert_false(agent.sessions[0].batches->events[i].large);
+	for (i = 0; i < agent.process.sessions[0].batches->nr_events; i++)
+		assert_false(agent.process.sessions[0].batches->events[i].large);
 	side_event(ev_small, side_arg_list(side_arg_u32(5)));
 	assert_int_equal(drain(&consumer, 0, 4)->nr, 1);
 	stop(&consumer);
@@ -497,6 +497,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.timeout_factor = 60;
+	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void one_refuses(void **state)
 
 	(void)state;
 	assert_int_equal(start_both(&one, &two), 0);
-	assert_int_equal(agent.nr_sessions, 1);
+	assert_int_equal(agent.process.nr_sessions, 1);
 	fire(3, 0);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 3);
 	agent_stop();
@@ -124,7 +124,7 @@ static void one_refuses(void **state)
 	/* The first one's error, when there is none. */
 	snprintf(paths, sizeof(paths), "%s:/no/such/socket", one.path);
 	assert_int_equal(agent_start(paths), -EACCES);
-	assert_int_equal(agent.nr_sessions, 0);
+	assert_int_equal(agent.process.nr_sessions, 0);
 
 	stop_both(&one, &two);
 }
@@ -144,7 +144,7 @@ static void more_than_there_may_be(void **state)
 		strcat(paths, consumers[i].path);
 	}
 	assert_int_equal(agent_start(paths), 0);
-	assert_int_equal(agent.nr_sessions, WIRE_SESSIONS_MAX);
+	assert_int_equal(agent.process.nr_sessions, WIRE_SESSIONS_MAX);
 	fire(6, 1);
 	for (i = 0; i < NR; i++) {
 		consumer_sync(&consumers[i]);
@@ -170,8 +170,8 @@ static void one_dies(void **state)
 	assert_int_equal(consumer_drain(&one, 16, NULL, NULL), 0);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 5);
 	assert_int_equal(consumer_drain_channel(&two, 1, 16, NULL, NULL), 2);
-	assert_true(agent.sessions[0].gone);
-	assert_false(agent.sessions[1].gone);
+	assert_true(agent.process.sessions[0].gone);
+	assert_false(agent.process.sessions[1].gone);
 	stop_both(&one, &two);
 }
 
@@ -217,12 +217,15 @@ static void both_rejoin(void **state)
 	(void)state;
 	assert_int_equal(start_both(&one, &two), 0);
 	for (round = 0; round < 2; round++) {
-		uint64_t tokens[2] = {agent.sessions[0].token, agent.sessions[1].token};
+		uint64_t tokens[2] = {
+				agent.process.sessions[0].token, agent.process.sessions[1].token};
 
 		child = fork();
 		if (!child) {
 			fire(2, 3);
-			_exit(agent.sessions[0].gone == (round == 1) && !agent.sessions[1].gone
+			_exit(agent.process.sessions[0].gone == (round == 1) &&
+									!agent.process.sessions[1]
+											 .gone
 							? 0
 							: 1);
 		}
@@ -258,7 +261,7 @@ static void other_channels_for_a_child(void **state)
 	child = fork();
 	if (!child) {
 		fire(2, 2);
-		_exit(agent.sessions[0].gone ? 0 : 1);
+		_exit(agent.process.sessions[0].gone ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -321,7 +324,7 @@ static int locked_in(void)
 	lock_in();
 	fire(2, 1);
 	/* New events cannot be told of any more; a child cannot introduce itself. */
-	if (!dlopen(path, RTLD_NOW | RTLD_LOCAL) || !agent.sessions[0].gone)
+	if (!dlopen(path, RTLD_NOW | RTLD_LOCAL) || !agent.process.sessions[0].gone)
 		return 1;
 	fire(1, 0);
 	child = fork();
@@ -371,10 +374,10 @@ static void a_listing_beside_a_recording(void **state)
 	assert_false(side_event_enabled(ev_other));
 	fire(3, 3);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 3);
-	assert_int_equal(agent_bye(&agent.sessions[0]), 0);
+	assert_int_equal(agent_bye(&agent.process.sessions[0]), 0);
 	consumer_sync(&one);
 	assert_int_equal(one.byes, 1);
-	assert_int_equal(agent_bye(&agent.sessions[1]), -ENOTCONN);
+	assert_int_equal(agent_bye(&agent.process.sessions[1]), -ENOTCONN);
 	stop_both(&one, &two);
 	assert_false(agent_list_only());
 }
@@ -477,7 +480,7 @@ static void a_core_would_hold_it(void **state)
 	(void)state;
 	consumer_start(&one);
 	assert_int_equal(agent_start(one.path), 0);
-	head = agent.sessions[0].recovery;
+	head = agent.process.sessions[0].recovery;
 	assert_non_null(head);
 	assert_int_equal(head->nr_channels, 2);
 	assert_string_equal(head->session, one.path);
@@ -498,7 +501,7 @@ static void a_core_would_hold_it(void **state)
 	child = fork();
 	if (!child) {
 		/* Its own record, with its own rings. */
-		found = read_recovery(agent.sessions[0].recovery, 1);
+		found = read_recovery(agent.process.sessions[0].recovery, 1);
 		_exit(found.nr == 4 && found.number ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -508,7 +511,7 @@ static void a_core_would_hold_it(void **state)
 	consumer_sync(&one);
 	child = fork();
 	if (!child)
-		_exit(agent.sessions[0].recovery->valid ? 1 : 0);
+		_exit(agent.process.sessions[0].recovery->valid ? 1 : 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	dlclose(plugin);
@@ -533,6 +536,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.timeout_factor = 60;
+	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

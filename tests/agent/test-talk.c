@@ -421,26 +421,26 @@ static void test_print(void **state)
 	agent_print("%s", text);
 	assert_int_equal(kernel.written_size, 510);
 	assert_true(kernel.written[508] == 'x' && kernel.written[509] == '\n');
-	agent.timeout_factor = 0;
+	agent.wait.timeout_factor = 0;
 	assert_int_equal(agent_scale_timeout(70), 70);
-	agent.timeout_factor = 3;
+	agent.wait.timeout_factor = 3;
 	assert_int_equal(agent_scale_timeout(70), 210);
-	agent.timeout_factor = 0;
+	agent.wait.timeout_factor = 0;
 	/* A sandbox. */
-	agent.seccomp = 0;
+	agent.own_process.seccomp = 0;
 	assert_false(agent_is_sandboxed());
 	kernel.seccomp = 2;
 	assert_true(agent_is_sandboxed());
-	agent.seccomp = 2;
+	agent.own_process.seccomp = 2;
 	assert_false(agent_is_sandboxed());
-	agent.seccomp = 0;
+	agent.own_process.seccomp = 0;
 	kernel.seccomp = 0;
 	may_ask = false;
 	assert_true(agent_is_sandboxed());
 	may_ask = true;
-	atomic_store(&agent.stopped, true);
+	atomic_store(&agent.own_process.is_stopped, true);
 	assert_true(agent_is_sandboxed());
-	atomic_store(&agent.stopped, false);
+	atomic_store(&agent.own_process.is_stopped, false);
 }
 
 static void is_named(const char *comm, const char *exe)
@@ -519,8 +519,8 @@ static void test_hello(void **state)
 	(void)state;
 	begin();
 	set_exe("/bin/name");
-	agent.control = WIRE_CONTROL_SIGNAL;
-	agent.control_signal = 10;
+	agent.control.mode = WIRE_CONTROL_SIGNAL;
+	agent.control.signal = 10;
 	size = agent_build_hello(77, message, names, 0, false);
 	assert_int_equal(wire_decode_hello(message, (size_t)size, &hello), 0);
 	assert_true(hello.pid == 4000 && hello.parent == 3999 && hello.token == 77 &&
@@ -537,7 +537,7 @@ static void test_hello(void **state)
 	assert_int_equal(hello.parent_token, 66);
 	assert_int_equal(hello.features & ~(uint32_t)WIRE_FEATURE_PROBES,
 			WIRE_FEATURE_LEASE | WIRE_FEATURE_FORKED | WIRE_FEATURE_RETRY);
-	agent.control = agent.control_signal = 0;
+	agent.control.mode = agent.control.signal = 0;
 }
 
 static void test_descriptors(void **state)
@@ -913,11 +913,11 @@ static void test_probes(void **state)
 	by_rendezvous = true;
 	assert_true(agent_exchange_may_install_probes(&session));
 	by_rendezvous = false;
-	atomic_store(&agent.borrowed, 4001);
+	atomic_store(&agent.own_process.borrowed, 4001);
 	assert_false(agent_exchange_may_install_probes(&session));
-	atomic_store(&agent.borrowed, 4000);
+	atomic_store(&agent.own_process.borrowed, 4000);
 	assert_true(agent_exchange_may_install_probes(&session));
-	atomic_store(&agent.borrowed, 0);
+	atomic_store(&agent.own_process.borrowed, 0);
 }
 
 /* ---- what has changed ---- */

@@ -567,13 +567,13 @@ static void test_table(void **state)
 	close_each(3);
 	assert_true(kernel.nr_closed == 3 && is_closed(3) && is_closed(5) && !is_closed(6));
 	begin();
-	agent.debug = false;
+	agent.debug.is_on = false;
 	assert_true(own_table());
 	are_calls("range(0)");
 	assert_int_equal(kernel.nr_closed, 0);
-	agent.debug = true;
+	agent.debug.is_on = true;
 	assert_true(own_table());
-	agent.debug = false;
+	agent.debug.is_on = false;
 	are_calls("range(3)");
 	assert_true(kernel.nr_closed == 2 && is_closed(0) && is_closed(1));
 	begin();
@@ -747,19 +747,19 @@ static void test_obey(void **state)
 	assert_int_equal(obeyed(), -ECANCELED);
 	are_calls("take(5000) give");
 	control.mode = WIRE_CONTROL_THREAD;
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	assert_int_equal(obeyed(), -ECANCELED);
 	are_calls("take(5000) give");
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	/* A share that was used up. */
 	assert_false(is_retry_due());
 	are_calls("");
-	agent.nr_declined = 1;
+	agent.update.nr_declined = 1;
 	assert_false(is_retry_due());
 	are_calls("take(5000) give");
 	declined = true;
 	assert_true(is_retry_due());
-	agent.nr_declined = 0;
+	agent.update.nr_declined = 0;
 }
 
 static int heard(long result)
@@ -790,10 +790,10 @@ static void test_hear(void **state)
 	assert_int_equal(heard(-EAGAIN), -EAGAIN);
 	assert_int_equal(heard(-EINTR), 0);
 	is_stalled = false;
-	agent.nr_declined = 1;
+	agent.update.nr_declined = 1;
 	declined = true;
 	assert_int_equal(heard(-EAGAIN), -EAGAIN);
-	agent.nr_declined = 0;
+	agent.update.nr_declined = 0;
 	control.mode = WIRE_CONTROL_OFF;
 	assert_int_equal(heard(33), -ECANCELED);
 	are_calls("");
@@ -1232,10 +1232,10 @@ static void test_events(void **state)
 	has_turn = false;
 	event(CONTROL_CHANGED);
 	are_calls("take(0)");
-	atomic_store(&agent.exiting, true);
+	atomic_store(&agent.process.is_exiting, true);
 	event(CONTROL_CHANGED);
 	are_calls("disarm unlock");
-	atomic_store(&agent.exiting, false);
+	atomic_store(&agent.process.is_exiting, false);
 	/* The first event starts the thread. */
 	begin();
 	maker_seen = 1;
@@ -1267,7 +1267,7 @@ static void test_events(void **state)
 	run_result = -EAGAIN;
 	event(CONTROL_CHANGED);
 	are_calls("run call take(0) refresh(1,0,100) give disarm unlock pass(1)");
-	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC &&
+	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC &&
 			thread.state == THREAD_NONE && thread.asked == 1);
 	begin();
 	run_result = -EAGAIN;
@@ -1282,7 +1282,7 @@ static void test_events(void **state)
 	event(CONTROL_CHANGED);
 	are_calls("run disarm unlock pass(1)");
 	assert_int_equal(nr_waits, 0);
-	agent.control = 0;
+	agent.control.mode = 0;
 	maker_seen = 77;
 }
 
@@ -1321,7 +1321,7 @@ static void test_events_in_handlers(void **state)
 	nr_waits = 0;
 	in_handler(CONTROL_UNCHANGED);
 	are_calls("take(0) give run disarm unlock");
-	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control == WIRE_CONTROL_SYNC &&
+	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC &&
 			nr_waits == 0);
 	begin();
 	thread.state = THREAD_TALKED;
@@ -1341,7 +1341,7 @@ static void test_events_in_handlers(void **state)
 	thread.asked = 0;
 	ask_beside();
 	assert_true(thread.asked == 1 && thread.shared);
-	agent.control = 0;
+	agent.control.mode = 0;
 }
 
 static void test_beside(void **state)
@@ -1368,7 +1368,7 @@ static void test_beside(void **state)
 	hopeless = false;
 	become_sync(true, 5);
 	are_calls("");
-	agent.control = 0;
+	agent.control.mode = 0;
 	/* It is not disarmed if the thread has ended meanwhile. */
 	for (uint32_t one = THREAD_NONE; one <= THREAD_GONE; one++) {
 		begin();

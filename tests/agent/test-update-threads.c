@@ -204,6 +204,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.timeout_factor = 60;
+	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

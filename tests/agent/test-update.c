@@ -32,16 +32,16 @@ static void sessions_come_and_go(void **state)
 		assert_int_equal(update(&one, NULL), 0);
 		fire(3, 4);
 		assert_int_equal(update(&one, &two), 0);
-		assert_int_equal(agent.nr_sessions, 2);
+		assert_int_equal(agent.process.nr_sessions, 2);
 		fire(1, 1);
 		assert_int_equal(update(NULL, &two), 0);
-		assert_int_equal(agent.nr_sessions, 1);
+		assert_int_equal(agent.process.nr_sessions, 1);
 		fire(10, 10);
 		assert_false(side_event_enabled(ev_other));
 		assert_int_equal(drain(&one), 9);
 		assert_int_equal(drain(&two), 11);
 		assert_int_equal(update(NULL, NULL), 0);
-		assert_int_equal(agent.nr_sessions, 0);
+		assert_int_equal(agent.process.nr_sessions, 0);
 		fire(5, 5);
 		assert_false(side_event_enabled(ev_number));
 		assert_int_equal(drain(&one), 0);
@@ -99,14 +99,14 @@ static void refusals_are_remembered(void **state)
 	consumer_sync(&one);
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(one.hellos, 3);
-	assert_int_equal(agent.nr_sessions, 1);
+	assert_int_equal(agent.process.nr_sessions, 1);
 	/* A session that wants us no more is asked once more: it may be another one by now. */
 	consumer_sync(&one);
 	one.to_hello = one.to_refresh = ANSWER_REFUSE;
 	consumer_sync(&one);
 	one.generation = 3;
 	assert_int_equal(update(&one, NULL), 0);
-	assert_int_equal(agent.nr_sessions, 0);
+	assert_int_equal(agent.process.nr_sessions, 0);
 	assert_int_equal(one.hellos, 4);
 	fire(2, 2);
 	assert_int_equal(drain(&one), 0);
@@ -237,12 +237,12 @@ static void nothing_has_changed(void **state)
 
 	(void)state;
 	begin(&one, same);
-	batch = agent.sessions[0].batches;
+	batch = agent.process.sessions[0].batches;
 	now_wants(&one, same);
 	now_wants(&one, RULES(NUMBER_IF("sequence < 5")));
-	assert_ptr_equal(agent.sessions[0].batches, batch);
+	assert_ptr_equal(agent.process.sessions[0].batches, batch);
 	assert_int_equal(one.refreshes, 2);
-	assert_true(agent.sessions[0].config.generation == 3);
+	assert_true(agent.process.sessions[0].config.generation == 3);
 	/* The daemon was behind. */
 	one.generation = 2;
 	assert_int_equal(update(&one, NULL), 0);
@@ -366,14 +366,14 @@ static void what_came_while_it_was_gone(void **state)
 	begin(&one, RULES(PLUGIN));
 	one.to_events = ANSWER_HANG_UP;
 	plugin = load(&tick);
-	assert_true(agent.sessions[0].gone);
+	assert_true(agent.process.sessions[0].gone);
 	consumer_sync(&one);
 	one.to_events = ANSWER_WELL;
 	consumer_sync(&one);
 	tick(1);
 	assert_int_equal(drain(&one), 0);
 	assert_int_equal(update(&one, NULL), 0);
-	assert_false(agent.sessions[0].gone || agent.sessions[0].incomplete);
+	assert_false(agent.process.sessions[0].gone || agent.process.sessions[0].incomplete);
 	tick(2);
 	assert_int_equal(drain(&one), 1);
 	dlclose(plugin);
@@ -391,7 +391,7 @@ static void nobody_is_there(void **state)
 	assert_int_equal(agent_prepare(), 0);
 	assert_int_equal(agent_sessions_update(&nowhere, 1, true, &grace), -ENOENT);
 	assert_int_equal(agent_sessions_update(&nameless, 1, true, &grace), -ENAMETOOLONG);
-	assert_int_equal(agent.nr_sessions, 0);
+	assert_int_equal(agent.process.nr_sessions, 0);
 	agent_stop();
 }
 
@@ -466,14 +466,14 @@ static void who_asks_gets_the_state(void **state)
 	assert_int_equal(update(&one, &two), 0);
 	assert_true(side_statedump_poll_pending_requests(handle));
 	assert_int_equal(side_statedump_run_pending_requests(handle), 0);
-	assert_true(dumped_key == agent.sessions[1].key);
+	assert_true(dumped_key == agent.process.sessions[1].key);
 	assert_int_equal(drain(&one), 0);
 	assert_int_equal(drain(&two), 1);
 	want(&one, one.channels);
 	one.statedump = 1;
 	assert_int_equal(update(&one, &two), 0);
 	assert_int_equal(side_statedump_run_pending_requests(handle), 0);
-	assert_true(dumped_key == agent.sessions[0].key);
+	assert_true(dumped_key == agent.process.sessions[0].key);
 	assert_int_equal(drain(&one), 1);
 	assert_int_equal(drain(&two), 0);
 	want(&one, one.channels);
@@ -533,14 +533,14 @@ static void children_follow(void **state)
 
 	(void)state;
 	begin(&one, RULES(NUMBER));
-	token = agent.sessions[0].token;
+	token = agent.process.sessions[0].token;
 	child = fork();
 	if (!child) {
 		fire(2, 2);
 		one.generation = 2; /* as the daemon tells it */
-		if (update(&one, NULL) || agent.sessions[0].token == token)
+		if (update(&one, NULL) || agent.process.sessions[0].token == token)
 			_exit(1);
-		_exit(agent.sessions[0].gone ? 2 : 0);
+		_exit(agent.process.sessions[0].gone ? 2 : 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -556,8 +556,10 @@ static void children_follow(void **state)
 	child = fork();
 	if (!child) {
 		fire(1, 1);
-		_exit(agent.sessions[0].orphaned && update(&one, NULL) && !agent.nr_sessions ? 0
-											     : 1);
+		_exit(agent.process.sessions[0].orphaned && update(&one, NULL) &&
+								!agent.process.nr_sessions
+						? 0
+						: 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -595,18 +597,18 @@ static void a_core_would_hold_it(void **state)
 
 	(void)state;
 	begin(&one, RULES(NUMBER));
-	head = agent.sessions[0].recovery;
+	head = agent.process.sessions[0].recovery;
 	assert_non_null(head);
 	assert_int_equal(nr_described(head), 1);
 	now_wants(&one, RULES(NUMBER_WITH("vtid"), OTHER));
-	assert_ptr_equal(agent.sessions[0].recovery, head);
+	assert_ptr_equal(agent.process.sessions[0].recovery, head);
 	assert_int_equal(head->valid, 1);
 	assert_int_equal(nr_described(head), 3);
 	now_wants(&one, nothing);
 	now_wants(&one, RULES(NUMBER));
 	assert_int_equal(nr_described(head), 3);
 	assert_int_equal(update(NULL, NULL), 0);
-	assert_null(agent.sessions[0].recovery);
+	assert_null(agent.process.sessions[0].recovery);
 	end(&one);
 }
 
@@ -634,6 +636,6 @@ int main(void)
 	};
 
 	/* The consumer may be slow on a machine that has other things to do. */
-	agent.timeout_factor = 60;
+	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

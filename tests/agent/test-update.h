@@ -87,7 +87,7 @@ static inline int update(struct consumer *one, struct consumer *two)
 							: 1};
 	ret = agent_sessions_update(wanted, nr, true, &grace);
 	assert_true(grace == 0);
-	assert_null(agent.over);
+	assert_null(agent.rules.over);
 	return ret;
 }
 

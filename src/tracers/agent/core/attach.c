@@ -101,10 +101,10 @@ EXPORT int side_agent_request(const char *text)
 		ret = -EBUSY;
 	if (!ret) {
 		/* For this thread alone, and gone before it ends: orders nothing. */
-		atomic_store_explicit(
-				&agent.borrowed, (int)raw_call(SYS_gettid), memory_order_relaxed);
+		atomic_store_explicit(&agent.own_process.borrowed, (int)raw_call(SYS_gettid),
+				memory_order_relaxed);
 		ret = request(text);
-		atomic_store_explicit(&agent.borrowed, 0, memory_order_relaxed);
+		atomic_store_explicit(&agent.own_process.borrowed, 0, memory_order_relaxed);
 		control_give_turn();
 	}
 	if (!ret)

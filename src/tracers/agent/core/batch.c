@@ -571,7 +571,7 @@ static void batch_disappears(struct agent_session *session, struct side_event_de
 	if (!batch)
 		return;
 	*at = batch->next;
-	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+	if (atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed))
 		return;
 	for (i = 0; i < batch->nr_events; i++) {
 		struct agent_event *event = &batch->events[i];
@@ -601,9 +601,9 @@ void agent_batches_changed(enum side_tracer_notification notification,
 		notified.thread = &errno;
 		notified.events = events;
 	}
-	if (retired && !atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+	if (retired && !atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed))
 		agent_batch_free_retired(wire_deadline(0));
-	if (agent.over)
+	if (agent.rules.over)
 		agent_over_free();
 	agent_bases_changed();
 	agent_each_session(session)

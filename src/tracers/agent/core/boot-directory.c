@@ -225,7 +225,8 @@ static void agent_boot_directory_append_peer(
 	agent_boot_directory_append_text(text, "peer %s %u %" PRIu64 " %" PRIu64 " %u %u %u %u\n",
 			*boot ? boot : "-", (unsigned int)raw_call(SYS_getpid), start_time(),
 			session->token, (unsigned int)raw_call(SYS_geteuid),
-			(unsigned int)raw_call(SYS_getegid), agent.control, agent.control_signal);
+			(unsigned int)raw_call(SYS_getegid), agent.control.mode,
+			agent.control.signal);
 }
 
 static void put_facts(struct facts_text *text, const struct boot_facts *facts, uint32_t number)

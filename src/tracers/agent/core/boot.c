@@ -403,7 +403,7 @@ int agent_boot_start(void)
 				path);
 		return result;
 	}
-	agent.control = WIRE_CONTROL_SYNC;
+	agent.control.mode = WIRE_CONTROL_SYNC;
 	ret = read_config(path) ? agent_prepare() : -EINVAL;
 	if (ret)
 		return ret;

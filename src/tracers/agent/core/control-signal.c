@@ -74,7 +74,7 @@ static void control_signal_refresh(void)
 	int ret;
 
 	if (control.mode != WIRE_CONTROL_SIGNAL || control.pid != raw_call(SYS_getpid) ||
-			atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+			atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed))
 		return;
 	if (!control_take_turn(0)) {
 		if (control_note())

@@ -300,7 +300,7 @@ static void close_each(unsigned int first)
  */
 static bool own_table(void)
 {
-	unsigned int first = agent.debug ? 3 : 0;
+	unsigned int first = agent.debug.is_on ? 3 : 0;
 
 	if (raw_call(SYS_close_range, first, ~0u, CLOSE_RANGE_UNSHARE)) {
 		if (raw_call(SYS_unshare, CLONE_FILES))
@@ -472,7 +472,7 @@ static int obey(struct control_memory *memory, size_t size)
 	/* A fork may be in progress. At the exit of the program, change nothing. */
 	while (!control_take_turn(HEARTBEAT_S * 1000))
 		;
-	if (!atomic_load_explicit(&agent.exiting, memory_order_relaxed) &&
+	if (!atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed) &&
 			control.mode == WIRE_CONTROL_THREAD)
 		ret = control_welcomed(thread.socket, memory, size, true, deadline);
 	control_give_turn();
@@ -489,7 +489,7 @@ static bool is_retry_due(void)
 	bool due;
 
 	/* Relaxed: what is there now is seen at one of the next heartbeats. */
-	if (!__atomic_load_n(&agent.nr_declined, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&agent.update.nr_declined, __ATOMIC_RELAXED))
 		return false;
 	while (!control_take_turn(HEARTBEAT_S * 1000))
 		;
@@ -996,7 +996,7 @@ static void ask_in_handler(enum control_changes changes)
 	if (!may_ask_in_handler(last, changes) || !control_take_turn(0))
 		return;
 	if (last)
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
 	control_give_turn();
 	__atomic_store_n(&thread.asked, 0, __ATOMIC_RELAXED);
 	if (control_starter_run(ask_beside) > 0) {
@@ -1065,7 +1065,7 @@ static void become_sync(bool may_wait, unsigned int timeout_ms)
 {
 	if (control.mode != WIRE_CONTROL_THREAD)
 		return;
-	agent.control = control.mode = WIRE_CONTROL_SYNC;
+	agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
 	if (!control_is_hopeless())
 		control_refresh(WIRE_CONTROL_SYNC, may_wait, timeout_ms);
 }
@@ -1198,7 +1198,7 @@ static void event_is_called(void)
 		return;
 	if (control.mode != WIRE_CONTROL_THREAD && control.mode != WIRE_CONTROL_SIGNAL)
 		return;
-	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed)) {
+	if (atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed)) {
 		stop_listening();
 		return;
 	}

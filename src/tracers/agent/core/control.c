@@ -240,16 +240,16 @@ static bool agent_control_is_session_socket(const char *path)
 {
 	static const char folder[] = "/" WIRE_RUNTIME_SESSIONS "/", end[] = ".sock";
 	const char *name = strrchr(path, '/');
-	size_t size = strlen(agent.only);
+	size_t size = strlen(agent.control.only);
 
-	if (!agent.reserved)
+	if (!agent.control.is_reserved)
 		return true;
 	if (!size || !name)
 		return false;
 	if ((size_t)(name + 1 - path) < strlen(folder) ||
 			strncmp(name + 1 - strlen(folder), folder, strlen(folder)) != 0)
 		return true;
-	return !strncmp(name + 1, agent.only, size) && !strcmp(name + 1 + size, end);
+	return !strncmp(name + 1, agent.control.only, size) && !strcmp(name + 1 + size, end);
 }
 
 /* Leaves out what is not for us, in a program whose events are one session's alone. */
@@ -473,7 +473,8 @@ static void stay_in_touch(int arrival)
 {
 	if (!agent_control_daemon_exists(arrival)) {
 		/* Whoever records without a daemon has children that may find one. */
-		agent.control = control.mode = is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
+		agent.control.mode = control.mode =
+				is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
 		return;
 	}
 	if (control.mode == WIRE_CONTROL_THREAD) {
@@ -516,7 +517,7 @@ int agent_control_arrive(void)
 	find_daemons();
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
-	agent.control = control.mode;
+	agent.control.mode = control.mode;
 	control_remember_mask();
 	ret = agent_control_install_handlers();
 	if (ret) {
@@ -524,8 +525,8 @@ int agent_control_arrive(void)
 		return ret;
 	}
 	if (control.mode == WIRE_CONTROL_SIGNAL && !control_signal_install(control.signal))
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
-	agent.control_signal = control.mode == WIRE_CONTROL_SIGNAL ? control.signal : 0;
+		agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
+	agent.control.signal = control.mode == WIRE_CONTROL_SIGNAL ? control.signal : 0;
 	ret = control_refresh(control.mode, true, AGENT_CONNECT_TIMEOUT_MS);
 	control_count_failure(ret);
 	stay_in_touch(ret);
@@ -646,14 +647,14 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 	control.nr_daemons = 1;
 	control.pid = (int32_t)raw_call(SYS_getpid);
 	control.token = random_token();
-	agent.control = control.mode = WIRE_CONTROL_THREAD;
+	agent.control.mode = control.mode = WIRE_CONTROL_THREAD;
 	/* What we are asked to do now, we do in the turn that we have. */
 	ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	/* Of two connections of a program the daemon closes the older one: a thread that was ended just now may have come once more. */
 	if (ret == -EPIPE || ret == -ECONNRESET)
 		ret = control_refresh(WIRE_CONTROL_THREAD, true, AGENT_CONNECT_TIMEOUT_MS);
 	if (ret) {
-		agent.control = control.mode = WIRE_CONTROL_OFF;
+		agent.control.mode = control.mode = WIRE_CONTROL_OFF;
 		(void)agent_rendezvous_set(NULL);
 		return ret;
 	}
@@ -664,7 +665,7 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 	while (!control_take_turn(AGENT_CONNECT_TIMEOUT_MS))
 		;
 	if (ret)
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
 	return ret;
 }
 
@@ -675,7 +676,7 @@ int agent_control_detach(int nothing)
 
 	if (!control.attached || control.mode == WIRE_CONTROL_OFF)
 		return nothing;
-	agent.control = control.mode = WIRE_CONTROL_OFF;
+	agent.control.mode = control.mode = WIRE_CONTROL_OFF;
 	control.attached = false;
 	side_tracer_disarm();
 	ret = agent_sessions_update(NULL, 0, true, &grace);
@@ -721,7 +722,7 @@ void agent_control_forked(void)
 		side_tracer_disarm();
 	/* Forked while another thread arrived: a child does not ask the loader. */
 	if (control.mode == WIRE_CONTROL_THREAD && !control_thread_is_prepared())
-		agent.control = control.mode = WIRE_CONTROL_SYNC;
+		agent.control.mode = control.mode = WIRE_CONTROL_SYNC;
 	begun = wire_deadline(0);
 	/* A daemon that does not answer must not cost each child a second. */
 	if (!control_is_hopeless()) {

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "protocol/protocol.h"
+#include "protocol/runtime.h"
 
 #define CONTROL_DAEMONS_MAX 2 /* the user's own, and the system's */
 #define CONTROL_PATH_SIZE 108
@@ -84,6 +85,14 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 /* Of a daemon that is there and does not answer; and has it not for so long that nobody waits for it? */
 void control_count_failure(int error);
 bool control_is_hopeless(void);
+
+/* What consumers and the daemon learn from this process about its control, and which sessions it may join. */
+struct agent_control {
+	uint32_t mode; /* enum wire_control */
+	uint32_t signal;
+	bool is_reserved; /* only the session `only` may record the process (AGENT_SESSION_ENV) */
+	char only[WIRE_SESSION_NAME_MAX + 1];
+};
 
 /* ---- for the other parts of core ---- */
 

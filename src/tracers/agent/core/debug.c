@@ -9,7 +9,7 @@
 
 bool agent_debug_is_on(void)
 {
-	return agent.debug;
+	return agent.debug.is_on;
 }
 
 void agent_print(const char *format, ...)

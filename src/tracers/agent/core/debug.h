@@ -9,6 +9,11 @@
  */
 #include <stdbool.h>
 
+/* Set by start.c, and constant from then on. */
+struct agent_debug {
+	bool is_on;
+};
+
 #define agent_debug(...)                          \
 	do {                                      \
 		if (agent_debug_is_on())          \

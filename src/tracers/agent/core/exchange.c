@@ -57,8 +57,8 @@ ssize_t agent_build_hello(
 			.token = token,
 			.parent_token = parent_token,
 			.word_size = sizeof(void *),
-			.control = agent.control,
-			.control_signal = agent.control_signal,
+			.control = agent.control.mode,
+			.control_signal = agent.control.signal,
 			.procname = names,
 			.exe = names + AGENT_NAME_SIZE,
 	};
@@ -305,7 +305,8 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 	 * Who has made this thread could do all that by himself, and has named the socket. In a user namespace that
 	 * does not know him there is no other way to tell. Only the thread itself has stored it: orders nothing.
 	 */
-	if (atomic_load_explicit(&agent.borrowed, memory_order_relaxed) == raw_call(SYS_gettid))
+	if (atomic_load_explicit(&agent.own_process.borrowed, memory_order_relaxed) ==
+			raw_call(SYS_gettid))
 		return true;
 	/* And so he has named the door, and who is behind it. */
 	if (agent_session_by_rendezvous(session))

@@ -262,7 +262,8 @@ static void agent_mappings_record_difference(
 
 static bool may_scan(void)
 {
-	return !agent_is_sandboxed() && !atomic_load_explicit(&agent.exiting, memory_order_relaxed);
+	return !agent_is_sandboxed() &&
+			!atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed);
 }
 
 void agent_bases_changed(void)

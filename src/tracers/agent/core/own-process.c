@@ -26,8 +26,8 @@
 bool agent_is_sandboxed(void)
 {
 	/* Who has seen it go there need not ask; even asking may be forbidden. */
-	return atomic_load_explicit(&agent.stopped, memory_order_relaxed) || !context_may_ask() ||
-			prctl(PR_GET_SECCOMP) != agent.seccomp;
+	return atomic_load_explicit(&agent.own_process.is_stopped, memory_order_relaxed) ||
+			!context_may_ask() || prctl(PR_GET_SECCOMP) != agent.own_process.seccomp;
 }
 
 static bool read_comm(char *comm)

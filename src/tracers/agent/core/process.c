@@ -59,11 +59,11 @@ struct agent agent __attribute__((visibility("hidden")));
 
 struct agent_session *agent_session_after(const struct agent_session *session)
 {
-	size_t i = session ? (size_t)(session - agent.sessions) + 1 : 0;
+	size_t i = session ? (size_t)(session - agent.process.sessions) + 1 : 0;
 
-	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_IN)
+	while (i < AGENT_SESSIONS_MAX && agent.process.sessions[i].state != AGENT_SESSION_IN)
 		i++;
-	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+	return i < AGENT_SESSIONS_MAX ? &agent.process.sessions[i] : NULL;
 }
 
 uint64_t agent_new_token(void)
@@ -200,12 +200,12 @@ static void forked_child(void)
 	agent_waits_forked();
 	if (cut_off)
 		agent_exchanges_forked();
-	sandboxed = (agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) &&
+	sandboxed = (agent.process.nr_sessions || agent.control.mode != WIRE_CONTROL_OFF) &&
 			agent_is_sandboxed();
-	if ((agent.nr_sessions || agent.control != WIRE_CONTROL_OFF) && !sandboxed)
+	if ((agent.process.nr_sessions || agent.control.mode != WIRE_CONTROL_OFF) && !sandboxed)
 		agent_start_begins();
-	within = agent.nr_sessions && within_callback(sandboxed);
-	if (agent.nr_sessions && !within)
+	within = agent.process.nr_sessions && within_callback(sandboxed);
+	if (agent.process.nr_sessions && !within)
 		agent_pool_reset();
 	/* Half changed by another thread of the parent's: not to be gone on with. */
 	if (!agent_control_forked_whole())
@@ -215,7 +215,7 @@ static void forked_child(void)
 	agent_probes_forked();
 	agent_control_forked();
 	/* If the fork cut off another thread's notification, taking the lock makes libside continue it. */
-	if (agent.nr_sessions) {
+	if (agent.process.nr_sessions) {
 		side_tracer_lock();
 		if (cut_off)
 			agent_batches_forked();
@@ -233,7 +233,7 @@ static void forked_child(void)
  */
 static void process_exits(void)
 {
-	atomic_store_explicit(&agent.exiting, true, memory_order_relaxed);
+	atomic_store_explicit(&agent.process.is_exiting, true, memory_order_relaxed);
 	/* No system call in a sandbox. A thread that holds the lock for long would delay the end. */
 	if ((agent_vforked && agent_vforked != CONTEXT_SHARES_MEMORY) || !context_may_ask() ||
 			!side_tracer_trylock())
@@ -272,7 +272,7 @@ static void agent_process_is_clock_forbidden(bool forbidden)
 	if (context_is_foreign())
 		return;
 	/* Relaxed: the thread itself is who must see it. */
-	atomic_store_explicit(&agent.stopped, forbidden, memory_order_relaxed);
+	atomic_store_explicit(&agent.own_process.is_stopped, forbidden, memory_order_relaxed);
 	/* Sessions come and go under it. */
 	side_tracer_lock();
 	agent_each_session(session) for (i = 0; i < session->nr_channels;
@@ -313,9 +313,9 @@ static struct agent_session *agent_process_free_slot(void)
 {
 	uint32_t i = 0;
 
-	while (i < AGENT_SESSIONS_MAX && agent.sessions[i].state != AGENT_SESSION_FREE)
+	while (i < AGENT_SESSIONS_MAX && agent.process.sessions[i].state != AGENT_SESSION_FREE)
 		i++;
-	return i < AGENT_SESSIONS_MAX ? &agent.sessions[i] : NULL;
+	return i < AGENT_SESSIONS_MAX ? &agent.process.sessions[i] : NULL;
 }
 
 /* Rings and rules; events come later. When it fails nothing is left of it. */
@@ -334,7 +334,7 @@ static int session_begin(struct agent_session *session)
 	if (!session->list_only)
 		agent_recovery_begin(session);
 	session->state = AGENT_SESSION_IN;
-	agent.nr_sessions++;
+	agent.process.nr_sessions++;
 	return 0;
 }
 
@@ -364,7 +364,7 @@ int agent_session_join(struct agent_wanted *wanted, bool is_explicit, bool may_w
 	if (!size || size >= sizeof(session->path))
 		return -ENAMETOOLONG;
 	*session = (struct agent_session){
-			.key = agent.keys[session - agent.sessions],
+			.key = agent.process.keys[session - agent.process.sessions],
 			.is_explicit = is_explicit,
 			.socket = -1,
 	};
@@ -392,7 +392,7 @@ int agent_session_join_boot(const struct boot_session *boot)
 	if (!session)
 		return -ENOSPC;
 	*session = (struct agent_session){
-			.key = agent.keys[session - agent.sessions],
+			.key = agent.process.keys[session - agent.process.sessions],
 			.is_explicit = true,
 			.socket = -1,
 			.boot = boot,
@@ -443,7 +443,7 @@ static int start_sessions(struct starting *starting)
 		if (ret && !result)
 			result = ret;
 	}
-	return agent.nr_sessions ? 0 : result;
+	return agent.process.nr_sessions ? 0 : result;
 }
 
 bool agent_list_only(void)
@@ -460,7 +460,8 @@ static int take_keys(void)
 
 	/* Of old sessions they may be used again: nothing of theirs is left then. */
 	for (i = 0; i < AGENT_SESSIONS_MAX; i++)
-		if (!agent.keys[i] && side_tracer_request_key(&agent.keys[i]) != SIDE_ERROR_OK)
+		if (!agent.process.keys[i] &&
+				side_tracer_request_key(&agent.process.keys[i]) != SIDE_ERROR_OK)
 			return -ENOSPC;
 	return 0;
 }
@@ -469,9 +470,9 @@ int agent_prepare(void)
 {
 	int ret;
 
-	if (agent.prepared)
+	if (agent.process.is_prepared)
 		return 0;
-	agent.seccomp = prctl(PR_GET_SECCOMP);
+	agent.own_process.seccomp = prctl(PR_GET_SECCOMP);
 	ring_lease_timeout_factor(agent_scale_timeout(1));
 	ret = agent_pool_create();
 	if (!ret)
@@ -481,9 +482,9 @@ int agent_prepare(void)
 	if (ret)
 		return ret;
 	watch_sandboxes();
-	agent.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
-	agent.prepared = agent.tracer != NULL;
-	return agent.tracer ? 0 : -ENOMEM;
+	agent.process.tracer = side_tracer_event_notification_register(agent_batches_changed, NULL);
+	agent.process.is_prepared = agent.process.tracer != NULL;
+	return agent.process.tracer ? 0 : -ENOMEM;
 }
 
 int agent_start(const char *paths)
@@ -516,16 +517,16 @@ void agent_stop(void)
 {
 	struct agent_session *session;
 
-	if (agent.tracer) {
-		side_tracer_event_notification_unregister(agent.tracer);
+	if (agent.process.tracer) {
+		side_tracer_event_notification_unregister(agent.process.tracer);
 		agent_batches_forget();
 	}
 	agent_each_session(session) agent_session_drop(session);
 	agent_pool_destroy();
 	agent_exchanges_stop();
 	agent_memory_trim();
-	agent.nr_sessions = agent.nr_declined = 0;
-	agent.tracer = NULL;
-	agent.prepared = false;
-	atomic_store_explicit(&agent.stopped, false, memory_order_relaxed);
+	agent.process.nr_sessions = agent.update.nr_declined = 0;
+	agent.process.tracer = NULL;
+	agent.process.is_prepared = false;
+	atomic_store_explicit(&agent.own_process.is_stopped, false, memory_order_relaxed);
 }

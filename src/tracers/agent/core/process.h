@@ -8,12 +8,25 @@
  * agent_prepare() and agent_start() are called before main() or in the thread of `side attach`, where malloc() may be called. The others
  * need libside's event lock, except agent_list_only() and agent_new_token(), which may be called in any context.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct agent_session;
+#include "tracers/agent/core/session.h"
+
 struct agent_wanted;
 struct boot_session;
+struct side_tracer_handle;
+
+/* The members are written with libside's event lock, or by the only thread of the process; `is_exiting` by the exiting thread. */
+struct agent_process {
+	struct agent_session sessions[AGENT_SESSIONS_MAX]; /* in any order */
+	uint64_t keys[AGENT_SESSIONS_MAX];                 /* libside's keys of their callbacks */
+	uint32_t nr_sessions;
+	atomic_bool is_exiting; /* destructors run: other threads may still be in callbacks */
+	bool is_prepared;       /* agent_prepare() has succeeded */
+	struct side_tracer_handle *tracer;
+};
 
 /* The sessions of this process. The body may leave the session that it is at. */
 #define agent_each_session(session)                                    \

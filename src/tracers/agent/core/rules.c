@@ -113,7 +113,7 @@ static int keep_patterns(
 	uint32_t i;
 
 	rule->patterns = agent_memory_take(in,
-			(agent.kernel ? PATTERN_KERNEL_MAX : 1) * from->nr_patterns *
+			(agent.rules.for_kernel ? PATTERN_KERNEL_MAX : 1) * from->nr_patterns *
 					sizeof(*rule->patterns));
 	if (!rule->patterns)
 		return -ENOMEM;
@@ -121,9 +121,9 @@ static int keep_patterns(
 		struct pattern *next = &rule->patterns[rule->nr_patterns];
 		int count = 1;
 
-		if (pattern_is_kernel(text) != agent.kernel)
+		if (pattern_is_kernel(text) != agent.rules.for_kernel)
 			continue;
-		if (agent.kernel)
+		if (agent.rules.for_kernel)
 			count = pattern_parse_kernel(text, next, &error);
 		else if (pattern_parse(text, next, &error))
 			count = -EINVAL;
@@ -133,7 +133,7 @@ static int keep_patterns(
 		means |= !next->exclude;
 	}
 	/* One that names only others means nothing here, unlike one that excludes some of all. */
-	rule->nothing = agent.kernel ? !means : !means && names_some(from);
+	rule->nothing = agent.rules.for_kernel ? !means : !means && names_some(from);
 	return 0;
 }
 
@@ -260,16 +260,16 @@ void agent_generation_over(struct agent_generation *generation)
 {
 	generation->grace = NO_GRACE;
 	generation->next = NULL;
-	if (!agent.over)
-		agent.over_end = &agent.over;
-	*agent.over_end = generation;
-	agent.over_end = &generation->next;
+	if (!agent.rules.over)
+		agent.rules.over_end = &agent.rules.over;
+	*agent.rules.over_end = generation;
+	agent.rules.over_end = &generation->next;
 }
 
 /* For all that are over and have no grace period yet. 0: there are none, or nobody can be in a call. */
 uint64_t agent_over_begin(void)
 {
-	struct agent_generation *generation = agent.over;
+	struct agent_generation *generation = agent.rules.over;
 	uint64_t grace;
 
 	while (generation && generation->grace != NO_GRACE)
@@ -287,12 +287,13 @@ void agent_over_free(void)
 	struct agent_generation *generation;
 
 	/* Other threads call on while destructors run. */
-	if (atomic_load_explicit(&agent.exiting, memory_order_relaxed) || agent_is_sandboxed())
+	if (atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed) ||
+			agent_is_sandboxed())
 		return;
-	while ((generation = agent.over) != NULL) {
+	while ((generation = agent.rules.over) != NULL) {
 		if (generation->grace == NO_GRACE || !side_tracer_grace_passed(generation->grace))
 			return;
-		agent.over = generation->next;
+		agent.rules.over = generation->next;
 		agent_batches_free(generation->batches);
 		if (generation->left) {
 			generation->left->generation = NULL;

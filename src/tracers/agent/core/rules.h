@@ -52,6 +52,12 @@ struct agent_generation {
 	struct agent_rule *rules[WIRE_CHANNELS_MAX], **ends[WIRE_CHANNELS_MAX];
 };
 
+struct agent_rules {
+	struct agent_generation *over, **over_end; /* replaced generations, the oldest first */
+	/* The process emits the kernel's events, so only rules for kernel events apply to it. Set by start.c. */
+	bool for_kernel;
+};
+
 /* 0, or a negative errno for a message that no honest consumer sends. The channel stays as long as the session. */
 int agent_take_channel(struct agent_session *session, const struct wire_channel *channel);
 

@@ -63,7 +63,7 @@ static bool agent_select_rule_matches(
 	if (rule->nothing || (base_is_event(event) && !names_ours(rule)))
 		return false;
 	/* That some were lost concerns whoever wants any. */
-	if (agent.kernel && !strcmp(side_ptr_get(event->provider_name), "side_kernel"))
+	if (agent.rules.for_kernel && !strcmp(side_ptr_get(event->provider_name), "side_kernel"))
 		return true;
 	return pattern_set_wants(rule->patterns, rule->nr_patterns,
 			side_ptr_get(event->provider_name), side_ptr_get(event->event_name),

@@ -61,16 +61,16 @@ static unsigned int agent_start_chosen_timeout_factor(void)
 /* A name that no session can have means none. */
 static void keep_session(const char *name)
 {
-	agent.reserved = name != NULL;
-	if (name && strlen(name) < sizeof(agent.only))
-		strcpy(agent.only, name);
+	agent.control.is_reserved = name != NULL;
+	if (name && strlen(name) < sizeof(agent.control.only))
+		strcpy(agent.control.only, name);
 }
 
 static void agent_start_begin(void)
 {
-	agent.debug = environment_is_on("SIDE_DEBUG");
-	agent.timeout_factor = agent_start_chosen_timeout_factor();
-	agent.kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
+	agent.debug.is_on = environment_is_on("SIDE_DEBUG");
+	agent.wait.timeout_factor = agent_start_chosen_timeout_factor();
+	agent.rules.for_kernel = environment_get(AGENT_KERNEL_ENV) != NULL;
 	keep_session(environment_get(AGENT_SESSION_ENV));
 	agent_bases_start();
 }
@@ -115,7 +115,7 @@ static void start_agent(void)
 	}
 	agent_start_ends();
 	/* From here on what the program does to itself does not go unseen. */
-	if (agent.control != WIRE_CONTROL_OFF || agent.nr_sessions)
+	if (agent.control.mode != WIRE_CONTROL_OFF || agent.process.nr_sessions)
 		agent_interpose();
 	errno = saved_errno;
 }

@@ -47,15 +47,15 @@ static struct agent_declined *find_declined(const char *path)
 {
 	uint32_t i;
 
-	for (i = 0; i < agent.nr_declined; i++)
-		if (!strcmp(agent.declined[i].path, path))
-			return &agent.declined[i];
+	for (i = 0; i < agent.update.nr_declined; i++)
+		if (!strcmp(agent.update.declined[i].path, path))
+			return &agent.update.declined[i];
 	return NULL;
 }
 
 static void forget_declined(struct agent_declined *declined)
 {
-	*declined = agent.declined[--agent.nr_declined];
+	*declined = agent.update.declined[--agent.update.nr_declined];
 }
 
 #define RETRY_FIRST_S 5
@@ -70,8 +70,8 @@ bool agent_declined_due(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < agent.nr_declined; i++)
-		if (agent_update_is_due(&agent.declined[i]))
+	for (i = 0; i < agent.update.nr_declined; i++)
+		if (agent_update_is_due(&agent.update.declined[i]))
 			return true;
 	return false;
 }
@@ -88,10 +88,10 @@ static void remember_declined(const struct agent_wanted *wanted, uint64_t pause_
 {
 	struct agent_declined *declined = find_declined(wanted->path);
 
-	if (!declined && agent.nr_declined == WIRE_WELCOME_MAX)
+	if (!declined && agent.update.nr_declined == WIRE_WELCOME_MAX)
 		return;
 	if (!declined)
-		declined = &agent.declined[agent.nr_declined++];
+		declined = &agent.update.declined[agent.update.nr_declined++];
 	declined->generation = wanted->generation;
 	declined->pause_s = pause_s;
 	declined->due = pause_s ? wire_deadline((unsigned int)pause_s * 1000) : 0;
@@ -126,7 +126,7 @@ static void agent_update_leave_session(struct agent_session *session)
 	agent_recovery_end(session);
 	agent_probes_leave(session);
 	session->state = AGENT_SESSION_LEFT;
-	agent.nr_sessions--;
+	agent.process.nr_sessions--;
 	agent_batches_leave(session);
 }
 
@@ -262,9 +262,9 @@ static int agent_update_all(struct agent_wanted *wanted, uint32_t nr, bool may_w
 	int result = 0;
 	uint32_t i;
 
-	for (i = agent.nr_declined; i; i--)
-		if (!find_wanted(wanted, nr, agent.declined[i - 1].path))
-			forget_declined(&agent.declined[i - 1]);
+	for (i = agent.update.nr_declined; i; i--)
+		if (!find_wanted(wanted, nr, agent.update.declined[i - 1].path))
+			forget_declined(&agent.update.declined[i - 1]);
 	agent_each_session(session) if (!session->is_explicit &&
 			!find_wanted(wanted, nr, session->path))
 			agent_update_leave_session(session);
@@ -320,8 +320,8 @@ static bool try_requests(void)
 /* Nothing may be changed in a sandbox, nor beside destructors. */
 static bool may_change(void)
 {
-	return agent.prepared && !agent_is_sandboxed() &&
-			!atomic_load_explicit(&agent.exiting, memory_order_relaxed);
+	return agent.process.is_prepared && !agent_is_sandboxed() &&
+			!atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed);
 }
 
 /* Where nothing may be waited for: not for the lock either. */

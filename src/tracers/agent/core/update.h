@@ -27,6 +27,12 @@ struct agent_declined {
 	char path[WIRE_SESSION_PATH_MAX + 1];
 };
 
+/* With libside's event lock. The control thread reads `nr_declined` without it. */
+struct agent_update {
+	uint32_t nr_declined;
+	struct agent_declined declined[WIRE_WELCOME_MAX];
+};
+
 /*
  * Join the wanted sessions that are new, ask those whose generation is another one for their rules, and leave sessions that are not wanted
  * (except those that SIDE_AGENT_SOCKET named). A session that refused is asked again when its generation has changed.

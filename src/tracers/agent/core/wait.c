@@ -44,7 +44,7 @@ static uint64_t earlier(uint64_t deadline, const uint64_t *occasion)
 
 unsigned int agent_scale_timeout(unsigned int timeout_ms)
 {
-	return timeout_ms * (agent.timeout_factor ? agent.timeout_factor : 1);
+	return timeout_ms * (agent.wait.timeout_factor ? agent.wait.timeout_factor : 1);
 }
 
 uint64_t agent_deadline(unsigned int timeout_ms)

@@ -15,6 +15,11 @@
 
 #define AGENT_WAIT_MS 1000 /* all waits of one occasion together */
 
+/* Set by start.c, and constant from then on. */
+struct agent_wait {
+	unsigned int timeout_factor; /* SIDE_TIMEOUT_FACTOR; 0: as 1 */
+};
+
 /* `timeout_ms`, multiplied by SIDE_TIMEOUT_FACTOR. Any context. */
 unsigned int agent_scale_timeout(unsigned int timeout_ms);
 /* Deadline of a wait that begins now: at the start or with the event lock; and without the lock. */

@@ -498,7 +498,8 @@ void agent_probes_libraries_changed(void)
 	int saved_errno = errno;
 
 	/* Relaxed: as in update.c. */
-	if (agent_is_sandboxed() || atomic_load_explicit(&agent.exiting, memory_order_relaxed))
+	if (agent_is_sandboxed() ||
+			atomic_load_explicit(&agent.process.is_exiting, memory_order_relaxed))
 		return;
 	patch_scan();
 	side_tracer_lock();
