@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The path of the process's control group. Others may move a process without its knowing, so it is
- * looked at again when an event finds that a second has passed.
+ * The path of the process's control group. Other processes may move this one to another group, so an event checks the path again after a
+ * second.
  *
- * Two buffers: one holds the path, the other one is written when the path has changed, by whichever
- * thread wins the right to look. A reader copies and then finds out whether the path was changed
- * meanwhile, so it never waits for a writer, who may be the code that it interrupted.
+ * There are two buffers. One holds the path. If the path has changed, the thread that sets `writing` fills the other one. A reader copies
+ * the path and then checks whether it changed meanwhile. So a reader never waits for the writer, which may be the code that it
+ * interrupted.
  */
 #include "tracers/agent/context/text.h"
 #include "tracers/agent/context/values.h"
@@ -24,16 +24,16 @@ static union {
 } paths[2];
 static uint32_t version; /* its low bit says which buffer holds the path */
 static uint32_t writing;
-static uint64_t next_check; /* time of the next look; 0: at once */
+static uint64_t next_check; /* time of the next check; 0: at once */
 
-static char lines[LINES_BYTES]; /* whoever has set `writing` uses it */
+static char lines[LINES_BYTES]; /* the thread that has set `writing` uses it */
 
 void context_cgroup_changed(void)
 {
 	__atomic_store_n(&next_check, 0, __ATOMIC_RELAXED);
 }
 
-/* Another thread of the parent's may have been at it: nobody is now. */
+/* Another thread of the parent may have been writing. It does not exist in the child. */
 void context_cgroup_forked(void)
 {
 	__atomic_store_n(&writing, 0, __ATOMIC_RELAXED);

@@ -12,13 +12,13 @@
 #include "tracers/agent/context/values.h"
 #include "ring/ring.h"
 
-#define SETS_KNOWN 256 /* different sets that get a block; more do without */
+#define SETS_KNOWN 256 /* different sets that get a block; further ones have none */
 #define NO_ID UINT64_MAX
 #define APPLICATIONS_NESTED 2 /* functions of application contexts within one another */
 
 /* ---- items ---- */
 
-/* What a context of this kind is made of; 0: it is made each time. */
+/* The group of values that the context is made of; 0: it is read for each event. */
 static uint32_t agent_context_value_group(uint8_t kind)
 {
 	switch (kind) {
@@ -339,7 +339,7 @@ static bool block_take(const struct context_set *set, struct context_block *copy
 	return block->stamp == stamp;
 }
 
-/* Make the bytes, and keep them if they hold and nobody is at it whom we interrupt. */
+/* Make the bytes, and cache them if they are valid and this is no handler that has interrupted the same function. */
 static __attribute__((noinline)) void block_make(const struct context_set *set,
 		struct context_block *copy, struct context_values *values)
 {

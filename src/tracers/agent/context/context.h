@@ -3,28 +3,22 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_CONTEXT_H
 
 /*
- * Contexts of an event: the bytes that stand before its payload, and values for filters.
+ * Contexts of an event: the bytes before its payload in the record, and values for filters.
  *
- * What cannot change by itself is asked of the kernel once a thread and kept in thread-local
- * memory:
+ * Each thread reads a value that only a known call can change from the kernel once, and caches it in thread-local memory:
  *
- *   generation  A number that everything raises that may change a value: the functions that
- *               context-watch.c wraps (the setuid family, unshare, prctl, ...), in any thread. It
- *               stands in a page that the kernel wipes in a forked child, so that a child without
- *               fork handlers (_Fork(), the bare system call) notices too.
- *   values      The thread's, in groups, each with the stamp of its last change (context-values.h).
- *   block       The bytes of a whole set, made from the values; one comparison with the generation
- *               says whether they are still right, and then a record costs one short copy.
+ *   generation  A number that every function which may change a value raises, in any thread: the functions that watch.c wraps (the
+ *               setuid family, unshare, prctl, ...). It is in a page that the kernel wipes in a forked child, so a child
+ *               without fork handlers (_Fork(), the system call itself) detects the fork, too.
+ *   values      The values of the thread, in groups, each with the stamp of its last change (values.h).
+ *   block       The bytes of a whole set, made from the values. One comparison with the generation shows whether they are
+ *               valid; if so, a record costs one short copy.
  *
- * What changes by itself (cpu_id, ip, counters, the application's) is made each time; the cgroup is
- * looked at again when a second has passed.
+ * Other values (cpu_id, ip, counters, contexts of the application) are read for each event. The cgroup is checked again after one second.
  *
- * Reading is async-signal-safe, keeps errno, and allocates nothing; a handler that interrupts the
- * filling of a cache leaves it alone and asks the kernel itself. So does a child that shares our
- * memory (vfork). In a process that has put itself into a seccomp sandbox nothing is asked any
- * more: the caches are filled just before, and stay.
- *
- * A sub-header of its own: the recorder and its tests need it, the rest of the room does not.
+ * Reading is async-signal-safe, keeps errno, and allocates nothing. A handler that interrupts a thread while it fills a cache does not
+ * touch the cache, and reads the values from the kernel. So does a child that shares our memory (vfork). A process in a seccomp
+ * sandbox makes no system call: the caches are filled before it enters the sandbox, and stay.
  */
 
 #include <stdatomic.h>
@@ -42,19 +36,17 @@
 struct context_set;
 
 /*
- * Build a set in the caller's memory, 8-byte aligned, of context_set_size() bytes. No two threads
- * at once (libside's event lock sees to that). Negative errno: -E2BIG, too many; -EINVAL, no spec
- * that context_parse() makes; -ENOSPC, memory_size is too small. A set of no contexts is allowed and
- * writes nothing. It needs no end; whoever frees the memory knows that nobody uses it.
+ * Build a set in the caller's memory, 8-byte aligned, of context_set_size() bytes. Hold libside's event lock. Negative errno: -E2BIG, too
+ * many contexts; -EINVAL, a spec that context_parse() never makes; -ENOSPC, memory_size is too small. A set of no contexts is valid and
+ * writes nothing. There is no function to destroy a set: before the caller frees the memory, no thread may use the set any more.
  */
 ssize_t context_set_size(const struct context_spec *specs, size_t nr_specs);
 int context_set_build(const struct context_spec *specs, size_t nr_specs, void *memory,
 		size_t memory_size, struct context_set **set);
 
 /*
- * The value of one context for a filter. False: it has none now. Text lives until the next event of
- * this thread, an application's until the callback returns. With the index into a set no name is
- * looked up.
+ * The value of one context for a filter. False: it has none now. Text is valid until the next event of this thread; text of an
+ * application's context, until the callback returns. With the index into a set, no name is searched.
  */
 bool context_set_load(const struct context_set *set, size_t index, const void *caller,
 		struct filter_value *value);
@@ -63,8 +55,8 @@ bool context_load(const struct context_spec *spec, const void *caller, struct fi
 /* ---- the fast path ---- */
 
 #define CONTEXT_BLOCK_BYTES 96
-#define CONTEXT_BLOCKS 4   /* sets whose bytes are kept ready, a thread */
-#define CONTEXT_COMPUTED 8 /* contexts of such a set that are made each time */
+#define CONTEXT_BLOCKS 4   /* sets whose bytes are cached, per thread */
+#define CONTEXT_COMPUTED 8 /* contexts of such a set that are read for each event */
 
 /*
  * In TLS. A signal handler may make it anew between any two instructions: look at stamp twice. Begins as the
@@ -132,8 +124,7 @@ static inline const struct context_block *context_block_of(const struct context_
 }
 
 /*
- * What the block's stamp must be now. Relaxed: whoever raises the generation promises other threads
- * nothing before its call has returned.
+ * The stamp of a valid block. Relaxed: a call that raises the generation may affect other threads only after it has returned.
  */
 static inline uint64_t context_stamp(const struct context_set *set)
 {
@@ -141,8 +132,8 @@ static inline uint64_t context_stamp(const struct context_set *set)
 }
 
 /*
- * Write the contexts of a set if their bytes are at hand; NULL if not. There is room for
- * CONTEXT_BLOCK_BYTES, all of which may be overwritten.
+ * Write the contexts of a set if their bytes are cached; otherwise return NULL. `to` has CONTEXT_BLOCK_BYTES, all of which may be
+ * overwritten.
  */
 static inline uint8_t *context_write_cached(const struct context_set *set, uint8_t *to)
 {
@@ -178,7 +169,7 @@ static inline void context_prepare(const struct context_set *set)
 }
 
 /*
- * Write the contexts of the set. Returns the byte behind, or NULL when there is no room between
+ * Write the contexts of the set. Returns the end of the written bytes, or NULL when they do not fit between
  * `to` and `end`; bytes up to `end` may be overwritten in any case. `caller` is the code that emits.
  */
 static inline uint8_t *context_write(

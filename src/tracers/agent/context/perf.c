@@ -2,15 +2,15 @@
 /*
  * Counters of the calling thread.
  *
- * Hardware counters belong to a thread and are opened when it emits its first event. Of each only a
- * mapped page stays (context_perf_map()), no descriptor, since programs close and reuse descriptors
- * that they do not know. The page says which register of the processor to read and what to add.
+ * Hardware counters belong to a thread, which opens them when it emits its first event. Only a mapped page of each stays
+ * (context_perf_map()), and no descriptor, because programs close and reuse descriptors that they do not know. The page contains which
+ * register of the processor to read and what to add.
  *
- * Pages of threads that are gone are unmapped by those that come: nothing of ours runs when a thread
- * ends. A forked child does not have the pages, so neither may it have our table of them: it stands
- * in memory that is wiped, and pointers in TLS do not hold in another generation.
+ * No code of the agent runs when a thread ends, so new threads unmap the pages of threads that have ended. A forked child does not inherit the
+ * pages, so it must not inherit our table of them: the table is in memory that fork() wipes, and pointers in thread-local storage are
+ * invalid in another generation.
  *
- * Software counters are asked of the kernel at each event.
+ * Software counters are read from the kernel for each event.
  */
 #include "tracers/agent/context/values.h"
 
@@ -27,10 +27,10 @@
 
 #define UNKNOWN UINT64_MAX
 #define PAGES_MAX 1000
-#define LOOKED_AT 8 /* pages whose owners are checked when one is added */
+#define CHECKED_PAGES 8 /* pages whose owners are checked when one is added */
 #define CLAIMED UINT32_MAX
 
-/* What was asked for, in the whole process. Changes under libside's lock, grows only. */
+/* The counters that sessions requested, in the whole process. With libside's lock; grows only. */
 static struct {
 	uint32_t type;
 	uint64_t config;
@@ -115,10 +115,10 @@ static void free_if_gone(uint32_t index)
 static int context_perf_claim_entry(uint32_t tid)
 {
 	uint32_t in_use = __atomic_load_n(&nr_used, __ATOMIC_RELAXED);
-	uint32_t at = __atomic_fetch_add(&next_check, LOOKED_AT, __ATOMIC_RELAXED);
+	uint32_t at = __atomic_fetch_add(&next_check, CHECKED_PAGES, __ATOMIC_RELAXED);
 	uint32_t i;
 
-	for (i = 0; i < LOOKED_AT && i < in_use; i++)
+	for (i = 0; i < CHECKED_PAGES && i < in_use; i++)
 		free_if_gone((at + i) % in_use);
 	for (i = 0; i < PAGES_MAX; i++) {
 		uint32_t unowned = 0;
@@ -206,7 +206,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 			return UNKNOWN;
 		count = page->offset;
 		index = page->index;
-		/* 0: it stands still at the moment, and `offset` is all. */
+		/* 0: the counter is not counting now, and `offset` is its value. */
 		if (index) {
 			unsigned int unused = 64u - page->pmc_width;
 			uint64_t value = context_perf_read_register(index - 1) << unused;

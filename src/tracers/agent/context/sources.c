@@ -29,8 +29,8 @@ int32_t context_sources_tid(void)
 }
 
 /*
- * The descriptor exists for microseconds. Were it closed and reused meanwhile, by a thread that
- * closes all it does not know, then pread() would at least take nothing away from whoever has it.
+ * The descriptor exists for microseconds. Another thread may close all descriptors that it does not know, and the number may be reused
+ * meanwhile. pread() does not move the file position of the new owner.
  */
 long context_sources_file(const char *path, char *to, size_t size)
 {
@@ -131,7 +131,7 @@ static void read_procname(struct context_values *values)
 		procname_keep(stamp, name);
 }
 
-/* One thread, whose name is the one of the process unless somebody starts us late. */
+/* There is one thread, whose name is that of the process, unless the agent starts late (`side attach`). */
 void context_sources_start(uint32_t procname_stamp)
 {
 	char name[CONTEXT_COMM_SIZE];

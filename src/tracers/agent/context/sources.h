@@ -3,23 +3,23 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_SOURCES_H
 
 /*
- * Where values come from: the kernel, by system calls that name no memory but ours and leave no
- * descriptor. Async-signal-safe; they disturb errno. Private to the context-*.c files
- * and base.c.
+ * Read values from the kernel, by system calls that use only memory of the agent and leave no descriptor.
+ *
+ * Async-signal-safe; the functions disturb errno. Callers: the files of context/, and core/mappings.c. Never in a sandbox.
  */
 
 #include "tracers/agent/context/values.h"
 
-/* Read these groups. Returns those of them that may change without anybody telling us. */
+/* Read these groups. Returns those of them that may change without a call that watch.c sees. */
 uint32_t context_sources_read(uint32_t groups, struct context_values *values);
 
-/* What the name of the process is kept under, so that not each thread must open a file for it. */
+/* The stamp of the cached name of the process, so that not each thread opens a file to read it. */
 void context_sources_start(uint32_t procname_stamp);
 
 int32_t context_sources_pid(void);
 int32_t context_sources_tid(void);
 
-/* Read a file of /proc without moving anything: bytes, or a negative errno. */
+/* Read a file of /proc: the number of bytes, or a negative errno. */
 long context_sources_file(const char *path, char *to, size_t size);
 
 #endif

@@ -3,8 +3,7 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_TEXT_H
 
 /*
- * Texts of a few bytes. Those of libc use vector registers, which nobody has saved where a probe hits
- * (tests/probe/agent/test-registers.py).
+ * Short texts. The functions of libc use vector registers, which a probe hit does not save (tests/probe/agent/test-registers.py).
  */
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The caches of context-values.h, and when they hold. What fills them is in context-sources.c. */
+/* The caches of values.h, and when they are valid. sources.c fills them. */
 #include <side/tracer-extensions.h>
 
 #include "tracers/agent/context/values.h"
@@ -23,7 +23,7 @@ void (*context_vfork_begins)(void);
 void (*context_thread_settles)(void);
 void (*context_hits_limited)(enum context_hits hits);
 
-/* The last stamp or generation given out; survives a fork, so that none is ever given out again. */
+/* The last stamp or generation that was assigned. It survives a fork, so that none is ever assigned twice. */
 static uint32_t last_stamp;
 
 static uint32_t new_stamp(void)
@@ -107,7 +107,7 @@ bool context_may_ask(void)
 	return !thread->sandboxed;
 }
 
-/* The same, and find out about sandboxes that nobody told us of. For when the kernel is asked. */
+/* The same, and detect sandboxes that the agent has not seen begin. Call this before a system call. */
 static bool may_read(void)
 {
 	if (!context_may_ask())
@@ -203,7 +203,7 @@ static uint32_t process_begins(void)
 	context_process.pid = context_may_ask() ? context_sources_pid() : tid_in_sandbox();
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		__atomic_store_n(&context_process.stamps[group], new_stamp(), __ATOMIC_RELAXED);
-	/* Another thread of the parent's may have been writing: nobody is now. */
+	/* Another thread of the parent may have been writing. It does not exist in the child. */
 	__atomic_and_fetch(&inherited_version, ~1u, __ATOMIC_RELAXED);
 	context_cgroup_forked();
 	context_sources_start(context_process.stamps[CONTEXT_GROUP_PROCNAME]);
@@ -225,7 +225,7 @@ void context_changed(uint32_t groups)
 {
 	unsigned int group;
 
-	/* Nobody has anything yet, or will begin anew. */
+	/* No thread has cached values, or all read them again. */
 	if (!__atomic_load_n(&context_process.generation, __ATOMIC_RELAXED))
 		return;
 	for (group = 0; group < CONTEXT_GROUPS; group++)

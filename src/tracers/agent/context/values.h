@@ -3,14 +3,13 @@
 #define SIDE_TRACERS_AGENT_CONTEXT_VALUES_H
 
 /*
- * What a thread knows about itself, and how it learns that it does not hold any more.
+ * Cached values of contexts, and how a thread detects that they are outdated.
  *
- * Each group of values has a stamp for the whole process, renewed by context_changed(), and one in
- * each thread: what it was when the thread read the group. Equal: the value is right. The stamps of
- * the process stand in a page that is wiped in a forked child; the child's first look finds
- * generation 0 and begins anew, with stamps that no thread has.
+ * Each group of values has a stamp for the whole process, which context_changed() renews, and a copy in each thread from when that thread
+ * read the group. The values are valid if the two are equal. The stamps of the process are in a page that the kernel wipes in a forked
+ * child. The first check in the child finds generation 0 and starts again, with stamps that no thread has.
  *
- * Private to the context-*.c files and their tests.
+ * Callers: the files of context/, and core for the functions about vfork() and sandboxes.
  */
 
 #include <stdbool.h>
@@ -25,7 +24,7 @@ enum context_group {
 	CONTEXT_GROUP_THREAD_NAME, /* of this one */
 	CONTEXT_GROUP_UIDS,
 	CONTEXT_GROUP_GIDS,
-	CONTEXT_GROUP_NAMESPACES, /* and the seven behind it, as in enum context_kind */
+	CONTEXT_GROUP_NAMESPACES, /* and the seven that follow, as in enum context_kind */
 	CONTEXT_GROUP_COUNTERS = CONTEXT_GROUP_NAMESPACES + 8, /* no value: the mapped counters */
 	CONTEXT_GROUPS
 };
@@ -45,7 +44,7 @@ extern __thread struct context_sharing context_sharing
 /* With that value: whether this is the thread itself. */
 bool context_is_owner(void);
 
-/* Of agent.h, which these files need nothing else of: CONTEXT_VFORKED in the child of a vfork(). */
+/* Marks threads that may not use the rings (core/vfork.h): CONTEXT_VFORKED in the child of a vfork(). */
 #define CONTEXT_VFORKED 1
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -100,31 +99,31 @@ uint32_t context_values_get(uint32_t groups, struct context_values *values);
 /* Read the values of these groups that have changed, if that is possible: context_values_get() is called deeper in the stack. Disturbs errno. */
 void context_values_renew(uint32_t groups);
 
-/* For one value; text in it as context_load() says. */
+/* For one value; its text is valid as long as that of context_load(). */
 const struct context_values *context_values_find(uint32_t group, struct context_values *buffer);
-/* The thread's own, or NULL: they have to be read anew. */
+/* The cached values of the thread, or NULL: read them again. */
 const struct context_values *context_values_known(uint32_t group);
 
 /* These may have changed: for all threads; or a name of the calling thread's. */
 void context_changed(uint32_t groups);
 void context_name_changed(void);
 
-/* A namespace of users is new: ids may change once more when its map is written. */
+/* The process has a new user namespace: ids may change again when its map is written. */
 void context_users_changed(void);
 
 /*
- * The calling thread (all threads) will be forbidden system calls: what is needed is read now.
- * False: nothing was done. Otherwise context_sandbox_failed() takes it back if the call fails.
+ * Call this before a filter forbids system calls to the calling thread, or to all threads: it reads all values that are needed.
+ * False: nothing was done. Otherwise call context_sandbox_failed() if installing the filter fails.
  */
 bool context_sandbox_begins(bool all_threads);
 void context_sandbox_failed(void);
 
-/* May this thread ask the kernel? */
+/* May this thread make system calls? */
 bool context_may_ask(void);
 
 /*
- * Called when the calling thread will be forbidden to read clocks (prctl(PR_SET_TSC), and the
- * strict sandbox does the same), and with false when that has failed. NULL: nobody cares.
+ * Called before the calling thread loses the right to read clocks (prctl(PR_SET_TSC), strict seccomp mode), and with false when that has
+ * failed. NULL: no part needs that.
  */
 extern void (*context_clock_forbidden)(bool forbidden) __attribute__((visibility("hidden")));
 
@@ -158,16 +157,16 @@ extern void (*context_vfork_begins)(void) __attribute__((visibility("hidden")));
  */
 extern void (*context_thread_settles)(void) __attribute__((visibility("hidden")));
 
-/* Is this a child that runs in its parent's memory? It must not keep what it is told. */
+/* Is this a child that runs in its parent's memory? It must not cache any values. */
 bool context_is_foreign(void);
 
-/* context-cgroup.c: the path, at most a second old. Never NULL. */
+/* cgroup.c: the path, at most a second old. Never NULL. */
 uint8_t *context_cgroup_write(uint8_t *to, const uint8_t *end);
 const char *context_cgroup_poll(void);
 void context_cgroup_changed(void);
 void context_cgroup_forked(void);
 
-/* context-perf.c */
+/* perf.c */
 /* The number of a hardware counter, or negative: there are no more. Under libside's lock. */
 int context_counter_number(const struct context_spec *spec);
 /* UINT64_MAX: not known. */

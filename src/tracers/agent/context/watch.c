@@ -2,10 +2,9 @@
 /*
  * Functions of the C library after which a cached context may be another one.
  *
- * Each passes its arguments on, to whoever would have been called without us, gives back the result
- * with errno as it is, and only then says what may have changed. None of them is a cancellation
- * point. What changes ids without passing here (the bare instruction, a file of /proc, another
- * process) is not noticed; docs/reference/contexts.md says so.
+ * Each calls the function that the program would have called without the agent, with the same arguments, and then marks the values that may
+ * have changed. It returns the result, and errno unchanged. None of them is a cancellation point. Changes of ids by other means (the system
+ * call instruction, a file of /proc, another process) are not detected (docs/reference/contexts.md).
  *
  * Part of the preloaded library only, like start.c.
  */
@@ -383,9 +382,8 @@ struct clone_start {
 };
 
 /*
- * A child in our memory that is no thread: what it is told must not be kept, and what it does to
- * itself must not be believed of us. If it also runs on our thread-local storage while we wait, then
- * it is as with vfork() (vfork.c).
+ * A child that shares our memory and is no thread must not cache values, and its changes of itself must not mark values of this process. If
+ * it also runs on our thread-local storage while the parent waits, it is like a child of vfork() (vfork.c).
  */
 static int cloned_child(void *argument)
 {
@@ -547,9 +545,8 @@ static long watched_syscall(long number, const long *arguments)
 
 #if defined(__x86_64__) && defined(__LP64__)
 /*
- * Whatever else is called by this function must find registers and stack as they were: a child that
- * comes out of it on a stack of its own goes back by what stands there. So it jumps on, and only the
- * calls that are watched are made from C.
+ * Calls that are not watched need registers and stack unchanged: a child that continues on a stack of its own returns to the address on
+ * that stack. So this function jumps to the C library for them, and only watched calls are made from C.
  */
 long side_watched_syscall(long number, long first, long second, long third, long fourth, long fifth,
 		long sixth) __attribute__((visibility("hidden"), used));
