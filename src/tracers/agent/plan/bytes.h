@@ -202,10 +202,10 @@ plan_inline bool plan_same_page(const uint8_t *from, size_t size)
 	return ((uintptr_t)from & 4095) <= 4096 - size;
 }
 
-/* What finding a NUL takes: kept in memory, where they cost neither a register nor an instruction. */
+/* Constants to find a NUL. They are memory operands, which need neither a register nor an instruction. */
 extern const uint64_t plan_nul_constants[2] __attribute__((visibility("hidden")));
 
-/* Set when somebody looks at each access who is not built in. */
+/* Set when a tool that checks each access (valgrind) runs the program: then read strings byte by byte. */
 extern bool plan_strings_by_byte __attribute__((visibility("hidden")));
 
 /* The top bits of bytes that are 0; exact up to and with the first of them. */

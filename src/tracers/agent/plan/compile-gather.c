@@ -366,7 +366,7 @@ static int plan_gather_vla(struct plan_builder *builder, const struct side_type_
 	return 0;
 }
 
-/* One gather type whose data stands at origin + its own offset from the current base. */
+/* One gather type whose data is at origin + its own offset from the current base. */
 static int compile_memory(struct plan_builder *builder, const struct side_type *type,
 		uint64_t origin, int64_t *size)
 {

@@ -5,16 +5,14 @@
 #include "tracers/agent/plan/op.h"
 
 /*
- * The operations of a description, its end included. *size is that of the fields' bytes, or -1 when
- * it varies. With ops == NULL only the capacity that this takes is found, which may be more than the
- * count in the end.
+ * Compile the operations of a description, including PLAN_END. *size is the number of bytes of the fields, or -1 when it varies. With
+ * ops == NULL, only compute the capacity that is needed, which may exceed the final count.
  */
 int plan_compile_ops(const struct side_event_description *description, struct plan_op *ops,
 		uint32_t capacity, uint32_t *count, int64_t *size, char *error, size_t error_size);
 
 /*
- * Turn short runs of scalars that stand side by side among the fields into blocks, in place.
- * (block.c)
+ * Replace short runs of adjacent scalar fields by blocks, in place (block.c).
  */
 void plan_block_runs(struct plan_body *body);
 

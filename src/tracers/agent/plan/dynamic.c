@@ -27,7 +27,7 @@ enum plan_node_kind {
 	NODE_ATTRIBUTES = 23,
 };
 
-/* Where one list of nodes stands. */
+/* One list of nodes in the output. */
 struct node_list {
 	struct plan_output *output;
 	uint8_t *to; /* NULL after an error */

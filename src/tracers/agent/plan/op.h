@@ -5,10 +5,9 @@
 /*
  * The operations of a plan, private to this folder.
  *
- * They stand in one array in pre-order: an operation is followed by those inside it, and `skip`
- * operations further stands its next sibling. Two machines run them: *cell* operations read argument
- * cells one after the other, *memory* operations read memory relative to a base pointer (gather
- * types). A plan needs nothing of the description it was made from.
+ * They are in one array in pre-order: the operations inside an operation follow it, and its next sibling is `skip` operations further.
+ * There are two interpreters: one for *scalar* operations, which read the arguments in order, and one for *memory* operations, which read
+ * memory relative to a base pointer (gather types). A plan does not refer to its description.
  */
 
 #include <stdbool.h>
@@ -44,11 +43,11 @@ enum plan_code {
 	 */
 	PLAN_BLOCK,
 
-	/* One cell each, no operations inside. */
+	/* One argument each, no operations inside. */
 	PLAN_STRING,      /* UTF-8 */
 	PLAN_GATHER_COPY, /* `count` bytes at base + offset */
 
-	PLAN_END, /* of the plan; plain plans have only what stands above */
+	PLAN_END, /* of the plan; plain plans have only the operations above */
 
 	PLAN_INTEGER,     /* extracted bits */
 	PLAN_BOOL,        /* not a whole byte: 0 or 1 */
@@ -73,9 +72,9 @@ enum plan_code {
 	PLAN_MEMORY_BOOL,
 	PLAN_MEMORY_FLOAT16,
 	PLAN_MEMORY_STRING,      /* unit `size`; with PLAN_POINTER through a pointer, may be NULL */
-	PLAN_MEMORY_DEREFERENCE, /* the operations inside, relative to the pointer that is there */
+	PLAN_MEMORY_DEREFERENCE, /* the operations inside, relative to the pointer at the offset */
 	PLAN_MEMORY_ARRAY,       /* `count` elements, `stride` bytes apart */
-	PLAN_MEMORY_STRINGS_ARRAY, /* `count` elements, of strings that stand one behind the other */
+	PLAN_MEMORY_STRINGS_ARRAY, /* `count` elements of consecutive strings */
 	PLAN_MEMORY_VLA,           /* a length operation, then the element's; length in `width` */
 	PLAN_MEMORY_LENGTH,
 };
@@ -99,7 +98,7 @@ enum plan_group {
 };
 #define PLAN_GROUP_COUNT 6
 
-/* One scalar of a block. Several stand in the place of an operation. */
+/* One scalar of a block. Several entries are in the space of one operation. */
 struct plan_entry {
 	uint16_t label;
 	uint16_t to;  /* where in the block's bytes */
@@ -148,7 +147,7 @@ struct plan_op {
 _Static_assert(sizeof(struct plan_op) % sizeof(struct plan_entry) == 0,
 		"entries replace operations");
 
-/* What stands behind a struct plan pointer. */
+/* The struct that a struct plan pointer refers to. */
 struct plan_body {
 	struct plan plan;
 	uint32_t arg_count; /* arguments */
