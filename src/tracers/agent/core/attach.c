@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `side attach` and `side detach` ask of a program that runs: see src/attach/inject.h.
+ * Requests of `side attach` and `side detach` to a running program (src/attach/inject.h):
  *
- *	record PATH	be in the session whose socket this is
- *	leave PATH	and not any more
- *	daemon PATH	go to the daemon whose socket this is, and stay in touch with it; who is in touch with one looks there
- *	door PATH	the same where its socket is not seen, but this one is (door.c); who is in touch with another stays there
- *	known PATH	the same, and the daemon behind it knows us: if we are in touch with any, it is this one
- *	detach		leave whatever we were asked to be in, and the daemon that we were asked to go to
+ * 	record PATH	join the session whose socket this is
+ * 	leave PATH	leave that session
+ * 	daemon PATH	connect to the daemon whose socket this is, and stay connected; a process that has a daemon asks that one
+ * 	door PATH	the same by this rendezvous socket, if the program does not see the daemon's; a process that has another daemon keeps it
+ * 	known PATH	the same, and the daemon behind the socket knows this process: if the process has a daemon, it is this one
+ * 	detach		leave all sessions and the daemon that such requests named
  *
- * All of them are called in a thread that exists for this only, which blocks all signals and holds no lock.
+ * They run in a thread that exists for the request only, blocks all signals and holds no lock.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -2,15 +2,13 @@
 /*
  * Events that appear and disappear.
  *
- * A batch appears: for each session, its events that a channel wants get plans and ids, the consumer
- * is sent all their descriptions in one exchange, and those it accepts get our callback. So every
- * id in a ring is one that the consumer knew before.
+ * A batch appears: for each session, the events that a channel wants get plans and ids. The consumer receives all their descriptions in one
+ * exchange, and the events that it accepts get a callback. So the consumer knows each id before it is in a ring.
  *
- * A batch disappears: its owner guarantees that nobody is in a call of its events. Its memory is
- * kept for a little while nevertheless, because owners err, and not freed at all once the program
- * exits, when destructors run beside threads that still emit.
+ * A batch disappears: its owner guarantees that no thread is in a call of its events. Owners make errors, so the memory is freed only some time
+ * later. It is not freed at all once the program exits, when destructors run beside threads that still emit.
  *
- * All of this runs under libside's event lock.
+ * All functions need libside's event lock.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -128,7 +126,7 @@ static struct plan *selection_plan(struct batch_selection *selection,
 static void select_for(struct batch_selection *selection, struct agent_channel *channel,
 		struct side_event_description *description, uint32_t at, struct plan *plan)
 {
-	/* Not in its place yet: behind the last event that is wanted stand the plans. */
+	/* Not in the array of the batch yet: the plans follow the last wanted event. */
 	struct agent_event event = {
 			.plan = plan,
 			.channel = channel,
@@ -147,7 +145,7 @@ static void select_for(struct batch_selection *selection, struct agent_channel *
 	selection->needed += size;
 }
 
-/* `at`: where it stands in its batch. */
+/* `at`: its index in its batch. */
 static void select_event(struct batch_selection *selection, struct side_event_description *event,
 		uint32_t at)
 {
@@ -162,7 +160,7 @@ static void select_event(struct batch_selection *selection, struct side_event_de
 	for (i = 0; i < session->nr_channels; i++) {
 		if (!agent_wants(&session->channels[i], event))
 			continue;
-		/* All of it is looked at only if somebody wants it: most events of a program are nobody's. */
+		/* Check the whole description only if a channel wants the event: most events of a program are not recorded. */
 		if (!known && visit_description_check(event, 0, &invalid))
 			return;
 		if (!known)

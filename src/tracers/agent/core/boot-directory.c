@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a process that records before there is a recorder: what a recorder that was killed would
- * have left in a session's place (docs/spec/recording.md, sections 12 and 13), so that the next one goes
- * on with it in the same way.
+ * Files of a process that records before there is a recorder. They are as a killed recorder would have left them in the state directory of
+ * the session (docs/spec/recording.md, sections 12 and 13), so the next recorder continues in the same way.
  *
- *	PLACE/boot.conf			what was read
- *	PLACE/SESSION/.new-TOKEN/	a folder that is being made; a kill leaves it, and nobody takes it for one
- *	PLACE/SESSION/<procname>-<pid>-<n>/	the same, complete: it was renamed
+ * 	DIRECTORY/boot.conf			the configuration
+ * 	DIRECTORY/SESSION/.new-TOKEN/		an incomplete folder; it stays after a kill, and recorders ignore it
+ * 	DIRECTORY/SESSION/<procname>-<pid>-<n>/	the complete folder, after a rename
  *
- * No descriptor stays open. `events` is locked while something is appended, as a recorder locks it for as
- * long as it lives: who finds it locked asks the recorder.
+ * No descriptor stays open. A process locks `events` while it appends, and a recorder locks it as long as it exists: a process that finds
+ * it locked sends its descriptions to the recorder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +69,7 @@ static int agent_boot_directory_make_path(const char *path)
 		if (slash)
 			*slash = 0;
 		ret = agent_boot_directory_make(part, 0755);
-		/* It may stand on what cannot be written. */
+		/* An existing part of the path may be on a read-only file system. */
 		if (ret == -EROFS && slash)
 			ret = 0;
 		if (slash)
@@ -79,7 +78,7 @@ static int agent_boot_directory_make_path(const char *path)
 	return ret;
 }
 
-/* What others may write in is no place: rings in it could be theirs. */
+/* Refuse a directory in which other users may write: rings in it could be theirs. */
 static int agent_boot_directory_check(int fd)
 {
 	struct statx status;
@@ -347,7 +346,7 @@ static void remove_folder(
 	raw_call(SYS_unlinkat, state_dir, name, AT_REMOVEDIR);
 }
 
-/* Under a name that nobody has; its number stands in the file, too. */
+/* Rename the folder to an unused name, whose number is in the file `instance`, too. */
 static int agent_boot_directory_publish(struct agent_session *session,
 		const struct boot_facts *facts, int state_dir, const char *temporary, int folder)
 {
@@ -402,7 +401,7 @@ static int try_make(struct agent_session *session, const struct boot_config *con
 	return ret;
 }
 
-/* Whoever adopted the last process may be removing the place while we come. */
+/* Retry, because the recorder that adopted the last process may remove the state directory meanwhile. */
 int boot_state_dir_make(struct agent_session *session, const struct boot_config *config,
 		const struct boot_facts *facts, int *ring_fds)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration (protocol/boot.h): of a first process, and of all that inherit its
- * environment, from their first constructor on and without anybody to ask.
+ * Sessions of a static configuration (protocol/boot.h): of a first process, and of all processes that inherit its environment, from their
+ * first constructor on.
  *
- * Such a session is like any other, but for who makes its rings. A process that finds a recorder at the
- * session's socket asks that one. Otherwise it makes the rings itself, as files in the place, in the
- * form in which a recorder that was killed would have left them; or, when nothing can be written there
- * yet, as memory that only the process has, which a recorder with the right to look into it finds by the
- * record for core dumps (protocol/recovery.h). No thread is started, and no descriptor stays open.
+ * They differ from other sessions only in where their rings come from. If a recorder listens on the session's socket, the process asks the
+ * recorder. Otherwise it creates the rings itself: as files in the state directory, as a killed recorder would have left them; or, if that
+ * directory is not writable yet, as private memory. A privileged recorder finds such memory by the record for core dumps
+ * (protocol/recovery.h). No thread is started, and no descriptor stays open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@
 #define MAX_DESCRIPTION (1u << 20)
 
 static struct boot_config *config;
-/* What was read, as it was. */
+/* The unchanged text of the configuration. */
 static const char *config_text;
 static size_t config_size;
 
@@ -76,7 +75,7 @@ static long agent_boot_read_file(const char *path, char *text)
 
 static bool read_config(const char *path)
 {
-	/* The text, a copy that stays as it is, and what is made of it. It is ours for good. */
+	/* The text, an unchanged copy of it, and the parsed configuration. They are never freed. */
 	size_t text_size = (size_t)BOOT_SIZE_MAX + 2, mapped;
 	char *text = agent_boot_map_rings(2 * text_size), sentence[600];
 	struct boot_error error;
@@ -111,7 +110,7 @@ static bool read_config(const char *path)
 
 /* ---- rings ---- */
 
-/* Nowhere but in this process: whoever adopts them looks for them in its memory. */
+/* Only in this process: a recorder that adopts the rings finds them in its memory. */
 static int make_in_memory(struct agent_session *session, int *ring_fds)
 {
 	const struct boot_channel *channel = session->boot->channels;
@@ -128,7 +127,7 @@ static int make_in_memory(struct agent_session *session, int *ring_fds)
 	return ret;
 }
 
-/* Is it only that nothing can be written there yet? */
+/* Does the error only mean that the directory is not writable yet? */
 static bool is_too_early(int error)
 {
 	return error == -ENOENT || error == -EROFS || error == -ENOTDIR || error == -ENOSPC ||
@@ -299,7 +298,7 @@ static bool recorder_is_there(const struct agent_session *session)
 	return socket >= 0;
 }
 
-/* Nobody answers: it has just gone. */
+/* No recorder answers: it has just exited. */
 bool agent_boot_has_gone(int error)
 {
 	return error == -ECONNREFUSED || error == -ENOENT || error == -ECONNRESET ||
@@ -322,7 +321,7 @@ static void remember_folder(struct agent_session *session)
 	raw_munmap(names, (size_t)2 * AGENT_NAME_SIZE);
 }
 
-/* What a recorder has said of them, as far as it came. */
+/* Undo the channels of an exchange with a recorder that did not complete. */
 static void forget_channels(struct agent_session *session)
 {
 	if (session->generation)
@@ -344,7 +343,7 @@ int agent_boot_hello(struct agent_session *session, uint64_t parent_token, int *
 		ret = agent_hello(session, parent_token, ring_fds);
 		if (!ret)
 			remember_folder(session);
-		/* Who is refused stays away. A recorder that hangs or has gone adopts what we make. */
+		/* A refused process does not join. A recorder that hangs or has exited adopts the rings that we make. */
 		if (!ret || ret == -EACCES || ret == -EUSERS)
 			return ret;
 		if (!forked)

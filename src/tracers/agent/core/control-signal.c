@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control by a signal: no thread, and nothing to be paid until the signal comes.
+ * Control by a signal: no thread, and no cost until the signal arrives.
  *
- * The handler does what an arrival does, without waiting for a lock or a reader. What it cannot have is
- * left as a note to its owner, who calls control_signal_again() when it is free.
+ * The handler does the same as the start of the process, but waits for no lock and no reader. If it cannot have a lock, it leaves a note to the
+ * owner of the lock, who calls control_signal_again() when it has released it.
  *
- * Probes are set and removed by nobody who may not wait. For those the process is armed, as in mode thread: its next event outside
- * of handlers asks once more. Whoever attaches may come first.
+ * A handler cannot set or remove probes, as that needs to wait. For them the process is armed, as in mode THREAD: its next event outside of
+ * handlers asks again, or `side attach` does so earlier.
  */
 #include <errno.h>
 #include <signal.h>
@@ -127,7 +127,7 @@ bool control_signal_install(uint32_t signal)
 		agent_debug("signal %u is the program's: it is not used for control", signal);
 		return false;
 	}
-	/* What may interrupt an exchange may also emit events; it waits. */
+	/* Handlers that may interrupt an exchange may also emit events, so they are blocked. */
 	sigfillset(&action.sa_mask);
 	/* But a probe may be a breakpoint. */
 	sigdelset(&action.sa_mask, SIGTRAP);

@@ -182,7 +182,7 @@ void control_starter_prepare(void)
 
 void control_starter_forked(void)
 {
-	/* The parent's stays as it is: allocators have pointers to it. */
+	/* The memory of the parent's task stays mapped: allocators have pointers to it. */
 	starter.memory = NULL;
 	starter.running = 0;
 }

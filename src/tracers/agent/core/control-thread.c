@@ -2,9 +2,8 @@
 /*
  * Control by a thread: the armed process, and the thread that its next event starts.
  *
- * The thread is the daemon's ear. It has a descriptor table of its own, so that none of the program's
- * descriptors is kept open by it and none of its own can be closed or met by the program; it blocks all
- * signals, and it sleeps in read() until the daemon says something.
+ * The thread waits for messages of the daemon. It has a descriptor table of its own: it keeps no descriptor of the program open, and the
+ * program cannot close its descriptors. It blocks all signals, and sleeps in read() until the daemon sends a message.
  *
  * The first event starts it and joins the sessions that began since the arrival. Its caller may hold any lock, so the caller
  * makes neither the thread nor the connection: a task beside it (control-starter.c) takes a descriptor table of its own,
@@ -114,8 +113,8 @@ static struct {
 	struct stat socket_is; /* what we know it by, where the table is shared */
 	uint32_t greetings;    /* how often it was a new one */
 	int status;            /* of /proc/thread-self/status, not read yet, or -1 */
-	char sandbox[64];      /* what stands there about sandboxes, ... */
-	size_t sandbox_at;     /* ... and where it stood last */
+	char sandbox[64];      /* the lines in it about sandboxes, ... */
+	size_t sandbox_at;     /* ... and their last offset */
 	bool rests;            /* it has given back what an exchange had needed */
 } thread = {.socket = -1, .status = -1};
 
@@ -390,7 +389,7 @@ static unsigned long nr_threads(void)
 	return at ? strtoul(at, NULL, 10) : 0;
 }
 
-/* Only we and a main thread that has ended are left: what it has said is the process's status. */
+/* If only this thread and a main thread that has ended are left, end the process with the exit status of the main thread. */
 static void end_if_alone(void)
 {
 	while (nr_threads() == 2 && task_state("/proc/self/stat") == 'Z')
@@ -414,13 +413,13 @@ static int control_thread_send_hello(struct control_memory *memory, unsigned int
 		raw_close(socket);
 		thread.socket = -1;
 	} else {
-		/* Relaxed: somebody waits for it to change, and looks again and again. */
+		/* Relaxed: a thread polls it until it changes. */
 		__atomic_add_fetch(&thread.greetings, 1, __ATOMIC_RELAXED);
 	}
 	return ret;
 }
 
-/* Nothing has been said for a while: most of its life the thread sleeps, without memory. */
+/* No message came for a while: release memory, because the thread sleeps most of the time. */
 static void control_thread_trim(struct control_memory *memory)
 {
 	if (thread.rests)
@@ -540,7 +539,7 @@ static int control_thread_watch_directories(void)
 
 		memcpy(directory, control.daemons[i], sizeof(directory));
 		name = strrchr(directory, '/');
-		/* A door may have a name in no directory. */
+		/* The name of a rendezvous socket may be in no directory. */
 		if (!name)
 			continue;
 		*name = 0;
@@ -553,7 +552,7 @@ static int control_thread_watch_directories(void)
 	return -1;
 }
 
-/* A socket appears a moment before somebody listens to it. */
+/* Retry, because a socket appears a moment before its daemon listens on it. */
 static int control_thread_send_hello_soon(struct control_memory *memory)
 {
 	int ret = -ENOENT, tries;
@@ -1188,7 +1187,7 @@ static void ask_from_event(void)
 /* libside: the next event of an armed process. */
 static void event_is_called(void)
 {
-	/* First of all: where this says so no call may be made. */
+	/* Check this first: in a sandbox, no system call may be made. */
 	if (agent_is_sandboxed()) {
 		stop_listening();
 		return;

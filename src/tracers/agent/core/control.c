@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon: arriving there, doing what it wants, and what a forked child does.
+ * The daemon: the start of the process, its requests, and forked children.
  *
- * Before main() the process says who it is and joins the sessions it is told of, within a second in all;
- * then the program runs, whatever has come of it.
+ * Before main() the process identifies itself and joins the sessions that the daemon names, within one second in total. Then the program
+ * runs, whether or not that succeeded.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -197,7 +197,7 @@ static uint32_t failed_state(int ret)
 	return ret == -ETIMEDOUT ? WIRE_DONE_LATER : WIRE_DONE_PART;
 }
 
-/* What the daemon is told of an update that returned this. */
+/* The state that the process reports to the daemon after an update that returned `ret`. */
 static uint32_t done_state(int ret, bool may_wait, uint64_t grace)
 {
 	if (may_wait) {
@@ -370,7 +370,7 @@ int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_
 	return ret;
 }
 
-/* Relaxed, here and below: it is no more than an estimate. */
+/* Relaxed, here and below: it is only an estimate. */
 void control_count_failure(int ret)
 {
 	/* Children of root may give up its rights, and must not write to what their parent reads. */
@@ -472,7 +472,7 @@ static bool is_booting(void)
 static void stay_in_touch(int arrival)
 {
 	if (!agent_control_daemon_exists(arrival)) {
-		/* Whoever records without a daemon has children that may find one. */
+		/* Children of a process that records without a daemon may find one. */
 		agent.control.mode = control.mode =
 				is_booting() ? WIRE_CONTROL_SYNC : WIRE_CONTROL_OFF;
 		return;
@@ -534,9 +534,9 @@ int agent_control_arrive(void)
 	return ret;
 }
 
-/* ---- by somebody's asking ---- */
+/* ---- requests of `side attach` ---- */
 
-/* The daemon is one that we do not know: the environment named another place, or none. */
+/* The daemon is a new one: the environment named another directory, or none. */
 static bool know_daemon(const char *socket)
 {
 	uint32_t i;
@@ -550,7 +550,7 @@ static bool know_daemon(const char *socket)
 	return true;
 }
 
-/* In control modes without a thread: it asks here and now, where it may wait, and is told all. */
+/* In control modes without a thread: ask the daemon now, where waiting is allowed. */
 static int agent_control_refresh_now(const char *socket)
 {
 	int ret;
@@ -580,7 +580,7 @@ static int agent_control_check_rendezvous(const char *path)
 	return ret ? ret : -EALREADY;
 }
 
-/* It hears a daemon already: which one that is does not matter, unless we were told of a door. */
+/* The process has a daemon already. Which one does not matter, unless the request names a rendezvous socket. */
 static int attached_already(const char *socket, enum agent_attach_method method)
 {
 	if (method == AGENT_BY_DIRECTORY)
@@ -588,7 +588,7 @@ static int attached_already(const char *socket, enum agent_attach_method method)
 	return agent_rendezvous() && !strcmp(agent_rendezvous(), socket) ? -EALREADY : -EISCONN;
 }
 
-/* The daemon that we are in touch with is no more to be seen: its sessions are behind this door, and the thread goes there, too. */
+/* The socket of the daemon of this process is not reachable any more: use this rendezvous socket for its sessions and for the thread. */
 static int agent_control_move_to_rendezvous(const char *path)
 {
 	uint64_t deadline = wire_deadline(agent_scale_timeout(AGENT_CONNECT_TIMEOUT_MS));
@@ -616,7 +616,7 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 	const bool rendezvous = method != AGENT_BY_DIRECTORY;
 	int ret;
 
-	/* The daemon is at another door since the one that we knew has gone. */
+	/* The daemon has another rendezvous socket, because the known one is gone. */
 	if (rendezvous && control.attached && agent_rendezvous() &&
 			strcmp(agent_rendezvous(), socket) != 0 && !control_thread_is_connected())
 		(void)agent_control_detach(0);
@@ -624,7 +624,7 @@ int agent_control_attach(const char *socket, enum agent_attach_method method)
 		return rendezvous ? agent_control_check_rendezvous(socket)
 				  : agent_control_refresh_now(socket);
 
-	/* Whoever wants something of one that is armed cannot wait for its next event: it may have none. */
+	/* The caller cannot wait for the next event of an armed process: there may be none. */
 	if (control.mode == WIRE_CONTROL_THREAD) {
 		control_give_turn();
 		control_thread_wake();

@@ -82,7 +82,7 @@ void control_try(const struct control_memory *memory, size_t size);
 /* All of it on a connection of its own. */
 int control_refresh(enum wire_control mode, bool may_wait, unsigned int timeout_ms);
 
-/* Of a daemon that is there and does not answer; and has it not for so long that nobody waits for it? */
+/* Count a daemon that exists and does not answer; and has it failed for so long that events and children do not wait for it? */
 void control_count_failure(int error);
 bool control_is_hopeless(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Talking with a consumer: open, say, hear, close, each exchange within its time. What the
- * consumer answers is checked as strictly as what it checks of ours.
+ * Exchanges of messages with a consumer: connect, send, receive, close, each within its timeout. The answers of the consumer are checked
+ * as strictly as it checks the messages of this process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static ssize_t receive(const struct agent_session *session, void *message, int *
 	return size ? size : -ECONNRESET;
 }
 
-/* Descriptors that nobody should have sent. */
+/* Close descriptors that a message must not have. */
 static int no_fds(const int *fds, size_t nr_fds)
 {
 	while (nr_fds)
@@ -179,7 +179,7 @@ static int receive_config(struct agent_session *session, void *message, uint64_t
 	session->list_only = list_only;
 	config.reason = NULL;
 	if (session->channels) {
-		/* Of a forked child: its rules are its parent's. It will ask for what is newer. */
+		/* A forked child has its parent's rules, and will ask for newer ones. */
 		config.generation = session->config.generation;
 		config.statedump = session->config.statedump;
 	}
@@ -293,8 +293,8 @@ static bool has_no_capabilities(void)
 }
 
 /*
- * Probes read all that we have: only who could look at it anyway may bring them. A process that has been somebody
- * else, or may not be dumped, is root's.
+ * Probes can read all memory of the process, so only a user who may read it anyway may install them. For a process that has had other
+ * ids, or is not dumpable, that is root.
  */
 static bool agent_exchange_may_install_probes(const struct agent_session *session)
 {
@@ -302,13 +302,13 @@ static bool agent_exchange_may_install_probes(const struct agent_session *sessio
 	socklen_t size = sizeof(peer);
 
 	/*
-	 * Who has made this thread could do all that by himself, and has named the socket. In a user namespace that
-	 * does not know him there is no other way to tell. Only the thread itself has stored it: orders nothing.
+	 * The user who created this thread by ptrace may read the memory, and has named the socket. In a user namespace that
+	 * does not map that user, there is no other evidence. Only the thread itself has stored it: orders nothing.
 	 */
 	if (atomic_load_explicit(&agent.own_process.borrowed, memory_order_relaxed) ==
 			raw_call(SYS_gettid))
 		return true;
-	/* And so he has named the door, and who is behind it. */
+	/* Likewise, `side attach` has named the rendezvous socket and its owner. */
 	if (agent_session_by_rendezvous(session))
 		return true;
 
@@ -326,7 +326,7 @@ static int receive_tables(
 		struct agent_session *session, void *message, uint64_t deadline, uint32_t nr)
 {
 	agent_probes_begin();
-	/* What is pushed has no descriptors: then the session is asked. */
+	/* A pushed message has no descriptors: ask the session. */
 	if (session->pushed && (nr || session->tables))
 		return -EPROTO;
 	for (; nr; nr--) {
@@ -425,7 +425,7 @@ int agent_hello(struct agent_session *session, uint64_t parent_token, int *ring_
 
 /* ---- memory of the later exchanges ---- */
 
-/* Of one at a time, because libside's event lock is held. Kept, for the next one may come soon. */
+/* For one exchange at a time, because libside's event lock is held. It is kept, because the next one may come soon. */
 static char *message_buffer;
 
 static char *agent_exchange_take_message_buffer(void)
@@ -547,7 +547,7 @@ static int agent_exchange_take_update(struct agent_session *session, struct agen
 	return ret;
 }
 
-/* Is what was pushed the step from what we have? Who has missed something asks for all. */
+/* Does the pushed message follow the generation that the session has? If one was missed, ask for all rules. */
 bool agent_may_take_push(const struct agent_session *session, const struct agent_wanted *wanted)
 {
 	return wanted->push && wanted->base == session->config.generation && !session->gone &&
@@ -635,7 +635,7 @@ void agent_exchanges_forked(void)
 	received_socket = -1;
 }
 
-/* One exchange with whoever is there, on the first connection while it is open. */
+/* One exchange with the consumer, on the first connection while it is open. */
 static int agent_exchange_send_events(struct agent_session *session, const void *stream,
 		size_t size, void (*refused)(void *user, const struct wire_refused *one),
 		void *user)
@@ -665,7 +665,7 @@ static int agent_exchange_send_events(struct agent_session *session, const void 
 	return ret;
 }
 
-/* Of a static configuration: to the recorder, or, when there is none, where the next one finds it. */
+/* In a static configuration: send descriptions to the recorder; if there is none, store them where the next one finds them. */
 static int describe_events(struct agent_session *session, const void *stream, size_t size,
 		void (*refused)(void *user, const struct wire_refused *one), void *user)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring memory that a recorder wants back, because other programs of the same user need it and this one has recorded nothing for a
- * while (ring/lease.h). The control thread checks that whenever it has heard nothing for some seconds. The next event takes
- * the memory again.
+ * Ring memory that a recorder recalls, because other programs of the same user need it and this one has recorded nothing for a while
+ * (ring/lease.h). The control thread checks that when it has received nothing for some seconds. The next event takes the memory again.
  */
 #include <side/tracer-extensions.h>
 

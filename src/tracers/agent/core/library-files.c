@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a library says of itself: its build id, and the name of the file that its debug information
- * went to.
+ * The build id of a library, and the name of the file with its debug information.
  *
- * The build id is read where the library is mapped, because its file may be another one by now; by
- * a system call, because another thread may unmap it meanwhile. The debug link is in no
- * mapping, so it comes from the file, if that is still the same.
+ * The build id is read from the mapped library, because its file may have been replaced; and by a system call, because another thread may
+ * unmap the library meanwhile. The debug link is not mapped, so it is read from the file, if that is still the same.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code is mapped where, now and since the last time.
+ * Which libraries are mapped, and which changed since the last check.
  *
  * The list comes from /proc/self/maps and not from dl_iterate_phdr(): that takes a lock of the
  * loader, which a program may hold while it waits for libside's (an event within its own
- * dl_iterate_phdr()), and which nobody releases in the child of a fork at the wrong moment. Reading a file
- * waits for nobody, so it may be done in notifications under the loader's lock, in signal handlers
+ * dl_iterate_phdr()), and which stays locked in a child that is forked meanwhile. Reading a file
+ * takes no lock, so it may be done in notifications under the loader's lock, in signal handlers
  * and in forked children.
  *
- * It is read only when somebody wants the events: whenever libside tells of a batch (so the library
+ * It is read only if a session wants the events: whenever libside notifies the agent of a batch (so the library
  * of a batch is known before its first event), whenever a session asks for a state dump, begins
  * or changes its rules, and in a forked child. A library without events is noticed with the next of these.
  *
@@ -304,7 +304,7 @@ static bool agent_mappings_is_needed(const struct agent_session *session)
 	return false;
 }
 
-/* What was known is of no use when nobody has heard of what has changed since. */
+/* The last list is of no use if no session wanted the changes since then. */
 static void agent_mappings_free_snapshot(void)
 {
 	picture_free(picture);
@@ -343,7 +343,7 @@ void agent_bases_forked(void)
 	struct agent_session *session;
 
 	agent_each_session(session) session->bases_recorded = false;
-	/* What has changed since the parent looked is no change in the life of the child. */
+	/* Changes since the parent's last check are no changes of the child. */
 	if (!agent_is_sandboxed())
 		agent_mappings_free_snapshot();
 	agent_bases_dump();

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that lives as long as a session: channels and rules. Mapped pages, handed out from one end. And pages for one
- * thing each, as batches of events are.
+ * Memory of sessions and generations (channels and rules), allocated from one end of mapped pages; and single mappings, such as batches
+ * of events.
  *
- * Each change of rules takes some and gives back those of before: one chunk and a few pages are kept for the next, as all
- * of this is under libside's event lock, until nothing has changed for a while. To map, to touch and to unmap them anew
- * was a third of what a change cost a program.
+ * Each change of rules allocates some and frees that of the rules before. So one chunk and a few pages are kept for the next change, until no
+ * change has come for a while. All of this needs libside's event lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,15 +29,16 @@ struct agent_memory_chunk {
 _Static_assert(sizeof(struct agent_memory_chunk) == AGENT_LINE && AGENT_LINE % ALIGNMENT == 0,
 		"what follows it is aligned");
 
-/* The checker of races does not see that nobody reads old rules any more, unless they are unmapped. */
+/* ThreadSanitizer does not know that no thread reads old rules any more, unless they are unmapped. */
 #ifdef RAW_IS_WATCHED
 #define MAY_KEEP 0
 #else
 #define MAY_KEEP 1
 #endif
 
-#define PAGE_SIZE ((size_t)4096) /* sizes are told apart by it; the kernel may have larger ones */
-#define KEPT_PAGES_MAX 4         /* libraries with events that a change finds memory for */
+#define PAGE_SIZE \
+	((size_t)4096)   /* sizes are compared in units of it; the kernel may have larger pages */
+#define KEPT_PAGES_MAX 4 /* libraries with events that a change finds memory for */
 #define KEPT_SIZE_MAX (4 * PAGE_SIZE)
 
 static struct agent_memory_chunk *kept;

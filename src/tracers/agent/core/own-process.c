@@ -19,13 +19,12 @@
 #define DESCRIPTORS_FEW 256 /* a limit below this may leave none for the rings */
 
 /*
- * Has the program locked itself in since it started? A filter that does not expect our system calls
- * would have it killed for them, so nothing is said any more. (A filter that was there at the start,
- * a container's, has let us connect once.)
+ * Has the program entered a sandbox since it started? A filter that does not expect our system calls may kill the program for them, so the
+ * agent makes none any more. (A filter that existed at the start, such as a container's, has permitted the first connection.)
  */
 bool agent_is_sandboxed(void)
 {
-	/* Who has seen it go there need not ask; even asking may be forbidden. */
+	/* If the agent has seen the program enter it, do not ask the kernel: even that call may be forbidden. */
 	return atomic_load_explicit(&agent.own_process.is_stopped, memory_order_relaxed) ||
 			!context_may_ask() || prctl(PR_GET_SECCOMP) != agent.own_process.seccomp;
 }
@@ -42,7 +41,7 @@ static bool read_comm(char *comm)
 	return true;
 }
 
-/* Where there is no /proc: the name of the file that was started. */
+/* Without /proc: the name of the file that was executed. */
 static void copy_started(char *comm)
 {
 	const char *path = (const char *)(uintptr_t)getauxval(AT_EXECFN);
@@ -61,7 +60,7 @@ void agent_process_names(char *comm, char *exe)
 
 	exe[size > 0 ? size : 0] = 0;
 	memset(comm, 0, COMM_SIZE + 1);
-	/* Of the main thread, which is not always who speaks. */
+	/* The name of the main thread, which may be another thread than the caller. */
 	if (raw_call(SYS_gettid) == raw_call(SYS_getpid))
 		prctl(PR_GET_NAME, comm);
 	else if (!read_comm(comm))

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This process as an instance of each session: it introduces itself, maps the rings it is given, and
- * lets libside tell it of events. A forked child is a new instance and does the same with what it inherits:
+ * This process as an instance of each session: it identifies itself, maps the rings that it receives, and lets libside notify it of events.
  *
- *   fork     The rings refuse the child (they know by a page that is wiped on fork), so nothing is
- *            written under the parent's name, whatever runs before our handler, and also when a
- *            bare clone() never runs it.
- *   handler  A new connection, new rings, the same events described again; then records flow. When
- *            any of that fails the child records nothing, and says nothing.
+ * A forked child is a new instance, and does the same with the sessions that it inherits:
  *
- * The child may have been forked within one of our callbacks (an application's visitor) or by a
- * signal handler on top of one. The parent's mapping then stays, because the callback still works
- * on it; the rings refuse it, and the end of the process drops it.
+ *   fork     The rings refuse the child, because a page of them is wiped on fork. So no record is written under the parent's name, whatever
+ *            runs before our handler, and also if a bare clone() never runs it.
+ *   handler  A new connection, new rings, and the same events described again; then records flow. If any of that fails, the child records
+ *            nothing, and reports nothing.
+ *
+ * The child may have been forked within one of our callbacks (in a visitor of the application), or by a signal handler that interrupted one.
+ * The parent's mapping then stays, because the callback still uses it; the rings refuse it, and it is unmapped at the end of the process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -136,9 +135,8 @@ static void count_refused(struct ring_producer *producer, struct ring_producer *
 }
 
 /*
- * Has one of our callbacks been interrupted by what forks here? It may still work on the parent's
- * rings. libside tells: nobody can wait for all callbacks within one. That takes system calls that a
- * sandboxed program may not have asked for.
+ * Has this fork interrupted one of our callbacks? That callback may still use the parent's rings. libside detects it, as no thread can wait
+ * for all callbacks within one. That needs system calls that a sandbox may forbid.
  */
 static bool within_callback(bool sandboxed)
 {
@@ -281,7 +279,7 @@ static void agent_process_is_clock_forbidden(bool forbidden)
 	side_tracer_unlock();
 }
 
-/* Be told of them before the program goes into one. */
+/* Register functions that are called before the program enters a sandbox. */
 static void watch_sandboxes(void)
 {
 	if (context_values_start())
@@ -344,7 +342,7 @@ static int session_join(struct agent_session *session, bool may_wait)
 
 	if (ret)
 		return ret;
-	/* What cannot be told it stays silent about; it is in the session all the same. */
+	/* Events that could not be described are not recorded. The process is in the session nevertheless. */
 	if (agent_batches_renew(session, session->generation))
 		session->incomplete = true;
 	/* A listing says goodbye on its connection, when main() begins. */

@@ -2,8 +2,8 @@
 /*
  * An event happens. Each has the shortest of these functions that can record it:
  *
- *	cell	one scalar: the ring takes it out of the argument
- *	quiet	the plan writes the payload to the stack, the ring takes it from there
+ *	scalar	one scalar: the ring reads it from the argument
+ *	gp_only	the plan writes the payload to the stack, the ring copies it from there
  *	span	the same, but a long last field goes from the application's memory into the ring
  *	any	for plans that run the application's visitors, and variadic events
  *
@@ -46,8 +46,8 @@
 #define POOL_BUFFER_SIZE RING_PAYLOAD_MAX
 
 /*
- * What is enough where only general registers are saved: calls nothing of the application's. A part of the library of its own,
- * by whose addresses whoever has a probe hit knows it (probe-hit.c).
+ * Functions that use general-purpose registers only and never call application code. They are in a section of their own: a probe hit whose
+ * callback is in it need not save vector registers (probes/hit.c).
  */
 #define GP_ONLY __attribute__((section("side_gp_only")))
 extern const char __start_side_gp_only[], __stop_side_gp_only[];
@@ -72,7 +72,7 @@ int agent_pool_create(void)
 	return pool ? 0 : -ENOMEM;
 }
 
-/* In a forked child: buffers that other threads of the parent held are nobody's now. */
+/* In a forked child: threads of the parent that held buffers do not exist. */
 void agent_pool_reset(void)
 {
 	atomic_store_explicit(&pool_taken, 0, memory_order_relaxed);
@@ -222,7 +222,7 @@ static __attribute__((noinline, used)) void record_odd(
 /* ---- one scalar ---- */
 
 /*
- * The ring has a function for its size, so that nothing stands between the argument and the ring. First
+ * The ring has a function for its size, so no copy is made between the argument and the ring. First
  * the rings, then the function: in a child that a signal handler forks in between, that of the new
  * rings refuses the old ones.
  */
@@ -338,8 +338,8 @@ static GP_ONLY __attribute__((noinline, used)) void record_scalar_buffered(
 }
 
 /*
- * Straight from the thread's block into the ring. That the block is right is seen while nobody can change it,
- * within the ring's section; what that refuses has not happened.
+ * Copy the contexts directly from the thread's block into the ring. The ring's restartable section checks that the block is valid, so that no handler
+ * can change it meanwhile. If the check fails, nothing was recorded.
  */
 static GP_ONLY void record_scalar_contexts(const struct side_event_description *description,
 		const struct side_arg_vec *arguments, void *priv, void *caller)
@@ -364,7 +364,7 @@ static GP_ONLY void record_scalar_contexts(const struct side_event_description *
 		record_scalar_buffered(description, arguments, priv, caller);
 }
 
-/* The size of what stands before the span, or a negative errno: nothing has happened. */
+/* The size of the bytes before the span, or a negative errno: then nothing was recorded. */
 static inline ssize_t publish_span(const struct agent_event *event,
 		const struct side_arg_vec *arguments, const void *caller, char *buffer,
 		size_t capacity)

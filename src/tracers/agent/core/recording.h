@@ -3,8 +3,9 @@
 #define SIDE_TRACERS_AGENT_CORE_RECORDING_H
 
 /*
- * What everything that records an event asks first, for record.c and for hits of probes, which make some records without a
- * callback.
+ * The first checks of each record, for record.c and for probe hits, which make some records without a callback.
+ *
+ * Any context, without a lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,7 +78,7 @@ static inline bool recording_is_plain(const struct agent_event *event)
 			__builtin_expect(!recording_is_vforked(), 1);
 }
 
-/* Records what stands in the buffer, up to `end`; `ticks`: of a clock that was just read, 0 if it was not. */
+/* Record the bytes of the buffer up to `end`; `ticks`: of a clock that was just read, 0 if it was not. */
 static inline void recording_end(const struct agent_event *event, const uint8_t *buffer,
 		const uint8_t *end, uint64_t ticks)
 {

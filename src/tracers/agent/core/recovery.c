@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a core dump must hold, so that `side recover` finds a recording in it: recovery.h has the
- * layout. One writer (libside's event lock, or the only thread of a child); nobody reads but in a
- * dump of one moment, so what matters is the order of the stores.
+ * The data that a core dump must hold, so that `side recover` finds a recording in it; protocol/recovery.h has the layout.
+ *
+ * There is one writer (with libside's event lock, or the only thread of a child). Readers see only a dump, which is the state at one
+ * moment, so only the order of the stores matters.
  */
 #include <stddef.h>
 #include <stdint.h>

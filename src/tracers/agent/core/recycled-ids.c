@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids of events that are gone, by what was said about them. A library that is loaded again and again
- * gets the ids it had: the consumer knows them, so nothing is sent, its metadata does not grow, and
+ * Ids of events that were unregistered, by a hash of their descriptions.
+ *
+ * A library that is loaded again and again gets the same ids. The consumer knows them, so nothing is sent, its metadata does not grow, and
  * ids do not run out.
  *
- * An open-addressing table for each channel in mapped pages, keyed by 128 bits of hash of the encoded
- * description and the names of the event's contexts. Used under libside's event lock only.
+ * Each channel has an open-addressing table in mapped pages. The key is a 128-bit hash of the encoded description and the names of the
+ * contexts. All functions need libside's event lock.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -107,7 +108,7 @@ void agent_recycled_ids_put(struct agent_recycled_ids *all, struct agent_hash ha
 	all->nr_used++;
 }
 
-/* Close the gap: what stands behind it and could not get its place may move up. */
+/* Close the gap: move an entry that follows it, and that belongs at or before the gap, into it. */
 static void recycled_ids_remove(struct agent_recycled_ids *all, struct agent_recycled_id *gap)
 {
 	struct agent_recycled_id *table = all->table, *at = gap;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's door, for programs that do not see its directory: they have another root directory or other mounts. Whoever
- * attaches has put a socket of the daemon's into what the program sees (or a name into its network namespace), and names it here. Behind
- * it are the daemon and all its sessions (wire.h: PASS), so that is all that is ever needed: no descriptor of anything
- * outside comes in, but the connections that we make ourselves, from any thread and in forked children.
+ * The rendezvous socket of the daemon, for programs with another root directory or other mounts, which do not see its directory.
  *
- * Later somebody else might listen at that place: a program that shares the directory, when the daemon has gone. So we remember who
- * listened when we were told of it, by a thread that had been made here with the right to do anything; whom the kernel names
- * then, or root, is spoken to, and nobody else.
+ * `side attach` makes a socket of the daemon visible to the program (or gives it a name in the program's network namespace), and names it
+ * here. The daemon and all its sessions are behind it (protocol.h: PASS). The process receives no descriptor from outside: each connection is its
+ * own, from any thread and in forked children.
+ *
+ * After the daemon has exited, another program that shares the directory could listen on the name. So the agent stores the ids of the listener
+ * at the time of the request, which came from a privileged thread. It sends messages only to a listener with those ids, or to root.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,8 +22,8 @@
 #include "base/inside/raw.h"
 
 /*
- * Written with the turn of control.h. Whoever loads a library may look at any time: the first byte of the path is stored last, and is what
- * says that there is a door.
+ * Written with the turn (control.h). A thread that loads a library may read it at any time: the first byte of the path is stored last, and shows
+ * that the socket is known.
  */
 static struct {
 	char path[AGENT_RENDEZVOUS_SIZE]; /* "": there is none */
@@ -43,7 +43,7 @@ int agent_rendezvous_set(const char *path)
 
 	if (size >= sizeof(rendezvous.path))
 		return -ENAMETOOLONG;
-	/* Release: who sees no door has seen the path that was. Pairs with agent_rendezvous(). */
+	/* Release: a reader that finds no socket has finished with the old path. Pairs with agent_rendezvous(). */
 	__atomic_store_n(&rendezvous.path[0], 0, __ATOMIC_RELEASE);
 	rendezvous.known = false;
 	if (!size)

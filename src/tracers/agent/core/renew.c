@@ -2,11 +2,10 @@
 /*
  * All events of a session at once: when it begins, and when its rules have changed.
  *
- * All batches are built anew by the rules that hold now, beside those that are in use. An event that was
- * there before, with the same contexts, keeps its id, and the consumer need not hear of it; one with other
- * contexts is a new event with a new id. Then the consumer is told of what is new.
- * Only after that callbacks change, each in one step: a call reaches the old event or the new one, so
- * no record is missing and none is there twice. The old batches stay until nobody can be in them.
+ * All batches are built again by the new rules, beside those in use. An event that existed before with the same contexts keeps its id, and
+ * is not sent to the consumer again. An event with other contexts is a new one with a new id. Then the consumer receives the new
+ * descriptions. Only after that the callbacks change, each in one step: a call reaches the old event or the new one, so
+ * no record is missing or duplicated. The old batches stay until no thread can be in a call of them.
  */
 #include <side/tracer-extensions.h>
 
@@ -109,7 +108,7 @@ static uint32_t begin_all(struct agent_batch *batch)
 	return nr;
 }
 
-/* What nobody has taken over. */
+/* Unregister the events that no new event has replaced. */
 static void end_all(struct agent_batch *batch)
 {
 	uint32_t i;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a consumer wants: its channels and their rules, checked and kept. They were checked by who
- * sent them; what does not pass here comes from a liar, who is left alone. Channels stay for the
- * session's life, rules until others come.
+ * What a consumer asked for: its channels and their rules, checked and kept.
+ *
+ * An honest consumer has checked them. If they are invalid here, the consumer is hostile, and the process does not join. Channels stay for the
+ * life of the session, rules until the next generation.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -28,10 +29,10 @@
 #include "tracers/agent/core/process.h"
 #include "tracers/agent/core/session.h"
 
-/* Of a generation that is over: no grace period has begun for it yet. */
+/* `grace` of a replaced generation whose grace period has not begun yet. */
 #define NO_GRACE UINT64_MAX
 
-/* Parse `nr` names of contexts that stand in a row. */
+/* Parse `nr` consecutive names of contexts. */
 static int keep_contexts(struct agent_memory *in, const char *names, uint32_t nr,
 		const struct context_spec **result)
 {
@@ -250,7 +251,7 @@ void agent_generation_apply(struct agent_session *session, struct agent_generati
 
 void agent_generation_free(struct agent_generation *generation)
 {
-	/* It stands in it. */
+	/* A copy, because the generation itself is in that memory. */
 	struct agent_memory memory = generation->memory;
 
 	agent_memory_free(&memory);
@@ -266,7 +267,7 @@ void agent_generation_over(struct agent_generation *generation)
 	agent.rules.over_end = &generation->next;
 }
 
-/* For all that are over and have no grace period yet. 0: there are none, or nobody can be in a call. */
+/* For all replaced generations that have no grace period yet. 0: there are none, or no thread can be in a call. */
 uint64_t agent_over_begin(void)
 {
 	struct agent_generation *generation = agent.rules.over;

@@ -2,9 +2,9 @@
 /*
  * One event of one channel.
  *
- * A rule is for an event when its patterns want it and its filter, if it has one, can be linked to
- * it. The event is recorded when any of its rules says so: a rule without filter always does, and
- * then the filters of the others need not be asked. Its records have the contexts of all its rules.
+ * A rule applies to an event if its patterns match and its filter, if it has one, can be linked to the event. The event is recorded if any
+ * of its rules accepts it. A rule without a filter always does, so the filters of the other rules are not evaluated. The records have the
+ * contexts of all rules.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -62,7 +62,7 @@ static bool agent_select_rule_matches(
 {
 	if (rule->nothing || (base_is_event(event) && !names_ours(rule)))
 		return false;
-	/* That some were lost concerns whoever wants any. */
+	/* Losses of kernel events concern each rule for kernel events. */
 	if (agent.rules.for_kernel && !strcmp(side_ptr_get(event->provider_name), "side_kernel"))
 		return true;
 	return pattern_set_wants(rule->patterns, rule->nr_patterns,
@@ -106,7 +106,7 @@ static struct filter_names names_of(const struct agent_rule *rule)
 	return names;
 }
 
-/* What linking the rule's filter takes, or a negative errno: this event can never match. */
+/* The bytes that linking the rule's filter needs, or a negative errno: the event can never match. */
 static ssize_t link_size(const struct agent_rule *rule, const struct side_event_description *event)
 {
 	struct filter_names names = names_of(rule);
@@ -135,7 +135,7 @@ static bool selects_calls(const struct agent_channel *channel, const struct agen
 			link_size(rule, leaves ? other : event) >= 0;
 }
 
-/* Is the rule for this event? */
+/* Does the rule apply to this event? */
 static bool is_for(const struct agent_channel *channel, const struct agent_rule *rule,
 		const struct side_event_description *event)
 {
@@ -166,7 +166,7 @@ static bool link_filter(const struct agent_channel *channel, const struct agent_
 	return true;
 }
 
-/* All filters, linked. False: something that was counted cannot be had. */
+/* Link all filters. False: one that was counted before cannot be linked. */
 static bool link_filters(const struct agent_channel *channel,
 		const struct side_event_description *description, uint32_t nr,
 		struct select_arena *arena, struct agent_event *event)

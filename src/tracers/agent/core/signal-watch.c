@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sigaction() and its kin, as the program calls them: a probe may be a breakpoint, whose signal must arrive here and must not be
- * blocked (probe/patch/signals.c), and may read memory, whose faults arrive here, too (probe/patch/faults.c). Without probes all of it only passes on.
+ * blocked (probe/patch/signals.c), and may read memory, whose faults arrive here, too (probe/patch/faults.c). Without probes, the calls are only forwarded.
  *
- * Not seen: system calls that the program makes itself, what libc does within (posix_spawn(), the begin and end of threads), and masks that hold for
- * one call (sigsuspend(), ppoll()). What a program executes does not inherit that these two are blocked. Part of the library only.
+ * Not seen: system calls that the program makes itself, calls within libc (posix_spawn(), the begin and end of threads), and masks for
+ * one call (sigsuspend(), ppoll()). An executed program does not inherit a block of these two signals. Part of the shared library only.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the library is loaded, and before main().
+ * The constructor of the library, and the moment before main().
  *
- * Kept apart from the rest of the agent, which tests link without starting it.
+ * This is not in the static library, so that tests can link the agent without starting it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ EXPORT void side_agent_start(void);
 
 AGENT_LIBSIDE_DECLARE_WEAK(side_tracer_bind)
 
-/* On machines that are slow or busy. No number, or one out of bounds: as if nothing had been said. */
+/* For slow or busy machines. An invalid number, or one out of bounds, is ignored. */
 static unsigned int agent_start_chosen_timeout_factor(void)
 {
 	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
@@ -75,7 +75,7 @@ static void agent_start_begin(void)
 	agent_bases_start();
 }
 
-/* Were we brought by `side attach`? Its thread loads us into a program that runs, and asks when we are there. */
+/* Does the thread of `side attach` load the library? It sends its request afterwards. */
 static bool is_attached(void)
 {
 	char name[16] = "";
@@ -114,7 +114,7 @@ static void start_agent(void)
 		(void)agent_control_arrive();
 	}
 	agent_start_ends();
-	/* From here on what the program does to itself does not go unseen. */
+	/* From here on the agent sees calls by which the program changes itself. */
 	if (agent.control.mode != WIRE_CONTROL_OFF || agent.process.nr_sessions)
 		agent_interpose();
 	errno = saved_errno;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that come, change and go while the program runs.
+ * Changes of the sessions of this process while the program runs.
  *
- * All of one update happens under libside's event lock, so batches of events do not come and go meanwhile,
- * and a fork finds it done or not begun. What is over is collected, one grace period begins for all of it,
- * and its memory is given back when that has passed: by this update, when it may wait, or by whatever comes
- * next.
+ * One update holds libside's event lock all the time, so no batch of events appears or disappears meanwhile, and a fork finds it complete or
+ * not begun. The update collects everything that it replaces and begins one grace period for all of it. When that has passed, the
+ * memory is freed: by this update if it may wait, otherwise by a later one.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -41,7 +40,7 @@
 
 #define LOCK_TRIES 50 /* of a change that may not wait for the lock, a millisecond each */
 
-/* ---- who does not want us ---- */
+/* ---- sessions that refused this process ---- */
 
 static struct agent_declined *find_declined(const char *path)
 {
@@ -240,7 +239,7 @@ static int agent_update_session(struct agent_wanted *wanted, bool may_wait)
 		return agent_update_join_session(wanted, may_wait);
 	if (session->list_only)
 		return 0;
-	/* Of a static configuration: a daemon has it now, and may take it away. */
+	/* A daemon has adopted the session of a static configuration, and may end it. */
 	if (session->boot)
 		session->is_explicit = false;
 	if (is_up_to_date(session, wanted, may_wait))
@@ -333,7 +332,7 @@ static bool agent_update_lock(bool may_wait)
 	return true;
 }
 
-/* Nobody is in a call of what was before, unless this is such a call itself. */
+/* Wait until no thread is in a call of a replaced event, unless this is such a call itself. */
 static void wait_for_calls(uint64_t *grace)
 {
 	if (side_tracer_synchronize() != SIDE_ERROR_OK)
@@ -344,7 +343,7 @@ static void wait_for_calls(uint64_t *grace)
 	side_tracer_unlock();
 }
 
-/* What is pushed comes from sessions that have no probes, and brings none. */
+/* Pushed messages come from sessions without probes, and have none. */
 static bool agent_update_may_install_probes(const struct agent_wanted *wanted, uint32_t nr)
 {
 	uint32_t i;
@@ -374,7 +373,7 @@ static bool ask_and_lock(struct agent_wanted *wanted, uint32_t nr, bool may_wait
 	side_tracer_unlock();
 	agent_ask(wanted, nr, false, deadline);
 	locked = agent_update_lock(may_wait);
-	/* The lock was free a moment ago, and the questions cannot be taken back. */
+	/* The lock was free a moment ago, and the questions are sent already. */
 	for (tries = 0; !locked && tries < LOCK_TRIES; tries++) {
 		raw_call(SYS_nanosleep, &pause, NULL);
 		locked = agent_update_lock(may_wait);
@@ -443,7 +442,7 @@ int agent_sessions_update(struct agent_wanted *wanted, uint32_t nr, bool may_wai
 	return ret;
 }
 
-/* ---- by somebody's asking ---- */
+/* ---- requests of other programs ---- */
 
 static void count_lost_in(const struct agent_batch *batch,
 		const struct side_event_description *description, bool named, uint32_t cpu,
@@ -481,7 +480,7 @@ static int complete(int ret)
 
 	agent_probes_apply();
 	agent_bases_dump();
-	/* Where nobody has ever called anything there is nothing to wait for. */
+	/* If no thread has called an event yet, there is nothing to wait for. */
 	if (!grace)
 		agent_over_free();
 	side_tracer_unlock();

@@ -2,16 +2,14 @@
 /*
  * vfork().
  *
- * The child of a vfork() runs in its parent's memory, on its parent's thread-local storage, but the
- * kernel gives it no restartable sequences: publishing there would not be protected. So the child
- * marks itself, and its events are counted as lost until it has become another program or is gone;
- * the parent, resumed, puts back the mark it had. Nothing else of vfork() changes. (posix_spawn()
- * and its kin do not pass here and run no code that emits.)
+ * The child of a vfork() runs in its parent's memory, on its parent's thread-local storage, but the kernel gives it no restartable
+ * sequences: publishing a record there would not be protected. So the child marks itself, and its events are counted as lost until it executes
+ * another program or exits. The parent then restores its mark. Nothing else of vfork() changes. (posix_spawn() and similar functions do not
+ * come here, and run no code that emits.)
  *
- * Before it starts, the parent's entry among the threads of probes is there: its child, whose own
- * thread id ends with it, could not take one.
+ * The parent makes its entry among the threads of probes before the call: the child, whose thread id ends with it, could not make one.
  *
- * Needs nothing else of the agent, so that tests of probes can have it.
+ * Uses no other part of the agent, so that tests of probes can link it.
  */
 #include <errno.h>
 
