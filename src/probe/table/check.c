@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may stand in a table: the same for who writes one and who reads one. */
+/* Check the values in a table: the writer and the reader of a table apply the same rules. */
 #include "format.h"
 
 #include <string.h>
@@ -131,9 +131,9 @@ static const char *check_field(const struct probe_table_field *field)
 	return NULL;
 }
 
-/* Of a structure: where its arguments are, for whoever calls the event. */
+/* Bytes for the arguments of a structure, which the caller of the event needs. */
 #define STRUCT_BYTES 24
-/* Likewise of an optional value: what it is. */
+/* Likewise for an optional value. */
 #define GUARD_BYTES 72
 
 uint32_t table_field_bytes(const struct probe_table_field *field)

@@ -85,8 +85,9 @@ enum probe_field_type {
 };
 
 /*
- * The numbers (UNSIGNED, SIGNED, HEX, FLOAT) with a limit are arrays of at most so many, of which the address is fetched. What
- * has a limit is shorter where the fetch says so (PROBE_FETCH_LENGTH); else a string ends with its NUL, all others are whole.
+ * Numbers (UNSIGNED, SIGNED, HEX, FLOAT) with a limit are arrays of at most `limit` elements; the fetch gets the address.
+ * A field with a limit is shorter if its fetch gives a length (PROBE_FETCH_LENGTH). Otherwise a string ends with its NUL, and all
+ * others have `limit` elements.
  */
 
 struct probe_table_field {
@@ -130,13 +131,13 @@ struct probe_table_event {
 };
 
 /*
- * Where the arguments of an event's fields stand: those of the event first and side by side, those of each structure side
- * by side, too. `fields` are the event's, in order.
+ * The position of the argument of each field: the arguments of the event come first and are adjacent. Those of each
+ * structure are adjacent, too.
  */
 struct probe_table_nest {
-	uint8_t nr_top;                        /* arguments of the event */
-	uint8_t arg[PROBE_TABLE_FIELDS_MAX];   /* of each field */
-	uint8_t first[PROBE_TABLE_FIELDS_MAX]; /* of each structure: the cell of its first member, */
+	uint8_t nr_top;                      /* arguments of the event */
+	uint8_t arg[PROBE_TABLE_FIELDS_MAX]; /* of each field */
+	uint8_t first[PROBE_TABLE_FIELDS_MAX]; /* of each structure: the argument of its first member, */
 	uint8_t number[PROBE_TABLE_FIELDS_MAX]; /* and how many there are */
 };
 void probe_table_nest(struct probe_table_nest *nest, const uint8_t *inside, uint32_t nr_fields);
@@ -185,7 +186,7 @@ enum probe_fetch_code {
 	PROBE_FETCH_WIDE,
 };
 
-/* Left is what was put aside. All of 64 bits, without a sign where no other is said; what has no result is 0. */
+/* The left operand is the value that was put aside. Numbers have 64 bits and no sign unless noted; an undefined result is 0. */
 enum probe_fetch_sum {
 	PROBE_SUM_PLUS = 1,
 	PROBE_SUM_MINUS,
@@ -261,7 +262,7 @@ struct probe_table_probe {
 
 struct probe_table_writer;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct probe_table_writer *probe_table_writer_new(void);
 void probe_table_writer_free(struct probe_table_writer *writer);
 
