@@ -24,7 +24,7 @@ struct visit_owned;
 #define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
 
-/* Ids below this have loss counters of their own. The last slot counts events of no class (agent.h). */
+/* Ids below this have loss counters of their own. The last slot counts events of no class (tracers/agent/core/session.h). */
 #define EVENT_SLOTS 4096
 
 /* An event class that an instance described. */

@@ -21,7 +21,7 @@ uint64_t side_probe_traps;
 extern uint64_t side_probe_pads __attribute__((visibility("default")));
 uint64_t side_probe_pads;
 
-/* As probes-own.c has them, for injected code. */
+/* As in core/own-threads.c, for injected code. */
 extern uint64_t *side_agent_own_begin(uint64_t *ret_before) __attribute__((visibility("default")));
 extern void side_agent_own_end(uint64_t before, int error) __attribute__((visibility("default")));
 extern void side_agent_own_thread(void) __attribute__((visibility("default")));
