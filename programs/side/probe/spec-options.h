@@ -21,8 +21,8 @@ struct spec_options {
 };
 
 /*
- * From options in their order; free() them. What stands before the first place belongs to all. Contexts that any event
- * may have are not taken. 0 or an exit status: said.
+ * Reads specs from options in their order; the caller frees them. Options before the first location belong to all specs. Contexts
+ * that any event may have are ignored. Returns 0 or an exit status, after printing a message.
  */
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
 		struct spec_options **specs, size_t *count);
@@ -32,7 +32,7 @@ int probe_specs_read(const struct option_uses *uses, const struct text_list *con
  */
 int probe_contexts(
 		const struct text_list *requested, char *const *operands, struct text_list *each);
-/* As it would be written again, to be freed; NULL: no memory. */
+/* The options that give the same spec again; the caller frees the text. NULL: out of memory. */
 char *probe_spec_text(const struct spec_options *spec);
 
 /* In whom. */

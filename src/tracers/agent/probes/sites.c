@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where probes are: modules of a table as they are mapped here, places, and what is set there.
+ * Finds the locations of the probes of a table in the modules that are mapped here, and sets and removes the patch at each.
  *
- * A place stays as long as there is any table, and as something is set. Whoever hits it walks its specs without a lock: a spec is published
- * whole, and one that was taken away is given back when nobody can be in it (patch_settle(), patch_remove()).
+ * A location stays as long as any table exists or any patch is set. A thread that hits it walks its specs without a lock: a spec is
+ * published whole, and the memory of a removed spec is given back when no thread can be in it (patch_settle(), patch_remove()).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -60,7 +60,7 @@ static struct probes_location *probes_site_location_at(const struct probe_site *
 		*bucket = location;
 		nr_locations++;
 	}
-	/* What stood there for another file is of no interest any more. */
+	/* Another file may have been mapped there before. */
 	if (!location->patch)
 		location->site = *site;
 	return location;
@@ -201,7 +201,7 @@ static struct probes_spec *take_spec(
 	return spec;
 }
 
-/* `other`: it is in another file than the kernel was told of. */
+/* `other`: it is in another file than the one that the kernel watches. */
 static struct probes_spec_details *probes_site_take_details(struct probes_table *table,
 		const struct probe_table_probe *probe, uint64_t bias, bool other)
 {
