@@ -5,6 +5,7 @@
 #include "check.h"
 #include "probe/code/code.h"
 #include "symbolize/symbols.h"
+#include "base/inside/search.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -238,17 +239,7 @@ static int compare_jumps(const void *one, const void *other)
 /* The first jump to that address or behind it. */
 static size_t first_jump(const struct calls_check *calls, uint64_t to)
 {
-	size_t low = 0, high = calls->nr_jumps;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls->jumps[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_leading(i, calls->nr_jumps, calls->jumps[i].to < to);
 }
 
 static int calls_check_all_functions(struct calls_check *calls)
@@ -296,16 +287,9 @@ static void calls_walk_function(struct calls_check *calls, size_t index,
 /* Is it the begin of a function that calls events? */
 static bool has_sites(const struct calls_check *calls, uint64_t address)
 {
-	size_t low = 0, high = calls->nr_sites;
+	size_t low = search_leading(
+			i, calls->nr_sites, calls->functions[calls->sites[i]].address < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls->functions[calls->sites[middle]].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < calls->nr_sites && calls->functions[calls->sites[low]].address == address;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of names that are looked up: files may have any number of them. */
 #include "diff.h"
+#include "base/inside/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,16 +44,9 @@ void names_sort(struct diff_names *names)
 /* The number of the first of that text, or names->nr. */
 static uint32_t names_search(const struct diff_names *names, const char *text, size_t size)
 {
-	uint32_t low = 0, high = names->nr;
+	uint32_t low = search_leading(i, names->nr,
+			readside_names_compare_text(&names->names[i], text, size) < 0);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (readside_names_compare_text(&names->names[middle], text, size) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < names->nr && !readside_names_compare_text(&names->names[low], text, size)
 			? low
 			: names->nr;

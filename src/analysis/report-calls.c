@@ -4,6 +4,7 @@
 
 #include "analysis/report-walk.h"
 #include "analysis/where-path.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -353,17 +354,8 @@ static int by_parent(const void *one, const void *other, void *user)
 static uint32_t first_child(
 		const struct report_calls *calls, const uint32_t *sorted, uint32_t parent)
 {
-	uint32_t low = 0, high = calls->branch_keys.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (calls->branches[sorted[middle]].parent + 1 < parent + 1)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_leading(i, calls->branch_keys.count,
+			calls->branches[sorted[i]].parent + 1 < parent + 1);
 }
 
 /* Walks the tree without recursion, because the traced program determines the depth. */

@@ -3,6 +3,7 @@
 #include "analysis/report-gaps.h"
 
 #include "ctf/ctf.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,18 +85,11 @@ void gaps_free(struct gaps *gaps)
 
 bool gaps_overlap(const struct gaps *gaps, uint32_t trace, int64_t begin, int64_t end)
 {
-	size_t low = 0, high = gaps->count;
-
+	const struct gap *spans = gaps->spans;
 	/* The first gap that ends at `begin` or later. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct gap *gap = &gaps->spans[middle];
+	size_t low = search_leading(i, gaps->count,
+			spans[i].trace < trace ||
+					(spans[i].trace == trace && spans[i].end < begin));
 
-		if (gap->trace < trace || (gap->trace == trace && gap->end < begin))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < gaps->count && gaps->spans[low].trace == trace &&
-			gaps->spans[low].least_begin <= end;
+	return low < gaps->count && spans[low].trace == trace && spans[low].least_begin <= end;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/report.h"
+#include "base/inside/search.h"
 
 /* ---- the heap ---- */
 
@@ -172,8 +173,6 @@ static void *report_slow_create_class(
 
 static struct slow_thread_reader *reading_of(struct again *again, uint32_t scope)
 {
-	size_t low = 0, high = again->wanted.count;
-
 	if (scope >= again->capacity) {
 		size_t capacity = again->capacity ? again->capacity * 2 : 16;
 		struct slow_thread_reader *grown =
@@ -187,15 +186,9 @@ static struct slow_thread_reader *reading_of(struct again *again, uint32_t scope
 	}
 	if (again->scopes[scope].number)
 		return &again->scopes[scope];
-	while (low < high) { /* The first event of this thread. */
-		size_t middle = low + (high - low) / 2;
-
-		if (again->wanted.items[middle].scope < scope)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	again->scopes[scope].next = low;
+	/* The first event of this thread. */
+	again->scopes[scope].next = search_leading(
+			i, again->wanted.count, again->wanted.items[i].scope < scope);
 	return &again->scopes[scope];
 }
 
@@ -325,18 +318,11 @@ int report_around_read(struct report_around *around, struct report *report, stru
 
 size_t report_around_find(const struct report_around *around, uint32_t scope, uint64_t number)
 {
-	size_t low = 0, high = around->count;
+	const struct report_line *lines = around->lines;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct report_line *line = &around->lines[middle];
-
-		if (line->scope < scope || (line->scope == scope && line->number < number))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_leading(i, around->count,
+			lines[i].scope < scope ||
+					(lines[i].scope == scope && lines[i].number < number));
 }
 
 void report_around_free(struct report_around *around)

@@ -9,6 +9,7 @@
 #include "ctf/string-end.h"
 #include "ctf/tally-steps.h"
 #include "ctf/type.h"
+#include "base/inside/search.h"
 
 /* Forms of a record's header (recording.md, section 1). */
 #define TAG_BITS 5
@@ -65,18 +66,11 @@ static const uint8_t *pass_variant(const struct ctf_tally *tally, const struct c
 		uint64_t selector, const uint8_t *at, const uint8_t *end)
 {
 	const struct ctf_tally_option *options = &tally->options[step->first];
-	uint32_t low = 0, high = step->count;
+	uint32_t low;
 
 	selector ^= ctf_tally_flip(step->is_signed);
-	/* The last one that does not begin behind it. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (options[middle].begin <= selector)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	/* The one before it is the last that begins at or before the selector. */
+	low = search_leading(i, step->count, options[i].begin <= selector);
 	if (!low || selector > options[low - 1].last)
 		return NULL;
 	return tally_skip_steps(tally, options[low - 1].first, options[low - 1].end, at, end);

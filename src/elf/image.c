@@ -8,6 +8,7 @@
  */
 #include "elf/file.h"
 #include "elf/image-parts.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,17 +28,9 @@
 static const struct image_segment *elf_image_find_segment(
 		const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->nr_segments;
+	/* The one before it is the last that begins at or before the address. */
+	size_t low = search_leading(i, image->nr_segments, image->segments[i].address <= address);
 
-	/* The last one that begins at or before the address. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->segments[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low ||
 			address - image->segments[low - 1].address >=
 					image->segments[low - 1].memory_size)
@@ -103,17 +96,8 @@ static void encode_pointer(const struct image *image, uint64_t value, unsigned c
 static size_t first_patch(const struct image *image, uint64_t address)
 {
 	unsigned int width = image_pointer_size(image);
-	size_t low = 0, high = image->nr_patches;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (image->patches[middle].address + width <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_leading(i, image->nr_patches, image->patches[i].address + width <= address);
 }
 
 int image_read(void *opaque, uint64_t address, void *to, size_t size)

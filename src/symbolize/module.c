@@ -12,6 +12,7 @@
 #include "symbolize/module.h"
 
 #include "symbolize/demangle.h"
+#include "base/inside/search.h"
 
 #include <dwarf.h>
 
@@ -160,16 +161,9 @@ static void read_functions(struct module *module, Elf *elf)
 
 static const struct module_function *function_at(const struct module *module, uint64_t address)
 {
-	size_t low = 0, high = module->count;
+	/* The first that begins behind the address. */
+	size_t low = search_leading(i, module->count, module->functions[i].begin <= address);
 
-	while (low < high) { /* The first that begins behind the address. */
-		size_t middle = low + (high - low) / 2;
-
-		if (module->functions[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Of several that begin before it, the nearest that reaches it. */
 	for (size_t i = low; i-- > 0 && low - i <= 64;) {
 		const struct module_function *function = &module->functions[i];

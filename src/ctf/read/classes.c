@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctf/tsdl.h"
+#include "base/inside/search.h"
 
 struct ctf_stream_class *ctf_stream_class_find(const struct ctf_trace_classes *classes, uint64_t id)
 {
@@ -53,18 +54,11 @@ int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *er
 
 struct ctf_event_class *ctf_event_class_find(const struct ctf_stream_class *stream, uint64_t id)
 {
-	uint32_t low = 0, high = stream->event_count;
+	uint32_t low;
 
 	if (stream->direct)
-		return id < high ? stream->events[id] : NULL;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (stream->events[middle]->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+		return id < stream->event_count ? stream->events[id] : NULL;
+	low = search_leading(i, stream->event_count, stream->events[i]->id < id);
 	return low < stream->event_count && stream->events[low]->id == id ? stream->events[low]
 									  : NULL;
 }

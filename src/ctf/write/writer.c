@@ -20,6 +20,7 @@
 #include "ctf/type.h"
 #include "ctf/write/writer.h"
 #include "abi/visit.h"
+#include "base/inside/search.h"
 
 static const char METADATA[] = "metadata";
 static const char METADATA_NEW[] = ".metadata.new"; /* Readers skip names with a dot. */
@@ -253,17 +254,7 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
 /* Where the id stands or would stand in the sorted list. */
 static uint32_t ctf_writer_find_event_id(const struct ctf_channel *channel, uint32_t id)
 {
-	uint32_t low = 0, high = channel->id_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (channel->ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_leading(i, channel->id_count, channel->ids[i] < id);
 }
 
 static int add_id(struct ctf_channel *channel, uint32_t id)

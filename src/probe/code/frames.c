@@ -3,6 +3,7 @@
  * What the unwinder's data (.eh_frame) says: where functions begin, also in stripped files, and where exceptions land.
  */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -148,16 +149,8 @@ int code_read_frames(struct code_file *file)
 
 static const struct code_frame *code_frame_find(const struct code_file *file, uint64_t address)
 {
-	size_t low = 0, high = file->nr_frames;
+	size_t low = search_leading(i, file->nr_frames, file->frames[i].address <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->frames[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address - file->frames[low - 1].address >= file->frames[low - 1].size)
 		return NULL;
 	return &file->frames[low - 1];

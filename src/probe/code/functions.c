@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of a file: what symbols and unwinder say, each address once. */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -135,17 +136,9 @@ bool code_name_is_former(
 
 const struct code_function *code_function_at(const struct code_file *file, uint64_t address)
 {
-	size_t low = 0, high = file->nr_functions;
+	size_t low = search_leading(i, file->nr_functions, file->functions[i].address <= address);
 	const struct code_function *found;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->functions[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	found = &file->functions[low - 1];

@@ -6,6 +6,7 @@
  * Ranges are collected in any order and may overlap. A lookup sorts them if some were added since.
  */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,20 +50,13 @@ static void sort_kept(struct code_file *file)
 
 const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, uint64_t size)
 {
-	size_t low = 0, high = file->nr_kept;
+	size_t low;
 
-	if (!high)
+	if (!file->nr_kept)
 		return NULL;
 	if (!file->kept_sorted)
 		sort_kept(file);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->kept[middle].from < address + size)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = search_leading(i, file->nr_kept, file->kept[i].from < address + size);
 	while (low-- > 0 && file->kept[low].reach > address) {
 		if (file->kept[low].to > address)
 			return &file->kept[low];

@@ -13,6 +13,7 @@
  * Called in signal handlers: takes no lock of others, and allocates nothing.
  */
 #include "arena.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -514,19 +515,12 @@ static unsigned int likeness(const struct code_pattern *pattern, uint64_t at, co
 static void heal_found(const struct patterns *patterns, uint64_t at, const uint8_t *bytes)
 {
 	const struct code_pattern *best = NULL;
-	size_t low = 0, high = patterns->count;
+	size_t low;
 	unsigned int score = 0;
 	uint32_t behind;
 
 	memcpy(&behind, bytes + 1, sizeof(behind));
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (patterns->items[middle].behind < behind)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = search_leading(i, patterns->count, patterns->items[i].behind < behind);
 	for (; low < patterns->count && patterns->items[low].behind == behind; low++) {
 		unsigned int is = likeness(&patterns->items[low], at, bytes);
 

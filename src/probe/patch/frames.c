@@ -7,6 +7,7 @@
  * pushed. One for all returns: where the code of a return goes on stands in a table, by its index.
  */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -519,16 +520,9 @@ void patch_frames_register(void)
 static unsigned int piece_before(const struct list *list, uint64_t address)
 {
 	/* Relaxed: the caller checks that the list has not changed. */
-	unsigned int low = 0, high = __atomic_load_n(&list->nr, __ATOMIC_RELAXED);
+	unsigned int low = search_leading(i, __atomic_load_n(&list->nr, __ATOMIC_RELAXED),
+			__atomic_load_n(&list->pieces[i].start, __ATOMIC_RELAXED) <= address);
 
-	while (low < high) {
-		unsigned int middle = low + (high - low) / 2;
-
-		if (__atomic_load_n(&list->pieces[middle].start, __ATOMIC_RELAXED) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? __atomic_load_n(&list->pieces[low - 1].which, __ATOMIC_RELAXED) : ENTRIES_MAX;
 }
 

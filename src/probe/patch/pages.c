@@ -9,6 +9,7 @@
  * loader is at work, and all pages as long as somebody traces the process, who might change one of them just now.
  */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -213,16 +214,8 @@ static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
 static void patch_pages_restore(const struct page_mapping *mapping, struct page_file *file)
 {
 	uint64_t last = 0;
-	size_t first = 0, behind = pages.nr;
+	size_t first = search_leading(i, pages.nr, pages.at[i] < mapping->start);
 
-	while (first < behind) {
-		size_t middle = first + (behind - first) / 2;
-
-		if (pages.at[middle] < mapping->start)
-			first = middle + 1;
-		else
-			behind = middle;
-	}
 	for (size_t i = first; i < pages.nr && pages.at[i] < mapping->end; i++) {
 		uint64_t page = pages.at[i];
 

@@ -15,6 +15,7 @@
  * meanwhile; other children, which the kernel compares.
  */
 #include "parts.h"
+#include "base/inside/search.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -94,16 +95,8 @@ static bool quiescence_read_mappings(void)
 /* 0: it is in none. */
 static uint64_t end_of_mapping(uint64_t address)
 {
-	size_t low = 0, high = nr_mappings;
+	size_t low = search_leading(i, nr_mappings, mappings[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mappings[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < nr_mappings && mappings[low].start <= address ? mappings[low].end : 0;
 }
 

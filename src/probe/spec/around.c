@@ -4,6 +4,7 @@
  * somebody asks for something of it: who asks for the arguments of all functions asks tens of thousands of times.
  */
 #include "debug.h"
+#include "base/inside/search.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -109,16 +110,8 @@ static void spec_range_sort(struct spans *spans)
 static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
 {
 	uint32_t found = NOTHING, order = NOTHING;
-	size_t low = 0, high = spans->count;
+	size_t low = search_leading(i, spans->count, spans->items[i].begin <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans->items[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low-- > 0 && spans->items[low].reach > address) {
 		const struct code_span *span = &spans->items[low];
 

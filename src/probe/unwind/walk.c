@@ -7,6 +7,7 @@
  * the right one and what is in it.
  */
 #include "unwind.h"
+#include "base/inside/search.h"
 
 #define WORD 8
 
@@ -28,16 +29,8 @@ struct unwind_walk_state {
 static const struct unwind_module *find_module(
 		const struct unwind_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->nr;
+	size_t low = search_leading(i, modules->nr, modules->modules[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->modules[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address >= modules->modules[low - 1].end)
 		return NULL;
 	return &modules->modules[low - 1];
@@ -47,16 +40,9 @@ static __attribute__((noinline)) struct unwind_row search_row(
 		const struct unwind_modules *modules, uint64_t address)
 {
 	const struct unwind_module *module = find_module(modules, address);
-	size_t low = 0, high = module ? module->nr_rows : 0;
+	size_t low = search_leading(i, module ? module->nr_rows : 0,
+			module->rows[i].at <= address - module->start);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (module->rows[middle].at <= address - module->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? module->rows[low - 1] : (struct unwind_row){.kind = UNWIND_UNKNOWN};
 }
 

@@ -28,6 +28,7 @@
 #include "recorder/session-state.h"
 #include "recorder/storage/instance-free.h"
 #include "ring/ring.h"
+#include "base/inside/search.h"
 
 #define PAGE 4096u
 #define SCAN_BYTES (1u << 20)
@@ -39,16 +40,8 @@
 
 static const struct segment *core_dump_find_segment(const struct core *core, uint64_t address)
 {
-	size_t low = 0, high = core->nr_segments;
+	size_t low = search_leading(i, core->nr_segments, core->segments[i].address <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (core->segments[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || address - core->segments[low - 1].address >= core->segments[low - 1].size)
 		return NULL;
 	return &core->segments[low - 1];

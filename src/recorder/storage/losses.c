@@ -25,6 +25,7 @@
 #include "recorder/storage/losses.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
+#include "base/inside/search.h"
 
 /* A counter, by what it counts. */
 struct reported_loss {
@@ -197,16 +198,8 @@ static void losses_add_remainder(struct lost_list *list)
 
 static uint64_t losses_count_reported(const struct instance *instance, uint64_t key)
 {
-	size_t low = 0, high = instance->nr_reported;
+	size_t low = search_leading(i, instance->nr_reported, instance->reported[i].key < key);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (instance->reported[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < instance->nr_reported && instance->reported[low].key == key
 			? instance->reported[low].count
 			: 0;
