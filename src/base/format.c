@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/inside/json-escape.h"
 #include "base/inside/utf8.h"
 
 #define UTF8_LENGTH_MAX 4
@@ -16,31 +17,23 @@ static size_t format_utf8_length(const unsigned char *text)
 	return utf8_length(text, UTF8_LENGTH_MAX);
 }
 
-/* Terminals obey C1 control characters, too. In UTF-8 they begin with 0xc2. */
-static bool format_is_c1_control(const unsigned char *at, size_t length)
-{
-	return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
-}
-
 void print_json_string(FILE *out, const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
+	const unsigned int flags = JSON_ESCAPE_C1 | JSON_ESCAPE_NEWLINE_SHORT;
+	size_t left = strlen(text);
 
 	putc('"', out);
-	while (*at) {
-		size_t length = format_utf8_length(at);
+	while (left) {
+		size_t plain = json_plain(text, left, flags), length, used = 0;
+		char escape[JSON_ESCAPE_BYTES];
 
-		if (*at == '"' || *at == '\\')
-			fprintf(out, "\\%c", *at);
-		else if (format_is_c1_control(at, length))
-			fprintf(out, "\\u%04x", at[1]);
-		else if (*at == '\n')
-			fputs("\\n", out);
-		else if (*at < 0x20 || *at == 0x7f || !length)
-			fprintf(out, "\\u%04x", *at);
-		else
-			fwrite(at, length, 1, out);
-		at += length ? length : 1;
+		fwrite(text, plain, 1, out);
+		if (plain < left) {
+			used = json_escape(text + plain, left - plain, flags, escape, &length);
+			fwrite(escape, length, 1, out);
+		}
+		text += plain + used;
+		left -= plain + used;
 	}
 	putc('"', out);
 }
@@ -49,7 +42,7 @@ void print_json_string(FILE *out, const char *text)
 static size_t format_character(const unsigned char *at, char form[8])
 {
 	size_t length = format_utf8_length(at);
-	bool plain = length && *at >= 0x20 && *at != 0x7f && !format_is_c1_control(at, length);
+	bool plain = length && *at >= 0x20 && *at != 0x7f && !json_is_c1(at, (unsigned int)length);
 
 	if (plain) {
 		memcpy(form, at, length);

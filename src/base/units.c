@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int units_parse_size(const char *text, uint64_t *size)
+int units_parse_size(const char *text, uint64_t *ret_size)
 {
 	static const char units[] = "KMGT";
 	unsigned long long number;
@@ -36,7 +36,7 @@ int units_parse_size(const char *text, uint64_t *size)
 	}
 	if (number > UINT64_MAX >> shift)
 		return -ERANGE;
-	*size = (uint64_t)number << shift;
+	*ret_size = (uint64_t)number << shift;
 	return 0;
 }
 
@@ -57,7 +57,7 @@ static uint64_t units_find_time(const char *name)
 	return 0;
 }
 
-int units_parse_time(const char *text, uint64_t *nanoseconds)
+int units_parse_time(const char *text, uint64_t *ret_nanoseconds)
 {
 	uint64_t number, unit, part = 0, scale = 1;
 	char *end;
@@ -83,6 +83,6 @@ int units_parse_time(const char *text, uint64_t *nanoseconds)
 	part = part * unit / scale;
 	if (number > (UINT64_MAX - part) / unit)
 		return -ERANGE;
-	*nanoseconds = number * unit + part;
+	*ret_nanoseconds = number * unit + part;
 	return 0;
 }
