@@ -8,26 +8,17 @@ import re
 import sys
 
 import visible
+from visible import listed
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDERS = ("include", "src", "programs")
 CODE = (".c", ".h", ".S")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
-def listed(name, separator):
-    with open(os.path.join(HERE, name), encoding="utf-8") as file:
-        lines = [line.rstrip("\n").split(separator) for line in file if line.strip() and not line.startswith("#")]
-    wrong = [line for line in lines if len(line) != 2]
-    if wrong:
-        sys.exit(f"{name}: {wrong[0]}: two parts with {separator!r} between them are expected")
-    return lines
-
-
-PATTERNS = [(re.compile(pattern.replace(" ", " +"), re.I), use) for pattern, use in listed("words.txt", " => ") if not pattern.startswith("^")]
-RETIRED = dict(listed("retired-names.txt", " => "))
-KEPT = {name for name, _ in listed("names-kept.txt", " | ")}
+PATTERNS = [(re.compile(pattern.replace(" ", " +"), re.I), use) for pattern, use in listed("words.txt", 2, " => ") if not pattern.startswith("^")]
+RETIRED = dict(listed("retired-names.txt", 2, " => "))
+KEPT = {name for name, _ in listed("names-kept.txt", 2, " | ")}
 
 
 def without_quotes(text):

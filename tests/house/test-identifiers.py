@@ -4,11 +4,11 @@
 usage: test-identifiers.py SOURCE-DIRECTORY
 """
 import collections
-import pathlib
 import re
 import sys
 
 import atomics
+import visible
 
 FUNCTION = re.compile(r"^static\b[^;={]*?\b(\w+)\([^;{]*\)[^;{]*\{", re.M)
 
@@ -27,11 +27,11 @@ def shared(files):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
+    root = sys.argv[1]
     # The check finds what it is for, and reads neither comments nor declarations.
     assert shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "static inline void put(void)\n{\n}\n"}) == {"put": ["a.c", "b.c"]}
     assert not shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "/*\nstatic void put(void)\n{\n}\n*/\nstatic int put(int a);\n"})
-    files = {str(path.relative_to(root)): path.read_text(errors="surrogateescape") for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("programs/**/*.[ch]")])}
+    files = {path: visible.read(root, path) for path in visible.sources(root)}
     failures = [f"{name}(): {', '.join(paths)}" for name, paths in sorted(shared(files).items())]
     print("\n".join(failures))
     print(f"{sum(len(local_functions(text)) for text in files.values())} file-local functions, {len(failures)} names in several files")

@@ -9,20 +9,10 @@ import subprocess
 import sys
 
 import visible
+from visible import listed
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 # Commits up to this one were made before the rule.
 FIRST = "eeb6490878d23eb8f96eedd9ba40e22df9595127"
-
-
-def listed(name, parts, separator):
-    with open(os.path.join(HERE, name), encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
-    entries = [line.split(separator) for line in lines]
-    for line, entry in zip(lines, entries):
-        if len(entry) != parts or not all(part.strip() for part in entry):
-            sys.exit(f"{name}: {line}: {parts} parts are expected, with {separator!r} between them")
-    return entries
 
 
 class Rules:

@@ -2,7 +2,9 @@
 """The visible text of the tree: lines of documents, manual pages, comments of public headers, sentences in strings."""
 import os
 import re
+import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = (".git", "build", "__pycache__", "node_modules")
 
 
@@ -94,3 +96,14 @@ def all_lines(root):
     for path in sources(root):
         for number, line in strings(read(root, path)):
             yield path, number, line, True
+
+
+def listed(name, parts, separator):
+    """The entries of a list of rules beside this file: one a line, in so many parts."""
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
+    entries = [line.split(separator) for line in lines]
+    for line, entry in zip(lines, entries):
+        if len(entry) != parts or not all(part.strip() for part in entry):
+            sys.exit(f"{name}: {line}: {parts} parts are expected, with {separator!r} between them")
+    return entries
