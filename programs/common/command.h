@@ -195,7 +195,7 @@ struct common_options {
 	bool version;
 };
 
-/* `--global`, and whose hits count: probe-global.c. */
+/* `--global`, and whose hits count: programs/side/probe/global.c. */
 struct global_arguments {
 	bool never; /* `--no-uprobe`: not even of one process, where only a breakpoint could be */
 	bool on;
@@ -229,7 +229,7 @@ struct record_options {
 	const char *to; /* also send it there */
 	uint64_t spool;
 	uint64_t timeout;          /* of sending; 0: not given */
-	struct option_uses kernel; /* --kernel, --kernel-filter: record-kernel.c */
+	struct option_uses kernel; /* --kernel, --kernel-filter: programs/side/record/kernel.c */
 	bool kernel_all;
 	uint64_t kernel_buffer;
 	int kernel_backend; /* enum kernel_record_way */
@@ -481,7 +481,7 @@ struct attach_recording {
 	const struct session_channel *channel;
 	const struct session_probe *probes;
 	size_t nr_probes;
-	const int *kernel; /* tables of places that the kernel watches: probe-kernel.h */
+	const int *kernel; /* tables of places that the kernel watches: programs/side/probe/kernel.h */
 	size_t nr_kernel;
 	/* When the program has said what became of them. An exit status but 0 ends the recording. */
 	int (*check)(void *user, struct session *session);
@@ -523,12 +523,12 @@ int cmd_view(const struct parsed *parsed);
 int cmd_expand(const struct parsed *parsed);
 int cmd_probe(const struct parsed *parsed);
 int cmd_kernel(const struct parsed *parsed);
-/* list-kernel.c */
+/* programs/side/list/kernel-names.c */
 int command_list_kernel(const struct parsed *parsed);
 int cmd_probe_enable(const struct parsed *parsed);
 int cmd_probe_context(const struct parsed *parsed);
 int cmd_probe_disable(const struct parsed *parsed);
-/* probe-again.c: what of the session's probes can be resolved again is there again. */
+/* programs/side/probe/enable-again.c: what of the session's probes can be resolved again is there again. */
 load_probes probe_load;
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);

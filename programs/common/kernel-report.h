@@ -12,7 +12,7 @@
  *	--kernel PATTERN  --kernel-filter EXPRESSION	in their order
  *	--portable yes  --user-events TEXT		what COMMAND's environment had before ours
  *
- * At the end it writes a struct kernel_told to FD. Both programs are of one build.
+ * At the end it writes a struct kernel_report to FD. Both programs are of one build.
  */
 
 #include <stdbool.h>

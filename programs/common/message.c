@@ -294,7 +294,7 @@ int output_flush(FILE *out)
 {
 	if (!fflush(out) && !ferror(out))
 		return COMMAND_DONE;
-	/* Whoever read the other end had enough (`| head`): the usual end, no message. */
+	/* The reader of the pipe has closed it (`| head`): the usual end, without a message. */
 	if (errno == EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
 	return message_error(COMMAND_FAILED, NULL, "cannot write to standard output: %s",

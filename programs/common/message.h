@@ -58,7 +58,7 @@ void message_note_hint(const char *hint, const char *format, ...)
 /* Only with --verbose. */
 void message_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The member "hint", and "mend", its name in earlier releases: the next release does not print that one. */
+/* The member "hint", and the deprecated key "mend" with the same value, which the next release does not print. */
 void print_json_hint(FILE *out, const char *hint);
 
 /* Reports that running_find() failed with this negative errno. Returns the status of the command. */

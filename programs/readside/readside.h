@@ -5,7 +5,7 @@
  *	main.c		options, which mode
  *	walk.c		folders, links, needed libraries: which files
  *	source.c	a file or archive: which events
- *	form.h		listings, in the forms of form-*.c; exact.c is the form that loses nothing
+ *	form.h		listings, in the forms of form-*.c
  *	check*.c	--check: descriptions
  *	calls*.c	--check: calls of events in code
  *	diff*.c		--diff

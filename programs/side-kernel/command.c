@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One recording's command: see command.h.
+ * One recording's command: see programs/common/kernel-report.h.
  *
  * What we have for ourselves (blocked signals, more descriptors, variables of the environment) the command gets as it was. Signals of the
  * terminal reach it without us; those that somebody sends to us are sent on.

@@ -4,7 +4,7 @@
  *
  *	SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
  *
- *	side-kernel --record FD ...	see command.h
+ *	side-kernel --record FD ...	see programs/common/kernel-report.h
  *
  * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
  * somebody records: sessions outlive their daemon.

@@ -9,10 +9,9 @@
  *
  *	main.c    what it was asked for, and its life
  *	events.c  hits as events
- *	agent.c   what the agent has for us
- *	change.c  changes of what is recorded, which wait for us
- *	clock.c   the kernel's time as the ring's
  *	wanted.c  whether a session of the daemon still has the events
+ *
+ * programs/replay has what side-kernel does in the same way: the agent's functions, changes, clocks.
  */
 
 #include "programs/replay/replay.h"

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doors: sockets of ours in what programs see that do not see our directory (sessions/rendezvous.h). Whoever attaches makes one
- * and gives it to us; from then on it is as good as agents.sock. One serves all programs that see the same, those that they fork, too.
+ * Rendezvous sockets of the daemon, in directories and networks of programs that do not see the
+ * daemon's directory (sessions/rendezvous.h). `side attach` creates one and sends it to the daemon,
+ * which uses it like agents.sock. One socket serves all programs with the same view, including
+ * children that they fork.
  *
- * It lasts as long as some program is known that came through it, and a moment longer: one that is forked comes a moment after
- * its parent has ended. For the next daemon it stands in state/.door-NUMBER (no session has a name that begins so):
+ * It exists while a program that connected through it runs, and for a short time after that,
+ * because a forked child can connect after its parent has exited. For the next daemon it is saved
+ * in the state file `.door-NUMBER` (the name of a session never begins with a dot):
  *
- *	{"path":"/run/side-door-Xb3k2Q/agents", "pid":8123, "started":812345}
+ *     {"path":"/run/side-door-Xb3k2Q/agents", "pid":8123, "started":812345}
  *
- * with one of its programs, by whose root directory the place is found again. Its directory stays when we end, however that is, and
- * programs look there for who comes next.
+ * The next daemon finds its directory through the root directory of this process, one of its
+ * programs. The directory remains when the daemon exits or is killed, and programs look for the
+ * next daemon there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +33,8 @@
 
 #define PREFIX ".door-"
 #define FILE_MAX 4096
-#define NEW_MS 60000   /* until its first program comes */
-#define UNUSED_MS 1000 /* after its last one */
+#define NEW_MS 60000   /* timeout of its first program */
+#define UNUSED_MS 1000 /* time to live after its last program */
 
 struct rendezvous {
 	struct sided_object object;
@@ -39,19 +43,19 @@ struct rendezvous {
 	unsigned int number;
 	char path[RENDEZVOUS_PATH_SIZE]; /* as the programs see the path */
 	struct rendezvous_view view;
-	struct acceptor *
-			acceptor; /* of a socket that another process has made; NULL: it is ours alone */
-	int dir;                  /* its directory, or -1 */
-	pid_t pid;                /* one of its programs, now or lately */
+	/* for a socket that another process has created; NULL: only the daemon has the socket */
+	struct acceptor *acceptor;
+	int dir;   /* its directory, or -1 */
+	pid_t pid; /* one of its programs, possibly an earlier one */
 	uint64_t started;
-	uid_t uid; /* the user who handed in the socket */
+	uid_t uid; /* user who sent the socket */
 	unsigned int nr_programs, nr_connections;
-	bool was_used;   /* by a program */
-	bool is_foreign; /* its socket was handed in */
+	bool was_used;   /* a program has connected */
+	bool is_foreign; /* another process created the socket */
 	struct timer unused;
 };
 
-/* One that could not be opened again when we began. */
+/* A saved socket that could not be reopened. */
 struct closed_rendezvous {
 	struct closed_rendezvous *next;
 	pid_t pid;
@@ -60,7 +64,7 @@ struct closed_rendezvous {
 	char path[RENDEZVOUS_PATH_SIZE];
 };
 
-/* ---- its file ---- */
+/* ---- state file ---- */
 
 static bool sided_rendezvous_get_file_path(const struct daemon *daemon,
 		const struct rendezvous *rendezvous, char *path, size_t capacity)
@@ -69,7 +73,7 @@ static bool sided_rendezvous_get_file_path(const struct daemon *daemon,
 			rendezvous->number);
 }
 
-/* Nothing depends on it but a restart, so nothing is said when it cannot be written. */
+/* Only a restart needs the file, so errors are not reported. */
 static void sided_rendezvous_save(const struct daemon *daemon, const struct rendezvous *rendezvous)
 {
 	struct json_object *facts = json_object_new_object();
@@ -92,7 +96,7 @@ static void sided_rendezvous_save(const struct daemon *daemon, const struct rend
 	json_object_put(facts);
 }
 
-/* ---- life ---- */
+/* ---- create and remove ---- */
 
 static void sided_rendezvous_destroy(struct daemon *daemon, struct sided_object *object)
 {
@@ -123,7 +127,7 @@ static void sided_rendezvous_close_rendezvous(struct daemon *daemon, struct rend
 	object_close(daemon, &rendezvous->object);
 }
 
-/* The directory is known by its descriptor; its name stands in the path. */
+/* Removes the directory, which is open as a descriptor; its name is in the path. */
 static void remove_directory(const struct rendezvous *rendezvous)
 {
 	char path[RENDEZVOUS_PATH_SIZE];
@@ -160,7 +164,7 @@ static void is_unused(struct daemon *daemon, struct timer *timer)
 		sided_rendezvous_remove_rendezvous(daemon, rendezvous);
 }
 
-/* It is removed unless a program comes in time. */
+/* Removes the socket later, unless a program connects in time. */
 static void await_use(struct daemon *daemon, struct rendezvous *rendezvous)
 {
 	if (!rendezvous->object.is_closed && !rendezvous->nr_programs &&
@@ -180,7 +184,7 @@ static unsigned int free_number(const struct daemon *daemon)
 	return number;
 }
 
-/* Takes the descriptors; in any case. */
+/* Takes ownership of the descriptors in any case. */
 static int sided_rendezvous_add(struct daemon *daemon, const struct rendezvous *facts, int fd)
 {
 	struct rendezvous *rendezvous = NULL;
@@ -253,7 +257,7 @@ struct rendezvous *rendezvous_of_watch(const struct daemon *daemon, const struct
 	return rendezvous;
 }
 
-/* One of those that came through it, or NULL. */
+/* Returns a program that connected through it, or NULL. */
 static const struct sided_program *any_program(
 		const struct daemon *daemon, const struct rendezvous *rendezvous)
 {
@@ -343,7 +347,7 @@ void rendezvous_listen_all(struct daemon *daemon, bool listen)
 		loop_change(daemon, &rendezvous->watch, listen ? EPOLLIN : 0);
 }
 
-/* ---- a new one ---- */
+/* ---- new sockets ---- */
 
 const char *rendezvous_of_process(const struct daemon *daemon, pid_t pid)
 {
@@ -358,7 +362,10 @@ const char *rendezvous_of_process(const struct daemon *daemon, pid_t pid)
 	return "";
 }
 
-/* After /proc was read: if the process has exited, another process can have its id, and another root directory. */
+/*
+ * Call after reading /proc: if the process has exited, another process can have its id, and another
+ * root directory.
+ */
 static int check_same(const struct rendezvous *rendezvous)
 {
 	return rendezvous->started && session_process_start(rendezvous->pid) == rendezvous->started
@@ -366,7 +373,7 @@ static int check_same(const struct rendezvous *rendezvous)
 			: -ESRCH;
 }
 
-/* Where programs with this root directory see it; for @NAME nowhere. */
+/* Opens the directory as seen from this root directory; @NAME has none. */
 static int sided_rendezvous_resolve_path(struct rendezvous *rendezvous)
 {
 	int root;
@@ -435,7 +442,7 @@ static int sided_rendezvous_parse_facts(struct json_object *facts, struct rendez
 	return 0;
 }
 
-/* Programs that came through it wait there. */
+/* Reopens the socket, for which the programs that used it wait. */
 static int open_again(struct daemon *daemon, struct rendezvous *rendezvous)
 {
 	int ret, fd;
@@ -461,7 +468,10 @@ static int open_again(struct daemon *daemon, struct rendezvous *rendezvous)
 	return ret;
 }
 
-/* Who came through it does not find us any more. What is said of it is for who looks. */
+/*
+ * Stores a socket that cannot be reopened: its programs cannot find the daemon any more. Status
+ * reports it.
+ */
 static void keep_closed(struct daemon *daemon, const struct rendezvous *facts, int error)
 {
 	struct closed_rendezvous *closed = malloc(sizeof(*closed));
@@ -479,7 +489,7 @@ static void keep_closed(struct daemon *daemon, const struct rendezvous *facts, i
 	daemon->closed_list = closed;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 struct json_object *rendezvous_closed_json(struct daemon *daemon)
 {
 	struct json_object *list = json_object_new_array();

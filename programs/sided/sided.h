@@ -3,36 +3,40 @@
 #define PROGRAMS_SIDED_SIDED_H
 
 /*
- * programs/sided: the daemon. It keeps the definitions of sessions, and a list of the programs that can be traced. Records do
- * not pass through it.
+ * programs/sided is the daemon. It stores the definitions of sessions, and a list of the programs
+ * that can be traced. Records do not pass through it.
  *
- *	main.c       options, start in the background, exit
- *	loop.c       the event loop: descriptors, timers and their owners
- *	objects.c    reference counts of objects (objects.h)
- *	runtime.c    directory, lock and sockets; systemd
- *	clients.c    connections of the command line
- *	verbs.c      requests of the command line
- *	operations.c requests that take time: the recorder first, then the programs
- *	sessions.c   sessions and their state files
- *	tables.c     probe tables, stored beside the state files
- *	boot.c       sessions in which programs recorded before the daemon started
- *	workers.c    session processes: start, requests, restart
- *	agents.c     connections of programs
- *	doors.c      rendezvous sockets for programs that cannot open the daemon's directory
- *	push.c       update messages to programs
- *	programs.c   the programs, and which ones have switched to new rules
- *	remember.c   programs that do not reconnect by themselves, for the next daemon
- *	status.c     status, list, top
- *	session-process.c, session-probes.c, session-status.c   the session process, which records
- *	sender.c     the process that sends the trace of a session
- *	isolate.c    the privileges that each process drops
+ *     main.c            options, start in the background, exit
+ *     loop.c            the event loop: descriptors, timers and their owners
+ *     objects.c         reference counts of objects (objects.h)
+ *     runtime.c         directory, lock and sockets; systemd
+ *     clients.c         connections of the command line
+ *     verbs.c           requests of the command line
+ *     operations.c      requests that take time: the recorder first, then the programs
+ *     handover.c        descriptors that clients send
+ *     sessions.c        sessions and their state files
+ *     tables.c          probe tables, stored beside the state files
+ *     boot.c            sessions in which programs recorded before the daemon started
+ *     workers.c         session processes: start, requests, restart
+ *     agents.c          connections of programs
+ *     rendezvous.c      rendezvous sockets for programs that cannot open the daemon's directory
+ *     acceptor.c        accepts connections on a socket that another process has created
+ *     push.c            update messages to programs
+ *     programs.c        the programs, and which ones have switched to new rules
+ *     saved-programs.c  programs that do not reconnect by themselves, for the next daemon
+ *     status.c          status, list, top
+ *     session-process.c, session-probes.c, session-status.c   the session process, which records
+ *     sender.c          the process that sends the trace of a session
+ *     isolate.c         the privileges that each process drops
  *
- * One thread runs the loop, and never waits. Every socket is non-blocking. Every answer that is due later is an operation with
- * a deadline. The thread of thread_defer() does work that must wait for another thread; the first message with descriptors
- * starts it. Each rendezvous socket has an acceptor thread. Other threads receive or close descriptors, and exit.
+ * One thread runs the loop, and never waits. Every socket is non-blocking. Every answer that is due
+ * later is an operation with a deadline. The thread of thread_defer() does work that must wait for
+ * another thread; the first message with descriptors starts it. Each rendezvous socket that another
+ * process has created has an acceptor thread. Other threads receive or close descriptors, and exit.
  *
- * The daemon can be killed at any point: state files stay complete, because a rename replaces them. Session processes then end
- * without an orderly end. The next daemon starts them again from the state files, and they adopt their state directories.
+ * The daemon can be killed at any point: state files stay complete, because a rename replaces them.
+ * Session processes then exit at once. The next daemon starts them again from the state files, and
+ * they adopt their state directories.
  */
 
 #include <stdbool.h>
@@ -57,26 +61,30 @@
 	16 /* users with a floor; the floors are half of all connections (shares.h) */
 #define LIMIT_STRANGERS 512 /* connections of programs that have not identified themselves */
 #define LIMIT_STRANGERS_OF_USER 256
-#define LIMIT_STRANGER_MS 3000 /* until then */
-#define LIMIT_HOLD_MS 1500     /* that a program which comes waits for a session's process */
+#define LIMIT_STRANGER_MS 3000 /* timeout of their identification */
+#define LIMIT_HOLD_MS 1500     /* maximum delay of a new program while a session's process starts */
 #define LIMIT_PROGRAMS_OF_USER 16384
 #define LIMIT_PROGRAM_FLOORS 16
 #define LIMIT_SESSIONS 256
 #define LIMIT_SESSIONS_OF_USER 64     /* of one member of the group */
-#define LIMIT_SESSIONS_OF_MEMBERS 192 /* of all of them: the others are root's */
+#define LIMIT_SESSIONS_OF_MEMBERS 192 /* of all members together: the remainder is for root */
 #define LIMIT_TABLES_OF_MEMBERS \
-	(256u << 20)         /* bytes of probe tables of all members' sessions, ... */
-#define LIMIT_TABLE_FLOORS 4 /* ... of which so many users have a floor: shares.h */
+	(256u << 20)         /* bytes of the probe tables in the sessions of all members together */
+#define LIMIT_TABLE_FLOORS 4 /* users with a floor of these bytes: shares.h */
 #define LIMIT_RENDEZVOUS 1024
 #define LIMIT_RENDEZVOUS_FLOORS 16
 #define LIMIT_QUEUED \
-	(256u << 10) /* bytes of messages that bring a session connections which it has not taken */
-#define LIMIT_WAITING (16u << 20) /* bytes that a client has not read */
-#define LIMIT_WAITING_MS 30000    /* and for how long */
-/* Lines of the log within a minute (recorder/core/log-limits.h) beside those about programs: */
-#define LIMIT_LINES_OF_SESSION 60 /* of a session's process about itself */
-#define LIMIT_LINES_OF_ROOT 240   /* of the daemon about root's sessions, or the user's own, ... */
-#define LIMIT_LINES_OF_MEMBER 24  /* ... and about those of a member of the group */
+	(256u << 10) /* bytes of queued messages that pass connections to a session's process */
+#define LIMIT_WAITING (16u << 20) /* queued bytes of a client */
+#define LIMIT_WAITING_MS 30000    /* timeout of a client that does not read them */
+/*
+ * Lines of the log within a minute (recorder/core/log-limits.h), in addition to those about
+ * programs:
+ */
+#define LIMIT_LINES_OF_SESSION 60 /* from a session's process about itself */
+/* from the daemon about root's sessions, or about the user's own */
+#define LIMIT_LINES_OF_ROOT 240
+#define LIMIT_LINES_OF_MEMBER 24 /* from the daemon about sessions of a member of the group */
 #define ACCEPTS_AT_ONCE 32
 #define FOREIGN_RELEASES 64
 
@@ -90,9 +98,9 @@ struct session;
 
 /* ---- loop.c ---- */
 
-/* A watch or a timer that is part of an object names it as its owner before it is used for the first time. */
+/* A watch or a timer inside an object must name the object as its owner before its first use. */
 struct sided_watch {
-	int fd; /* -1: closed, and nothing is called any more */
+	int fd; /* -1: closed, no callback is called any more */
 	uint32_t events;
 	struct sided_object *owner; /* or NULL: part of struct daemon */
 	struct event_source source;
@@ -110,19 +118,21 @@ struct timer {
 uint64_t loop_now(void);
 int loop_open(struct daemon *daemon);
 void loop_close(struct daemon *daemon);
-/* Until daemon->stop. 0 or a negative errno. */
+/* Runs until daemon->stop. Returns 0 or a negative errno. */
 int loop_run(struct daemon *daemon);
 int loop_watch(struct daemon *daemon, struct sided_watch *watch, int fd, uint32_t events,
 		void (*ready)(struct daemon *, struct sided_watch *, uint32_t));
 void loop_change(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
-/* Closes the descriptor. */
+/* Closes the descriptor, too. */
 void loop_unwatch(struct daemon *daemon, struct sided_watch *watch);
-/* The same without closing the descriptor, which is returned. */
+/* The same, but returns the descriptor instead of closing it. */
 int loop_release(struct daemon *daemon, struct sided_watch *watch);
 void loop_timer(struct daemon *daemon, struct timer *timer, uint64_t in_ms,
 		void (*expired)(struct daemon *, struct timer *));
 void loop_cancel(struct daemon *daemon, struct timer *timer);
-/* There are no descriptors left (agents.c). */
+/*
+ * Call if no descriptor is free: closes a connection, or stops listening for PAUSE_MS (agents.c).
+ */
 void loop_pause_listening(struct daemon *daemon);
 
 /* ---- the daemon ---- */
@@ -130,30 +140,30 @@ void loop_pause_listening(struct daemon *daemon);
 #define PROGRAM_BUCKETS 1024
 
 struct daemon {
-	bool system;   /* everybody's: started by root with --system */
-	bool any_user; /* programs of every user may come: to root's, whoever controls it */
+	bool system;   /* the daemon of the system: started by root with --system */
+	bool any_user; /* accept programs of every user: root's daemon, independent of its group */
 	bool stop;
 	bool quiet;
 	uid_t uid;
-	gid_t group; /* of those who may control the system's daemon; (gid_t)-1: there is none */
+	gid_t group; /* its members may control the system's daemon; (gid_t)-1: no group */
 	char runtime[80];
 	char *output; /* base directory of traces, or NULL */
 	int lock_fd;
-	bool control_is_ours, agents_is_ours; /* and not systemd's */
+	bool control_is_ours, agents_is_ours; /* created by the daemon, not by systemd */
 
 	struct event_loop loop;
-	struct sided_object *unused; /* to be freed at the end of the round */
+	struct sided_object *unused; /* objects to free at the end of the round */
 
 	struct sided_watch signals;
 	struct sided_watch control_listener, agents_listener;
-	bool agents_refuse_fds; /* peer_refuse_fds() */
+	bool agents_refuse_fds; /* result of peer_refuse_fds() */
 	struct timer relisten;
 
 	struct handover *handovers;
 	struct client *clients;
 	struct shares client_shares;
-	struct sided_agent
-			*agents; /* that have not identified themselves; the oldest one is last */
+	/* connections that have not identified themselves; the oldest one is last */
+	struct sided_agent *agents;
 	unsigned int nr_strangers;
 	struct shares stranger_shares; /* counts these agents for each user; has no floors */
 
@@ -164,27 +174,27 @@ struct daemon {
 	struct sided_program *programs[PROGRAM_BUCKETS];
 	size_t max_programs;
 	struct shares program_shares;
-	uint64_t serial;   /* of the last change that programs were told */
-	uint64_t identity; /* random: no other daemon publishes the same serial */
+	uint64_t serial;   /* of the last change that programs were notified of */
+	uint64_t identity; /* random: no other daemon publishes the same serial with it */
 
 	struct session_entry *sessions;
 	size_t nr_sessions;
-	struct operation *waiting; /* for programs */
+	struct operation *waiting; /* operations that wait for programs */
 
-	/* The last programs with the agent of another release. */
+	/* The last programs that had the agent of another release. */
 	struct foreign_release {
 		pid_t pid;
 		uint64_t started;
 	} foreign[FOREIGN_RELEASES];
 	size_t nr_foreign;
 
-	struct log_line_budget lines; /* of the log */
+	struct log_line_budget lines; /* limits of the log */
 	struct timer suppressed;
 };
 
-/* To standard error: the journal, the terminal, or nothing. One sentence. */
+/* Writes one sentence to standard error: to the journal, the terminal, or nowhere. */
 void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same about something that this user has caused, who has a share of the log. */
+/* The same about something that this user has caused, within the user's limit. */
 void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 
@@ -192,22 +202,28 @@ void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 
 int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error);
 int runtime_listen(struct daemon *daemon, struct control_error *error);
-/* daemon->serial has changed: before programs are told, and before the client is answered. */
+/*
+ * Publishes daemon->serial. Call it after each change, before programs are notified and before the
+ * client is answered.
+ */
 void runtime_publish(struct daemon *daemon);
 void runtime_close(struct daemon *daemon);
-/* A path below the runtime directory. False: too long. */
+/* Makes a path below the runtime directory. Returns false if it is too long. */
 bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
 		__attribute__((format(printf, 4, 5)));
-/* Who is at the other end? 0 or a negative errno. pid 0: in no namespace of ours. */
+/*
+ * Gets the peer of a socket. Returns 0 or a negative errno. pid 0: the process is in a pid
+ * namespace that the daemon does not see.
+ */
 struct peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
 };
 int runtime_peer(int fd, struct peer *peer);
-/* Is the peer in this group, by its first or a supplementary one? */
+/* True if this group is the peer's primary group or one of its supplementary groups. */
 bool runtime_peer_in_group(int fd, const struct peer *peer, gid_t group);
-/* Tell systemd, when it listens. */
+/* Sends a message to systemd, if the daemon was started by it. */
 void notify(const char *text);
 void notify_store(int fd, const char *name);
 
@@ -216,12 +232,15 @@ void notify_store(int fd, const char *name);
 int clients_open(struct daemon *daemon);
 void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 /*
- * Answer the oldest request of the client, and put `answer` (NULL: out of memory). Returns 0, also if the client is closed; or a negative
- * errno: the client gets an error instead.
+ * Answers the oldest request of the client, and puts `answer` (NULL: out of memory). Returns 0,
+ * also if the client is closed; or a negative errno if the client gets an error instead.
  */
 int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
 void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
-/* Send an update of a subscription. Out of memory (also NULL): drop it, because another update follows. False: the client is gone. */
+/*
+ * Sends an update of a subscription. If out of memory (also if `message` is NULL), drops it,
+ * because another update follows. Returns false if the client was closed.
+ */
 bool client_send(struct daemon *daemon, struct client *client, struct json_object *message);
 void client_close(struct daemon *daemon, struct client *client);
 void clients_close(struct daemon *daemon);
@@ -229,19 +248,19 @@ void clients_close(struct daemon *daemon);
 struct client {
 	struct sided_object object;
 	struct sided_watch watch;
-	struct sided_watch handover; /* of a message with descriptors that a thread receives */
+	struct sided_watch handover; /* receives a message with descriptors from a thread */
 	struct client *next;
 	struct peer peer;
 	struct frame_in in;
 	struct frame_out out;
-	struct timer timer; /* while something waits to be read */
-	bool busy;          /* a request of it is being dealt with */
-	bool last;          /* to be closed when everything is sent */
-	uint64_t heard;     /* when it last asked for something, or came */
+	struct timer timer; /* runs while queued messages wait */
+	bool busy;          /* a request is being handled */
+	bool last;          /* close it when everything is sent */
+	uint64_t heard;     /* time of its last request, or of its connection */
 	/* A subscription (top). */
 	struct timer interval_timer;
 	uint64_t interval_ms;
-	char *top_session; /* NULL: all */
+	char *top_session; /* NULL: all sessions */
 	bool subscribed;
 	bool is_asking; /* a query of the subscription has no answer yet */
 };
@@ -254,14 +273,14 @@ void verb_take(struct daemon *daemon, struct client *client, struct json_object 
 
 enum session_state {
 	SESSION_DEFINED,  /* never started */
-	SESSION_STARTING, /* for the first time: it may yet fail, and is defined again */
-	SESSION_LIVE,     /* there is a process for it, or there will soon be one again */
+	SESSION_STARTING, /* starting for the first time; on failure it becomes DEFINED again */
+	SESSION_LIVE,     /* has a process, or will soon have one again */
 };
 
-/* push.c: of the step to the present generation */
+/* push.c: the step to the current generation */
 struct push {
 	uint64_t reported;
-	/* NULL bytes: there are none. */
+	/* NULL: there are no messages. */
 	uint64_t base, since;
 	unsigned char *bytes;
 	size_t size;
@@ -275,30 +294,34 @@ struct session_entry {
 	bool active;
 	uint64_t generation;
 	struct push push;
-	uid_t uid; /* of the user who created it, and who owns its traces */
+	uid_t uid; /* user who created it and owns its traces */
 	gid_t gid;
 	char *output;
 	char *state_dir;
-	bool boot; /* of a static configuration: programs make folders in the place by themselves */
-	char *error; /* why its process could not begin again, or NULL */
-	uint64_t absent; /* since when there is no recorder, in ticks since boot as in /proc/PID/stat; 0: there is one */
+	/* from a static configuration: programs create folders in the state directory themselves */
+	bool boot;
+	char *error; /* why its process could not start again, or NULL */
+	/* since when it has no recorder, in ticks since boot as in /proc/PID/stat; 0: it has one */
+	uint64_t absent;
 	uint64_t nr_foreign; /* programs with the agent of another release */
-	uint64_t nr_unrecorded; /* programs that have started meanwhile, and were not recorded at first */
+	/* programs that started while it had no recorder, and were not recorded at first */
+	uint64_t nr_unrecorded;
 	struct sided_worker *worker;
-	struct operation *operation; /* a reference: one at a time */
+	struct operation *operation; /* the current one (a reference) */
 	struct operation *queue;
 };
 
 struct session_entry *session_find(struct daemon *daemon, const char *name);
-/* A session of the system's daemon that a member of the group has created. */
+/* True for a session of the system's daemon that a member of the group has created. */
 static inline bool session_is_of_member(
 		const struct daemon *daemon, const struct session_entry *entry)
 {
 	return daemon->system && entry->uid;
 }
 /*
- * The user whose programs the session records and its owner sees, or all users. A member of the group records its own
- * programs only, as without the daemon: a blocking channel would stop those of others.
+ * The user whose programs the session records and its owner sees, or all users. A member of the
+ * group records only programs of its own, as without the daemon: a blocking channel would stop
+ * those of other users.
  */
 #define SCOPE_ALL ((uid_t)-1)
 static inline uid_t session_scope(const struct daemon *daemon, const struct session_entry *entry)
@@ -313,95 +336,123 @@ static inline bool is_in_scope(uid_t scope, uid_t uid)
 {
 	return scope == SCOPE_ALL || scope == uid;
 }
-/* May this user see and change the session? Root may; a member of the group has its own sessions only. */
+/*
+ * True if this user may see and change the session. Root may; a member of the group may for its own
+ * sessions only.
+ */
 static inline bool session_permits(const struct daemon *daemon, const struct peer *peer,
 		const struct session_entry *entry)
 {
 	return !daemon->system || !peer->uid || peer->uid == entry->uid;
 }
-/* For who gives none: side-DATE-TIME, and a number behind it when that is there. */
+/* Makes a default name: side-DATE-TIME, with a number if this name exists. */
 #define SESSION_DATED_NAME_SIZE 48
 void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE]);
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
 		struct control_error *error);
 void session_remove(struct daemon *daemon, struct session_entry *entry);
-/* Choose output directory and place. */
+/* Chooses output directory and state directory. */
 int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error);
-/* Write its state file. What goes wrong is said. */
+/* Writes its state file. Logs errors. */
 void session_save(struct daemon *daemon, struct session_entry *entry);
-/* What its process is to begin with. NULL: no memory. */
+/* Makes the first request to its process. Returns NULL if out of memory. */
 struct json_object *session_opening(struct daemon *daemon, struct session_entry *entry);
-/* Programs are told of it: also while its process is away, or they would leave. */
+/*
+ * True if WELCOME messages contain the session. They do so even while its process is restarted;
+ * else programs would leave it.
+ */
 static inline bool session_is_present(const struct session_entry *entry)
 {
 	return entry->state == SESSION_LIVE;
 }
-/* Its socket for programs. False: too long. */
+/* Makes the path of its socket for programs. Returns false if it is too long. */
 bool session_socket(const struct daemon *daemon, const struct session_entry *entry, char *path,
 		size_t capacity);
 const char *session_state_word(const struct session_entry *entry);
 int sessions_restore(struct daemon *daemon);
-/* Files of the state: the whole text, 0 or a negative errno; one object, or NULL with *error filled in. */
+/*
+ * state_write() writes a whole file; returns 0 or a negative errno. state_read() reads one object;
+ * returns NULL with *error filled in on failure.
+ */
 int state_write(const char *path, const char *text, size_t size);
 struct json_object *state_read(const char *path, size_t max, struct control_error *error);
-/* Those whose names are the prefix and a number, from 1 to INT32_MAX; others with it are removed. */
+/*
+ * Calls `take` for each state file whose name is the prefix and a number from 1 to INT32_MAX;
+ * removes other files with the prefix.
+ */
 typedef void state_restore(struct daemon *daemon, uint32_t number, const char *path);
 void state_each(struct daemon *daemon, const char *prefix, state_restore *take);
 void sessions_close(struct daemon *daemon);
 
 /* ---- tables.c ---- */
 
-/* The directory of a session's probe tables. False: too long. */
+/* Makes the path of the directory of a session's probe tables. Returns false if it is too long. */
 bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
 		size_t capacity);
-/* Keep a copy of this descriptor's table. 0 or a negative errno with *error filled in. */
+/*
+ * Stores a copy of the table in this descriptor. Returns 0, or a negative errno with *error filled
+ * in.
+ */
 int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
 		int table, struct control_error *error);
-/* Those that the definition does not have any more go; or all of them. */
+/*
+ * tables_prune() removes tables that the definition no longer contains, tables_remove() all tables
+ * of the session.
+ */
 void tables_prune(const struct daemon *daemon, const struct session_entry *entry);
 void tables_remove(const struct daemon *daemon, struct session_entry *entry);
 
 /* ---- boot.c ---- */
 
-/* Sessions of this configuration, or of that of the machine. What goes wrong is said. */
+/* Adopts the sessions of this configuration, or of the system's (NULL). Logs errors. */
 void boot_adopt(struct daemon *daemon, const char *file);
-/* Such a session is destroyed: programs that start begin no more. */
+/* Call when such a session is destroyed: programs that start later no longer begin to record. */
 void boot_end(const struct session_entry *entry);
 
 /* ---- workers.c ---- */
 
 /*
- * Ask a session's process; it is started when there is none. `done` is called once, later, with its
- * answer (which stays the worker's) or NULL with an error, unless `user` is closed by then. A process that dies is
- * started again and asked again.
+ * Sends a request to a session's process, and starts it if there is none. `done` is called once,
+ * later, with its answer (owned by the worker), or with NULL and an error, unless `user` is closed
+ * by then. If the process dies, it is restarted and gets the request again.
  */
 typedef void worker_done(struct daemon *daemon, struct session_entry *entry,
 		struct sided_object *user, struct json_object *answer,
 		const struct control_error *error);
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
 		unsigned int timeout_ms, worker_done *done, struct sided_object *user);
-/* Begin, when nobody asks: after a restart. */
+/* Starts the process without a request: after a restart of the daemon. */
 void worker_start(struct daemon *daemon, struct session_entry *entry);
-/* Without an orderly end. */
+/* Closes the worker; its process exits at once and finishes nothing. */
 void worker_close(struct daemon *daemon, struct session_entry *entry);
 bool worker_is_ready(const struct session_entry *entry);
-/* A program's connection is for the session; the descriptor stays the caller's. False: it cannot take it now. */
+/*
+ * Passes a program's connection to the session; the caller keeps the descriptor. Returns false if
+ * the session cannot accept it now.
+ */
 bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd);
 unsigned int worker_restarts(const struct session_entry *entry);
 pid_t worker_pid(const struct session_entry *entry);
-/* A program has started. Sessions that should record it and have no recorder count it. */
+/*
+ * Call when a program has started: sessions that should record it, but have no recorder, count it.
+ */
 void workers_miss(struct daemon *daemon, struct sided_program *program);
 void workers_reap(struct daemon *daemon);
 
 /* ---- operations.c ---- */
 
-/* A request that changes what is recorded. The client gets its answer when it is so. */
+/*
+ * Starts a request that changes what is recorded. The client gets its answer when the change is
+ * complete.
+ */
 void operation_begin(struct daemon *daemon, struct client *client, struct session_entry *entry,
 		const char *verb, struct json_object *request);
-/* A program has switched over, or is gone: those that wait for it have one less to wait for. */
+/*
+ * Call when a program has switched to new rules, or has exited: operations no longer wait for it.
+ */
 void operations_switched(struct daemon *daemon, const struct sided_program *program, uint64_t after,
 		uint64_t until);
-/* The session goes: those that wait for their turn are refused. */
+/* Call before a session is removed: refuses the operations in its queue. */
 void operations_refuse(struct daemon *daemon, struct session_entry *entry);
 void operations_close(struct daemon *daemon);
 
@@ -410,144 +461,184 @@ void operations_close(struct daemon *daemon);
 struct sided_program {
 	struct sided_object object;
 	struct sided_program *next;
-	struct sided_watch watch;      /* its pidfd; fd -1: there is none */
+	struct sided_watch watch;      /* its pidfd; fd -1: none */
 	struct sided_agent *agent;     /* its connection, or NULL (a reference) */
-	struct rendezvous *rendezvous; /* that it came through, or NULL (a reference) */
-	struct timer again;            /* SIGNAL: ask again */
+	struct rendezvous *rendezvous; /* the socket of its connection, or NULL (a reference) */
+	struct timer again;            /* SIGNAL: timer for another request */
 	unsigned int agains;
-	pid_t pid; /* as we see it */
+	pid_t pid; /* in the daemon's pid namespace */
 	uid_t uid;
 	uint64_t token;
 	uint32_t control;
 	uint32_t control_signal;
-	uint64_t since; /* serial of its first WELCOME: later changes wait for it */
+	uint64_t since; /* serial of its first WELCOME: it must confirm later changes */
 	uint64_t done;
 	/*
-	 * Serial of the newest change when a command had waited for it in vain; 0: it has answered since. Later changes wait for it
-	 * a moment only, or a program that never answers would hold up each command.
+	 * Serial of the newest change when a command had waited for it until the timeout; 0: it has
+	 * answered since. Later changes wait for it only briefly; else a program that never answers
+	 * would delay each command.
 	 */
 	uint64_t late;
-	uint64_t known; /* the last WELCOME all of which it has done */
+	uint64_t known; /* the last WELCOME of which it has confirmed everything */
 	char *name;
 	char *exe;
-	bool remembered;    /* in a state file */
-	bool is_unrecorded; /* counted by workers_miss(): it comes more than once */
+	bool remembered;    /* saved in a state file */
+	bool is_unrecorded; /* workers_miss() has counted it: a program can connect several times */
 };
 
 /* A connection of a program. */
 struct sided_agent {
 	struct sided_object object;
 	struct sided_watch watch;
-	struct sided_watch
-			process; /* its pidfd, until a program has one; fd -1: of a process that we do not see */
-	bool refuses_fds;               /* peer_refuse_fds() */
-	struct sided_agent *next, **at; /* of strangers */
+	/* its pidfd, until a program has one; fd -1: the daemon does not see the process */
+	struct sided_watch process;
+	bool refuses_fds;               /* result of peer_refuse_fds() */
+	struct sided_agent *next, **at; /* list of strangers */
 	struct peer peer;
 	struct timer timer;            /* until ARRIVE; then until its first WELCOME */
 	struct sided_program *program; /* NULL until ARRIVE (a reference) */
 	struct rendezvous *rendezvous; /* or NULL (a reference) */
-	bool due;                      /* WELCOME could not be sent yet */
+	bool due;                      /* a WELCOME must be sent when the socket accepts it */
 	bool held;                     /* its first WELCOME waits for a recorder */
 };
 
 void agents_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t events);
 void agent_close(struct daemon *daemon, struct sided_agent *agent);
 void agents_close(struct daemon *daemon);
-/* A WELCOME with the newest serial, now or as soon as the socket takes it. */
+/* Sends a WELCOME with the newest serial, now or as soon as the socket accepts it. */
 void agent_welcome(struct daemon *daemon, struct sided_agent *agent);
 
 struct wire_arrive;
 struct wire_done;
-/* NULL with a reason for the program. */
+/* Returns NULL with a reason, which is sent to the program. */
 struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *agent,
 		const struct wire_arrive *arrive, const char **reason);
 void program_done(
 		struct daemon *daemon, struct sided_program *program, const struct wire_done *done);
-/* This connection is closed. */
+/* Call when the connection is closed. */
 void program_disconnected(struct daemon *daemon, struct sided_agent *agent);
 int programs_open(struct daemon *daemon);
 void programs_close(struct daemon *daemon);
-/* One that a former daemon knew; takes the descriptor and the names. Negative: neither. */
+/*
+ * Restores a program that an earlier daemon knew. Takes ownership of the descriptor and the names,
+ * unless it returns a negative errno.
+ */
 int program_restore(struct daemon *daemon, const struct sided_program *facts, int pidfd);
-/* Tell all; how many there are to wait for until they have daemon->serial. */
+/*
+ * Notifies all programs of daemon->serial. Returns the number of programs that must confirm it;
+ * *late: how many of them are late.
+ */
 size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late);
-/* The wait for the change with this serial has ended: programs that have not switched are late from now on. */
+/*
+ * Call when the timeout of the change with this serial has expired: programs that have not switched
+ * are late from now on.
+ */
 void programs_be_late(struct daemon *daemon, uint64_t serial, uid_t scope);
 bool program_is_late(const struct sided_program *program, uint64_t serial);
-/* Those that have not switched to this serial, with the reason; those that look only when they start. */
+/*
+ * programs_pending() lists programs that have not switched to this serial, with the reason.
+ * programs_unchanged() lists those that read rules only at their start.
+ */
 struct json_object *programs_pending(struct daemon *daemon, uint64_t serial, uid_t scope);
 struct json_object *programs_unchanged(struct daemon *daemon, uid_t scope);
 struct json_object *programs_json(struct daemon *daemon, uid_t scope);
 size_t programs_count(struct daemon *daemon, uid_t scope);
-/* Does this process hear of changes, or ask before its next event? */
+/* True if this process is notified of changes, or asks before its next event. */
 bool program_is_reachable(struct daemon *daemon, pid_t pid);
 
-/* ---- handover.c: descriptors that clients hand in ---- */
+/* ---- handover.c: descriptors that clients send ---- */
 
-/* Does the next message of this socket have descriptors? */
+/* True if the next message of this socket has descriptors. */
 bool handover_is_due(int client);
-/* Let a thread receive it. Returns a socket for the message, with a probe table, a rendezvous socket or no descriptor; or a negative errno. */
+/*
+ * Lets a thread receive the message. Returns a socket from which the loop receives it with a probe
+ * table, a rendezvous socket or no descriptor; or a negative errno.
+ */
 int handover_begin(struct daemon *daemon, int client, uid_t uid);
-/* Close a descriptor that was received so. */
+/* Closes a descriptor that was received in this way, without blocking. */
 void handover_close(int fd);
-/* At the end of the daemon: free the structures that no thread uses. */
+/* Call at the end of the daemon: frees the structures that no thread uses. */
 void handovers_close(struct daemon *daemon);
 
 /* ---- acceptor.c: connections of a socket that another process shares ---- */
 
 struct acceptor;
 
-/* Takes ownership of the socket, unless it fails. */
+/* Takes ownership of the socket, unless it fails. Returns 0 or a negative errno. */
 int acceptor_start(int listener, struct acceptor **ret_acceptor);
-/* acceptor_fd() is readable while acceptor_take() has a connection. acceptor_take() returns -1 and EAGAIN if there is none. */
+/*
+ * acceptor_fd() is readable while acceptor_take() has a connection. acceptor_take() returns -1 with
+ * errno EAGAIN if there is none.
+ */
 int acceptor_fd(const struct acceptor *acceptor);
 int acceptor_take(struct acceptor *acceptor);
-/* End the acceptor. Does not wait: the thread of thread_defer() closes the socket later. */
+/* Ends the acceptor. Does not wait: the thread of thread_defer() closes the socket later. */
 void acceptor_stop(struct acceptor *acceptor);
 
-/* ---- doors.c ---- */
+/* ---- rendezvous.c ---- */
 
-/* What programs of this process's view call the one that they have, or "". */
+/* Returns the path of the rendezvous socket in the view of this process, or "" if there is none. */
 const char *rendezvous_of_process(const struct daemon *daemon, pid_t pid);
-/* Listen to this descriptor, which was made where that process sees it, and which is ours in any case. 0 or a negative errno. */
+/*
+ * Listens on this descriptor, which was created where that process sees it. Takes ownership of it
+ * in any case. Returns 0 or a negative errno.
+ */
 int rendezvous_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started, const char *path,
 		int fd);
-/* The one whose listener it is, or NULL. */
+/* Returns the rendezvous socket with this watch, or NULL. */
 struct rendezvous *rendezvous_of_watch(
 		const struct daemon *daemon, const struct sided_watch *watch);
-/* Accept a connection of a rendezvous socket, or of the daemon's own (NULL); -1 with errno: none. */
+/*
+ * Accepts a connection of a rendezvous socket, or of the daemon's own (NULL). Returns -1 with errno
+ * if there is none.
+ */
 int rendezvous_accept(const struct rendezvous *rendezvous, const struct sided_watch *watch);
-/* A connection was made through it, or such a connection is closed. The socket stays while it has connections. */
+/*
+ * Call when a connection was made through the socket, and when it is closed. The socket stays while
+ * it has connections.
+ */
 void rendezvous_connected(
 		struct daemon *daemon, struct sided_agent *agent, struct rendezvous *rendezvous);
 void rendezvous_disconnected(struct daemon *daemon, struct sided_agent *agent);
-/* A program has come through it (or through none: NULL); it is gone. */
+/*
+ * Call when a program has connected through it (NULL: through none), and when the program has
+ * exited.
+ */
 void rendezvous_entered(struct daemon *daemon, struct sided_program *program,
 		struct rendezvous *rendezvous);
 void rendezvous_left(struct daemon *daemon, struct sided_program *program);
 void rendezvous_listen_all(struct daemon *daemon, bool listen);
 int rendezvous_open_all(struct daemon *daemon);
 void rendezvous_restore_all(struct daemon *daemon);
-/* Those that could not be opened again, while somebody misses them. */
+/* Lists sockets that could not be reopened, while programs still need them. */
 struct json_object *rendezvous_closed_json(struct daemon *daemon);
 void rendezvous_close_all(struct daemon *daemon);
 
 /* ---- push.c ---- */
 
-/* In the session's process: with the answer to a change. */
+/* In the session's process: adds the messages to the answer to a change. */
 void push_put(struct session *session, struct json_object *answer);
-/* In the daemon: take it out of that answer, when there was another generation `before`; before it is told. */
+/*
+ * In the daemon: moves the messages from that answer to the entry. `before` is the previous
+ * generation. Call it before programs are notified.
+ */
 void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_t before,
 		struct json_object *answer);
-/* Programs have to ask what the present generation is. */
+/* Call if programs must ask for the rules of the current generation. */
 void push_forget(const struct daemon *daemon, struct session_entry *entry);
-/* Behind a WELCOME that has the session as number `index`: so many bytes, 0 if it is not for this program. */
+/*
+ * Appends the messages to a WELCOME that has the session as number `index`. Returns their size, or
+ * 0 if the program must ask.
+ */
 size_t push_add(const struct session_entry *entry, const struct sided_program *program,
 		uint32_t index, char *message, size_t capacity);
 
-/* ---- remember.c ---- */
+/* ---- saved-programs.c ---- */
 
-/* Keep it for the next daemon. A program that is only freed, as at our end, stays kept. */
+/*
+ * Saves the program for the next daemon. program_forget() removes the file; a program that is only
+ * freed, as at the daemon's end, stays saved.
+ */
 void program_remember(const struct daemon *daemon, struct sided_program *program);
 void program_forget(const struct daemon *daemon, struct sided_program *program);
 void programs_restore(struct daemon *daemon);
@@ -564,55 +655,66 @@ void status_top(struct daemon *daemon, struct client *client, const char *sessio
 int session_process(void);
 
 /*
- * session-status.c: the session's figures, `over`: after session_finish(); NULL: no memory. And only what there is of
- * all its processes together. False: no memory.
+ * session-status.c: makes the session's statistics. `over`: after session_finish(). Returns NULL if
+ * out of memory. session_sums() adds only the sums over all processes. Returns false if out of
+ * memory.
  */
 struct json_object *session_stats(struct session *session, bool over);
 bool session_sums(struct session *session, struct json_object *object);
 
-/* ---- session-probes.c: probes in the process that records ---- */
+/* ---- session-probes.c: probes in the session process ---- */
 
 struct probes;
 struct session_probe;
 struct session_error;
-/* With those of the definition, whose tables are read from this directory. */
+/* Opens the probes of the definition, and reads their tables from this directory. */
 int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
 		struct control_error *error);
-/* NULL is permitted. The session must have been closed. */
+/* Accepts NULL. The session must have been closed. */
 void probes_close(struct probes *probes);
-/* As the session library wants them; they belong to *probes. */
+/* Returns the probes in the form for the session library; *probes owns them. */
 const struct session_probe *probes_list(const struct probes *probes, size_t *nr);
-/* Those of another definition become the session's with its next change; then: has there been one? */
+/*
+ * probes_prepare() prepares the probes of another definition for the session's next change.
+ * probes_settle() is called after the change: `changed` is true if it succeeded.
+ */
 int probes_prepare(struct probes *probes, struct session *session,
 		const struct definition *definition, struct session_error *error);
 void probes_settle(struct probes *probes, bool changed);
 bool probes_any(const struct probes *probes);
-/* What there is to say of all of them (number 0) or of one. NULL: no memory. */
+/* Returns the state of all probes (number 0) or of those with one table. NULL: out of memory. */
 struct json_object *probes_json(
 		const struct probes *probes, struct session *session, uint32_t number);
 
 /* ---- isolate.c ---- */
 
 void isolate_daemon(struct daemon *daemon);
-/* The user who owns what a process writes. */
+/* The user who owns the files that a process writes. */
 struct session_owner {
 	uid_t uid;
 	gid_t gid;
 };
 /*
- * Confine a session process: it may write below these paths (NULL at the end), and execute nothing. A process that searches processes by
- * their mapped files (boot.c) keeps access to files. With an owner (else NULL) the process keeps the capabilities that isolate_as() takes
- * from it. 0, or a negative errno: it cannot write below one of the paths.
+ * Restricts a session process: it can write only below these paths (terminated by NULL), and
+ * execute nothing. A process that finds other processes by their mapped files (boot.c) keeps access
+ * to files. With an owner (else NULL), the process keeps the capabilities that isolate_as() drops
+ * later. Returns 0, or a negative errno if it could not write below one of the paths.
  */
 int isolate_session(
 		const char *const *writable, bool sees_others, const struct session_owner *owner);
-/* From now on all accesses to files are the owner's, with the owner's permissions. 0 or a negative errno. */
+/*
+ * From now on, the process accesses all files with the owner's permissions. Returns 0 or a negative
+ * errno.
+ */
 int isolate_as(const struct session_owner *owner);
-/* After that: do something with root's files, in a thread that has root's permissions. False: there is no thread. */
+/*
+ * After isolate_as(): calls the function in a thread that has root's permissions for files. Returns
+ * false if there is no thread.
+ */
 bool isolate_as_root(void *(*function)(void *argument), void *argument);
 /*
- * Drop all capabilities in the process that sends the trace of a session. If owner is not NULL, the whole process changes to that user. 0
- * or a negative errno.
+ * Drops all capabilities in the process that sends the trace of a session. With an owner (else
+ * NULL), the whole process changes to that user. Returns 0 or a negative errno.
  */
 int isolate_sender(const struct session_owner *owner);
 
@@ -621,27 +723,35 @@ int isolate_sender(const struct session_owner *owner);
 /* The sending process of a session. */
 struct sender;
 /*
- * Made before the session is, and before anything is given up; it begins with sender_go(). `closing`
- * are descriptors that it has no use for; `no_files`: it writes to no file, since not only its own user says where to.
- * 0 or a negative errno.
+ * Creates the process before the session, and before privileges are dropped; it begins with
+ * sender_go(). It closes the descriptors `closing`, which it does not need. `no_files`: it must not
+ * write to a file, because users other than its own can choose the destination. Returns 0 or a
+ * negative errno.
  */
 struct session_owner;
 int sender_make(const struct definition *definition, const char *output, bool no_files,
 		const struct session_owner *owner, const int *closing, size_t nr_closing,
 		struct sender **sender);
-/* Where the recorder says how far it is. */
+/* Returns the counters in which the recorder stores its progress. */
 struct session_rounds *sender_rounds(struct sender *sender);
-/* Readable: sender_hear() has something to do. */
+/* Returns a descriptor that is readable when sender_hear() has work. */
 int sender_fd(const struct sender *sender);
 void sender_go(struct sender *sender);
-/* Each sentence that it says is given to `reported`. False: it has ended, and with it this process has to. */
+/*
+ * Receives messages, and calls `reported` for each sentence. Returns false if the process has
+ * exited; then the session process must exit, too.
+ */
 bool sender_hear(struct sender *sender, void (*reported)(void *user, const char *text), void *user);
-/* The recording is over: wait until it has sent everything, or gives up. */
+/*
+ * Call when the recording has ended: waits until everything is sent, or until the sender gives up.
+ */
 void sender_finish(
 		struct sender *sender, void (*reported)(void *user, const char *text), void *user);
-/* What there is to say of it. NULL: no memory. */
+/* Returns the sender's status. NULL: out of memory. */
 struct json_object *sender_json(const struct sender *sender);
-/* After sender_finish(). NULL is permitted. The sending process ends when its connection closes. */
+/*
+ * Call after sender_finish(). Accepts NULL. The sending process exits when its connection closes.
+ */
 void sender_free(struct sender *sender);
 
 #endif

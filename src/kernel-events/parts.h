@@ -137,7 +137,7 @@ struct kernel_backend {
 	 */
 	int (*widen)(struct kernel_record *record, struct kernel_event_class *event_class,
 			const char *more, const char *all);
-	/* Nothing of the kind comes any more; what way_lost() says of it goes. */
+	/* Stop this event class. `lost` no longer counts its losses. */
 	void (*remove)(struct kernel_record *record, struct kernel_event_class *event_class);
 	int (*start)(struct kernel_record *record);
 	/* Sleep until there is something, at most so long. */
@@ -181,7 +181,7 @@ bool kernel_notice_take(struct kernel_record *record);
 void kernel_notice_answer(struct kernel_record *record);
 void kernel_notice_close(struct kernel_record *record);
 
-/* ask.c */
+/* kernel-filter.c */
 
 /* Before a kind is switched on: its filter, from the expressions of the choices that mean it. */
 void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_class *event_class);
@@ -190,7 +190,7 @@ int kernel_ask_more(struct kernel_record *record, struct kernel_event_class *eve
 /* Everything comes, or nothing. */
 void kernel_ask_end(struct kernel_event_class *event_class);
 
-/* kinds.c */
+/* wanted.c */
 
 int kernel_classes_take_choices(struct kernel_record *record, struct kernel_record_error *error);
 /*
@@ -210,7 +210,7 @@ int kernel_describe_class(struct kernel_record *record, struct kernel_event_clas
 void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_t pid, pid_t tid,
 		const char comm[COMM_SIZE], const uint8_t *data, size_t size);
 
-/* record.c */
+/* kernel-events.c */
 
 /* All but the sink. The listener is that of sink_listener, or NULL. */
 int kernel_record_prepare(const struct kernel_record_options *options,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an agent says, and the answers. The kernel says who speaks (SO_PEERCRED): only our own user
- * and root are heard (and who knows the name of root's socket: runtime.c), and only the process itself may add to its instance. Whoever breaks the
- * protocol or takes too long is cut off, which costs nobody but itself.
+ * Handles and answers the messages of agents. The kernel reports the peer's process and user
+ * (SO_PEERCRED). Only the own user and root are accepted, and processes that know the name of
+ * root's socket (runtime.c). Only a process itself can add to its instance. A peer that violates
+ * the protocol or exceeds a timeout is disconnected, which affects only this peer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@
 
 static void lose_process(struct session *session, struct instance *instance);
 
-/* The memory stays until connections_free_closed(): an event of this turn may point to it. */
+/* The memory remains until connections_free_closed(): an event of this turn may point to it. */
 static void connection_close(struct session *session, struct connection *connection)
 {
 	struct connection **at = &session->connections.list;
@@ -51,7 +52,10 @@ static void connection_close(struct session *session, struct connection *connect
 		at = &(*at)->next;
 	*at = connection->next;
 	shares_give_back(&session->connections.shares, connection->uid, 1);
-	/* Another process can have the socket, too (session_take_connection()): then a close alone would not end its events. */
+	/*
+	 * Another process can have the socket, too (session_take_connection()); closing it here
+	 * would then not remove its events.
+	 */
 	epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
 	peer_close(connection->watch.fd, connection->refuses_fds);
 	if (connection->process.fd >= 0) {
@@ -81,7 +85,10 @@ void connections_free_closed(struct session *session)
 
 /* ---- sending ---- */
 
-/* The limit of queued bytes for this connection, considering the other connections of its user. */
+/*
+ * Returns the limit of queued bytes for this connection, considering the other connections of its
+ * user.
+ */
 static size_t unread_limit(const struct session *session, const struct connection *of)
 {
 	const struct connection *connection;
@@ -94,7 +101,10 @@ static size_t unread_limit(const struct session *session, const struct connectio
 	return left < LIMIT_UNREAD ? left : LIMIT_UNREAD;
 }
 
-/* While messages wait for the peer, the recorder reads none of its messages, so their number does not grow. */
+/*
+ * While messages wait for the peer, the recorder reads none of its messages, so their number does
+ * not grow.
+ */
 static void watch_connection(struct session *session, struct connection *connection)
 {
 	struct epoll_event event = {
@@ -123,7 +133,7 @@ static int connection_send(struct session *session, struct connection *connectio
 /* Messages that a process may have sent before it exited: one, or a batch of descriptions. */
 #define LAST_MESSAGES 16
 
-/* Identify the peer. False: its connection is refused. */
+/* Identifies the peer. Returns false if its connection is refused. */
 static bool is_welcome(struct session *session, int fd, struct connection *connection)
 {
 	struct ucred cred;
@@ -145,7 +155,7 @@ static bool is_welcome(struct session *session, int fd, struct connection *conne
 	connection->peer = cred.pid;
 	connection->uid = cred.uid;
 	connection->gid = cred.gid;
-	/* A session that records on behalf of a user has programs of that user only. */
+	/* A session that records for a user accepts only programs of that user. */
 	if (session->service && session->service->is_owned)
 		return cred.pid > 0 && cred.uid == session->service->owner;
 	return cred.pid > 0 &&
@@ -153,21 +163,24 @@ static bool is_welcome(struct session *session, int fd, struct connection *conne
 					(session->service && session->service->any_user));
 }
 
-/* The user's share is used up: close the connection of this user that has been silent for the longest time. */
+/*
+ * Call when the user's share is exhausted: closes the oldest connection of this user that has sent
+ * no HELLO.
+ */
 static void evict(struct session *session, uid_t uid)
 {
 	struct connection *connection, *oldest = NULL;
 
 	for (connection = session->connections.list; connection; connection = connection->next)
 		if (!connection->instance && connection->uid == uid)
-			oldest = connection; /* the list is youngest first */
+			oldest = connection; /* the list begins with the youngest */
 	if (oldest)
 		connection_close(session, oldest);
 }
 
 static int connection_handle(struct session *session, struct connection *connection);
 
-/* False with errno. */
+/* Returns false with errno set. */
 static bool connection_watch_both(struct session *session, struct connection *connection)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
@@ -186,7 +199,7 @@ static bool connection_watch_both(struct session *session, struct connection *co
 	return false;
 }
 
-/* The process has exited: receive its remaining messages. */
+/* Call when the process has exited: receives its remaining messages and closes the connection. */
 static void connection_receive_last_messages(struct session *session, struct connection *connection)
 {
 	int messages = LAST_MESSAGES;
@@ -246,7 +259,7 @@ static void connection_add(struct session *session, int fd, bool refuses_fds)
 
 void session_take_connection(struct session *session, int fd)
 {
-	/* Messages that are in its queue already can have descriptors. */
+	/* Messages that are in its queue already can contain descriptors. */
 	(void)peer_refuse_fds(fd);
 	connection_add(session, fd, false);
 }
@@ -266,7 +279,10 @@ void connection_peer_exited(struct session *session, struct recorder_watch *proc
 	connection_close(session, (struct connection *)(void *)connection);
 }
 
-/* True if the process that made this connection still runs. Otherwise another process can have its process id. */
+/*
+ * True if the process that made this connection still runs. Otherwise another process can have its
+ * process id.
+ */
 static bool peer_lives(const struct connection *connection)
 {
 	return connection->process.fd >= 0 && !peer_has_exited(connection->process.fd);
@@ -277,8 +293,9 @@ static bool peer_lives(const struct connection *connection)
 struct connection_answer {
 	struct session *session;
 	struct connection *connection;
-	const int *ring_fds;             /* NULL: the program has the rings already */
-	struct pushed_messages *for_all; /* nobody has asked: here it is kept */
+	const int *ring_fds; /* NULL: the program has the rings already */
+	/* collects messages for all programs instead of sending them */
+	struct pushed_messages *for_all;
 };
 
 struct pushed_messages {
@@ -327,7 +344,7 @@ static int send_rule(
 			-1);
 }
 
-/* Those of a session that is stopped rest. */
+/* A stopped session sends no rules, so its programs record nothing. */
 static uint32_t nr_rules_of(const struct session *session, const struct channel *channel)
 {
 	return session->service && !session->service->active ? 0 : channel->nr_rules;
@@ -356,7 +373,7 @@ static int send_channel(const struct connection_answer *answer, const struct cha
 	return ret;
 }
 
-/* The smallest that any channel of the instance takes. */
+/* Returns the smallest maximum of a record over the instance's channels. */
 static uint32_t payload_max(const struct instance *instance)
 {
 	size_t least = RING_PAYLOAD_MAX;
@@ -406,7 +423,10 @@ static int send_table(const struct connection_answer *answer, const struct insta
 			other ? table->others : table->fd);
 }
 
-/* With the tables of probes that are for this process; to whom keeps its rules, nothing of that. */
+/*
+ * Sends the first part of the answer, with the probe tables for this process. If the answer has no
+ * channels (the program keeps its rules), it has no tables either.
+ */
 static int send_head(const struct connection_answer *answer, struct instance *instance,
 		struct wire_config *config)
 {
@@ -425,7 +445,7 @@ static int send_head(const struct connection_answer *answer, struct instance *in
 	return ret;
 }
 
-/* Tables of probes, now or until now: who has them is told by name. */
+/* True if a program has probe tables: the answers then differ between programs. */
 static bool any_has_probes(const struct session *session)
 {
 	const struct instance *instance;
@@ -436,12 +456,12 @@ static bool any_has_probes(const struct session *session)
 	return session->tables.nr;
 }
 
-/* Whatever differs from one program to the next, or comes with a descriptor, does not go this way. */
+/* Collects only messages that are equal for all programs and have no descriptor. */
 size_t session_take_messages(struct session *session, void *bytes, size_t capacity)
 {
 	struct pushed_messages pushed_messages = {.bytes = bytes, .capacity = capacity};
 	const struct connection_answer answer = {.session = session, .for_all = &pushed_messages};
-	/* To REFRESH nothing else of it counts. */
+	/* The other members are ignored in an answer to REFRESH. */
 	const struct wire_config config = {
 			.accepted = true,
 			.reason = "",
@@ -505,7 +525,7 @@ static bool is_tracked(const struct session *session, const struct connection *c
 	bool tracked;
 	char *name;
 
-	/* What the kernel's events are of is no program that could be tracked. */
+	/* Events of the kernel belong to no program that could be tracked. */
 	if (!service || !service->nr_track || !strcmp(procname, SESSION_KERNEL_PROGRAM))
 		return true;
 	name = instance_clean_name(procname);
@@ -515,7 +535,7 @@ static bool is_tracked(const struct session *session, const struct connection *c
 	return tracked;
 }
 
-/* Nobody's fault, and no loss: it is what the user wants. */
+/* Not counted as a loss: the user has requested it. */
 static int refuse_untracked(struct session *session, struct connection *connection)
 {
 	session->service->nr_untracked++;
@@ -528,7 +548,9 @@ static int refuse_untracked(struct session *session, struct connection *connecti
 	"its agent is of another release: restart it with the libside of this recorder"
 #define NO_DESCRIPTOR "the recorder has no descriptor left"
 
-/* One sentence for all of them: refusals_report(). */
+/*
+ * Stores only the first message; refusals_report() prints one sentence about all refused processes.
+ */
 static void connection_record_refusal(
 		struct session *session, uid_t uid, pid_t pid, const char *name, const char *reason)
 {
@@ -555,7 +577,10 @@ static int refuse_process(struct session *session, struct connection *connection
 	return -ECONNREFUSED;
 }
 
-/* The name of its executable is in a message that cannot be read. */
+/*
+ * The message that contains the name of its executable cannot be parsed, so read the name from
+ * /proc.
+ */
 static int connection_refuse_version(struct session *session, struct connection *connection)
 {
 	char path[64], name[64] = "?";
@@ -573,7 +598,7 @@ static int connection_refuse_version(struct session *session, struct connection 
 	return refuse_process(session, connection, &hello, OTHER_VERSION);
 }
 
-/* It has no rings, whatever it records. */
+/* The process has no rings, so all its events are lost. */
 static void lose_process(struct session *session, struct instance *instance)
 {
 	connection_record_refusal(
@@ -620,7 +645,9 @@ static int handle_hello(struct session *session, struct connection *connection, 
 	return ret;
 }
 
-/* One that makes its rings itself may not have been seen yet. */
+/*
+ * Finds the sender's instance. A process that creates its rings itself may not have been found yet.
+ */
 static struct instance *find_speaker(struct session *session, uint64_t token, pid_t peer)
 {
 	struct instance *instance = instance_find(session, token, peer);
@@ -633,7 +660,10 @@ static struct instance *find_speaker(struct session *session, uint64_t token, pi
 
 /* ---- REFRESH ---- */
 
-/* Whoever is not known, or not wanted any more, leaves: we do not read its rings. */
+/*
+ * A process that is unknown or no longer tracked is asked to leave: the recorder does not read its
+ * rings.
+ */
 static int handle_refresh(struct session *session, struct connection *connection, size_t size)
 {
 	struct wire_refresh refresh;
@@ -774,14 +804,14 @@ static int handle_events(struct session *session, struct connection *connection,
 		leases_matched(session, connection->instance);
 	}
 	ret = send_acks(session, connection);
-	/* It has no callback on events for which it received no answer. */
+	/* The program has no callback on events for which it received no answer. */
 	if (ret && connection->accepted)
 		report_instance(session, connection->instance, true,
 				"%u events of process %d (%s) are not recorded: its wait for the answer timed out: the recorder was busy",
 				connection->accepted, (int)connection->instance->peer,
 				connection->instance->procname);
 	connection->sequence = connection->accepted = connection->nr_refused = 0;
-	/* The next batch on the first connection has its own time. */
+	/* The next batch on the first connection has a deadline of its own. */
 	connection->deadline = wire_deadline(LIMIT_CONNECTION_MS);
 	return ret;
 }
@@ -838,7 +868,7 @@ static void report_late(struct session *session, const struct connection *connec
 			(int)connection->peer, name, unrecorded->elapsed_ms, reason);
 }
 
-/* The program's only message: close the connection, because it waits for that. */
+/* This is the program's only message: close the connection, because the program waits for that. */
 static int connection_handle_unrecorded(
 		struct session *session, struct connection *connection, size_t size)
 {
@@ -870,7 +900,7 @@ static int connection_handle_unrecorded(
 		free(name);
 		return -ECONNRESET;
 	}
-	/* The instance of the same process before it executed this program. */
+	/* End the instance of the program that the process ran before. */
 	if (peer_lives(connection))
 		instance_end_predecessor(session, connection->peer);
 	session->refusals.nr_processes++;
@@ -881,7 +911,7 @@ static int connection_handle_unrecorded(
 	return -ECONNRESET;
 }
 
-/* ---- */
+/* ---- BYE ---- */
 
 static int handle_bye(struct session *session, struct connection *connection, size_t size)
 {
@@ -894,13 +924,16 @@ static int handle_bye(struct session *session, struct connection *connection, si
 	return -ECONNRESET;
 }
 
-/* Errors of the recorder itself. A peer that closed its connection or broke the protocol causes others. */
+/*
+ * True for errors of the recorder itself. A peer that closed its connection or violated the
+ * protocol causes others.
+ */
 static bool is_own_error(int code)
 {
 	return code == EIO || code == ENOMEM || code == ENOBUFS || code == EMFILE || code == ENFILE;
 }
 
-/* One message, if there is one. */
+/* Handles one message, if there is one. */
 static int connection_handle(struct session *session, struct connection *connection)
 {
 	ssize_t size = peer_receive(connection->watch.fd, session->connections.message,
@@ -931,7 +964,7 @@ static int connection_flush(struct session *session, struct connection *connecti
 	if (ret && ret != -EAGAIN)
 		return ret;
 	connection->is_introducing &= ret != 0;
-	/* A peer that reads slowly gets a new timeout. */
+	/* A peer that reads slowly, but makes progress, gets a new timeout. */
 	if (connection->outbox.size != before)
 		watch_connection(session, connection);
 	return 0;

@@ -3,17 +3,18 @@
 #define SIDE_SYMBOLIZE_DEMANGLE_H
 
 /*
- * Names of functions as their source has them.
+ * Demangles names of functions.
  *
- *	readable.c   demangles C++, and Rust's legacy scheme, which is based on that of C++
- *	rust.c       demangles Rust's scheme v0
- *	copies.c     recognizes copies and pieces that compilers make of a function
+ *   demangle.c        demangles C++, and Rust's legacy scheme, which is based on that of C++
+ *   demangle-rust.c   demangles Rust's scheme v0
+ *   copies.c          recognizes copies and pieces that compilers make of a function
  */
 
 #include <stddef.h>
 
 /*
- * Returns the readable form of a symbol; free() it. NULL: the symbol is not mangled, or its mangling is unknown. Symbols are not trusted.
+ * Returns the demangled symbol; free() it. NULL: the symbol is not mangled, or its mangling is
+ * unknown. Symbols are not trusted.
  */
 char *names_readable(const char *symbol);
 
@@ -23,7 +24,9 @@ char *names_rust(const char *symbol);
 enum names_copy {
 	NAMES_NO_COPY,
 	NAMES_COPY, /* each call of the copy is a call of the function */
-	NAMES_PIECE, /* has only a part of the function's code: a call of the piece is not a call of the function */
+	/* has only a part of the function's code: a call of the piece is not a call of the
+	   function */
+	NAMES_PIECE,
 };
 
 /* Classify a symbol. `*ret_length` is the length of the function's name in it. */

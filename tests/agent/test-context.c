@@ -3,7 +3,7 @@
  * Contexts of an event, each against another source than the one it was made from; in the files
  * beside, what changes them, and sets of them.
  *
- * The functions that say what has changed (context-watch.c) are linked into this program, so it is
+ * The functions that say what has changed (watch.c) are linked into this program, so it is
  * traced as a program with the preloaded library is.
  */
 #include "test-context.h"

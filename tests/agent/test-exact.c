@@ -29,7 +29,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/probes/probes.h"
 
-/* Included first, because a variable of base-files.c has the same name as parameters in this file. */
+/* Included first, because a variable of library-files.c has the same name as parameters in this file. */
 #include "tracers/agent/core/boot-directory.c"
 
 static size_t played_size; /* of /proc/self/maps; 0: the real one is read */

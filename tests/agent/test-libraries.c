@@ -32,7 +32,7 @@
 #include "tracers/agent/context/sources.h"
 #include "base/inside/raw.h"
 
-/* ---- what base.c calls ---- */
+/* ---- what mappings.c calls ---- */
 
 static struct {
 	const char *text;  /* of /proc/self/maps */
@@ -133,7 +133,7 @@ static bool play_register(void)
 #undef base_is_event
 #undef base_events_register
 
-/* ---- what base-events.c calls ---- */
+/* ---- what library-events.c calls ---- */
 
 static struct base_identity identity_of_file;
 static struct side_events_register_handle *registered;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * side-uprobes beside a recording, with a helper process that the test plays: how it begins, when it is ready, and how it ends. The test
- * includes attach-kernel.c and trace-kernel.c.
+ * includes attach/kernel.c and trace-kernel.c.
  */
 #include <errno.h>
 #include <fcntl.h>

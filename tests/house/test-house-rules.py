@@ -76,4 +76,12 @@ def test_shared_name_of_functions():
             {"src/ring/a.c": "static int ring_put(void)\n{\n\treturn 0;\n}\n"}, "put(): src/ctf/b.c, src/ring/a.c")
 
 
+def test_comment_that_names_no_file():
+    status = refused("test-comment-files.py", {"src/ring/a.c": "/* The rings are in b.c. */\n"},
+                     {"src/ring/a.c": "/* The rings are in b.c. */\n", "src/ring/b.c": ""}, "src/ring/a.c:2: there is no b.c")
+    checks.equal(status, 0)
+    # Headers of the system, wildcards and strings are no names of the tree's files.
+    checks.equal(run("test-comment-files.py", {"src/ring/a.c": '/* <linux/x.h>, form-*.c */ const char *ring_text = "c.c";\n'})[0], 0)
+
+
 checks.run_tests(globals())

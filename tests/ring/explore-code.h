@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real code of the ring, on the machine of explore.h: portable.c, room.c, doorbell.c, consumer.c
- * and snapshot.c are included below, after macros that make a step of each access to shared memory.
- * And ways to break the protocol, which the exploration must find.
+ * Runs the real code of the ring on the machine of explore.h: portable.c, space.c, doorbell.c,
+ * consumer.c and snapshot.c are included below, after macros that turn each access to shared memory
+ * into a step. Also the mutations of the protocol, which the exploration must find.
  *
- * The bytes of a record do not wait in the buffer: they are in memory at once, as if they had overtaken
- * all stores before them. That is harder for the ring than what the machine would do. A reader that
- * relies on bytes looks at the head first, which is stored after them and comes out of the buffer
- * after them in any case; the only other one that meets them copies a window that is being
- * overwritten, for which the worst is to see them before the claim.
+ * The bytes of a record bypass the store buffer: they are in memory at once, as if they had
+ * overtaken all earlier stores. That is harder for the ring than the real machine. A reader that
+ * relies on the bytes reads the head first, which is stored after them and always leaves the buffer
+ * after them. The only other reader of the bytes copies a window that is being overwritten; its
+ * worst case is to read them before the claim.
  *
- * Included by explore-real.c only, which gives explore_access() and the two beside it.
+ * Included by explore-real.c only, which defines explore_access() and the two functions next to it.
  */
 #ifndef TESTS_RING_EXPLORE_CODE_H
 #define TESTS_RING_EXPLORE_CODE_H
@@ -29,7 +29,7 @@
 #include "decode.h"
 #include "explore-cases.h"
 
-/* What the code below calls instead of the compiler's builtins and the C library. */
+/* Replacements of the compiler's builtins and of the C library for the code below. */
 static uint64_t explore_load(const volatile void *at, size_t size);
 static void explore_store(volatile void *at, size_t size, uint64_t value);
 static uint64_t explore_add(volatile void *at, size_t size, uint64_t by);
@@ -52,7 +52,10 @@ static long explore_futex(const volatile void *at, int operation, uint32_t value
 #define clock_gettime(id, now) explore_clock((id), (now))
 #define getpid() 1
 
-/* Tiny rings: the code takes the size from the geometry, but the number of blocks from this. */
+/*
+ * Tiny rings: the code reads the size from the geometry, but the number of sub-buffers from this
+ * constant.
+ */
 #include "ring/copy.h"
 #include "ring/doorbell.h"
 #include "ring/layout.h"
@@ -69,13 +72,13 @@ static enum mutation mutation;
 
 /* Shared memory. */
 static struct {
-	/* So that ring_memory_control() finds what is behind it. */
+	/* Lets ring_memory_control() find the control data behind it. */
 	unsigned char header[RING_HEADER_BYTES];
 	struct ring_control control;
-	unsigned char data[2 * SIZE]; /* Twice in a row. */
+	unsigned char data[2 * SIZE]; /* The data is mapped twice in a row. */
 	struct ring_doorbell bell;
 } shared;
-/* The record or store that a mutation keeps back, and what else it remembers. */
+/* The record or store that a mutation holds back, and its other state. */
 static struct {
 	uint32_t stores;
 	uint32_t bytes, bytes_at;
@@ -83,16 +86,16 @@ static struct {
 	uint64_t value[4];
 	unsigned char held[SIZE / 2];
 	uint64_t claim;
-	const volatile void *stored[THREADS]; /* The last store of each. */
+	const volatile void *stored[THREADS]; /* The last store of each thread. */
 	bool copied;
 } odd;
 static uint64_t clock_ns;
 
-/* Wait for the search; what else may happen there. */
+/* Waits for the search, which may perform other actions at this point. */
 static void explore_access(enum machine_what what, const volatile void *at);
-/* false: the time is up. */
+/* Returns false after a timeout. */
 static bool explore_slept(const volatile void *at);
-/* The producer publishes with this word. */
+/* Called when the producer publishes with this word. */
 static void explore_committing(uint64_t word);
 
 static bool is_in(const volatile void *at, const void *begin, size_t size)
@@ -100,7 +103,7 @@ static bool is_in(const volatile void *at, const void *begin, size_t size)
 	return (uintptr_t)at - (uintptr_t)begin < size;
 }
 
-/* What nobody else writes. */
+/* Returns whether only this thread writes the address. */
 static bool is_own(const volatile void *at)
 {
 	if (!is_in(at, &shared.control, sizeof(shared.control)))
@@ -156,7 +159,7 @@ static void put_bytes(uint32_t at, const unsigned char *bytes, size_t size)
 	}
 }
 
-/* What was kept back. */
+/* Performs the store that was held back. */
 static void release_odd(void)
 {
 	for (uint32_t i = 0; i < odd.stores; i++)
@@ -174,7 +177,7 @@ static bool is_mark(const volatile void *at)
 	return is_in(at, shared.control.blocks, sizeof(shared.control.blocks));
 }
 
-/* true: this store is kept back, or left out. */
+/* Returns true if this store is held back, or left out. */
 static bool store_is_odd(volatile void *at, uint64_t value)
 {
 	const volatile struct ring_mark *mark = at;
@@ -295,7 +298,7 @@ static __attribute__((noinline)) void explore_copy(void *to, const void *from, s
 	} else if (size > 8 && is_in(from, shared.data, sizeof(shared.data))) {
 		copy_window(to, from, size);
 	} else {
-		/* One look at a record, by the consumer. */
+		/* One read of a record by the consumer. */
 		if (is_in(from, shared.data, sizeof(shared.data)))
 			explore_access(STEP_SHARED, from);
 		(memcpy)(to, from, size);
@@ -318,11 +321,11 @@ static int explore_clock(clockid_t id, struct timespec *now)
 	return 0;
 }
 
-/* Any system call, and these two above all, orders like a fence. */
+/* Every system call acts as a fence, especially these two. */
 static long explore_futex(const volatile void *at, int operation, uint32_t value,
 		const struct timespec *timeout)
 {
-	(void)timeout; /* The search knows when nothing else goes on. */
+	(void)timeout; /* The search detects when no other thread can continue. */
 	explore_access(STEP_FENCE, at);
 	if (operation == FUTEX_WAKE) {
 		machine_wake(at);

@@ -14,7 +14,7 @@
 
 static uint32_t nr_sleeps, slept_with, nr_times;
 
-/* Of room.c: the value with which the thread would sleep, and the point at which both threads wait for each other. */
+/* Of space.c: the value with which the thread would sleep, and the point at which both threads wait for each other. */
 static void hooked_call(
 		const uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
 {

@@ -17,7 +17,7 @@
 #include "../resources.h"
 #include "protocol/protocol.h"
 
-/* ---- the calls of door.c ---- */
+/* ---- the calls of rendezvous.c ---- */
 
 static const char *failing; /* the function that fails, or NULL */
 static int failing_error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rendezvous sockets of the daemon: their files, how long one stays, who finds it again, and each call that fails. The test includes
- * doors.c, and plays the loop, the processes and the sockets.
+ * Rendezvous sockets of the daemon: their files, their lifetime, how they are found again, and each
+ * call that fails. The test includes rendezvous.c, and plays the loop, the processes and the
+ * sockets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -361,7 +362,7 @@ static void check_file(const char *name, const char *expected)
 
 #define PATH "/run/side-door-x/agents"
 
-/* A rendezvous socket that a user has handed in. */
+/* Adds a rendezvous socket from a user. */
 static struct rendezvous *add(void)
 {
 	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()),
@@ -462,7 +463,7 @@ static void test_not_added(void **unused)
 	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, 0, PATH, new_descriptor()),
 			-ESRCH);
 	assert_called(received);
-	/* The user has all of them. */
+	/* The user's share is used up. */
 	shares_charge(&daemon_of_test.rendezvous_shares, UID, LIMIT_RENDEZVOUS);
 	assert_int_equal(rendezvous_add(&daemon_of_test, UID, PID, STARTED, PATH, new_descriptor()),
 			-ENOSPC);
@@ -476,7 +477,7 @@ static void test_not_added(void **unused)
 	assert_string_equal(daemon_of_test.rendezvous_list->path, path);
 }
 
-/* Without its file, a socket serves until the daemon ends. */
+/* Without its file, a socket is used until the daemon exits. */
 static void test_not_remembered(void **unused)
 {
 	static const char *const calls_of_all[] = {"path", "state_write", "rename"};
@@ -510,7 +511,7 @@ static void destroy_nothing(struct daemon *daemon, struct sided_object *object)
 	(void)object;
 }
 
-/* ---- how long it stays ---- */
+/* ---- lifetime ---- */
 
 static void test_life(void **unused)
 {
@@ -545,7 +546,7 @@ static void test_life(void **unused)
 	assert_int_equal(rendezvous->nr_programs, 2);
 	assert_int_equal(rendezvous->pid, PID);
 	daemon_of_test.programs[5] = &second;
-	/* The one by which it is found leaves: another one takes its place. */
+	/* The program by which the socket is found leaves: another one replaces it. */
 	rendezvous_left(&daemon_of_test, &first);
 	assert_true(!first.rendezvous && rendezvous->nr_programs == 1 &&
 			rendezvous->pid == PID + 1 && rendezvous->started == STARTED + 1 &&
@@ -558,7 +559,7 @@ static void test_life(void **unused)
 	rendezvous_disconnected(&daemon_of_test, &agent);
 	assert_true(rendezvous->unused.base.is_set && rendezvous->unused.base.deadline == 1000 &&
 			rendezvous->unused.expired == is_unused);
-	/* A program that comes first is the one by which it is found. */
+	/* The first program is the one by which the socket is found. */
 	rendezvous_entered(&daemon_of_test, &first, rendezvous);
 	assert_true(rendezvous->pid == PID && rendezvous->started == STARTED);
 	starts[2] = 0;
@@ -582,7 +583,7 @@ static void test_life(void **unused)
 	assert_false(is_there("side-door-x") || is_there(".door-1"));
 	assert_int_equal(shares_used(&daemon_of_test.rendezvous_shares, UID), 0);
 	assert_called("stop\n");
-	/* Once; and nothing enters it any more. */
+	/* Closed once, and no program can enter it afterwards. */
 	sided_rendezvous_close_rendezvous(&daemon_of_test, rendezvous);
 	rendezvous_entered(&daemon_of_test, &first, rendezvous);
 	assert_null(first.rendezvous);
@@ -661,7 +662,7 @@ static void test_restore(void **unused)
 	assert_called("close_listener\n");
 	assert_true(is_there(".door-7"));
 	(void)rendezvous_open_all(&daemon_of_test);
-	/* A name in a network has no directory. */
+	/* An abstract name has no directory. */
 	write_door(FACTS("@side-door-x"));
 	rendezvous_restore_all(&daemon_of_test);
 	assert_int_equal(daemon_of_test.rendezvous_list->dir, -1);
@@ -710,7 +711,7 @@ static void check_closed(const char *error)
 		assert_null(rendezvous_closed_json(&daemon_of_test));
 		assert_int_equal(failing_json, 0);
 	}
-	/* The program is here, or gone. */
+	/* The program is connected, or has exited. */
 	for (int i = 0; i < 2; i++) {
 		struct json_object *list;
 
@@ -743,7 +744,7 @@ static void test_closed(void **unused)
 		check_closed("Permission denied");
 		assert_int_equal(resources_descriptors(), nr_open);
 	}
-	/* Another process has the number, also if that is so a moment later: nothing is reported. */
+	/* Another process has the process ID, now or a moment later: nothing is reported. */
 	for (int i = 0; i < 2; i++) {
 		write_door(FACTS(PATH));
 		starts[i] = STARTED + 1;

@@ -54,7 +54,7 @@ int attach_print_failure(const struct attached *attached);
 int attach_why_not(const struct attached *attached, const char *what);
 void attach_print_done(const struct attached *attached, const char *type, const char *sentence);
 
-/* attach-place.c. In a directory whose name begins so, or with a name that does; one that lasts. */
+/* attach-directory.c. In a directory whose name begins so, or with a name that does; one that lasts. */
 int attach_dir_find(struct attached *attached, const char *prefix, bool lasting);
 void attach_dir_remove(struct attached *attached);
 /* It is somebody else's now. */
@@ -64,7 +64,7 @@ int attach_dir_unreachable(const struct attached *attached);
 /* Who the program is in effect, also where its files in /proc are root's. */
 uint64_t attach_user_of(pid_t pid);
 
-/* attach-kernel.c. The places that the kernel watches are so from now on; until then. */
+/* kernel.c. The places that the kernel watches are so from now on; until then. */
 #ifdef SIDE_HAS_PROBES
 int attach_kernel_start(struct attached *attached);
 void attach_kernel_end(struct attached *attached);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a recording that the kernel sees (probe-kernel.h): side-uprobes runs beside it, as one more program that is recorded. */
+/* The part of a recording that the kernel sees (programs/side/probe/kernel.h): side-uprobes runs beside it, as one more program that is recorded. */
 #include "attach.h"
 #include "programs/common/command.h"
 #include "programs/side/session/helper-program.h"

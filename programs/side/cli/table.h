@@ -289,7 +289,7 @@ extern const struct option table_probe_options[];
 extern const char *const table_probe_paragraphs[];
 extern const struct example table_probe_examples[];
 
-/* Of verbs whose operand is a trace: session-trace.h. */
+/* Of verbs whose operand is a trace: programs/side/session/trace-of-session.h. */
 #define COMMAND_SESSION_TRACE                                                      \
 	"SESSION instead of DIR is the trace of that session; the default is the " \
 	"current session."

@@ -37,11 +37,11 @@ struct doctor_check {
 };
 
 /* Each array ends with an entry whose name is NULL. */
-extern const struct doctor_check doctor_session_checks[]; /* doctor-session.c */
-extern const struct doctor_check doctor_library_checks[]; /* doctor-library.c */
-extern const struct doctor_check doctor_boot_checks[];    /* doctor-boot.c */
-extern const struct doctor_check doctor_system_checks[];  /* doctor-system.c */
-extern const struct doctor_check doctor_kernel_checks[];  /* doctor-kernel.c */
+extern const struct doctor_check doctor_session_checks[]; /* session.c */
+extern const struct doctor_check doctor_library_checks[]; /* library.c */
+extern const struct doctor_check doctor_boot_checks[];    /* boot.c */
+extern const struct doctor_check doctor_system_checks[];  /* system.c */
+extern const struct doctor_check doctor_kernel_checks[];  /* kernel.c */
 
 /* ---- for checks: doctor.c ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `enable-event --pid`: places that the kernel watches (probe-kernel.h), in a session of the daemon. */
+/* `enable-event --pid`: places that the kernel watches (kernel.h), in a session of the daemon. */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "enable.h"

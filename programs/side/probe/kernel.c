@@ -28,7 +28,7 @@
 #define TRIALS_MAX 48 /* each takes some milliseconds */
 /* Where the kernel gives places back one by one, a tenth of a second each: more are not worth it if there can be breakpoints, nor tried. */
 #define SLOW_MAX 16
-#define SLOW_REPORTED 100 /* more take so long at the end that it is said */
+#define SLOW_REPORTED 100 /* with more, a note: removing them takes long */
 #define REASONS_MAX 8
 
 bool probe_kernel_could(const struct probe_site *site)

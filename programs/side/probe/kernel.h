@@ -37,7 +37,7 @@ bool probe_kernel_could(const struct probe_site *site);
 bool probe_kernel_may(void);
 bool probe_kernel_would(const struct probe_site *site);
 
-/* probe-kernel-table.c: `chosen` is of each probe. A memfd, or a negative errno. */
+/* kernel-table.c: `chosen` is of each probe. A memfd, or a negative errno. */
 enum probe_kernel_copy {
 	PROBE_KERNEL_ALONE,  /* the chosen and nothing else */
 	PROBE_KERNEL_MARKED, /* all; the chosen are left to the kernel */

@@ -70,7 +70,7 @@ int probe_see(int fd, struct probe_seen *seen);
 void probe_unsee(struct probe_seen *seen);
 /* By enum probe_method. */
 const char *probe_method_name(unsigned int method);
-/* Of what the kernel watches: probe-kernel.h. */
+/* Of what the kernel watches: kernel.h. */
 #define PROBE_UPROBE_NAME "uprobe"
 
 #endif /* PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H */

@@ -2,7 +2,7 @@
 #ifndef PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
 #define PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
 
-/* Of a program that is started, the places that the kernel watches (probe-kernel.h): side-uprobes is there before it executes anything. */
+/* Of a program that is started, the places that the kernel watches (kernel.h): side-uprobes is there before it executes anything. */
 
 #include "recorder/core/session.h"
 

@@ -24,7 +24,7 @@ struct kernel_recording {
 int kernel_recording_prepare(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session_options *session);
 /*
- * record-kernel-session.c: with the session's channels. Where its rings have to have the events, too, COMMAND becomes
+ * kernel-session.c: with the session's channels. Where its rings have to have the events, too, COMMAND becomes
  * kernel_recording_args(). 0 or an exit status.
  */
 int kernel_recording_join(struct kernel_recording *recording, const struct parsed *parsed,

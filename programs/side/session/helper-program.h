@@ -17,13 +17,14 @@ void helper_free(char **args);
 int helper_find(const char *program, const char *what, char path[PATH_MAX]);
 
 /*
- * Starts it, with the recorder and with a variable (or NULL) in its environment, and waits until it is ready; then it goes on by itself. 0 or an
- * exit status: it has said why. It says that it is ready by a byte to the descriptor behind `--ready`.
+ * Start the program with the recorder, and with a variable (or NULL) in its environment, and wait
+ * until it is ready. The program writes a byte to the descriptor after `--ready` then, and outlives
+ * this process. 0 or an exit status: the program has printed the reason.
  */
 int helper_start(char ***args, const char *variable, const char *value);
 /*
- * The same for a recording without a daemon, at that socket, which must go on meanwhile: by the descriptor it says that it is ready. It ends
- * with whoever calls this.
+ * The same for a recording without a daemon, whose recorder listens on `socket`. Returns at once:
+ * the program writes a byte to *ready when it is ready. It ends with the calling process.
  */
 int helper_begin(char ***args, const char *socket, int *ready, pid_t *child);
 

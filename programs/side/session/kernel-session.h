@@ -16,7 +16,10 @@ int kernel_session_prepare(
 		struct ask *ask, const struct parsed *parsed, struct json_object *request);
 /* After a change of rules. */
 int kernel_session_refresh(struct ask *ask);
-/* Before `start`, and after `load`: if the session (NULL: any) has such events, the program runs. What is wrong is said, and no more. */
+/*
+ * Start side-kernel if the session (NULL: any session) has kernel events. Called before `start` and
+ * after `load`. An error is printed and does not fail the verb.
+ */
 bool kernel_session_ensure(struct ask *ask, const char *session);
 /* Before `snapshot` and `rotate`: what has happened until now is in them. */
 void kernel_session_drain(struct ask *ask);

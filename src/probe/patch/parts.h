@@ -469,7 +469,7 @@ bool patch_threads_prove(const struct patch_proof *proof);
  */
 bool patch_all_arrived(void);
 
-/* ---- passed.c ---- */
+/* ---- quiescence.c ---- */
 
 /*
  * Where no jump leads to such an address any more, and all threads have passed a barrier since: whether it is certain that none stands there
@@ -479,7 +479,7 @@ bool patch_all_quiesced(bool (*is_there)(uint64_t address));
 /* Whether the calling thread's system calls are filtered. */
 bool patch_is_guarded(void);
 
-/* ---- pads.c ---- */
+/* ---- springboards.c ---- */
 
 /*
  * The pad of a probe by a short jump is its own from here on, and unwinders know it. `stands`: a jump is there already, maybe to another

@@ -12,8 +12,8 @@
  *	signals.c       what the program does with the signals of traps
  *	blocked.c       threads that block these
  *	arrived.c       whether something is so of all threads; that all which have met a trap have come to its handler
- *	passed.c        whether none stands at an instruction to which nothing leads any more, or comes back there
- *	pads.c          pads of short jumps, and their end
+ *	quiescence.c    whether no thread is at, or returns to, an instruction that is no longer reachable
+ *	springboards.c  jumps in padding that short jumps lead to, and their removal
  *	sandboxed.c     whether a breakpoint is possible in a sandbox that was there before
  *	threads.c       the threads that there are, and one stopped for a moment
  *	gaps.c          where memory near code can be

@@ -2,7 +2,7 @@
 /*
  * Pads: five bytes of padding between functions that have the long jump of a short one. When the probe is gone and its place is as in
  * the file, threads may still be on their way through the pad, and would go through the padding into the next function. So the
- * jump stays until it is certain that there is none (passed.c), and it is tried again until then.
+ * jump stays until it is certain that there is none (quiescence.c), and it is tried again until then.
  *
  * It stays, too, where somebody else has changed the place, who may bring the short jump back.
  */
@@ -21,7 +21,7 @@
 
 /* The first words of an entry that is not used any more are as they were: its number for unwinders is for its address alone. */
 static struct springboard {
-	uint64_t address, site;                                  /* at run time; 0: of nobody */
+	uint64_t address, site; /* at run time; 0: the entry is free */
 	uint8_t bytes[PROBE_JUMP_BYTES], site_bytes[SITE_BYTES]; /* as in the file */
 	bool stands;
 	bool copied; /* its page, since it was given back the last time */

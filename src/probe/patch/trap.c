@@ -259,7 +259,7 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 	((const void *)(context) == (const char *)__builtin_frame_address(0) + 16)
 
 /*
- * Reads no thread-local memory, which may be the program's own (base.c), before it knows that the trap is the program's.
+ * Reads no thread-local memory, which may be the program's own (hit.c), before it knows that the trap is the program's.
  * Passes no address of a local variable on, so that the compiler makes pass_on() a jump.
  */
 static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)

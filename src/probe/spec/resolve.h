@@ -73,7 +73,7 @@ enum resolve_kind {
 
 struct probe_spec {
 	enum resolve_kind kind;
-	const char *name;          /* of the event: [PROVIDER:]NAME; NULL: made of what is said */
+	const char *name;          /* of the event: [PROVIDER:]NAME; NULL: made from the location */
 	const char *location_text; /* where */
 	bool exits;                /* an event NAME_return, with duration and return value */
 	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */

@@ -8,7 +8,7 @@
 
 #include <linux/bpf.h>
 
-/* A hit as it comes from the kernel; the values follow. Program.c writes it by these offsets. */
+/* A hit as it comes from the kernel; the values follow. The BPF program (program.c) writes it by these offsets. */
 struct hit_record {
 	uint64_t time;
 	uint32_t side, cpu;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind rows of modules in a traced program: rows of an unloaded module are freed. This test defines the loaded modules; probe-calls.c is
+ * Unwind rows of modules in a traced program: rows of an unloaded module are freed. This test defines the loaded modules; calls.c is
  * unchanged.
  */
 #include <link.h>

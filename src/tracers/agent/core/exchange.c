@@ -684,7 +684,7 @@ static int describe_events(struct agent_session *session, const void *stream, si
 }
 
 /*
- * Send a stream of descriptions (wire.h) and hear which of them are refused. On the first
+ * Send a stream of descriptions (protocol/protocol.h) and hear which of them are refused. On the first
  * connection while it is open, else on one of its own. An error means that none is accepted.
  */
 int agent_send_events(struct agent_session *session, const void *stream, size_t size,

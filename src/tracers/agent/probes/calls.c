@@ -4,7 +4,7 @@
  * come, out of the unwinder's data as it is mapped; read by the kernel, for another thread may unmap it meanwhile.
  *
  * Hits read the picture without a lock: it is published whole, and what is not in it any more is given back when all hits that
- * may have seen it are over (probes-places.c waits for them). All but hits happens under the event lock.
+ * may have seen it are over (sites.c waits for them). All but hits happens under the event lock.
  */
 #include <elf.h>
 #include <link.h>

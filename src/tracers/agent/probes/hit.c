@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit that is more than a record (probe-record.c): where anybody but the recorder listens, where there
+ * A hit that is more than a record (record.c): where anybody but the recorder listens, where there
  * is a filter, or there are too many bytes, fields become arguments, and the event is called. In any thread and in
  * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
  * (tests/probe/agent/test-registers.py), and where others listen, which are not, the rest is saved before.

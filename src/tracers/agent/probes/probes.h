@@ -216,7 +216,7 @@ struct probes_table {
 	bool wants_calls;        /* one of its events */
 };
 
-/* ---- probes-places.c: in hits ---- */
+/* ---- sites.c: in hits ---- */
 
 /* A bit of a call that neither a spec of the place nor a channel at one has; PATCH_MARKS: none is free. */
 uint8_t probes_mark_take(struct probes_location *location);
@@ -227,7 +227,7 @@ void probes_marks_give(struct probes_location *location, uint32_t marks);
 /* In a thread that loads or unloads. */
 void agent_probes_libraries_changed(void);
 
-/* ---- probes-events.c ---- */
+/* ---- events.c ---- */
 
 int probes_events_make(struct probes_table *table);
 void probes_events_free(struct probes_table *table);
@@ -238,7 +238,7 @@ bool probes_events_has(
 const struct side_event_description *probes_events_other(const struct probes_table *tables,
 		const struct side_event_description *event, bool leaves);
 
-/* ---- probes-places.c ---- */
+/* ---- sites.c ---- */
 
 /* What is mapped now: specs for probes of modules that have come, none any more for those that have gone. */
 int probes_locations_find(struct probes_table *table);
@@ -256,23 +256,23 @@ void probes_locations_quiesce(void);
 /* No spec of it is left, and nobody is in one after probes_locations_apply(). */
 void probes_locations_drop(struct probes_table *table);
 
-/* ---- probes-answer.c ---- */
+/* ---- results.c ---- */
 
 int probes_answer(struct agent_session *session, const struct probes_table *table);
 
-/* ---- probes-loader.c ---- */
+/* ---- loader.c ---- */
 
 void probes_loader_start(void);
 /* Nobody has a table any more: the loader's code is as it was. */
 void probes_loader_stop(void);
 
-/* ---- probe-steps.c ---- */
+/* ---- steps.c ---- */
 
 /* Of the event at the place of which that is wished. NULL: out of memory. */
 const struct probes_layout *probes_steps_make(struct probes_table *table,
 		struct probes_event *event, const struct probes_spec_details *details, bool leaves);
 
-/* ---- probe-fetch.c ---- */
+/* ---- fetch.c ---- */
 
 /* One hit of one event. */
 struct probes_moment {
@@ -338,7 +338,7 @@ static inline const struct probes_spec *probes_next_spec(struct probes_spec *con
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
 
-/* ---- probe-record.c ---- */
+/* ---- record.c ---- */
 
 void probe_hit_entry(const struct patch_hit *hit);
 void probe_hit_exit(const struct patch_hit *hit);
@@ -379,7 +379,7 @@ uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_tabl
 void probe_hit_start(void);
 extern uint64_t probe_hit_lost; /* for want of memory to read into */
 
-/* ---- probe-read.c ---- */
+/* ---- read.c ---- */
 
 /* `stack`: the page that it points into is there. `reading` is of the hit, NULL at first, for patch_read(). */
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
@@ -394,7 +394,7 @@ bool probe_read_string(struct probes_moment *moment, char *to, uint64_t from, si
 bool probe_are_there(uint64_t from, size_t nr, void *memory);
 bool probe_is_first_thread(void);
 
-/* ---- probe-calls.c ---- */
+/* ---- calls.c ---- */
 
 #define PROBE_CALLS_BYTES 4096 /* a page of the stack */
 
@@ -410,7 +410,7 @@ void probe_calls_free_retired(void);
 uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, bool leaves,
 		struct probes_block *block, struct probes_window *window);
 
-/* ---- probe-semaphore.c ---- */
+/* ---- semaphore.c ---- */
 
 /* One more, or one less: atomically, and not where nothing is mapped. Whether it was done. */
 bool probe_semaphore_change(uint64_t address, bool raise);
