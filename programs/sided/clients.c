@@ -279,10 +279,14 @@ static bool sided_client_claim_quota(struct daemon *daemon, uid_t uid)
 	struct shares *shares = &daemon->client_shares;
 	struct client *idle = NULL;
 
-	if (shares_used(shares, uid) >= LIMIT_CLIENTS_OF_USER)
+	if (shares_used(shares, uid) >= LIMIT_CLIENTS_OF_USER) {
 		idle = oldest_idle(daemon, uid);
-	else if (!shares_left(shares, uid))
+	} else if (!shares_left(shares, uid)) {
 		idle = oldest_idle_of_largest_user(daemon, uid);
+		/* The user may have closed some whose end the daemon has not read yet. */
+		if (!idle)
+			idle = oldest_idle(daemon, uid);
+	}
 	if (idle)
 		client_close(daemon, idle);
 	return shares_used(shares, uid) < LIMIT_CLIENTS_OF_USER && shares_take(shares, uid, 1);

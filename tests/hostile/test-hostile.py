@@ -19,6 +19,9 @@ import world
 from world import (AGENTS, CONTROL, DESCRIPTIONS, LONG, SESSION, SESSION_SOCKET, VICTIM, Attack, Case, Victim, attacker, member,
                    second_member)
 
+# Connections of the command line that each user can have beside others: half of all, divided by 16 (sided.h).
+FLOOR_OF_CLIENTS = 8
+
 
 class Attacked(Case):
     def attack(self, name, *arguments, user=attacker):
@@ -82,18 +85,45 @@ class Connections(Attacked):
         for _ in range(5):
             os.kill(self.daemon.pid, signal.SIGSTOP)
             try:
-                waiting = []
-                for _ in range(6):
-                    waiting.append(speaker.connect(CONTROL, world.TIMEOUT))
-                    self.addCleanup(waiting[-1].close)
-                    waiting[-1].send(json.dumps({"version": 1, "verb": "ping"}).encode())
+                waiting = self.connect_for_pings(6)
                 # Meanwhile the attackers connect repeatedly.
                 time.sleep(0.1)
             finally:
                 os.kill(self.daemon.pid, signal.SIGCONT)
+            self.assert_pings_answered(waiting)
             for one in waiting:
-                self.assertTrue(json.loads(one.recv(1 << 17))["ok"])
                 one.close()
+        for one in attacks:
+            one.finish()
+        self.assert_daemon_is_whole()
+
+    def connect_for_pings(self, count):
+        """Connect as root, and send a request on each connection."""
+        connections = []
+        for _ in range(count):
+            connections.append(speaker.connect(CONTROL, world.TIMEOUT))
+            self.addCleanup(connections[-1].close)
+            connections[-1].send(json.dumps({"version": 1, "verb": "ping"}).encode())
+        return connections
+
+    def assert_pings_answered(self, connections):
+        for one in connections:
+            answer = one.recv(1 << 17)
+            self.assertTrue(json.loads(answer)["ok"], answer)
+
+    def test_closed_connections_that_are_not_read_yet_do_not_count(self):
+        """Root closes all its connections and opens new ones. The daemon accepts the new ones first."""
+        attacks = self.flood_by_many()
+        closed = self.connect_for_pings(FLOOR_OF_CLIENTS)
+        self.assert_pings_answered(closed)
+        os.kill(self.daemon.pid, signal.SIGSTOP)
+        try:
+            opened = self.connect_for_pings(FLOOR_OF_CLIENTS)
+            for one in closed:
+                one.close()
+        finally:
+            os.kill(self.daemon.pid, signal.SIGCONT)
+        self.assert_pings_answered(opened)
         for one in attacks:
             one.finish()
         self.assert_daemon_is_whole()
