@@ -35,7 +35,7 @@ MAY_USE = {
     "symbolize": {"base", "base/nearest", "isolate"},
     "probe": set(),
     "probe/code": {"base", "probe"},
-    "probe/table": {"probe"},
+    "probe/table": {"base/io.h", "probe"},
     "probe/uprobe": {"base", "probe/table"},
     "probe/patch": {"probe", "probe/code/copy.h"},
     "probe/unwind": {"probe/code/rows.h"},

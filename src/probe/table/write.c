@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 struct part {
@@ -359,21 +361,6 @@ int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *s
 	return 0;
 }
 
-static int table_write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			bytes += written;
-			size -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
 int probe_table_memfd(struct probe_table_writer *writer)
 {
 	void *bytes;
@@ -383,7 +370,7 @@ int probe_table_memfd(struct probe_table_writer *writer)
 	if (ret)
 		return ret;
 	fd = memfd_create("side-probes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	ret = fd < 0 ? -errno : table_write_all(fd, bytes, size);
+	ret = fd < 0 ? -errno : io_write_all(fd, bytes, size);
 	if (!ret && fcntl(fd, F_ADD_SEALS, SEALS))
 		ret = -errno;
 	free(bytes);

@@ -22,7 +22,9 @@
 static unsigned int calloc_fails, realloc_fails, memfd_fails, seal_fails, stat_fails;
 static unsigned int nr_reallocs, nr_frees, nr_writes;
 static int nr_open;
-static int write_errors[4]; /* in turn; 0: one byte is written; -1: all bytes are */
+#define ACCEPTS_NOTHING -2
+static int write_errors
+		[4]; /* in turn; 0: one byte is written; -1: all bytes are; ACCEPTS_NOTHING: none */
 static size_t calloc_size, realloc_size;
 
 static void *try_calloc(size_t count, size_t size)
@@ -68,7 +70,7 @@ static ssize_t try_write(int fd, const void *bytes, size_t size)
 		errno = error;
 		return -1;
 	}
-	return write(fd, bytes, error ? size : 1);
+	return error == ACCEPTS_NOTHING ? 0 : write(fd, bytes, error ? size : 1);
 }
 
 static int try_fcntl(int fd, int command, int value)
@@ -102,6 +104,7 @@ static int try_stat(int fd, struct stat *status)
 #define write try_write
 #define fcntl try_fcntl
 #define close try_close
+#include "base/io.c"
 #include "probe/table/write.c"
 #undef calloc
 #undef realloc
@@ -994,18 +997,24 @@ static void test_memfd(void **state)
 	assert_int_equal(nr_frees, 2);
 	assert_int_equal(nr_open, 0);
 	nr_writes = 0;
+	write_errors[0] = ACCEPTS_NOTHING;
+	assert_int_equal(probe_table_memfd(writer), -EIO);
+	assert_int_equal(nr_writes, 1);
+	assert_int_equal(nr_frees, 3);
+	assert_int_equal(nr_open, 0);
+	nr_writes = 0;
 	write_errors[0] = EINTR;
 	write_errors[1] = write_errors[2] = 0;
 	write_errors[3] = EINTR;
 	seal_fails = 1;
 	assert_int_equal(probe_table_memfd(writer), -EBUSY);
 	assert_int_equal(nr_writes, 5);
-	assert_int_equal(nr_frees, 3);
+	assert_int_equal(nr_frees, 4);
 	assert_int_equal(nr_open, 0);
 	nr_writes = 0;
 	fd = probe_table_memfd(writer);
 	assert_true(fd >= 0);
-	assert_int_equal(nr_frees, 4);
+	assert_int_equal(nr_frees, 5);
 	assert_int_equal(nr_open, 1);
 	assert_int_equal(fcntl(fd, F_GET_SEALS),
 			F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
