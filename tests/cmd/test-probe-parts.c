@@ -58,7 +58,9 @@ static void assert_output(const char *expected)
 
 static int pair_error, fork_error, receive_error, map_error, end_status;
 static unsigned int nr_interrupted;
-static bool sends_nothing, sends_another;
+static bool sends_nothing, sends_another, has_other_level;
+static unsigned int nr_tables = 1;
+static ssize_t message_size = 1;
 
 static int played_pair(int domain, int type, int protocol, int pair[2])
 {
@@ -77,7 +79,6 @@ static pid_t played_fork(void)
 static ssize_t played_receive(int socket, struct msghdr *header, int flags)
 {
 	struct cmsghdr *attached = CMSG_FIRSTHDR(header);
-	int fd;
 
 	called("receive;");
 	assert_true(fcntl(socket, F_GETFD) == FD_CLOEXEC);
@@ -92,12 +93,31 @@ static ssize_t played_receive(int socket, struct msghdr *header, int flags)
 		return -1;
 	if (sends_nothing)
 		return 0;
-	fd = memfd_create("table", MFD_CLOEXEC);
+	assert_true(header->msg_controllen >= CMSG_SPACE(nr_tables * sizeof(int)));
+	header->msg_controllen = CMSG_SPACE(nr_tables * sizeof(int));
+	attached->cmsg_level = SOL_SOCKET + has_other_level;
 	attached->cmsg_type = sends_another ? SCM_CREDENTIALS : SCM_RIGHTS;
-	memcpy(CMSG_DATA(attached), &fd, sizeof(fd));
-	if (sends_another)
-		close(fd);
-	return 1;
+	attached->cmsg_len = CMSG_LEN(nr_tables * sizeof(int));
+	for (unsigned int i = 0; i < nr_tables; i++) {
+		int fd = memfd_create("table", MFD_CLOEXEC);
+
+		memcpy(CMSG_DATA(attached) + i * sizeof(fd), &fd, sizeof(fd));
+		if (sends_another || has_other_level)
+			close(fd);
+	}
+	return message_size;
+}
+
+static ssize_t played_send(int socket, const struct msghdr *header, int flags)
+{
+	called("send;");
+	assert_int_equal(flags, MSG_NOSIGNAL);
+	if (nr_interrupted) {
+		nr_interrupted--;
+		errno = EINTR;
+		return -1;
+	}
+	return sendmsg(socket, header, flags);
 }
 
 static pid_t played_wait(pid_t child, int *status, int options)
@@ -122,12 +142,15 @@ static void *played_map(void *at, size_t size, int protection, int flags, int fd
 #define socketpair played_pair
 #define fork played_fork
 #define recvmsg played_receive
+#define sendmsg played_send
 #define waitpid played_wait
 #define mmap played_map
+#include "base/descriptors.c"
 #include "programs/side/probe/resolve.c"
 #undef socketpair
 #undef fork
 #undef recvmsg
+#undef sendmsg
 #undef waitpid
 #undef mmap
 
@@ -152,6 +175,7 @@ static void check_resolve(int status, const char *all, const char *printed)
 }
 
 #define ALL "fork;receive;wait 4711;"
+#define NO_TABLE "side: cannot receive a table of probes: Protocol error\n"
 #define DAMAGED \
 	"side: the process that read the files of the program ended over it: one of them is damaged\nhint: an address without `--arg` asks for less of the file\n"
 
@@ -181,8 +205,40 @@ static void test_resolve(void **unused)
 	sends_nothing = false;
 	sends_another = true;
 	check_resolve(COMMAND_FAILED, ALL, DAMAGED);
-	sends_another = false;
 	end_status = 0;
+	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
+	sends_another = false;
+	has_other_level = true;
+	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
+	has_other_level = false;
+	/* More than one table, and messages of other sizes. */
+	nr_tables = 2;
+	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
+	nr_tables = 1;
+	message_size = 0;
+	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
+	message_size = 1;
+	sends_nothing = true;
+	check_resolve(COMMAND_FAILED, ALL, NO_TABLE);
+	sends_nothing = false;
+}
+
+static void test_send(void **unused)
+{
+	int pair[2], table = memfd_create("table", MFD_CLOEXEC);
+	char byte;
+
+	(void)unused;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	nr_interrupted = 2;
+	assert_int_equal(probe_resolve_send(pair[0], table), 0);
+	assert_called("send;send;send;");
+	assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), 1);
+	close(pair[1]);
+	assert_int_equal(probe_resolve_send(pair[0], table), -EPIPE);
+	assert_called("send;");
+	close(pair[0]);
+	close(table);
 }
 
 static void check_see(int fd, const char *printed)
@@ -302,8 +358,8 @@ static void test_forget(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_resolve),
-			cmocka_unit_test(test_see), cmocka_unit_test(test_started),
-			cmocka_unit_test(test_forget)};
+			cmocka_unit_test(test_send), cmocka_unit_test(test_see),
+			cmocka_unit_test(test_started), cmocka_unit_test(test_forget)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

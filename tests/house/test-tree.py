@@ -79,7 +79,7 @@ MAY_USE = {
                              "programs/side/relay", "programs/side/session", "protocol", "recorder", "recorder/core", "sessions"},
     "programs/side/export": {"analysis", "base", "base/nearest", "export", "programs/common", "programs/side/analysis", "programs/side/cli",
                              "programs/side/record"},
-    "programs/side/probe": {"analysis", "attach", "base/nearest", "elf", "probe", "probe/code", "probe/spec", "probe/uprobe", "programs/common",
+    "programs/side/probe": {"analysis", "attach", "base/descriptors.h", "base/nearest", "elf", "probe", "probe/code", "probe/spec", "probe/uprobe", "programs/common",
                             "programs/side/analysis", "programs/side/cli", "programs/side/session", "recorder/core", "symbolize"},
     "programs/side/attach": {"attach", "base", "programs/common", "programs/side/probe", "programs/side/record", "programs/side/session",
                              "recorder/core", "sessions"},

@@ -2,6 +2,7 @@
 /* Resolves a spec into a table in a child process, which sends the table and exits. */
 #include "spec-options.h"
 
+#include "base/descriptors.h"
 #include "programs/common/message.h"
 
 #include <elf.h>
@@ -16,11 +17,6 @@
 #include <unistd.h>
 
 #define REASONS_MAX 12
-
-union descriptor_message {
-	char bytes[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
 
 /* Refusals by reason: equal reasons are printed once, with the first location. */
 struct refusals {
@@ -115,69 +111,42 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 	return COMMAND_DONE;
 }
 
-/* One byte, with room for a descriptor. */
-struct fd_message {
+/* A table is sent with a message of one byte. Returns 0 or a negative errno. */
+static int probe_resolve_send(int socket, int table)
+{
+	ssize_t sent = descriptors_send(socket, "", 1, &table, 1, 0);
+
+	return sent < 0 ? (int)sent : 0;
+}
+
+/* Returns the table, or a negative errno: -EPROTO if the process has ended without one, or has sent something else. */
+static int probe_resolve_receive(int socket)
+{
+	struct descriptors_received received;
 	char byte;
-	struct iovec text;
-	struct msghdr header;
-	union descriptor_message control; /* Last: a cmsghdr ends in an array without a length. */
-};
+	ssize_t size = descriptors_receive(socket, &byte, 1, 0, &received);
 
-static void make_message(struct fd_message *message)
-{
-	*message = (struct fd_message){.byte = 0};
-	message->text = (struct iovec){.iov_base = &message->byte, .iov_len = 1};
-	message->header = (struct msghdr){.msg_iov = &message->text,
-			.msg_iovlen = 1,
-			.msg_control = message->control.bytes,
-			.msg_controllen = sizeof(message->control.bytes)};
-}
-
-static bool send_descriptor(int socket, int fd)
-{
-	struct fd_message message;
-	struct cmsghdr *attached;
-
-	make_message(&message);
-	attached = CMSG_FIRSTHDR(&message.header);
-	attached->cmsg_level = SOL_SOCKET;
-	attached->cmsg_type = SCM_RIGHTS;
-	attached->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(attached), &fd, sizeof(int));
-	return sendmsg(socket, &message.header, MSG_NOSIGNAL) == 1;
-}
-
-/* -1: it has ended without one. */
-static int receive_descriptor(int socket)
-{
-	struct fd_message message;
-	struct cmsghdr *attached;
-	ssize_t got;
-	int fd = -1;
-
-	make_message(&message);
-	do
-		got = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	attached = got == 1 ? CMSG_FIRSTHDR(&message.header) : NULL;
-	if (attached && attached->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(attached), sizeof(int));
-	return fd;
+	if (size == 1 && received.nr == 1 && !(received.flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return received.fds[0];
+	descriptors_close(&received);
+	return size < 0 ? (int)size : -EPROTO;
 }
 
 __attribute__((noreturn)) static void work(
 		int socket, const struct probe_target *target, const struct probe_spec *spec)
 {
 	struct probe_resolve_work *work = calloc(1, sizeof(*work));
-	int table = -1, status;
+	int table = -1, status, ret = 0;
 
 	/* No server is asked for debug information behind the user's back. */
 	unsetenv("DEBUGINFOD_URLS");
 	status = work ? make_table(work, target, spec, &table)
 		      : message_error(COMMAND_FAILED, NULL, "out of memory");
-	if (!status && !send_descriptor(socket, table))
+	if (!status)
+		ret = probe_resolve_send(socket, table);
+	if (ret)
 		status = message_error(COMMAND_FAILED, NULL, "cannot pass on a table of probes: %s",
-				strerror(errno));
+				strerror(-ret));
 	fflush(NULL);
 	_exit(status);
 }
@@ -212,7 +181,7 @@ static int check_processor(pid_t pid)
 
 int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table)
 {
-	int pair[2], status = 0, code = 0;
+	int pair[2], status = 0, code = 0, received = -1;
 	pid_t child;
 
 	*table = -1;
@@ -230,8 +199,8 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 	}
 	close(pair[1]);
 	if (child > 0) {
-		*table = receive_descriptor(pair[0]);
-		code = errno;
+		received = probe_resolve_receive(pair[0]);
+		*table = received < 0 ? -1 : received;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -243,7 +212,7 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 		return WEXITSTATUS(status);
 	if (WIFEXITED(status) && *table < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
-				strerror(code));
+				strerror(-received));
 	if (!WIFEXITED(status))
 		return message_error(COMMAND_FAILED,
 				"an address without `--arg` asks for less of the file",
