@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attach/parts.h"
+#include "base/io.h"
 
 #define COPY_PREFIX "side-agent-"
 /* A directory that no process has locked: the process that made it may be between two of its steps for so long. */
@@ -45,17 +46,14 @@ int inject_copy_file(const char *from, int to)
 {
 	int fd = open(from, O_RDONLY | O_CLOEXEC), ret;
 	char bytes[65536];
-	ssize_t size = -1;
+	ssize_t size;
 
 	if (fd < 0)
 		return -errno;
-	while ((size = read(fd, bytes, sizeof(bytes))) > 0) {
-		if (write(to, bytes, (size_t)size) != size) {
-			size = -1;
-			break;
-		}
-	}
-	ret = size < 0 ? -errno : 0;
+	do {
+		size = io_read(fd, bytes, sizeof(bytes));
+		ret = size < 0 ? (int)size : io_write_all(to, bytes, (size_t)size);
+	} while (!ret && size == (ssize_t)sizeof(bytes));
 	close(fd);
 	return ret;
 }

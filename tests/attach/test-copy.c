@@ -70,9 +70,28 @@ static long played_syscall(long number, int root, const char *directory, const s
 	return syscall(number, root, directory, how, size);
 }
 
+static unsigned int nr_interrupts;   /* as many calls end with EINTR first */
+static size_t most_bytes = SIZE_MAX; /* that one call writes */
+
+static bool is_interrupted(void)
+{
+	errno = EINTR;
+	return nr_interrupts && nr_interrupts--;
+}
+
+static ssize_t played_read(int fd, void *to, size_t size)
+{
+	return is_interrupted() ? -1 : read(fd, to, size);
+}
+
 static ssize_t played_write(int fd, const void *bytes, size_t size)
 {
-	return is_due(&failing_write, ENOSPC) ? (ssize_t)size - 1 : write(fd, bytes, size);
+	if (is_interrupted())
+		return -1;
+	if (is_due(&failing_write, ENOSPC))
+		return -1;
+	errno = 0;
+	return write(fd, bytes, size < most_bytes ? size : most_bytes);
 }
 
 static int played_lock(int fd, int operation)
@@ -99,6 +118,7 @@ static uid_t played_user(void)
 
 #define open played_open
 #define syscall(number, ...) played_syscall(number, __VA_ARGS__)
+#define read played_read
 #define write played_write
 #define flock played_lock
 #define fchmod played_mode
@@ -106,9 +126,11 @@ static uid_t played_user(void)
 #define fstat played_status
 #define time played_time
 #define geteuid played_user
+#include "base/io.c"
 #include "attach/copy.c"
 #undef open
 #undef syscall
+#undef read
 #undef write
 #undef flock
 #undef fchmod
@@ -153,7 +175,7 @@ static void test_failures(void)
 		CHECK(put_file(location, "agent", "/nowhere") == -ENOENT && !count_entries());
 		close(location);
 	}
-	/* A file that is written in part, and a program that has ended. */
+	/* A file that cannot be written, and a program that has ended. */
 	failing_write = 1;
 	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_write &&
 			!count_entries());
@@ -228,6 +250,36 @@ static void test_sizes(void)
 	}
 }
 
+/* Writes of a part continue, signals interrupt none of the calls, and a full file system in the middle is an error. */
+static void test_parts(void)
+{
+	static char bytes[65537], copied[65538];
+	int to = openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), fd;
+	char from[64];
+
+	memset(bytes, 'a', sizeof(bytes));
+	bytes[65536] = 'b';
+	(void)snprintf(from, sizeof(from), "%s/from", folder);
+	fd = openat(AT_FDCWD, from, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(to >= 0 && fd >= 0 && write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes));
+	CHECK(!close(fd));
+	most_bytes = 1000;
+	errno = 0;
+	CHECK(!inject_copy_file(from, to));
+	CHECK(pread(to, copied, sizeof(copied), 0) == (ssize_t)sizeof(bytes) &&
+			!memcmp(copied, bytes, sizeof(bytes)));
+	most_bytes = SIZE_MAX;
+	nr_interrupts = 3;
+	CHECK(!ftruncate(to, 0) && !lseek(to, 0, SEEK_SET) && !inject_copy_file(from, to));
+	CHECK(!nr_interrupts && pread(to, copied, sizeof(copied), 0) == (ssize_t)sizeof(bytes) &&
+			!memcmp(copied, bytes, sizeof(bytes)));
+	most_bytes = 1000;
+	failing_write = 2;
+	CHECK(inject_copy_file(from, to) == -ENOSPC && !failing_write);
+	most_bytes = SIZE_MAX;
+	CHECK(!close(to) && !unlink(from));
+}
+
 /* Each directory is tried once, in order. The files in one are removed before the next one is tried. */
 static void test_directories(void)
 {
@@ -286,6 +338,7 @@ int main(void)
 		test_failures();
 		test_abandoned();
 		test_sizes();
+		test_parts();
 		test_first_descriptor();
 		if (round == 1)
 			before = resources_now();
