@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "kernel-events/parts.h"
 
 #define FILE_MAX ((size_t)1 << 20)
@@ -50,49 +52,24 @@ int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error)
 
 ssize_t tracefs_read(const char *path, char **text)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t capacity = 8192, size = 0;
-	ssize_t got = 0;
-	char *all;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+	size_t size;
 
 	*text = NULL;
 	if (fd < 0)
 		return -errno;
-	all = malloc(capacity);
-	while (all && size < FILE_MAX && (got = read(fd, all + size, capacity - 1 - size)) > 0) {
-		size += (size_t)got;
-		if (capacity - 1 == size) {
-			char *more = realloc(all, capacity * 2);
-
-			if (!more)
-				break;
-			all = more;
-			capacity *= 2;
-		}
-	}
-	if (got < 0)
-		got = -errno;
+	ret = io_read_whole(fd, FILE_MAX, text, &size);
 	close(fd);
-	if (!all || got < 0) {
-		free(all);
-		return all ? got : -ENOMEM;
-	}
-	all[size] = '\0';
-	*text = all;
-	return (ssize_t)size;
+	return ret ? ret : (ssize_t)size;
 }
 
 int tracefs_write(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-	size_t size = strlen(text);
-	ssize_t written;
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -errno;
-	written = write(fd, text, size);
-	if (written != (ssize_t)size)
-		ret = written < 0 ? -errno : -EIO;
+	ret = io_write_all(fd, text, strlen(text));
 	close(fd);
 	return ret;
 }

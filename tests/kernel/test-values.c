@@ -586,9 +586,15 @@ static void test_tracefs(void **unused)
 	assert_int_equal(tracefs_read("/", &text), -EISDIR);
 	assert_null(text);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
-	/* An endless file is read up to the limit. */
-	assert_int_equal(tracefs_read("/dev/zero", &text), (2 << 20) - 1);
+	/* A file beyond the limit is no text. */
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(tracefs_read(path, &text), 1 << 20);
 	free(text);
+	assert_int_equal(ftruncate(fd, (1 << 20) + 1), 0);
+	assert_int_equal(tracefs_read(path, &text), -EFBIG);
+	assert_null(text);
+	assert_int_equal(tracefs_read("/dev/zero", &text), -EFBIG);
+	assert_null(text);
 	close(fd);
 	unlink(path);
 	free(bytes);
