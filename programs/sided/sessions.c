@@ -506,7 +506,7 @@ struct json_object *state_read(const char *path, size_t max, struct control_erro
 		return NULL;
 	}
 	text = malloc((size_t)status.st_size + 1);
-	size = text ? read(fd, text, (size_t)status.st_size) : -1;
+	size = text ? io_read(fd, text, (size_t)status.st_size) : -ENOMEM;
 	if (size >= 0)
 		state = json_read(text, (size_t)size, error);
 	else
