@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "relay/frame.h"
 
 #define MAGIC UINT64_C(0x31534b52414d4953)
@@ -354,8 +355,12 @@ uint32_t marks_next_stream(const struct marks *marks, uint32_t trace, uint32_t a
 static int relay_mark_write_slot(
 		const struct marks *marks, const unsigned char block[MARKS_BLOCK], uint32_t slot)
 {
-	ssize_t done = pwrite(marks->fd, block, MARKS_BLOCK, (off_t)slot * MARKS_BLOCK);
+	ssize_t done;
 
+	/* Not io_write_all_at(): a part of a block is reported as a full file system. */
+	do
+		done = pwrite(marks->fd, block, MARKS_BLOCK, (off_t)slot * MARKS_BLOCK);
+	while (done < 0 && errno == EINTR);
 	return done == MARKS_BLOCK ? 0 : done < 0 ? -errno : -ENOSPC;
 }
 
@@ -408,7 +413,7 @@ int marks_release(struct marks *marks, uint32_t slot)
 static int relay_mark_read_all(int fd, unsigned char **bytes, size_t *size)
 {
 	struct stat status;
-	ssize_t got;
+	int ret;
 
 	if (fstat(fd, &status))
 		return -errno;
@@ -420,8 +425,8 @@ static int relay_mark_read_all(int fd, unsigned char **bytes, size_t *size)
 	*bytes = malloc(*size + 1);
 	if (!*bytes)
 		return -ENOMEM;
-	got = pread(fd, *bytes, *size, 0);
-	return got == (ssize_t)*size ? 0 : got < 0 ? -errno : -EBADMSG;
+	ret = io_read_exactly_at(fd, *bytes, *size, 0);
+	return ret == -ENODATA ? -EBADMSG : ret;
 }
 
 static int relay_mark_reset_file(struct marks *marks, const char *url)
@@ -478,8 +483,8 @@ bool marks_are_of(const char *path, const char *url)
 
 	if (fd < 0)
 		return false;
-	are = pread(fd, block, sizeof(block), 0) == (ssize_t)sizeof(block) &&
-			get_head(block, &head) && !strcmp(head.url, url);
+	are = !io_read_exactly_at(fd, block, sizeof(block), 0) && get_head(block, &head) &&
+			!strcmp(head.url, url);
 	close(fd);
 	return are;
 }

@@ -27,6 +27,8 @@ static struct {
 	ssize_t result;
 	int error;
 } writes, reads, locks, cuts;
+static unsigned int nr_interrupts;  /* as many calls end with EINTR first */
+static size_t most_read = SIZE_MAX; /* bytes that one call reads */
 
 static ssize_t play(ssize_t result, int error)
 {
@@ -36,12 +38,21 @@ static ssize_t play(ssize_t result, int error)
 
 static ssize_t play_write(int fd, const void *bytes, size_t size, off_t at)
 {
+	if (nr_interrupts) {
+		nr_interrupts--;
+		return play(-1, EINTR);
+	}
 	return writes.is_set ? play(writes.result, writes.error) : pwrite(fd, bytes, size, at);
 }
 
 static ssize_t play_read(int fd, void *to, size_t size, off_t at)
 {
-	return reads.is_set ? play(reads.result, reads.error) : pread(fd, to, size, at);
+	if (nr_interrupts) {
+		nr_interrupts--;
+		return play(-1, EINTR);
+	}
+	return reads.is_set ? play(reads.result, reads.error)
+			    : pread(fd, to, size < most_read ? size : most_read, at);
 }
 
 static int play_lock(int fd, int operation)
@@ -60,6 +71,7 @@ static int play_cut(int fd, off_t size)
 #define pread play_read
 #define flock play_lock
 #define ftruncate play_cut
+#include "base/io.c"
 #include "relay/marks.c"
 #undef pwrite
 #undef pread
@@ -518,6 +530,19 @@ static void opening(void)
 	CHECK(!stat(path, &status) && status.st_size == 65 * MARKS_BLOCK &&
 			!marks_are_of(path, "url"));
 	reads.is_set = false;
+	/* Calls that read a part, or that a signal interrupts, lose no marks. */
+	for (unsigned int i = 0; i < 2; i++) {
+		nr_interrupts = i ? 2 : 0;
+		most_read = i ? SIZE_MAX : 1000;
+		CHECK(marks_are_of(path, "url") && !nr_interrupts);
+		nr_interrupts = i ? 2 : 0;
+		CHECK(!marks_open(path, "url", &marks, &is_found) && is_found && marks.nr == 65);
+		nr_interrupts = i ? 2 : 0;
+		CHECK(!marks_write_head(&marks) && !nr_interrupts);
+		marks_close(&marks);
+		CHECK(!stat(path, &status) && status.st_size == 65 * MARKS_BLOCK);
+	}
+	most_read = SIZE_MAX;
 	for (unsigned int call = 1; call <= 5; call++) {
 		/* fstat(), malloc(), pread(), realloc(), calloc() */
 		failing_arm(call);
