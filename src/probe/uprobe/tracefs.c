@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define DEFINITIONS "uprobe_events"
 #define GROUP "side_"
 #define PERMISSION_HINT \
@@ -106,18 +108,11 @@ int global_tracefs_open(struct global_error *error)
 int global_tracefs_read(int tracefs, const char *path, char *text, size_t capacity)
 {
 	int fd = openat(tracefs, path, O_RDONLY | O_CLOEXEC);
-	size_t used = 0;
-	ssize_t got = 1;
+	ssize_t got;
 
 	if (fd < 0)
 		return -errno;
-	while (got > 0 && used + 1 < capacity) {
-		got = read(fd, text + used, capacity - 1 - used);
-		used += got > 0 ? (size_t)got : 0;
-	}
-	text[used] = 0;
-	if (got < 0)
-		got = -errno;
+	got = io_read_text_fd(fd, text, capacity);
 	close(fd);
 	return got < 0 ? (int)got : 0;
 }
@@ -185,13 +180,11 @@ static bool is_left(const char *group)
 static int uprobe_tracefs_write_file(int tracefs, const char *path, const char *text)
 {
 	/* Not truncated: that would remove everybody's. */
-	int fd = openat(tracefs, path, O_WRONLY | O_APPEND | O_CLOEXEC), ret = 0;
-	size_t size = strlen(text);
+	int fd = openat(tracefs, path, O_WRONLY | O_APPEND | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, size) != (ssize_t)size)
-		ret = -errno;
+	ret = io_write_all(fd, text, strlen(text));
 	close(fd);
 	return ret;
 }

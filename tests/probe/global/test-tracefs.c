@@ -34,6 +34,7 @@ static const char *status_of_77;
 static int write_permission, fsopen_error, fsconfig_error, fsmount_error, definitions_error;
 static const char *hidden; /* the folder that is mounted */
 static bool is_short, has_no_stream, avoids_zero;
+static unsigned int nr_interrupts; /* as many calls end with EINTR first */
 static uid_t user;
 
 static void note(const char *text)
@@ -84,9 +85,22 @@ static int play_openat(int at, const char *path, int flags)
 	return openat(at, path, flags);
 }
 
+static bool is_interrupted(void)
+{
+	errno = EINTR;
+	return nr_interrupts && nr_interrupts--;
+}
+
+static ssize_t play_read(int fd, void *to, size_t size)
+{
+	return is_interrupted() ? -1 : read(fd, to, size);
+}
+
 static ssize_t play_write(int fd, const char *text, size_t size)
 {
 	CHECK(size == strlen(text));
+	if (is_interrupted())
+		return -1;
 	if (!is_short)
 		return write(fd, text, size);
 	errno = EIO;
@@ -157,15 +171,18 @@ static uid_t play_user(void)
 
 #define open play_open
 #define openat play_openat
+#define read play_read
 #define write play_write
 #define faccessat play_access
 #define setmntent play_mounts
 #define fdopen play_fdopen
 #define syscall play_syscall
 #define geteuid play_user
+#include "base/io.c"
 #include "probe/uprobe/tracefs.c"
 #undef open
 #undef openat
+#undef read
 #undef write
 #undef faccessat
 #undef setmntent
@@ -360,10 +377,11 @@ static void reading(int at)
 	write_definitions("0123456789");
 	for (size_t size = 1; size <= 12; size++) {
 		memset(text, 'x', sizeof(text));
+		nr_interrupts = size > 1;
 		CHECK(!global_tracefs_read(at, "uprobe_events", text, size));
 		CHECK(strlen(text) == (size < 11 ? size - 1 : 10) &&
 				!strncmp(text, "0123456789", size - 1));
-		CHECK(text[size] == 'x');
+		CHECK(text[size] == 'x' && !nr_interrupts);
 	}
 }
 
@@ -371,8 +389,9 @@ static void defining(int at)
 {
 	begin();
 	write_definitions("");
-	CHECK(!global_tracefs_define(at, "p:a/b\n", &error) &&
-			!global_tracefs_define(at, "p:c/d\n", &error));
+	CHECK(!global_tracefs_define(at, "p:a/b\n", &error));
+	nr_interrupts = 2;
+	CHECK(!global_tracefs_define(at, "p:c/d\n", &error) && !nr_interrupts);
 	CHECK(!*error.text);
 	expect_text(at, "uprobe_events", "p:a/b\np:c/d\n");
 	for (unsigned int i = 0; i < 2; i++) {
