@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "sessions/json.h"
 
 static const char *const mode_choices[] = {"discard", "overwrite", "block"};
@@ -141,17 +142,13 @@ int definition_of_boot(const struct boot_source *source, const struct boot_sessi
 static ssize_t session_boot_read_file(const char *path, char *text)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ssize_t size = 0, got = fd < 0 ? -errno : 1;
+	ssize_t size;
 
-	while (fd >= 0 && got > 0 && size <= (ssize_t)BOOT_SIZE_MAX) {
-		got = read(fd, text + size, BOOT_SIZE_MAX + 1 - (size_t)size);
-		if (got < 0)
-			got = -errno;
-		size += got > 0 ? got : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	return got < 0 ? got : size;
+	if (fd < 0)
+		return -errno;
+	size = io_read(fd, text, BOOT_SIZE_MAX + 1);
+	close(fd);
+	return size;
 }
 
 static int check_sessions(const struct boot_source *source, struct control_error *error)
