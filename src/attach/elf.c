@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "attach/parts.h"
+#include "base/io.h"
 
 #define TABLE_MAX (64u << 20) /* bytes of one table */
 
@@ -17,9 +18,8 @@
 static void *attach_elf_read_part(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat status;
-	ssize_t got;
 	char *bytes;
-	int code;
+	int ret;
 
 	if (fstat(fd, &status))
 		return NULL;
@@ -31,12 +31,11 @@ static void *attach_elf_read_part(int fd, uint64_t offset, uint64_t size)
 	if (!bytes)
 		return NULL;
 	bytes[size] = 0;
-	got = pread(fd, bytes, size, (off_t)offset);
-	if (got == (ssize_t)size)
+	ret = io_read_exactly_at(fd, bytes, size, offset);
+	if (!ret)
 		return bytes;
-	code = got < 0 ? errno : ENOEXEC;
 	free(bytes);
-	errno = code;
+	errno = ret == -ENODATA ? ENOEXEC : -ret;
 	return NULL;
 }
 
@@ -88,9 +87,9 @@ int inject_elf_read(int fd, struct inject_elf *elf)
 	int ret;
 
 	*elf = (struct inject_elf){.machine = EM_NONE};
-	got = pread(fd, &header, sizeof(header), 0);
+	got = io_read_at(fd, &header, sizeof(header), 0);
 	if (got < 0)
-		return -errno;
+		return (int)got;
 	if (got < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
 		return -ENOEXEC;
 	elf->class = header.e_ident[EI_CLASS];

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "attach/parts.h"
 
 #define MAPPINGS_MAX 65536u
@@ -61,15 +62,10 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 /* A small file, with a 0 behind it. False with errno, which is ENODATA for an empty file. */
 static bool read_small(const char *path, char *text, size_t capacity)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, capacity - 1);
-	int code = size < 0 ? errno : ENODATA;
+	ssize_t size = io_read_text(path, text, capacity);
 
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = 0;
 	if (size <= 0)
-		errno = code;
+		errno = size < 0 ? (int)-size : ENODATA;
 	return size > 0;
 }
 
@@ -120,11 +116,11 @@ const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t capac
 
 /* ---- memory ---- */
 
-/* The kernel copies nothing, without an error, if the program has no memory any more. */
+/* `copied` may be a negative errno. The kernel copies nothing, without an error, if the program has no memory any more. */
 static bool attach_target_copy_is_complete(ssize_t copied, size_t size)
 {
-	if (copied >= 0 && copied != (ssize_t)size)
-		errno = copied ? EIO : ESRCH;
+	if (copied != (ssize_t)size)
+		errno = copied < 0 ? (int)-copied : copied ? EIO : ESRCH;
 	return copied == (ssize_t)size;
 }
 
@@ -133,16 +129,22 @@ bool inject_read(const struct inject_target *target, uint64_t address, void *byt
 	errno = EIO;
 	return address <= INT64_MAX &&
 			attach_target_copy_is_complete(
-					pread(target->memory, bytes, size, (off_t)address), size);
+					io_read_at(target->memory, bytes, size, address), size);
 }
 
 bool inject_write(const struct inject_target *target, uint64_t address, const void *bytes,
 		size_t size)
 {
+	ssize_t copied;
+
 	errno = EIO;
-	return address <= INT64_MAX &&
-			attach_target_copy_is_complete(
-					pwrite(target->memory, bytes, size, (off_t)address), size);
+	if (address > INT64_MAX)
+		return false;
+	/* Not io_write_all_at(), whose error for 0 bytes is EIO. */
+	do
+		copied = pwrite(target->memory, bytes, size, (off_t)address);
+	while (copied < 0 && errno == EINTR);
+	return attach_target_copy_is_complete(copied < 0 ? -errno : copied, size);
 }
 
 void inject_maps_free(struct inject_target *target)
@@ -265,7 +267,7 @@ static bool attach_target_same_file(
 				strcmp(first->path, mapping->path) != 0 ||
 				first->begin > mapping->begin)
 			continue;
-		return pread(fd, here, sizeof(here), 0) == (ssize_t)sizeof(here) &&
+		return !io_read_exactly_at(fd, here, sizeof(here), 0) &&
 				inject_read(target, first->begin, there, sizeof(there)) &&
 				!memcmp(here, there, sizeof(here));
 	}

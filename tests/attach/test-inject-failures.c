@@ -133,18 +133,18 @@ static void test_executable(void)
 		int ret;
 
 		target = self();
-		/* The first calls read the name for messages. */
+		/* The first calls open the file with the name for messages, read it and find its end. */
 		failing_arm(number);
 		ret = check_executable(&target);
 		if (!failing_has_failed())
 			break;
-		if (number <= 2)
+		if (number <= 3)
 			CHECK(!ret && report.kind == INJECT_DONE);
 		else
 			CHECK(is_reported(ret, INJECT_FAILED,
-					number == 3 ? "" : "its file cannot be read: ", ""));
+					number == 4 ? "" : "its file cannot be read: ", ""));
 	}
-	CHECK(number == 17);
+	CHECK(number == 18);
 }
 
 /* ---- /proc ---- */
@@ -182,13 +182,13 @@ static void test_state(void)
 		ret = attach_target_check_state(&target, &request);
 		if (!failing_has_failed())
 			break;
-		if (number <= 2)
+		if (number <= 3)
 			CHECK(!ret && report.kind == INJECT_DONE);
 		else
 			CHECK(is_reported(ret, INJECT_FAILED, "its state cannot be read: ", ""));
 	}
-	/* The name and four fields: each is opened and read. */
-	CHECK(number == 11);
+	/* The name and four fields: each is opened and read, and its end is found. */
+	CHECK(number == 16);
 	failing_name = NULL;
 }
 

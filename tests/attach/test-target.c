@@ -131,6 +131,7 @@ static int played_sleep(const struct timespec *time, struct timespec *remaining)
 #define readlink played_readlink
 #define prlimit played_prlimit
 #define geteuid played_user
+#include "base/io.c"
 #include "attach/target.c"
 #undef open
 
