@@ -353,9 +353,12 @@ static void test_read(void **state)
 	assert_true(nr_opened == 1 && is_balanced());
 	assert_int_equal(agent_boot_read_file("/nowhere/x", text), -ENOENT);
 	assert_int_equal(nr_closed, 1);
+	let_fail(SYS_read, 0, EINTR);
+	assert_int_equal(agent_boot_read_file(file, text), size);
+	assert_true(nr_opened == 2 && is_balanced());
 	let_fail(SYS_read, 1, EIO);
 	assert_int_equal(agent_boot_read_file(file, text), -EIO);
-	assert_true(nr_opened == 2 && is_balanced());
+	assert_true(nr_opened == 3 && is_balanced());
 	/* The most bytes, and one more, which shows that it is too large. */
 	for (unsigned int more = 0; more < 3; more++) {
 		fd = open(file, O_WRONLY | O_TRUNC);

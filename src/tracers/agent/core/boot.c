@@ -37,6 +37,7 @@
 #include "tracers/agent/core/session.h"
 #include "tracers/agent/core/wait.h"
 #include "base/environment/environment.h"
+#include "base/inside/raw-io.h"
 #include "base/inside/raw.h"
 #include "protocol/runtime.h"
 
@@ -57,20 +58,16 @@ static void *agent_boot_map_rings(size_t size)
 	return raw_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* Up to one byte more than is allowed, so that who reads it sees that it is too much. */
+/* Read at most one byte more than the limit, so that the parser refuses a file that is too large. Returns the size or a negative errno. */
 static long agent_boot_read_file(const char *path, char *text)
 {
 	int fd = (int)raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	long size = 0, got = fd;
+	long size = fd;
 
-	while (fd >= 0 && size <= BOOT_SIZE_MAX) {
-		got = raw_call(SYS_read, fd, text + size, (size_t)BOOT_SIZE_MAX + 1 - (size_t)size);
-		if (got <= 0)
-			break;
-		size += got;
-	}
+	if (fd >= 0)
+		size = raw_io_read(fd, text, (size_t)BOOT_SIZE_MAX + 1);
 	wire_close(fd);
-	return got < 0 ? got : size;
+	return size;
 }
 
 static bool read_config(const char *path)
