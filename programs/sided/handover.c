@@ -21,13 +21,13 @@
 
 #include <linux/close_range.h>
 
+#include "base/descriptors.h"
 #include "sessions/rendezvous.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/thread.h"
 #include "sided.h"
 
 #define STACK_SIZE (256u << 10)
-#define FDS_AT_ONCE 8
 #define LIMIT_HANDOVERS_OF_USER 8
 
 struct handover {
@@ -39,11 +39,6 @@ struct handover {
 	sem_t has_two, is_released;
 	atomic_bool is_done; /* the thread no longer uses this structure */
 	char text[FRAME_MAX];
-};
-
-union handover_control {
-	char bytes[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))];
-	struct cmsghdr align;
 };
 
 /* Closing these two never blocks, except for connections in the queue of a socket. */
@@ -75,67 +70,28 @@ static void keep_two(int one, int other)
 	(void)syscall(SYS_close_range, second + 1, ~0u, 0);
 }
 
-static void handover_send_fd(int socket, char *text, size_t size, int fd)
-{
-	struct iovec part = {.iov_base = text, .iov_len = size};
-	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-	union handover_control control = {.bytes = {0}};
-
-	if (fd >= 0) {
-		struct cmsghdr *attached;
-
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(sizeof(int));
-		attached = CMSG_FIRSTHDR(&header);
-		attached->cmsg_level = SOL_SOCKET;
-		attached->cmsg_type = SCM_RIGHTS;
-		attached->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(attached), &fd, sizeof(int));
-	}
-	(void)sendmsg(socket, &header, MSG_NOSIGNAL);
-}
-
-static size_t descriptors_of(struct msghdr *header, int fds[FDS_AT_ONCE])
-{
-	struct cmsghdr *attached;
-	size_t nr = 0;
-
-	for (attached = CMSG_FIRSTHDR(header); attached; attached = CMSG_NXTHDR(header, attached)) {
-		size_t bytes = attached->cmsg_len - CMSG_LEN(0);
-
-		if (attached->cmsg_level != SOL_SOCKET || attached->cmsg_type != SCM_RIGHTS ||
-				nr + bytes / sizeof(int) > FDS_AT_ONCE)
-			continue;
-		memcpy(fds + nr, CMSG_DATA(attached), bytes);
-		nr += bytes / sizeof(int);
-	}
-	return nr;
-}
-
 static void receive_and_pass(struct handover *handover)
 {
 	const struct linger none = {.l_onoff = 0};
-	struct iovec part = {.iov_base = handover->text, .iov_len = sizeof(handover->text)};
-	union handover_control control;
-	struct msghdr header = {.msg_iov = &part,
-			.msg_iovlen = 1,
-			.msg_control = control.bytes,
-			.msg_controllen = sizeof(control.bytes)};
-	int fds[FDS_AT_ONCE], wanted = -1;
-	ssize_t size = recvmsg(handover->client, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	size_t nr = size > 0 ? descriptors_of(&header, fds) : 0, i;
+	struct descriptors_received received;
+	int wanted = -1;
+	ssize_t size = descriptors_receive(handover->client, handover->text, sizeof(handover->text),
+			MSG_DONTWAIT, &received);
+	size_t i;
 
-	for (i = 0; i < nr; i++)
-		if (handover_close_is_nonblocking(fds[i]))
-			wanted = fds[i];
-	/* Pass on no message that is too long: the loop then closes the connection. */
-	if (size > 0 && !(header.msg_flags & MSG_TRUNC))
-		handover_send_fd(handover->result, handover->text, (size_t)size, wanted);
+	for (i = 0; i < received.nr; i++)
+		if (handover_close_is_nonblocking(received.fds[i]))
+			wanted = received.fds[i];
+	/*
+	 * Pass on no message that is too long, and ignore an error of the socket pair: without a message, the loop closes the connection.
+	 */
+	if (size > 0 && !(received.flags & MSG_TRUNC))
+		(void)descriptors_send(handover->result, handover->text, (size_t)size, &wanted,
+				wanted >= 0, 0);
 	close(handover->result);
-	for (i = 0; i < nr; i++) {
-		(void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-		close(fds[i]);
-	}
+	for (i = 0; i < received.nr; i++)
+		(void)setsockopt(received.fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	descriptors_close(&received);
 	close(handover->client);
 }
 

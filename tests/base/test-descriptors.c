@@ -96,6 +96,32 @@ static void test_take(void)
 	}
 }
 
+/* Only what a message attaches as descriptors is taken. */
+static void test_attached(void)
+{
+	union {
+		char bytes[3 * CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct msghdr header = {.msg_control = control.bytes, .msg_controllen = sizeof(control)};
+	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
+	int fds[DESCRIPTORS_AT_ONCE] = {0};
+	size_t nr = 7;
+
+	for (int i = 0; i < 3; i++) {
+		const int numbers[2] = {10 + i, 20 + i};
+
+		attached->cmsg_level = i == 0 ? SOL_SOCKET + 1 : SOL_SOCKET;
+		attached->cmsg_type = i == 1 ? SCM_CREDENTIALS : SCM_RIGHTS;
+		attached->cmsg_len = CMSG_LEN(sizeof(numbers));
+		memcpy(CMSG_DATA(attached), numbers, sizeof(numbers));
+		attached = (struct cmsghdr *)(void *)((char *)attached +
+				CMSG_SPACE(sizeof(numbers)));
+	}
+	CHECK(descriptors_take(&header, fds, DESCRIPTORS_AT_ONCE, &nr) && nr == 2);
+	CHECK(fds[0] == 12 && fds[1] == 22 && !fds[2]);
+}
+
 static void test_failures(void)
 {
 	struct descriptors_received received = {.nr = 5};
@@ -125,6 +151,7 @@ int main(void)
 		test_some(nr);
 	test_too_many();
 	test_take();
+	test_attached();
 	test_failures();
 	CHECK(count_open() == before);
 	return 0;

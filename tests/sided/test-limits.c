@@ -537,37 +537,6 @@ static void test_accepts(void)
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
-/* A message with descriptors in one or two parts: all that fit in 8. */
-static size_t nr_descriptors(unsigned int first, unsigned int second)
-{
-	union {
-		char bytes[256];
-		struct cmsghdr align;
-	} control = {.bytes = {0}};
-	struct msghdr header = {.msg_control = control.bytes,
-			.msg_controllen = CMSG_SPACE(first * sizeof(int)) +
-					(second ? CMSG_SPACE(second * sizeof(int)) : 0)};
-	struct cmsghdr *part = CMSG_FIRSTHDR(&header);
-	int fds[FDS_AT_ONCE];
-
-	for (unsigned int nr = first; part; nr = second) {
-		part->cmsg_level = SOL_SOCKET;
-		part->cmsg_type = SCM_RIGHTS;
-		part->cmsg_len = CMSG_LEN(nr * sizeof(int));
-		if (part != CMSG_FIRSTHDR(&header))
-			break;
-		part = CMSG_NXTHDR(&header, part);
-	}
-	return descriptors_of(&header, fds);
-}
-
-static void test_descriptors(void)
-{
-	CHECK(nr_descriptors(8, 0) == 8 && !nr_descriptors(9, 0));
-	CHECK(nr_descriptors(5, 3) == 8 && nr_descriptors(5, 4) == 5);
-	CHECK(nr_descriptors(9, 2) == 2);
-}
-
 /* ---- session processes ---- */
 
 static unsigned int nr_failed;
@@ -779,7 +748,6 @@ int main(int argc, char **argv)
 	test_parts_done();
 	test_releases();
 	test_accepts();
-	test_descriptors();
 	test_deaths();
 	test_users();
 	test_passed();
