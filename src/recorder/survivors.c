@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "recorder/core/instance.h"
 #include "recorder/session-state.h"
 #include "recorder/survivors.h"
@@ -32,19 +33,18 @@ static bool survivor_is_known(const struct session *session, pid_t pid)
 static bool survivor_has_socket(const struct session *session, pid_t pid, char *buffer)
 {
 	char path[64];
-	size_t used = 0;
-	ssize_t got = 0;
+	ssize_t size;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while (used < ENVIRONMENT_MAX &&
-			(got = read(fd, buffer + used, ENVIRONMENT_MAX - used)) > 0)
-		used += (size_t)got;
+	size = io_read(fd, buffer, ENVIRONMENT_MAX);
 	close(fd);
-	return memmem(buffer, used, session->listener.path, strlen(session->listener.path));
+	return size > 0 &&
+			memmem(buffer, (size_t)size, session->listener.path,
+					strlen(session->listener.path));
 }
 
 static unsigned int survivors_known(const struct session *session)

@@ -58,7 +58,7 @@ MAY_USE = {
     "recorder/storage": {"abi", "base", "ctf", "protocol", "recorder/core", "ring"},
     "recorder/rotation": {"base", "ctf", "protocol", "recorder/core", "recorder/storage", "ring"},
     "recorder/recovery": {"base", "ctf", "protocol", "recorder/core", "recorder/rotation", "recorder/storage", "ring"},
-    "recorder": {"abi", "ctf", "protocol", "recorder/core", "recorder/recovery", "recorder/rotation", "recorder/storage", "ring"},
+    "recorder": {"abi", "base", "ctf", "protocol", "recorder/core", "recorder/recovery", "recorder/rotation", "recorder/storage", "ring"},
     "sessions": {"base", "protocol", "recorder", "recorder/core", "relay"},
     "analysis": {"abi", "base", "base/nearest", "ctf", "filter", "protocol", "sessions", "symbolize"},
     "export": {"analysis", "base", "ctf"},
