@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/io.h"
 
 #define FLUSH_SIZE (1u << 20)
 
@@ -18,18 +19,12 @@
 
 int export_flush(struct export *export)
 {
-	const char *at = export->out.begin;
+	int ret = io_write_all(export->fd, export->out.begin,
+			(size_t)(export->out.at - export->out.begin));
 
-	while (at < export->out.at) {
-		ssize_t done = write(export->fd, at, (size_t)(export->out.at - at));
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			export->write_error = done < 0 ? -errno : -EIO;
-			return export->write_error;
-		}
-		at += done;
+	if (ret) {
+		export->write_error = ret;
+		return ret;
 	}
 	export->out.at = export->out.begin;
 	return export->out.failed ? -ENOMEM : 0;

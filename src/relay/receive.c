@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/ctf.h"
 #include "relay/frame.h"
 #include "relay/identity.h"
@@ -318,24 +319,6 @@ static int relay_receive_open_file(
 	return fd < 0 ? -errno : fd;
 }
 
-static int relay_receive_write_all(int fd, const void *bytes, size_t size, off_t at)
-{
-	const char *from = bytes;
-
-	while (size) {
-		ssize_t done = pwrite(fd, from, size, at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		from += done;
-		at += done;
-		size -= (size_t)done;
-	}
-	return 0;
-}
-
 /* All or nothing. */
 static int relay_receive_append(struct receive *receive, const struct trace *trace,
 		const char *name, int flags, const void *bytes, size_t size, uint64_t at)
@@ -346,7 +329,7 @@ static int relay_receive_append(struct receive *receive, const struct trace *tra
 		relay_receive_set_error(receive, receive->text, fd);
 		return fd;
 	}
-	ret = relay_receive_write_all(fd, bytes, size, (off_t)at);
+	ret = io_write_all_at(fd, bytes, size, at);
 	if (ret) {
 		(void)!ftruncate(fd, (off_t)at);
 		relay_receive_set_error(receive, receive->text, ret);

@@ -28,6 +28,7 @@
 #include "ring/ring.h"
 #include "tracers/agent/core/agent-state.h"
 #include "tracers/agent/core/session.h"
+#include "base/inside/raw-io.h"
 #include "base/inside/raw.h"
 
 #include <sys/mman.h>
@@ -126,27 +127,12 @@ static int agent_boot_directory_open_state_dir(
 
 /* ---- writing ---- */
 
-static int agent_boot_directory_write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		long done = raw_call(SYS_write, fd, bytes, size);
-
-		if (done == -EINTR)
-			continue;
-		if (done <= 0)
-			return done ? (int)done : -EIO;
-		bytes += done;
-		size -= (size_t)done;
-	}
-	return 0;
-}
-
 static int agent_boot_directory_write_file(
 		int folder, const char *name, const char *bytes, size_t size)
 {
 	int fd = (int)raw_call(SYS_openat, folder, name,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int ret = fd < 0 ? fd : agent_boot_directory_write_all(fd, bytes, size);
+	int ret = fd < 0 ? fd : raw_io_write_all(fd, bytes, size);
 
 	wire_close(fd);
 	return ret;
@@ -424,7 +410,7 @@ int boot_state_dir_make(struct agent_session *session, const struct boot_config 
 static int agent_boot_directory_append_line(int fd, const void *stream, size_t size)
 {
 	long end = raw_call(SYS_lseek, fd, 0L, SEEK_END);
-	int ret = end < 0 ? (int)end : agent_boot_directory_write_all(fd, stream, size);
+	int ret = end < 0 ? (int)end : raw_io_write_all(fd, stream, size);
 
 	/* Half an entry would hide those behind it. */
 	if (ret && end >= 0)
