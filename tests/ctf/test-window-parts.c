@@ -185,13 +185,14 @@ static int played_decode(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *b
 	return 0;
 }
 
+#define pread(fd, to, size, at) played_pread(fd, to, size, at)
+#include "base/io.c" /* NOLINT(bugprone-suspicious-include) */
 /* The file includes no header that is not included above. */
 #define openat(dir, name, flags) played_openat(dir, name, flags)
 #define open(name, flags) played_openat(-7, name, flags)
 #define fstat(fd, stat) played_fstat(fd, stat)
 #define fstatat(dir, name, stat, flags) played_fstatat(dir, name, stat, flags)
 #define close(fd) played_close(fd)
-#define pread(fd, to, size, at) played_pread(fd, to, size, at)
 #define posix_fadvise(fd, at, size, advice) played_advise(fd, at, size, advice)
 #define realloc(old, size) played_realloc(old, size)
 #define asprintf(...) played_asprintf(__VA_ARGS__)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/compress.h"
 #include "ctf/read/window.h"
 
@@ -120,20 +121,18 @@ static int ctf_window_ensure_capacity(struct ctf_window *window, size_t size, si
 
 static int ctf_window_read_all(struct ctf_window *window, int fd, size_t size)
 {
-	while (window->count < size) {
-		ssize_t got = pread(fd, window->bytes + window->count, size - window->count,
-				(off_t)(window->at + window->count));
+	ssize_t got;
 
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return ctf_window_set_error(window, strerror(errno));
-		if (!got) {
-			window->shrunk = true;
-			window->size = window->at + window->count;
-			return 0;
-		}
-		window->count += (size_t)got;
+	if (window->count >= size)
+		return 0;
+	got = io_read_at(fd, window->bytes + window->count, size - window->count,
+			window->at + window->count);
+	if (got < 0)
+		return ctf_window_set_error(window, strerror((int)-got));
+	window->count += (size_t)got;
+	if (window->count < size) {
+		window->shrunk = true;
+		window->size = window->at + window->count;
 	}
 	return 0;
 }

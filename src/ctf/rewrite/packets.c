@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/io.h"
 #include "ctf/compress.h"
 #include "ctf/read/decode-ctf2.h"
 #include "ctf/read/stream.h"
@@ -129,20 +130,9 @@ static int ctf_packet_ensure_capacity(struct ctf_packet *packet, size_t size)
 /* 1: all of it; 0: the file ends before. */
 static int ctf_packet_read_at(int fd, void *bytes, size_t size, uint64_t at)
 {
-	size_t used = 0;
+	int ret = io_read_exactly_at(fd, bytes, size, at);
 
-	while (used < size) {
-		ssize_t got = pread(fd, (char *)bytes + used, size - used, (off_t)(at + used));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return 0;
-		used += (size_t)got;
-	}
-	return 1;
+	return ret == -ENODATA ? 0 : ret ? ret : 1;
 }
 
 static int read_plain(int fd, uint64_t at, struct ctf_packet *packet)

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define STANDARD_FOLDER "/usr/lib/debug"
 #define ID_MAX 64
 #define TABLE_BYTES_MAX ((uint64_t)512 << 20)
@@ -71,16 +73,9 @@ static uint8_t *debug_link_read_part(int fd, uint64_t offset, uint64_t size)
 			? malloc(size)
 			: NULL;
 
-	for (uint64_t at = 0; bytes && at < size;) {
-		ssize_t got = pread(fd, bytes + at, size - at, (off_t)(offset + at));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			free(bytes);
-			return NULL;
-		}
-		at += (uint64_t)got;
+	if (bytes && io_read_exactly_at(fd, bytes, size, offset)) {
+		free(bytes);
+		return NULL;
 	}
 	return bytes;
 }
@@ -127,7 +122,7 @@ static int debug_link_read_file(struct code_file *file, int fd, const struct id 
 	Elf64_Shdr *sections;
 	int ret = 0;
 
-	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	if (io_read_exactly_at(fd, &header, sizeof(header), 0) ||
 			memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 			header.e_ident[EI_CLASS] != ELFCLASS64 ||
 			header.e_shentsize != sizeof(Elf64_Shdr))

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 #define FILE_BYTES_MAX ((uint64_t)2 << 30)
 #define CODE_BYTES_MAX ((uint64_t)1 << 30)
 
@@ -251,20 +253,6 @@ static struct code_file *code_file_create(const char *path, size_t size)
 	return NULL;
 }
 
-static int code_file_pread_all(int fd, uint8_t *bytes, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		ssize_t got = pread(fd, bytes + at, size - at, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		at += (size_t)got;
-	}
-	return 0;
-}
-
 int code_open_fd(int fd, const char *path, struct code_file **result, struct code_error *error)
 {
 	struct code_file *file;
@@ -282,7 +270,8 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct cod
 	file = code_file_create(path, (size_t)stat.st_size);
 	if (!file)
 		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", path);
-	ret = code_file_pread_all(fd, file->bytes, file->size);
+	ret = io_read_exactly_at(fd, file->bytes, file->size, 0);
+	ret = ret == -ENODATA ? -EIO : ret;
 	if (ret)
 		code_fail(error, ret, "cannot read %s: %s", path, strerror(-ret));
 	else

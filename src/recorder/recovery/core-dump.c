@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
@@ -47,22 +48,6 @@ static const struct segment *core_dump_find_segment(const struct core *core, uin
 	return &core->segments[low - 1];
 }
 
-static int core_dump_read_file(int fd, uint64_t offset, void *to, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		done += (size_t)got;
-	}
-	return 0;
-}
-
 /* A mapping may be several segments in a row. */
 static int read_core(void *user, uint64_t address, void *to, size_t size)
 {
@@ -78,7 +63,7 @@ static int read_core(void *user, uint64_t address, void *to, size_t size)
 			return -ENODATA;
 		inside = address - segment->address;
 		part = segment->size - inside < size ? (size_t)(segment->size - inside) : size;
-		ret = core_dump_read_file(core->fd, segment->offset + inside, to, part);
+		ret = io_read_exactly_at(core->fd, to, part, segment->offset + inside);
 		if (ret)
 			return ret;
 		to = (char *)to + part;
@@ -360,7 +345,7 @@ static int scan_segment(struct core *core, const struct segment *segment, unsign
 	for (at = 0; at < segment->size; at += SCAN_BYTES) {
 		uint64_t left = segment->size - at;
 		size_t size = left < SCAN_BYTES ? (size_t)left : SCAN_BYTES, page;
-		int ret = core_dump_read_file(core->fd, segment->offset + at, bytes, size);
+		int ret = io_read_exactly_at(core->fd, bytes, size, segment->offset + at);
 
 		if (ret)
 			return ret;

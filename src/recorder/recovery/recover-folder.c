@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/ctf.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/event-classes.h"
@@ -32,21 +33,13 @@ struct ring_file {
 static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
 {
 	struct ring_file *file = user;
-	size_t done = 0;
+	ssize_t got = io_read_at(file->fd, to, size, address);
 
-	while (done < size) {
-		ssize_t got = pread(
-				file->fd, (char *)to + done, size - done, (off_t)(address + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			file->error = errno;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		done += (size_t)got;
+	if (got < 0) {
+		file->error = (int)-got;
+		return (int)got;
 	}
-	return 0;
+	return (size_t)got == size ? 0 : -ENODATA;
 }
 
 /* A copy: nothing in the directory is touched. */
