@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/read/ctf2.h"
 #include "ctf/read/stream.h"
 
@@ -19,7 +20,7 @@ static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 {
 	int fd = openat(dir_fd, "metadata", O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret = 0;
 	struct stat stat;
-	size_t used = 0;
+	ssize_t got = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -34,19 +35,12 @@ static int ctf_metadata_read_file(int dir_fd, char **text, size_t *size)
 		*text = malloc((size_t)stat.st_size + 1);
 		ret = *text ? 0 : -ENOMEM;
 	}
-	while (!ret && used < (size_t)stat.st_size) {
-		ssize_t got = read(fd, *text + used, (size_t)stat.st_size - used);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			ret = -errno;
-		if (got <= 0)
-			break;
-		used += (size_t)got;
+	if (!ret) {
+		got = io_read(fd, *text, (size_t)stat.st_size);
+		ret = got < 0 ? (int)got : 0;
 	}
 	close(fd);
-	*size = used;
+	*size = got > 0 ? (size_t)got : 0;
 	if (ret) {
 		free(*text);
 		*text = NULL;

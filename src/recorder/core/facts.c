@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "ctf/ctf.h"
 #include "recorder/core/clock.h"
 #include "ring/ring.h"
@@ -96,7 +97,7 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
-	ssize_t got = 0;
+	ssize_t got;
 	int ret = 0;
 
 	if (fd < 0)
@@ -111,24 +112,14 @@ int facts_read_file(int folder, const char *name, size_t limit, char **bytes, si
 	}
 	*bytes = malloc((size_t)status.st_size + 1);
 	*size = 0;
-	while (*bytes && *size < (size_t)status.st_size) {
-		got = read(fd, *bytes + *size, (size_t)status.st_size - *size);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			ret = -errno;
-		if (got <= 0)
-			break;
-		*size += (size_t)got;
-	}
+	got = *bytes ? io_read(fd, *bytes, (size_t)status.st_size) : -ENOMEM;
 	close(fd);
-	if (ret) {
+	if (got < 0) {
 		free(*bytes);
 		*bytes = NULL;
-		return ret;
+		return (int)got;
 	}
-	if (!*bytes)
-		return -ENOMEM;
+	*size = (size_t)got;
 	(*bytes)[*size] = 0;
 	return 0;
 }
