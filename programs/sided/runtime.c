@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/inside/descriptors.h"
 #include "recorder/core/peer.h"
 #include "sided.h"
 #include "protocol/runtime.h"
@@ -395,10 +396,7 @@ static void notify_with(const char *text, int fd)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *path = getenv("NOTIFY_SOCKET");
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
+	DESCRIPTORS_CONTROL(1) control = {.bytes = {0}};
 	char copy[256];
 	struct iovec iov = {.iov_base = copy};
 	struct msghdr message = {.msg_name = &address, .msg_iov = &iov, .msg_iovlen = 1};
@@ -412,17 +410,7 @@ static void notify_with(const char *text, int fd)
 		address.sun_path[0] = 0;
 	snprintf(copy, sizeof(copy), "%s", text);
 	iov.iov_len = strlen(copy);
-	if (fd >= 0) {
-		struct cmsghdr *header;
-
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(header), &fd, sizeof(int));
-	}
+	descriptors_attach(&message, control.bytes, &fd, fd >= 0);
 	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return;

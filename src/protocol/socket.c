@@ -4,6 +4,7 @@
  */
 #include "base/inside/clock.h"
 #include "protocol/protocol.h"
+#include "base/inside/descriptors.h"
 #include "base/inside/raw.h"
 
 #include <errno.h>
@@ -137,10 +138,7 @@ int wire_connect(const char *path, uint64_t deadline)
 int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
 		uint64_t deadline)
 {
-	union {
-		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
+	DESCRIPTORS_CONTROL(WIRE_FDS_MAX) control = {.bytes = {0}};
 	struct iovec iov = {.iov_len = size};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 
@@ -148,17 +146,7 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
 		return -EINVAL;
 	/* struct iovec has no const; sendmsg() only reads. */
 	memcpy(&iov.iov_base, &message, sizeof(message));
-	if (nr_fds) {
-		struct cmsghdr *cmsg;
-
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(nr_fds * sizeof(int));
-		cmsg = CMSG_FIRSTHDR(&header);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(nr_fds * sizeof(int));
-		memcpy(CMSG_DATA(cmsg), fds, nr_fds * sizeof(int));
-	}
+	descriptors_attach(&header, control.bytes, fds, nr_fds);
 	before_send();
 	for (;;) {
 		long ret = raw_call(SYS_sendmsg, socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -175,41 +163,10 @@ int wire_send(int socket, const void *message, size_t size, const int *fds, size
 	}
 }
 
-/* Take the descriptors out of a received message; what does not fit is closed. False: too many. */
-static bool take_fds(struct msghdr *header, int *fds, size_t space, size_t *nr_fds)
-{
-	struct cmsghdr *cmsg;
-	bool fits = true;
-
-	*nr_fds = 0;
-	for (cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
-		size_t nr, i;
-
-		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
-			continue;
-		nr = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (i = 0; i < nr; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
-			if (*nr_fds < space) {
-				fds[(*nr_fds)++] = fd;
-			} else {
-				raw_close(fd);
-				fits = false;
-			}
-		}
-	}
-	return fits;
-}
-
 ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_t *nr_fds,
 		uint64_t deadline)
 {
-	union {
-		char bytes[CMSG_SPACE(WIRE_FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control;
+	DESCRIPTORS_CONTROL(WIRE_FDS_MAX) control;
 	struct iovec iov = {.iov_base = message, .iov_len = capacity};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	size_t space = nr_fds ? *nr_fds : 0;
@@ -232,7 +189,8 @@ ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_
 			return ret;
 	}
 	after_receive();
-	if (!take_fds(&header, fds, space, &got) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+	if (!descriptors_take(&header, fds, space, &got) ||
+			(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
 		while (got)
 			raw_close(fds[--got]);
 		if (nr_fds)

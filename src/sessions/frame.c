@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "sessions/json.h"
 #include "sessions/text.h"
 
@@ -22,11 +23,6 @@ struct frame_message {
 	size_t size;
 	int fd; /* ours, or -1 */
 	char text[];
-};
-
-union frame_control {
-	char bytes[CMSG_SPACE(FDS_AT_ONCE * sizeof(int))];
-	struct cmsghdr align;
 };
 
 static void message_free(struct frame_message *message)
@@ -154,36 +150,16 @@ int frame_put_with(struct frame_out *out, struct json_object *object, int fd)
 	return 0;
 }
 
-static ssize_t send_message(struct frame_message *message, int socket)
-{
-	struct iovec text = {.iov_base = message->text, .iov_len = message->size};
-	struct msghdr header = {.msg_iov = &text, .msg_iovlen = 1};
-	union frame_control control = {.bytes = {0}};
-	struct cmsghdr *attached;
-
-	if (message->fd >= 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = CMSG_SPACE(sizeof(int));
-		attached = CMSG_FIRSTHDR(&header);
-		attached->cmsg_level = SOL_SOCKET;
-		attached->cmsg_type = SCM_RIGHTS;
-		attached->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(attached), &message->fd, sizeof(int));
-	}
-	return sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 int frame_send(struct frame_out *out, int socket)
 {
 	while (out->first) {
 		struct frame_message *message = out->first;
-		ssize_t sent = send_message(message, socket);
+		ssize_t sent = descriptors_send(socket, message->text, message->size, &message->fd,
+				message->fd >= 0, MSG_DONTWAIT);
 
-		if (sent < 0 && errno == EINTR)
-			continue;
 		/* The kernel has no memory for it just now: as good as a full socket. */
 		if (sent < 0)
-			return errno == ENOBUFS ? -EAGAIN : -errno;
+			return sent == -ENOBUFS ? -EAGAIN : (int)sent;
 		out->size -= message->size;
 		out->first = message->next;
 		if (!out->first)
@@ -301,7 +277,7 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	char text[FRAME_MAX];
 	struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-	union frame_control control;
+	DESCRIPTORS_CONTROL(FDS_AT_ONCE) control;
 	int was_reset = 0;
 	ssize_t size;
 
