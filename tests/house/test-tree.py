@@ -68,7 +68,7 @@ MAY_USE = {
     "programs/side/cli": {"base", "base/nearest", "isolate", "programs/common", "protocol", "recorder/core"},
     "programs/side/processes": {"abi", "base/nearest", "elf", "filter", "programs/common", "protocol"},
     "programs/side/analysis": {"analysis", "base", "ctf", "programs/common", "programs/side/cli", "programs/side/processes", "protocol"},
-    "programs/side/session": {"analysis", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
+    "programs/side/session": {"analysis", "base", "base/nearest", "programs/common", "programs/side/analysis", "programs/side/cli", "programs/side/processes",
                               "protocol", "recorder/core", "relay", "sessions"},
     "programs/side/list": {"abi", "base/nearest", "elf", "kernel-events", "programs/common", "programs/side/cli", "programs/side/processes",
                            "programs/side/session", "protocol", "recorder/core"},

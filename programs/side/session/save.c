@@ -2,6 +2,7 @@
 /*
  * The verbs `save` and `load`: definitions of sessions as files, one JSON object after the other.
  */
+#include "base/io.h"
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -127,26 +128,22 @@ int cmd_save(const struct parsed *parsed)
 
 static int save_read_all(int fd, const char *path, char **text, size_t *size)
 {
+	ssize_t got;
+
 	*size = 0;
 	*text = malloc(FILE_SIZE_MAX + 1);
 	if (!*text)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	for (;;) {
-		ssize_t got = read(fd, *text + *size, FILE_SIZE_MAX + 1 - *size);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return message_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
-					strerror(errno));
-		*size += (size_t)got;
-		if (!got)
-			return COMMAND_DONE;
-		if (*size > FILE_SIZE_MAX)
-			return message_error(COMMAND_FAILED, NULL,
-					"cannot load %s: it has more than %u MiB", path,
-					FILE_SIZE_MAX >> 20);
-	}
+	got = io_read(fd, *text, FILE_SIZE_MAX + 1);
+	if (got < 0)
+		return message_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
+				strerror((int)-got));
+	*size = (size_t)got;
+	if (*size > FILE_SIZE_MAX)
+		return message_error(COMMAND_FAILED, NULL,
+				"cannot load %s: it has more than %u MiB", path,
+				FILE_SIZE_MAX >> 20);
+	return COMMAND_DONE;
 }
 
 static int save_read_file(const char *path, char **text, size_t *size)

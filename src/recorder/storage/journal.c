@@ -90,9 +90,7 @@ static off_t slot_at(uint32_t ring, unsigned int which)
 
 static int journal_write_at(const struct journal *journal, const void *bytes, size_t size, off_t at)
 {
-	ssize_t done = pwrite(journal->fd, bytes, size, at);
-
-	return done == (ssize_t)size ? 0 : done < 0 ? -errno : -EIO;
+	return io_write_all_at(journal->fd, bytes, size, (uint64_t)at);
 }
 
 /* ---- writing ---- */
