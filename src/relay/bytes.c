@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stream of frames: into a file, a FIFO, a serial line, standard output, or over TCP.
+ * Sink that sends a stream of frames to a file, a FIFO, a serial line, standard output, or over
+ * TCP.
  *
- * Only over TCP can the receiver answer. It acknowledges what it has written; what it did not when a
- * connection breaks is sent again over the next one, and what it knows already it recognises by the
- * numbers of packets. Everywhere else what was written has been delivered, as far as we can know, and
- * metadata comes again and again for whoever joins late.
+ * Only over TCP can the receiver answer. It acknowledges what it has written. After a connection
+ * breaks, the sender sends everything else again over the next one, and the receiver recognises
+ * packets that it has by their numbers. On other lines a written frame counts as delivered, and
+ * metadata is repeated for readers that join late.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +26,16 @@
 #include "relay/frame.h"
 #include "relay/sink.h"
 
-#define WINDOW 1024 /* Packets on their way. */
+#define WINDOW 1024 /* Packets sent and not acknowledged. */
 #define ANSWER_MS 5000
 #define REPEAT_MIN (256u << 10) /* Bytes of packets between two copies of metadata. */
 #define REPEAT_MIN_SERIAL (16u << 10)
-#define REPEAT_SHARE 16 /* Or so many times its size. */
+#define REPEAT_SHARE 16 /* Or so many times the size of the metadata. */
 #define REPEAT_S 5
-#define LAST_COPIES 2 /* Of frames that end something, where nothing is acknowledged. */
+#define LAST_COPIES 2 /* Copies of the frames that end something, where nothing is acknowledged. */
 
-/* A packet on its way: when its last frame has arrived, so has the stream up to the mark. */
+/* A packet that is not acknowledged. When its last frame is, the stream is delivered up to the
+   mark. */
 struct in_flight {
 	uint64_t sequence;
 	struct follow_stream *stream;
@@ -46,16 +48,16 @@ struct byte_sink {
 	bool shared;
 	bool serial;
 	bool answers; /* The receiver has acknowledged something. */
-	bool mute;    /* It had its time to. */
+	bool mute;    /* It has acknowledged nothing within ANSWER_MS. */
 	uint64_t acknowledged;
 	size_t piece;
-	time_t repeated;  /* by a clock that nobody sets */
-	uint64_t packets; /* All that were passed, in all traces. */
+	time_t repeated;  /* by a clock that no user can set */
+	uint64_t packets; /* Packets sent, of all traces. */
 	uint64_t events;
 	struct in_flight queue[WINDOW];
 	unsigned int head;
 	unsigned int count;
-	unsigned char in[4096]; /* What the receiver says. */
+	unsigned char in[4096]; /* Bytes from the receiver. */
 	size_t in_size;
 	unsigned char out[FRAME_HEAD + FRAME_PIECE + 2 * FRAME_NAME_MAX + 256 + FRAME_TAIL];
 };
@@ -106,8 +108,9 @@ static int relay_bytes_send_hello(struct byte_sink *bytes)
 /* ---- opening ---- */
 
 /*
- * A descriptor, or -1 with errno. Links are names of devices, below /dev and elsewhere (socat), but another user may have made one that
- * leads to a file: then the error is ELOOP, and nothing is created behind a link.
+ * Open the path. Returns a descriptor, or -1 with errno. Device names may be links, below /dev and
+ * elsewhere (socat), but another user may have made a link to a file: then the error is ELOOP, and
+ * nothing is created behind a link.
  */
 static int open_end(const char *path, int flags)
 {
@@ -127,7 +130,8 @@ static int open_end(const char *path, int flags)
 static int open_path(struct byte_sink *bytes, struct send_error *error)
 {
 	const char *path = bytes->sink.url.path;
-	bool is_device = !strncmp(path, "/dev/", 5); /* It may come later, and is never made. */
+	/* A device may appear later; it is never created. */
+	bool is_device = !strncmp(path, "/dev/", 5);
 	int fd = open_end(path,
 			O_WRONLY | (is_device || bytes->sink.no_files ? 0 : O_CREAT) | O_APPEND |
 					O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -170,7 +174,7 @@ static int open_path(struct byte_sink *bytes, struct send_error *error)
 			close(fd);
 		return ret;
 	}
-	/* A pipe that nobody reads from shows when it is written to. */
+	/* A pipe without a reader fails at the first write. */
 	if (!fstat(fd, &status) && S_ISDIR(status.st_mode))
 		bytes->sink.final_error = true;
 	return fd;
@@ -219,7 +223,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	return fd;
 }
 
-/* ---- what is sent ---- */
+/* ---- texts and packets ---- */
 
 static int bytes_text(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
 		size_t size)
@@ -297,7 +301,7 @@ static void deliver_first(struct byte_sink *bytes)
 	bytes->count--;
 }
 
-/* Metadata again, if there is nobody who could say that it has arrived. */
+/* Send the metadata again, if the receiver cannot acknowledge it. */
 static void repeat(struct byte_sink *bytes, struct follow_trace *trace)
 {
 	uint64_t least = bytes->serial ? REPEAT_MIN_SERIAL : REPEAT_MIN;
@@ -319,13 +323,13 @@ static void relay_bytes_on_elapsed(struct sink *sink, struct follow_stream *stre
 		repeat(bytes, stream->trace);
 		return;
 	}
-	if (bytes->count == WINDOW) /* Only where nobody answers. */
+	if (bytes->count == WINDOW) /* Only if the receiver does not answer. */
 		deliver_first(bytes);
 	bytes->queue[(bytes->head + bytes->count++) % WINDOW] = (struct in_flight){
 			.sequence = bytes->sink.sequence - 1, .stream = stream, .mark = stream->at};
 }
 
-/* ---- what the receiver says ---- */
+/* ---- acknowledgements ---- */
 
 static void take_answers(struct byte_sink *bytes)
 {
@@ -351,12 +355,12 @@ static void take_answers(struct byte_sink *bytes)
 	memmove(bytes->in, bytes->in + at, bytes->in_size - at);
 	bytes->in_size -= at;
 	if (bytes->in_size == sizeof(bytes->in))
-		bytes->in_size = 0; /* Not from one of ours. */
+		bytes->in_size = 0; /* Not from a receiver of side. */
 	while (bytes->count && bytes->queue[bytes->head].sequence < bytes->acknowledged)
 		deliver_first(bytes);
 }
 
-/* 1: something came; 0: nothing is there. */
+/* 1: bytes were read; 0: there are none; or a negative errno. */
 static int relay_bytes_receive(struct byte_sink *bytes)
 {
 	ssize_t got = recv(bytes->fd, bytes->in + bytes->in_size,
@@ -375,7 +379,8 @@ static void bytes_close(struct sink *sink)
 {
 	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 
-	/* Do not send to the next receiver what this one acknowledged before it ended. */
+	/* Read the last acknowledgements, so that the next receiver does not get the same
+	   packets. */
 	while (bytes->fd >= 0 && sink->url.kind == URL_TCP && relay_bytes_receive(bytes) > 0)
 		;
 	if (bytes->fd >= 0 && !bytes->shared)
@@ -383,7 +388,7 @@ static void bytes_close(struct sink *sink)
 	bytes->fd = sink->watch_fd = -1;
 }
 
-/* One byte, so that the rest is heard at once. */
+/* Read one byte, so that the wait ends as soon as one arrives. */
 static int await_answer(struct byte_sink *bytes, int timeout_ms)
 {
 	int ret;
@@ -420,7 +425,7 @@ static int bytes_flush(struct sink *sink, struct follow *follow, bool wait)
 	do
 		ret = relay_bytes_receive(bytes);
 	while (ret > 0);
-	/* A window that is full, and everything at the end. */
+	/* Wait if the window is half full, or at the end. */
 	while (!ret && !bytes->mute && bytes->count && (wait || bytes->count > WINDOW / 2)) {
 		ret = await_answer(bytes, ANSWER_MS);
 		bytes->mute = ret == -ETIMEDOUT && !bytes->answers;
@@ -448,7 +453,7 @@ static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 
 		framing_put_u32(&writer, trace->number);
 		framing_put_name(&writer, trace->name);
-		/* As many as there is room for. */
+		/* As many as fit. */
 		for (; stream && (size_t)(writer.at - bytes->out) < bytes->piece;
 				stream = stream->next) {
 			framing_put_u32(&writer, stream->number);
@@ -469,7 +474,7 @@ static int send_trace_end(struct byte_sink *bytes, struct follow_trace *trace)
 	return ret;
 }
 
-/* For whoever joined after the metadata had come. */
+/* For readers that joined after the metadata was sent. */
 static int last_metadata(struct sink *sink, struct follow_trace *trace)
 {
 	uint64_t sent = trace->sent_metadata;
@@ -521,7 +526,8 @@ static int send_end(struct byte_sink *bytes, const struct follow *follow, uint64
 	return send_frame(bytes, &writer, FRAME_END);
 }
 
-/* Over TCP: until the last frame is acknowledged, or the other side closes as one does at the end. */
+/* Over TCP: wait until the last frame is acknowledged, or the other side closes the connection in
+   order. */
 static int await_end(struct byte_sink *bytes)
 {
 	int ret = 0;

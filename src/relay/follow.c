@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The traces of a directory while they grow. */
+/* Finds traces and their new packets in a directory that a recorder writes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +15,15 @@
 #include "relay/follow.h"
 
 #define DEPTH_MAX 16
-/* A trace that is moved into a chunk has no name that is looked at for a moment. */
+/* A trace that is being moved into a chunk cannot be found for a moment. */
 #define MISSING_MS 5000
 #define SUFFIX ".zst"
 #define WATCHED (IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE)
 
-/* ---- whether somebody is at work ---- */
+/* ---- is a recorder running ---- */
 
-/* Other users may be able to make links inside a trace. The user names the directory. */
+/* The user names the directory, so links in its path are followed. Inside a trace, other users may
+   be able to create links. */
 static bool trace_is_written(const struct follow_trace *trace)
 {
 	char path[4096];
@@ -127,7 +128,7 @@ static char *trace_name(const struct follow *follow, const char *path)
 
 static struct follow_stream *relay_follow_add_stream(struct follow_trace *trace, const char *name);
 
-/* As a sender before has left it. */
+/* With the state that an earlier sender left. */
 static bool restore_stream(
 		struct follow_trace *trace, const struct marks_stream *marks, uint32_t slot)
 {
@@ -166,7 +167,7 @@ static bool restore_trace(struct follow *follow, struct follow_trace *trace)
 	trace->slot = marks_find_trace(marks, trace->name, trace->inode);
 	if (!trace->slot)
 		return true;
-	follow->nr_traces--; /* It has had its number before. */
+	follow->nr_traces--; /* The trace has a number from the marks. */
 	trace->number = marks->entries[trace->slot].trace.number;
 	trace->generation = marks->entries[trace->slot].trace.generation;
 	trace->marked_generation = trace->generation;
@@ -246,7 +247,8 @@ static int walk_entry(struct follow *follow, const char *path, const struct dire
 	return ret;
 }
 
-/* Keeps errno, unless another process has removed the file, or the directory of another user is not readable. */
+/* Keeps errno, unless another process has removed the file, or the directory of another user is not
+   readable. */
 static void relay_follow_note_error(struct follow *follow)
 {
 	if (errno && errno != ENOENT && errno != EACCES && errno != ENOTDIR && errno != ELOOP)
@@ -275,7 +277,8 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 		relay_follow_note_error(follow);
 		if (depth)
 			return 0;
-		/* Below it, directories can be other users'. Without this one, nothing is found, and nothing is sent. */
+		/* Directories below it may belong to other users. If this one is unreadable, no
+		   trace can be found or sent. */
 		if (errno == EACCES)
 			follow->error = errno;
 		return -errno;
@@ -287,7 +290,7 @@ static int walk_below(struct follow *follow, const char *path, unsigned int dept
 		return add_trace(follow, path, &status);
 	}
 	relay_follow_note_error(follow);
-	/* Watched before it is read: what comes afterwards is told. */
+	/* Add the watch before reading, so that later changes cause a notification. */
 	relay_follow_watch_path(follow, path);
 	dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
 	if (!dir) {
@@ -310,7 +313,7 @@ static uint64_t undelivered(const struct follow_trace *trace)
 	return bytes;
 }
 
-/* Somebody else has removed it: what is not delivered never will be. */
+/* Another process has removed the trace: its undelivered packets are lost. */
 static void lose_trace(struct follow *follow, struct follow_trace *trace)
 {
 	uint64_t bytes = undelivered(trace);
@@ -351,7 +354,7 @@ static int relay_follow_walk_traces(struct follow *follow, bool over)
 	return 0;
 }
 
-/* ---- looking at a trace ---- */
+/* ---- scanning a trace ---- */
 
 static bool is_stream(const char *name)
 {
@@ -430,7 +433,7 @@ static int relay_follow_scan_trace(struct follow *follow, struct follow_trace *t
 
 	trace->dirty = false;
 	if (fd < 0) {
-		/* The next walk finds whether it was removed. */
+		/* The next walk finds out whether it was removed. */
 		relay_follow_note_error(follow);
 		return 0;
 	}
@@ -466,7 +469,7 @@ static void relay_follow_handle_inotify(struct follow *follow, const struct inot
 		trace = trace->next;
 	if (trace)
 		trace->dirty = true;
-	/* What a directory above traces tells, or that a trace was removed. */
+	/* A change of a directory above traces, or a removed trace. */
 	if (!trace || event->mask & (IN_IGNORED | IN_MOVED_FROM | IN_DELETE))
 		follow->walk = true;
 }
@@ -545,7 +548,7 @@ int follow_peek(struct follow_stream *stream, struct ctf_packet *packet)
 		return errno == ENOENT ? 0 : -errno;
 	ret = ctf_packet_read(fd, stream->name, stream->at.offset, packet);
 	close(fd);
-	/* It may have been written since; the metadata was looked at before. */
+	/* The writer may have appended it after the scan; the metadata was read before. */
 	if (ret > 0 && packet->next > stream->size)
 		return 0;
 	if (ret == -EBADMSG || (!ret && stream->trace->ended)) {
@@ -581,7 +584,7 @@ uint64_t follow_count(struct follow_trace *trace, const struct ctf_packet *packe
 
 /* ---- texts ---- */
 
-/* Up to the end of the last whole block; a writer may be in the middle of one. */
+/* The size up to the end of the last complete block; a writer may be within the next one. */
 static size_t whole_part(const char *text, size_t size, bool is_metadata)
 {
 	static const char tsdl[] = "};\n\n", json[] = "}\n";
@@ -597,7 +600,7 @@ static size_t whole_part(const char *text, size_t size, bool is_metadata)
 	for (size_t at = size; at >= length; at--) {
 		if (memcmp(text + at - length, end, length) != 0)
 			continue;
-		/* Within a fragment a line may end like this, too. */
+		/* A line within a fragment may end like this, too. */
 		if (!is_json || at == size || text[at] == 0x1e)
 			return at;
 	}
@@ -642,7 +645,7 @@ int follow_text(struct follow_trace *trace, const char *name, uint64_t offset, c
 	return 0;
 }
 
-/* ---- what it takes, and giving it back ---- */
+/* ---- disk space ---- */
 
 uint64_t follow_bytes(const struct follow *follow)
 {
@@ -672,7 +675,7 @@ uint64_t follow_pending_of(const struct follow_trace *trace)
 	return trace->removed || trace->refused ? 0 : undelivered(trace);
 }
 
-/* The recorder goes on writing behind the hole. */
+/* Free the blocks of delivered packets. The recorder continues to write behind the hole. */
 static void punch(struct follow_stream *stream)
 {
 	uint64_t end = stream->delivered.offset / 4096 * 4096;
@@ -692,7 +695,7 @@ static void punch(struct follow_stream *stream)
 	close(fd);
 }
 
-/* A chunk that has become empty. */
+/* Remove the directory above the trace if it is empty now (a chunk). */
 static void remove_above(const struct follow *follow, const struct follow_trace *trace)
 {
 	size_t size = strlen(follow->dir);
@@ -708,7 +711,7 @@ static void remove_above(const struct follow *follow, const struct follow_trace 
 	free(above);
 }
 
-/* All of it has arrived, and nobody writes there any more. */
+/* Remove a trace that is delivered and that no process writes. */
 static void relay_follow_remove_trace(const struct follow *follow, struct follow_trace *trace)
 {
 	DIR *dir = opendir(trace->path);
@@ -766,7 +769,7 @@ uint64_t follow_pending_packets(struct follow *follow, struct ctf_packet *packet
 			}
 			stream->counted = stream->at;
 			stream->at = at;
-			/* That is said when it is their turn. */
+			/* follow_peek() reports the damage when it reaches the packet. */
 			stream->damaged = damaged;
 			packets += stream->counted.packets - stream->delivered.packets;
 		}
@@ -788,7 +791,7 @@ int follow_mark_trace(struct follow *follow, struct follow_trace *trace)
 		return 0;
 	if (strlen(trace->name) > MARKS_NAME_MAX)
 		return -ENAMETOOLONG;
-	/* The head first: a number is never given twice. */
+	/* Write the head first: a number must never be used twice. */
 	if (follow->marks->head.nr_traces < follow->nr_traces) {
 		follow->marks->head.nr_traces = follow->nr_traces;
 		ret = marks_write_head(follow->marks);
@@ -902,7 +905,7 @@ int follow_forget(struct follow *follow)
 	while (*at) {
 		struct follow_trace *trace = *at;
 
-		/* Packets of one that vanished may be on their way. */
+		/* Packets of a trace that vanished may be unacknowledged. */
 		if (!trace->done || !trace->removed || trace->refused || trace->missing) {
 			at = &trace->next;
 			continue;
@@ -917,7 +920,7 @@ int follow_forget(struct follow *follow)
 	return worst;
 }
 
-/* Marks of traces that were removed before a kill could leave them out. */
+/* Release marks of traces that were removed before a killed sender could release them. */
 int follow_reconcile(struct follow *follow)
 {
 	struct marks *marks = follow->marks;

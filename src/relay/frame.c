@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of a byte stream: docs/spec/byte-stream.md.
+ * Writes and reads the frames of a byte stream (docs/spec/byte-stream.md).
  *
- *	0   4  magic
- *	4   1  version
- *	5   1  type
- *	6   2  0
- *	8   4  bytes of the payload
- *	12  4  CRC-32C of the other bytes of the head
- *	16  8  session
- *	24  8  sequence
- *	32     payload, and its CRC-32C
+ *   0   4  magic
+ *   4   1  version
+ *   5   1  type
+ *   6   2  0
+ *   8   4  bytes of the payload
+ *   12  4  CRC-32C of the other bytes of the head
+ *   16  8  session
+ *   24  8  sequence
+ *   32     payload, and its CRC-32C
  *
- * Nothing is escaped: whoever has lost the thread looks for the magic, and believes it when the sum over the
- * head is right.
+ * Nothing is escaped: a reader that has lost synchronization searches for the magic, and accepts it
+ * if the CRC of the head is right.
  */
 #include <endian.h>
 #include <errno.h>
@@ -115,7 +115,7 @@ void framing_head(unsigned char *head, uint8_t type, uint64_t session, uint64_t 
 	put_le32(head + 12, head_crc(head));
 }
 
-/* How many bytes from the second one on cannot be the beginning of a frame, and that one. */
+/* The number of bytes before the next possible start of a frame, which is not the first byte. */
 static size_t relay_frame_find_next_start(const unsigned char *bytes, size_t size)
 {
 	const unsigned char *next = size > 1 ? memchr(bytes + 1, MAGIC[0], size - 1) : NULL;
@@ -154,7 +154,7 @@ enum frame_found framing_find(
 			.size = length,
 	};
 	if (le32_at(frame->payload + length) != framing_crc(0, frame->payload, length)) {
-		/* Something may be missing in it: the next frame can stand within. */
+		/* Bytes may be missing in it, so the next frame can start within. */
 		*used = relay_frame_find_next_start(bytes, size);
 		return FRAME_DAMAGED;
 	}
@@ -261,7 +261,7 @@ void framing_put_file(struct frame_writer *writer, const struct frame_file *file
 	framing_put(writer, file->bytes, file->size);
 }
 
-/* What is left is the bytes. */
+/* The remaining bytes of the payload. */
 static int frame_take_remainder(
 		struct frame_reader *reader, const unsigned char **bytes, size_t *size)
 {

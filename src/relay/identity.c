@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The UUID of a received trace that is not the whole trace of its sender.
+ * Gives a received trace that is not the complete trace of its sender a UUID of its own.
  *
- * Readers merge traces of one UUID stream by stream. Two receptions of parts of one trace have different
- * counters, so a merge of them invents losses or fails. The replacement keeps the number of decimal digits of
- * each byte: the offsets of the metadata, in which CTF 2 writes the UUID in decimal, stay as they were sent.
+ * Readers merge traces of one UUID stream by stream. Two receptions of parts of one trace have
+ * different counters, so a merge of them reports false losses or fails. The replacement keeps the
+ * number of decimal digits of each byte: the offsets of the metadata, in which CTF 2 writes the
+ * UUID in decimal, do not change.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define AT_VERSION 6
 #define AT_VARIANT 8
 
-/* A byte between the bounds; the low bits of random are nearly uniform over so few values. */
+/* A byte from `least` to `most`; the low bits of random are nearly uniform over so few values. */
 static unsigned char identity_byte(unsigned int least, unsigned int most, unsigned int random)
 {
 	return (unsigned char)(least + random % (most - least + 1));
@@ -32,8 +33,8 @@ static void identity_choose(struct identity *identity, const unsigned char uuid[
 	for (unsigned int i = 0; i < sizeof(identity->own); i++) {
 		unsigned char byte = uuid[i];
 
-		if (i == AT_VERSION ||
-				i == AT_VARIANT) /* They hold the version and the variant of the UUID. */
+		/* These bytes contain the version and the variant of the UUID. */
+		if (i == AT_VERSION || i == AT_VARIANT)
 			identity->own[i] = byte;
 		else if (byte < 10)
 			identity->own[i] = identity_byte(0, 9, random[i]);
@@ -51,7 +52,7 @@ void identity_replace(struct identity *identity, unsigned char uuid[16])
 		return;
 	if (!identity->is_known)
 		identity_choose(identity, uuid);
-	/* A packet of another trace, which readers refuse, is not changed. */
+	/* A packet of another trace is not changed; readers refuse it. */
 	if (!memcmp(uuid, identity->sender, sizeof(identity->sender)))
 		memcpy(uuid, identity->own, sizeof(identity->own));
 }

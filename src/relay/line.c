@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines: descriptors that do not block. Whoever waits for one also waits for the end of all waiting, and
- * looks after other things now and then (struct patience).
+ * Reads and writes nonblocking descriptors. Each wait ends when stop_fd is readable, and calls the
+ * tick function now and then (struct timeout).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,9 @@
 #define TICK_MS 200
 #define CONNECT_MS 10000
 #define RESOLVE_MS 60000
-/* What a pipe takes without blocking, once it takes anything. */
+/* A pipe that is writable takes at least so many bytes without blocking. */
 #define SHARED_PIECE 4096
-/* A peer that does not answer to what we send has gone. */
+/* A peer that acknowledges nothing for so long is considered dead. */
 #define DEAD_PEER_MS 30000
 
 const char *line_error(int code)
@@ -39,7 +39,7 @@ const char *line_error(int code)
 	return strerror(-code);
 }
 
-/* 0: ready; -ECANCELED, -ETIMEDOUT, or what the tick says. */
+/* 0: ready; -ECANCELED, -ETIMEDOUT, or the result of the tick function. */
 static int await(int fd, short events, int64_t deadline, const struct timeout *timeout)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of marks: blocks, their parser, and the table of what was found. */
+/* Parses and writes the file of marks. */
 #include "relay/marks.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ void marks_put_block(const struct marks_entry *entry, unsigned char block[MARKS_
 	relay_mark_end_block(block);
 }
 
-/* ---- reading them ---- */
+/* ---- parsing ---- */
 
 static bool relay_mark_is_zero(const unsigned char *bytes, size_t size)
 {
@@ -119,13 +119,13 @@ static bool has_sum(const unsigned char block[MARKS_BLOCK])
 	return framing_get_u32(&sum) == framing_crc(0, block, SUM_AT);
 }
 
-/* Nothing but zeros behind what was read. */
+/* True if only zeros follow what was read. */
 static bool relay_mark_tail_is_zero(const struct frame_reader *reader)
 {
 	return !reader->bad && relay_mark_is_zero(reader->at, (size_t)(reader->end - reader->at));
 }
 
-/* A path below the directory, without a way out of it, and nothing hidden. */
+/* True for a path below the directory without a hidden component or "..". */
 static bool relay_mark_is_path(const char *name)
 {
 	for (;;) {
@@ -269,7 +269,7 @@ static int compare_entries(const void *one, const void *other)
 	return a->stream.number < b->stream.number ? -1 : a->stream.number > b->stream.number;
 }
 
-/* Two of the same number: nobody knows which of them is right. Numbers that are used stay so. */
+/* Drop two blocks of the same number: neither can be trusted. Their numbers stay used. */
 static int relay_mark_drop_duplicates(struct marks *marks)
 {
 	struct marks_entry **sorted = calloc(marks->nr + 1, sizeof(struct marks_entry *));

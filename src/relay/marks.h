@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is confirmed sent, in a file, so that a sender that was killed goes on where it was.
+ * Stores the delivered positions in a file, so that the next sender continues there after a kill.
  *
- * The file is blocks of MARKS_BLOCK bytes. The first one says whose marks these are; each other one
- * is free, a trace or a stream, and is written by itself, in place: a kill of the sender leaves each
- * block as it was or as it is to be. Each ends with a sum (CRC-32C), for machines that crash. A block that
- * is wrong is nobody's: what it spoke of is sent again, under a new number.
+ * The file is an array of blocks of MARKS_BLOCK bytes. The first one is the head, with the URL and
+ * the sender's id. Each other block is free, a trace or a stream. A sender writes each block in
+ * place with one call, so a kill leaves the old or the new block. Each block ends with a CRC-32C,
+ * for machines that crash. An invalid block is ignored: what it described is sent again, under a
+ * new number.
  *
- * Nothing that is read is believed: names are paths below the directory or nothing, numbers are within
- * limits, and no two blocks speak of the same thing.
+ * The parser checks everything that it reads: names are paths below the directory, numbers are
+ * within limits, and no two blocks describe the same object.
  */
 #ifndef SIDE_RELAY_MARKS_H
 #define SIDE_RELAY_MARKS_H
@@ -24,9 +25,9 @@
 #define MARKS_URL_MAX 300
 #define MARKS_NUMBER_MAX (1u << 24)
 
-/* A place between two packets of a stream. */
+/* A position between two packets of a stream. */
 struct marks_position {
-	uint64_t offset; /* In the file. */
+	uint64_t offset; /* Offset in the file. */
 	uint64_t packets;
 	uint64_t events; /* If the sink counts them. */
 };
@@ -41,19 +42,19 @@ struct marks_sums {
 };
 
 struct marks_head {
-	uint64_t id;       /* Of the sender, for the receiver. */
+	uint64_t id;       /* Identifies the sender to the receiver. */
 	uint64_t sequence; /* No frame had this number or a higher one. */
 	uint64_t connections;
 	uint32_t nr_traces;     /* No trace has this number or a higher one. */
-	struct marks_sums past; /* Of traces that are gone. */
+	struct marks_sums past; /* Sums of traces that were removed. */
 	char url[MARKS_URL_MAX + 1];
 };
 
 struct marks_trace {
 	uint32_t number;
-	uint32_t generation; /* Of its metadata, as it was sent last. */
+	uint32_t generation; /* Generation of the metadata that was sent last. */
 	uint64_t inode;
-	bool done; /* Everything has arrived, and nothing comes any more. */
+	bool done; /* Everything was delivered, and no process writes to it. */
 	char name[MARKS_NAME_MAX + 1];
 };
 
@@ -65,10 +66,10 @@ struct marks_stream {
 	uint64_t dropped_packets;
 	uint64_t dropped_events;
 	uint64_t dropped_bytes;
-	bool seen;           /* The rest is known. */
-	uint8_t header_size; /* Of packets; 0: not known. */
-	uint64_t first;      /* Ticks. */
-	uint64_t begin;      /* Of the last packet. */
+	bool seen;           /* The members below are set. */
+	uint8_t header_size; /* Size of packet headers; 0: not known. */
+	uint64_t first;      /* In ticks. */
+	uint64_t begin;      /* Begin of the last packet. */
 	uint64_t end;
 	uint64_t sequence;
 	uint64_t discarded;
@@ -91,29 +92,30 @@ struct marks_entry {
 struct marks {
 	int fd;
 	struct marks_head head;
-	/* What was found: slot 0 is the head's. Slots are used again when they are free. */
+	/* The contents of the file: slot 0 is the head. Free slots are reused. */
 	struct marks_entry *entries;
 	uint32_t nr;
 	uint32_t capacity;
 	uint32_t next_free; /* No slot before it is free. */
-	uint32_t bad;       /* Blocks that said nothing sensible. */
+	uint32_t bad;       /* Number of invalid blocks. */
 };
 
-/* Take the file's contents apart. -EBADMSG: the head is none; -ENOMEM. */
+/* Parse the contents of the file. 0, -EBADMSG (the head is invalid) or -ENOMEM. */
 int marks_parse(const unsigned char *bytes, size_t size, struct marks *marks);
 void marks_put_block(const struct marks_entry *entry, unsigned char block[MARKS_BLOCK]);
 void marks_put_head(const struct marks_head *head, unsigned char block[MARKS_BLOCK]);
 
 /*
- * The file at `path`; a new one if there is none of this URL that can be read. *found: there was one. 0 or
- * a negative errno; -EBUSY: another sender is at work.
+ * Open the file at `path`; create one if there is none, or none of this URL that is valid. *found:
+ * a valid one existed. 0 or a negative errno; -EBUSY: another sender uses it.
  */
 int marks_open(const char *path, const char *url, struct marks *marks, bool *found);
 void marks_close(struct marks *marks);
-/* Whether the file is there, and speaks of this URL. Nothing is changed. */
+/* True if the file exists and is of this URL. Changes nothing. */
 bool marks_are_of(const char *path, const char *url);
 
-/* By name, or by inode and the last part of the name (it was moved). 0: there is none. */
+/* Find the slot of a trace by name, or by inode and the last component of the name (it was moved).
+   0: not found. */
 uint32_t marks_find_trace(const struct marks *marks, const char *name, uint64_t inode);
 /* The next slot behind `after` that is a stream of this trace, or 0. */
 uint32_t marks_next_stream(const struct marks *marks, uint32_t trace, uint32_t after);
@@ -121,7 +123,7 @@ uint32_t marks_next_stream(const struct marks *marks, uint32_t trace, uint32_t a
 /* Write an entry into its slot; *slot 0: into one that is free. 0 or a negative errno. */
 int marks_write(struct marks *marks, uint32_t *slot, const struct marks_entry *entry);
 int marks_write_head(struct marks *marks);
-/* Nobody's any more. */
+/* Free the slot. */
 int marks_release(struct marks *marks, uint32_t slot);
 
 #endif /* SIDE_RELAY_MARKS_H */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces out of a stream of frames.
+ * Writes the traces that arrive in a stream of frames.
  *
- * Nothing that comes is believed: a frame counts when its sums are right, memory grows with what has
- * come and never with what is announced, names are paths below the output or nothing, and what the
- * numbers of frames, packets and events leave open is counted as lost. A packet is written whole or not at
- * all. Losses go into the counter of discarded events of the next packet, so that every reader of the
- * trace sees where they were.
+ * The receiver trusts nothing that it reads. A frame counts if its CRCs are right. Memory grows
+ * with what has arrived, never with an announced size. Names must be paths below the output. Gaps
+ * in the numbers of frames, packets and events count as losses. A packet is written completely or
+ * not at all. Losses are added to the counter of discarded events of the next packet, so that every
+ * reader of the trace shows where they were.
  *
- * A receiver that joins late writes a part of a trace. If an earlier receiver acknowledged the beginning, the
- * beginning is counted as received earlier, not as lost. The part has a UUID of its own (identity.c).
+ * A receiver that joins late writes a part of a trace. If an earlier receiver acknowledged the
+ * beginning, the beginning is counted as received earlier, not as lost. The part has a UUID of its
+ * own (identity.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,30 +49,30 @@ struct relay_stream {
 	uint64_t dropped_events;
 	uint64_t earlier_packets; /* Acknowledged by a receiver before this one. */
 	uint64_t earlier_events;
-	uint64_t discarded; /* As the last packet that was written says. */
+	uint64_t discarded; /* Counter of the last packet that was written. */
 	uint64_t sequence;
-	uint64_t end; /* Ticks. */
+	uint64_t end; /* In ticks. */
 	off_t size;
 	bool begun; /* The file has its first packet. */
 	bool met;   /* The sender has reported how many packets there were before. */
 };
 
 struct trace {
-	char *directory; /* Below the output; NULL: it has none yet. */
-	bool refused;    /* It has a name that is none, or cannot be written. */
+	char *directory; /* Below the output; NULL: not created yet. */
+	bool refused;    /* Its name is invalid, or the directory cannot be created. */
 	uint32_t generation;
-	uint64_t metadata; /* Bytes of it that are there. */
+	uint64_t metadata; /* Bytes of the metadata that were written. */
 	uint32_t staged_generation;
-	uint64_t staged; /* Of a newer one, beside. */
+	uint64_t staged; /* Bytes of the next generation, in METADATA_NEW. */
 	uint32_t newest;
-	uint64_t wanted; /* Of the newest one, as far as it was announced. */
+	uint64_t wanted; /* Announced size of the newest generation. */
 	uint64_t maps;
 	struct identity identity;
 	struct relay_stream **streams;
 	uint32_t nr_streams;
 };
 
-/* The packet whose pieces are coming. */
+/* The packet whose pieces are arriving. */
 struct packet_assembly {
 	unsigned char *bytes;
 	size_t capacity;
@@ -88,8 +89,8 @@ struct relay_session {
 	uint64_t lost_frames;
 	uint64_t repeated_frames;
 	bool ended;
-	bool is_late;   /* Its beginning did not come here: … */
-	bool is_joined; /* … an earlier receiver has acknowledged it. */
+	bool is_late;   /* This receiver did not get the beginning. */
+	bool is_joined; /* An earlier receiver has acknowledged the beginning. */
 	uint64_t total_frames;
 	uint64_t total_packets;
 	uint64_t total_events;
@@ -109,7 +110,7 @@ struct receive {
 	bool failed;
 	bool is_out_of_memory; /* discard what arrives from now on */
 	bool has_reported_full;
-	struct frame_packet packet; /* Of the frame at hand: too large for the stack. */
+	struct frame_packet packet; /* Of the current frame: too large for the stack. */
 	struct frame_file file;
 	char text[8192];
 };
@@ -119,11 +120,11 @@ struct receive_source {
 	unsigned char *bytes;
 	size_t capacity;
 	size_t size;
-	uint64_t session; /* Of the last frame. */
+	uint64_t session; /* Session of the last frame. */
 	uint64_t answered;
-	bool heard;   /* A frame of a session has come. */
-	bool answer;  /* There is something to answer. */
-	bool fresh;   /* The first frame is still to come. */
+	bool heard;   /* A frame of a session has arrived. */
+	bool answer;  /* An acknowledgement is due. */
+	bool fresh;   /* No frame has arrived yet. */
 	bool answers; /* The sender reads acknowledgements. */
 };
 
@@ -188,7 +189,8 @@ static struct relay_session *relay_receive_find_session(struct receive *receive,
 	return session;
 }
 
-/* An element of an array of pointers that grows as far as it is used. NULL: it cannot. */
+/* An element of an array of pointers, which grows to the indexes that are used. NULL: index too
+   high, or out of memory. */
 static void *slot(struct receive *receive, void *array, uint32_t *count, uint32_t index,
 		uint32_t max, size_t size)
 {
@@ -219,7 +221,8 @@ static void *slot(struct receive *receive, void *array, uint32_t *count, uint32_
 
 /* ---- names ---- */
 
-/* One component: nothing hidden, nothing that a terminal or a shell would take for something else. */
+/* One component of a path: not hidden, and without characters that a terminal or a shell
+   interprets. */
 static bool is_component(const char *name, size_t size)
 {
 	if (!size || size > 200 || *name == '.' || *name == '-')
@@ -247,7 +250,8 @@ static bool relay_receive_is_path(const char *name)
 	}
 }
 
-/* The directories above it; its own is new, under another name where there is one already. */
+/* Create the directories above it, and a new directory of its own: under another name if that one
+   exists. */
 static int relay_receive_make_directory(
 		struct receive *receive, const char *name, char **directory, bool *ret_is_renamed)
 {
@@ -288,7 +292,7 @@ static bool prepare_trace(struct receive *receive, const struct relay_session *s
 	ret = relay_receive_is_path(name) ? relay_receive_make_directory(receive, name,
 							    &trace->directory, &is_renamed)
 					  : -EINVAL;
-	/* A trace of that name, with that UUID, may be there already. */
+	/* A trace of this name and UUID may exist already. */
 	trace->identity.is_own = is_renamed || session->is_late;
 	if (!ret)
 		return true;
@@ -319,7 +323,7 @@ static int relay_receive_open_file(
 	return fd < 0 ? -errno : fd;
 }
 
-/* All or nothing. */
+/* Write all bytes at `at`; if that fails, cut the file there. */
 static int relay_receive_append(struct receive *receive, const struct trace *trace,
 		const char *name, int flags, const void *bytes, size_t size, uint64_t at)
 {
@@ -340,7 +344,7 @@ static int relay_receive_append(struct receive *receive, const struct trace *tra
 
 /* ---- metadata ---- */
 
-/* A new one is put together beside and takes the place of the old one when it is whole. */
+/* Write new metadata to a second file, which replaces the old one when it is complete. */
 static void take_new_metadata(
 		struct receive *receive, struct trace *trace, const struct frame_file *file)
 {
@@ -348,7 +352,7 @@ static void take_new_metadata(
 
 	if (file->generation != trace->staged_generation || !file->offset) {
 		if (file->offset)
-			return; /* Its beginning is missing; it will come again. */
+			return; /* Its beginning is missing; the sender will repeat it. */
 		trace->staged_generation = file->generation;
 		trace->staged = 0;
 	}
@@ -450,14 +454,15 @@ static int relay_receive_write_packet(struct receive *receive, const struct trac
 	return 0;
 }
 
-/* Readers take the counter of the first packet as where it begins. */
+/* Write an empty first packet. Readers start the count of discarded events at the counter of the
+   first packet. */
 static int begin_stream(struct receive *receive, const struct trace *trace,
 		struct relay_stream *stream, const struct ctf_packet *like, size_t header_size)
 {
 	unsigned char bytes[HEADER_MAX];
 	struct ctf_packet first = *like;
 
-	/* Packets that an earlier receiver has are no gap. */
+	/* Packets that an earlier receiver has are not a gap. */
 	if (stream->begun || (stream->earlier_packets && !like->discarded && !stream->lost_events))
 		return 0;
 	first.bytes = bytes;
@@ -473,7 +478,7 @@ static uint64_t less(uint64_t from, uint64_t what)
 	return from > what ? from - what : 0;
 }
 
-/* Up to the packet `number`, before which there were so many events. */
+/* Count the loss up to the packet `number`, which has `events` events before it. */
 static void note_gap(const struct relay_session *session, struct relay_stream *stream,
 		uint64_t number, uint64_t events, uint64_t dropped)
 {
@@ -534,7 +539,7 @@ static void finish_packet(struct receive *receive, struct relay_session *session
 		return;
 	if (stream->lost_events)
 		ctf_packet_set_discarded(&packet, packet.discarded + stream->lost_events);
-	/* What cannot be written is lost as if it had not come. */
+	/* A packet that cannot be written counts as lost. */
 	if (relay_receive_write_packet(receive, trace, stream, &packet))
 		return;
 	stream->expected = head->number + 1;
@@ -629,7 +634,7 @@ static void end_stream(struct receive *receive, const struct relay_session *sess
 	if (!stream)
 		return;
 	note_gap(session, stream, packets, events, dropped);
-	/* An earlier receiver has all of it. */
+	/* An earlier receiver has the complete stream. */
 	if (stream->earlier_packets && !stream->begun && !stream->lost_packets)
 		return;
 	packet.discarded += stream->lost_events;
@@ -688,7 +693,7 @@ static uint32_t hello_flags(const struct relay_frame *frame)
 	return reader.bad ? 0 : flags;
 }
 
-/* Whether the session's beginning came here is known from its first frame. */
+/* The first frame of a session shows whether this receiver got the beginning. */
 static void meet_session(
 		struct relay_session *session, const struct relay_frame *frame, bool answers)
 {
@@ -696,7 +701,7 @@ static void meet_session(
 
 	if (session->frames)
 		return;
-	if (flags & FRAME_HELLO_RESUMED) /* Else everything comes again. */
+	if (flags & FRAME_HELLO_RESUMED) /* Otherwise the sender sends everything again. */
 		session->is_late = flags & FRAME_HELLO_ACKNOWLEDGED;
 	else
 		session->is_late = frame->sequence != 0;
@@ -709,7 +714,7 @@ static void relay_receive_handle_frame(
 	struct receive *receive = source->receive;
 	struct relay_session *session;
 
-	if (frame->type == FRAME_ACK) /* The way back of somebody else. */
+	if (frame->type == FRAME_ACK) /* An acknowledgement by another receiver. */
 		return;
 	session = relay_receive_find_session(receive, frame->session);
 	if (!session)
@@ -722,7 +727,8 @@ static void relay_receive_handle_frame(
 		return;
 	}
 	meet_session(session, frame, source->answers);
-	/* What an earlier connection carried went to us or to others; numbers of packets tell. */
+	/* Frames of an earlier connection went to this receiver or to another one; the numbers of
+	   packets show which. */
 	if (!(hello_flags(frame) & FRAME_HELLO_RESUMED))
 		session->lost_frames += frame->sequence - session->next_sequence;
 	session->next_sequence = frame->sequence + 1;
@@ -752,7 +758,8 @@ static int relay_receive_process_frames(struct receive_source *source)
 	}
 	memmove(source->bytes, source->bytes + at, source->size - at);
 	source->size -= at;
-	/* A packet that is discarded for lack of memory is not lost: the sender gets no acknowledgement of it, and sends it again. */
+	/* A packet that is discarded for lack of memory is not lost: the sender gets no
+	   acknowledgement of it, and sends it again. */
 	return source->receive->is_out_of_memory ? -ENOMEM : 0;
 }
 
@@ -824,7 +831,7 @@ struct receive_source *receive_source_open(struct receive *receive, bool answers
 
 void receive_source_close(struct receive_source *source)
 {
-	/* A frame that is not whole may hold whole ones behind its head. */
+	/* An incomplete frame may contain complete ones behind its head. */
 	while (source->size) {
 		source->receive->garbage++;
 		source->size--;
@@ -887,7 +894,7 @@ bool receive_is_over(const struct receive *receive)
 	return receive->sessions != NULL;
 }
 
-/* Of traces of which nothing has come. */
+/* Count the losses of traces of which nothing was received. */
 static void sum_unplaced(const struct relay_session *session, struct receive_summary *summary)
 {
 	uint64_t packets = 0, events = 0;
@@ -939,7 +946,7 @@ static void sum_trace(const struct trace *trace, struct receive_summary *summary
 	}
 }
 
-/* What is put together beside, and will never be whole. */
+/* Remove new metadata that will not be completed. */
 static void remove_rests(struct receive *receive, const struct trace *trace)
 {
 	if (trace->directory && trace->staged_generation != trace->generation &&

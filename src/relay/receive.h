@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces out of a stream of frames (docs/spec/byte-stream.md). */
+/* Writes the traces that arrive in a stream of frames (docs/spec/byte-stream.md). */
 #ifndef SIDE_RELAY_RECEIVE_H
 #define SIDE_RELAY_RECEIVE_H
 
@@ -13,29 +13,29 @@ struct receive;
 struct receive_source;
 
 struct receive_options {
-	const char *output;          /* A directory that is there. */
-	send_report_fn *log_message; /* NULL: nobody listens. */
+	const char *output;          /* An existing directory. */
+	send_report_fn *log_message; /* May be NULL. */
 	void *user;
 };
 
 struct receive_summary {
-	uint64_t sessions; /* Senders. */
-	uint64_t unended;  /* Of which no end was received: what they sent last is not known. */
-	uint64_t frames;   /* Received whole, each once. */
+	uint64_t sessions; /* Number of senders. */
+	uint64_t unended;  /* Sessions whose end was not received: their last losses are unknown. */
+	uint64_t frames;   /* Valid frames, each counted once. */
 	uint64_t lost_frames;
 	uint64_t repeated_frames;
-	uint64_t garbage; /* Bytes that belonged to no whole frame. */
+	uint64_t garbage; /* Bytes that belonged to no valid frame. */
 	uint64_t traces;
 	uint64_t packets;
 	uint64_t lost_packets;
 	uint64_t events;
-	uint64_t lost_events;     /* On the way. */
-	uint64_t unplaced_events; /* Of those: in streams of which nothing has come. */
+	uint64_t lost_events;     /* Lost between sender and receiver. */
+	uint64_t unplaced_events; /* Lost events in streams of which nothing was received. */
 	uint64_t earlier_packets; /* Acknowledged by receivers before this one. */
 	uint64_t earlier_events;
-	uint64_t dropped_events; /* By the senders, whose spool was full. */
-	uint64_t incomplete;     /* Traces whose metadata has a hole. */
-	bool failed;             /* Something could not be written. */
+	uint64_t dropped_events; /* Dropped by the senders, because their spool was full. */
+	uint64_t incomplete;     /* Traces whose metadata has a gap. */
+	bool failed;             /* A write failed. */
 	bool out_of_memory;      /* some of the received data was discarded */
 };
 
@@ -43,28 +43,28 @@ struct receive_summary {
 int receive_create(const struct receive_options *options, struct receive **receive);
 void receive_destroy(struct receive *receive);
 
-/* A source of bytes; `answers`: the sender reads receive_answer(). NULL: out of memory. */
+/* Add a source of bytes. `answers`: the sender reads receive_answer(). NULL: out of memory. */
 struct receive_source *receive_source_open(struct receive *receive, bool answers);
-/* All that it brought has come. */
+/* The source has ended. Frees it. */
 void receive_source_close(struct receive_source *source);
 
-/* Has it delivered a frame of a session? */
+/* True if it has delivered a frame of a session. */
 bool receive_source_is_known(const struct receive_source *source);
 
-/* The next bytes. 0 or -ENOMEM. */
+/* Process the next bytes. 0 or -ENOMEM. */
 int receive_bytes(struct receive_source *source, const void *bytes, size_t size);
 
-/* What there is to answer, if somebody can hear it: its size, or 0. */
+/* Write the acknowledgement that the sender should get. Returns its size, or 0 if there is none. */
 #define RECEIVE_ANSWER_MAX 64
 size_t receive_answer(struct receive_source *source, unsigned char answer[RECEIVE_ANSWER_MAX]);
 
-/* Somebody has sent, and everybody who did has said that it was all. */
+/* True if there was at least one sender and every sender has ended its session. */
 bool receive_is_over(const struct receive *receive);
 
-/* After the last source: what is missing at the ends, and the figures. */
+/* After the last source: write the losses at the ends of streams, and fill the summary. */
 void receive_finish(struct receive *receive, struct receive_summary *summary);
 
-/* What is missing, stream by stream; after receive_finish(). */
+/* Report the losses of each stream; after receive_finish(). */
 typedef void receive_loss(void *user, const char *trace, const char *stream, uint64_t packets,
 		uint64_t events, uint64_t dropped_events);
 void receive_each_loss(const struct receive *receive, receive_loss *loss, void *user);

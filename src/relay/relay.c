@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To a relay daemon (lttng-relayd), by protocol level 2.10: two TCP connections, numbers big-endian, CTF
- * 1.8. A relay session lives as long as its connection: after a break there is a new one, in a
- * directory of its own, which begins with the first packet that is not known to have arrived.
+ * Sink that sends to a relay daemon (lttng-relayd), by protocol level 2.10: two TCP connections,
+ * big-endian numbers, CTF 1.8.
  *
- * What has arrived the daemon is asked for, stream by stream (DATA_PENDING): the data connection itself
- * answers nothing.
+ * A relay session lives as long as its connection. After a break there is a new one, in a directory
+ * of its own, which begins with the first packet that is not known to be delivered.
+ *
+ * The data connection has no answers, so the sink asks the daemon stream by stream what it has
+ * received (DATA_PENDING).
  */
 #include <endian.h>
 #include <errno.h>
@@ -101,7 +103,7 @@ struct relay {
 	int control;
 	int data;
 	char host[65];
-	char base[512]; /* Of the paths of this relay session. */
+	char base[512]; /* Prefix of the paths of this relay session. */
 };
 
 static struct relay *relay_of(struct sink *sink)
@@ -131,7 +133,7 @@ static int command(struct relay *relay, enum relayd_command number, const void *
 	return ret;
 }
 
-/* One whose answer is a code. */
+/* A command whose answer is a code. */
 static int simple(struct relay *relay, enum relayd_command number, const void *payload, size_t size)
 {
 	uint32_t code;
@@ -159,7 +161,7 @@ static int create_session(struct relay *relay)
 	return ret ? ret : be32toh(answer.code) == CODE_OK ? 0 : -EPROTO;
 }
 
-/* A directory that no earlier session of ours has. */
+/* Choose a directory that no earlier session of this sender has. */
 static void name_base(struct relay *relay)
 {
 	char stamp[32], again[32] = "";
@@ -235,7 +237,7 @@ static int relay_add_stream(struct relay *relay, const struct follow_trace *trac
 	return be32toh(answer.code) == CODE_OK ? 0 : -EPROTO;
 }
 
-/* A trace is made known with its first stream: viewers want both. */
+/* Announce a trace with its first stream: viewers need both. */
 static int relay_meet(struct sink *sink, struct follow_stream *stream)
 {
 	struct relay *relay = relay_of(sink);
@@ -253,7 +255,8 @@ static int relay_meet(struct sink *sink, struct follow_stream *stream)
 }
 
 /*
- * Each connection creates a session of the daemon, in a directory of its own. Readers of both would merge traces of one UUID.
+ * Each connection creates a session of the daemon, in a directory of its own. Readers of both would
+ * merge traces of one UUID.
  */
 static struct identity *relay_identity(const struct relay *relay, struct follow_trace *trace)
 {
@@ -324,7 +327,7 @@ static int relay_text(struct sink *sink, struct follow_trace *trace, bool is_map
 {
 	if (is_maps)
 		return 0;
-	/* With its first stream it becomes known; until then the text waits in its file. */
+	/* The first stream announces the trace; until then the text stays in its file. */
 	if (!trace->announced)
 		return -EAGAIN;
 	return send_metadata(relay_of(sink), trace, text, size);
@@ -332,7 +335,7 @@ static int relay_text(struct sink *sink, struct follow_trace *trace, bool is_map
 
 /* ---- packets ---- */
 
-/* The trace's clock at that time, if that is known. */
+/* Convert a time to ticks of the trace's clock. False if the clock is not known. */
 static bool ticks_at(
 		const struct sink *sink, struct follow_trace *trace, int64_t ns, uint64_t *ticks)
 {
@@ -404,7 +407,7 @@ static int relay_packet(struct sink *sink, struct follow_stream *stream,
 	uint64_t before;
 
 	(void)events;
-	/* Its bytes are ours to change, its figures are the file's. */
+	/* The sink may change the bytes; the members of *packet must stay those of the file. */
 	if (stream->added)
 		ctf_packet_set_sequence(&copy, packet->sequence + stream->added);
 	if (!stream->sent && packet->begin == packet->end && packet->size == stream->header_size &&
@@ -415,9 +418,9 @@ static int relay_packet(struct sink *sink, struct follow_stream *stream,
 }
 
 /*
- * A viewer is told of new streams with the next packet only that it asks for, which may be one that
- * was said later than what they begin with, or none. An empty packet is one: behind everything that
- * went, before everything that will.
+ * A viewer learns of new streams only with the next packet that it requests. That packet may be
+ * newer than the beginning of the new streams, or there may be none. So send an empty packet,
+ * behind everything that was sent and before everything that will be.
  */
 static int relay_remind(struct sink *sink, struct follow *follow)
 {
@@ -461,9 +464,9 @@ static void relay_on_elapsed(struct sink *sink, struct follow_stream *stream)
 	(void)stream;
 }
 
-/* ---- what has arrived ---- */
+/* ---- delivery ---- */
 
-/* 1: all of it; 0: not yet. */
+/* 1: delivered; 0: not yet; or a negative errno. */
 static int relay_check_delivered(struct relay *relay, struct follow_stream *stream)
 {
 	const uint64_t question[2] = {htobe64(stream->handle), htobe64(stream->sent - 1)};
@@ -502,7 +505,7 @@ static int relay_flush(struct sink *sink, struct follow *follow, bool wait)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- signs of life ---- */
+/* ---- beacons ---- */
 
 static int beat_stream(struct relay *relay, struct follow_stream *stream, uint64_t ticks)
 {
@@ -547,7 +550,8 @@ static int close_stream(struct relay *relay, uint64_t handle, uint64_t last)
 	return simple(relay, CLOSE_STREAM, payload, sizeof(payload));
 }
 
-/* What was given up at the end of a stream stands in no packet: an empty one says it. */
+/* Packets that were dropped at the end of a stream are counted in no packet: send an empty one that
+   does. */
 static int report_dropped(struct relay *relay, struct follow_stream *stream)
 {
 	unsigned char bytes[128];
@@ -581,7 +585,8 @@ static int relay_end_trace(struct sink *sink, struct follow_trace *trace)
 	return ret ? ret : close_stream(relay, trace->handle, UINT64_MAX);
 }
 
-/* With the connection the daemon takes everything away from viewers, who ask ten times a second. */
+/* The daemon removes the session from viewers when the connection closes. Viewers poll ten times a
+   second: wait for them. */
 static int relay_end(struct sink *sink, struct follow *follow)
 {
 	const struct timespec moment = {1, 0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A question and its answer are one message each on a pair of sockets. The helper process sees nothing but names. */
+/* Looks up host names in a helper process: a question and its answer are one message each on a pair
+   of sockets. The helper process gets only names. */
 #include "relay/resolver.h"
 
 #include "isolate/isolate.h"
@@ -38,7 +39,7 @@ void resolver_search(const char *host, const char *port, struct resolver_answer 
 	freeaddrinfo(addresses);
 }
 
-/* Signals from the terminal go to the sender, which ends, and the helper process with it. */
+/* The helper ignores signals of the terminal: they end the sender, and then the helper. */
 __attribute__((noreturn)) static void resolver_work(int socket)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};

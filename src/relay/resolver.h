@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of hosts, looked up by a helper process: the sender itself may not read the files that this needs. */
+/* Looks up host names in a helper process: the sender itself may not read the files that this
+   needs. */
 #ifndef SIDE_RELAY_RESOLVER_H
 #define SIDE_RELAY_RESOLVER_H
 
@@ -22,16 +23,18 @@ struct resolver_answer {
 	struct resolver_address addresses[RESOLVER_ADDRESSES_MAX];
 };
 
-/* Start the helper process. It ends with the last descriptor of the socket that is returned; or a negative errno. */
+/* Start the helper process. Returns a socket, or a negative errno. The process ends when the last
+   descriptor of the socket is closed. */
 int resolver_start(void);
 
-/* Without the helper process. */
+/* The same in this process. */
 void resolver_search(const char *host, const char *port, struct resolver_answer *answer);
 
-/* Send a question, each with another number. 0 or a negative errno. */
+/* Send a question. Each one has a number of its own. 0 or a negative errno. */
 int resolver_ask(int socket, uint64_t number, const char *host, const char *port);
 
-/* Take an answer. -EAGAIN: not that of this question, which comes later; another negative errno: the helper process has ended. */
+/* Receive an answer. -EAGAIN: it was the answer to another question, call again; another negative
+   errno: the helper process has ended. */
 int resolver_take(int socket, uint64_t number, struct resolver_answer *answer);
 
 #endif /* SIDE_RELAY_RESOLVER_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sender: one thread between a directory that grows and a sink.
+ * The sender: one thread between a growing directory and a sink.
  *
- *	look	what is new in the directory
- *	send	texts and packets, stream by stream, the metadata before the packets that need it
- *	flush	what has arrived
- *	spool	what arrived goes from the disk, what does not fit there any more is given up
+ *   scan    find what is new in the directory
+ *   send    texts and packets, stream by stream, metadata before the packets that need it
+ *   flush   update what was delivered
+ *   spool   free the disk space of what was delivered; drop what exceeds the limit
  *
- * When a connection breaks, all streams go back to what is known to have arrived, and everything else is
- * sent again over the next one.
+ * When a connection breaks, all streams go back to what is known to be delivered, and everything
+ * else is sent again over the next one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,21 +32,21 @@
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
 #define BEAT_MS 1000
-/* A recorder has fetched by now what was said so long ago. */
+/* A recorder has written events of this age to the files. */
 #define HORIZON_NS INT64_C(3000000000)
 #define HORIZON_NONE INT64_MAX
-/* The clock was set, or the recorder is very slow: what was held for so long goes. */
+/* The clock was set, or the recorder is very slow: a packet that was held for so long is sent. */
 #define HOLD_MAX_MS 10000
-/* Of one stream before the next one has its turn. */
+/* Bytes of one stream before the next one is served. */
 #define TURN_BYTES (4u << 20)
-/* Packets that wait are counted, so many at a time. */
+/* Pending packets that are counted in one turn. */
 #define COUNT_MOST 1000
-/* Until the recorder is known to have gone past what was looked at. */
+/* Poll interval until the recorder has settled the data of the last scan. */
 #define SETTLE_MS 20
-/* Numbers of frames that are set aside at once, and what a text or an end may need of them. */
+/* Frame numbers that are reserved at once, and how many of them a text or an end may need. */
 #define RESERVE 16384
 #define RESERVE_MARGIN 64
-/* A receiver that takes nothing for so long, while the spool is full, is as good as away. */
+/* A receiver that accepts nothing for so long while the spool is full counts as disconnected. */
 #define STALL_MS 5000
 
 struct send {
@@ -59,8 +59,8 @@ struct send {
 	bool finished; /* Atomic: the recording is over. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct send_status status; /* Under the lock; the thread's own figures are copied there. */
-	/* The thread's own. */
+	struct send_status status; /* Under the lock; copied from `own`. */
+	/* Of the sender's thread only. */
 	struct send_status own;
 	struct ctf_packet packet;
 	char *session;
@@ -68,20 +68,20 @@ struct send {
 	bool has_reported_absence;
 	struct spool spool;
 	uint64_t reported_vanished;
-	struct send_error away; /* Why it is. */
+	struct send_error away; /* Why it is not connected. */
 	unsigned int backoff_ms;
 	uint64_t next_try;
 	uint64_t next_beat;
-	uint64_t progress; /* When something was delivered last. */
+	uint64_t progress; /* Time of the last delivery. */
 	uint64_t delivered_bytes;
 	bool in_packet; /* A packet is being written. */
 	bool over;
-	bool stale;  /* Files were looked at within a turn: their metadata is wanted first. */
-	bool looked; /* At least once. */
+	bool stale;  /* Files were scanned within a turn: send their metadata first. */
+	bool looked; /* Scanned at least once. */
 	bool has_reported_marks;
-	uint64_t round;    /* Of the recorder, when the files were looked at. */
-	int64_t seen;      /* Ticks before which everything was in them then … */
-	int64_t settled;   /* … and is in what may be sent. */
+	uint64_t round;    /* The recorder's round when the files were scanned. */
+	int64_t seen;      /* Ticks before which every event was in the files at that scan. */
+	int64_t settled;   /* Ticks before which every event may be sent. */
 	uint64_t reserved; /* Numbers of frames below this one may be used. */
 };
 
@@ -103,11 +103,12 @@ static void relay_send_log(const struct send *send, bool is_error, const char *f
 
 static bool is_stopped(struct send *send)
 {
-	/* Acquire: what was done before. Pairs with the release in send_stop(). */
+	/* Acquire: what the caller of send_stop() did before is visible. Pairs with the release in
+	   send_stop(). */
 	return __atomic_load_n(&send->stopped, __ATOMIC_ACQUIRE);
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 static void relay_send_publish_statistics(struct send *send)
 {
@@ -151,7 +152,7 @@ static void relay_send_publish_statistics(struct send *send)
 
 /* ---- marks ---- */
 
-/* The first time; it is tried again. */
+/* Report the first failure to write marks; the next call tries again. */
 static void relay_send_save_marks(struct send *send, int ret)
 {
 	if (ret && !send->has_reported_marks)
@@ -162,7 +163,7 @@ static void relay_send_save_marks(struct send *send, int ret)
 	send->has_reported_marks = ret;
 }
 
-/* Numbers of frames that nobody after us will use, for so many bytes. 0 or a negative errno. */
+/* Reserve frame numbers for so many bytes: no later sender uses them. 0 or a negative errno. */
 static int relay_send_reserve_sequence(struct send *send, uint64_t bytes)
 {
 	struct marks *marks = send->follow.marks;
@@ -181,7 +182,8 @@ static void note_connection(struct send *send)
 
 	if (!marks)
 		return;
-	/* Before it is made: whoever comes after us knows that there may have been one. */
+	/* Write it before connecting: the next sender must know that there may have been a
+	   connection. */
 	marks->head.connections = send->sink->connections + 1;
 	relay_send_save_marks(send, marks_write_head(marks));
 }
@@ -219,7 +221,7 @@ static int open_marks(struct send *send)
 	return 0;
 }
 
-/* Nothing is on its way: the next sender needs no distance. */
+/* Nothing is unacknowledged: the next sender can continue with the next number. */
 static void close_marks(struct send *send)
 {
 	struct marks *marks = send->follow.marks;
@@ -234,7 +236,7 @@ static void close_marks(struct send *send)
 
 /* ---- texts ---- */
 
-/* Where the text behind `blocks` blocks begins: the head of metadata can change its length. */
+/* The offset behind `blocks` blocks: the head of the metadata can change its length. */
 static uint64_t skip_blocks(const char *text, size_t size, uint64_t blocks)
 {
 	const char *at = text;
@@ -262,7 +264,8 @@ static uint64_t count_blocks(const char *text, size_t size)
 	return blocks;
 }
 
-/* The metadata file is another one: a sink that cannot replace goes on behind the blocks that it has. */
+/* The metadata file was replaced: a sink that cannot replace metadata continues behind the blocks
+   that it has. */
 static int relay_send_renew_metadata(struct send *send, struct follow_trace *trace)
 {
 	char *text;
@@ -292,7 +295,7 @@ static void relay_send_refuse_trace(struct send *send, struct follow_trace *trac
 	relay_send_log(send, true, "%s is not sent: %s", trace->name, why);
 }
 
-/* Whether it is one of ours, and one that the sink can take. */
+/* Check that side recorded the trace and that the sink can send it. */
 static int examine(struct send *send, struct follow_trace *trace, const char *text)
 {
 	const struct ctf_trace *of;
@@ -373,7 +376,8 @@ static void damaged(struct send *send, struct follow_stream *stream)
 			stream->trace->name, stream->name, (unsigned long long)stream->at.offset);
 }
 
-/* A header that is as recording.md has it says whether a CPU stands in it. */
+/* The size of the packet header: in the layout of recording.md, it shows whether it contains a
+   CPU. */
 static size_t header_size(const struct ctf_packet *packet)
 {
 	const size_t with_cpu = 84, without = 80;
@@ -385,7 +389,7 @@ static size_t header_size(const struct ctf_packet *packet)
 	return packet->size == with_cpu || cpu == packet->instance ? with_cpu : without;
 }
 
-/* Whether it may not go yet. */
+/* True if the packet must wait. */
 static bool relay_send_must_hold_packet(
 		struct send *send, struct follow_stream *stream, const struct ctf_packet *packet)
 {
@@ -397,11 +401,12 @@ static bool relay_send_must_hold_packet(
 	}
 	if (!stream->held)
 		stream->held = clock_monotonic_ms();
-	/* Without a handle it is not known there. */
+	/* Without a handle the receiver does not know the stream. */
 	return !stream->handle || clock_monotonic_ms() - stream->held < HOLD_MAX_MS;
 }
 
-/* What has no mark waits: others would know it by a number that is forgotten by a kill. */
+/* Write the mark before the stream is announced: the receiver knows the stream by a number that a
+   kill would lose. */
 static int mark_stream(struct send *send, struct follow_stream *stream)
 {
 	int ret = follow_mark_stream(&send->follow, stream);
@@ -410,7 +415,7 @@ static int mark_stream(struct send *send, struct follow_stream *stream)
 	return ret;
 }
 
-/* 1: a packet went; 0: there is none, or not yet; or a negative errno. */
+/* 1: a packet was sent; 0: none, or not yet; or a negative errno. */
 static int send_packet(struct send *send, struct follow_stream *stream)
 {
 	const struct sink_ops *ops = send->sink->ops;
@@ -494,7 +499,7 @@ static bool has_mark(struct send *send, struct follow_trace *trace)
 	return !ret;
 }
 
-/* The trace's new streams. *met: there was one. */
+/* Announce the trace's new streams. *met is set to true if there was one. */
 static int meet(struct send *send, struct follow_trace *trace, bool *met)
 {
 	const struct sink_ops *ops = send->sink->ops;
@@ -512,11 +517,11 @@ static int meet(struct send *send, struct follow_trace *trace, bool *met)
 			*met = true;
 		ret = ret > 0 ? ops->meet(send->sink, stream) : ret == -EBADMSG ? 0 : ret;
 	}
-	/* Now it may go. */
+	/* Now that the trace is announced, its text can be sent. */
 	return ret || trace->refused ? ret : send_texts(send, trace);
 }
 
-/* Streams become known before anything goes that may have been said later than what they begin with. */
+/* Announce all new streams before sending a packet that may be newer than their beginning. */
 static int meet_all(struct send *send)
 {
 	bool met = false;
@@ -530,7 +535,7 @@ static int meet_all(struct send *send)
 	return ret || !met ? ret : send->sink->ops->remind(send->sink, &send->follow);
 }
 
-/* *more: something is there that this turn did not send. */
+/* *more: a packet is available that this turn did not send. */
 static int send_turn(struct send *send, bool *more)
 {
 	int ret = meet_all(send);
@@ -561,7 +566,7 @@ static struct follow_stream *oldest(
 				!spool_has(&send->spool, entry, trace))
 			continue;
 		for (struct follow_stream *stream = trace->streams; stream; stream = stream->next) {
-			/* What is on its way cannot be given up. */
+			/* An unacknowledged packet cannot be dropped. */
 			if (stream->at.offset != stream->delivered.offset ||
 					follow_peek(stream, &send->packet) <= 0)
 				continue;
@@ -574,7 +579,7 @@ static struct follow_stream *oldest(
 	return found;
 }
 
-/* Once for each entry and connection. */
+/* Report a drop, once for each entry and connection. */
 static void relay_send_report_drop(struct send *send, struct spool_entry *entry)
 {
 	if (entry->is_reported)
@@ -598,7 +603,7 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 
 	if (follow_peek(stream, packet) <= 0)
 		return;
-	/* The end of the trace tells of it, also when nothing else of the stream is sent. */
+	/* The end of the trace reports it, even if nothing else of the stream is sent. */
 	if (!stream->header_size)
 		stream->header_size = header_size(packet);
 	events = follow_count(stream->trace, packet);
@@ -607,7 +612,7 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 	follow_pass(stream, packet, 0);
 	stream->at.packets = mark.packets;
 	stream->delivered = stream->at;
-	/* The packet was counted as waiting. The numbers of packets leave out the dropped ones. */
+	/* The packet was counted as pending. The numbers of packets leave out the dropped ones. */
 	if (stream->counted.offset > before)
 		stream->counted.packets--;
 	stream->dropped_bytes += stream->at.offset - before;
@@ -615,7 +620,8 @@ static void drop_packet(struct send *send, struct spool_entry *entry, struct fol
 	relay_send_report_drop(send, entry);
 }
 
-/* Drops of users that are within their floor nothing: spool.h. */
+/* Drop packets until the spool is within the limit. Never drops a packet of a user within its floor
+   (spool.h). */
 static void drop_until(struct send *send, uint64_t limit)
 {
 	struct follow_stream *stream;
@@ -637,7 +643,7 @@ static void drop_until(struct send *send, uint64_t limit)
 	}
 }
 
-/* Not while a packet is being written: send->packet holds it. */
+/* Returns while a packet is being written, because send->packet contains it. */
 static void keep_spool(struct send *send)
 {
 	uint64_t limit = send->options.spool;
@@ -647,14 +653,15 @@ static void keep_spool(struct send *send)
 	if (follow_bytes(&send->follow) > limit)
 		follow_free(&send->follow, limit);
 	drop_until(send, limit);
-	/* Marks first: what is gone from the disk must not be wanted again. */
+	/* Write the marks first: after a kill, the next sender must not expect bytes that were
+	   freed. */
 	relay_send_save_marks(send, follow_mark(&send->follow));
 	if (follow_bytes(&send->follow) > limit)
 		follow_free(&send->follow, limit);
 	relay_send_save_marks(send, follow_forget(&send->follow));
 }
 
-/* With nothing delivered for too long after the end. */
+/* True if nothing was delivered for too long after the end. */
 static bool relay_send_timeout_expired(const struct send *send)
 {
 	return send->over && send->options.timeout_ms &&
@@ -663,20 +670,22 @@ static bool relay_send_timeout_expired(const struct send *send)
 
 static uint64_t rounds(const struct send *send)
 {
-	/* Sequentially consistent: what was written in the rounds before. Pairs with the stores in count_round() and sender_finish(). */
+	/* Sequentially consistent: the writes of the earlier rounds are visible. Pairs with the
+	   stores in count_round() and sender_finish(). */
 	return __atomic_load_n(&send->options.rounds->begun, __ATOMIC_SEQ_CST);
 }
 
-/* Up to when everything will be in the files that are looked at now. */
+/* Ticks before which every event will be in the files that are scanned now. */
 static int64_t ticks(const struct send *send)
 {
-	/* Sequentially consistent: the time of the rounds that were counted. Pairs with the store in count_round(). */
+	/* Sequentially consistent: the time belongs to the rounds that were counted. Pairs with the
+	   store in count_round(). */
 	uint64_t at = __atomic_load_n(&send->options.rounds->ticks, __ATOMIC_SEQ_CST);
 
 	return at < INT64_MAX ? (int64_t)at : 0;
 }
 
-/* See what is new, when what was seen before is known to stay. */
+/* Scan for new data, once the data of the last scan is settled. */
 static int relay_send_scan(struct send *send, bool over)
 {
 	struct follow *follow = &send->follow;
@@ -703,7 +712,7 @@ static int relay_send_scan(struct send *send, bool over)
 	return ret;
 }
 
-/* While the thread waits for a line. */
+/* Runs while the thread waits for a descriptor. */
 static int tick(void *user)
 {
 	struct send *send = user;
@@ -808,11 +817,11 @@ static void relay_send_wait_for_data(struct send *send, bool more)
 	uint64_t count;
 
 	if (!send->own.connected) {
-		/* Files may grow very often; the next try is not sooner for it. */
+		/* Files may grow very often; the next try must not be earlier for that. */
 		timeout = left < 0 ? 0 : left < TICK_MS ? left : TICK_MS;
 		polls[1].fd = -1;
 	}
-	/* The files would wake us at once, and may not be looked at yet. */
+	/* The watch would wake the thread at once, but the files may not be scanned yet. */
 	if (send->follow.staged && follow_is_unsettled(&send->follow)) {
 		timeout = timeout < SETTLE_MS ? timeout : SETTLE_MS;
 		polls[1].fd = -1;
@@ -850,20 +859,21 @@ static int beat(struct send *send, bool more)
 	return send->sink->ops->beat(send->sink, &send->follow);
 }
 
-/* Up to when everything is in the files, which were looked at then. */
+/* The time before which every event is in the files that were scanned at `looked`. */
 static int64_t horizon(const struct send *send, bool over, int64_t looked)
 {
 	const struct sink *sink = send->sink;
 	uint64_t limit = send->options.spool;
 
-	/* At the end it is in them; and before something is given up, it goes. */
+	/* At the end everything is in the files. If the spool is half full, send without waiting,
+	   before packets must be dropped. */
 	if (over || (limit && follow_pending(&send->follow) > limit / 2))
 		return HORIZON_NONE;
 	looked = sink->in_ticks ? send->settled : looked - HORIZON_NS;
 	return looked > sink->before ? looked : sink->before;
 }
 
-/* One turn over a connection that stands. 1: everything is over. */
+/* One turn over an open connection. 1: everything is over; 0, or a negative errno. */
 static int relay_send_serve(struct send *send, bool over, int64_t looked, bool *more)
 {
 	int ret;
@@ -883,7 +893,8 @@ static int relay_send_serve(struct send *send, bool over, int64_t looked, bool *
 
 static bool relay_send_has_ended(struct send *send)
 {
-	/* Acquire: what was written before. Pairs with the release in send_finish(). */
+	/* Acquire: the files that were written before send_finish() are visible. Pairs with the
+	   release in send_finish(). */
 	if (__atomic_load_n(&send->finished, __ATOMIC_ACQUIRE))
 		return true;
 	return !send->options.live && follow_is_over(&send->follow);
@@ -902,7 +913,7 @@ static void relay_send_abort(struct send *send, int reason)
 			(unsigned long long)follow_pending(&send->follow), send->options.url, why);
 }
 
-/* 1: over; 0: go on; or a negative errno that ends it. */
+/* 1: over; 0: continue; or a negative errno that ends the sender. */
 static int relay_send_run_once(struct send *send, bool *more)
 {
 	bool over = relay_send_has_ended(send);
@@ -960,9 +971,10 @@ static void *relay_send_run_thread(void *argument)
 	return NULL;
 }
 
-/* ---- for others ---- */
+/* ---- interface ---- */
 
-/* The last part of the directory's name, as far as it is harmless. */
+/* The last component of the directory's name, with `_` for characters that a session name may not
+   have. malloc'ed. */
 static char *default_session(const char *dir)
 {
 	size_t size = strlen(dir);
@@ -1047,7 +1059,8 @@ static int relay_send_spawn_thread(struct send *send)
 	sigset_t all, before;
 	int ret;
 
-	/* Signals are for others; a pipe without a reader is an errno. */
+	/* The thread handles no signals: other threads do. A write to a pipe without a reader then
+	   returns an errno. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&send->thread, NULL, relay_send_run_thread, send);
@@ -1088,7 +1101,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	if (!ret)
 		ret = relay_send_spawn_thread(send);
 	if (ret) {
-		/* Only pthread_create() ends with it. */
+		/* Only pthread_create() returns EAGAIN. */
 		snprintf(error->text, sizeof(error->text),
 				ret == -EAGAIN ? "cannot start a thread for the sender: %s"
 					       : "cannot start a sender: %s",
@@ -1132,7 +1145,8 @@ static void wake(struct send *send)
 
 void send_finish(struct send *send)
 {
-	/* Release: what was written before. Pairs with the acquire in relay_send_has_ended(). */
+	/* Release: publishes the files that were written before. Pairs with the acquire in
+	   relay_send_has_ended(). */
 	__atomic_store_n(&send->finished, true, __ATOMIC_RELEASE);
 	wake(send);
 }
@@ -1160,7 +1174,7 @@ void send_stop(struct send *send, struct send_status *status)
 {
 	if (!send)
 		return;
-	/* Release: what was done before. Pairs with the acquire in is_stopped(). */
+	/* Release: publishes what the caller did before. Pairs with the acquire in is_stopped(). */
 	__atomic_store_n(&send->stopped, true, __ATOMIC_RELEASE);
 	wake(send);
 	pthread_join(send->thread, NULL);

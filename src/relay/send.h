@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * src/relay: traces over a network or a line, while they are being recorded.
+ * Sends traces over a network or a serial line while they are being recorded.
  *
- * The files of a recording are the spool: what was not delivered is still there. A sender is one
- * thread that follows the directory (follow.c) and hands packets to a sink: a relay daemon (relay.c)
- * or a stream of bytes in frames (bytes.c, frame.c; docs/spec/byte-stream.md), which receive.c turns
- * into traces again.
+ * The files of a recording are the spool: what was not delivered is still in them. A sender is one
+ * thread that follows the directory (follow.c) and hands packets to a sink: a relay daemon
+ * (relay.c) or a byte stream of frames (bytes.c, frame.c; docs/spec/byte-stream.md), from which
+ * receive.c writes traces.
  */
 #ifndef SIDE_RELAY_SEND_H
 #define SIDE_RELAY_SEND_H
@@ -15,19 +15,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Filled when a function that takes it fails: one sentence for a person, without newline. */
+/* The error of a failed function: one sentence for the user, without newline. */
 struct send_error {
 	char text[512];
 	char hint[384]; /* for an invalid address, the form of a valid one; may be empty */
 };
 
-/* What there is to say while it goes on; from the sender's thread. One sentence, no newline. */
+/* Receives messages from the sender's thread. One sentence, no newline. */
 typedef void send_report_fn(void *user, bool is_error, const char *sentence);
 
 /*
- * Of a recorder, atomic: what is in the files when `begun` is read may be cut off by another one that
- * follows, until it has been counted up once more. What was recorded before `ticks`, in the clock of the
- * traces, is in the files then; 0: not known.
+ * The progress of a recorder, which writes both members; senders use atomic loads. The recorder may
+ * cut off data that is in the files when a sender reads `begun`, until it has incremented `begun`
+ * once more. The files then contain everything that was recorded before `ticks`, in the clock of
+ * the traces; 0: not known.
  */
 struct send_rounds {
 	uint64_t begun;
@@ -35,100 +36,103 @@ struct send_rounds {
 };
 
 struct send_options {
-	const char *dir; /* Of the recording; must exist. */
+	const char *dir; /* Directory of the recording; must exist. */
 	/*
-	 * net://HOST[:CONTROL[:DATA]][/SESSION], tcp://HOST:PORT, a path (file, FIFO, serial line) or
-	 * `-` (standard output).
+	 * net://HOST[:CONTROL[:DATA]][/SESSION], tcp://HOST:PORT, a path (file, FIFO, serial line)
+	 * or `-` (standard output).
 	 */
 	const char *url;
-	const char *session; /* What a relay daemon calls it; NULL: from the URL or the directory. */
-	const char *fallback; /* Instead of the directory's name, or NULL. */
-	uint64_t spool; /* Bytes of local files; beyond that they are removed. 0: none ever is. */
-	uint64_t timeout_ms; /* With nothing delivered for so long after the end, give up. 0: never. */
-	uint32_t speed;      /* Of a serial line; 0: as it is. */
-	bool live;           /* send_finish() says when the recording is over, not only its lock. */
-	bool no_files;       /* A path that is a file, or is not there, is refused. */
+	const char *session;  /* Name at a relay daemon; NULL: from the URL or the directory. */
+	const char *fallback; /* Used instead of the directory's name; or NULL. */
+	/* Largest number of bytes of local files; beyond it, packets are dropped. 0: no limit. */
+	uint64_t spool;
+	uint64_t timeout_ms; /* Give up after so long without a delivery at the end. 0: never. */
+	uint32_t speed;      /* Speed of a serial line; 0: do not change it. */
+	bool live;           /* Only send_finish() ends the recording, not its free lock. */
+	bool no_files;       /* Refuse a path that is a file or does not exist. */
 	/*
-	 * What was delivered is written into the file SEND_MARKS of the directory, so that another sender goes
-	 * on there. Else it is only if such a file of the same URL is there already.
+	 * Write delivered positions into the file SEND_MARKS of the directory, so that the next
+	 * sender continues there. False: only if such a file of the same URL exists.
 	 */
 	bool marks;
-	/* How far the recorder is, if it says so; NULL: what is written stays. */
+	/* The recorder's progress; NULL: it cuts off nothing that it has written. */
 	const struct send_rounds *rounds;
-	/* Socket of resolver_start(), which looks up names of hosts; NULL: this process does. */
+	/* Socket of resolver_start(), which looks up host names; NULL: this process does. */
 	const int *resolver;
-	send_report_fn *log_message; /* NULL: nobody listens. */
+	send_report_fn *log_message; /* May be NULL. */
 	void *user;
 };
 
 #define SEND_SPOOL_USERS 16
 
 struct send_status {
-	uint64_t packets; /* Delivered, as far as the receiver's kind can tell. */
-	uint64_t bytes;   /* Of those packets. */
-	uint64_t events;  /* In those packets, if they are counted: not for relay daemons. */
-	uint64_t pending; /* Bytes of packets that are there and not delivered. */
+	uint64_t packets; /* Delivered, as far as this type of receiver confirms it. */
+	uint64_t bytes;   /* Bytes of the delivered packets. */
+	/* Events in the delivered packets, if they are counted: not for relay daemons. */
+	uint64_t events;
+	uint64_t pending;         /* Bytes of packets that are not delivered. */
 	uint64_t pending_packets; /* As far as they were counted. */
-	uint64_t dropped_packets; /* Given up because the spool was full. */
+	uint64_t dropped_packets; /* Dropped because the spool was full. */
 	uint64_t dropped_events;
 	uint64_t dropped_bytes;
-	/* By the users of the programs, since this sender began. The last one: all further users, or not known. */
+	/* Dropped, by user of the program, since this sender began. The last one: all further
+	   users, or not known. */
 	struct send_dropped {
 		uid_t uid;
 		uint64_t packets, events, bytes;
 	} dropped_users[SEND_SPOOL_USERS];
 	uint32_t nr_dropped_users; /* Without the last one. */
-	uint64_t connections;      /* Made so far. */
+	uint64_t connections;      /* Connections made so far. */
 	bool connected;
-	bool over; /* Everything is delivered or dropped, and said to the receiver; or given up. */
-	bool failed;   /* Given up: something was not delivered. */
-	int64_t since; /* Connected or not, in nanoseconds since 1970. */
-	char why[256]; /* It is not connected, as a sentence. */
+	/* Everything is delivered or dropped, and the receiver knows it; or the sender gave up. */
+	bool over;
+	bool failed; /* The sender gave up: something was not delivered. */
+	/* Start of the current state (connected or not), in nanoseconds since 1970. */
+	int64_t since;
+	char why[256]; /* Why it is not connected, as a sentence. */
 };
 
 #define SEND_MARKS ".sending"
 
 struct send;
 
-/*
- * Whether the URL is one. 0 or -EINVAL with a sentence. *ctf1_only: the receiver understands CTF 1.8
- * only.
- */
+/* Check a URL. 0 or -EINVAL with a sentence. *ctf1_only: the receiver reads only CTF 1.8. */
 int send_check(const char *url, bool *ctf1_only, struct send_error *error);
 
-/* Start the thread. Strings are copied. 0 or a negative errno with a sentence. */
+/* Start the thread. Copies the strings. 0 or a negative errno with a sentence. */
 int send_start(const struct send_options *options, struct send **send, struct send_error *error);
 
-/* At any time. */
+/* Copy the status. Any thread may call it at any time. */
 void send_status(struct send *send, struct send_status *status);
 
-/* The recording is over: what is there is everything. Returns at once. */
+/* Declare that the recording is over and its files are complete. Does not wait. */
 void send_finish(struct send *send);
 
-/* Wait until it is over, at most so long (-1: no limit). Whether it is. */
+/* Wait until the sender is done, at most timeout_ms (-1: no limit). True if it is. */
 bool send_wait(struct send *send, int timeout_ms);
 
 /*
- * End the thread, whatever is pending, and free. *status, if there is one, is what became of it. NULL
- * is accepted.
+ * End the thread, whatever is pending, and free the sender. Writes the final status into *status
+ * unless that is NULL. `send` may be NULL.
  */
 void send_stop(struct send *send, struct send_status *status);
 
-/* Start the process that resolves host names, if the URL has one. *socket is -1 if it has none. 0 or a negative errno. */
+/* Start the process that resolves host names, if the URL has one. *socket is -1 if it has none. 0
+   or a negative errno. */
 int send_resolver(const char *url, int *socket);
 
-/* ---- for those who receive ---- */
+/* ---- for receivers ---- */
 
 /*
- * A way on which bytes come: tcp://HOST:PORT, a path, or `-` (standard input). A terminal is made raw, and
- * of that speed if it is not 0. While it connects, stop_fd becoming readable ends the waiting. The
- * descriptor, or a negative errno with a sentence: -EINVAL if there is no such way. *answers: the other
- * side hears what is written there.
+ * Open a source of bytes: tcp://HOST:PORT, a path, or `-` (standard input). Makes a terminal raw
+ * and sets its speed unless that is 0. While it connects, a readable stop_fd ends the wait. Returns
+ * the descriptor, or a negative errno with a sentence: -EINVAL if the URL is invalid. *answers: the
+ * sender reads what is written to the descriptor.
  */
 int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
 		struct send_error *error);
 
-/* PORT, HOST:PORT or [HOST]:PORT; host is "" where it is left out. 0 or -EINVAL. */
+/* Parse PORT, HOST:PORT or [HOST]:PORT; host is "" if it is left out. 0 or -EINVAL. */
 int send_host_port(const char *text, char *host, size_t host_capacity, char *port,
 		size_t port_capacity);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways on which bytes come. */
+/* Opens sources of bytes: TCP connections, files, serial lines and standard input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

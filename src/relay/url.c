@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where to: net://, tcp://, a path, or standard output. */
+/* Parses URLs of receivers: net://, tcp://, a path, or standard output. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static int relay_url_set_error(
 	return -EINVAL;
 }
 
-/* 1 to 65535, nothing but digits. */
+/* True for 1 to 65535 in digits. */
 static bool is_port(const char *text, size_t size)
 {
 	unsigned int number = 0;
@@ -46,7 +46,7 @@ static bool copy_part(char *to, size_t capacity, const char *from, size_t size)
 	return true;
 }
 
-/* The host, in brackets if it has colons; *rest is what follows. */
+/* Read the host, which is in brackets if it contains colons; *remainder is the text after it. */
 static bool take_host(const char *text, char *host, size_t capacity, const char **remainder)
 {
 	size_t size;
@@ -64,7 +64,7 @@ static bool take_host(const char *text, char *host, size_t capacity, const char 
 	return copy_part(host, capacity, text, size);
 }
 
-/* ":PORT", if it is there; false: it is none. */
+/* Read ":PORT" if there is one. False: it is invalid. */
 static bool take_port(const char **remainder, char *port, size_t capacity)
 {
 	size_t size;
@@ -124,7 +124,7 @@ static int parse_relay(const char *text, struct url *url, struct send_error *err
 	return 0;
 }
 
-/* ---- a host without a scheme, which would become a file of that name ---- */
+/* ---- a host without a scheme, which would be used as the name of a file ---- */
 
 static bool is_known_host(const char *name)
 {
@@ -146,7 +146,7 @@ static bool is_known_host(const char *name)
 	return found;
 }
 
-/* No server is asked: a name that only DNS knows is taken for a file, as most names are. */
+/* Asks no server: a name that only DNS knows is treated as a file name, as most names are. */
 static bool is_host(const char *name)
 {
 	unsigned char address[16];
@@ -158,7 +158,8 @@ static bool is_host(const char *name)
 			is_known_host(name);
 }
 
-/* HOST or HOST:PORT, also with a path behind, where no file or directory has that name. *port is "" if there is none. */
+/* True for HOST or HOST:PORT, also with a path behind it, if no file or directory has that name.
+   *port is "" if there is none. */
 static bool relay_url_is_like_host(const char *text, char host[256], char port[16])
 {
 	size_t size = strcspn(text, "/");
@@ -214,7 +215,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 	return relay_url_parse_path(text, url, error);
 }
 
-/* Here, so that who only asks links nothing else of the room. */
+/* In this file, so that a program that only checks URLs links nothing else of the module. */
 int send_check(const char *text, bool *ctf1_only, struct send_error *error)
 {
 	struct url url;
