@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Where the address is, or would be. */
+/* The slot of the address, or the free slot for it. */
 static uint64_t *address_set_find_slot(uint64_t *slots, size_t capacity, uint64_t address)
 {
 	size_t at = (size_t)(address * 0x9e3779b97f4a7c15 >> 32) & (capacity - 1);

@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Empty when it is all zero. */
+/* Initialize it with zeros. */
 struct addresses {
 	uint64_t *slots; /* open addressing; 0: free */
 	size_t nr, capacity;
 };
 
-/* 0 is in no set. */
+/* Address 0 is never in a set. */
 bool addresses_has(const struct addresses *set, uint64_t address);
 
-/* 1: added, 0: was there (or is 0), -ENOMEM. */
+/* 1: added; 0: already in the set (or address is 0); -ENOMEM. */
 int addresses_add(struct addresses *set, uint64_t address);
 
 void addresses_free(struct addresses *set);

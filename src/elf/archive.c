@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Members of static archives. */
+/* Reads the members of static archives. */
 #include "elf/archive.h"
 
 #include "elf/file.h"
@@ -11,7 +11,7 @@
 
 #define MAGIC_SIZE 8
 
-/* ar(5): all of it is text, padded with spaces. */
+/* ar(5): all fields are text, padded with spaces. */
 struct archive_header {
 	char name[16];
 	char unused[32]; /* date, owner, group, mode */
@@ -34,7 +34,7 @@ int archive_open(int fd, struct archive *archive)
 	return archive->thin || !memcmp(magic, "!<arch>\n", MAGIC_SIZE) ? 0 : -EINVAL;
 }
 
-/* A decimal number that fills at most @size characters; false if there is none. */
+/* Read a decimal number of at most @size characters. False: there is no digit. */
 static bool elf_archive_read_number(const char *text, size_t size, uint64_t *number)
 {
 	size_t i = 0;
@@ -44,7 +44,7 @@ static bool elf_archive_read_number(const char *text, size_t size, uint64_t *num
 	return i > 0;
 }
 
-/* Text that stands in the file, up to its end mark: a newline, a NUL, or @size bytes. */
+/* Copy a name from the file, up to a newline, a NUL, or @size bytes. */
 static int elf_archive_read_name(
 		const struct archive *archive, uint64_t offset, uint64_t size, char *name)
 {
@@ -61,7 +61,8 @@ static int elf_archive_read_name(
 	return 0;
 }
 
-/* The name of a member. GNU: "name/", or "/offset" into a table; BSD: "#1/size", before its bytes. */
+/* Set the name of a member. GNU: "name/", or "/offset" into a table; BSD: "#1/size", before its
+   bytes. */
 static int elf_archive_name_member(const struct archive *archive,
 		const struct archive_header *header, struct archive_member *member)
 {
@@ -92,7 +93,8 @@ static int elf_archive_name_member(const struct archive *archive,
 	return 0;
 }
 
-/* Tables of the archive itself: "/", "/SYM64/" and "__.SYMDEF" have symbols, "//" has long names. */
+/* True for tables of the archive: "/", "/SYM64/" and "__.SYMDEF" contain symbols, "//" long
+   names. */
 static bool is_table(struct archive *archive, const struct archive_header *header,
 		const struct archive_member *member)
 {
@@ -125,7 +127,7 @@ int archive_next(struct archive *archive, struct archive_member *member)
 		inside = table || !archive->thin;
 		if (inside && member->size > left)
 			return -EINVAL;
-		/* Members begin at even places. */
+		/* Members begin at even offsets. */
 		archive->next = member->offset + (inside ? member->size + (member->size & 1) : 0);
 		if (table)
 			continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Static archives (ar(5)): their members, one after the other. Names in GNU's and BSD's way, thin
- * archives, whose members are files of their own. Nothing in the file is trusted: each step goes at
- * least a header further, so it ends.
+ * Reads the members of static archives (ar(5)) in order. Supports long names of GNU and BSD, and
+ * thin archives, whose members are separate files. The file is not trusted: each step advances by
+ * at least one header, so a loop over the members ends.
  */
 #ifndef SIDE_ELF_ARCHIVE_H
 #define SIDE_ELF_ARCHIVE_H
@@ -17,21 +17,21 @@ struct archive {
 	int fd;
 	uint64_t size; /* of the file */
 	bool thin;
-	uint64_t next;              /* where the next header is */
+	uint64_t next;              /* offset of the next header */
 	uint64_t names, names_size; /* of GNU's member "//"; 0: none yet */
 };
 
 struct archive_member {
 	char name[ARCHIVE_NAME_MAX];
-	bool outside;    /* of a thin archive: name is a path, from the archive's folder */
-	uint64_t offset; /* of its bytes, and how many; not of one that is outside */
+	bool outside;    /* of a thin archive: name is a path relative to the archive's folder */
+	uint64_t offset; /* of its bytes; offset and size are not set if the member is outside */
 	uint64_t size;
 };
 
-/* 0, or -EINVAL: the file is no archive. @fd stays the caller's. */
+/* 0, or -EINVAL: the file is no archive. The caller closes @fd. */
 int archive_open(int fd, struct archive *archive);
 
-/* 1: the next member that is not a table of the archive's own; 0: there are no more; -EINVAL: damaged. */
+/* 1: *member is the next one, tables of the archive are skipped; 0: no more; -EINVAL: damaged. */
 int archive_next(struct archive *archive, struct archive_member *member);
 
 #endif /* SIDE_ELF_ARCHIVE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the tables of an image to the descriptions and states of its events. */
+/* Follows the tables of an image to the descriptions and states of its events. */
 #include "elf/events.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ int image_read_event(const struct visit_memory *memory, uint64_t address,
 	return result;
 }
 
-/* A version, a number of 32 bits, three pointers. */
+/* The state: a version, a 32-bit number, three pointers. */
 #define STATE_CALLBACKS_OFFSET 4
 #define STATE_ENABLED_OFFSET 8
 #define STATE_SIZE(width) (STATE_ENABLED_OFFSET + 3 * (width))
@@ -87,7 +87,7 @@ void image_read_state(const struct visit_memory *memory, unsigned int pointer_si
 		uint64_t address, struct image_state *state)
 {
 	unsigned char slot[16], bytes[STATE_SIZE(8)];
-	/* On big-endian machines the pointer stands at the end of its slot. */
+	/* On big-endian machines the pointer is at the end of its slot. */
 	unsigned int offset = memory->byte_order == SIDE_TYPE_BYTE_ORDER_BE ? 16 - pointer_size : 0;
 	uint64_t at;
 

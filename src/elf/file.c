@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of a file. */
+/* Reads bytes of a file. */
 #include "elf/file.h"
 
 #include <errno.h>

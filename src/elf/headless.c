@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs and libraries without section headers, as packers and sstrip leave them: nothing says where the
- * table of events is. Relocations are found as the dynamic linker finds them, and descriptions by what they
- * are: their size and version, and a state that leads back to them, which nothing does by chance.
+ * Finds events in programs and libraries without section headers, which packers and sstrip
+ * remove.
+ *
+ * No header shows where the table of events is. Relocations are found as the dynamic linker finds
+ * them. Descriptions are recognised by their size, their version, and a state that points back to
+ * them; other data does not match by chance.
  */
 #include "elf/events.h"
 #include "elf/image-parts.h"
@@ -11,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a hostile file makes us look at and remember; real ones have some thousands. */
+/* Limit of the candidates that a hostile file can make the search check; real files have some
+   thousands. */
 #define CANDIDATES_MAX (1u << 20)
 #define CHUNK 65536u
 
-/* The entries of PT_DYNAMIC that count, by their tags. */
+/* The entries of PT_DYNAMIC that are used, by their tags. */
 struct dynamic_section {
 	uint64_t rela, rela_size, rel, rel_size;
 	uint64_t symbols;
@@ -86,7 +90,7 @@ static uint64_t elf_headless_symbol_value(
 		    : elf_headless_decode_word(image, symbol + 4, 4);
 }
 
-/* A table of relocations, entry by entry. 0 or a negative errno. */
+/* Apply a table of relocations. 0 or a negative errno. */
 static int relocate_table(struct image *image, const struct dynamic_section *dynamic,
 		uint64_t table, uint64_t table_size, bool in_place)
 {
@@ -150,7 +154,7 @@ static bool is_description(struct image *image, uint64_t address)
 	return state.readable && state.description == address;
 }
 
-/* The size and the version of a description that begins here. */
+/* True if the size and the version of a description are here. */
 static bool elf_headless_is_header(const struct image *image, const unsigned char *bytes)
 {
 	return elf_headless_decode_word(image, bytes, 4) == sizeof(struct side_event_description) &&

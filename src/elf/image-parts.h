@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two files of the image share: image.c (memory), image-relocate.c (relocations). */
+/* Structures and functions that the files of the image share: image.c (memory), image-relocate.c
+   (relocations) and headless.c (no section headers). */
 #ifndef SIDE_ELF_IMAGE_PARTS_H
 #define SIDE_ELF_IMAGE_PARTS_H
 
@@ -27,29 +28,31 @@ struct image {
 	uint64_t relocation_bytes;
 	struct image_table *tables;
 	size_t nr_tables;
-	const char *elsewhere;       /* why tables that there should be are in another file */
+	const char *elsewhere;       /* why tables that the file should have are in another file */
 	uint64_t *section_addresses; /* of an object file, by section index */
 	uint64_t *found;             /* descriptions in a file without section headers */
 	size_t nr_found;
 };
 
-/* The bytes of the file, before any relocation; 0 or -EFAULT. */
+/* Read bytes of the file, before any relocation. 0 or -EFAULT. */
 int image_read_segments(const struct image *image, uint64_t address, void *to, size_t size);
 
-/* Makes all patches. 0 or a negative errno with *error filled in. */
+/* Add all patches. 0 or a negative errno with *error filled in. */
 int image_relocate(struct image *image, struct image_error *error);
 
-/* One relocation of a loaded file, where the value of its symbol is known (0: another file's). */
+/* Apply one relocation of a loaded file whose symbol has a known value (0: defined by another
+   file). */
 int image_relocate_plain(
 		struct image *image, const GElf_Rela *relocation, bool in_place, uint64_t symbol);
 
-/* What the dynamic section of a file without section headers asks for. 0 or a negative errno. */
+/* Apply the relocations that the dynamic section of a file without section headers lists. 0 or a
+   negative errno. */
 int image_relocate_headless(struct image *image);
 
-/* Look for the descriptions of a file without section headers. 0 or a negative errno. */
+/* Find the descriptions of a file without section headers. 0 or a negative errno. */
 int image_search(struct image *image);
 
-/* Fills in *error and returns @code. */
+/* Fill in *error and return @code. */
 int image_fail(struct image_error *error, int code, const char *text);
 
 #endif /* SIDE_ELF_IMAGE_PARTS_H */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relocations of an image, as patches.
+ * Computes the relocations of an image as patches.
  *
- * The image is placed at address 0, so relative relocations that keep their addend in place (REL,
- * RELR) have nothing to do; only RELA entries and those that name a symbol make patches. A symbol
- * that the file does not define is left 0: NULL pointers are skipped or reported by those who
- * follow them.
+ * The image is loaded at address 0, so relative relocations that keep their addend in place (REL,
+ * RELR) change nothing; only RELA entries and relocations with a symbol make patches. A symbol that
+ * the file does not define has the value 0: readers skip or report NULL pointers.
  */
 #include "elf/events.h"
 #include "elf/image-parts.h"
@@ -14,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- relocations of the machines that we know ---- */
+/* ---- relocations of the supported machines ---- */
 
 struct relocation_types {
 	uint16_t machine;
@@ -22,10 +21,10 @@ struct relocation_types {
 	uint32_t relative;  /* base + addend */
 	uint32_t absolute;  /* symbol + addend, of the size of a pointer */
 	uint32_t global;    /* symbol (GLOB_DAT), or 0 */
-	uint32_t unaligned; /* absolute, where it may stand anywhere; or 0 */
+	uint32_t unaligned; /* the same as absolute for an unaligned address; or 0 */
 };
 
-/* MIPS has no relocation for base + addend alone: R_MIPS_REL32 without a symbol is that. */
+/* MIPS has no relocation for base + addend: R_MIPS_REL32 without a symbol has that effect. */
 static const struct relocation_types relocation_types[] = {
 		{EM_X86_64, ELFCLASS64, R_X86_64_RELATIVE, R_X86_64_64, R_X86_64_GLOB_DAT, 0},
 		{EM_X86_64, ELFCLASS32, R_X86_64_RELATIVE, R_X86_64_32, R_X86_64_GLOB_DAT, 0},
@@ -76,15 +75,15 @@ static int add_patch(struct image *image, uint64_t address, uint64_t value)
 	return 0;
 }
 
-/* The tables that a relocation section works with. */
+/* The tables that a relocation section uses. */
 struct relocation_scope {
 	Elf_Data *symbols;
 	Elf_Data *extended; /* section indexes that do not fit a symbol; NULL: none */
-	uint64_t base;      /* of what is relocated: 0, or a section of an object file */
-	uint64_t size;      /* of it, for an object file */
+	uint64_t base;      /* of the relocated memory: 0, or a section of an object file */
+	uint64_t size;      /* of the section of an object file */
 };
 
-/* False: another file defines it. */
+/* False: another file defines the symbol. */
 static bool image_relocate_symbol_value(struct image *image, const struct relocation_scope *scope,
 		size_t index, uint64_t *value)
 {
@@ -177,10 +176,10 @@ static int relocate_section(struct image *image, const struct relocation_types *
 				? find_extended(image, header->sh_link)
 				: NULL;
 	} else if (!(header->sh_flags & SHF_ALLOC)) {
-		/* What --emit-relocs left: has been applied by the linker. */
+		/* Left by --emit-relocs: the linker has applied it. */
 		return 0;
 	}
-	/* Sections that share their bytes would let a small file ask for much memory. */
+	/* Sections that share their bytes would let a small file request much memory. */
 	if (header->sh_size > image->size - image->relocation_bytes)
 		return -E2BIG;
 	image->relocation_bytes += header->sh_size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a loaded file keeps the addresses of functions of other files. */
+/* Finds the slots in which a loaded file keeps the addresses of functions of other files. */
 #include "elf/image-parts.h"
 
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files as memory.
+ * Reads ELF files as memory.
  *
- * The bytes stay in the file; what a relocation changes is a patch, kept in a table sorted by
- * address and laid over what is read. Patches are made in
- * image-relocate.c.
+ * The bytes stay in the file. Each change by a relocation is a patch in a table sorted by address,
+ * which image_read() applies to what it reads. image-relocate.c makes the patches.
  */
 #include "elf/file.h"
 #include "elf/image-parts.h"
@@ -20,7 +19,7 @@
 
 #define TABLE_SECTION "side_event_description_ptr"
 
-/* More than any program has; what a hostile file makes us allocate stays small. */
+/* No program has more. Bounds what a hostile file makes this code allocate. */
 #define SEGMENTS_MAX 65536
 
 /* ---- memory ---- */
@@ -28,7 +27,7 @@
 static const struct image_segment *elf_image_find_segment(
 		const struct image *image, uint64_t address)
 {
-	/* The one before it is the last that begins at or before the address. */
+	/* The segment before it is the last that begins at or before the address. */
 	size_t low = search_leading(i, image->nr_segments, image->segments[i].address <= address);
 
 	if (!low ||
@@ -92,7 +91,7 @@ static void encode_pointer(const struct image *image, uint64_t value, unsigned c
 	}
 }
 
-/* First patch whose last byte is at or behind address. */
+/* The first patch whose last byte is at or behind address. */
 static size_t first_patch(const struct image *image, uint64_t address)
 {
 	unsigned int width = image_pointer_size(image);
@@ -130,7 +129,8 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 int image_fail(struct image_error *error, int code, const char *text)
 {
-	/* libelf reports a failed allocation or read in the same way as a damaged file. new_image() has cleared errno. */
+	/* libelf reports a failed allocation or read in the same way as a damaged file. new_image()
+	   has cleared errno. */
 	if (code == -EINVAL && errno == EIO) {
 		code = -EIO;
 		text = strerror(EIO);
@@ -201,7 +201,7 @@ static int load_segments(struct image *image)
 	return 0;
 }
 
-/* Give the sections of an object file addresses as a linker would. The first page stays empty. */
+/* Give the sections of an object file addresses, as a linker would. The first page stays empty. */
 static int elf_image_load_sections(struct image *image)
 {
 	uint64_t address = 0x1000;
@@ -246,7 +246,7 @@ static int elf_image_load_sections(struct image *image)
 static const char linked_later[] =
 		"its code is for link-time optimization (-flto): the events are in the program or library that is linked from it";
 
-/* Sections that have no bytes, or those of the program in another form. */
+/* Note sections that have no bytes, or have the code in another form. */
 static void note_elsewhere(struct image *image, const GElf_Shdr *header)
 {
 	const char *name = elf_strptr(image->elf, image->names, header->sh_name);
@@ -262,7 +262,8 @@ static void note_elsewhere(struct image *image, const GElf_Shdr *header)
 		image->elsewhere = linked_later;
 }
 
-/* An object may have its code in both forms (-ffat-lto-objects): then its events stand in it, if it has any. */
+/* An object may have its code in both forms (-ffat-lto-objects): then it contains its events, if it
+   has any. */
 static bool is_in_both_forms(struct image *image)
 {
 	struct image_symbol symbol;
@@ -288,7 +289,7 @@ static int find_tables(struct image *image)
 		name = elf_strptr(image->elf, image->names, header.sh_name);
 		if (!name || strcmp(name, TABLE_SECTION))
 			continue;
-		/* Its pointers stand in the file, which bounds how many there are to follow. */
+		/* Its pointers are in the file, so the file's size bounds their number. */
 		if (header.sh_offset > image->size ||
 				header.sh_size > image->size - header.sh_offset)
 			return -EINVAL;
@@ -307,12 +308,12 @@ static int find_tables(struct image *image)
 	return 0;
 }
 
-/* Without section headers, only a search tells whether there is anything to read. */
+/* Without section headers, only a search shows whether there are events. */
 static int elf_image_search_events(struct image *image, struct image_error *error)
 {
 	int result = image_relocate(image, error);
 
-	/* Whatever its machine is called: if it has no events, that is nothing to complain of. */
+	/* An unsupported machine is no error for a file that has no events. */
 	if (result == -ENOTSUP)
 		return 0;
 	if (!result)
@@ -363,12 +364,12 @@ static bool is_bitcode(const struct image *image)
 	return image->size >= sizeof(magic) && !memcmp(image->bytes, magic, sizeof(magic));
 }
 
-/* The rest of opening: @image knows where its bytes are. */
+/* Opens the image, once @image->fd or @image->bytes is set. */
 static int elf_image_open(struct image *image, bool relocated, struct image_error *error)
 {
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return image_fail(error, -ENOTSUP, "libelf is too old");
-	/* libelf does not write to it: nothing is changed, and there is no ELF_C_RDWR. */
+	/* libelf does not write to the memory: nothing is modified, and ELF_C_RDWR is not used. */
 	if (image->bytes)
 		image->elf = elf_memory((char *)(uintptr_t)image->bytes, (size_t)image->size);
 	else
@@ -446,7 +447,7 @@ void image_close(struct image *image)
 	free(image);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 const struct image_table *image_tables(const struct image *image, size_t *count)
 {
@@ -510,7 +511,8 @@ bool image_dynamic_text(struct image *image, int64_t tag, size_t index, const ch
 	return false;
 }
 
-/* In the first section of that type: a file that claims many of them does not make us read it often. */
+/* Search the first section of that type only: a file with many such sections must not cause many
+   reads of it. */
 static bool find_symbol_in(
 		struct image *image, uint32_t type, const char *name, struct image_symbol *found)
 {

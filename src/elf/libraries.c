@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of ld.so(8) in its order: DT_RPATH (if there is no DT_RUNPATH), LD_LIBRARY_PATH,
- * DT_RUNPATH, the folders of /etc/ld.so.conf, the standard folders. The cache is not read: it holds
- * what these folders hold. A library for another machine is passed over, as the linker does.
+ * Searches libraries in the order of ld.so(8): DT_RPATH (if there is no DT_RUNPATH),
+ * LD_LIBRARY_PATH, DT_RUNPATH, the folders of /etc/ld.so.conf, the standard folders. The cache is
+ * not read: it lists the contents of these folders. A library for another machine is skipped, as
+ * the linker does.
  */
 #include "elf/libraries.h"
 
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define CONFIGURATION "/etc/ld.so.conf"
-/* A configuration that includes itself must end. */
+/* Ends the recursion of a configuration that includes itself. */
 #define INCLUDE_DEPTH_MAX 8
 
 struct library_search {
@@ -31,7 +32,8 @@ struct library_search {
 
 static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/usr/lib64"};
 
-/* With other errors the search continues: the file does not exist, is not readable, or is no library. */
+/* Store an error that may hide an existing library. After other errors (no such file, not readable,
+   no library) the search continues. */
 static void elf_library_store_error(struct library_search *search, int error)
 {
 	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO)
@@ -155,7 +157,7 @@ static char *elf_library_try_directory(struct library_search *search, const stru
 	return NULL;
 }
 
-/* $ORIGIN at the beginning, the only place where it makes sense, is the folder of the file. */
+/* Replace $ORIGIN at the beginning, the only useful position, by the folder of the file. */
 static char *try_entry(struct library_search *search, const struct image *image, const char *entry,
 		size_t length, const char *path, const char *name)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the dynamic linker would find the libraries that a file needs, found without running it. */
+/* Finds the libraries that a file needs where the dynamic linker would find them, without running
+   the file. */
 #ifndef SIDE_ELF_LIBRARIES_H
 #define SIDE_ELF_LIBRARIES_H
 
@@ -8,20 +9,20 @@
 struct image;
 struct library_search;
 
-/* Reads LD_LIBRARY_PATH and /etc/ld.so.conf. NULL: no memory. */
+/* Reads LD_LIBRARY_PATH and /etc/ld.so.conf. NULL: out of memory. */
 struct library_search *library_search_open(void);
 void library_search_close(struct library_search *search);
 
 /*
- * The path of the library @name that @image (the file at @path) needs, to be freed; NULL if there
- * is none for its machine.
+ * Find the library @name that @image (the file at @path) needs. Returns its path; free() it. NULL:
+ * there is none for the image's machine.
  */
 char *library_find(struct library_search *search, struct image *image, const char *path,
 		const char *name);
 
 /*
- * The negative errno of a failed allocation, open or read, or 0. After such a failure, the search may not have found an existing
- * library.
+ * The negative errno of a failed allocation, open or read, or 0. After such a failure, the search
+ * may not have found an existing library.
  */
 int library_search_error(const struct library_search *search);
 

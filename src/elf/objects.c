@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and archives as images. */
+/* Opens the images in files and archives. */
 #include "elf/objects.h"
 
 #include "elf/archive.h"
@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* More than any object file has; bounds what one member makes us allocate. */
+/* No object file is larger. Bounds what one member makes this code allocate. */
 #define MEMBER_SIZE_MAX (1u << 30)
 
-/* More than any library has; an archive of nothing but headers is read to its end all the same. */
+/* No library has more. An archive that consists only of headers is read to its end all the same. */
 #define BROKEN_MAX 100
 
 struct objects_walk {
@@ -57,7 +57,7 @@ static int elf_objects_read_file(struct objects_walk *walk, int fd, const char *
 	return result;
 }
 
-/* A member of a thin archive: a file whose path begins where the archive is. */
+/* Read a member of a thin archive: a file, with a path relative to the archive's folder. */
 static int read_outside(struct objects_walk *walk, const char *name)
 {
 	const char *slash = strrchr(walk->path, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The images in a file: the file itself, or the members of a static archive. What is broken is told
- * and does not keep the others from being read.
+ * Opens the images in a file: the file itself, or the members of a static archive. Reports a
+ * damaged member and continues with the next one.
  */
 #ifndef SIDE_ELF_OBJECTS_H
 #define SIDE_ELF_OBJECTS_H
@@ -9,14 +9,16 @@
 #include "elf/image.h"
 
 struct objects_ops {
-	/* @member: its name in the archive, NULL for the file itself. What is not 0 ends the walk. */
+	/* @member: its name in the archive, NULL for the file itself. A result other than 0 ends
+	   the walk. */
 	int (*image)(void *priv, struct image *image, const char *member);
-	/* What cannot be read; members that are no ELF files are passed over without a word. */
+	/* Reports a member that cannot be read. Members that are not ELF files are skipped. */
 	int (*broken)(void *priv, const struct image_error *error, const char *member);
 	void *priv;
 };
 
-/* @path: of the file, beside which the members of a thin archive are. 0 or what a function returned. */
+/* @path: of the file; paths of members of a thin archive are relative to its folder. Returns 0 or
+   the result of a callback. */
 int objects_read(int fd, const char *path, const struct objects_ops *ops);
 
 #endif /* SIDE_ELF_OBJECTS_H */
