@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes: what stood where in them, and when; and the answers that were given.
+ * Address spaces of processes: which file was mapped where, and when; and a cache of resolved
+ * addresses.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,22 +20,22 @@
 #define SYMBOLS_MAX ((size_t)1 << 20)
 #define MODULE_BUCKETS 4096
 
-/* A file that is named. */
+/* A file that a trace names. */
 struct known_module {
 	struct known_module *next, *next_in_bucket;
-	struct module_name name; /* its texts are our own */
+	struct module_name name; /* owns its strings */
 	uint32_t number;
-	bool asked, lost; /* lost: whoever reads it ends */
+	bool asked, lost; /* lost: a worker that reads it ends */
 };
 
-/* A library as a base address record has it. */
+/* A library from a base address record. */
 struct loaded_library {
 	uint64_t base, end;
-	int64_t from, until; /* known; until: not any more */
+	int64_t from, until; /* mapped from `from` until `until` */
 	struct known_module *module;
 };
 
-/* A line of maps. */
+/* A line of /proc/PID/maps. */
 struct address_mapping {
 	uint64_t begin, end, offset;
 	struct known_module *module;
@@ -43,8 +44,8 @@ struct address_mapping {
 struct symbolized_process {
 	struct loaded_library *libraries;
 	size_t nr_libraries;
-	size_t last;                      /* the one that was asked for last */
-	struct address_mapping *mappings; /* in the order of the file: the last that fits counts */
+	size_t last;                      /* the index of the last lookup */
+	struct address_mapping *mappings; /* in the order of the file: the last match counts */
 	size_t nr_mappings;
 };
 
@@ -96,7 +97,7 @@ static void free_symbol(struct symbol *symbol)
 
 static void free_known(struct known_module *module)
 {
-	/* The texts are our own; free() takes no pointer to const. */
+	/* The strings are malloc'ed; free() takes no pointer to const. */
 	free((void *)(uintptr_t)module->name.path);
 	free((void *)(uintptr_t)module->name.debug_link);
 	free(module);
@@ -126,7 +127,7 @@ void symbols_free(struct symbols *symbols)
 	free(symbols);
 }
 
-/* ---- what stands where ---- */
+/* ---- mappings ---- */
 
 static struct symbolized_process *address_space_get_process(
 		struct symbols *symbols, uint32_t number)
@@ -182,7 +183,7 @@ static struct known_module *module_of(struct symbols *symbols, const struct modu
 	return module;
 }
 
-/* Grown at 0, 1, 2, 4, … */
+/* Make space for one more element. Grows at 0, 1, 2, 4, … */
 static void *one_more(void *items, size_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -190,7 +191,7 @@ static void *one_more(void *items, size_t count, size_t size)
 	return reallocarray(items, count ? count * 2 : 1, size);
 }
 
-/* It is there already, or something else was there until now. */
+/* True if the library is already listed. Ends an overlapping one that was mapped until now. */
 static bool address_space_has_library(
 		struct symbolized_process *process, const struct loaded_library *new)
 {
@@ -239,7 +240,7 @@ int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 	struct module_name name = {.path = library->path, .debug_link = library->debug_link};
 	int ret;
 
-	if (new.end <= new.base) /* What no process can have. */
+	if (new.end <= new.base) /* No process can have such a mapping. */
 		return 0;
 	if (library->build_id_size <= SYMBOLS_BUILD_ID_MAX) {
 		name.build_id_size = library->build_id_size;
@@ -268,7 +269,7 @@ int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64
 	return 0;
 }
 
-/* A line as /proc/PID/maps has them: only what can be executed, and has a file. */
+/* Parse a line of /proc/PID/maps: only executable mappings of a file count. */
 static int address_space_parse_maps_line(
 		struct symbols *symbols, struct symbolized_process *process, char *line)
 {
@@ -296,7 +297,7 @@ static int address_space_parse_maps_line(
 	return 0;
 }
 
-/* In a trace of others the name can be a link or a pipe. */
+/* In a trace of another user the name can be a link or a pipe. */
 static FILE *open_maps(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -331,7 +332,7 @@ int symbols_maps(struct symbols *symbols, uint32_t number, const char *path)
 	return ret;
 }
 
-/* ---- answers ---- */
+/* ---- cached answers ---- */
 
 static struct address_answer *find_answer(struct address_answer *answers, size_t capacity,
 		const struct address_answer *wanted)
@@ -431,7 +432,7 @@ static const struct loaded_library *library_at(
 	const struct loaded_library *libraries = process->libraries, *later = NULL;
 
 	for (size_t i = 0; i <= process->nr_libraries; i++) {
-		/* First the one of the last time. */
+		/* Try the library of the last lookup first. */
 		size_t at = i ? i - 1 : process->last;
 		const struct loaded_library *library = &libraries[at];
 
@@ -442,7 +443,7 @@ static const struct loaded_library *library_at(
 			process->last = at;
 			return library;
 		}
-		/* It was there before somebody asked for the list. */
+		/* It was loaded before the list was requested. */
 		if (!later || library->from < later->from)
 			later = library;
 	}

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recognize copies and pieces that compilers make of a function, by suffixes of the symbol such as `.constprop.0`.
+ * Recognizes copies and pieces that compilers make of a function, by suffixes of the symbol such as
+ * `.constprop.0`.
  *
- * gcc makes copies of a function that have fewer arguments (isra, constprop). The linker renames functions that have the same name in
- * several files (lto_priv). clang specializes functions (specialized), and renames local functions of other files (llvm, __uniq). A call
- * of any of these is a call of the function. A piece (part) contains the end of a function whose beginning is inlined in its callers.
+ * gcc makes copies of a function that have fewer arguments (isra, constprop). The linker renames
+ * functions that have the same name in several files (lto_priv). clang specializes functions
+ * (specialized), and renames local functions of other files (llvm, __uniq). A call of any of these
+ * is a call of the function. A piece (part) contains the end of a function whose beginning is
+ * inlined in its callers.
  */
 #include "demangle.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the debug information of a file is: by build id in the folders of debug files, by the debug
- * link beside the file and in these folders, at last from a server.
+ * Finds the debug information of a file: by build id in the folders of debug files, by the debug
+ * link beside the file and in these folders, and last from a server.
  *
- * A file that was found counts only when its build id is that of the module, or, where the module
- * has none, when its sum is the one in the debug link.
+ * A file is accepted only if its build id is that of the module, or, if the module has none, if its
+ * checksum is the one in the debug link.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ bool debug_find(const struct module *module, const struct symbols_options *optio
 	search.has_sum = search.link != NULL;
 	if (!search.link && module->name.debug_link && *module->name.debug_link)
 		search.link = module->name.debug_link;
-	/* A name in a folder: not a way out of it. */
+	/* The link must be a file name, so that it cannot leave the folder. */
 	if (search.link && strchr(search.link, '/'))
 		search.link = NULL;
 	return try_folders(&search, options->path) || try_beside(&search) ||

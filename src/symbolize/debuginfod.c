@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information from a debuginfod server. The library that asks is loaded only when somebody
- * wants it: it talks to the network.
+ * Downloads debug information from a debuginfod server. The client library is loaded only if the
+ * user enables it, because it uses the network.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -42,6 +42,6 @@ char *fetch_debug_file(const uint8_t *build_id, size_t size)
 			path = NULL;
 		end(client);
 	}
-	/* It stays loaded: what it has started (curl) does not like to be unloaded. */
+	/* The library stays loaded: curl, which it has started, cannot be unloaded safely. */
 	return path;
 }

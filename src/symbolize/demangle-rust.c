@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rust's newer scheme (RFC 2603): a prefix notation of paths and types, in which a part that was there already is
- * said by where it begins. So a short symbol may mean a very long name: what is longer than all that anybody reads, or
- * deeper, is not made readable. Names are as the compiler says them itself, without the numbers that tell crates apart.
+ * Demangles Rust's scheme v0 (RFC 2603).
+ *
+ * It is a prefix notation of paths and types, in which a repeated part is a reference to the offset
+ * of its first occurrence. So a short symbol may expand to a very long name: longer or deeper names
+ * than the limits are not demangled. The result is what the compiler prints, without the numbers
+ * that distinguish crates.
  */
 #include "demangle.h"
 
@@ -23,11 +26,11 @@ struct rust_demangler {
 	char *out;
 	size_t used;
 	unsigned int depth, steps;
-	uint64_t lifetimes; /* that are bound here */
+	uint64_t lifetimes; /* number of bound lifetimes */
 	bool bad, silent;
 };
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 static void rust_demangle_write_bytes(
 		struct rust_demangler *reading, const char *bytes, size_t size)
@@ -55,7 +58,7 @@ static void write_number(struct rust_demangler *reading, uint64_t number)
 	rust_demangle_write_text(reading, text);
 }
 
-/* ---- what is read ---- */
+/* ---- input ---- */
 
 static char rust_demangle_peek(const struct rust_demangler *reading)
 {
@@ -155,7 +158,7 @@ static struct identifier read_identifier(struct rust_demangler *reading)
 	return identifier;
 }
 
-/* Letters beyond ASCII stay as they are encoded. */
+/* Letters beyond ASCII stay encoded (punycode). */
 static void write_identifier(struct rust_demangler *reading, const struct identifier *identifier)
 {
 	if (identifier->punycode)
@@ -178,7 +181,8 @@ static void rust_demangle_leave(struct rust_demangler *reading)
 	reading->depth--;
 }
 
-/* Goes back to what was said before; false: it is not before. `*back` is where to go on afterwards. */
+/* Continue at the target of a reference. False: the target is not before it. `*back` is where to
+   continue afterwards. */
 static bool rust_demangle_follow_backref(struct rust_demangler *reading, size_t tag, size_t *back)
 {
 	uint64_t to = read_base_62(reading);
@@ -198,7 +202,7 @@ static void read_type(struct rust_demangler *reading);
 static void rust_demangle_read_constant(struct rust_demangler *reading);
 static bool read_path(struct rust_demangler *reading, bool value, bool open);
 
-/* The innermost of those that are bound is number 1; 0 is one that was erased. */
+/* The innermost bound lifetime is number 1; 0 is an erased one. */
 static void write_lifetime(struct rust_demangler *reading, uint64_t number)
 {
 	uint64_t depth = reading->lifetimes - number;
@@ -248,7 +252,7 @@ static void read_argument(struct rust_demangler *reading)
 		read_type(reading);
 }
 
-/* Up to an E; how many. */
+/* Read elements up to an E. Returns their number. */
 static unsigned int rust_demangle_read_list(
 		struct rust_demangler *reading, void (*each)(struct rust_demangler *reading))
 {
@@ -294,7 +298,7 @@ static void read_namespace(struct rust_demangler *reading, bool value)
 	}
 }
 
-/* Where an implementation stands is not said. */
+/* Skip the path of the module that contains an implementation: it is not part of the name. */
 static void pass_implementation(struct rust_demangler *reading)
 {
 	bool silent = reading->silent;
@@ -318,7 +322,8 @@ static void read_implementation(struct rust_demangler *reading, char tag)
 	rust_demangle_write_text(reading, ">");
 }
 
-/* `open`: arguments may follow, so their list is not closed. Whether that is so. */
+/* `open`: arguments may follow, so the list of arguments is not closed. Returns whether it was left
+   open. */
 static bool read_path(struct rust_demangler *reading, bool value, bool open)
 {
 	size_t tag_at = reading->at, back;
@@ -400,7 +405,7 @@ static void rust_demangle_read_function(struct rust_demangler *reading)
 	reading->lifetimes -= bound;
 }
 
-/* A trait, and what its types are: Iterator<Item = u8>. */
+/* A trait with its associated types: Iterator<Item = u8>. */
 static void read_trait(struct rust_demangler *reading)
 {
 	bool open = read_path(reading, false, true);
@@ -517,7 +522,7 @@ static void read_type(struct rust_demangler *reading)
 	rust_demangle_leave(reading);
 }
 
-/* Numbers, as far as they have 64 bits; larger ones as they stand there. */
+/* Write a number of up to 64 bits in decimal; larger ones stay hexadecimal. */
 static void read_digits(struct rust_demangler *reading, char type)
 {
 	size_t begin = reading->at, size;
@@ -573,14 +578,14 @@ static void rust_demangle_read_constant(struct rust_demangler *reading)
 	rust_demangle_leave(reading);
 }
 
-/* What linkers and optimisers have put behind it: ".llvm.1234", as it stands. */
+/* A suffix of linkers and optimisers, such as ".llvm.1234", is copied. */
 static void read_suffix(struct rust_demangler *reading)
 {
 	if (rust_demangle_peek(reading) && rust_demangle_peek(reading) != '.' &&
 			rust_demangle_peek(reading) != '$') {
 		bool silent = reading->silent;
 
-		/* The crate that has made this copy. */
+		/* The crate that instantiated this copy. */
 		reading->silent = true;
 		read_path(reading, false, false);
 		reading->silent = silent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of C++, and those of Rust's older scheme: these are names of C++ whose last part is a number that nobody writes, and which
- * have letters where sources have signs.
+ * Demangles names of C++, and of Rust's legacy scheme: C++ names whose last component is a hash,
+ * and in which letters encode punctuation.
  */
 #include "demangle.h"
 
@@ -13,7 +13,7 @@
 #define NAME_BYTES_MAX 4096
 #define HASH_BYTES 19 /* "::h" and 16 digits */
 
-/* As <cxxabi.h> has it for C++. */
+/* Declared as in <cxxabi.h> of C++. */
 char *__cxa_demangle(const char *mangled, char *out, size_t *size, int *status);
 
 static bool cut_hash(char *name)
@@ -27,7 +27,7 @@ static bool cut_hash(char *name)
 	return true;
 }
 
-/* "$LT$": how long that is; 0: it is none of these. */
+/* The length of an encoded sign such as "$LT$"; 0: there is none. */
 static size_t sign_at(const char *from, char *sign)
 {
 	static const struct {
@@ -76,7 +76,7 @@ static void write_signs(char *name)
 	*to = '\0';
 }
 
-/* Of gfortran: what stands in a module. */
+/* Demangle a gfortran name of a module. */
 static char *fortran(const char *symbol, size_t length)
 {
 	const char *middle = strstr(symbol, "_MOD_");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files in ELF, as far as it takes to know which one they are. */
+/* Opens ELF files and reads their build ids and debug links. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,12 +18,14 @@ bool file_open(struct symbols_file *file, const char *path)
 	struct stat found;
 
 	*file = (struct symbols_file){.fd = -1};
-	/* The path is what a trace says: only opening a device may do something. */
+	/* The path comes from a trace. Open regular files only: opening a device may have side
+	   effects. */
 	if (!stat(path, &found) && S_ISREG(found.st_mode))
 		file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (file->fd < 0)
 		return false;
-	/* Read, not mapped: a file that is cut while we look at it must not end us. */
+	/* Read it instead of mapping it: an access to a mapped file that is truncated meanwhile
+	   raises SIGBUS. */
 	if (!fstat(file->fd, &found) && S_ISREG(found.st_mode) && found.st_size < FILE_SIZE_MAX &&
 			elf_version(EV_CURRENT) != EV_NONE)
 		file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
@@ -65,7 +67,7 @@ static size_t symbolize_elf_parse_build_id(Elf_Data *data, uint8_t id[SYMBOLS_BU
 	return 0;
 }
 
-/* In sections, because what only holds debug information has segments without content. */
+/* Search sections, because segments of a file with only debug information have no content. */
 size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX])
 {
 	Elf_Scn *section = NULL;
@@ -113,7 +115,7 @@ bool file_has_section(Elf *elf, const char *name)
 	return find_section(elf, name, &header) && header.sh_type != SHT_NOBITS;
 }
 
-/* A name, zeros up to a multiple of four, the sum. */
+/* The section: a name, zeros up to a multiple of four, the checksum. */
 const char *file_debug_link(Elf *elf, uint32_t *sum)
 {
 	GElf_Shdr header;

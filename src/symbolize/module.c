@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file with code: is it still the one that was mapped, and which function and which line
- * stands at an address.
+ * One file with code: checks that it is still the file that was mapped, and finds function and line
+ * of an address.
  *
- * Functions come from tables of symbols (of the file and of its debug file), lines from DWARF.
+ * Functions come from symbol tables (of the file and of its debug file), lines from DWARF.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include <dwarf.h>
 
 #define FUNCTIONS_MAX ((size_t)16 << 20)
-#define NAME_MAX_SIZE 4096 /* Longer ones are not made readable. */
+#define NAME_MAX_SIZE 4096 /* Longer names are not demangled. */
 
 struct module *module_create(const struct module_name *name)
 {
@@ -37,7 +37,7 @@ struct module *module_create(const struct module_name *name)
 
 void module_free(struct module *module)
 {
-	/* The texts are our own; free() takes no pointer to const. */
+	/* The strings are malloc'ed; free() takes no pointer to const. */
 	free((void *)(uintptr_t)module->name.path);
 	free((void *)(uintptr_t)module->name.debug_link);
 	free(module->functions);
@@ -91,7 +91,7 @@ static void symbol_module_open_own_file(
 		file_close(&module->file);
 		return;
 	}
-	/* From maps there is none, but the file is the same one. */
+	/* A name from maps has no build id, but the inode shows that the file is the same. */
 	if (module->name.inode)
 		module->name.build_id_size = file_build_id(module->file.elf, module->name.build_id);
 }
@@ -112,7 +112,7 @@ static bool add_function(struct module *module, const GElf_Sym *symbol, const ch
 	size_t count = module->count;
 	struct module_function *grown;
 
-	if (!(count & (count - 1))) { /* Grown at 0, 1, 2, 4, … */
+	if (!(count & (count - 1))) { /* Grows at 0, 1, 2, 4, … */
 		grown = realloc(module->functions, (count ? count * 2 : 1) * sizeof(*grown));
 		if (!grown)
 			return false;
@@ -161,10 +161,10 @@ static void read_functions(struct module *module, Elf *elf)
 
 static const struct module_function *function_at(const struct module *module, uint64_t address)
 {
-	/* The first that begins behind the address. */
+	/* The first function that begins behind the address. */
 	size_t low = search_leading(i, module->count, module->functions[i].begin <= address);
 
-	/* Of several that begin before it, the nearest that reaches it. */
+	/* Of several that begin before the address, the nearest that contains it. */
 	for (size_t i = low; i-- > 0 && low - i <= 64;) {
 		const struct module_function *function = &module->functions[i];
 
@@ -211,7 +211,7 @@ static void symbol_module_find_first(struct module *module)
 	int at = 0;
 
 	module->first_known = next_segment(any_file(module), &at, &segment);
-	/* The file is mapped from its beginning; in debug files only the offset is another one. */
+	/* The file is mapped from its beginning; in debug files only the offset differs. */
 	if (module->first_known)
 		module->first = segment.p_vaddr -
 				(module->file.elf ? segment.p_offset
@@ -247,7 +247,7 @@ void module_open(struct module *module, const struct symbols_options *options)
 				symbol_module_compare_begin);
 }
 
-/* By the index of addresses, or (clang writes none) through all units. */
+/* Find the unit by the index of addresses, or (clang writes no index) in all units. */
 static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_CU *at = NULL, *next = NULL;
@@ -263,7 +263,7 @@ static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 	return false;
 }
 
-/* As a whole path, as far as it is one: names are relative to where the compiler was started. */
+/* An absolute path if possible: names are relative to the compiler's working directory. */
 static char *whole_path(Dwarf_Die *unit, const char *file)
 {
 	Dwarf_Attribute attribute;
@@ -295,7 +295,7 @@ static void symbol_module_find_line(
 	symbol->line = (unsigned int)number;
 }
 
-/* Without the version ("fclose@@GLIBC_2.2.5"), and as it was written, if it is one of C++ or Rust. */
+/* The name without the version ("fclose@@GLIBC_2.2.5"), demangled if it is mangled. */
 static char *readable(const char *name)
 {
 	size_t length = strnlen(name, NAME_MAX_SIZE);

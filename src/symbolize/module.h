@@ -2,20 +2,20 @@
 #ifndef SIDE_SYMBOLIZE_MODULE_H
 #define SIDE_SYMBOLIZE_MODULE_H
 
-/* One file with code, and what is known of the inside of it. Private to the room. */
+/* One file with code, and its functions and lines. Private to the module symbolize. */
 
 #include "symbolize/symbols.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
-/* A file that is open. */
+/* An open ELF file. */
 struct symbols_file {
 	int fd;
 	Elf *elf;
 };
 
-/* What names a module in a trace. */
+/* Identifies a module in a trace. */
 struct module_name {
 	const char *path;
 	uint64_t inode; /* 0: not known */
@@ -26,49 +26,51 @@ struct module_name {
 
 struct module_function {
 	uint64_t begin, size;
-	const char *name; /* in the file */
+	const char *name; /* points into the file's string table */
 };
 
 struct module {
 	struct module *next;
 	uint32_t number;
-	struct module_name name; /* its texts are our own */
+	struct module_name name; /* owns its strings */
 	bool opened;
 	bool first_known;
-	uint64_t first;                    /* the address that stands at the base */
-	struct symbols_file file, debug;   /* elf NULL: there is none that may be used */
+	uint64_t first;                    /* the address that is mapped at the base */
+	struct symbols_file file, debug;   /* elf NULL: no usable file */
 	Dwarf *dwarf;                      /* NULL: no lines */
 	struct module_function *functions; /* sorted by begin */
 	size_t count;
 };
 
+/* Copies the name. NULL: out of memory. Opens no file. */
 struct module *module_create(const struct module_name *name);
 void module_free(struct module *module);
-/* Once, before the following: reads what there is. */
+/* Call once, before the functions below. Opens the file and its debug file. */
 void module_open(struct module *module, const struct symbols_options *options);
 
-/* Offset in the file → address in it. */
+/* Convert an offset in the file to an address. False: no segment contains it. */
 bool module_address(const struct module *module, uint64_t offset, uint64_t *address);
-/* The function and the line of an address; texts are malloc'ed. */
+/* Fill in the function and the line of an address; strings are malloc'ed. */
 void module_find(const struct module *module, uint64_t address, struct symbol *symbol);
 
-/* file.c: false when it is no ELF file. */
+/* elf-file.c: false if it is no ELF file. */
 bool file_open(struct symbols_file *file, const char *path);
 void file_close(struct symbols_file *file);
-/* Bytes of the id, or 0. */
+/* Returns the size of the id, or 0. */
 size_t file_build_id(Elf *elf, uint8_t id[SYMBOLS_BUILD_ID_MAX]);
-/* The name in .gnu_debuglink, and the sum that the file must have; NULL: none. */
+/* The name in .gnu_debuglink, and the checksum that the file must have; NULL: none. */
 const char *file_debug_link(Elf *elf, uint32_t *sum);
 bool file_has_section(Elf *elf, const char *name);
 uint64_t file_inode(const struct symbols_file *file);
-/* CRC-32 of the whole file, as zlib computes it. 0 or a negative errno: the file cannot be read, or there is no memory. */
+/* CRC-32 of the whole file, as zlib computes it. 0 or a negative errno: the file cannot be read, or
+   out of memory. */
 int file_sum(int fd, uint32_t *ret_sum);
 
-/* debug.c: opens the file with the debug information. */
+/* debug-file.c: opens the file with the debug information. */
 bool debug_find(const struct module *module, const struct symbols_options *options,
 		struct symbols_file *found);
 
-/* fetch.c: a path, malloc'ed, or NULL. */
+/* debuginfod.c: returns a path, malloc'ed, or NULL. */
 char *fetch_debug_file(const uint8_t *build_id, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Offers the name of a function, mangled or demangled, to a search for the nearest name. */
 #include "symbolize/demangle.h"
 #include "base/nearest/nearest.h"
 

@@ -3,17 +3,17 @@
 #define SIDE_SYMBOLIZE_SYMBOLS_H
 
 /*
- * From an address of a process that is gone to function, file and line.
+ * Finds function, file and line of an address of a process, which may have exited.
  *
- *	space.c   which library stood where in a process, and when: from base address records
- *	          (side:library_load) or from lines of /proc/PID/maps
- *	module.c  one file: is it still the one that was mapped? its functions, its lines
- *	debug.c   where the debug information of a file is
- *	worker.c  the process in which files are read
- *	fetch.c   asking a debuginfod server, for those who say that they want it
+ *   address-space.c   which library was mapped where in a process, and when: from base address
+ *                     records (side:library_load) or from lines of /proc/PID/maps
+ *   module.c          one file: is it still the file that was mapped? its functions and lines
+ *   debug-file.c      finds the debug information of a file
+ *   worker.c          the process that reads the files
+ *   debuginfod.c      asks a debuginfod server, if the user enables it
  *
- * Paths, addresses and build ids come from traces, and files may be damaged: what does not fit is
- * no symbol. Answers are kept, so an address is looked up once. Any thread may ask.
+ * Paths, addresses and build ids come from traces, and files may be damaged: a mismatch gives an
+ * empty symbol. Answers are cached, so each address is resolved once. Any thread may call.
  */
 
 #include <stdbool.h>
@@ -21,24 +21,24 @@
 #include <stdint.h>
 
 #define SYMBOLS_BUILD_ID_MAX 64
-#define SYMBOLS_LIBRARIES_MAX 65536 /* of one process; what is loaded after them is not known */
+#define SYMBOLS_LIBRARIES_MAX 65536 /* of one process; later ones are unknown */
 
 struct symbols;
 
 struct symbols_options {
 	const char *path; /* folders with debug files, before the standard one; NULL: none */
-	bool debuginfod;  /* may be asked, if the user has set DEBUGINFOD_URLS */
-	/* Takes a sentence on a file that cannot be used, once for each; NULL: nobody. */
+	bool debuginfod;  /* permitted, if the user has set DEBUGINFOD_URLS */
+	/* Receives a sentence about a file that cannot be used, once for each file; may be NULL. */
 	void (*report)(void *user, const char *sentence);
 	void *user;
 };
 
-/* Stays as long as the symbols. */
+/* Valid as long as the symbols. */
 struct symbol {
-	const char *module;   /* the path of its file; NULL: nothing is known of the address */
-	uint64_t offset;      /* the address in the file, as nm and addr2line have it */
+	const char *module;   /* the path of its file; NULL: the address is unknown */
+	uint64_t offset;      /* the address in the file, as nm and addr2line print it */
 	const char *function; /* NULL: not known */
-	uint64_t inside;      /* bytes behind the begin of the function */
+	uint64_t inside;      /* bytes behind the beginning of the function */
 	const char *file;     /* NULL: not known */
 	unsigned int line;
 };
@@ -51,22 +51,28 @@ struct symbols_library {
 	const char *debug_link; /* "" or NULL: not known */
 };
 
+/*
+ * Starts the process that reads files: call it while this process has one thread and is not
+ * confined. The strings of the options must stay valid. NULL: out of memory.
+ */
 struct symbols *symbols_create(const struct symbols_options *options);
 void symbols_free(struct symbols *symbols);
 
 /*
- * The process with this number; all others of the symbols are different ones. Times are those of the
- * records: from then on it is so. Records of one process may come in any order. -ENOMEM.
+ * A library was loaded or unloaded at a time. `process` is a number that no other process of
+ * `symbols` has. Times are those of the records. Records of one process may arrive in any order. 0
+ * or -ENOMEM.
  */
 int symbols_load(struct symbols *symbols, uint32_t process, int64_t ns,
 		const struct symbols_library *library);
 int symbols_unload(struct symbols *symbols, uint32_t process, int64_t ns, uint64_t base);
-/* Lines of /proc/PID/maps, for the whole life of the process; base address records go first. */
+/* Read lines of /proc/PID/maps, valid for the whole life of the process; base address records take
+   precedence. */
 int symbols_maps(struct symbols *symbols, uint32_t process, const char *path);
 
 /*
- * What stood there at that time; `call`: the address is that to which a call returns, so the call stands
- * before it. Always an answer, maybe an empty one.
+ * The symbol of an address at that time. `call`: the address is a return address, so the call is
+ * before it. Never NULL; the symbol may be empty.
  */
 const struct symbol *symbols_find(
 		struct symbols *symbols, uint32_t process, int64_t ns, uint64_t address, bool call);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions and answers are single messages on a pair of sockets. A supervisor, a process without threads, starts the worker, and
- * another one after each that ends: by a damaged file, or because a question takes too long. So the process that asks needs
- * no right to start and to end processes. Both end with the socket, and with their parents.
+ * Runs the process that reads files. Questions and answers are single messages on a pair of
+ * sockets.
+ *
+ * A supervisor, a process without threads, starts the worker, and another one after each that ends:
+ * on a damaged file, or because a question takes too long. So the asking process needs no right to
+ * start and to end processes. Both end with the socket, and with their parents.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +37,7 @@ struct symbol_query {
 
 struct worker_answer {
 	uint64_t number; /* of the question */
-	bool is_lost;    /* The worker ended by it. */
+	bool is_lost;    /* The worker ended during this question. */
 	uint64_t offset, inside;
 	uint32_t line;
 	char function[TEXT_MAX], file[TEXT_MAX];
@@ -43,7 +46,7 @@ struct worker_answer {
 
 struct symbol_worker {
 	struct symbols_options options;
-	int socket; /* -1: there is none */
+	int socket; /* -1: no worker */
 	pid_t pid;
 	uint64_t questions;
 };
@@ -118,13 +121,15 @@ static _Noreturn void symbol_worker_run(int socket, const struct symbols_options
 	static struct symbol_query question;
 
 	prctl(PR_SET_NAME, "side-symbols");
-	/* Nobody wants to hear of its end by other means. */
+	/* A crash must not leave a core file. */
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGALRM, SIG_DFL);
-	/* It parses files of others. Only what downloads files needs the network, and writes: into its cache. */
+	/* The worker parses untrusted files. Only a download needs the network, and writes: to its
+	   cache. */
 	if (!options->debuginfod)
 		(void)isolate_parser(&limits);
-	/* The question stays in the socket until it is answered: the supervisor finds it there if the worker ends by it. */
+	/* The question stays in the socket until it is answered: if the worker ends, the supervisor
+	   finds it there. */
 	while (recv(socket, &question, sizeof(question), MSG_PEEK) == (ssize_t)sizeof(question)) {
 		const struct module *module;
 
@@ -158,7 +163,7 @@ static void report_lost(int socket)
 
 static _Noreturn void supervise(int socket, const struct symbols_options *options)
 {
-	/* Signals from the terminal are for the process that asks, which may have more to ask. */
+	/* Signals of the terminal are for the asking process, which may have more questions. */
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	static const int ours[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGCHLD};
 	pid_t supervisor = getpid();
@@ -189,7 +194,7 @@ static _Noreturn void supervise(int socket, const struct symbols_options *option
 	_exit(0);
 }
 
-/* ---- outside ---- */
+/* ---- in the asking process ---- */
 
 static void symbol_worker_stop(struct symbol_worker *worker)
 {
@@ -197,7 +202,8 @@ static void symbol_worker_stop(struct symbol_worker *worker)
 		return;
 	close(worker->socket);
 	worker->socket = -1;
-	/* It has nothing that it could lose. If this process is confined, it can only wait, and a hostile worker need not end. */
+	/* SIGKILL is safe: the worker has no state to lose. If this process is confined, it cannot
+	   kill, and must not wait for a hostile worker. */
 	while (waitpid(worker->pid, NULL, kill(worker->pid, SIGKILL) ? WNOHANG : 0) < 0 &&
 			errno == EINTR)
 		;
@@ -205,14 +211,14 @@ static void symbol_worker_stop(struct symbol_worker *worker)
 
 static void symbol_worker_spawn(struct symbol_worker *worker)
 {
-	/* Longer than the worker waits: it need not keep to that. */
+	/* Longer than the worker's own limit, which a hostile worker need not keep. */
 	const struct timeval limit = {.tv_sec = 2 * ANSWER_SECONDS};
 	sigset_t all, before;
 	int sockets[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return;
-	/* Handlers of ours are for us. */
+	/* Block signals, so that handlers of this process do not run in the child. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	worker->pid = fork();
@@ -238,7 +244,7 @@ struct symbol_worker *worker_create(const struct symbols_options *options)
 		return NULL;
 	worker->options = *options;
 	worker->socket = -1;
-	/* Now, when the process has one thread and is not confined. */
+	/* Fork now, while the process has one thread and is not confined. */
 	symbol_worker_spawn(worker);
 	return worker;
 }
@@ -265,7 +271,7 @@ static void fill_in(const struct worker_question *from, struct symbol_query *que
 		strcpy(question->link, from->name->debug_link);
 }
 
-/* False: no process answers any more. */
+/* False: no process answers. */
 static bool symbol_worker_exchange(struct symbol_worker *worker,
 		const struct symbol_query *question, struct worker_answer *got)
 {
@@ -274,12 +280,13 @@ static bool symbol_worker_exchange(struct symbol_worker *worker,
 	if (send(worker->socket, question, sizeof(*question), MSG_NOSIGNAL) !=
 			(ssize_t)sizeof(*question))
 		return false;
-	/* A worker that ended just after an answer has its question reported as lost, too. */
+	/* The question of a worker that ended just after its answer is reported as lost, too: skip
+	   that report. */
 	do {
 		size = recv(worker->socket, got, sizeof(*got), 0);
 	} while ((size < 0 && errno == EINTR) ||
 			(size == (ssize_t)sizeof(*got) && got->number != question->number));
-	/* What damaged files do to it may be anything. */
+	/* A worker that a damaged file has taken over may send any bytes. */
 	got->function[TEXT_MAX - 1] = got->file[TEXT_MAX - 1] = got->sentence[TEXT_MAX - 1] = '\0';
 	return size == (ssize_t)sizeof(*got);
 }

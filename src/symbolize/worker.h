@@ -3,9 +3,9 @@
 #define SIDE_SYMBOLIZE_WORKER_H
 
 /*
- * Files are read by another process: the libraries that do it do not survive each damaged file. When
- * it ends, the file that it was at is not asked for any more, and the next question starts another one.
- * Private to the room.
+ * Reads files in another process, because the libraries that parse them can crash on a damaged
+ * file. If the process ends, its current file is not read again, and the next question starts
+ * another process. Private to the module symbolize.
  */
 
 #include "symbolize/module.h"
@@ -13,17 +13,18 @@
 struct symbol_worker;
 
 struct worker_question {
-	uint32_t module; /* its number; the name of one number is always the same */
+	uint32_t module; /* its number; one number always has the same name */
 	const struct module_name *name;
-	uint64_t offset; /* behind the base; for a name with an inode: in the file */
+	uint64_t offset; /* from the base; for a name with an inode: in the file */
 	bool call;
 };
 
+/* Forks: call it while the process has one thread and is not confined. NULL: out of memory. */
 struct symbol_worker *worker_create(const struct symbols_options *options);
 void worker_free(struct symbol_worker *worker);
 /*
- * All of the symbol but the module, texts malloc'ed. False: there is no worker, or it has ended over this
- * question.
+ * Fill in the symbol except for the module; strings are malloc'ed. False: there is no worker, or it
+ * ended during this question.
  */
 bool worker_ask(struct symbol_worker *worker, const struct worker_question *question,
 		struct symbol *symbol);
