@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the static configuration of early boot: boot.h says what may stand there. */
+/* Reads the static configuration of early boot; boot.h describes the format. */
 #include "protocol/boot.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define THREADS_MAX 4096
 #define BLOCK_MAX_US 3600000000u
 #define RING_SIZE_MAX (UINT64_C(1) << 30)
-/* A list that was said in several lines is copied into one: so often each byte at most. */
+/* Largest number of copies of each byte: lines of one list are copied into one contiguous list. */
 #define COPIES 2
 
 struct boot_config_reader {
@@ -48,7 +48,7 @@ static int boot_config_set_error(
 	return -EINVAL;
 }
 
-/* What stands in the file goes to terminals. */
+/* Text of the file is printed to terminals. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -71,7 +71,7 @@ void boot_error_text(char *buffer, size_t size, const char *file, const struct b
 
 size_t boot_buffer_size(size_t size)
 {
-	/* Each structure has a line of its own, of eight bytes at least ("event *\n"). */
+	/* Each structure has its own line, of eight bytes at least ("event *\n"). */
 	const size_t most = sizeof(struct boot_rule) + sizeof(struct boot_channel) + 64;
 
 	return sizeof(struct boot_config) + sizeof(struct boot_session) + (size / 8 + 2) * most +
@@ -97,7 +97,7 @@ static int boot_config_fail_no_space(struct boot_config_reader *reader)
 
 /* ---- values ---- */
 
-/* Digits and a unit. False: it is none, or too large. */
+/* Read digits and a unit. False: no number, or too large. */
 static bool boot_config_read_number(
 		const char *text, uint64_t max, uint64_t *number, const char **unit)
 {
@@ -168,7 +168,8 @@ static int take_time(struct boot_config_reader *reader, const char *value, uint3
 			"\"%.40s\" has no unit that is known", value);
 }
 
-/* A path that can be said in text and followed: absolute, and nothing in it speaks to terminals. */
+/* Accept only an absolute path without blanks and control characters, which can be printed and
+   followed. */
 static int boot_config_check_path(struct boot_config_reader *reader, const char *value)
 {
 	const char *at;
@@ -184,7 +185,7 @@ static int boot_config_check_path(struct boot_config_reader *reader, const char 
 	return 0;
 }
 
-/* ---- lists with commas ---- */
+/* ---- lists ---- */
 
 static int check_pattern(struct boot_config_reader *reader, const char *word)
 {
@@ -208,7 +209,7 @@ static int check_context(struct boot_config_reader *reader, const char *word)
 			"the context \"%.60s\": %.160s", word, why.text);
 }
 
-/* Behind those that are there already, each with `before` in front. */
+/* Append a string, with `before` in front of it. */
 static int boot_config_add_arg(struct boot_config_reader *reader, struct boot_strings *strings,
 		const char *before, const char *word, size_t size, char **end)
 {
@@ -244,7 +245,7 @@ static int boot_config_add_args(struct boot_config_reader *reader, struct boot_s
 	char *copy = reader->space, *end = copy;
 	int ret = 0;
 
-	/* A list stands in a row: what was there before comes along. */
+	/* A list is contiguous: copy the strings of earlier lines first. */
 	if (strings->size > (size_t)(reader->buffer_end - end))
 		return boot_config_fail_no_space(reader);
 	if (strings->size)
@@ -274,7 +275,7 @@ static int boot_config_add_args(struct boot_config_reader *reader, struct boot_s
 	return ret;
 }
 
-/* ---- what belongs to what ---- */
+/* ---- sessions, channels, rules ---- */
 
 static struct boot_channel *boot_config_add_channel(
 		struct boot_config_reader *reader, const char *name)
@@ -303,7 +304,7 @@ static int need_session(struct boot_config_reader *reader, const char *word)
 			"%s belongs to a session", word);
 }
 
-/* The one that needs no name. */
+/* The default channel needs no name. */
 static int need_channel(struct boot_config_reader *reader, const char *word)
 {
 	int ret = need_session(reader, word);
@@ -331,7 +332,7 @@ static int need_rule(struct boot_config_reader *reader, const char *word)
 			"%s belongs to an event", word);
 }
 
-/* ---- words ---- */
+/* ---- keywords ---- */
 
 static int boot_config_take_state_dir(struct boot_config_reader *reader, const char *value)
 {

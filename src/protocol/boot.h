@@ -3,51 +3,55 @@
 #define SIDE_PROTOCOL_BOOT_H
 
 /*
- * The file that says what is recorded before there is a daemon: the static configuration of early boot
- * (docs/how-to/early-boot.md). Lines of a word and its value; the words are the command line's options.
- * A line that begins with "#" is a remark.
+ * Reads the file that defines what is recorded before there is a daemon: the static configuration
+ * of early boot (docs/how-to/early-boot.md).
  *
- *	place DIR			where the rings are; first of all, once
- *	session NAME			what follows belongs to it
- *	output DIR			of a session: where its traces go when it is adopted
- *	memory-limit SIZE		of a session, from then on
- *	channel NAME			what follows belongs to it; without one it is "ring"
- *	mode discard|overwrite|block
- *	buffer-size SIZE
- *	per-thread MAX
- *	block-timeout TIME
- *	context NAME,...		of the channel, or, behind an event, of that rule
- *	event PATTERN,...		begins a rule of the channel
- *	exclude PATTERN,...		but not these
- *	filter EXPRESSION		of the rule
+ * Each line is a keyword and its value; the keywords are the command line's options. A line that
+ * begins with "#" is a comment.
  *
- * Both sides read it: the agent, in a program whose malloc() may be what is traced, and whoever adopts
- * the rings. So nothing here allocates: texts stay where they are in the file's bytes, which are changed,
- * and lists go into memory of the caller. Filters are not looked into: that is another room's affair.
+ *   place DIR          the directory with the rings; the first line, once
+ *   session NAME       the following lines belong to it
+ *   output DIR         of a session: the directory of its traces after its adoption
+ *   memory-limit SIZE  of a session, after its adoption
+ *   channel NAME       the following lines belong to it; the default is "ring"
+ *   mode discard|overwrite|block
+ *   buffer-size SIZE
+ *   per-thread MAX
+ *   block-timeout TIME
+ *   context NAME,...   of the channel, or, after an event, of that rule
+ *   event PATTERN,...  begins a rule of the channel
+ *   exclude PATTERN,...  excludes events from the rule
+ *   filter EXPRESSION  of the rule
+ *
+ * Both sides read it: the agent, in a program whose malloc() may be traced, and the recorder that
+ * adopts the rings. So nothing here allocates: strings stay in the file's bytes, which are
+ * modified, and lists go into memory of the caller. Filters are not parsed here, because this
+ * module must not use the module filter.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOOT_ENV "SIDE_BOOT" /* a path, or "1" for the path below; "" and "0": nothing */
+#define BOOT_ENV "SIDE_BOOT" /* a path, or "1" for BOOT_FILE; "" and "0": no file */
 #define BOOT_FILE "/etc/side/boot.conf"
 #define BOOT_SIZE_MAX 65536u /* bytes of the file */
 #define BOOT_SESSIONS_MAX 8
 #define BOOT_STATE_DIR_MAX 4096
-#define BOOT_SOCKET_MAX 105         /* bytes of PLACE/SESSION/socket */
-#define BOOT_RING_SIZE (256u << 10) /* when nothing is said: there is little memory yet */
+#define BOOT_SOCKET_MAX 105 /* bytes of DIR/SESSION/socket */
+/* the default is small, because early in the boot there is little memory */
+#define BOOT_RING_SIZE (256u << 10)
 #define BOOT_RING_SIZE_MIN (64u << 10)
 
-/* In PLACE/SESSION, beside the folders of processes. */
-#define BOOT_SOCKET "socket" /* of the recorder, while there is one */
-/* Rings that are in no place have this name in /proc/PID/maps. */
+/* Names in DIR/SESSION, beside the folders of processes. */
+#define BOOT_SOCKET "socket" /* of the recorder, while it runs */
+/* Rings that are in no directory have this name in /proc/PID/maps. */
 #define BOOT_MEMORY "side-boot"
-#define BOOT_OVER "over" /* the session was destroyed: nobody begins any more */
+#define BOOT_OVER "over" /* exists once the session is destroyed: no program joins it any more */
 
 enum boot_mode { BOOT_DISCARD, BOOT_OVERWRITE, BOOT_BLOCK };
 
-/* Strings in a row, each with its NUL. */
+/* Consecutive strings, each with its NUL. */
 struct boot_strings {
 	const char *texts;
 	size_t size;
@@ -68,7 +72,7 @@ struct boot_channel {
 	enum boot_mode mode;
 	uint64_t ring_size;        /* a power of two */
 	uint32_t threads_max;      /* 0: a ring for each CPU */
-	uint32_t block_timeout_us; /* 0: the standard */
+	uint32_t block_timeout_us; /* 0: the default */
 	struct boot_strings contexts;
 	struct boot_rule *rules, **rules_end;
 	uint32_t nr_rules;
@@ -77,7 +81,7 @@ struct boot_channel {
 struct boot_session {
 	struct boot_session *next;
 	const char *name;
-	const char *output; /* NULL: not said */
+	const char *output; /* NULL: not configured */
 	uint64_t memory_limit;
 	struct boot_channel *channels, **channels_end;
 	uint32_t nr_channels;
@@ -91,28 +95,28 @@ struct boot_config {
 
 struct boot_error {
 	unsigned int line; /* from 1; 0: the whole file */
-	char text[320];    /* a sentence part: what is wrong */
+	char text[320];    /* the problem, without a subject */
 	char hint[160];
 };
 
-/* Bytes of memory that boot_parse() needs for a file of so many bytes. */
+/* Size of the buffer that boot_parse() needs for a file of `size` bytes. */
 size_t boot_buffer_size(size_t size);
 
 /*
- * Read a file's bytes (`text` has `size` of them and one more behind, which becomes 0). `space` has
- * boot_buffer_size() bytes and the alignment of a pointer. Everything points into both. 0, or -EINVAL with
- * *error filled in.
+ * Parse a file's bytes (`text` has `size` of them and one more behind, which becomes 0). `space`
+ * has boot_buffer_size() bytes and the alignment of a pointer. *config points into both. 0, or
+ * -EINVAL with *error filled in.
  */
 int boot_parse(char *text, size_t size, void *space, struct boot_config **config,
 		struct boot_error *error);
 
-/* "FILE:LINE: what is wrong; mend" in one line. */
+/* Format "FILE:LINE: problem; hint" in one line. */
 void boot_error_text(char *buffer, size_t size, const char *file, const struct boot_error *error);
 
-/* The file that the value of BOOT_ENV names, or NULL: there is none. */
+/* The file that the value of BOOT_ENV names, or NULL: none. */
 const char *boot_file(const char *value);
 
-/* "PLACE/SESSION" and, with a name, "/NAME" behind it. False: it does not fit. */
+/* Format "DIR/SESSION" and, with a name, "/NAME" behind it. False: it does not fit. */
 bool boot_path(char *path, size_t space, const char *state_dir, const char *session,
 		const char *name);
 

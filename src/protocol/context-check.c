@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that a machine may not have: hardware counters, namespaces of newer kernels, control
- * groups. Used where a person still can be told, and, for the counters, inside the program.
+ * Checks contexts that a machine may not support: hardware counters, namespaces of newer kernels,
+ * control groups. Commands use it to report the problem to the user; the agent starts counters with
+ * it.
  */
 #include "protocol/context.h"
 
@@ -17,7 +18,7 @@
 
 #include "base/inside/raw.h"
 
-#define PAGE 4096 /* what the kernel needs at least; it rounds up itself */
+#define PAGE 4096 /* the smallest size of the kernel; it rounds up itself */
 
 static size_t page_size(void)
 {
@@ -36,7 +37,7 @@ const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *erro
 	attributes.size = sizeof(attributes);
 	attributes.type = perf_type;
 	attributes.config = perf_config;
-	/* What an ordinary user may count. */
+	/* The modes that an unprivileged user may count. */
 	attributes.exclude_kernel = 1;
 	attributes.exclude_hv = 1;
 	fd = raw_call(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of contexts. Nothing is looked up in this machine here: a name means the same everywhere.
+ * Parses names of contexts. Does not depend on the machine: a name has the same meaning
+ * everywhere.
  */
 #include "protocol/context.h"
 
@@ -15,10 +16,10 @@ struct named {
 	const char *name;
 	enum context_kind kind;
 	enum context_type type;
-	const char *sentence; /* NULL: another name of one that is in the list */
+	const char *sentence; /* NULL: an alias of the preceding entry */
 };
 
-/* Those without a sentence stand behind the one that they mean. */
+/* Aliases have no sentence and follow the entry that they mean. */
 static const struct named named[] = {
 		{"vpid", CONTEXT_VPID, CONTEXT_S32, "process id, as the process itself sees it"},
 		{"vtid", CONTEXT_VTID, CONTEXT_S32, "thread id, as the process itself sees it"},
@@ -56,13 +57,13 @@ static const struct named named[] = {
 };
 
 #define NR_NAMED (sizeof(named) / sizeof(named[0]))
-#define NR_PLAIN (NR_NAMED - 2) /* without the last two, which are beginnings */
+#define NR_PLAIN (NR_NAMED - 2) /* without the last two, which are prefixes */
 
 #define PERF_PREFIX "perf:thread:"
 #define APP_PREFIX "$app."
 #define APP_OTHER_PREFIX "app:"
 
-/* Cache counters: which cache, what is done to it, and what comes of it. */
+/* Cache counters: cache, operation and result. */
 #define CACHE(cache, operation, result)                                         \
 	PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 | \
 			PERF_COUNT_HW_CACHE_RESULT_##result << 16
@@ -162,7 +163,7 @@ bool context_same(const struct context_spec *one, const struct context_spec *oth
 
 /* ---- errors ---- */
 
-/* A piece of text that is not ended by a NUL. */
+/* A piece of text that is not terminated by a NUL. */
 struct text_slice {
 	const char *text;
 	size_t size;
@@ -181,14 +182,14 @@ static __attribute__((format(printf, 3, 4))) int refuse(
 	return -EINVAL;
 }
 
-/* Add a suggestion to an error that has its text already. */
+/* Add a suggestion to an error that has its text. */
 static int suggest(struct context_error *error, const char *prefix, const char *name)
 {
 	snprintf(error->hint, sizeof(error->hint), "did you mean `%s%s`?", prefix, name);
 	return -EINVAL;
 }
 
-/* What a person sees of a name: not more than a line, nothing that moves the cursor. */
+/* A name for the user: at most a line, without control characters. */
 struct shown {
 	char text[44];
 };
@@ -215,8 +216,8 @@ static unsigned char context_spec_to_lower(char c)
 #define DISTANCE_MAX 32
 
 /*
- * How many letters apart: left out, added, changed, or two neighbours swapped. Case and underscores
- * do not count. Names that are longer are as far away as can be.
+ * Edit distance: insertions, deletions, changes, and swaps of two neighbours. Ignores case and
+ * underscores. Longer names have the largest distance.
  */
 static unsigned int context_spec_edit_distance(struct text_slice one, const char *other)
 {
@@ -252,7 +253,7 @@ static unsigned int context_spec_edit_distance(struct text_slice one, const char
 	return rows[one.size % 3][other_size];
 }
 
-/* The better of the best so far and this one. */
+/* The nearest name so far. */
 struct guess {
 	const char *name;
 	unsigned int distance;
@@ -279,7 +280,7 @@ static bool is_letter_or_digit(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* The field's name: what CTF does not take becomes an underscore. */
+/* Set the field's name: characters that CTF does not allow become underscores. */
 static void context_spec_make_field(
 		struct context_spec *spec, const char *prefix, const char *remainder)
 {
@@ -303,7 +304,7 @@ static bool piece_begins(struct text_slice piece, const char *text)
 	return piece.size >= size && !memcmp(piece.text, text, size);
 }
 
-/* All functions below get the whole text of this context, and say columns in it. */
+/* All functions below get the whole text of this context, and report columns in it. */
 
 static int parse_raw(struct text_slice text, size_t at, struct context_spec *spec,
 		struct context_error *error)
@@ -400,7 +401,7 @@ static int parse_application(struct text_slice text, size_t prefix_size, struct 
 				"an application's context is written \"$app.PROVIDER:NAME\"");
 	if (colon + 1 == remainder.size)
 		return refuse(error, prefix_size + remainder.size, "no name behind the colon");
-	/* The longer of both forms: "$app." before and a NUL behind. */
+	/* Check the longer form: with "$app." before it and a NUL behind. */
 	if (remainder.size + strlen(APP_PREFIX) > CONTEXT_NAME_MAX)
 		return refuse(error, 0, "more than %d bytes of provider and name",
 				CONTEXT_NAME_MAX - (int)strlen(APP_PREFIX));

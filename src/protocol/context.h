@@ -3,24 +3,24 @@
 #define SIDE_PROTOCOL_CONTEXT_H
 
 /*
- * What can be recorded beside an event: the one definition of `--context NAME,...`, of `$ctx.NAME`
- * and of the bytes.
+ * Contexts, the values that can be recorded with an event: defines `--context NAME,...`,
+ * `$ctx.NAME` and their bytes in a record.
  *
- *   vpid vtid tid procname thread_name cpu_id ip     the thread and the place
- *   uid euid suid gid egid sgid                      whose rights (also vuid, veuid, ...)
+ *   vpid vtid tid procname thread_name cpu_id ip     the thread and the location
+ *   uid euid suid gid egid sgid                      its credentials (also vuid, veuid, ...)
  *   cgroup_ns ipc_ns mnt_ns net_ns pid_ns time_ns user_ns uts_ns   namespaces, by inode
  *   cgroup                                           path of the control group
- *   perf:thread:NAME                                 a counter of the thread, NAME as perf has it,
- *                                                    or raw:rHEX (a label behind a colon may follow)
- *   $app.PROVIDER:NAME, app:PROVIDER:NAME            what the application says (<side/context.h>)
+ *   perf:thread:NAME                                 a counter of the thread, with perf's NAME,
+ *                                                    or raw:rHEX (a colon and a label may follow)
+ *   $app.PROVIDER:NAME, app:PROVIDER:NAME            a value of the application
  *
- * Bytes of a context in a record, in the order asked for, not aligned, in host order: U32 and S32 4,
- * U64 and POINTER 8, STRING the bytes and a NUL, APPLICATION a tag of one byte (enum
- * context_application_tag) and then 0, 8, 8, 8 bytes, a string, 1 byte. What cannot be known is
- * recorded as an empty string, 0 as a namespace, UINT64_MAX as a counter, tag 0.
+ * Bytes of a context in a record, in the order of the list, not aligned, in host order: U32 and S32
+ * 4, U64 and POINTER 8, STRING the bytes and a NUL, APPLICATION a tag of one byte (enum
+ * context_application_tag) and then 0, 8, 8, 8 bytes, a string, 1 byte. An unknown value is
+ * recorded as an empty string, 0 for a namespace, UINT64_MAX for a counter, tag 0.
  *
- * docs/reference/contexts.md tells people what each one means. A header of its own because neither
- * messages nor patterns have to do with it.
+ * docs/reference/contexts.md describes each context for users. The header is separate because
+ * neither messages nor patterns use it.
  */
 
 #include <stdbool.h>
@@ -75,21 +75,23 @@ enum context_application_tag {
 
 #define CONTEXT_NAME_MAX 79
 
-/* No pointer in it: specs are arrays in any memory. */
+/* Contains no pointer: an array of specs can be in any memory. */
 struct context_spec {
 	enum context_kind kind;
 	enum context_type type;
 	/*
-	 * CTF name without the underscore in front: "vpid", "perf_thread_cpu_cycles",
+	 * CTF name without the leading underscore: "vpid", "perf_thread_cpu_cycles",
 	 * "app_myapp_request".
 	 */
 	char field[CONTEXT_NAME_MAX + 1];
-	/* As parsed, aliases resolved: "vpid", "perf:thread:cpu-cycles", "$app.myapp:request". */
+	/* The parsed name, with aliases resolved: "vpid", "perf:thread:cpu-cycles",
+	   "$app.myapp:request". */
 	char name[CONTEXT_NAME_MAX + 1];
-	/* Of CONTEXT_PERF: type and config of perf_event_attr. */
+	/* For CONTEXT_PERF: type and config of perf_event_attr. */
 	uint32_t perf_type;
 	uint64_t perf_config;
-	/* Of CONTEXT_APP: "myapp" and "request" in `name`; the name goes to the end. */
+	/* For CONTEXT_APP: the positions of "myapp" and "request" in `name`; the label extends to
+	   its end. */
 	uint8_t provider_at, provider_size, label_at;
 };
 
@@ -99,42 +101,46 @@ struct context_error {
 	char hint[160];      /* "did you mean `vpid`?"; may be empty */
 };
 
-/* 0, or -EINVAL with `*error` filled in. Text of any length, no assumption about its bytes. */
+/* Parse one context. 0, or -EINVAL with `*error` filled in. The text may have any length and any
+   bytes. */
 int context_parse(const char *text, struct context_spec *spec, struct context_error *error);
 
 /*
- * "vpid,vtid,perf:thread:cycles": the number of specs, or -EINVAL with the column in the whole text.
- * Spaces around the commas do not matter; what is named twice is there once.
+ * Parse a list such as "vpid,vtid,perf:thread:cycles". Returns the number of specs, or -EINVAL with
+ * the column in the whole text. Ignores spaces around commas and repeated names.
  */
 int context_parse_list(const char *text, struct context_spec *specs, size_t max_specs,
 		struct context_error *error);
 
-/* Do both mean the same? */
+/* True if both are the same context. */
 bool context_same(const struct context_spec *one, const struct context_spec *other);
 
 /*
- * The list for help and completion: NULL behind the last. Names that are the beginning of many
- * ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all of its kind.
+ * The list for help and completion: NULL behind the last. Names that are a prefix of several names
+ * ("perf:thread:") end with a colon; "$app.PROVIDER:NAME" stands for all contexts of
+ * applications.
  */
 const char *context_name(size_t index);
 const char *context_sentence(size_t index);
 
-/* Names of counters that may stand behind "perf:thread:"; NULL behind the last. */
+/* Names of counters that may follow "perf:thread:"; NULL behind the last. */
 const char *context_perf_name(size_t index);
 
-/* Whether this process can record the context on this machine. If false, `*error` has the reason and the hint, with column 0. */
+/* True if this process can record the context on this machine. If false, `*error` has the reason
+   and the hint, with column 0. */
 bool context_check(const struct context_spec *spec, struct context_error *error);
 
 /* ---- hardware counters ---- */
 
-/* Is it read from the processor, not asked of the kernel? */
+/* True if it is a counter of the processor, false for a software counter of the kernel. */
 bool context_perf_is_hardware(const struct context_spec *spec);
 
 /*
- * Count for the calling thread from now on. Returns one mapped page (struct perf_event_mmap_page)
+ * Start a counter for the calling thread. Returns one mapped page (struct perf_event_mmap_page)
  * from which user space may read the counter, or NULL with the reason, a negative errno
- * (-EOPNOTSUPP: it counts, but cannot be read from here). No descriptor stays open; the mapping
- * keeps the counter. Async-signal-safe, disturbs errno. A forked child does not have the mapping.
+ * (-EOPNOTSUPP: it counts, but user space cannot read it). No descriptor stays open; the mapping
+ * keeps the counter. Async-signal-safe, may change errno. A forked child does not have the
+ * mapping.
  */
 const void *context_perf_map(uint32_t perf_type, uint64_t perf_config, int *error);
 

@@ -3,14 +3,17 @@
 #define SIDE_PROTOCOL_KERNEL_NOTICE_H
 
 /*
- * How recorders of the kernel's events hear of user_events that a program has just registered: tracefs tells nobody. Each recorder that waits for
- * some listens at an abstract Unix socket, this name with a number behind it. A program connects to all that there are and waits until the other
- * end is closed: by then its events are switched on, if they are wanted. Names of other network name spaces are not seen; recorders look by
- * themselves, too, now and then.
+ * Notifies recorders of the kernel's events of user_events that a program has just registered,
+ * because tracefs sends no notification.
+ *
+ * Each recorder that waits for user_events listens at an abstract Unix socket, whose name is this
+ * one with a number behind it. A program connects to all of them and waits until the recorder
+ * closes the connection: by then the recorder has enabled the events that it records. Names of
+ * other network namespaces are not visible; therefore recorders also poll tracefs.
  */
 #define KERNEL_NOTICE_NAME "side-user-events-"
 #define KERNEL_NOTICE_MAX 4
-/* A program waits no longer than that, whoever listens there. */
+/* Longest time that a program waits for a recorder, which may be hostile. */
 #define KERNEL_NOTICE_TIMEOUT_MS 100
 
 #include <stddef.h>
@@ -19,7 +22,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The length of the address. */
+/* Fill in the address. Returns its length. */
 static inline socklen_t kernel_notice_address(struct sockaddr_un *address, int number)
 {
 	memset(address, 0, sizeof(*address));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages of programs whose sessions change and come and go: with a session (REFRESH) and with the
- * daemon (ARRIVE, WELCOME, PUSH, DONE, PASS). As strict as message.c.
+ * Encodes and decodes the messages about sessions that change, begin and end: with a session
+ * (REFRESH) and with the daemon (ARRIVE, WELCOME, PUSH, DONE, PASS). As strict as message.c.
  */
 #include "protocol/message.h"
 
@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct push_body) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct pass_body) == 8, "as on other word sizes");
 _Static_assert(sizeof(struct done_body) == 24, "as on other word sizes");
 
-/* A signal's number comes exactly with the mode that has one. */
+/* Only the mode that uses a signal has a signal number. */
 bool message_control_valid(uint32_t control, uint32_t signal)
 {
 	if (control >= WIRE_NR_CONTROLS || signal > WIRE_SIGNAL_MAX)
@@ -137,7 +137,7 @@ int wire_decode_arrive(const void *message, size_t size, struct wire_arrive *arr
 
 /* ---- WELCOME ---- */
 
-/* The bytes of the session at the head of `capacity` bytes, or 0 when there is none. */
+/* The size of the session at the beginning of `capacity` bytes, or 0: there is none. */
 static size_t session_size(const char *bytes, size_t capacity)
 {
 	const char *path = bytes + sizeof(uint64_t);
@@ -264,7 +264,8 @@ size_t wire_next(const void *bytes, size_t size)
 	return header.size >= sizeof(header) && header.size <= size ? header.size : 0;
 }
 
-/* Whole messages and nothing behind them; what they say is looked at when they are used. */
+/* True for complete messages and nothing behind them. Their contents are checked when they are
+   used. */
 static bool pushed_valid(const char *bytes, size_t size)
 {
 	size_t at = 0, one;

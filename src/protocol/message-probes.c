@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of probes as bytes: a table that goes into a program, and what has become of its probes. */
+/* Encodes and decodes the messages about probes: a table for a program, and the states of its
+   probes. */
 #include "protocol/message.h"
 
 #include <errno.h>
@@ -60,7 +61,8 @@ struct wire_probe_run wire_probed_at(const struct wire_probed *probed, uint32_t 
 	return run;
 }
 
-/* Those of one message lie behind each other, within the table; the rest is for who puts messages together. */
+/* True if the runs of one message are consecutive and within the table. The receiver of several
+   messages checks their order. */
 static bool are_runs(const struct wire_probed *probed)
 {
 	uint64_t next = 0;
@@ -159,7 +161,7 @@ const char *wire_probe_state_text(uint32_t state)
 	return state < WIRE_NR_PROBE_STATES ? texts[state] : "unknown";
 }
 
-/* Those of patch_set() first. */
+/* Errors of patch_set() first. */
 const char *wire_probe_error_text(uint32_t error)
 {
 	switch (error) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages as bytes. The structures below are what stands in a packet; the encoders and decoders
- * copy them in and out, so packets need no alignment. A decoder accepts a message only if it is what
- * its encoder would have written: sizes agree, reserved words are zero, strings end where they say.
+ * Encodes and decodes messages.
+ *
+ * The structures below are the layout of a packet; encoders and decoders copy them, so packets need
+ * no alignment. A decoder accepts a message only if its encoder would have written the same bytes:
+ * sizes match, reserved words are zero, strings end where their sizes require.
  */
 #include "protocol/message.h"
 
@@ -77,7 +79,7 @@ _Static_assert(sizeof(struct wire_header) + sizeof(struct ack_body) +
 				WIRE_MESSAGE_MAX,
 		"a full acknowledgement is one message");
 
-/* One writer for all messages: header, fixed body, and runs of bytes. */
+/* Write a message: header, fixed body, and runs of bytes. Returns its size or a negative errno. */
 ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
 		const struct message_piece *pieces, size_t nr_pieces)
 {
@@ -102,7 +104,7 @@ ssize_t message_encode(void *message, size_t capacity, enum wire_type type,
 	return (ssize_t)size;
 }
 
-/* Check the header, copy the body out, and say where the rest of the message is. */
+/* Check the header, copy the body, and set *remainder to the bytes behind it. */
 int message_decode(const void *message, size_t size, enum wire_type type, void *body,
 		size_t body_size, const char **remainder, size_t *remainder_size)
 {
@@ -118,7 +120,7 @@ int message_decode(const void *message, size_t size, enum wire_type type, void *
 	return 0;
 }
 
-/* `size` bytes that are one string with its only NUL at the end. */
+/* True if the `size` bytes are one string with its only NUL at the end. */
 bool message_is_string(const char *bytes, size_t size)
 {
 	return size > 0 && memchr(bytes, 0, size) == bytes + size - 1;
@@ -212,7 +214,7 @@ int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello
 	return 0;
 }
 
-/* Bytes of `nr` strings in a row that lie within `capacity`, or -1. */
+/* The size of `nr` consecutive strings within `capacity` bytes, or -1. */
 static ssize_t strings_size(const char *strings, uint32_t nr, size_t capacity)
 {
 	size_t size = 0;
@@ -233,13 +235,13 @@ bool wire_strings_valid(const char *strings, uint32_t nr, size_t size)
 	return strings_size(strings, nr, size) == (ssize_t)size;
 }
 
-/* "Unchanged" is an acceptance that nothing follows. */
+/* "Unchanged" must be an acceptance without channels. */
 static bool is_unchanged_alone(bool accepted, uint32_t flags, uint32_t nr_channels)
 {
 	return !(flags & WIRE_CONFIG_UNCHANGED) || (accepted && !nr_channels);
 }
 
-/* Probes are of no use to whom nothing is recorded of. */
+/* Probes need a channel that records their events. */
 static bool are_tables(uint32_t nr_tables, uint32_t nr_channels)
 {
 	return !nr_tables || (nr_channels && nr_tables <= WIRE_TABLES_MAX);
@@ -312,7 +314,7 @@ int wire_decode_config(const void *message, size_t size, struct wire_config *con
 	return 0;
 }
 
-/* It becomes the beginning of a file's name. */
+/* The name becomes the beginning of a file name. */
 static bool wire_message_is_channel_name(const char *name, size_t size)
 {
 	static const char allowed[] =
@@ -327,7 +329,7 @@ static bool wire_message_is_channel_name(const char *name, size_t size)
 	return name[0] != '.' && name[0] != '-';
 }
 
-/* The bytes of strings to send, or -1. */
+/* The size of strings to send, or -1. */
 static ssize_t wire_strings_size(const char *strings, uint32_t nr, uint32_t max)
 {
 	if (!nr)

@@ -2,7 +2,8 @@
 #ifndef SIDE_PROTOCOL_MESSAGE_H
 #define SIDE_PROTOCOL_MESSAGE_H
 
-/* What message.c and message-control.c share. Private to the room. */
+/* Functions that message.c, message-control.c and message-probes.c share. Private to the module
+   protocol. */
 
 #include "protocol/protocol.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patterns of event names. Parsing checks everything, so that matching cannot fail: a struct pattern
- * that pattern_parse() made has closed sets and no dangling escape.
+ * Parses and matches patterns of event names. The parser checks everything, so that matching cannot
+ * fail: a struct pattern of pattern_parse() has closed sets and no dangling escape.
  */
 #include "protocol/pattern.h"
 
@@ -59,8 +59,8 @@ static int pattern_parse_level(const char *word)
 }
 
 /*
- * The byte after the set that starts at `set` (a '['), or NULL with the reason. A ']' directly after
- * the opening stands for itself.
+ * The byte after the set that starts at `set` (a '['), or NULL with the reason. A ']' directly
+ * after the opening is a literal.
  */
 static const char *set_end(const char *set, const char **reason)
 {
@@ -91,7 +91,7 @@ static const char *set_end(const char *set, const char **reason)
 	return NULL;
 }
 
-/* What the glob holds: where it ends (at the '@' or at the end of the text), where its colon is. */
+/* The end of the glob (at the '@' or at the end of the text), and its colon. */
 struct glob_scan {
 	const char *end;
 	const char *colon;
@@ -220,7 +220,7 @@ int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNE
 	}
 	if (strchr(name, '@'))
 		return count;
-	/* Longer ones name nothing that there is. */
+	/* A longer name matches no event. */
 	if (!strchr(name, ':') &&
 			snprintf(other, sizeof(other), "%s*:%s", sign, name) < (int)sizeof(other) &&
 			!pattern_parse(other, &patterns[count], &ignored))
@@ -242,7 +242,7 @@ void pattern_error_text(
 
 /* ---- matching ---- */
 
-/* "provider:event" without building it. */
+/* "provider:event" without concatenating it. */
 struct subject {
 	const char *provider;
 	const char *event;
@@ -259,7 +259,7 @@ static unsigned char subject_at(const struct subject *subject, size_t index)
 	return (unsigned char)subject->event[index - subject->provider_size - 1];
 }
 
-/* Bytes of the UTF-8 character at `index`: the byte and the continuation bytes behind it. */
+/* Size of the UTF-8 character at `index`: the byte and the continuation bytes behind it. */
 static size_t subject_character(const struct subject *subject, size_t index)
 {
 	size_t size = 1;
@@ -272,7 +272,7 @@ static size_t subject_character(const struct subject *subject, size_t index)
 	return size;
 }
 
-/* Is `byte` in the set at `*at` (its '[')? Moves `*at` behind the set. */
+/* True if `byte` is in the set at `*at` (its '['). Moves `*at` behind the set. */
 static bool set_holds(const char **at, unsigned char byte)
 {
 	const char *set = *at + 1;
@@ -297,7 +297,8 @@ static bool set_holds(const char **at, unsigned char byte)
 	return found != negated;
 }
 
-/* One step of the pattern that is not '*'. Returns the bytes of the subject it takes, 0: no match. */
+/* Match one element of the pattern that is not '*'. Returns the number of matched bytes of the
+   subject, 0: no match. */
 static size_t pattern_step(const char **at, const struct subject *subject, size_t index)
 {
 	switch (**at) {
@@ -308,7 +309,7 @@ static size_t pattern_step(const char **at, const struct subject *subject, size_
 	return (unsigned char)*(*at)++ == subject_at(subject, index);
 }
 
-/* Only the last '*' is ever tried again, so time is at most the product of both lengths. */
+/* Only the last '*' is retried, so the time is at most the product of both lengths. */
 static bool glob_matches(const char *glob, const char *end, const struct subject *subject)
 {
 	const char *star = NULL;

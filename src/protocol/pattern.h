@@ -3,20 +3,20 @@
 #define SIDE_PROTOCOL_PATTERN_H
 
 /*
- * Which events a person means: the one definition of `-e PATTERN`.
+ * Patterns of event names: defines `-e PATTERN`.
  *
  *   [!] GLOB [@ [=] LEVEL]
  *
- * GLOB is matched against "provider:event", the whole of it. `*` is any run of bytes (also a colon),
- * `?` is one UTF-8 character, `[a-z]` and `[!a-z]` are sets of bytes, `\` takes the next byte as it
- * is. A GLOB without a colon names providers: `app` is `app:*`, `*` is `*:*`.
+ * GLOB is matched against the whole "provider:event". `*` matches any bytes (also a colon), `?` one
+ * UTF-8 character, `[a-z]` and `[!a-z]` are sets of bytes, `\` quotes the next byte. A GLOB without
+ * a colon names providers: `app` is `app:*`, `*` is `*:*`.
  *
- * `@LEVEL` also asks for the log level: that one or a more severe one; `@=LEVEL` exactly that one.
+ * `@LEVEL` also requires a log level: that one or a more severe one; `@=LEVEL` exactly that one.
  * LEVEL is EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO or DEBUG (ERROR, WARN, in any case), or 0
  * to 7. A literal `@` is written `\@`.
  *
- * Several patterns: an event is wanted if any pattern without `!` matches it (or if there is none
- * of these) and no pattern with `!` does. Their order does not matter.
+ * A set of patterns selects an event if any pattern without `!` matches it (or if the set has none
+ * without `!`) and no pattern with `!` does. The order does not matter.
  */
 
 #include <stdbool.h>
@@ -26,15 +26,16 @@
 #define PATTERN_TEXT_MAX 511
 
 /*
- * In rules of sessions: what stands behind this word means events of the kernel, and no program's: `kernel::sched:sched_switch`. The
- * program that records those (programs/side-kernel) reads such patterns with pattern_parse_kernel(), and no others; to all others they mean
- * a provider that nobody has.
+ * Prefix of patterns in rules of sessions that select events of the kernel, and none of a program:
+ * `kernel::sched:sched_switch`. The recorder of kernel events (programs/side-kernel) parses only
+ * such patterns, with pattern_parse_kernel(). For all other recorders such a pattern names a
+ * provider that does not exist.
  */
 #define PATTERN_KERNEL "kernel::"
 
 enum pattern_level { PATTERN_LEVEL_ANY, PATTERN_LEVEL_AT_LEAST, PATTERN_LEVEL_EXACTLY };
 
-/* No pointer in it: a set of patterns is an array, in any memory. */
+/* Contains no pointer: an array of patterns can be in any memory. */
 struct pattern {
 	bool exclude;
 	uint8_t level_mode; /* enum pattern_level */
@@ -45,12 +46,12 @@ struct pattern {
 
 struct pattern_error {
 	unsigned int column; /* from 1 */
-	const char *reason;  /* a static sentence part: "a set that is not closed" */
+	const char *reason;  /* static, without a subject: "a set that is not closed" */
 };
 
 /*
- * How many bytes of a comma list belong to its first pattern: up to a comma that is not within a set, `[,]`,
- * and has no `\` before it.
+ * The length of the first pattern of a list: up to a comma that is not within a set, `[,]`, and has
+ * no `\` before it.
  */
 size_t pattern_list_first(const char *text);
 
@@ -58,25 +59,26 @@ size_t pattern_list_first(const char *text);
 int pattern_parse(const char *text, struct pattern *pattern, struct pattern_error *error);
 
 /*
- * The same of the kernel's events, PATTERN_KERNEL before it or not, as up to so many patterns. A word without a colon may name a system,
- * as everywhere, or an event, as users of other tracers write it; a tracepoint with EventHeader also means the events that come
- * by it, `user_events:app_L4K1:tick`. Returns their number, or -EINVAL.
+ * Parse a pattern of the kernel's events, with or without PATTERN_KERNEL, into up to
+ * PATTERN_KERNEL_MAX patterns. A word without a colon may name a system, as everywhere, or an
+ * event, as in other tracers; a tracepoint with EventHeader also selects the events that it
+ * carries, `user_events:app_L4K1:tick`. Returns their number, or -EINVAL.
  */
 #define PATTERN_KERNEL_MAX 3
 int pattern_parse_kernel(const char *text, struct pattern patterns[PATTERN_KERNEL_MAX],
 		struct pattern_error *error);
-/* Has it that word, behind a `!`, too? */
+/* True if the pattern begins with PATTERN_KERNEL, also behind a `!`. */
 bool pattern_is_kernel(const char *text);
 
-/* The sentence for a person: `pattern "app:[ab": column 5: a set that is not closed by "]"`. */
+/* Format the message: `pattern "app:[ab": column 5: a set that is not closed by "]"`. */
 void pattern_error_text(
 		char *buffer, size_t size, const char *text, const struct pattern_error *error);
 
-/* Does this one match, "!" or not? */
+/* True if the pattern matches, whether or not it has a "!". */
 bool pattern_matches(const struct pattern *pattern, const char *provider, const char *event,
 		unsigned int level);
 
-/* Is the event wanted by the set? */
+/* True if the set selects the event. */
 bool pattern_set_wants(const struct pattern *patterns, size_t nr_patterns, const char *provider,
 		const char *event, unsigned int level);
 

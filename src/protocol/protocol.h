@@ -3,12 +3,12 @@
 #define SIDE_PROTOCOL_PROTOCOL_H
 
 /*
- * The messages between the agent in a traced program and the consumer that records it.
+ * The messages between the agent in a traced program and the recorder (the consumer).
  *
  * One Unix socket of type SOCK_SEQPACKET; a message is one packet of at most 64 KiB, a header and a
  * body in host byte order (both ends are on one machine; the layout does not depend on the word
- * size). File descriptors travel by SCM_RIGHTS. The program's side opens a connection for each
- * exchange and closes it afterwards, so that nothing stays open in the program:
+ * size). File descriptors are sent by SCM_RIGHTS. The agent opens a connection for each exchange
+ * and closes it afterwards, so that no descriptor stays open in the program:
  *
  *   first connection          HELLO   ->
  *                                    <-  CONFIG  (accepted, or a reason)
@@ -20,69 +20,75 @@
  *   end of a listing          BYE     ->
  *
  * EVENTS may follow the last RULE on the first connection. On later connections the token of HELLO
- * says which instance speaks, and the kernel's word on the peer's process id must agree with it.
+ * identifies the instance, and the peer's process id from the kernel must match it.
  *
  * SIDE_AGENT_SOCKET names one consumer, or several with a colon between them (WIRE_SESSIONS_MAX at
- * most). Each is a session of its own with its own connections; none knows of the others.
+ * most). Each is an independent session with its own connections.
  *
- * A program into which the agent cannot be loaded, or where it cannot work, sends one message and closes the connection:
+ * If the agent cannot be loaded into a program, or cannot work there, the program sends one message
+ * and closes the connection:
  *
- *   only connection           MISSED  ->   (src/tracers/preload/shim.c writes it without this header)
+ *   only connection           UNRECORDED ->  (src/tracers/preload/shim.c, without this header)
  *
  * A listing has no channels, no descriptors and no rules: the program describes all its events, as
  * events of channel 0, and records nothing.
  *
- * What a session wants may change while it runs. Each change counts its generation up, and a program
- * that hears of it asks for what is new, on a connection of its own:
+ * The rules of a session may change while it runs. Each change increments its generation. A program
+ * that is notified of it requests the new rules, on a connection of its own:
  *
  *   a later connection        REFRESH ->
  *                                    <-  CONFIG  (unchanged; or accepted, without a descriptor;
  *                                                 or not accepted: the program leaves the session)
  *                                    <-  PROBES  (each of CONFIG's nr_tables)       + the table
  *                                    <-  CHANNEL (each of them, without a descriptor)
- *                                    <-  RULE    (after its CHANNEL: all that hold from now on)
+ *                                    <-  RULE    (after its CHANNEL: all that are valid now)
  *                             EVENTS  ->   (those that are new, or have other contexts than before)
  *                                    <-  ACK
  *
- * A channel without rules records nothing; a session that is stopped has only such channels.
+ * A channel without rules records nothing; a stopped session has only such channels.
  *
- * PROBES brings a table of probes (probe/table/table.h) that the program is to set, each time all of those that hold:
- * a table that is not named any more is removed. Tables are known by numbers, and never change; one that
- * the program has already is looked at no further. Their events are events like any others, but only a session
- * that has brought a table records them. The program sets a probe while somebody listens to its events, which in a
- * session that is stopped nobody does. It says what has become of a table's probes, each time of all of them:
+ * PROBES contains a table of probes (probe/table/table.h) for the program. A CONFIG is followed by
+ * all valid tables: the program removes a table that is not among them. Tables are identified by
+ * numbers and never change; the program ignores one that it has. Events of probes are ordinary
+ * events, but only a session that sent a table records them. The program sets a probe while a
+ * session with rules records its events, which a stopped session does not. It reports the state of
+ * a table's probes, each time of all of them:
  *
- *   a later connection        PROBED  ->   (as many as needed, the last one flagged; for each table anew)
+ *   a later connection        PROBED  ->   (for each table as many as needed, the last one flagged)
  *
- * after the EVENTS of the same change, and before DONE says to the daemon that it is made; later when a library with probes
- * comes or goes. Only who has said WIRE_FEATURE_PROBES understands PROBES.
+ * It sends PROBED after the EVENTS of the same change and before DONE to the daemon; later when a
+ * library with probes is loaded or unloaded. Only programs with WIRE_FEATURE_PROBES understand
+ * PROBES.
  *
- * Of sessions that come and go a program hears from the daemon (control), at agents.sock in the
- * runtime directory (runtime.h). It may keep this connection; then WELCOME comes again whenever
- * something has changed, and always names every session that the program should be in:
+ * The daemon notifies programs of sessions that begin and end (control), at agents.sock in the
+ * runtime directory (runtime.h). A program may keep this connection; then the daemon sends WELCOME
+ * again after each change. WELCOME always lists every session that the program should be in:
  *
  *   to the daemon             ARRIVE  ->
  *                                    <-  WELCOME
- *                             DONE    ->   (when it is so; exchanges with sessions lie between)
+ *                             DONE    ->   (after the exchanges with the sessions)
  *
- * The first message of a connection is ARRIVE or PASS, and ARRIVE is sent once. The daemon answers any other order with a WELCOME
- * that is not accepted and has the reason, and closes that connection; the program and its other connections are not affected.
+ * The first message of a connection is ARRIVE or PASS, and ARRIVE is sent once. The daemon answers
+ * any other order with a WELCOME that is not accepted and has the reason, and closes that
+ * connection; the program and its other connections are not affected.
  *
- * Behind a WELCOME, in the same packet, PUSH messages may stand: what a session that has changed would
- * answer to REFRESH. Who has the rules that were before need not ask it then.
+ * In the packet of a WELCOME, PUSH messages may follow it: the answers of changed sessions to
+ * REFRESH. A program that has the preceding rules need not send REFRESH then.
  *
- * A program that does not see the runtime directory (another root directory, other mounts) may have a door of the daemon's
- * in what it sees: a socket that is as good as agents.sock. Sessions are behind it, too; a connection that begins with
+ * A program that does not see the runtime directory (another root directory, other mounts) may have
+ * a rendezvous socket of the daemon, which is equivalent to agents.sock. It also leads to the
+ * sessions; a connection that begins with
  *
  *   to the daemon             PASS    ->
- *                                    <-  PASS    (the same; it hangs up if the session is not there)
+ *                                    <-  PASS    (the same; or the end: no such session)
  *
- * goes on as if it had been made at that session's socket. What was said on it before a DONE the session has heard when the daemon
- * asks it for what comes after this DONE: as with connections of its own.
+ * continues as a connection to that session's socket. The session has received everything that was
+ * sent on it before a DONE when the daemon requests what comes after this DONE: the same order as
+ * with direct connections.
  *
- * Everything that arrives is hostile until a decoder of this header has accepted it. Decoders do not
- * copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls an
- * interposable function of the C library, because the program's side may be wrapped by ourselves.
+ * All received bytes are untrusted until a decoder of this header has accepted them. Decoders do
+ * not copy: strings and arrays point into the message. Nothing here allocates, keeps state or calls
+ * an interposable function of the C library, because the agent may trace these functions itself.
  */
 
 #include <stdbool.h>
@@ -96,16 +102,16 @@
 #define WIRE_MAGIC 0x45444953u /* "SIDE" in memory on a little-endian machine */
 #define WIRE_MESSAGE_MAX 65536
 #define WIRE_FDS_MAX 4
-#define WIRE_SESSIONS_MAX 8       /* consumers of one program that SIDE_AGENT_SOCKET may name */
+#define WIRE_SESSIONS_MAX 8       /* consumers that SIDE_AGENT_SOCKET may name for one program */
 #define WIRE_WELCOME_MAX 64       /* sessions of one WELCOME */
 #define WIRE_SESSION_PATH_MAX 107 /* bytes of a session's socket, without the NUL */
 #define WIRE_CHANNELS_MAX 32      /* of one session */
 #define WIRE_RULES_MAX 1024       /* of one channel */
-#define WIRE_PATTERNS_MAX 1024    /* of one rule */
+#define WIRE_PATTERNS_MAX 1024    /* in one rule */
 #define WIRE_CONTEXTS_MAX 64      /* of a channel, of a rule, of an event */
-#define WIRE_TABLES_MAX 256       /* of probes, of one session */
+#define WIRE_TABLES_MAX 256       /* of probes, in one session */
 #define WIRE_CHANNEL_NAME_MAX 63  /* bytes, without the NUL */
-/* Most refusals that fit one ACK. */
+/* Largest number of refusals that fit one ACK. */
 #define WIRE_ACK_REFUSALS_MAX 4096
 
 #define WIRE_SOCKET_ENV "SIDE_AGENT_SOCKET"
@@ -137,108 +143,113 @@ struct wire_header {
 	uint32_t reserved; /* 0 */
 };
 
-/* What the program's side can do or is. */
+/* Properties of the program. */
 enum wire_feature {
 	WIRE_FEATURE_BIG_ENDIAN = 1 << 0,
 	WIRE_FEATURE_FORKED = 1 << 1, /* a forked child, not a fresh program image */
-	WIRE_FEATURE_PROBES = 1 << 2, /* it can set probes */
-	WIRE_FEATURE_RETRY = 1 << 3,  /* it was refused before, with WIRE_CONFIG_RETRY */
+	WIRE_FEATURE_PROBES = 1 << 2, /* the agent can set probes */
+	/* the consumer has refused it before, with WIRE_CONFIG_RETRY */
+	WIRE_FEATURE_RETRY = 1 << 3,
 	WIRE_FEATURE_LEASE =
-			1 << 4, /* it knows rings whose memory can be taken back (RING_LEASED) */
+			1 << 4, /* it supports rings whose memory can be reclaimed (RING_LEASED) */
 };
 
-/* How a program hears that something has changed. */
+/* How a program is notified of changes. */
 enum wire_control {
-	WIRE_CONTROL_OFF = 0,    /* it never asks a daemon */
-	WIRE_CONTROL_SYNC = 1,   /* only when it starts */
-	WIRE_CONTROL_THREAD = 2, /* a thread of its own listens */
-	WIRE_CONTROL_SIGNAL = 3, /* a signal tells it to ask */
+	WIRE_CONTROL_OFF = 0,    /* not at all: it asks no daemon */
+	WIRE_CONTROL_SYNC = 1,   /* it asks when it starts, and not later */
+	WIRE_CONTROL_THREAD = 2, /* a thread of the agent listens */
+	WIRE_CONTROL_SIGNAL = 3, /* a signal makes it ask */
 	WIRE_NR_CONTROLS
 };
 
-#define WIRE_SIGNAL_MAX 128 /* the largest number that a signal has on any architecture */
+#define WIRE_SIGNAL_MAX 128 /* the largest signal number on any architecture */
 
 struct wire_hello {
 	uint32_t pid; /* in the program's own namespace */
 	uint32_t parent;
-	uint64_t token;          /* random; names this instance on later connections */
+	uint64_t token;          /* random; identifies this instance on later connections */
 	uint64_t parent_token;   /* of the instance that forked this one, or 0 */
 	uint32_t word_size;      /* bytes: 4 or 8 */
 	uint32_t features;       /* enum wire_feature */
 	uint32_t control;        /* enum wire_control */
-	uint32_t control_signal; /* 0 unless a signal tells it */
+	uint32_t control_signal; /* 0 unless control is WIRE_CONTROL_SIGNAL */
 	const char *procname;
 	const char *exe;
 };
 
 enum wire_config_flag {
 	WIRE_CONFIG_LIST_ONLY = 1 << 0, /* send every description, then exit before main() */
-	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: nothing follows, what is known still holds */
-	WIRE_CONFIG_RETRY = 1 << 2,     /* a refusal that does not last: ask again later */
+	WIRE_CONFIG_UNCHANGED = 1 << 1, /* to REFRESH: no message follows, the rules stay valid */
+	WIRE_CONFIG_RETRY = 1 << 2,     /* a temporary refusal: try again later */
 };
 
 struct wire_config {
 	bool accepted;
-	uint32_t flags;           /* enum wire_config_flag */
-	uint32_t instance;        /* the consumer's number for this instance, for messages */
+	uint32_t flags; /* enum wire_config_flag */
+	/* the consumer's number of this instance, for messages to the user */
+	uint32_t instance;
 	uint32_t clock;           /* the rings' enum ring_clock */
 	uint32_t max_events;      /* of a channel: ids are below this */
 	uint32_t max_description; /* bytes of one encoded description */
 	uint32_t max_payload;     /* bytes of one record's contexts and payload */
 	uint32_t nr_channels;     /* CHANNEL messages that follow; 0 in a listing */
-	uint32_t nr_tables;       /* PROBES messages that come before them; 0 in a listing */
-	/* The clock as known now, for recovery.h: Unix time = offset_s + (offset + tick) / frequency. */
+	uint32_t nr_tables;       /* PROBES messages that precede them; 0 in a listing */
+	/* The clock as known now, for recovery.h: Unix time = offset_s + (offset + tick) /
+	   frequency. */
 	uint64_t frequency;
 	int64_t offset_s;
 	uint64_t offset;
-	uint64_t generation; /* of what follows; counts from 1 */
+	uint64_t generation; /* of the rules that follow; the first is 1 */
 	uint64_t statedump;  /* number of the last request for a state dump; 0: none yet */
 	const char *reason;  /* a sentence, when not accepted; otherwise "" */
 };
 
 /*
- * A set of rings. Its one descriptor is that of the rings' memory. In the answer to REFRESH rings stay
- * what they are: there is no descriptor, and ring_memory is 0.
+ * A set of rings. Its descriptor is that of the rings' memory. In the answer to REFRESH the rings
+ * do not change: there is no descriptor, and ring_memory is 0.
  */
 struct wire_channel {
-	uint32_t index;       /* from 0, in the order in which they come */
+	uint32_t index;       /* from 0, in the order of the messages */
 	uint64_t ring_memory; /* size of the rings' memory in bytes */
-	uint32_t nr_rules;    /* RULE messages that follow; without any it records nothing */
+	uint32_t nr_rules;    /* RULE messages that follow; 0: it records nothing */
 	uint32_t nr_contexts;
-	const char *name;     /* a file's name: letters, digits, and "_-." within */
-	const char *contexts; /* nr_contexts strings in a row, each with its NUL: protocol/context.h */
+	const char *name; /* part of a file name: letters, digits, and "_-." within */
+	/* nr_contexts consecutive strings, each with its NUL: protocol/context.h */
+	const char *contexts;
 };
 #define WIRE_CHANNEL_FDS 1
 
-/* A table of probes. Its one descriptor is that of its memory, which is sealed. */
+/* A table of probes. Its descriptor is that of its memory, which is sealed. */
 struct wire_probes {
-	uint64_t table; /* its number: the session's, never 0, never used again */
+	uint64_t table; /* its number in the session: never 0, never reused */
 	uint64_t size;  /* bytes */
 };
 #define WIRE_PROBES_FDS 1
 
 /*
- * Which events a channel records: those that the patterns want (pattern.h; none: all of them), when
- * the filter matches. An event is recorded when one of its channel's rules says so.
+ * Selects the events that a channel records: those that the patterns select (pattern.h; no pattern:
+ * all events), when the filter matches. An event is recorded if at least one of its channel's rules
+ * selects it.
  */
 struct wire_rule {
-	uint32_t channel; /* index of the channel it belongs to */
+	uint32_t channel; /* index of its channel */
 	uint32_t nr_patterns;
-	uint32_t nr_contexts; /* that records of its events have beside the channel's */
+	uint32_t nr_contexts; /* contexts of its events' records in addition to the channel's */
 	uint32_t filter_size; /* 0: no filter */
-	const char *patterns; /* strings in a row, each with its NUL */
+	const char *patterns; /* consecutive strings, each with its NUL */
 	const char *contexts; /* likewise */
-	const void *filter;   /* a program of the filter room; unaligned */
+	const void *filter;   /* a program of the module filter; unaligned */
 };
 
 /*
- * A piece of the stream of descriptions of one batch. The stream is a sequence of struct
- * wire_event_head, contexts_size bytes of context names and size bytes of the visit codec, cut
- * anywhere.
+ * A part of the stream of descriptions of one batch. The stream is a sequence of struct
+ * wire_event_head, contexts_size bytes of context names and size bytes of the visit codec. Messages
+ * may split it at any byte.
  */
 struct wire_events {
 	uint64_t token;
-	uint32_t sequence; /* 0 for the first message of a batch, then counting */
+	uint32_t sequence; /* 0 for the first message of a batch, then incremented */
 	bool last;
 	const void *bytes;
 	uint32_t size;
@@ -249,28 +260,28 @@ struct wire_events {
 
 /* The head of each description in that stream; unaligned. */
 struct wire_event_head {
-	uint32_t id; /* ids count in each channel, from 0 */
+	uint32_t id; /* ids of each channel begin at 0 */
 	uint16_t channel;
-	uint16_t nr_contexts;   /* of this event's records, beside the channel's */
-	uint32_t contexts_size; /* bytes of their names: strings in a row, each with its NUL */
+	uint16_t nr_contexts;   /* of this event's records, in addition to the channel's */
+	uint32_t contexts_size; /* bytes of their names: consecutive strings, each with its NUL */
 	uint32_t size;          /* bytes of the description, which follows them */
 };
 
 #define WIRE_EVENT_CONTEXTS_BYTES_MAX 65536 /* of contexts_size */
 
-/* Are these bytes the names of nr_contexts contexts, as an event's head promises? */
+/* True if the bytes are exactly `nr` strings, as an event's head claims. */
 bool wire_strings_valid(const char *strings, uint32_t nr, size_t size);
 
 enum wire_refusal {
 	WIRE_REFUSAL_NONE = 0,
-	WIRE_REFUSAL_MALFORMED = 1,   /* the description does not decode */
-	WIRE_REFUSAL_UNSUPPORTED = 2, /* it has a type this consumer cannot write */
+	WIRE_REFUSAL_MALFORMED = 1,   /* the description cannot be decoded */
+	WIRE_REFUSAL_UNSUPPORTED = 2, /* it has a type that this consumer cannot write */
 	WIRE_REFUSAL_TOO_LARGE = 3,
 	WIRE_REFUSAL_TOO_MANY = 4, /* the limit on events or on their bytes is reached */
 	WIRE_REFUSAL_DUPLICATE_ID = 5,
 	WIRE_REFUSAL_OUTPUT = 6,  /* the metadata could not be written */
-	WIRE_REFUSAL_CHANNEL = 7, /* there is no such channel */
-	WIRE_REFUSAL_CONTEXT = 8, /* a context that is unknown, or damaged names of them */
+	WIRE_REFUSAL_CHANNEL = 7, /* the channel does not exist */
+	WIRE_REFUSAL_CONTEXT = 8, /* an unknown context, or invalid context names */
 	WIRE_REFUSAL_MEMORY = 9,  /* the consumer is out of memory */
 	WIRE_NR_REFUSALS
 };
@@ -289,69 +300,73 @@ struct wire_ack {
 	const struct wire_refused *refused; /* unaligned: read with memcpy or wire_ack_at() */
 };
 
-/* A listing is complete: every event that was registered before main() has been sent. */
+/* The listing is complete: the program has sent every event that was registered before main(). */
 struct wire_bye {
 	uint64_t token;
 };
 
-/* What has changed since this generation? */
+/* Requests the rules if they have changed since this generation. */
 struct wire_refresh {
 	uint64_t token; /* of the instance */
 	uint64_t generation;
 };
 
-/* What has become of a probe; those of the engine are as in enum probe_method. */
+/* State of a probe. The methods of the engine have the same names as in enum probe_method. */
 enum wire_probe_state {
-	WIRE_PROBE_ABSENT = 0, /* its module is not there (yet, or any more) */
+	WIRE_PROBE_ABSENT = 0, /* its module is not loaded (not yet, or not any more) */
 	WIRE_PROBE_JUMP = 1,
 	WIRE_PROBE_PADDING = 2,
 	WIRE_PROBE_SHORT = 3,
 	WIRE_PROBE_PUNNED = 4,
 	WIRE_PROBE_BREAKPOINT = 5,
-	WIRE_PROBE_RESTS = 6,   /* nobody listens to its events */
-	WIRE_PROBE_REFUSED = 7, /* error says why */
-	WIRE_PROBE_UPROBE = 8,  /* the kernel watches it: whoever asked has seen to that */
+	WIRE_PROBE_RESTS = 6,   /* idle: no session records its events */
+	WIRE_PROBE_REFUSED = 7, /* `error` is the reason */
+	/* the kernel watches it with a uprobe, which the requester has created */
+	WIRE_PROBE_UPROBE = 8,
 	WIRE_NR_PROBE_STATES
 };
 
-/* Probes of a table that stand behind each other and are alike. */
+/* Consecutive probes of a table that have the same state. */
 struct wire_probe_run {
 	uint32_t first, count;
 	uint16_t state; /* enum wire_probe_state */
-	uint16_t error; /* errno; 0 unless it is refused */
-	uint32_t maps;  /* in how many places the module is mapped */
+	uint16_t error; /* errno; 0 unless the probe is refused */
+	uint32_t maps;  /* number of mappings of the module */
 };
 
-#define WIRE_PROBED_RUNS_MAX 4000 /* of one message */
+#define WIRE_PROBED_RUNS_MAX 4000 /* in one message */
 
 /*
- * All probes of a table, as runs in order that leave nothing out. nr_probes is 0 if the table could not be used at all:
- * then `error` says why. The figures are those of the whole program since it began (probe/patch/patch.h).
+ * All probes of a table, as runs in order without gaps. nr_probes is 0 if the table could not be
+ * used at all: then `error` is the reason. The counters are those of the whole program since it
+ * began (probe/patch/patch.h).
  */
 struct wire_probed {
 	uint64_t token; /* of the instance */
 	uint64_t table;
-	uint32_t sequence; /* 0 for the first message of a table, then counting */
+	uint32_t sequence; /* 0 for the first message of a table, then incremented */
 	bool last;
 	uint32_t error; /* errno, or 0 */
 	uint32_t nr_probes;
-	uint64_t cut;        /* hits inside of handlers, which are not seen */
-	uint64_t lost;       /* hits of threads for which there was no room */
-	uint64_t unseen;     /* calls whose return could not be followed */
+	uint64_t cut;        /* hits inside of handlers, which are not recorded */
+	uint64_t lost;       /* hits of threads for which there was no space */
+	uint64_t unseen;     /* calls whose return could not be traced */
 	uint64_t abandoned;  /* calls that did not return */
-	uint64_t traps;      /* hits of breakpoints, and of bytes that were being changed */
+	uint64_t traps;      /* hits of breakpoints, and of bytes that were being patched */
 	uint64_t code_bytes; /* address space for the code of probes */
 	uint32_t nr_runs;
 	const struct wire_probe_run *runs; /* unaligned: wire_probed_at() */
 };
 
+/* Copy one run; index must be less than nr_runs. */
 struct wire_probe_run wire_probed_at(const struct wire_probed *probed, uint32_t index);
 
-/* For people: "jump"; and why a probe was refused, a part of a sentence: "a thread blocks SIGTRAP". */
+/* Text for the user: "jump"; and the reason of a refusal, without a subject: "a thread blocks
+   SIGTRAP". */
 const char *wire_probe_state_text(uint32_t state);
 const char *wire_probe_error_text(uint32_t error);
 
-/* ---- with the daemon ---- */
+/* ---- messages of the daemon ---- */
 
 enum wire_arrive_flag {
 	WIRE_ARRIVE_FORKED = 1 << 0, /* a forked child, not a fresh program image */
@@ -361,17 +376,18 @@ struct wire_arrive {
 	uint32_t pid; /* in the program's own namespace */
 	uint32_t control;
 	uint32_t control_signal;
-	uint32_t flags;        /* enum wire_arrive_flag */
-	uint64_t token;        /* random; names the process until it executes another program */
+	uint32_t flags; /* enum wire_arrive_flag */
+	/* random; identifies the process until it executes another program */
+	uint64_t token;
 	uint64_t parent_token; /* of the process that forked this one, or 0 */
 	const char *procname;
 	const char *exe;
 };
 
-/* All sessions that the program should be in, for the agent's rules of staying and leaving. */
+/* All sessions that the program should be in. The agent joins and leaves sessions accordingly. */
 struct wire_welcome {
 	bool accepted;
-	uint64_t serial; /* counts changes; to be named in DONE */
+	uint64_t serial; /* counts changes; DONE repeats it */
 	uint32_t nr_sessions;
 	uint32_t sessions_size; /* bytes */
 	const void *sessions;   /* unaligned: wire_welcome_add(), wire_welcome_next() */
@@ -386,42 +402,45 @@ struct wire_welcome_session {
 };
 
 /*
- * Append a session to `capacity` bytes at `sessions`, and count it in *welcome, which points there afterwards.
- * 0, -EINVAL for what no decoder takes, -EMSGSIZE.
+ * Append a session to `capacity` bytes at `sessions`, and count it in *welcome, which points there
+ * afterwards. 0, -EINVAL for a session that no decoder accepts, -EMSGSIZE.
  */
 int wire_welcome_add(struct wire_welcome *welcome, void *sessions, size_t capacity,
 		const struct wire_welcome_session *session);
 
-/* The session at byte *at, which begins with 0 and moves on; false behind the last one. */
+/* Read the session at byte *at, which starts at 0 and advances; false behind the last one. */
 bool wire_welcome_next(const struct wire_welcome *welcome, size_t *at,
 		struct wire_welcome_session *session);
 
 /*
- * What a session would answer to REFRESH, for those that have its generation `base`: CONFIG, CHANNEL and
- * RULE messages in a row, as wire_next() finds them, to be decoded as if they had come from the session.
+ * The answer of a session to REFRESH, for programs that have its generation `base`: consecutive
+ * CONFIG, CHANNEL and RULE messages, which wire_next() finds, and which are decoded as if the
+ * session had sent them.
  */
 struct wire_push {
 	uint64_t base;
-	uint32_t session; /* of the WELCOME before it, from 0 */
+	uint32_t session; /* index in the preceding WELCOME, from 0 */
 	uint32_t size;    /* bytes */
 	const void *messages;
 };
 
-#define WIRE_PUSH_MAX 24576 /* bytes of its messages: who would need more is asked */
+/* bytes of its messages; a longer answer must be requested with REFRESH */
+#define WIRE_PUSH_MAX 24576
 
-/* The size of the message at the head of `size` bytes, or 0: there is no whole one. */
+/* The size of the message at the beginning of `size` bytes, or 0: there is no complete one. */
 size_t wire_next(const void *bytes, size_t size);
 
-/* Give this connection to the session whose socket, as WELCOME names it, is this. */
+/* Pass this connection to the session with this socket, as named in WELCOME. */
 struct wire_pass {
 	const char *path;
 };
 
 enum wire_done_state {
-	WIRE_DONE_ALL = 0,     /* everything holds, and no reader sees anything older */
-	WIRE_DONE_READERS = 1, /* everything is said, but readers of what was before run yet */
-	WIRE_DONE_PART = 2,    /* some of it failed */
-	WIRE_DONE_LATER = 3,   /* a session has not answered in time: ask again */
+	WIRE_DONE_ALL = 0, /* everything is applied, and no reader uses older rules */
+	/* everything is applied, but readers of older rules are still running */
+	WIRE_DONE_READERS = 1,
+	WIRE_DONE_PART = 2,  /* a part of it failed */
+	WIRE_DONE_LATER = 3, /* a session has not answered in time: ask again */
 	WIRE_NR_DONE_STATES
 };
 
@@ -451,35 +470,33 @@ ssize_t wire_encode_push(void *message, size_t capacity, const struct wire_push 
 ssize_t wire_encode_pass(void *message, size_t capacity, const struct wire_pass *pass);
 ssize_t wire_encode_done(void *message, size_t capacity, const struct wire_done *done);
 
-/* The type of a whole message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
+/* The type of a complete message, or -EPROTO, or -EPROTONOSUPPORT for another protocol version. */
 int wire_message_type(const void *message, size_t size);
 /* Its protocol version, which is never 0; 0 if it is no message of any version. */
 unsigned int wire_message_version(const void *message, size_t size);
 
-/* Decoders accept exactly what encoders write. 0 or -EPROTO, -EPROTONOSUPPORT. */
+/* Decoders accept exactly what encoders write. 0, -EPROTO or -EPROTONOSUPPORT. */
 int wire_decode_hello(const void *message, size_t size, struct wire_hello *hello);
 int wire_decode_config(const void *message, size_t size, struct wire_config *config);
 int wire_decode_channel(const void *message, size_t size, struct wire_channel *channel);
 int wire_decode_rule(const void *message, size_t size, struct wire_rule *rule);
 int wire_decode_events(const void *message, size_t size, struct wire_events *events);
 int wire_decode_ack(const void *message, size_t size, struct wire_ack *ack);
-/* Why a program is not recorded. */
+/* Why a program, or a part of it, is not recorded. */
 enum wire_unrecorded_reason {
 	WIRE_UNRECORDED_WORD_SIZE = 1,
 	WIRE_UNRECORDED_C_LIBRARY = 2,
-	WIRE_UNRECORDED_LIBSIDE = 3, /* the one in the program is another implementation's */
-	WIRE_UNRECORDED_MEMORY = 4,  /* no memory for rings: RLIMIT_AS */
+	WIRE_UNRECORDED_LIBSIDE = 3, /* the libside in the program is another implementation */
+	WIRE_UNRECORDED_MEMORY = 4,  /* not enough memory for rings: RLIMIT_AS */
 	WIRE_UNRECORDED_LOADER = 7,  /* its loader could not load the agent, and has printed why */
-	WIRE_UNRECORDED_ALLOCATOR = 6, /* it is recorded, but for its calls of malloc() */
-	WIRE_UNRECORDED_FILES = 5,     /* no descriptors for rings: RLIMIT_NOFILE */
+	WIRE_UNRECORDED_ALLOCATOR = 6, /* only its calls of malloc() are not recorded */
+	WIRE_UNRECORDED_FILES = 5,     /* not enough descriptors for rings: RLIMIT_NOFILE */
 	WIRE_UNRECORDED_STATIC = 8,    /* a static program with libside.a */
-	WIRE_UNRECORDED_COPY =
-			9, /* it is recorded, but for the events of a library with libside.a */
-	WIRE_UNRECORDED_LATE_DAEMON =
-			10, /* it is recorded, but for the first elapsed_ms: no answer of the daemon in time, ... */
-	WIRE_UNRECORDED_LATE_RECORDER =
-			11, /* ... or the daemon's came in time, and the recorder's did not */
-	WIRE_UNRECORDED_ERROR = 12, /* a system call that joins it or maps its rings failed */
+	WIRE_UNRECORDED_COPY = 9, /* only the events of a library with libside.a are not recorded */
+	/* only the first elapsed_ms are not recorded: the daemon did not answer in time, ... */
+	WIRE_UNRECORDED_LATE_DAEMON = 10,
+	WIRE_UNRECORDED_LATE_RECORDER = 11, /* ... or the daemon did, and the recorder did not */
+	WIRE_UNRECORDED_ERROR = 12, /* a system call to join it or to map its rings failed */
 };
 
 struct wire_unrecorded {
@@ -502,31 +519,36 @@ int wire_decode_push(const void *message, size_t size, struct wire_push *push);
 int wire_decode_pass(const void *message, size_t size, struct wire_pass *pass);
 int wire_decode_done(const void *message, size_t size, struct wire_done *done);
 
+/* Copy one refusal; index must be less than nr_refused. */
 struct wire_refused wire_ack_at(const struct wire_ack *ack, uint32_t index);
 
-/* A sentence's part for people: "its description is damaged". */
+/* The reason for the user, without a subject: "its description is damaged". */
 const char *wire_refusal_text(uint32_t refusal);
 
 /*
  * Input and output. All descriptors are close-on-exec. A deadline is a CLOCK_MONOTONIC time in
- * nanoseconds; past it the functions return -ETIMEDOUT. Interruptions by signals are waited out.
+ * nanoseconds; after it the functions return -ETIMEDOUT. A system call that a signal interrupts is
+ * repeated.
  */
 uint64_t wire_deadline(unsigned int timeout_ms);
 int wire_connect(const char *path, uint64_t deadline);
-/* Until there is something to receive, or the end: 0, -ETIMEDOUT or another error. Also after the deadline it finds what is there. */
+/* Wait for a message or the end of the connection: 0, -ETIMEDOUT or another error. After the
+   deadline it still finds a message that has arrived. */
 int wire_wait(int socket, uint64_t deadline);
 /*
- * A path that begins with @ is a name in no directory (abstract), for who has none that both see; it belongs to the network
- * namespace, and anybody there can connect to it. Turns such a path, which the address has, into that name. The address's size.
+ * Prepare an address whose path begins with @: that is an abstract name, for processes that share
+ * no directory. It belongs to the network namespace, and any process there can connect to it.
+ * Returns the address's size.
  */
 socklen_t wire_socket_name(struct sockaddr_un *address);
 int wire_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
 		uint64_t deadline);
 
 /*
- * Receive one message. `*nr_fds` is the room in `fds` on entry and the number received on return;
- * more than there is room for, or a message that was cut, is -EPROTO and nothing stays open.
- * Returns the size, 0 at the end of the connection, -EAGAIN only with deadline 0.
+ * Receive one message. `*nr_fds` is the capacity of `fds` on entry and the number received on
+ * return. More descriptors than fit, or a truncated message, give -EPROTO, and all received
+ * descriptors are closed. Returns the size, 0 at the end of the connection, or a negative errno;
+ * -EAGAIN only with deadline 0.
  */
 ssize_t wire_receive(int socket, void *message, size_t capacity, int *fds, size_t *nr_fds,
 		uint64_t deadline);

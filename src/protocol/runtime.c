@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the runtime directory is, and whether it may be trusted. */
+/* Finds the runtime directory and checks whether it can be trusted. */
 #include "protocol/runtime.h"
 #include "base/inside/raw.h"
 #include "base/environment/environment.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* Text that grows in a buffer; once it did not fit it stays too long. */
+/* Text that is appended to a buffer; once it does not fit, size stays too large. */
 struct runtime_path_text {
 	char *bytes;
 	size_t capacity, size;
@@ -43,7 +43,7 @@ static int text_end(const struct runtime_path_text *text)
 	return text->size < text->capacity ? 0 : -ENAMETOOLONG;
 }
 
-/* Empty is the same as not set. */
+/* An empty variable counts as not set. */
 static const char *runtime_variable(const char *name)
 {
 	const char *value = environment_get(name);
@@ -51,7 +51,7 @@ static const char *runtime_variable(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* By its number: the C library's functions may be what is traced. */
+/* By a direct system call: the C library's functions may be traced. */
 static int runtime_path_get_mode(const char *path, struct statx *status)
 {
 	long ret = raw_call(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
@@ -60,7 +60,7 @@ static int runtime_path_get_mode(const char *path, struct statx *status)
 	return (int)ret;
 }
 
-/* Of the user: what the login made, or else something below /tmp. */
+/* Append the user's directory: that of the login session, or else one below /tmp. */
 static void append_users(struct runtime_path_text *text, uint32_t user)
 {
 	const char *variable = runtime_variable("XDG_RUNTIME_DIR");

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Connections: each call ends at its deadline, whatever the other side does.
- */
+/* Connections: each call ends at its deadline, whatever the other side does. */
 #include "base/inside/clock.h"
 #include "protocol/protocol.h"
 #include "base/inside/descriptors.h"
@@ -12,14 +10,14 @@
 #include <string.h>
 #include <time.h>
 
-/* How long to sleep when the listener's queue is full; nothing tells when it has room again. */
+/* Interval between tries while the listener's queue is full; the kernel sends no notification. */
 #define CONNECT_RETRY_NS 2000000ull
 
 /*
- * What one thread did before it sent a message happened before what another does after it received
- * one: within a process (tests have both ends in one) the kernel's socket orders that. The checker of
- * races does not look into system calls that have no name of the C library, so it is told: each send
- * releases, and each receive acquires, one word for all connections.
+ * Tell ThreadSanitizer that a send happens before the receive of the message, if both are in one
+ * process, as in tests. The kernel's socket guarantees this order, but ThreadSanitizer intercepts
+ * only functions of the C library, not raw system calls. Each send releases, and each receive
+ * acquires, one word for all connections.
  */
 #ifdef RAW_IS_WATCHED
 void __tsan_acquire(void *word);
@@ -42,7 +40,7 @@ static void before_send(void) {}
 static void after_receive(void) {}
 #endif
 
-/* The timespec of SYS_ppoll, whatever time_t is. */
+/* The timespec of SYS_ppoll, independent of time_t. */
 struct raw_timespec {
 	long seconds;
 	long nanoseconds;
@@ -53,7 +51,7 @@ uint64_t wire_deadline(unsigned int timeout_ms)
 	return clock_monotonic_ns() + (uint64_t)timeout_ms * CLOCK_NS_PER_MS;
 }
 
-/* Wait for `events` (or, with nr_fds 0, only for time to pass). 0, -ETIMEDOUT or another error. */
+/* Wait for `events` (fd -1: only for the deadline). 0, -ETIMEDOUT or another error. */
 static int socket_wait_until(int fd, short events, uint64_t deadline)
 {
 	for (;;) {
