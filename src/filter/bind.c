@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs over records of traces: linked by the one linker, with a schema in place of an event. */
+/* Binds programs to records of traces: uses the same linker, with a schema instead of an event. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ int filter_bind(const void *program, size_t size, const struct filter_schema *sc
 
 /* ---- by path ---- */
 
-/* A handle is the offset of the path in the pool, times 4, and what is asked of it. */
+/* A handle is the offset of the path in the pool, times 4, plus enum filter_ask. */
 struct by_path {
 	struct filter_program program;
 	const struct filter_source *source;
@@ -62,11 +62,12 @@ static bool filter_bind_load_value(void *user, int handle, struct filter_value *
 	return by_path->source->load(by_path->source->user, &path, value);
 }
 
-/* The names of a path stand in the program, so they tell where the path does. */
+/* The names of a path point into the program, so the address of the first one gives the offset of
+   the path. */
 static int resolve_path(void *user, const struct filter_path *path)
 {
 	const struct by_path *by_path = user;
-	/* u8 root, u8 steps, u8 0, u16 size stand before the first name */
+	/* u8 root, u8 steps, u8 0, u16 size precede the first name */
 	size_t offset = (size_t)((const uint8_t *)path->steps[0].name - by_path->program.pool) - 5;
 
 	return (int)(offset * 4 + path->ask);

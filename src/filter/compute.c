@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calculation and comparison of values.
+ * Calculates with values and compares them.
  *
- * Integers are numbers, not bit patterns: comparisons look at what they are worth, whatever their
- * types. Results that do not fit a signed or an unsigned 64-bit integer have no value. Bit
- * operations see two's complement with as many sign bits as it takes.
+ * Integers are numbers, not bit patterns: comparisons use their numeric values, independent of
+ * their types. Results that do not fit a signed or an unsigned 64-bit integer have no value. Bit
+ * operations use two's complement with unlimited sign bits.
  */
 #include "filter/compute.h"
 #include "filter/number.h"
@@ -18,7 +18,7 @@ struct bits {
 	bool negative;
 };
 
-/* For FILTER_INT and FILTER_WIDE. */
+/* Converts FILTER_INT and FILTER_WIDE. */
 static inline struct bits filter_compute_to_bits(const struct filter_value *value)
 {
 	struct bits bits = {.low = value->u};
@@ -208,7 +208,7 @@ static bool is_integer(const struct filter_value *value)
 	return value->kind == FILTER_INT || value->kind == FILTER_WIDE;
 }
 
-/* The bits of the double that a number is nearest to; false: it is none. */
+/* Set the bits of the double that is nearest to a number; false: the value is no number. */
 static bool double_of(const struct filter_value *value, uint64_t *bits)
 {
 	struct number number;
@@ -292,7 +292,7 @@ int filter_truth(const struct filter_value *value)
 {
 	switch (value->kind) {
 	case FILTER_INT: return value->u != 0;
-	case FILTER_WIDE: return 1; /* zero would fit 64 bits */
+	case FILTER_WIDE: return 1; /* zero would be FILTER_INT */
 	case FILTER_DOUBLE: return !filter_double_is_zero(value->u);
 	default: return -1;
 	}
@@ -300,7 +300,7 @@ int filter_truth(const struct filter_value *value)
 
 int filter_logic(unsigned int code, int a, int b)
 {
-	/* One side decides: 0 for &&, 1 for ||. */
+	/* One operand decides: 0 for &&, 1 for ||. */
 	int decides = code == FILTER_CODE_OR;
 
 	if (a == decides || b == decides)
@@ -355,7 +355,7 @@ static int filter_compute_set_bool(unsigned int code, enum filter_order order)
 	}
 }
 
-/* Strings, one of which may be a glob; only == and != know what to do with that. */
+/* Compare strings, one of which may be a glob; only == and != accept a glob. */
 static int filter_compute_compare_texts(
 		unsigned int code, const struct filter_value *a, const struct filter_value *b)
 {
@@ -372,7 +372,7 @@ static int filter_compute_compare_texts(
 							 : FILTER_ORDER_EQUAL);
 }
 
-/* An integer with labels and a string: is it one of its labels? */
+/* Compare an integer that has labels with a string: equal if the string is one of its labels. */
 static int compare_label(unsigned int code, const struct filter_value *integer,
 		const struct filter_value *string, const struct filter_loader *loader)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tree into the bytes of a program.
+ * Generates the bytes of a program from a tree.
  *
- * What is asked of the whole is yes or no, so && || ! outside of calculations become jumps: the
- * right side is only looked at when the left one did not decide. A negation is pushed down to the
- * tests. A value that is not there makes its test lead to "no" in either case, which is why
- * `!(a > 5)` and `a <= 5` are the same, and neither matches an event without a.
+ * The result of a filter is true or false, so && || ! outside of calculations become jumps: the
+ * right operand is evaluated only if the left one did not decide. A negation is moved down to the
+ * tests. A test of a missing value jumps to "no" even if it is negated, so `!(a > 5)` and `a <= 5`
+ * are equivalent, and neither matches an event without a.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void emit(struct generator *generator, const struct filter_instruction *i
 	generator->code[generator->nr++] = *instruction;
 }
 
-/* The value of a node, on top of the stack. */
+/* Push the value of a node. */
 static void emit_value(struct generator *generator, const struct filter_node *node)
 {
 	struct filter_instruction instruction = {
@@ -116,7 +116,7 @@ static void emit_program(struct generator *generator, const struct filter_node *
 	struct filter_instruction end = {.code = FILTER_CODE_RETURN, .column = root->column};
 	uint16_t yes, no;
 
-	/* Constants and values to capture; and truths that need no jump. */
+	/* Constants, values to capture, and truths that need no jump. */
 	if (root->sort != FILTER_SORT_TRUTH || root->code <= FILTER_CODE_TEXT) {
 		emit_value(generator, root);
 		emit(generator, &end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An expression into words: numbers, strings, names, contexts, operators. */
+/* Splits an expression into tokens: numbers, strings, names, contexts, operators. */
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static int digit_value(char c)
 	return 16;
 }
 
-/* A byte or two of the text, printable, for an error. */
+/* Copy a part of the text for an error, with `?` for control characters. */
 static const char *filter_lex_format_token(const char *at, size_t length, char *buffer, size_t size)
 {
 	size_t capacity = size - 1;
@@ -180,7 +180,7 @@ static int lex_integer(struct filter_lexer *lexer)
 			return filter_fail(lexer->error, token->column,
 					"a number that does not fit 64 bits");
 	}
-	/* What C programmers write behind a number says nothing new here. */
+	/* Suffixes of C integers (u, l) are accepted and have no effect. */
 	while (*at == 'u' || *at == 'U' || *at == 'l' || *at == 'L')
 		at++;
 	if (filter_lex_is_digit(*at))
@@ -197,8 +197,8 @@ static int lex_integer(struct filter_lexer *lexer)
 /* ---- strings and characters ---- */
 
 /*
- * One character behind a backslash, which stands at `at`. Gives its value, or -1 and an error.
- * *at is moved behind it.
+ * Parse an escape whose backslash is at `at`. Returns the character, or -1 with an error. Moves *at
+ * behind it.
  */
 static int filter_lex_parse_escape(struct filter_lexer *lexer, size_t *at)
 {
@@ -235,8 +235,8 @@ static int filter_lex_parse_escape(struct filter_lexer *lexer, size_t *at)
 }
 
 /*
- * The text is kept with a backslash before each of * ? \ that stands for itself, which is how globs
- * need it. Without a wildcard in it, the backslashes are taken out again.
+ * Read a string. Stores a backslash before each literal * ? \, as globs need it. If there is no
+ * wildcard in it, removes the backslashes.
  */
 static int filter_lex_read_string(struct filter_lexer *lexer)
 {
@@ -282,7 +282,7 @@ static int filter_lex_read_string(struct filter_lexer *lexer)
 	return 0;
 }
 
-/* 'x': the number of the character, which may be of several bytes of UTF-8. */
+/* 'x': the number of the character, which may have several bytes of UTF-8. */
 static int lex_character(struct filter_lexer *lexer)
 {
 	struct filter_token *token = &lexer->token;
@@ -316,7 +316,7 @@ static int lex_character(struct filter_lexer *lexer)
 
 /* ---- names ---- */
 
-/* `any bytes`; the quote itself cannot be in it. */
+/* `any bytes` except the quote itself. */
 static int lex_quoted(struct filter_lexer *lexer)
 {
 	struct filter_token *token = &lexer->token;
@@ -345,7 +345,7 @@ static int lex_word(struct filter_lexer *lexer)
 	return ret;
 }
 
-/* words with colons between, and with hyphens in the names of performance counters */
+/* names with colons between them, and with hyphens in the names of performance counters */
 static int lex_context_name(struct filter_lexer *lexer)
 {
 	const char *begin = lexer->text + lexer->at;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths into moves, along the types of a description.
+ * Converts paths to moves, along the types of a description.
  *
- * Optionals and variants stand in no path: their moves are put in wherever one is on the way. All
- * options of a variant are followed; those in which the path leads nowhere are nothing at run time,
- * and only when it leads nowhere in all of them is that an error.
+ * Optionals and variants have no step in a path: their moves are inserted wherever one is on the
+ * path. All options of a variant are followed; an option without the path has no value at run time.
+ * It is an error only if no option has the path.
  */
 #include <errno.h>
 
@@ -14,13 +14,14 @@
 #include "filter/text.h"
 #include "abi/visit.h"
 
-/* One path on its way. */
+/* The state of following one path. */
 struct filter_path_step {
 	struct filter_linker *linker;
 	const struct filter_want *want;
-	const char *name; /* the last one, for errors */
-	bool can_be_true; /* of FILTER_GOAL_TEXT: a leaf that is no enumeration without the label */
-	unsigned int depth; /* of types */
+	const char *name; /* the last name, for errors */
+	/* for FILTER_GOAL_TEXT: false if all leaves are enumerations without the label */
+	bool can_be_true;
+	unsigned int depth; /* nesting of types */
 };
 
 static unsigned int follow_type(struct filter_path_step *cursor, const struct side_type *type,
@@ -45,7 +46,7 @@ static size_t filter_path_emit_move(struct filter_path_step *cursor, const struc
 	return offset;
 }
 
-/* Data among the moves take the room of whole moves, so that skips can count those. */
+/* Data between moves has the size of whole moves, so that skips can count moves. */
 static size_t take_data(struct filter_path_step *cursor, size_t size)
 {
 	size = (size + sizeof(struct filter_move) - 1) / sizeof(struct filter_move) *
@@ -145,7 +146,7 @@ static bool is_array(unsigned int label)
 	}
 }
 
-/* This type has not what is asked of it. Returns 0. */
+/* Store an error: the type does not support the requested property. Returns 0. */
 static unsigned int filter_path_refuse(
 		struct filter_path_step *cursor, unsigned int label, const char *because)
 {
@@ -177,7 +178,7 @@ static unsigned int refuse_goal(struct filter_path_step *cursor, unsigned int la
 	return filter_path_refuse(cursor, label, ", which has no value");
 }
 
-/* The step cannot be taken here. Returns 0. */
+/* Store an error: the type does not support the step. Returns 0. */
 static unsigned int refuse_step(
 		struct filter_path_step *cursor, unsigned int label, const struct filter_step *step)
 {
@@ -246,7 +247,7 @@ static uint32_t bitmap_labels(const struct side_enum_bitmap_mappings *mappings,
 	return count;
 }
 
-/* The nearest of several labels so far. */
+/* The nearest label so far. */
 struct nearest_field {
 	const char *wanted, *name;
 	unsigned int distance;
@@ -285,7 +286,7 @@ static unsigned int put_leaf(
 	return cursor->want->goal == FILTER_GOAL_VALUE ? kinds : FILTER_KIND_INT;
 }
 
-/* A leaf of which nothing is asked but to be there. */
+/* A leaf whose presence is all that is requested. */
 static unsigned int put_thing(struct filter_path_step *cursor, struct filter_move *leaf)
 {
 	if (leaf->code != FILTER_LEAF_TEXT)
@@ -293,7 +294,7 @@ static unsigned int put_thing(struct filter_path_step *cursor, struct filter_mov
 	return put_leaf(cursor, leaf, 0);
 }
 
-/* An integer with labels that are asked for. */
+/* An integer whose labels are compared. */
 static unsigned int filter_path_emit_labels(struct filter_path_step *cursor,
 		struct filter_move *leaf, const struct side_enum_mappings *mappings)
 {
@@ -324,7 +325,7 @@ static unsigned int filter_path_emit_labels(struct filter_path_step *cursor,
 	return FILTER_KIND_INT;
 }
 
-/* Labels of bits. leaf is the load of an item; its index says how the items are held. */
+/* Labels of bits. leaf loads an item; its index defines how the items are stored. */
 static unsigned int filter_path_emit_bitmap(struct filter_path_step *cursor,
 		struct filter_move *leaf, const struct side_enum_bitmap_mappings *mappings)
 {
@@ -354,7 +355,7 @@ static unsigned int filter_path_emit_bitmap(struct filter_path_step *cursor,
 	return FILTER_KIND_INT;
 }
 
-/* The loads of stack-copy scalars. False: it is none. */
+/* Set the leaf that loads a stack-copy scalar. False: the type is no scalar. */
 static bool scalar_leaf(const struct side_type *type, struct filter_move *leaf, unsigned int *kinds)
 {
 	unsigned int label = type->type.v;
@@ -424,7 +425,7 @@ static bool gather_leaf(const struct side_type *type, struct filter_move *leaf, 
 		break;
 	default: return false;
 	}
-	leaf->offset = gather->u.side_bool.offset; /* stands first in all of them */
+	leaf->offset = gather->u.side_bool.offset; /* is the first member of all of them */
 	leaf->flags |= FILTER_IN_MEMORY;
 	if (mode == SIDE_TYPE_GATHER_ACCESS_POINTER)
 		leaf->flags |= FILTER_POINTER;
@@ -493,7 +494,7 @@ static unsigned int end_bitmap(struct filter_path_step *cursor, const struct sid
 	return put_leaf(cursor, &leaf, FILTER_KIND_INT);
 }
 
-/* The end of the path at a type that is neither transparent nor dynamic. */
+/* The end of the path at a type that is not transparent and not dynamic. */
 static unsigned int end_type(struct filter_path_step *cursor, const struct side_type *type)
 {
 	unsigned int label = type->type.v, kinds;
@@ -520,7 +521,7 @@ static unsigned int end_type(struct filter_path_step *cursor, const struct side_
 			return filter_path_refuse(cursor, label, " of an impossible type");
 		return end_scalar(cursor, label, &leaf, kinds);
 	}
-	/* The arrays. */
+	/* Arrays. */
 	leaf.code = FILTER_LEAF_COUNT;
 	if (cursor->want->goal == FILTER_GOAL_PRESENCE)
 		return put_thing(cursor, &leaf);
@@ -531,7 +532,7 @@ static unsigned int end_type(struct filter_path_step *cursor, const struct side_
 
 /* ---- dynamic values ---- */
 
-/* All steps that are left, to be taken by what the values say. */
+/* Emit all remaining steps, which are resolved at run time by the values. */
 static unsigned int follow_dynamic(struct filter_path_step *cursor, enum filter_move_code code,
 		struct filter_path_reader remainder)
 {
@@ -547,7 +548,7 @@ static unsigned int follow_dynamic(struct filter_path_step *cursor, enum filter_
 		move.index = step.index;
 		filter_path_emit_move(cursor, &move);
 	}
-	/* The names behind the moves: these stand in a row. */
+	/* The names follow the moves, which are consecutive. */
 	while (filter_path_next(&again, &step)) {
 		at += sizeof(move);
 		if (!step.name)
@@ -573,7 +574,7 @@ static unsigned int follow_dynamic(struct filter_path_step *cursor, enum filter_
 
 /* ---- gathered memory ---- */
 
-/* The distance of elements if it is the same for all. */
+/* The distance of elements if it is the same for all elements. */
 static bool fixed_stride(const struct side_type *type, uint64_t *stride)
 {
 	const struct side_type_gather *gather = &type->u.side_gather;
@@ -623,7 +624,7 @@ static bool fixed_stride(const struct side_type *type, uint64_t *stride)
 	return true;
 }
 
-/* Over `index` elements that are strings, or arrays of them, one behind the other. */
+/* Emit the moves over `index` elements that are strings, or arrays of them, without gaps. */
 static void put_texts(struct filter_path_step *cursor, const struct side_type *type, uint32_t index)
 {
 	struct filter_move move = {.code = FILTER_MOVE_TEXTS, .index = index}, level;
@@ -800,7 +801,7 @@ static unsigned int follow_memory(struct filter_path_step *cursor, const struct 
 	return end_enum(cursor, label, &leaf, side_ptr_get(enumeration->mappings));
 }
 
-/* ---- cells ---- */
+/* ---- arguments ---- */
 
 static unsigned int follow_struct(struct filter_path_step *cursor, const struct side_type *type,
 		struct filter_path_reader remainder)
@@ -959,7 +960,7 @@ static unsigned int follow_type(struct filter_path_step *cursor, const struct si
 
 /* ---- the whole path ---- */
 
-/* The field that the first step names; NULL: none, or the variadic part may have it. */
+/* The field of the first step; NULL: none, or it may be in the variadic part. */
 static const struct side_event_field *first_field(const struct filter_linker *linker,
 		const struct filter_instruction *field, struct filter_path_reader *remainder,
 		struct filter_step *step)
@@ -1006,7 +1007,8 @@ unsigned int filter_link_path(struct filter_linker *linker, const struct filter_
 	op->moves = (uint32_t)linker->used;
 	kinds = follow_first(&cursor, op);
 	*never = kinds && !cursor.can_be_true;
-	/* What some options of a variant have not is no reason, if others have it. */
+	/* A member that some options of a variant do not have is no error, if other options have
+	   it. */
 	if (kinds && !*never)
 		linker->reason = reason;
 	return kinds;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program linked to one event: its instructions into operations.
+ * Links a program to one event: converts its instructions to operations.
  *
- * A program is a row of blocks, each of which begins with an empty stack and ends with a test or
- * the end. Blocks are linked in order, those only that can be reached; a block whose test cannot
- * come out true (a field that is not there, a label that does not exist) is left out, and whoever
- * led to it leads to where its "no" leads. If nothing that says yes is left, the event can never
- * match.
+ * A program is a sequence of blocks. Each one begins with an empty stack and ends with a test or
+ * the end of the program. Blocks are linked in order, and only those that can be reached. A block
+ * whose test can never be true (a missing field, a label that does not exist) is left out; jumps to
+ * it go to its "no" target. If no accepting block is left, the event can never match.
  *
- * Linking is done twice, first without memory to see how much is needed. It runs inside traced
- * programs and calls nothing of the C library.
+ * Linking is done twice, first without memory to compute the size. It runs inside traced programs
+ * and calls no function of the C library.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -69,7 +68,7 @@ bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int c
 	size_t size = 0;
 	va_list list;
 
-	/* Among the options of a variant: one that has no such member says more than one that has none. */
+	/* Among the options of a variant, "no such member" is a better reason than "no members". */
 	if (linker->reason && !(linker->reason == -EINVAL && reason == -ENOENT))
 		return false;
 	linker->reason = reason;
@@ -94,17 +93,17 @@ void filter_link_hint(struct filter_linker *linker, const char *hint)
 
 /* ---- blocks ---- */
 
-/* What is known of a value on the stack. */
+/* Static properties of a value on the stack. */
 struct slot {
-	uint8_t kinds; /* enum filter_kinds; 0: nothing ever */
-	bool never;    /* not true, ever */
+	uint8_t kinds; /* enum filter_kinds; 0: never a value */
+	bool never;    /* it can never be true */
 };
 
 struct filter_block {
 	struct filter_linker *linker;
 	struct slot stack[FILTER_STACK_MAX + 1];
 	unsigned int depth;
-	struct filter_op *ops; /* where operations are put, or NULL */
+	struct filter_op *ops; /* where operations are stored, or NULL */
 	uint32_t nr_ops;
 	uint32_t at, end; /* instructions */
 };
@@ -141,7 +140,7 @@ static void filter_link_emit_constant(
 
 /* ---- pushes ---- */
 
-/* A context, or a field of a schema. */
+/* Push a context, or a field of a schema. */
 static void link_foreign(struct filter_block *block, const struct filter_instruction *instruction)
 {
 	struct filter_linker *linker = block->linker;
@@ -183,7 +182,7 @@ static void link_foreign(struct filter_block *block, const struct filter_instruc
 	filter_link_emit_push(block, op.goal == FILTER_GOAL_PRESENCE ? FILTER_KIND_INT : 0, true);
 }
 
-/* A field of the description, as a value, a length, a presence, or compared with a text. */
+/* Push a field of the description, as a value, a length, a presence, or compared with a text. */
 static void link_field(struct filter_block *block, const struct filter_want *want)
 {
 	struct filter_linker *linker = block->linker;
@@ -222,8 +221,8 @@ static bool is_own_field(
 }
 
 /*
- * A field of the description that is compared with a text is one operation, since what that means
- * depends on its type: three instructions, the field or the text first.
+ * Link the comparison of a field of the description with a text. It is one operation, because its
+ * meaning depends on the field's type: three instructions, the field or the text first.
  */
 static bool link_compared_text(struct filter_block *block)
 {
@@ -298,7 +297,7 @@ static const char *filter_link_operation_name(unsigned int code)
 			: "an operation of numbers has another operand";
 }
 
-/* What comes out of a calculation. */
+/* The possible kinds of the result of a calculation. */
 static unsigned int filter_link_result_types(unsigned int code, unsigned int a, unsigned int b)
 {
 	if (code == FILTER_CODE_INVERT ||
@@ -309,7 +308,7 @@ static unsigned int filter_link_result_types(unsigned int code, unsigned int a, 
 	return (a & b & FILTER_KIND_INT) | ((a | b) & FILTER_KIND_DOUBLE);
 }
 
-/* Can the two be compared at all? With a loader, integers may have labels. */
+/* True if the two can be compared. With a loader, integers may have labels. */
 static bool can_compare(
 		const struct filter_block *block, unsigned int code, unsigned int a, unsigned int b)
 {
@@ -330,7 +329,7 @@ static void link_compute(struct filter_block *block, const struct filter_instruc
 	a = block->stack[block->depth].kinds;
 	b = takes == 2 ? block->stack[block->depth + 1].kinds : a;
 	if (code >= FILTER_CODE_AND || code == FILTER_CODE_NOT) {
-		/* Truths; what is unknown may be decided by the other side. */
+		/* Truths; if one operand is unknown, the other may decide. */
 		kinds = (a | b) & FILTER_KIND_NUMBER ? FILTER_KIND_INT : 0;
 		if (!kinds && a && b)
 			filter_link_reason(block->linker, -EINVAL, instruction->column,
@@ -360,7 +359,7 @@ static uint64_t width_mask(unsigned int bits)
 	return ~(uint64_t)0 >> (64 - bits);
 }
 
-/* What the instruction pushes, as a constant integer. */
+/* The constant integer that the instruction pushes. False: it pushes none. */
 static bool filter_link_get_constant(
 		const struct filter_instruction *instruction, struct filter_value *value)
 {
@@ -374,7 +373,7 @@ static bool filter_link_get_constant(
 	return true;
 }
 
-/* The values from low to high, as the integer's own bits. */
+/* Set the range from low to high, as the integer's own bits. */
 static void set_range(struct filter_op *op, uint64_t low, uint64_t high)
 {
 	op->low = low;
@@ -387,7 +386,7 @@ static void set_none(struct filter_op *op, unsigned int bits)
 	op->negated = !op->negated;
 }
 
-/* The smallest and the greatest value that the integer can have, in order by `bias`. */
+/* The limits of an integer type, and how to order its values. */
 struct limits {
 	bool is_signed;
 	unsigned int bits;
@@ -395,8 +394,8 @@ struct limits {
 };
 
 /*
- * Where a constant stands among the values of the type: -1 below all, 1 above all, 0 and *biased
- * its place in order.
+ * Compare a constant with the limits of the type: -1 below all values, 1 above all, 0 within them,
+ * with its position in order in *biased.
  */
 static int filter_link_compare_limits(
 		const struct limits *limits, const struct filter_value *constant, uint64_t *biased)
@@ -417,7 +416,7 @@ static int filter_link_compare_limits(
 	return 0;
 }
 
-/* All values for which "value code constant" holds. */
+/* Set the range of values for which "value code constant" is true. */
 static void range_of_comparison(struct filter_op *op, unsigned int code,
 		const struct limits *limits, const struct filter_value *constant)
 {
@@ -449,7 +448,7 @@ static void range_of_comparison(struct filter_op *op, unsigned int code,
 	set_range(op, low - limits->bias, high - limits->bias);
 }
 
-/* Booleans are 0 or 1, whatever their bits. */
+/* Booleans are 0 or 1, independent of their bits. */
 static void range_of_boolean(struct filter_op *op, unsigned int code, unsigned int bits,
 		const struct filter_value *constant)
 {
@@ -466,7 +465,7 @@ static void range_of_boolean(struct filter_op *op, unsigned int code, unsigned i
 	}
 }
 
-/* An enumeration and one range of values that the text stands for. */
+/* Set the range of an enumeration's label. False: the text does not match exactly one range. */
 static bool range_of_label(struct filter_op *op, const struct side_enum_mappings *mappings,
 		const struct filter_want *want, const struct filter_move *leaf)
 {
@@ -476,7 +475,8 @@ static bool range_of_label(struct filter_op *op, const struct side_enum_mappings
 
 	if (!mappings || filter_link_labels(mappings, want, NULL, &range) != 1)
 		return false;
-	/* Unsigned ones of 64 bits are compared as signed, the others have no negative values. */
+	/* Unsigned integers of 64 bits are compared as signed, smaller ones have no negative
+	   values. */
 	if (leaf->flags & FILTER_SIGNED || bits == 64)
 		least = -(int64_t)(width_mask(bits) >> 1) - 1;
 	if (leaf->flags & FILTER_SIGNED)
@@ -495,7 +495,7 @@ static bool range_of_label(struct filter_op *op, const struct side_enum_mappings
 	return true;
 }
 
-/* What a block that can be one range operation consists of. */
+/* The parts of a block that can be one range operation. */
 struct range_shape {
 	struct filter_instruction field;
 	struct filter_value constant;
@@ -507,8 +507,8 @@ struct range_shape {
 };
 
 /*
- * FIELD [INT BIT_AND] [INT compare], either side first; or FIELD TEXT ==. Without a comparison:
- * is it not zero.
+ * Parse FIELD [INT BIT_AND] [INT compare], either operand first; or FIELD TEXT ==. Without a
+ * comparison the test is "not zero".
  */
 static bool read_shape(struct filter_block *block, struct range_shape *shape)
 {
@@ -569,7 +569,7 @@ static bool read_shape(struct filter_block *block, struct range_shape *shape)
 	return shape->has_text;
 }
 
-/* The whole block as one range operation, if it is that simple. */
+/* Link the whole block as one range operation, if it is simple enough. */
 static bool link_range(struct filter_block *block, struct filter_op *op)
 {
 	const struct side_enum_mappings *mappings;
@@ -608,9 +608,9 @@ static bool link_range(struct filter_block *block, struct filter_op *op)
 	return arg <= UINT32_MAX / sizeof(struct side_arg);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole program ---- */
 
-/* The first block that is not left out is the only one that is reached then: it comes first. */
+/* The state of linking a program. The first block that is not left out becomes the entry. */
 struct whole {
 	struct filter_linker *linker;
 	struct filter_op *ops;
@@ -618,7 +618,8 @@ struct whole {
 	uint16_t begin; /* of an evaluation */
 	bool can_match;
 	uint32_t reachable[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
-	/* Of the block that begins at an instruction: its first operation, or where it leads. */
+	/* For the block that begins at an instruction: its first operation, or, if it is skipped,
+	   its target. */
 	uint16_t position[FILTER_INSTRUCTIONS_MAX];
 	uint32_t skipped[(FILTER_INSTRUCTIONS_MAX + 31) / 32];
 };
@@ -633,7 +634,7 @@ static bool has_bit(const uint32_t *bits, uint32_t at)
 	return bits[at / 32] >> (at % 32) & 1;
 }
 
-/* Everything of a block but its last instruction. */
+/* Link all instructions of a block except the last. */
 static void link_values(struct filter_block *block)
 {
 	struct filter_instruction instruction;
@@ -649,7 +650,7 @@ static void link_values(struct filter_block *block)
 	}
 }
 
-/* A comparison that ends its block: with a constant, one operation with what is loaded. */
+/* Fuse a comparison with a constant at the end of a block with the load before it. */
 static struct filter_op *fuse_comparison(struct filter_block *block)
 {
 	struct filter_op *last = block->ops + block->nr_ops - 1;
@@ -676,7 +677,7 @@ static struct filter_op *fuse_comparison(struct filter_block *block)
 	return last - 2;
 }
 
-/* The test at the end of a block, fused with what is before it where that is one thing. */
+/* Emit the test at the end of a block, fused with the operation before it if possible. */
 static void put_test(struct filter_block *block, const struct filter_instruction *test)
 {
 	struct filter_op op = {
@@ -711,7 +712,7 @@ static void put_test(struct filter_block *block, const struct filter_instruction
 	last->no = op.no;
 }
 
-/* The block ends in a test. False: it never says yes, and is left out. */
+/* Link a block that ends with a test. False: the test is never true, so the block is left out. */
 static bool link_test(struct filter_block *block, const struct filter_instruction *test)
 {
 	struct filter_op range = {
@@ -740,8 +741,9 @@ static bool link_test(struct filter_block *block, const struct filter_instructio
 }
 
 /*
- * A value is the result. Who asks whether the event matches gets a way of its own where that is
- * shorter, `a & 8` for example: two operations before the others.
+ * Link a block that returns a value. If a range operation can decide whether the event matches,
+ * `a & 8` for example, three operations precede the others: the range, accept and reject. A match
+ * uses only these, a capture the others.
  */
 static void link_return(struct whole *whole, struct filter_block *block)
 {
@@ -762,7 +764,7 @@ static void link_return(struct whole *whole, struct filter_block *block)
 	whole->can_match |= block->stack[0].kinds != 0;
 }
 
-/* One block from instruction `begin` on. Returns the instruction behind it. */
+/* Link the block at instruction `begin`. Returns the instruction behind it. */
 static uint32_t link_block(struct whole *whole, uint32_t begin)
 {
 	struct filter_linker *linker = whole->linker;
@@ -800,7 +802,7 @@ static uint32_t link_block(struct whole *whole, uint32_t begin)
 	return block.end + 1;
 }
 
-/* From an instruction to the operation that stands for it. */
+/* The operation at which an instruction's block begins. */
 static uint32_t filter_link_resolve_position(const struct whole *whole, uint32_t at)
 {
 	while (has_bit(whole->skipped, at))
@@ -815,7 +817,7 @@ static bool has_targets(const struct filter_op *op)
 			op->code == FILTER_OP_TEST;
 }
 
-/* Jumps lead to operations now, by the bytes between. */
+/* Convert jump targets to operations, as distances in bytes. */
 static void resolve_jumps(const struct whole *whole)
 {
 	uint32_t i;

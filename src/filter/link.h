@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Linking: from names to positions; private to this room. Nothing of the C library is called. */
+/* Links a program: replaces names by positions; private to this module. Calls no function of the C
+   library. */
 #ifndef SIDE_FILTER_LINK_H
 #define SIDE_FILTER_LINK_H
 
@@ -7,10 +8,10 @@
 
 #include "filter/op.h"
 
-/* Descriptions may share types, so that a small one can unfold widely. */
+/* Descriptions may share types, so a small description can unfold to many moves. */
 #define FILTER_MOVES_MAX 8192
 
-/* What a value can be, as far as the types tell; 0: nothing ever. */
+/* The possible kinds of a value, as far as the types determine them; 0: never a value. */
 enum filter_kinds {
 	FILTER_KIND_INT = 1,
 	FILTER_KIND_DOUBLE = 2,
@@ -21,66 +22,70 @@ enum filter_kinds {
 
 struct filter_linker {
 	struct filter_program program;
-	const struct side_event_description *description; /* NULL: bound */
+	/* NULL: the filter is bound to a schema */
+	const struct side_event_description *description;
 	const struct filter_schema *schema;
 	const struct filter_names *names;
 	struct filter_error *error;
-	unsigned char *memory; /* NULL: measure only */
+	unsigned char *memory; /* NULL: only compute the size */
 	size_t capacity;
 	size_t used;
-	size_t needed; /* the most that was ever used: what leads nowhere is given back */
-	size_t peak; /* the most that was in use: what cannot match is given back, but needs room first */
+	size_t needed; /* the same as peak; not read */
+	/* the largest value of `used`: memory of blocks that cannot match is released, but needed
+	   first */
+	size_t peak;
 	uint32_t nr_moves;
-	int failed; /* linking ends: -E2BIG, -ENOSPC */
-	int reason; /* why it may never match: -ENOENT, -EINVAL; the first one stays */
+	int failed; /* linking has failed: -E2BIG, -ENOSPC */
+	int reason; /* why the filter can never match: -ENOENT, -EINVAL; the first reason is kept */
 };
 
-/* Fill the linker's memory; peak is what is needed. Results as filter_link(). */
+/* Fill the linker's memory; `peak` is the required size. Results as for filter_link(). */
 int filter_link_program(struct filter_linker *linker, const void *program, size_t size);
 
-/* The offset of so many bytes, 8-byte aligned and not initialised. */
+/* Allocate `size` bytes, 8-byte aligned and not initialised. Returns their offset. */
 size_t filter_link_take(struct filter_linker *linker, size_t size);
-/* What was taken there, or NULL when measuring or failed. */
+/* The memory at an offset, or NULL while computing the size or after a failure. */
 void *filter_link_at(const struct filter_linker *linker, size_t offset);
-/* A copy of a text with its NUL; the offset. */
+/* Copy a text with its NUL. Returns its offset. */
 size_t filter_link_text(struct filter_linker *linker, const struct filter_text *text);
 
 /*
- * Record the reason why a comparison can never be true, unless one is recorded already. Concatenates strings up to NULL. True: recorded
- * now, without a hint.
+ * Store the reason why a comparison can never be true, unless one is stored. Concatenates strings
+ * up to NULL. True: stored now, without a hint.
  */
 bool filter_link_reason(struct filter_linker *linker, int reason, unsigned int column,
 		const char *first, ...);
 
-/* Add a hint to the reason that was just recorded. */
+/* Add a hint to the reason that was just stored. */
 void filter_link_hint(struct filter_linker *linker, const char *hint);
 
-/* A path that is asked for something. */
+/* A path and its requested property. */
 struct filter_want {
 	const struct filter_instruction *field;
 	enum filter_goal goal;
-	struct filter_text text; /* FILTER_GOAL_TEXT */
+	struct filter_text text; /* for FILTER_GOAL_TEXT */
 	bool is_glob;
 };
 
 /*
- * Moves that lead to it; sets the operation's cell_index and moves. Returns what it can be, 0 with a
- * reason when it is nothing ever. *never: it is no label of an enumeration, so never true.
+ * Emit the moves to the element; sets the operation's arg_index and moves. Returns its possible
+ * kinds, 0 with a reason if it can never have a value. *never: the text is no label of the
+ * enumeration, so the comparison is never true.
  */
 unsigned int filter_link_path(struct filter_linker *linker, const struct filter_want *want,
 		struct filter_op *op, bool *never);
 
 /*
- * Is the path an argument of its own with a plain integer, boolean or enumeration in it? Then its
- * leaf and its index.
+ * True if the path is an argument itself that is a plain integer, boolean or enumeration. Then sets
+ * its leaf and its index.
  */
 bool filter_link_direct(const struct filter_linker *linker, const struct filter_instruction *field,
 		struct filter_move *leaf, uint32_t *arg,
 		const struct side_enum_mappings **mappings);
 
 /*
- * The ranges of the labels that are meant by the text. Counts them; to may be NULL. *single is the
- * last one.
+ * Find the ranges of the labels that the text matches. Returns their number; `to` may be NULL.
+ * *single is the last one.
  */
 uint32_t filter_link_labels(const struct side_enum_mappings *mappings,
 		const struct filter_want *want, struct filter_range *to,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scalars out of memory of any alignment, private to this room. */
+/* Loads scalars from memory of any alignment; private to this module. */
 #ifndef SIDE_FILTER_MEMORY_H
 #define SIDE_FILTER_MEMORY_H
 
@@ -24,7 +24,7 @@ static inline const struct filter_unaligned *filter_unaligned(const void *at)
 	return at;
 }
 
-/* Up to 8 bytes. */
+/* Load up to 8 bytes. */
 static inline uint64_t filter_load_bytes(const void *at, unsigned int size, bool swap)
 {
 	const struct filter_unaligned *from = filter_unaligned(at);
@@ -37,7 +37,7 @@ static inline uint64_t filter_load_bytes(const void *at, unsigned int size, bool
 	}
 }
 
-/* The two halves of 16 bytes. */
+/* Load the two halves of 16 bytes. */
 static inline void filter_load_halves(const void *at, bool swap, uint64_t *low, uint64_t *high)
 {
 	const char *bytes = at;
@@ -47,7 +47,7 @@ static inline void filter_load_halves(const void *at, bool swap, uint64_t *low, 
 	*high = filter_load_bytes(bytes + (low_first ? 8 : 0), 8, swap);
 }
 
-/* By a leaf's size, bits, shift and flags. */
+/* Load an integer with a leaf's size, bits, shift and flags. */
 static inline void filter_load_integer(
 		const struct filter_move *leaf, const void *at, struct filter_value *value)
 {
@@ -88,7 +88,7 @@ static inline void filter_load_float(
 	}
 }
 
-/* The sizes and bits of a scalar's type into a leaf. False: no such thing can be. */
+/* Set the sizes and bits of a leaf from a scalar's type. False: the type is invalid. */
 static inline bool filter_leaf_integer(struct filter_move *leaf,
 		const struct side_type_integer *type, unsigned int offset_bits)
 {

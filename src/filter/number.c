@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats by their bits: conversion, comparison, and the four operations. */
+/* Converts and compares floats by their bits, and calculates with them. */
 #include "filter/number.h"
 #include "filter/program.h"
 
@@ -15,8 +15,8 @@ static bool is_nan(uint64_t bits)
 /* ---- conversion ---- */
 
 /*
- * significand * 2^(exponent - 63), significand with its top bit set; sticky: there were bits below
- * that are not zero. To nearest, ties to even.
+ * Round significand * 2^(exponent - 63) to nearest, ties to even. The top bit of significand is
+ * set; sticky: lower bits that were cut off are not zero.
  */
 static uint64_t round_double(bool negative, int exponent, uint64_t significand, bool sticky)
 {
@@ -26,7 +26,7 @@ static uint64_t round_double(bool negative, int exponent, uint64_t significand, 
 	if (exponent > 1023)
 		return sign | INFINITE;
 	if (exponent < -1022) {
-		/* Subnormal: fewer bits stay. */
+		/* Subnormal: fewer bits remain. */
 		if (exponent < -1022 - 53)
 			return sign;
 		shift += (unsigned int)(-1022 - exponent);
@@ -42,8 +42,8 @@ static uint64_t round_double(bool negative, int exponent, uint64_t significand, 
 	if (remainder > SIGN || (remainder == SIGN && (sticky || (mantissa & 1))))
 		mantissa++;
 	if (exponent < -1022)
-		return sign | mantissa; /* rounded up to a normal one, it has the right bits */
-	/* The hidden bit of the mantissa is added to the exponent, and so is its carry. */
+		return sign | mantissa; /* right also if rounded up to a normal number */
+	/* The hidden bit of the mantissa is added to the exponent, as is its carry. */
 	return sign | (((uint64_t)(exponent + 1022) << 52) + mantissa);
 }
 
@@ -57,7 +57,7 @@ uint64_t filter_double_from_integer(bool negative, uint64_t magnitude)
 	return round_double(negative, 63 - zeros, magnitude << zeros, false);
 }
 
-/* A smaller format of `bits` mantissa bits and this bias; top: its exponent of infinity. */
+/* Convert a smaller format of `bits` mantissa bits and this bias; top: its exponent of infinity. */
 static uint64_t filter_number_widen(uint64_t sign, unsigned int exponent, uint64_t mantissa,
 		unsigned int bits, int bias, unsigned int top)
 {
@@ -70,7 +70,7 @@ static uint64_t filter_number_widen(uint64_t sign, unsigned int exponent, uint64
 				mantissa << (52 - bits);
 	if (!mantissa)
 		return sign << 63;
-	/* Subnormal there, normal here. */
+	/* Subnormal in the smaller format, normal as a double. */
 	zeros = __builtin_clzll(mantissa) - (63 - (int)bits);
 	mantissa = mantissa << zeros & (((uint64_t)1 << bits) - 1);
 	return sign << 63 | (uint64_t)(1 - zeros - bias + 1023) << 52 | mantissa << (52 - bits);
@@ -108,7 +108,7 @@ static enum filter_order filter_number_compare_bits(uint64_t a, uint64_t b)
 	return a < b ? FILTER_ORDER_LESS : a > b ? FILTER_ORDER_GREATER : FILTER_ORDER_EQUAL;
 }
 
-/* Bits that are ordered as the numbers are; both zeros become one. */
+/* Maps bits to an order-preserving integer; both zeros map to the same. */
 static uint64_t ordered(uint64_t bits)
 {
 	return bits & SIGN ? ~bits + 1 : bits | SIGN;
@@ -128,7 +128,7 @@ static enum filter_order reverse_if(bool negative, enum filter_order order)
 	return order == FILTER_ORDER_LESS ? FILTER_ORDER_GREATER : FILTER_ORDER_LESS;
 }
 
-/* high:low beside the magnitude of a number that is neither NaN nor zero. */
+/* Compare high:low with the magnitude of a number that is neither NaN nor zero. */
 static enum filter_order magnitude_order(uint64_t low, uint64_t high, uint64_t b)
 {
 	int exponent = (int)(b >> 52 & 0x7ff) - 1023;
@@ -180,9 +180,9 @@ enum filter_order filter_integer_double_order(
 
 #if defined(__x86_64__)
 /*
- * One instruction of the processor, with the registers that it needs saved around it: what the
- * program has in them stays, and so do its rounding mode, its unmasked exceptions (a filter must not
- * raise SIGFPE) and its exception flags. Legacy SSE leaves the upper halves alone.
+ * Execute one instruction of the processor and save the registers that it uses, so that the
+ * program's values in them, its rounding mode, its unmasked exceptions (a filter must not raise
+ * SIGFPE) and its exception flags do not change. Legacy SSE does not change the upper halves.
  */
 #define CALCULATE(instruction)                                                           \
 	__asm__ volatile("stmxcsr %[control]\n\tldmxcsr %[plain]\n\t"                    \

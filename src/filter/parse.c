@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An expression into a tree, by descent: C's operators with C's precedence.
+ * Parses an expression into a tree, by recursive descent: C's operators with C's precedence.
  *
- * Where C's precedence is known to trap people (`a & 1 == 0`, `!a == b`, `a < b < c`) nothing is
- * guessed: parentheses are asked for. Constants are folded, so that what can be known to be wrong
- * is said here, with its column.
+ * Where C's precedence often misleads users (`a & 1 == 0`, `!a == b`, `a < b < c`), the parser
+ * reports an error that asks for parentheses. Constants are folded, so that an error in a constant
+ * expression is reported here, with its column.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "filter/suggest.h"
 #include "filter/tree.h"
 
-/* Parentheses and signs within each other. */
+/* Nesting of parentheses and signs. */
 #define PARSE_DEPTH_MAX 100
 #define SHOWN_MAX 64
 
@@ -25,12 +25,12 @@ struct filter_parser {
 	struct filter_lexer lexer;
 	struct filter_tree *tree;
 	unsigned int depth;
-	int failed; /* errors stick */
+	int failed; /* set by the first error */
 };
 
 struct binary {
 	int op;
-	uint8_t level; /* 1 binds least */
+	uint8_t level; /* 1 has the lowest precedence */
 	uint8_t code;
 };
 
@@ -74,7 +74,8 @@ static struct filter_node *filter_parse_level(struct filter_parser *parser, unsi
 static struct filter_node *filter_parse_set_error(struct filter_parser *parser, unsigned int column,
 		const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* For "return fail(…)" wherever a node is expected: NULL. */
+/* Store an error. Returns NULL, for "return filter_parse_set_error(…)" in functions that return a
+   node. */
 static struct filter_node *filter_parse_set_error(
 		struct filter_parser *parser, unsigned int column, const char *format, ...)
 {
@@ -237,7 +238,7 @@ static bool needs_integers(unsigned int code)
 			(code >= FILTER_CODE_REMAINDER && code <= FILTER_CODE_RIGHT);
 }
 
-/* Why a calculation with constants has no value. */
+/* Report why a calculation with constants has no value. */
 static struct filter_node *fail_constant(struct filter_parser *parser,
 		const struct filter_node *node, const struct filter_value *right)
 {
@@ -300,7 +301,7 @@ static struct filter_node *fold_binary(struct filter_parser *parser, struct filt
 	return node;
 }
 
-/* Is the constant true? */
+/* True if the constant is true. */
 static bool constant_truth(const struct filter_parser *parser, const struct filter_node *node)
 {
 	struct filter_value value;
@@ -329,7 +330,7 @@ static struct filter_node *make_unary(struct filter_parser *parser, unsigned int
 	return fold_unary(parser, node);
 }
 
-/* The thing as a truth: as it is if it is one, else !!thing. */
+/* Convert a node to a truth: unchanged if it is one, else !!node. */
 static struct filter_node *make_truth(struct filter_parser *parser, struct filter_node *node)
 {
 	if (parser->failed || node->sort == FILTER_SORT_TRUTH)
@@ -371,7 +372,7 @@ static bool filter_parse_is_glob(const struct filter_node *node)
 	return node->code == FILTER_CODE_TEXT && node->flag;
 }
 
-/* Strings: with what, and where. */
+/* Check operations with strings: the other operand and the operator. */
 static bool check_sorts(struct filter_parser *parser, const struct filter_node *node)
 {
 	const struct filter_node *left = node->left, *right = node->right;
@@ -467,7 +468,7 @@ static void path_index(struct filter_parser *parser)
 	filter_parse_next_token(parser);
 }
 
-/* The current token begins a path: a name or a context. */
+/* Parse a path: the current token is a name or a context. */
 static struct filter_node *filter_parse_path(struct filter_parser *parser, enum filter_ask ask)
 {
 	const struct filter_token *token = &parser->lexer.token;
@@ -509,7 +510,7 @@ static struct filter_node *filter_parse_path(struct filter_parser *parser, enum 
 	return node;
 }
 
-/* What other languages call them. */
+/* Names of the functions in other languages. */
 static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
 {
 	static const char *const names[] = {"has", "len", NULL};
@@ -533,7 +534,7 @@ static const char *function_hint(const char *name, char hint[FILTER_HINT_MAX])
 	return filter_hint(name, names, "", hint);
 }
 
-/* The name was read and the current token is the parenthesis behind it. */
+/* Parse a call: the name was read, and the current token is the parenthesis behind it. */
 static struct filter_node *parse_function(
 		struct filter_parser *parser, const char *name, unsigned int column)
 {
@@ -561,7 +562,7 @@ static struct filter_node *parse_function(
 	return node;
 }
 
-/* A name: a constant, a function or a field. Whether it is a function is seen behind it. */
+/* Parse a name: a constant, a function or a field. A parenthesis behind it makes it a function. */
 static struct filter_node *parse_name(struct filter_parser *parser)
 {
 	struct filter_token *token = &parser->lexer.token;
@@ -670,7 +671,7 @@ static struct filter_node *parse_unary(struct filter_parser *parser)
 	case '-': return make_unary(parser, FILTER_CODE_NEGATE, column, node);
 	default: break;
 	}
-	/* +x is x if that is a number, and nothing otherwise. */
+	/* +x is x if that is a number, else it has no value. */
 	if (filter_parse_is_constant(node) && node->sort != FILTER_SORT_TEXT) {
 		node->negates = false;
 		return node;
@@ -679,7 +680,7 @@ static struct filter_node *parse_unary(struct filter_parser *parser)
 			node);
 }
 
-/* A comparison or ! that stands without parentheses where C's precedence deceives. */
+/* Report a comparison or ! without parentheses where C's precedence misleads. */
 static bool check_precedence(struct filter_parser *parser, const struct binary *op,
 		const struct filter_node *side, bool is_left, unsigned int column)
 {
@@ -712,7 +713,7 @@ static const struct binary *current_operator(const struct filter_parser *parser)
 	return NULL;
 }
 
-/* One operand and all operators that bind at least as close as level. */
+/* Parse one operand and all operators of at least this precedence. */
 static struct filter_node *parse_operations(struct filter_parser *parser, unsigned int level)
 {
 	struct filter_node *left = parse_unary(parser), *right;
@@ -752,9 +753,9 @@ static struct filter_node *filter_parse_level(struct filter_parser *parser, unsi
 	return parser->failed ? NULL : node;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole expression ---- */
 
-/* For a word that stands where an operator should. */
+/* The hint for a word in the position of an operator. */
 static const char *operator_hint(const struct filter_parser *parser, char hint[FILTER_HINT_MAX])
 {
 	static const char *const names[][2] = {

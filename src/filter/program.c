@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs as bytes: what may run, and how it is read.
+ * Verifies and reads programs.
  *
- * filter_verify() is the gate for everything that comes out of a socket or a file. What passes it
- * is read without further checks, so it looks at every byte that the readers below it look at.
+ * filter_verify() checks everything that comes from a socket or a file. The readers of an accepted
+ * program make no further checks, so filter_verify() checks every byte that they read.
  */
 #include <errno.h>
 
@@ -75,7 +75,7 @@ bool filter_path_next(struct filter_path_reader *path, struct filter_step *step)
 
 /* ---- verifying ---- */
 
-/* What the checks look at: the pool by offsets, so that nothing is formed out of bounds. */
+/* The pool, which the checks access by offsets, so that no pointer is formed out of bounds. */
 struct pool {
 	const uint8_t *bytes;
 	uint32_t size;
@@ -100,7 +100,7 @@ static uint32_t check_text(const struct pool *pool, uint64_t offset)
 	return (uint32_t)offset + 3 + size;
 }
 
-/* A glob's last byte must not be a backslash that takes the next byte. */
+/* A glob must not end with a backslash that quotes the next byte. */
 static bool check_glob(const struct pool *pool, uint64_t offset)
 {
 	struct filter_text text = filter_program_get_text(pool->bytes + offset);
@@ -143,7 +143,7 @@ static bool filter_program_check_path(const struct pool *pool, uint64_t offset)
 	return true;
 }
 
-/* The operand of one instruction, apart from jumps and stack. */
+/* Check the operand of one instruction, except jumps and stack. */
 static const char *check_operand(
 		const struct filter_instruction *instruction, const struct pool *pool)
 {
@@ -177,7 +177,7 @@ static const char *check_operand(
 	}
 }
 
-/* The stack as far as it matters here: its depth, and which values are globs (a bit each). */
+/* The checked properties of the stack: its depth, and which values are globs (a bit each). */
 struct filter_check_stack {
 	unsigned int depth;
 	uint32_t globs;
@@ -216,7 +216,7 @@ static const char *check_code(const struct filter_program *program)
 {
 	struct pool pool = {.bytes = program->pool, .size = program->pool_size};
 	struct filter_check_stack stack = {0};
-	uint32_t targets[(FILTER_INSTRUCTIONS_MAX + 31) / 32] = {1}; /* where jumps lead */
+	uint32_t targets[(FILTER_INSTRUCTIONS_MAX + 31) / 32] = {1}; /* jump targets */
 	const char *why = NULL;
 	uint32_t i;
 
@@ -225,7 +225,8 @@ static const char *check_code(const struct filter_program *program)
 
 		if (instruction.code >= FILTER_NR_CODES)
 			return "it has an unknown instruction";
-		/* The stack is empty behind a jump and at the beginning, and only there. */
+		/* The stack must be empty at jump targets and at the beginning, and nowhere
+		   else. */
 		if (targets[i / 32] >> (i % 32) & 1) {
 			if (stack.depth)
 				return "a jump leads into the middle of an expression";

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of a program, private to this room.
+ * The bytes of a program; private to this module.
  *
- *	header	 16	"SIDF", u8 version (1), u8 0, u16 instructions, u32 size of all, u32 0
- *	code	 16 each	u8 code, u8 flag, u16 yes, u16 no, u16 column, u64 value
- *	pool	the rest: paths and texts, found by their offset in the pool
+ *   header   16  "SIDF", u8 version (1), u8 0, u16 instructions, u32 total size, u32 0
+ *   code     16  each  u8 code, u8 flag, u16 yes, u16 no, u16 column, u64 value
+ *   pool     the remainder: paths and texts, located by their offset in the pool
  *
- *	path	u8 root, u8 steps, then each step: u8 0, text  or  u8 1, u32 index
- *	text	u16 bytes, the bytes (none of them NUL), NUL
+ *   path     u8 root, u8 steps, then each step: u8 0, text  or  u8 1, u32 index
+ *   text     u16 bytes, the bytes (none of them NUL), NUL
  *
  * Everything is little-endian and unaligned. Instructions work on a stack of values that is empty
- * at the beginning and wherever a jump leads to. Jumps only lead forwards, so that a program takes
- * at most as many steps as it has instructions. Columns are where the text had it, for errors.
+ * at the beginning and at each jump target. Jumps only lead forwards, so a program takes at most as
+ * many steps as it has instructions. Columns are positions in the text, for errors.
  */
 #ifndef SIDE_FILTER_PROGRAM_H
 #define SIDE_FILTER_PROGRAM_H
@@ -33,12 +33,12 @@ enum filter_code {
 	FILTER_CODE_TEXT,   /* flag: 1 glob; value: a text in the pool */
 	FILTER_CODE_FIELD,  /* flag: enum filter_ask; value: a path in the pool */
 
-	/* Take one, push one. NOT: 0 or 1. */
+	/* Pop one value, push one. NOT: 0 or 1. */
 	FILTER_CODE_NEGATE,
 	FILTER_CODE_INVERT,
 	FILTER_CODE_NOT,
 
-	/* Take two, push one. */
+	/* Pop two values, push one. */
 	FILTER_CODE_ADD,
 	FILTER_CODE_SUBTRACT,
 	FILTER_CODE_MULTIPLY,
@@ -49,24 +49,24 @@ enum filter_code {
 	FILTER_CODE_BIT_XOR,
 	FILTER_CODE_LEFT,
 	FILTER_CODE_RIGHT,
-	/* Comparisons push 0 or 1. Only the first two take globs. */
+	/* Comparisons push 0 or 1. Only the first two accept globs. */
 	FILTER_CODE_EQUAL,
 	FILTER_CODE_UNEQUAL,
 	FILTER_CODE_LESS,
 	FILTER_CODE_LESS_EQUAL,
 	FILTER_CODE_GREATER,
 	FILTER_CODE_GREATER_EQUAL,
-	/* Both sides were computed; what is unknown on one side may be decided by the other. */
+	/* Both operands were computed; if one is unknown, the other may decide. */
 	FILTER_CODE_AND,
 	FILTER_CODE_OR,
 
-	/* Take one, leaving nothing: to yes if it is true (flag 1: false), to no otherwise. */
+	/* Pop one value: jump to yes if it is true (flag 1: false), to no otherwise. */
 	FILTER_CODE_TEST,
 
-	/* The end. */
+	/* The end of the program. */
 	FILTER_CODE_ACCEPT,
 	FILTER_CODE_REJECT,
-	FILTER_CODE_RETURN, /* takes the result */
+	FILTER_CODE_RETURN, /* pops the result */
 	FILTER_NR_CODES,
 };
 
@@ -88,24 +88,24 @@ struct filter_program {
 };
 
 struct filter_text {
-	const char *bytes; /* with a NUL behind */
+	const char *bytes; /* with a NUL behind them */
 	uint32_t size;
 };
 
-/* A path that is being read, step by step. */
+/* Reads a path step by step. */
 struct filter_path_reader {
 	const uint8_t *at;
 	uint8_t root;
 	uint8_t left;
 };
 
-/* Everything below assumes a program that filter_verify() liked. */
+/* The functions below require a program that filter_verify() has accepted. */
 void filter_program_open(const void *bytes, struct filter_program *program);
 struct filter_instruction filter_program_at(const struct filter_program *program, uint32_t index);
 struct filter_text filter_program_text(const struct filter_program *program, uint64_t offset);
 struct filter_path_reader filter_program_path(
 		const struct filter_program *program, uint64_t offset);
-/* The next step; its name has a NUL behind. False at the end. */
+/* Read the next step; its name has a NUL behind. False at the end. */
 bool filter_path_next(struct filter_path_reader *path, struct filter_step *step);
 
 static inline uint32_t filter_get16(const uint8_t *at)
@@ -123,7 +123,7 @@ static inline uint64_t filter_get64(const uint8_t *at)
 	return filter_get32(at) | (uint64_t)filter_get32(at + 4) << 32;
 }
 
-/* How many values an instruction takes, and how many it leaves. */
+/* How many values an instruction pops, and how many it pushes. */
 static inline unsigned int filter_code_takes(unsigned int code)
 {
 	if (code <= FILTER_CODE_FIELD || code == FILTER_CODE_ACCEPT || code == FILTER_CODE_REJECT)

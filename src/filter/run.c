@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running a linked filter.
+ * Runs a linked filter.
  *
- * Three ways, from short to long: one test of one integer argument (match_range_*), several of
- * them (match_ranges), anything (match_any). All begin with the same question: are these the
- * arguments of this event at all?
+ * There are three functions, from fast to slow: one test of one integer argument (match_range_*),
+ * several of them (match_ranges), and any filter (match_any). All of them first check that the
+ * arguments can be those of the event.
  */
 #include <errno.h>
 
 #include "filter/memory.h"
 #include "filter/text.h"
 
-/* The first cell, or NULL when these cannot be the arguments of the event. */
+/* The first argument, or NULL if these cannot be the arguments of the event. */
 static inline const struct side_arg *filter_run_args_of(
 		const struct filter_body *body, const struct side_arg_vec *arguments)
 {
@@ -31,14 +31,14 @@ static inline const struct filter_op *filter_run_branch_target(const struct filt
 	return (const struct filter_op *)((const char *)op + (yes ? op->yes : op->no));
 }
 
-/* The cell that a range operation looks at. */
+/* The argument that a range operation tests. */
 static inline const struct side_arg *filter_run_arg_at(
 		const struct filter_op *op, const struct side_arg *args)
 {
 	return (const struct side_arg *)((const char *)args + op->arg);
 }
 
-/* Modulo the width of the integer, so that one comparison knows both ends of the range. */
+/* Modulo the width of the integer, so that one comparison checks both ends of the range. */
 #define IN_RANGE(bits, op, arg)                                                                 \
 	((uint##bits##_t)((filter_unaligned(&(arg)->u)->u##bits & (uint##bits##_t)(op)->mask) - \
 			 (uint##bits##_t)(op)->low) <= (uint##bits##_t)(op)->span)
@@ -68,7 +68,7 @@ MATCH_RANGE(16)
 MATCH_RANGE(32)
 MATCH_RANGE(64)
 
-/* Is it in the range, as the operation asks? A cell of another type is not, negated or not. */
+/* Test a range operation. An argument of another type is not in the range, negated or not. */
 static inline bool test_range(const struct filter_op *op, const struct side_arg *arg)
 {
 	bool in;
@@ -102,7 +102,7 @@ static bool match_ranges(const struct filter *filter, const struct side_arg_vec 
 	return op->code == FILTER_OP_ACCEPT;
 }
 
-/* ---- everything ---- */
+/* ---- any filter ---- */
 
 static void push_constant(const struct filter_op *op, struct filter_value *value)
 {
@@ -119,7 +119,7 @@ static void push_text(const struct filter_run *run, const struct filter_op *op,
 	value->is_unsigned = op->is_glob;
 }
 
-/* What came from outside is made fit for the rest, or nothing. */
+/* Check and convert a value of a callback; an invalid one becomes FILTER_NONE. */
 static void accept_foreign(struct filter_value *value, enum filter_goal goal)
 {
 	switch (value->kind) {
@@ -160,7 +160,7 @@ static void push_foreign(const struct filter_run *run, const struct filter_op *o
 		accept_foreign(value, op->goal);
 }
 
-/* Presence is never unknown: what is not there is not present. */
+/* Presence is never unknown: a missing value is not present. */
 static inline __attribute__((always_inline)) void push_walk(const struct filter_run *run,
 		const struct filter_op *op, struct filter_value *value)
 {
@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) void push_walk(const struct filter_
 		filter_set_truth(value, 0);
 }
 
-/* Numbers of the usual kinds are compared here, others elsewhere. */
+/* Common integers are compared inline, others by filter_compare(). */
 static inline int compare_constant(const struct filter_op *op, const struct filter_value *value)
 {
 	struct filter_value constant;
@@ -190,13 +190,13 @@ static inline int compare_constant(const struct filter_op *op, const struct filt
 	return filter_compare(op->inner, value, &constant, NULL);
 }
 
-/* Which way on: the truth as the test asks for it; unknown is no in either case. */
+/* The result of a test; unknown is false, negated or not. */
 static inline bool test_truth(const struct filter_op *op, int truth)
 {
 	return truth >= 0 && (bool)truth != op->negated;
 }
 
-/* The first value of the stack is for values that are tested at once. */
+/* The first element of the stack is for values that are tested at once. */
 static inline __attribute__((always_inline)) bool run_on(const struct filter_run *run,
 		struct filter_value *result, struct filter_value *stack)
 {
@@ -272,7 +272,7 @@ static __attribute__((noinline)) bool run_in(const struct filter_run *run,
 	return run_on(run, result, stack);
 }
 
-/* Most filters keep no value. The program's stack may be small. */
+/* Most filters keep no value. This saves stack: the program's stack may be small. */
 static __attribute__((noinline)) bool run_short(
 		const struct filter_run *run, struct filter_value *result)
 {
@@ -319,7 +319,7 @@ static bool match_any(const struct filter *filter, const struct side_arg_vec *ar
 	return run.args && filter_run_any(&run, NULL);
 }
 
-/* A bound filter knows nothing of arguments. */
+/* A bound filter cannot read arguments. */
 static bool match_nothing(const struct filter *filter, const struct side_arg_vec *arguments,
 		const struct side_arg_dynamic_struct *variadic, const void *caller,
 		const struct filter_contexts *contexts)
@@ -345,7 +345,7 @@ void filter_choose_function(struct filter_body *body, uint32_t nr_ops)
 		return;
 	}
 	body->filter.matches = match_any;
-	if (body->begin) /* what is behind is for captures */
+	if (body->begin) /* the other operations are for captures */
 		nr_ops = body->begin;
 	for (i = 0; i < nr_ops; i++) {
 		if (op[i].code >= FILTER_OP_PLAIN)

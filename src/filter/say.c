@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What another language can say of an expression. What is left out of an && only makes the rest true more often. */
+/* Translates an expression to another language. Leaving out an operand of && only makes the text
+   true more often. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static const char *relation_of(unsigned int code)
 	}
 }
 
-/* The name of a field of the event itself; NULL: it is something else. */
+/* The name of a field of the event itself; NULL: the node is something else. */
 static const char *plain_field(
 		const struct filter_printer *filter_printer, const struct filter_node *node)
 {
@@ -64,7 +65,7 @@ static const char *plain_field(
 	if (node->code != FILTER_CODE_FIELD || node->flag != FILTER_ASK_VALUE ||
 			path[0] != FILTER_FIELD || path[1] != 1 || path[2] != 0)
 		return NULL;
-	return (const char *)path + 5; /* root, steps, a name, its size */
+	return (const char *)path + 5; /* skips root, steps, the tag of a name, its size */
 }
 
 static bool filter_print_is_constant(const struct filter_node *node)
@@ -100,7 +101,7 @@ static enum filter_print_result filter_print_comparison(
 	return TRANSLATED_EXACTLY;
 }
 
-/* ---- the rest ---- */
+/* ---- other nodes ---- */
 
 static enum filter_print_result filter_print_format_node(
 		struct filter_printer *filter_printer, const struct filter_node *node);
@@ -139,7 +140,7 @@ static enum filter_print_result filter_print_not(
 	size_t begin = filter_printer->used;
 
 	filter_print_append(filter_printer, "!(");
-	/* More of what is not is less. */
+	/* The negation of a wider text would be narrower than the node. */
 	if (filter_print_format_node(filter_printer, node->left) != TRANSLATED_EXACTLY) {
 		filter_print_truncate(filter_printer, begin);
 		return TRANSLATED_NONE;

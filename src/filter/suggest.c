@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "Did you mean": the optimal string alignment distance of two words. */
+/* Computes the optimal string alignment distance of two words, for hints. */
 #include "filter/suggest.h"
 
 #define WORD_MAX 40
@@ -57,7 +57,7 @@ int filter_is_near(const char *word, unsigned int distance)
 {
 	size_t size = length(word);
 
-	/* A third of the letters, but never all of them. */
+	/* A third of the letters may be wrong, but never all of them. */
 	return distance < size && distance <= (size < 4 ? 1 : size < 7 ? 2 : size / 3);
 }
 

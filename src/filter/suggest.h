@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* "Did you mean": the nearest of several words, private to this room. Nothing of the C library. */
+/* Finds the nearest of several words for a hint; private to this module. Calls no function of the C
+   library. */
 #ifndef SIDE_FILTER_SUGGEST_H
 #define SIDE_FILTER_SUGGEST_H
 
@@ -8,15 +9,16 @@
 #include "filter/filter.h"
 
 /*
- * How many letters must be changed, added, left out or exchanged to make b of a, whatever
- * their case. Words longer than 40 bytes are never near: a large number.
+ * Edit distance of a and b: changes, insertions and deletions, ignoring case, and swaps of
+ * neighbours of the same case. Words longer than 40 bytes are never near: a large number.
  */
 unsigned int filter_distance(const char *a, const char *b);
 
-/* Is this near enough to be what was meant? */
+/* True if the distance is small enough for a hint. */
 int filter_is_near(const char *word, unsigned int distance);
 
-/* Writes "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" if none is near. Returns hint. */
+/* Write "did you mean `PREFIXword`?" with the nearest of the NULL-terminated words, or "" if none
+   is near. Returns hint. */
 const char *filter_hint(const char *word, const char *const *names, const char *prefix,
 		char hint[FILTER_HINT_MAX]);
 

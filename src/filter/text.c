@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings: reading as UTF-8, comparing, globs. */
+/* Reads strings as UTF-8, compares them, and matches globs. */
 #include <side/abi/type-description.h>
 
 #include "filter/text.h"
@@ -22,7 +22,7 @@ void filter_read_begin(struct filter_reader *reader, const struct filter_value *
 	}
 }
 
-/* The unit that stands at the reader, without moving it; 0: there is none. */
+/* The unit at the reader's position, without moving it; 0: the end. */
 static uint32_t peek_unit(const struct filter_reader *reader)
 {
 	unsigned int size = reader->unit_size, i;
@@ -68,7 +68,7 @@ int filter_read_wide(struct filter_reader *reader)
 }
 _Static_assert(sizeof(((struct filter_reader *)0)->pending) == VISIT_TEXT_UNIT_MAX, "room");
 
-/* 8-bit text with a NUL behind it, as nearly all is. */
+/* 8-bit text with a NUL behind it, the common case. */
 static bool filter_text_is_plain(const struct filter_value *string)
 {
 	return string->unit_size == 1 && string->size == FILTER_TERMINATED && string->text;
@@ -102,7 +102,7 @@ int filter_text_compare(const struct filter_value *a, const struct filter_value 
 	return x - y;
 }
 
-/* The rest of the character whose first byte was c. */
+/* Skip the remainder of the character whose first byte was c. */
 static void skip_character(struct filter_reader *reader, int c)
 {
 	struct filter_reader ahead;
@@ -125,7 +125,7 @@ bool filter_text_glob(const struct filter_value *pattern, const struct filter_va
 	int c;
 
 	filter_read_begin(&text, string);
-	/* Up to the first wildcard there is no way back. */
+	/* Up to the first wildcard no backtracking is possible. */
 	for (; glob < end && *glob != '*' && *glob != '?' && *glob != '\\'; glob++) {
 		c = filter_text_is_plain(string) ? *text.at++ : filter_read(&text);
 		if (c != *glob)
@@ -141,7 +141,7 @@ bool filter_text_glob(const struct filter_value *pattern, const struct filter_va
 			continue;
 		}
 		c = filter_read(&text);
-		if (c < 0) /* a star that takes more would leave still less */
+		if (c < 0) /* a longer match of the star would leave even less */
 			return glob == end;
 		if (glob < end && *glob == '?') {
 			skip_character(&text, c);
@@ -154,7 +154,7 @@ bool filter_text_glob(const struct filter_value *pattern, const struct filter_va
 		}
 		if (!star)
 			return false;
-		/* The last star takes one character more. */
+		/* Extend the match of the last star by one character. */
 		skip_character(&mark, filter_read(&mark));
 		text = mark;
 		glob = star;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* An expression as a tree, between parser and generator; private to this room. */
+/* An expression as a tree, between parser and generator; private to this module. */
 #ifndef SIDE_FILTER_TREE_H
 #define SIDE_FILTER_TREE_H
 
 #include "filter/program.h"
 
-/* What is known of a value before there is an event. */
+/* The type of a value, as far as it is known without an event. */
 enum filter_sort {
 	FILTER_SORT_ANY,
 	FILTER_SORT_NUMBER,
@@ -14,10 +14,10 @@ enum filter_sort {
 };
 
 struct filter_node {
-	uint8_t code; /* enum filter_code: a push, or an operation of the nodes below */
+	uint8_t code; /* enum filter_code: a push, or an operation with the child nodes */
 	uint8_t flag; /* of a push */
 	uint8_t sort; /* enum filter_sort */
-	/* As it was written, for traps of precedence. */
+	/* How the text has it, to detect misleading precedence. */
 	bool in_parentheses, compares, negates;
 	uint16_t column;
 	uint64_t value; /* of a push */
@@ -31,11 +31,11 @@ struct filter_tree {
 	uint32_t pool_size;
 };
 
-/* 0 and a tree, free() it; or as filter_parse(). */
+/* 0 and a tree, free() it; or an error of filter_parse(). */
 int filter_parse_tree(const char *text, struct filter_tree **tree, struct filter_node **root,
 		struct filter_error *error);
 
-/* Make the bytes of a program. 0, -E2BIG with the error filled in, -ENOMEM. */
+/* Generate the bytes of a program. 0, -E2BIG with the error filled in, or -ENOMEM. */
 int filter_generate(const struct filter_tree *tree, const struct filter_node *root, void **program,
 		size_t *size, struct filter_error *error);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an argument inwards to one value: the moves of a linked filter.
+ * Follows the moves of a linked filter: from an argument inwards to one value.
  *
- * Nothing is trusted but the pointers that are not NULL: labels, lengths and selectors are looked
- * at before they are used, and anything unexpected means that there is nothing there.
+ * Only pointers that are not NULL are trusted: labels, lengths and selectors are checked before
+ * use, and any unexpected one means that there is no value.
  *
- * The elements of an application's visitor live only while it shows them. So what follows such a
- * move runs inside the visitor, which is told to stop as soon as the element came by; and a string
- * found there can be compared and measured, but not taken out.
+ * The elements of an application's visitor are valid only during its callback. So the moves behind
+ * a visitor run inside it, and the callback then returns an error to stop it; a string found there
+ * can be compared and measured, but not returned.
  */
 #include "filter/memory.h"
 #include "filter/text.h"
@@ -58,15 +58,15 @@ static bool finish_text(
 }
 
 /*
- * Does the integer of this leaf fit the signed 64 bits of ranges? Unsigned ones of 64 bits count as
- * negative from 2^63 on; what a signed type holds from there on does not fit.
+ * True if the integer of this leaf fits the signed 64 bits of ranges. Unsigned integers of 64 bits
+ * count as negative from 2^63 on; such values of a signed type do not fit.
  */
 static bool fits_ranges(const struct filter_move *leaf, const struct filter_value *value)
 {
 	return value->kind == FILTER_INT && !(leaf->flags & FILTER_SIGNED && value->is_unsigned);
 }
 
-/* Whether one of the ranges of labels has the value. */
+/* Set the truth: whether one of the ranges of labels contains the value. */
 static void finish_labels(struct filter_value_walk *walk, const struct filter_move *leaf)
 {
 	const struct filter_range *range = filter_at(walk->run->body, leaf->ranges);
@@ -82,7 +82,7 @@ static void finish_labels(struct filter_value_walk *walk, const struct filter_mo
 	filter_set_truth(value, found);
 }
 
-/* A scalar at an address. */
+/* Load a scalar from an address. */
 static bool finish_scalar(
 		struct filter_value_walk *walk, const struct filter_move *leaf, const void *at)
 {
@@ -117,18 +117,18 @@ static bool set_present(struct filter_value_walk *walk)
 
 /* ---- visitors of the application ---- */
 
-/* What the functions that the application calls back need to know. */
+/* The state for callbacks of the application's visitor. */
 struct visiting {
 	struct filter_value_walk *walk;
-	const struct filter_move *next; /* of static elements */
-	const struct filter_move *step; /* of dynamic elements */
-	uint32_t left;                  /* steps behind it */
+	const struct filter_move *next; /* for static elements */
+	const struct filter_move *step; /* for dynamic elements */
+	uint32_t left;                  /* remaining steps behind it */
 	uint32_t index;
 	uint32_t seen;
 	bool found;
 };
 
-/* Is this the one? Counts it. */
+/* True if this is the requested element. Counts it. */
 static bool filter_walk_matches(struct visiting *visiting, const void *thing)
 {
 	if (visiting->seen == UINT32_MAX || !thing)
@@ -152,7 +152,7 @@ static enum side_visitor_status see_element(
 	return SIDE_VISITOR_STATUS_ERROR;
 }
 
-/* Elements of a static or dynamic VLA; index UINT32_MAX: only how many there are. */
+/* Visit the elements of a static or dynamic VLA; index UINT32_MAX: only count them. */
 static bool visit_elements(struct visiting *visiting, side_visitor_func visitor, void *app_ctx)
 {
 	struct side_tracer_visitor_ctx ctx = {.write_elem = see_element, .priv = visiting};
@@ -278,7 +278,8 @@ static bool filter_walk_struct_visitor(struct filter_value_walk *walk,
 	return visiting.found;
 }
 
-/* `left` steps from this value. There are at most FILTER_STEPS_MAX, which bounds the stack. */
+/* Follow the `left` remaining steps from this value. There are at most FILTER_STEPS_MAX, which
+   bounds the stack. */
 static bool walk_dynamic(struct filter_value_walk *walk, const struct filter_move *step,
 		uint32_t left, const struct side_arg *arg)
 {
@@ -314,7 +315,7 @@ static bool walk_dynamic(struct filter_value_walk *walk, const struct filter_mov
 
 /* ---- gathered memory ---- */
 
-/* The address of section 8.6 of the ABI, or NULL. */
+/* The address as defined in section 8.6 of the ABI, or NULL. */
 static const char *access(const char *base, const struct filter_move *move)
 {
 	uintptr_t at = (uintptr_t)base + (uintptr_t)move->offset;
@@ -326,7 +327,7 @@ static const char *access(const char *base, const struct filter_move *move)
 	return (const char *)at;
 }
 
-/* The length of a VLA by its leaf. */
+/* Load the length of a VLA by its leaf. */
 static bool load_length(const struct filter_move *leaf, const char *base, uint32_t *length)
 {
 	const char *at = access(base, leaf);
@@ -341,7 +342,7 @@ static bool load_length(const struct filter_move *leaf, const char *base, uint32
 	return true;
 }
 
-/* Bytes of a string with its terminator. */
+/* Size of a string with its terminator. */
 static uintptr_t text_bytes(const char *text, unsigned int unit_size)
 {
 	uintptr_t size = 0;
@@ -351,7 +352,7 @@ static uintptr_t text_bytes(const char *text, unsigned int unit_size)
 	return size + unit_size;
 }
 
-/* Bytes from an element to the next: of the strings that stand in it one behind the other. */
+/* Distance from an element to the next: the size of the consecutive strings in it. */
 static uintptr_t level_bytes(const struct filter_move *level, uint32_t nr, const char *base)
 {
 	const char *at = (const char *)((uintptr_t)base + (uintptr_t)level->offset);
@@ -422,7 +423,7 @@ static __attribute__((noinline)) bool walk_memory(struct filter_value_walk *walk
 	}
 }
 
-/* ---- cells ---- */
+/* ---- arguments ---- */
 
 static bool has_bits(const struct filter_value *item, unsigned int from, unsigned int to)
 {
@@ -439,7 +440,7 @@ static bool has_bits(const struct filter_value *item, unsigned int from, unsigne
 	return high >> from << (63 - to + from);
 }
 
-/* Is any bit of a range set in the items? */
+/* True if any bit of a range is set in the items. */
 static bool bits_are_set(const struct filter_move *leaf, const struct filter_range *range,
 		const struct side_arg *items, uint32_t nr)
 {
@@ -462,7 +463,8 @@ static bool bits_are_set(const struct filter_move *leaf, const struct filter_ran
 	return false;
 }
 
-/* The leaf's index says what the cell is: SIDE_TYPE_ARRAY, SIDE_TYPE_VLA, or else one item. */
+/* The leaf's index is the type of the argument: SIDE_TYPE_ARRAY, SIDE_TYPE_VLA, or else one
+   item. */
 static __attribute__((noinline)) bool finish_bitmap(struct filter_value_walk *walk,
 		const struct filter_move *leaf, const struct side_arg *arg)
 {
@@ -495,7 +497,7 @@ static __attribute__((noinline)) bool finish_bitmap(struct filter_value_walk *wa
 	return true;
 }
 
-/* Elements of the array, VLA or visitor in a cell whose label was looked at. */
+/* Count the elements of an array, VLA or visitor in an argument whose label was checked. */
 static __attribute__((noinline)) bool finish_count(struct filter_value_walk *walk,
 		const struct filter_move *leaf, const struct side_arg *arg)
 {
@@ -550,7 +552,7 @@ static __attribute__((noinline)) bool walk_visitor(struct filter_value_walk *wal
 			visit_elements(&visiting, move->visitor, side_ptr_get(app->app_ctx));
 }
 
-/* The move behind the option that the selector chooses, or NULL. */
+/* The move behind the option that the selector selects, or NULL. */
 static __attribute__((noinline)) const struct filter_move *choose_option(
 		const struct filter_move *move, const struct side_arg_variant *variant)
 {
@@ -588,7 +590,7 @@ static bool filter_walk_arg(struct filter_value_walk *walk, const struct filter_
 		switch (move->code) {
 		case FILTER_MOVE_STRUCT:
 		case FILTER_MOVE_ARRAY:
-		case FILTER_MOVE_VLA: /* all three have their vector at the same place */
+		case FILTER_MOVE_VLA: /* all three have their vector at the same offset */
 			arg = element_of(side_ptr_get(arg->u.side_static.side_array), move->index,
 					move->count);
 			if (!arg)
@@ -610,7 +612,7 @@ static bool filter_walk_arg(struct filter_value_walk *walk, const struct filter_
 			arg = &variant->option;
 			break;
 		case FILTER_MOVE_GATHER:
-			/* All have their base at the same place; only a VLA has a second one. */
+			/* All have their base at the same offset; only a VLA has a second one. */
 			length_base = NULL;
 			if (move->label == SIDE_TYPE_GATHER_VLA)
 				length_base = side_ptr_get(
