@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* Allocates memory that is freed all at once. */
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctf/arena.h"
 
-/* Blocks are as large as all before them together: there may be thousands of small arenas. */
+/* Blocks are as large as all earlier ones together: there may be thousands of small arenas. */
 #define CTF_ARENA_BLOCK_MIN ((size_t)2 << 10)
 #define CTF_ARENA_BLOCK_MAX ((size_t)64 << 10)
 
@@ -17,7 +18,7 @@ struct ctf_arena_block {
 };
 
 struct ctf_arena {
-	struct ctf_arena_block *blocks; /* The first one is the one being filled. */
+	struct ctf_arena_block *blocks; /* Allocations use the first one. */
 	size_t used;
 	bool has_failed;
 };
@@ -77,7 +78,7 @@ void *ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
 			return NULL;
 		}
 		if (large && block) {
-			/* Keep filling the old one. */
+			/* Continue to use the old one. */
 			fresh->next = block->next;
 			block->next = fresh;
 		} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of zstd, made and found. */
+/* Compresses packets to zstd frames, and finds frames in files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "ctf/compress.h"
 
-/* What is read at first of a frame, and the most that one may have. */
+/* Size of the first read of a frame, and the largest frame. */
 #define FRAME_FIRST (64u << 10)
 #define FRAME_MAX (UINT64_C(4) << 30)
 
@@ -46,7 +46,7 @@ struct ctf_compressor *ctf_compressor_create(int level)
 	if (level < ZSTD_minCLevel())
 		level = ZSTD_minCLevel();
 	ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
-	/* Damage is found before anything is made of it. */
+	/* With a checksum, readers detect damage before they use the data. */
 	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
 	compressor->context = context;
 	return compressor;
@@ -61,7 +61,7 @@ void ctf_compressor_free(struct ctf_compressor *compressor)
 	free(compressor);
 }
 
-/* Feed one part; the output has room for all of it. */
+/* Compress one part; the output has enough capacity for all of it. */
 static int compress_part(ZSTD_CCtx *context, ZSTD_outBuffer *out, const void *bytes, size_t size,
 		ZSTD_EndDirective end)
 {
@@ -95,7 +95,8 @@ int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t hea
 	}
 	out = (ZSTD_outBuffer){compressor->frame, compressor->capacity, 0};
 	ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
-	/* The size of the packet stands in the frame, so that readers need not decode to skip. */
+	/* Store the size of the packet in the frame, so that readers can skip it without
+	   decompressing it. */
 	ZSTD_CCtx_setPledgedSrcSize(context, head_size + body_size);
 	ret = compress_part(context, &out, head, head_size, ZSTD_e_continue);
 	if (!ret)
@@ -118,7 +119,7 @@ void ctf_frames_free(struct ctf_frames *frames)
 	frames->bytes = NULL;
 }
 
-/* Have `want` bytes from `next` on, or all up to the end of the file. */
+/* Read until there are `want` bytes from `next` on, or the end of the file. */
 static int ctf_compress_fill_buffer(struct ctf_frames *frames, size_t *have, size_t want)
 {
 	if (want > frames->capacity) {
@@ -152,7 +153,7 @@ static int bad_frame(struct ctf_frames *frames, size_t size, bool cut, const cha
 	return -EBADMSG;
 }
 
-/* How long a frame is, is known only from its blocks: read more of it until that can be said. */
+/* The length of a frame is known only from its blocks: read more until it can be computed. */
 int ctf_frames_next(struct ctf_frames *frames)
 {
 	size_t have = 0, want = FRAME_FIRST;

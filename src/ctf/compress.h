@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data stream files in zstd frames: docs/spec/recording.md, section 10.
+ * Compresses and reads data stream files in zstd frames: docs/spec/recording.md, section 10.
  *
- * A frame is a packet, so that a file can be cut, mended and read at the beginning of any of
- * them.
+ * A frame is a packet, so a file can be cut, repaired and read at the beginning of any frame.
  */
 #ifndef SIDE_CTF_COMPRESS_H
 #define SIDE_CTF_COMPRESS_H
@@ -14,18 +13,19 @@
 
 #define CTF_COMPRESSED_SUFFIX ".zst"
 
-/* Whether a file with this name holds frames; *plain is the length of the name without suffix. */
+/* True if a file of this name contains frames; *plain is the length of the name without suffix.
+   `plain` may be NULL. */
 bool ctf_is_compressed(const char *name, size_t *plain);
 
 /* ---- writing ---- */
 
 struct ctf_compressor;
 
-/* NULL without memory. A level that zstd does not know becomes the nearest one. */
+/* NULL: out of memory. An unsupported level becomes the nearest supported one. */
 struct ctf_compressor *ctf_compressor_create(int level);
 void ctf_compressor_free(struct ctf_compressor *compressor);
 
-/* One frame of both parts; *frame is valid until the next call. Returns 0, -ENOMEM or -EIO. */
+/* Compress both parts into one frame; *frame is valid until the next call. 0, -ENOMEM or -EIO. */
 int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t head_size,
 		const void *body, size_t body_size, const void **frame, size_t *size);
 
@@ -33,21 +33,21 @@ int ctf_compress(struct ctf_compressor *compressor, const void *head, size_t hea
 
 struct ctf_frames {
 	int fd;
-	off_t next;           /* Where the next frame begins. */
-	unsigned char *bytes; /* The current frame, as it is in the file. */
+	off_t next;           /* Offset of the next frame. */
+	unsigned char *bytes; /* The current frame, compressed. */
 	size_t capacity;
 	size_t size;
 	bool cut;        /* After -EBADMSG: the file ends inside the frame. */
 	const char *why; /* After -EBADMSG. */
 };
 
-/* The descriptor stays the caller's. */
+/* The caller closes fd. */
 void ctf_frames_start(struct ctf_frames *frames, int fd);
 void ctf_frames_free(struct ctf_frames *frames);
 
 /*
- * 1: a whole frame; 0: the end of the file; -EBADMSG: what stands there is no whole frame (bytes and
- * size have what is there when it is cut); or another negative errno.
+ * Read the next frame. 1: a complete frame; 0: the end of the file; -EBADMSG: no complete frame (if
+ * it is cut, bytes and size are what the file contains); or another negative errno.
  */
 int ctf_frames_next(struct ctf_frames *frames);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Chooses unique names for the members of a structure. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 
 struct ctf_name_entry {
 	const char *name;
-	uint32_t next; /* The suffix to try next, so that n equal names cost n steps, not n². */
+	uint32_t next; /* The next suffix to try, so that n equal names need n steps, not n². */
 };
 
 int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t count)
@@ -43,9 +44,9 @@ static struct ctf_name_entry *names_find(struct ctf_names *names, const char *na
 }
 
 /*
- * Babeltrace shows names without their first underscore, and refuses a member whose TSDL name is what
- * an earlier member is shown as. So a name with one underscore more or less is taken, too. `longer` is
- * the name with an underscore in front.
+ * Babeltrace shows names without their first underscore, and refuses a member whose TSDL name
+ * equals the shown name of an earlier member. So a name with one underscore more or less is also
+ * used. `longer` is the name with a leading underscore.
  */
 static bool names_clash(struct ctf_names *names, const char *longer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that are taken in one structure, and how a SIDE name becomes one of them. */
+/* Chooses unique names for the members of a structure. */
 #ifndef SIDE_CTF_NAMES_H
 #define SIDE_CTF_NAMES_H
 
@@ -9,17 +9,18 @@
 
 struct ctf_names {
 	struct ctf_arena *arena;
-	struct ctf_name_entry *table; /* Open addressing; a power of two of entries. */
+	/* Open addressing; the number of entries is a power of two. */
+	struct ctf_name_entry *table;
 	uint32_t mask;
 };
 
-/* Room for `count` names. Returns 0 or -ENOMEM. */
+/* Allocate space for `count` names. 0 or -ENOMEM. */
 int ctf_names_init(struct ctf_names *names, struct ctf_arena *arena, uint32_t count);
 void ctf_names_free(struct ctf_names *names);
 
 /*
- * `name`, or `name_2`, `name_3`, … if it is taken, or another that only has an underscore more or
- * less in front; NULL without memory.
+ * Returns `name`, or `name_2`, `name_3`, … if it is used, or another name that differs only by a
+ * leading underscore. NULL: out of memory.
  */
 const char *ctf_names_take(struct ctf_names *names, const char *name);
 

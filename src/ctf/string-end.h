@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a string ends. Most are short: a call of memchr() would take longer. */
+/* Finds the end of a string. Most are short: a call of memchr() would take longer. */
 #ifndef SIDE_CTF_STRING_END_H
 #define SIDE_CTF_STRING_END_H
 
@@ -12,13 +12,15 @@
 
 #include "ctf/type.h"
 
-/* Behind the NUL, or NULL: there is none before the end. Reads nothing beyond it. */
+/* Returns the address behind the NUL, or NULL: there is none before the end. Reads nothing beyond
+   the end. */
 static inline const uint8_t *ctf_string_end(const uint8_t *at, const uint8_t *end)
 {
 #if defined(__SSE2__)
 	const __m128i zero = _mm_setzero_si128();
 
-	/* Both halves at once: where a string of up to 31 bytes ends is no branch that the CPU has to guess. */
+	/* Test both halves at once: for a string of up to 31 bytes, the CPU has no branch to
+	   predict. */
 	for (; end - at >= 32; at += 32) {
 		const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at),
 			      high = _mm_loadu_si128((const __m128i *)(const void *)(at + 16));
@@ -35,7 +37,7 @@ static inline const uint8_t *ctf_string_end(const uint8_t *at, const uint8_t *en
 		uint64_t word, zeros;
 
 		memcpy(&word, at, sizeof(word));
-		/* The lowest bit of these belongs to the first byte that is zero. */
+		/* The lowest bit of these is in the first byte that is zero. */
 		zeros = (word - ones) & ~word & ones << 7;
 		if (!zeros)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field classes as steps for tally.c. */
+/* Converts field classes to steps for tally.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,20 @@
 #include "ctf/tally-steps.h"
 #include "ctf/type.h"
 
-/* No ring holds such a record. */
+/* Larger than any record that fits a ring. */
 #define BYTES_MAX (1u << 30)
 #define STEPS_MAX (1u << 22)
 
-/* A tree that is being put down. Bytes that follow each other are one step. */
+/* The state of converting a tree. Consecutive constant bytes become one step. */
 struct course {
 	struct ctf_tally *tally;
-	uint32_t begin; /* steps before it are another row's */
+	uint32_t begin; /* steps before it belong to another sequence */
 	unsigned int depth;
 };
 
 static int tally_learn_add_type(struct course *course, const struct ctf_type *type);
 
-/* What stands before it becomes a part of it. */
+/* Add a step. Constant bytes directly before it become a part of it. */
 static int tally_learn_add_step(struct course *course, struct ctf_tally_step step, uint32_t *index)
 {
 	struct ctf_tally *tally = course->tally;
@@ -58,7 +58,7 @@ static int tally_learn_add_bytes(struct course *course, uint64_t bytes)
 		     : 0;
 }
 
-/* A row of its own: steps before it and behind it do not become one with those in it. */
+/* Add a separate sequence: its steps are not merged with steps before and behind it. */
 static int tally_learn_add_row(struct course *course, const struct ctf_type *type)
 {
 	int ret;
@@ -69,7 +69,7 @@ static int tally_learn_add_row(struct course *course, const struct ctf_type *typ
 	return ret;
 }
 
-/* The bytes of a row, if they are always the same. */
+/* The size of a sequence, if it is constant. */
 static bool is_fixed(const struct ctf_tally *tally, uint32_t first, uint32_t end, uint32_t *bytes)
 {
 	*bytes = first == end ? 0 : tally->steps[first].before;
@@ -90,7 +90,7 @@ static int tally_learn_add_array(struct course *course, const struct ctf_type *t
 	if (ret)
 		return ret;
 	if (is_fixed(tally, at + 1, tally->nr_steps, &bytes)) {
-		/* It is a run of bytes, and so is what was before it. */
+		/* The array has a constant size: merge it with the bytes before it. */
 		tally->nr_steps = at;
 		course->begin = begin;
 		if (type->length > BYTES_MAX && bytes)
@@ -105,7 +105,7 @@ static int tally_learn_add_array(struct course *course, const struct ctf_type *t
 	return 0;
 }
 
-/* A whole number of bytes, the bits in the usual order. */
+/* True for whole bytes with the bits in the normal order. */
 static bool tally_learn_is_plain(const struct ctf_type *type)
 {
 	return !type->leb128 && !type->reversed && type->align == 8 &&
@@ -160,7 +160,7 @@ static int add_option(struct ctf_tally *tally, const struct ctf_tally_option *op
 	return 0;
 }
 
-/* By the names of labels and options, which are in the same order. */
+/* Add the ranges of the labels with the names of the options, which are in the same order. */
 static int put_ranges(struct ctf_tally *tally, const struct ctf_type *tag,
 		const struct ctf_type *type, const struct ctf_tally_option *rows)
 {
@@ -209,14 +209,14 @@ static int tally_learn_add_variant(
 		ret = tally_learn_add_row(course, type->members[i].type);
 		rows[i].end = tally->nr_steps;
 	}
-	/* Behind those of variants inside it, so that they are in a row. */
+	/* Add them behind the options of inner variants, so that they are consecutive. */
 	first = tally->nr_options;
 	if (!ret)
 		ret = put_ranges(tally, tag, type, rows);
 	free(rows);
 	if (ret)
 		return ret;
-	/* They have no number in common: see recording.md, section 5. */
+	/* The ranges are disjoint: see recording.md, section 5. */
 	if (tally->nr_options > first)
 		qsort(tally->options + first, tally->nr_options - first, sizeof(*tally->options),
 				tally_learn_compare_begin);
@@ -227,7 +227,7 @@ static int tally_learn_add_variant(
 	return 0;
 }
 
-/* A length or selector and what it is for are one step. */
+/* True for a length or selector with the member that it describes: they become one step. */
 static bool is_pair(const struct ctf_member *one, const struct ctf_member *next)
 {
 	return (next->type->kind == CTF_SEQUENCE || next->type->kind == CTF_VARIANT) &&
@@ -273,7 +273,7 @@ static int tally_learn_put_class(struct course *course, const struct ctf_type *t
 	case CTF_STRUCT: return tally_learn_add_struct(course, type);
 	case CTF_ARRAY: return tally_learn_add_array(course, type);
 	case CTF_SEQUENCE:
-	case CTF_VARIANT: break; /* Without what says how long it is. */
+	case CTF_VARIANT: break; /* The length or selector directly before it is missing. */
 	}
 	return -ENOTSUP;
 }
@@ -349,7 +349,7 @@ int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type 
 	}
 	if (!ret)
 		kind->known = CTF_TALLY_BYTES + bytes;
-	/* The steps are needed no more. */
+	/* The steps are not needed. */
 	tally->nr_steps = first;
 	tally->nr_options = options;
 	return ret == -ENOMEM ? ret : 0;

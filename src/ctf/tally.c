@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting records. The bytes come from other processes: every step checks that what it passes over is there.
- * Each element of a row of steps that is not of fixed length takes at least one byte, so that the work is
- * bounded by the size of the span.
+ * Counts records. The bytes come from other processes: every step checks that the bytes that it
+ * skips exist. Each repetition of steps without a constant size needs at least one byte, so the
+ * work is limited by the size of the span.
  */
 #include <string.h>
 
@@ -19,7 +19,8 @@
 #define MEDIUM_BYTES 6
 #define EXTENDED_BYTES 13
 
-/* What is behind these steps, or NULL: it is beyond the end, or no option belongs to a selector. */
+/* Skip these steps. Returns the address behind them, or NULL: it is beyond the end, or a selector
+   has no option. */
 static const uint8_t *tally_skip_steps(const struct ctf_tally *tally, uint32_t first, uint32_t last,
 		const uint8_t *at, const uint8_t *end);
 
@@ -41,7 +42,7 @@ static uint64_t read_slowly(const struct ctf_tally_step *step, const uint8_t *at
 	}
 }
 
-/* It is there. */
+/* Load an integer. The caller has checked that it is complete. */
 static inline uint64_t read_integer(
 		const struct ctf_tally_step *step, const uint8_t *at, const uint8_t *end)
 {
@@ -53,7 +54,7 @@ static inline uint64_t read_integer(
 	return word << (64 - step->size * 8) >> (64 - step->size * 8);
 }
 
-/* So many times the steps behind this one. */
+/* Skip the steps contained in step `index`, `count` times. */
 static const uint8_t *pass_rows(const struct ctf_tally *tally, uint32_t index, uint64_t count,
 		const uint8_t *at, const uint8_t *end)
 {
@@ -69,14 +70,15 @@ static const uint8_t *pass_variant(const struct ctf_tally *tally, const struct c
 	uint32_t low;
 
 	selector ^= ctf_tally_flip(step->is_signed);
-	/* The one before it is the last that begins at or before the selector. */
+	/* The option before it is the last that begins at or before the selector. */
 	low = search_leading(i, step->count, options[i].begin <= selector);
 	if (!low || selector > options[low - 1].last)
 		return NULL;
 	return tally_skip_steps(tally, options[low - 1].first, options[low - 1].end, at, end);
 }
 
-/* A step, or of one that others belong to only what comes before those, and the `number` that it says. */
+/* Skip a step; if it contains other steps, only its own bytes. *number is the integer that it
+   read. */
 static inline const uint8_t *pass_step(const struct ctf_tally_step *step, const uint8_t *at,
 		const uint8_t *end, uint64_t *number)
 {
@@ -114,7 +116,7 @@ static const uint8_t *tally_skip_steps(const struct ctf_tally *tally, uint32_t f
 	return at;
 }
 
-/* The same where nothing belongs to a step. */
+/* The same for steps that contain no others. */
 static inline const uint8_t *pass_flat(const struct ctf_tally_step *step,
 		const struct ctf_tally_step *last, const uint8_t *at, const uint8_t *end)
 {
@@ -125,7 +127,7 @@ static inline const uint8_t *pass_flat(const struct ctf_tally_step *step,
 	return at;
 }
 
-/* The header's length and the event's id; 0: it is beyond the end. */
+/* Read a header. Returns its length, and the event's id; 0: it is beyond the end. */
 static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, uint32_t *id)
 {
 	uint32_t tag;
@@ -153,7 +155,7 @@ static inline size_t tally_read_header(const uint8_t *at, const uint8_t *end, ui
 	return EXTENDED_BYTES;
 }
 
-/* Whether another record with the same header stands here. Extended ones are not looked for. */
+/* True if another record with the same header follows. Extended headers are not compared. */
 static inline bool tally_is_same(
 		const uint8_t *at, const uint8_t *end, const uint8_t *before, size_t header)
 {
@@ -167,9 +169,9 @@ static inline bool tally_is_same(
 }
 
 /*
- * Records of one event, as many as follow each other: to the last one that is whole. In these loops no address
- * depends on what was read of the record before, only branches do, which the CPU guesses: it looks at several records
- * at a time.
+ * Skip consecutive records of one event, up to the last complete one. In these loops no address
+ * depends on data of the previous record, only branches do, which the CPU predicts: so it processes
+ * several records at a time.
  */
 static inline const uint8_t *pass_equal(
 		const uint8_t *at, const uint8_t *end, size_t header, size_t bytes, uint64_t *count)
@@ -183,7 +185,7 @@ static inline const uint8_t *pass_equal(
 	return at;
 }
 
-/* Records that are of fixed size but for one string. */
+/* Skip records with a constant size except for one string. */
 static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
 		const struct ctf_tally_class *kind, const uint8_t *at, const uint8_t *end,
 		size_t header, uint64_t *count)
@@ -203,7 +205,8 @@ static inline const uint8_t *pass_texts(const struct ctf_tally *tally,
 		next += behind;
 		if (__builtin_expect((size_t)(next - at) != guess, 0)) {
 			guess = (size_t)(next - at);
-			/* Or it would be no guess, but what was found. */
+			/* Hide the value from the compiler, which would otherwise use `next`
+			   instead of the guess. */
 			__asm__ volatile("" : "+r"(guess));
 		}
 		at += guess;
@@ -229,7 +232,8 @@ static const uint8_t *pass_similar(const struct ctf_tally *tally,
 			return at;
 		if (__builtin_expect((size_t)(next - at) != guess, 0)) {
 			guess = (size_t)(next - at);
-			/* Or it would be no guess, but what was found. */
+			/* Hide the value from the compiler, which would otherwise use `next`
+			   instead of the guess. */
 			__asm__ volatile("" : "+r"(guess));
 		}
 		at += guess;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many records are in a span, found without reading their values: a record's length follows from its
- * event's description and from the few bytes that say how long its variable parts are.
+ * Counts the records of a span without decoding their values: a record's length follows from its
+ * event's description and from the few bytes with the lengths of its variable parts.
  *
- * The field classes of each event become a program of steps when the event is described, and the number of its
- * bytes when that is always the same. Only classes of our own making are understood: byte aligned, with each
- * length and selector directly before what it is for (docs/spec/recording.md).
+ * When an event is described, its field classes become a program of steps, or a constant number of
+ * bytes. Only classes made by this library are supported: byte aligned, with each length and
+ * selector directly before the field that it describes (docs/spec/recording.md).
  */
 #ifndef SIDE_CTF_TALLY_H
 #define SIDE_CTF_TALLY_H
@@ -15,13 +15,13 @@
 struct ctf_tally_step;
 struct ctf_tally_option;
 
-/* A kind of event, by its id. */
+/* An event class, found by its id. */
 struct ctf_tally_class {
-	uint32_t known;      /* how: tally.c; 0: not at all */
+	uint32_t known;      /* how to count it: tally-steps.h; 0: unknown class */
 	uint32_t first, end; /* steps */
 };
 
-/* Of a channel. All zero: knows no event. */
+/* The tally of a channel. All zero: it knows no event. */
 struct ctf_tally {
 	struct ctf_tally_class *classes;
 	uint32_t nr_classes;
@@ -32,15 +32,15 @@ struct ctf_tally {
 };
 
 /*
- * Learn an event: what stands in its records behind the header, in this order; any of the trees may be NULL. 0, or
- * -ENOMEM: its records will not be counted.
+ * Add an event class: its records consist of the trees in this order, behind the header; any tree
+ * may be NULL. 0, or -ENOMEM: its records will not be counted.
  */
 int ctf_tally_learn(struct ctf_tally *tally, uint32_t id, const struct ctf_type *const trees[],
 		unsigned int nr_trees);
 
 /*
- * Count the records of a span, which may hold anything. False: only those up to something that is no whole
- * record, or of an event that was not learnt.
+ * Count the records of a span, which may contain any bytes. False: *count is the number of records
+ * before the first bytes that are no complete record of a known event.
  */
 bool ctf_tally_count(
 		const struct ctf_tally *tally, const void *records, size_t size, uint64_t *count);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Makes field classes, and formats errors. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making field classes, and sentences about what went wrong. */
+/* Makes field classes, and formats errors. */
 #ifndef SIDE_CTF_TYPE_H
 #define SIDE_CTF_TYPE_H
 
@@ -8,17 +8,17 @@
 
 #define CTF_HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
-/* Deepest nesting of field classes that is made or read. A SIDE level may take three of them. */
+/* Deepest nesting of field classes that is written or read. A SIDE level may take three of them. */
 #define CTF_DEPTH_MAX 512
 
-/* A range of a selector before it is known whether the selector is signed. */
+/* A range of a selector, before the reader knows whether the selector is signed. */
 struct ctf_wide_range {
 	__int128 begin;
 	__int128 end;
 	uint32_t option;
 };
 
-/* Byte aligned, host byte order, base 10; NULL without memory, like all the others. */
+/* Byte aligned, host byte order, base 10. NULL: out of memory, as for all functions below. */
 struct ctf_type *ctf_type_integer(struct ctf_arena *arena, unsigned int size, bool is_signed);
 struct ctf_type *ctf_type_float(struct ctf_arena *arena, unsigned int size);
 struct ctf_type *ctf_type_string(struct ctf_arena *arena);
@@ -28,17 +28,17 @@ struct ctf_type *ctf_type_sequence(
 		struct ctf_arena *arena, struct ctf_type *element, const char *reference);
 struct ctf_type *ctf_type_variant(
 		struct ctf_arena *arena, uint32_t option_count, const char *reference);
-/* The integer with labels. */
+/* An integer with labels. */
 struct ctf_type *ctf_type_enum(
 		struct ctf_arena *arena, const struct ctf_type *integer, uint32_t label_count);
 
 void ctf_member_set(
 		struct ctf_member *member, const char *name, struct ctf_type *type, bool hidden);
 
-/* Write the sentence, if there is a place for it, and return code. */
+/* Format the sentence, unless error is NULL, and return code. */
 int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
-/* The same for the hint of the failure before it. */
+/* The same for the hint of the preceding failure. */
 int ctf_fail_hint(struct ctf_error *error, int code, const char *hint);
 
 #endif /* SIDE_CTF_TYPE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the metadata defines, and finding it. */
+/* Finds the classes that the metadata defines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int compare_events(const void *a, const void *b)
 	return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* Sort by id; of two with one id the first stays. */
+/* Sort by id; of two with the same id, the first is kept. */
 int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *error)
 {
 	uint32_t kept = 0;
@@ -85,9 +85,9 @@ bool ctf_tsdl_usable(const struct ctf_trace_classes *classes)
 	return classes->has_trace && (classes->stream_count || classes->is_whole);
 }
 
-/* ---- what a trace tells of them ---- */
+/* ---- access through struct ctf_trace ---- */
 
-/* The public part is the first member of what the reader keeps. */
+/* The public part is the first member of struct ctf_trace_classes. */
 uint32_t ctf_trace_class_count(const struct ctf_trace *trace)
 {
 	return ((const struct ctf_trace_classes *)trace)->stream_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON text to a tree: RFC 8259, strictly, with bounds. */
+/* Parses JSON text into a tree: RFC 8259, strictly, with limits. */
 #include <string.h>
 
 #include "ctf/read/ctf2-json.h"
@@ -44,7 +44,7 @@ static void skip_space(struct ctf2_json_parser *p)
 		p->at++;
 }
 
-/* The next character that is no white space, 0 at the end. */
+/* The next character that is not white space, 0 at the end. */
 static char ctf2_json_peek(struct ctf2_json_parser *p)
 {
 	skip_space(p);
@@ -93,7 +93,7 @@ static char *ctf2_json_write_utf8(char *to, unsigned int code)
 	return to;
 }
 
-/* Behind a backslash and 'u': one code point, of two escapes if need be. */
+/* Parse behind a backslash and 'u': one code point, from two escapes if it is a surrogate pair. */
 static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *code)
 {
 	const char *second;
@@ -111,7 +111,7 @@ static bool parse_escaped_code(struct ctf2_json_parser *p, unsigned int *code)
 	if (low >= 0xdc00 && low < 0xe000)
 		*code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
 	else
-		p->at = second; /* A lone surrogate, and something else. */
+		p->at = second; /* A lone surrogate, followed by another escape. */
 	return true;
 }
 
@@ -138,7 +138,8 @@ static bool parse_escape(struct ctf2_json_parser *p, char **to)
 	return true;
 }
 
-/* At the quote. The text is never longer than its source: U+FFFD takes 3 bytes, \u0000 six. */
+/* Parse a string at its quote. The text is never longer than its source: U+FFFD takes 3 bytes,
+   \u0000 six. */
 static const char *ctf2_json_parse_string(struct ctf2_json_parser *p)
 {
 	const char *begin = ++p->at, *scan = begin;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON of CTF 2 metadata as a tree in an arena.
+ * Parses the JSON of CTF 2 metadata into a tree in an arena.
  *
- * A parser of our own, because of what metadata needs: integers from -2^63 to 2^64 - 1 exactly,
- * the source of a value (descriptions are kept as they were written), bounds on depth and memory.
+ * A separate parser, because metadata needs: exact integers from -2^63 to 2^64 - 1, the source of a
+ * value (descriptions are kept in their original form), limits of depth and memory.
  */
 #ifndef SIDE_CTF_READ_CTF2_JSON_H
 #define SIDE_CTF_READ_CTF2_JSON_H
@@ -15,7 +15,7 @@ enum json_kind {
 	JSON_FALSE,
 	JSON_TRUE,
 	JSON_INTEGER,
-	JSON_NUMBER, /* One that is no integer of the range; its value is not kept. */
+	JSON_NUMBER, /* Not an integer of that range; its value is not kept. */
 	JSON_STRING,
 	JSON_ARRAY,
 	JSON_OBJECT,
@@ -27,27 +27,28 @@ struct ctf2_json {
 	uint32_t count; /* JSON_ARRAY, JSON_OBJECT. */
 	uint64_t number;
 	const char *text;        /* JSON_STRING: UTF-8; U+0000 and lone surrogates become U+FFFD. */
-	const char *key;         /* In an object. */
+	const char *key;         /* For members of an object. */
 	struct ctf2_json *first; /* JSON_ARRAY, JSON_OBJECT. */
 	struct ctf2_json *next;
-	const char *begin; /* The source. */
+	const char *begin; /* Its source text. */
 	const char *end;
 };
 
-/* What is wrong, and where it was seen. */
+/* The error and its position. */
 struct json_error {
 	const char *why;
 	const char *at;
 };
 
 /*
- * One value with nothing but white space around it. memory_max bounds the arena. Returns NULL
- * with *error set; why is NULL without memory.
+ * Parse one value, surrounded only by white space. memory_max limits the arena. NULL with *error
+ * set; why is NULL if out of memory.
  */
 struct ctf2_json *json_parse(struct ctf_arena *arena, const char *text, size_t size,
 		size_t memory_max, struct json_error *error);
 
-/* A member of an object (the last one of a name), or NULL; NULL also for what is no object. */
+/* The member of an object (the last one of that name), or NULL; also NULL if `object` is no
+   object. */
 const struct ctf2_json *json_member(const struct ctf2_json *object, const char *key);
 
 #endif /* SIDE_CTF_READ_CTF2_JSON_H */

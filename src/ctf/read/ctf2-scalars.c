@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field classes of CTF 2 that hold no others, and the parts that all of them have. */
+/* Parses CTF 2 field classes that contain no others, and the properties that all classes share. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define ALIGN_MAX (1u << 16)
 
-/* ---- parts of classes ---- */
+/* ---- properties of classes ---- */
 
 bool ctf2_is_event_scope(enum ctf_scope scope)
 {
@@ -75,7 +75,7 @@ bool ctf2_bounds(struct ctf2_reader *r, const struct ctf2_json *json, struct ctf
 	return good;
 }
 
-/* Cut to what an integer can hold; false: nothing is left. */
+/* Clip a range to the values of an integer; false: nothing remains. */
 static bool ctf2_scalar_clip_range(struct ctf2_bounds *bounds, bool is_signed, unsigned int size)
 {
 	__int128 low = is_signed ? -((__int128)1 << (size - 1)) : 0;
@@ -86,7 +86,7 @@ static bool ctf2_scalar_clip_range(struct ctf2_bounds *bounds, bool is_signed, u
 	return bounds->begin <= bounds->end;
 }
 
-/* {"label": [[1, 2], …], …} of integers and bit maps. */
+/* Parse {"label": [[1, 2], …], …} of integers and bit maps. */
 static void ctf2_scalar_parse_labels(struct ctf2_reader *r, const struct ctf2_json *json,
 		struct ctf_type *type, bool is_signed, unsigned int size)
 {
@@ -272,7 +272,7 @@ struct ctf_type *ctf2_boolean(struct ctf2_reader *r, const struct ctf2_json *jso
 	return type;
 }
 
-/* A bit map is an integer to everybody who does not ask for the names of the bits. */
+/* A bit map is an integer for every user that does not use the names of the bits. */
 struct ctf_type *ctf2_bits(
 		struct ctf2_reader *r, const struct ctf2_json *json, const struct ctf2_json *flags)
 {

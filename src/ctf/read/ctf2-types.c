@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field classes of CTF 2 as the types that TSDL has, too.
+ * Converts CTF 2 field classes to the types of TSDL.
  *
- * What TSDL does not know becomes what it is made of: an optional is a variant of `none` and `some`, a
- * BLOB or a string with a length is an array of bytes or characters, a bit array is an integer. In
- * event scopes names get the underscore that TSDL has in front, so that all users see one form.
+ * A class that TSDL does not have becomes an equivalent one: an optional is a variant of `none` and
+ * `some`, a BLOB or a string with a length is an array of bytes or characters, a bit array is an
+ * integer. In event scopes names get TSDL's leading underscore, so that all users see one form.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static int parse_origin(struct ctf2_reader *r, const char *text)
 	return -1;
 }
 
-/* `null` behind a name takes the name back; what is left begins with them. */
+/* A `null` in the path goes one structure up: behind a name it removes the name, so that all that
+   remain are at the beginning. */
 static struct ctf_location *parse_location(
 		struct ctf2_reader *r, const struct ctf2_json *json, const char *key)
 {
@@ -104,7 +105,7 @@ static void ctf2_type_set_depth(
 		ctf2_error(r, "field classes are nested deeper than %d", CTF_DEPTH_MAX);
 }
 
-/* A field class with a name: a member or an option. */
+/* Parse a field class with a name: a member or an option. */
 static bool ctf2_type_parse_member(struct ctf2_reader *r, const struct ctf2_json *json,
 		const char *name, struct ctf_type *holder, struct ctf_member *member)
 {
@@ -154,7 +155,7 @@ static struct ctf_type *ctf2_type_parse_struct(struct ctf2_reader *r, const stru
 	return type;
 }
 
-/* A static one has a length, a dynamic one tells where it stands. */
+/* A static array has a length, a dynamic one the location of its length. */
 static struct ctf_type *ctf2_type_new_array(struct ctf2_reader *r, const struct ctf2_json *json,
 		bool dynamic, struct ctf_type *element)
 {
@@ -279,9 +280,9 @@ static struct ctf_type *ctf2_type_parse_variant(struct ctf2_reader *r, const str
 	return r->failed ? NULL : type;
 }
 
-/* ---- all of them ---- */
+/* ---- all classes ---- */
 
-/* static-length-…, dynamic-length-…: arrays, strings and BLOBs. */
+/* Parse static-length-…, dynamic-length-…: arrays, strings and BLOBs. */
 static struct ctf_type *parse_length_class(struct ctf2_reader *r, const struct ctf2_json *json,
 		const char *name, enum ctf_role *role)
 {
@@ -347,7 +348,8 @@ static const struct ctf2_json *find_alias(const struct ctf2_reader *r, const cha
 	return NULL;
 }
 
-/* An alias is read again wherever it is used; it knows only those before it, so this ends. */
+/* Parse any class. An alias is parsed again at each use; it can only use earlier ones, so the
+   recursion ends. */
 static struct ctf_type *parse_class(
 		struct ctf2_reader *r, const struct ctf2_json *json, enum ctf_role *role)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fragments of CTF 2 metadata, one after the other.
+ * Reads the fragments of CTF 2 metadata in order.
  *
- * A fragment that is wrong is left out, and the ones behind it are read all the same: what was
- * recorded stays readable as far as it is described. The first error is the one that is told.
+ * An invalid fragment is skipped, and the following ones are read nevertheless, so that data stays
+ * readable as far as it is described. The first error is reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -67,7 +67,7 @@ const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, con
 	return value->text;
 }
 
-/* Signed ones come as two's complement. */
+/* Signed numbers are returned as two's complement. */
 static uint64_t any_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
 		bool is_signed)
 {
@@ -169,7 +169,7 @@ static void read_environment(struct ctf2_reader *r, const struct ctf2_json *json
 	}
 }
 
-/* Damaged packets are found by the magic number, in its byte order. */
+/* The reader finds the magic number of damaged packets in this byte order. */
 static void note_magic(struct ctf_trace_classes *classes)
 {
 	const struct ctf_type *header = classes->packet_header;
@@ -240,7 +240,7 @@ static void ctf2_read_clock(struct ctf2_reader *r, const struct ctf2_json *json)
 		classes->trace.clock = classes->clocks[0];
 }
 
-/* Returns whether it keeps the fragment's arena. */
+/* Returns true if it keeps the fragment's arena. */
 static bool read_alias(
 		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_arena *fragment)
 {
@@ -270,7 +270,7 @@ static const struct ctf_clock *default_clock(struct ctf2_reader *r, const struct
 	return id ? ctf2_error(r, "the clock class \"%s\" is not known", id) : NULL;
 }
 
-/* One scope, read and made ready; those before it stand in `scopes`. */
+/* Parse one scope and prepare it; `scopes` contains the earlier ones. */
 static void read_scope(struct ctf2_reader *r, const struct ctf2_json *json, const char *key,
 		struct ctf_type **scopes, enum ctf_scope scope, const struct ctf_clock *clock)
 {
@@ -283,7 +283,7 @@ static void read_scope(struct ctf2_reader *r, const struct ctf2_json *json, cons
 		r->failed = ctf_resolve(r->classes, scopes, scope, r->error);
 }
 
-/* No role says which CPU a packet is of: the name that all tracers use does. */
+/* No role denotes the CPU of a packet, so use the name that all tracers use. */
 static void note_cpu(struct ctf_type *context)
 {
 	for (uint32_t i = 0; context && i < context->member_count; i++) {
@@ -322,12 +322,12 @@ static void read_stream(struct ctf2_reader *r, const struct ctf2_json *json)
 	note_cpu(stream->packet_context);
 	classes->streams = ctf2_read_grow_pointers(
 			r, classes->streams, &classes->stream_count, stream);
-	classes->has_trace = true; /* The trace class may be absent. */
+	classes->has_trace = true; /* The trace class is optional. */
 }
 
 /* ---- event record classes ---- */
 
-/* On the scale of LTTng, -1 for none. */
+/* The log level on LTTng's scale, -1 for none. */
 static int read_log_level(const struct ctf2_json *attributes)
 {
 	static const char *const namespaces[] = {"babeltrace.org,2020", "lttng.org,2009"};
@@ -347,7 +347,7 @@ static int read_log_level(const struct ctf2_json *attributes)
 	return -1;
 }
 
-/* The description as it was written, {"side": {"event": {…}}}. */
+/* Keep the source of the description, {"side": {"event": {…}}}. */
 static void keep_description(struct ctf2_reader *r, const struct ctf2_json *attributes,
 		struct ctf_event_class *event)
 {
@@ -405,9 +405,9 @@ static void ctf2_read_event(struct ctf2_reader *r, const struct ctf2_json *json)
 	classes->events = ctf2_read_grow_pointers(r, classes->events, &classes->event_count, event);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole metadata ---- */
 
-/* Returns whether the arena is still needed. */
+/* Read one fragment. Returns true if its arena is still needed. */
 static bool ctf2_read_object(
 		struct ctf2_reader *r, const struct ctf2_json *json, struct ctf_arena *fragment)
 {
@@ -483,7 +483,7 @@ static void free_aliases(struct ctf2_reader *r)
 	}
 }
 
-/* The first error stays; -ENOMEM ends it. */
+/* Read all fragments. Returns the first error; -ENOMEM ends the loop. */
 static int read_fragments(
 		struct ctf2_reader *r, const char *text, size_t size, struct ctf_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading CTF 2 metadata: fragments of JSON → the same trees that TSDL makes. */
+/* Reads CTF 2 metadata: converts JSON fragments to the same trees as TSDL. */
 #ifndef SIDE_CTF_READ_CTF2_H
 #define SIDE_CTF_READ_CTF2_H
 
@@ -10,7 +10,7 @@ struct ctf2_alias {
 	struct ctf2_alias *next;
 	const char *name;
 	const struct ctf2_json *class;
-	struct ctf_arena *arena; /* Of the fragment. */
+	struct ctf_arena *arena; /* The arena of the fragment. */
 };
 
 struct ctf2_clock {
@@ -21,10 +21,10 @@ struct ctf2_clock {
 
 struct ctf2_reader {
 	struct ctf_trace_classes *classes;
-	struct ctf_arena *arena; /* Of the classes. */
+	struct ctf_arena *arena; /* The arena of the classes. */
 	struct ctf2_alias *aliases;
 	struct ctf2_clock *clocks;
-	const struct ctf_clock *clock; /* Of the scope that is being read. */
+	const struct ctf_clock *clock; /* The clock of the current scope. */
 	enum ctf_scope scope;
 	unsigned int depth;
 	bool has_preamble;
@@ -33,25 +33,26 @@ struct ctf2_reader {
 	int failed; /* The first error of this fragment. */
 };
 
-/* Parse the text into classes, as ctf_tsdl_parse() does. */
+/* Parse the text into classes, as ctf_tsdl_parse() does. 0 or a negative errno with a sentence. */
 int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
 		struct ctf_error *error);
 
-/* Note the first error of the fragment; returns NULL. */
+/* Store the first error of the fragment. Returns NULL. */
 void *ctf2_error(struct ctf2_reader *r, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size);
 char *ctf2_copy(struct ctf2_reader *r, const char *text);
 
-/* A text or a number of an object: absent, `otherwise`; of another kind, an error. */
+/* The text or number of an object's member. Missing: NULL or `otherwise`; of another type: an
+   error. */
 const char *ctf2_text(struct ctf2_reader *r, const struct ctf2_json *object, const char *key);
 uint64_t ctf2_number(struct ctf2_reader *r, const struct ctf2_json *object, const char *key,
 		uint64_t otherwise);
 
-/* Nothing that changes decoding and that we do not know. */
+/* Report an extension that changes decoding and is not supported. */
 void ctf2_check_extensions(struct ctf2_reader *r, const struct ctf2_json *object);
 
-/* The structure of a scope, NULL after an error. */
+/* The structure of a scope. NULL after an error. */
 struct ctf_type *ctf2_scope_type(struct ctf2_reader *r, const struct ctf2_json *class,
 		enum ctf_scope scope, const struct ctf_clock *clock);
 

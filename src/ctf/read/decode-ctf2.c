@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What CTF 2 knows beyond CTF 1.8, decoded; as little trusted as everything else.
+ * Decodes types of CTF 2 that CTF 1.8 does not have, with the same checks as for other data.
  *
- * Values are UTF-8 wherever they are seen, so text in other encodings is converted into memory
- * that lives as long as the event's values.
+ * Values are always UTF-8, so text in other encodings is converted to memory that lives as long as
+ * the event's values.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static uint32_t read_unit(const uint8_t *at, enum ctf_encoding encoding)
 	return at[0];
 }
 
-/* What is no code point becomes U+FFFD. */
+/* Invalid code points become U+FFFD. */
 static char *ctf2_decode_write_code(char *to, uint32_t code)
 {
 	if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
@@ -119,7 +119,7 @@ int ctf_decode_wide_text(struct ctf_decoder *d, const struct ctf_type *type,
 		d->why = "the length of a text is no whole number of its characters";
 		return -EINVAL;
 	}
-	/* At most three bytes of UTF-8 come from two of UTF-16, four from four of UTF-32. */
+	/* Two bytes of UTF-16 become at most three of UTF-8, four of UTF-32 at most four. */
 	block = malloc(sizeof(*block) + size + size / 2 + 1);
 	if (!block)
 		return -ENOMEM;

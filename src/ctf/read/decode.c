@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From bits to values.
+ * Decodes bits to values.
  *
- * Nothing that is decoded is trusted: every read is checked against the end of the packet's
- * content, every count against what can still be there, and the number of values against a
- * budget.
+ * The data is not trusted: the decoder checks every read against the end of the packet's content,
+ * every count against the remaining bits, and the number of values against a limit.
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,11 +14,11 @@
 #include "ctf/read/decode-ctf2.h"
 #include "ctf/type.h"
 
-/* Values of one event; more than any record that a ring can hold needs. */
+/* Limit of the values of one event; no record that fits a ring needs more. */
 #define CTF_VALUES_MAX (1u << 21)
-/* A length or tag in an option that was not chosen. */
+/* Value of a length or tag in an option that was not selected. */
 #define NOT_DECODED UINT64_MAX
-/* Elements that take no bits at all, in one array. */
+/* Limit of elements of zero bits in one array. */
 #define CTF_EMPTY_MAX (1u << 20)
 
 static int ctf_decode_value(struct ctf_decoder *d, const struct ctf_type *type,
@@ -42,7 +41,7 @@ static uint64_t ctf_decode_read_bytes(const uint8_t *at, unsigned int size, bool
 }
 
 /*
- * Little-endian fields take bits from the lowest of a byte up, big-endian ones from the highest
+ * Little-endian fields use the bits of a byte from the lowest up, big-endian ones from the highest
  * down.
  */
 static uint64_t ctf_decode_read_bits(const uint8_t *base, uint64_t limit, uint64_t at,
@@ -105,14 +104,14 @@ static int ctf_decode_set_error(struct ctf_decoder *d, const char *why)
 	return -EINVAL;
 }
 
-/* What is decoded does not end where it should; with more bytes it might. */
+/* A field ends beyond the available data; with more bytes it might be complete. */
 static int fail_beyond(struct ctf_decoder *d, const char *why)
 {
 	d->beyond = true;
 	return ctf_decode_set_error(d, why);
 }
 
-/* Room for one more value. */
+/* Make space for one more value. 0 or a negative errno. */
 static int ctf_decode_grow_values(struct ctf_decoder *d)
 {
 	uint32_t capacity = d->capacity ? d->capacity * 2 : 64;
@@ -157,7 +156,7 @@ static inline int align_to(struct ctf_decoder *d, uint32_t align)
 	return 0;
 }
 
-/* The low bits replace those of the clock; going back means that they wrapped once. */
+/* The low bits replace those of the clock; a smaller value means that they wrapped once. */
 static void move_clock(struct ctf_decoder *d, unsigned int size, uint64_t number)
 {
 	uint64_t step, mask;
@@ -188,7 +187,8 @@ static void note_role(struct ctf_decoder *d, const struct ctf_member *member, ui
 		d->packet->sequence_size = member->type->size;
 }
 
-/* With both byte orders in one byte, two fields would share bits, or bits would belong to no field. */
+/* If both byte orders were used within one byte, two fields would share bits, or bits would belong
+   to no field. */
 static bool begins_wrong(const struct ctf_decoder *d, const struct ctf_type *type)
 {
 	uint64_t bit = d->origin + d->at;
@@ -196,7 +196,7 @@ static bool begins_wrong(const struct ctf_decoder *d, const struct ctf_type *typ
 	return bit % 8 && bit / 8 == d->partial / 8 && type->big_endian != d->partial_big_endian;
 }
 
-/* The number that ends here does not fill its last byte. */
+/* Note a number whose end does not fill its last byte. */
 static void note_partial(struct ctf_decoder *d, const struct ctf_type *type)
 {
 	if (d->at % 8 == 0)
@@ -281,7 +281,8 @@ static inline uint64_t load_fast(const uint8_t *at, uint8_t fast)
 	}
 }
 
-/* An integer that is just a load, when it is there; false: it must be looked at more closely. */
+/* Decode an integer that needs only a load, if it is complete; false: the caller must use the
+   general decoder. */
 static inline bool decode_fast(struct ctf_decoder *d, const struct ctf_member *member)
 {
 	const struct ctf_type *type = member->type;
@@ -368,7 +369,7 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 	uint64_t stride = ctf_packed_stride(element), left = d->end - d->at;
 	const uint8_t *bytes = d->base + d->at / 8;
 
-	/* The last one needs no padding behind it. */
+	/* The last element needs no padding. */
 	if (length && (left < element->size || length - 1 > (left - element->size) / stride))
 		return fail_beyond(d, "an array is longer than the packet");
 	if (length && begins_wrong(d, element))
@@ -380,7 +381,8 @@ static int decode_packed(struct ctf_decoder *d, struct ctf_value *value, uint64_
 
 		if (ret)
 			return ret;
-		value->count = (uint32_t)value->size; /* Elements are those of the UTF-8. */
+		/* The elements are the bytes of the UTF-8 text. */
+		value->count = (uint32_t)value->size;
 	} else if (element->text && d->at % 8 == 0 && stride == 8) {
 		value->is_text = true;
 		value->text = (const char *)bytes;
@@ -465,7 +467,7 @@ static int ctf_decode_value(
 int ctf_decode(struct ctf_decoder *decoder, const struct ctf_type *type, uint32_t *index)
 {
 	*index = decoder->count;
-	if (!decoder->count && decoder->texts) /* Those of the event before. */
+	if (!decoder->count && decoder->texts) /* Texts of the previous event. */
 		ctf_decoder_drop_texts(decoder);
 	return ctf_decode_value(decoder, type, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding traces: directories that have a file "metadata". */
+/* Finds traces: directories with a file "metadata". */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ void ctf_reader_on_search(ctf_search_show *show)
 	find_show = show;
 }
 
-/* The name of a chunk until it is finished (recorder/rotation/rotate.c). */
+/* Prefix of a chunk's name until it is finished (recorder/rotation/rotate.c). */
 #define GROWING ".chunk-"
 
 static bool is_hidden(const struct ctf_trace_search *search_for, const char *name)
@@ -61,7 +61,8 @@ static int search_inside(struct ctf_trace_search *search_for, int fd, const char
 
 		if (is_hidden(search_for, name) ||
 				(names[i]->d_type != DT_DIR && names[i]->d_type != DT_UNKNOWN) ||
-				(has_metadata && strcmp(name, "index") == 0)) /* LTTng's. */
+				/* LTTng's index files. */
+				(has_metadata && strcmp(name, "index") == 0))
 			continue;
 		if (asprintf(&inner, "%s/%s", path, name) < 0)
 			return -ENOMEM;
@@ -87,7 +88,8 @@ static int ctf_find_search_directory(struct ctf_trace_search *search_for, int pa
 	if (find_show && search_for->nr_directories % FIND_SHOW_EACH == 0)
 		find_show(path, search_for->nr_directories);
 	if (fd < 0)
-		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno; /* A file. */
+		/* A file is skipped. */
+		return depth && errno != EMFILE && errno != ENFILE ? 0 : -errno;
 	count = scandirat(fd, ".", &names, NULL, ctf_find_compare_names);
 	ret = count < 0 ? -errno : search_inside(search_for, fd, path, names, count, depth);
 	for (int i = 0; i < count; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Following a trace that is being recorded.
+ * Follows a trace that is being recorded.
  *
- * As when a trace is opened, the sizes of files are looked at before the metadata is read: then it
- * describes all that is read. Metadata that has grown becomes new classes; a stream takes them at
- * its next packet, and the old ones go when nothing refers to them any more.
+ * As when a trace is opened, the sizes of files are read before the metadata, which then describes
+ * everything that is read. Metadata that has grown becomes new classes. A stream uses them from its
+ * next packet on, and the old ones are freed when they are not referenced any more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "ctf/read/lock.h"
 #include "ctf/read/reader-parts.h"
 
-/* ---- whether somebody is at work ---- */
+/* ---- is a recorder running ---- */
 
 bool ctf_is_recorded(const char *dir)
 {
@@ -42,7 +42,7 @@ static bool is_recording(const struct ctf_reader *reader)
 	return false;
 }
 
-/* ---- what has been added ---- */
+/* ---- new data ---- */
 
 static struct ctf_metadata_seen see_metadata(int dir_fd)
 {
@@ -57,7 +57,7 @@ static struct ctf_metadata_seen see_metadata(int dir_fd)
 	};
 }
 
-/* 0: the classes are up to date; -EAGAIN: they cannot be read now; -ENOMEM. */
+/* 0: the classes are up to date; -EAGAIN: they are not readable now; -ENOMEM. */
 static int ctf_follow_renew_metadata(
 		struct ctf_reader *reader, int dir_fd, const char *path, uint32_t index)
 {
@@ -72,7 +72,7 @@ static int ctf_follow_renew_metadata(
 	ret = ctf_metadata_read(dir_fd, path, &classes, &error);
 	if (!classes)
 		return -ENOMEM;
-	if (ret) { /* A block is being written. */
+	if (ret) { /* The recorder is writing a block. */
 		ctf_metadata_free(classes);
 		return ret == -ENOMEM ? ret : -EAGAIN;
 	}
@@ -118,7 +118,7 @@ static int renew_trace(struct ctf_reader *reader, int dir_fd, const char *path, 
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* A trace whose metadata is not whole yet comes with the next look. */
+/* Add a trace. If its metadata is incomplete, a later call adds it. */
 static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, struct dirent **names,
 		const struct stat *stats, int count)
 {
@@ -140,7 +140,7 @@ static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 	return ret;
 }
 
-/* By the directory itself: a chunk that is finished has been renamed. */
+/* Compare the directory itself, because a finished chunk is renamed. */
 static bool ctf_follow_is_same_directory(
 		const struct ctf_trace_classes *classes, const struct stat *stat)
 {
@@ -173,7 +173,7 @@ static int ctf_follow_scan_trace(
 	return ret;
 }
 
-/* ---- what is not needed any more ---- */
+/* ---- freeing replaced classes ---- */
 
 static bool is_used(const struct ctf_reader *reader, const struct ctf_trace_classes *classes)
 {
@@ -196,7 +196,7 @@ void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes
 	ctf_metadata_free(classes);
 }
 
-/* Older ones, which stand behind them in the list, may point to them. */
+/* Older classes, which are behind them in the list, may point to them. */
 static void unlink_newer(struct ctf_trace_classes *classes)
 {
 	for (struct ctf_trace_classes *older = classes->older; older; older = older->older) {
@@ -222,7 +222,7 @@ static void forget_retired(struct ctf_reader *reader)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user))
 {
@@ -236,7 +236,8 @@ int ctf_reader_refresh(struct ctf_reader *reader, bool *recording)
 {
 	int ret;
 
-	/* Asked first: what was written before the lock went is seen below. */
+	/* Check the lock first: everything that was written before its release is then found
+	   below. */
 	*recording = is_recording(reader);
 	reader->follows = *recording;
 	ret = ctf_find_traces(reader->dir, reader->growing, ctf_follow_scan_trace, reader, NULL);

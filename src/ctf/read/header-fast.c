@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the headers of a stream's records have the usual form. */
+/* Checks whether the headers of a stream's records have the common form. */
 #include "ctf/read/header-fast.h"
 #include "ctf/type.h"
 
@@ -9,7 +9,7 @@ static bool is_bits(const struct ctf_type *type)
 			!type->big_endian && !type->leb128 && !type->reversed && type->align == 1;
 }
 
-/* A structure with nothing but the rest of the word, which the clock reads. */
+/* True for a structure that contains only the remaining bits of the word, as a clock value. */
 static bool is_time(const struct ctf_type *option, unsigned int size)
 {
 	const struct ctf_member *member = option->kind == CTF_STRUCT && option->member_count == 1
@@ -38,7 +38,7 @@ void ctf_fast_header_make(struct ctf_fast_header *fast, const struct ctf_type *h
 		return;
 	fast->tag_bits = tag->type->size;
 	fast->slot = tag->slot;
-	/* Of several ranges that hold a tag the first one counts. */
+	/* If several ranges contain a tag, the first one counts. */
 	for (uint32_t i = 0; i < remainder->type->range_count; i++) {
 		const struct ctf_option_range *range = &remainder->type->ranges[i];
 		bool usual = is_time(remainder->type->members[range->option].type,

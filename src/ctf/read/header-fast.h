@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event header that nearly every record of SIDE and LTTng-UST has: a tag of a few bits, which
- * is the event id, and the low bits of the time, in one 32-bit word. It is read without making
+ * Fast path for the event header of nearly all records of SIDE and LTTng-UST: a tag of a few bits,
+ * which is the event id, and the low bits of the time, in one 32-bit word. Reads it without making
  * values of its parts.
  */
 #ifndef SIDE_CTF_READ_HEADER_FAST_H
@@ -12,14 +12,14 @@
 #include "ctf/read/decode.h"
 
 struct ctf_fast_header {
-	uint64_t compact; /* Bit t: a header with the tag t is such a word. 0: none is. */
-	uint8_t tag_bits; /* At most 6; the rest is the time. */
-	int32_t slot;     /* Where the tag is kept for references, or -1. */
+	uint64_t compact; /* Bit t is set if a header with the tag t has this form. 0: none. */
+	uint8_t tag_bits; /* At most 6; the remaining bits are the time. */
+	int32_t slot;     /* The slot that stores the tag for references, or -1. */
 };
 
 void ctf_fast_header_make(struct ctf_fast_header *fast, const struct ctf_type *header);
 
-/* Read a header; false: nothing is touched, it must be decoded in the usual way. */
+/* Read a header; false: nothing is changed, the caller must decode it as usual. */
 static inline bool ctf_fast_header_read(const struct ctf_fast_header *fast, struct ctf_decoder *d)
 {
 	uint64_t at = (d->at + 7) & ~UINT64_C(7), step, low;
@@ -33,7 +33,7 @@ static inline bool ctf_fast_header_read(const struct ctf_fast_header *fast, stru
 		return false;
 	if (fast->slot >= 0)
 		d->slots[fast->slot] = tag;
-	/* The low bits replace those of the clock; going back means that they wrapped once. */
+	/* The low bits replace those of the clock; a smaller value means that they wrapped once. */
 	step = UINT64_C(1) << (32 - fast->tag_bits);
 	low = word >> fast->tag_bits;
 	d->clock = (d->clock & ~(step - 1)) + low + (low < (d->clock & (step - 1)) ? step : 0);

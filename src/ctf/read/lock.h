@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a recorder is at work: it holds a lock on the directory and on the files that it writes. */
+/* Checks whether a recorder is running: it locks the directory and the files that it writes. */
 #ifndef SIDE_CTF_READ_LOCK_H
 #define SIDE_CTF_READ_LOCK_H
 
@@ -9,14 +9,16 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Whether a file may be locked if a call failed with this error: it is locked, or no descriptor or memory is left to check it. */
+/* True if a file may be locked, given the error of a failed call: it is locked, or there was no
+   descriptor or memory to check it. */
 static inline bool ctf_may_be_locked(int error)
 {
 	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
 			error == ENOLCK;
 }
 
-/* A reader that cannot check the lock assumes it, and checks again later. `flags`: more flags for openat(). */
+/* A reader that cannot check the lock assumes that it is held, and checks again later. `flags`:
+   more flags for openat(). */
 static inline bool ctf_is_locked(int dir_fd, const char *name, int flags)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata files: TSDL as plain text or in packets, or CTF 2. */
+/* Reads metadata files: TSDL as plain text or in packets, or CTF 2. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static uint32_t read_u32(const char *at, bool big_endian)
 	return big_endian ? be32toh(number) : le32toh(number);
 }
 
-/* Move the texts of the packets together, in place. */
+/* Concatenate the texts of the packets, in place. */
 static int ctf_metadata_unpack(char *text, size_t *size, struct ctf_error *error)
 {
 	bool big_endian = read_u32(text, true) == METADATA_MAGIC;

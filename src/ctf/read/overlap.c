@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots of a flight recorder, read together: each record once.
+ * Merges the snapshots of a flight recorder so that each record is shown once.
  *
- * OUT/snapshot-<n>/X/ring_0 and OUT/X/ring_0 are windows over one ring of one process, the first ones taken earlier. A
- * window has all that the ring held, so a later one contains each record of an earlier one from its own first record on.
- * The earlier one is read up to there. Windows are compared by the clock's ticks, because snapshots know the clock's
- * frequency less exactly than the trace that is finished.
+ * OUT/snapshot-<n>/X/ring_0 and OUT/X/ring_0 are windows over one ring of one process; the
+ * snapshots were taken earlier. A window contains everything that the ring contained, so from its
+ * first record on, a later window contains each record of an earlier one. The earlier one is read
+ * up to there. Windows are compared by the clock's ticks, because snapshots know the clock's
+ * frequency less exactly than the finished trace.
  *
- * While a trace is followed, the records of an earlier window may have been shown when a later one appears. The later one
- * then begins after the last record of the earlier ones.
+ * While a trace is followed, the records of an earlier window may have been shown when a later one
+ * appears. The later one then begins after the last record of the earlier ones.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,16 +27,17 @@ struct path_slice {
 	size_t size;
 };
 
-/* A stream that is a window, or may be: of a process in OUT, taken as number `rank`. */
+/* A stream that is, or may be, a window: of a process in OUT, with the number `rank`. */
 struct member {
 	struct ctf_stream_reader *stream;
-	struct path_slice output; /* Of a snapshot: OUT; else the directory that holds the trace. */
+	/* Of a snapshot: OUT; else the directory that contains the trace. */
+	struct path_slice output;
 	struct path_slice process;
 	struct path_slice name;
 	uint64_t rank;
 };
 
-/* ---- what belongs together ---- */
+/* ---- windows over one ring ---- */
 
 static struct path_slice ctf_overlap_path_tail(const char *path, size_t size)
 {
@@ -53,7 +55,7 @@ static size_t without_slashes(const char *path, size_t size)
 	return size;
 }
 
-/* "snapshot-3", "snapshot-3-server-4711-SIGSEGV": 3. */
+/* "snapshot-3" or "snapshot-3-server-4711-SIGSEGV": 3. */
 static uint64_t snapshot_number(struct path_slice name)
 {
 	const size_t prefix = strlen(SNAPSHOT);
@@ -104,7 +106,8 @@ static int compare_members(const void *left, const void *right)
 	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Whether `later` is a window over the same ring as the snapshot `earlier`; a chunk is a directory in OUT. */
+/* True if `later` is a window over the same ring as the snapshot `earlier`; a chunk is a directory
+   in OUT. */
 static bool is_later(const struct member *earlier, const struct member *later)
 {
 	size_t size = earlier->output.size;
@@ -122,7 +125,8 @@ static bool may_be_window(const struct ctf_stream_reader *stream)
 	return stream->classes->trace.is_side;
 }
 
-/* All that may be windows, sorted; *count of them. NULL: no memory, or there is no snapshot among them. */
+/* Find all streams that may be windows, sorted; *count of them. NULL: out of memory (*error), or
+   none of them is of a snapshot. */
 static struct member *find_members(const struct ctf_reader *reader, uint32_t *count, int *error)
 {
 	struct member *members = calloc((size_t)reader->stream_count + 1, sizeof(*members));
@@ -144,7 +148,7 @@ static struct member *find_members(const struct ctf_reader *reader, uint32_t *co
 	return NULL;
 }
 
-/* Members from `first` on that have the same name, of the same process. */
+/* Number of members from `first` on that have the same name and process. */
 static uint32_t group_size(const struct member *members, uint32_t first, uint32_t count)
 {
 	uint32_t last = first + 1;
@@ -156,9 +160,10 @@ static uint32_t group_size(const struct member *members, uint32_t first, uint32_
 	return last - first;
 }
 
-/* ---- where a window begins and ends ---- */
+/* ---- first and last record of a window ---- */
 
-/* The ticks of the first record, and, if last is not NULL, of the last one. 1: there is one; 0; -ENOMEM. */
+/* Find the ticks of the first record, and, if last is not NULL, of the last one. 1: found; 0: no
+   record; -ENOMEM. */
 static int find_edges(const struct ctf_stream_reader *stream, uint64_t *first, uint64_t *last)
 {
 	struct ctf_stream_reader probe;
@@ -199,9 +204,9 @@ static int know_first(struct ctf_stream_reader *stream)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- all at once ---- */
+/* ---- when the traces are opened ---- */
 
-/* Each window counts losses from the beginning of the ring. */
+/* Each window has the losses since the ring was created. */
 static bool is_of_losses(const struct member *member)
 {
 	return strncmp(member->stream->info.name, "side_session", 12) == 0;
@@ -216,7 +221,7 @@ static int ctf_overlap_cut_earlier(struct member *earlier, const struct member *
 		ret = know_first(later->stream);
 	if (ret || !stream->first_known || !later->stream->first_known ||
 			later->stream->first_cycles < stream->first_cycles)
-		return ret; /* A window never moves back: these are of different programs. */
+		return ret; /* A window never moves back, so these are of different programs. */
 	stream->superseded = true;
 	if (is_of_losses(earlier))
 		stream->before = 0;
@@ -259,7 +264,7 @@ int ctf_reader_limit_overlaps(struct ctf_reader *reader)
 	return for_each_group(reader, limit_group);
 }
 
-/* ---- followed ---- */
+/* ---- while the traces are followed ---- */
 
 static int know_last(struct ctf_stream_reader *stream)
 {
@@ -280,7 +285,7 @@ static int continue_group(struct member *members, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctf_stream_reader *later = members[i].stream;
 
-		/* Windows that exist at the beginning limit the earlier ones. */
+		/* Windows that existed at the beginning have limited the earlier ones. */
 		if (later->first_known || later->shown)
 			continue;
 		for (uint32_t k = 0; !ret && k < i; k++) {

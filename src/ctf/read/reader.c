@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All traces below a directory as one row of items, merged by time.
+ * Reads all traces below a directory as one sequence of items, merged by time.
  *
- * What is there when the reader is opened is shown. Files that change meanwhile (the recording goes
- * on, a disk fails, somebody cuts them) make sentences.
+ * The reader shows the data that exists when it is opened. If files change meanwhile (the recording
+ * continues, a disk fails, a user truncates them), it reports that.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ int ctf_reader_grow(void *array, uint32_t count)
 {
 	void **pointers;
 
-	if (count & (count - 1)) /* Grown at 0, 1, 2, 4, … */
+	if (count & (count - 1)) /* Grows at 0, 1, 2, 4, … */
 		return 0;
 	memcpy(&pointers, array, sizeof(pointers));
 	pointers = realloc(pointers, (count ? count * 2 : 1) * sizeof(*pointers));
@@ -142,8 +142,8 @@ struct stat *ctf_reader_stat(int dir_fd, struct dirent **names, int count)
 }
 
 /*
- * The sizes of the streams are looked at before the metadata is read: then it describes all events
- * up to there, even if the trace is being recorded.
+ * Reads the sizes of the streams before the metadata: then the metadata describes all events up to
+ * there, even if the trace is being recorded.
  */
 static int ctf_reader_on_trace_found(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
@@ -168,7 +168,7 @@ static bool ctf_reader_is_before(
 		return a->ns < b->ns;
 	left = &a->stream->item;
 	right = &b->stream->item;
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): who waits has a stream. */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a stream in the heap has a trace. */
 	if (left->trace->index != right->trace->index)
 		return left->trace->index < right->trace->index;
 	if (left->cycles != right->cycles)
@@ -250,7 +250,7 @@ static int start_merging(struct ctf_reader *reader)
 	return ret;
 }
 
-/* Once, at the end: whether the recording goes on. */
+/* Report once, at the end, that the recording continues. */
 static int note_grown(struct ctf_reader *reader, struct ctf_item *item)
 {
 	const struct ctf_stream_reader *first = NULL;
@@ -298,7 +298,7 @@ int ctf_reader_stream_next(struct ctf_reader *reader, uint32_t stream, const str
 	return ctf_stream_reader_next(reader->streams[stream]);
 }
 
-/* What has been shown goes, its stream goes on. */
+/* Remove the item that was shown, and advance its stream. */
 static int ctf_reader_advance(struct ctf_reader *reader)
 {
 	struct reader_heap_entry *top = &reader->heap[0];
@@ -346,7 +346,7 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 	return ret ? ret : note_grown(reader, item);
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 static int ctf_reader_open_all(
 		const char *dir, bool growing, struct ctf_reader **out, struct ctf_error *error)
@@ -394,7 +394,8 @@ static int ctf_reader_open_all(
 
 int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
 {
-	/* The chunk of now is a part of a recording that goes on; that of a killed recorder is not whole. */
+	/* The current chunk belongs to a running recording; after a kill of the recorder it is
+	   incomplete. */
 	return ctf_reader_open_all(dir, ctf_is_recorded(dir), reader, error);
 }
 
@@ -490,7 +491,7 @@ const struct ctf_trace *ctf_reader_trace(const struct ctf_reader *reader, uint32
 	return &reader->traces[index]->trace;
 }
 
-/* The public part is the first member of what the reader keeps. */
+/* The public part is the first member of struct ctf_trace_classes. */
 static const struct ctf_trace_classes *classes_of(const struct ctf_trace *trace)
 {
 	return (const struct ctf_trace_classes *)trace;
@@ -506,7 +507,7 @@ struct ctf_event_class *ctf_trace_event(const struct ctf_trace *trace, uint32_t 
 	return classes_of(trace)->events[index];
 }
 
-/* The one behind those of all channels. */
+/* The class behind those of all channels has the largest id. */
 uint64_t ctf_trace_session_stream(const struct ctf_trace *trace)
 {
 	const struct ctf_trace_classes *classes = classes_of(trace);

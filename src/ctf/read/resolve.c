@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a scope ready for the decoder: alignments and least sizes from the leaves up, lengths
- * and tags bound to the fields that hold them; in TSDL also roles, by name.
+ * Prepares a scope for the decoder: computes alignments and least sizes, and binds lengths and tags
+ * to the fields that contain them; in TSDL also roles, by name.
  *
- * A bound field gets a slot: the decoder leaves its value there, the sequence or variant finds it
- * there.
+ * A bound field gets a slot: the decoder stores its value there, and the sequence or variant reads
+ * it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "ctf/tsdl.h"
 
-/* A structure that encloses the place, and how many of its members stand before it. */
+/* A structure that encloses the current position, and how many of its members precede it. */
 struct resolve_level {
 	const struct resolve_level *up;
 	struct ctf_type *type;
@@ -58,7 +58,8 @@ static const struct resolve_level *find_level(
 	return level;
 }
 
-/* In a structure that encloses the current position: the members before it, and as a step of a path the enclosing one. */
+/* The number of members that a path can use. In a structure that encloses the current position:
+   those before it, and, for a step that is not the last, the enclosing member. */
 static uint32_t visible_members(
 		const struct resolve_level *level, const struct ctf_type *type, bool last)
 {
@@ -77,7 +78,7 @@ struct resolved_field {
 	unsigned int variant_count;
 };
 
-/* a.b.c, beginning in a structure: members, and options of variants. */
+/* Find a.b.c, beginning in a structure: members, and options of variants. */
 static void ctf_resolve_dotted(const struct resolve_level *level, struct ctf_type *type,
 		const char *path, struct resolved_field *found)
 {
@@ -136,8 +137,8 @@ static int guard_slot(const struct resolver *r, struct ctf_type *variant, int32_
 /* ---- locations of CTF 2 ---- */
 
 /*
- * The structure in a member: arrays, optionals and options of variants take no step of a path. Of
- * several options the one around the place is meant.
+ * The structure in a member: arrays, optionals and options of variants are no steps of a path. Of
+ * several options, the path means the one that encloses the current position.
  */
 static const struct ctf_type *inner_struct(
 		const struct resolve_level *level, const struct ctf_type *type)
@@ -199,7 +200,8 @@ static struct ctf_option_range *add_range(
 	return type->ranges;
 }
 
-/* An optional is `some` in its ranges, with a boolean if that is true; else `none`. */
+/* An optional is `some` if its selector is in its ranges, or is true if it is a boolean; else
+   `none`. */
 static int bind_ranges(const struct resolver *r, struct ctf_type *type, const struct ctf_type *tag)
 {
 	const struct ctf_location *location = type->location;
@@ -279,7 +281,7 @@ static int compare_option_names(const void *a, const void *b)
 			((const struct ctf_option_name *)b)->name);
 }
 
-/* Which tag values choose which option: the labels that are named like options. */
+/* Bind tag values to options: by the labels that have the names of options. */
 static int bind_options(const struct resolver *r, struct ctf_type *type, const struct ctf_type *tag)
 {
 	struct ctf_option_name *names;
@@ -293,7 +295,7 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	for (uint32_t i = 0; i < type->member_count; i++)
 		names[i] = (struct ctf_option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): bind() found one, or said why not. */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): bind() has set tag, or failed. */
 	type->ranges = ctf_arena_alloc(r->classes->arena, tag->label_count, sizeof(*type->ranges));
 	type->range_count = 0;
 	type->tag_signed = tag->is_signed;
@@ -368,7 +370,7 @@ static int resolve_variant(
 	return ret;
 }
 
-/* `[env.NAME]`: the number in the environment is the length. */
+/* `[env.NAME]`: a number in the environment is the length. */
 static int bind_environment(const struct resolver *r, struct ctf_type *type)
 {
 	static const char prefix[] = "env.";
@@ -413,7 +415,7 @@ static int resolve_array(
 	return ret;
 }
 
-/* Integers that need no more than a load: most of them. */
+/* The size of an integer that needs only a load, as most of them; else 0. */
 static uint8_t fast_of(const struct ctf_type *type)
 {
 	if (type->kind == CTF_FLOAT || type->clock || type->leb128 || type->reversed ||
@@ -495,7 +497,7 @@ static void set_roles(struct ctf_type *type, const struct role_name *roles)
 					role_fits(role->role, member->type))
 				member->role = role->role;
 		}
-		/* The compact and the extended form of an event header stand in a variant. */
+		/* The compact and the extended form of an event header are options of a variant. */
 		if (roles == event_roles)
 			set_roles(member->type, roles);
 	}

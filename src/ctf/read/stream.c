@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One data stream file as a row of items.
+ * Reads one data stream file as a sequence of items.
  *
- * Packet by packet, record by record; a packet that cannot be read becomes one item that says so,
- * and the reading goes on behind it: at its end if its size makes sense, else where the next
- * packet header stands.
+ * It reads packet by packet and record by record. An unreadable packet becomes one item of damage,
+ * and the reader continues behind it: at its end if its size is plausible, else at the next packet
+ * header that it finds.
  */
 #include <endian.h>
 #include <errno.h>
@@ -17,12 +17,12 @@
 
 #define PACKET_MAGIC 0xc1fc1fc1u
 #define NS_PER_S 1000000000
-/* Packet headers take less, as a rule; what goes on behind it is loaded. */
+/* Most packet headers are smaller; more is loaded if necessary. */
 #define HEADER_SPACE ((size_t)4 << 10)
 
 /*
- * Cycles to nanoseconds as babeltrace2 converts them: in double precision, rounded towards zero. babeltrace2 has no
- * time for a value beyond the signed range; here such a value is exact.
+ * Convert cycles to nanoseconds as babeltrace2 does: in double precision, rounded towards zero.
+ * babeltrace2 has no time for a value beyond the signed range; here such a value is exact.
  */
 static inline __int128 cycles_ns(uint64_t frequency, uint64_t cycles)
 {
@@ -37,8 +37,8 @@ static inline __int128 cycles_ns(uint64_t frequency, uint64_t cycles)
 }
 
 /*
- * The offset in cycles is converted by itself, without its whole seconds. So the sum of both can be 1 ns less than
- * the exact one; two readers that agree are worth more than that nanosecond.
+ * The offset in cycles is converted separately, without its whole seconds. So the sum of both can
+ * be 1 ns less than the exact one; that both readers show the same time is more important.
  */
 static __int128 clock_origin_ns(const struct ctf_clock *clock)
 {
@@ -57,7 +57,7 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles)
 	return saturate(clock_origin_ns(clock) + cycles_ns(clock->frequency, cycles));
 }
 
-/* The same as ctf_clock_ns(), with the origin of the stream's clock remembered. */
+/* The same as ctf_clock_ns(), with a cached origin of the stream's clock. */
 static inline int64_t origin_ns(
 		struct ctf_origin *origin, const struct ctf_clock *clock, uint64_t cycles)
 {
@@ -107,15 +107,15 @@ void ctf_stream_reader_close(struct ctf_stream_reader *stream)
 	free((void *)(uintptr_t)stream->info.name);
 }
 
-/* ---- the window over the packet ---- */
+/* ---- window ---- */
 
-/* Bits from the beginning of the packet. */
+/* Position in bits from the beginning of the packet. */
 static uint64_t position(const struct ctf_stream_reader *stream)
 {
 	return stream->decoder.origin + stream->decoder.at;
 }
 
-/* Decode on at this bit of the packet, which the window holds. */
+/* Continue decoding at this bit of the packet, which must be in the window. */
 static void ctf_stream_seek(struct ctf_stream_reader *stream, uint64_t bit)
 {
 	static const uint8_t nothing[1];
@@ -124,7 +124,7 @@ static void ctf_stream_seek(struct ctf_stream_reader *stream, uint64_t bit)
 	uint64_t there = stream->packet < window->size ? (window->size - stream->packet) * 8 : 0;
 	uint64_t from = stream->packet + bit / 8, loaded = window->at + window->count;
 
-	if (stream->content > there) { /* The file has become shorter. */
+	if (stream->content > there) { /* The file has shrunk. */
 		stream->content = there;
 		stream->torn = true;
 	}
@@ -138,8 +138,8 @@ static void ctf_stream_seek(struct ctf_stream_reader *stream, uint64_t bit)
 }
 
 /*
- * What begins at this bit of the packet goes on behind the window: load more of it. 1: more is
- * there, try again; 0: there is no more (why is set); -EIO (why is set) or -ENOMEM.
+ * Load more, because the field at this bit of the packet extends beyond the window. 1: loaded, try
+ * again; 0: there are no more bytes (why is set); -EIO (why is set) or -ENOMEM.
  */
 static int load_more(struct ctf_stream_reader *stream, uint64_t bit)
 {
@@ -210,7 +210,7 @@ static int damage(struct ctf_stream_reader *stream, const char *what, const char
 	return 1;
 }
 
-/* The file cannot be read any further, or only behind what is damaged. */
+/* The file is unreadable from here on, or up to the next frame. */
 static int unreadable(struct ctf_stream_reader *stream)
 {
 	uint64_t resume = stream->window.resume;
@@ -231,7 +231,7 @@ static int unreadable(struct ctf_stream_reader *stream)
 	return ctf_stream_report_damage(stream);
 }
 
-/* All packets that are there were read. */
+/* All packets of the file were read. */
 static int end_of_file(struct ctf_stream_reader *stream)
 {
 	uint64_t strange, first;
@@ -266,7 +266,8 @@ static int end_of_file(struct ctf_stream_reader *stream)
 
 /* ---- packets ---- */
 
-/* Where the next packet header stands, by its magic number and UUID; the end if nowhere. */
+/* The offset of the next packet header, found by its magic number and UUID; the end if there is
+   none. */
 static uint64_t find_packet(struct ctf_stream_reader *stream)
 {
 	const struct ctf_trace_classes *classes = stream->classes;
@@ -348,7 +349,8 @@ static const char *check_sizes(struct ctf_stream_reader *stream)
 	return NULL;
 }
 
-/* 0; -EINVAL (why is set, and header_cut if the file ends there), -EIO (the same), -ENOMEM. */
+/* Decode a header. 0; -EINVAL (why is set, and header_cut if the file ends there), -EIO (the same),
+   -ENOMEM. */
 static int decode_header(struct ctf_stream_reader *stream, const struct ctf_type *type)
 {
 	struct ctf_decoder *d = &stream->decoder;
@@ -394,7 +396,8 @@ static int ctf_stream_read_headers(struct ctf_stream_reader *stream)
 	return why ? -EINVAL : 0;
 }
 
-/* Behind a packet that was skipped stands another one as a rule: its header will do. */
+/* Load a packet. Behind a skipped packet, the next one is usually skipped, too: load only its
+   header. */
 static int load_packet(struct ctf_stream_reader *stream)
 {
 	struct ctf_window *window = &stream->window;
@@ -430,8 +433,8 @@ static int start_packet(struct ctf_stream_reader *stream)
 }
 
 /*
- * A file that is being recorded may have been seen while its last packet was being written: then
- * that packet is read to its end, and nothing behind it.
+ * Open the packet. When the sizes were read, the recorder may have been writing the last packet:
+ * then read that packet to its end, and nothing behind it.
  */
 static int open_packet(struct ctf_stream_reader *stream)
 {
@@ -462,7 +465,7 @@ static int open_packet(struct ctf_stream_reader *stream)
 	return 0;
 }
 
-/* How far a free-running counter of so many bits went; 0 if a full-size one went back. */
+/* The increment of a free-running counter of `bits` bits; 0 if a 64-bit counter decreased. */
 static uint64_t counter_step(uint64_t from, uint64_t to, unsigned int bits)
 {
 	if (bits >= 64)
@@ -470,7 +473,7 @@ static uint64_t counter_step(uint64_t from, uint64_t to, unsigned int bits)
 	return (to - from) & ((UINT64_C(1) << bits) - 1);
 }
 
-/* Of two times in the packet's header, which are not there in every trace. */
+/* Get one of the times in the packet's header, which are optional. */
 static bool has_time(const struct ctf_stream_reader *stream, enum ctf_role role, int64_t *ns)
 {
 	if (!stream->bounded || !stream->class->clock || !seen(stream, role))
@@ -480,8 +483,9 @@ static bool has_time(const struct ctf_stream_reader *stream, enum ctf_role role,
 }
 
 /*
- * Only a part of the trace is wanted. What is told behind the last packet of it would be later than that
- * part; a packet before it keeps its place in the counts of what was lost.
+ * Decide whether to read the packet when only a range of times is read. Reports behind the last
+ * packet of the range would be later than the range. A packet before the range still counts for
+ * losses.
  */
 static enum ctf_stream_state choose_packet(struct ctf_stream_reader *stream)
 {
@@ -557,7 +561,7 @@ static int decode_scope(struct ctf_decoder *d, const struct ctf_type *type, uint
 	return type ? ctf_decode(d, type, index) : 0;
 }
 
-/* 1: an event; -EINVAL: why is set; -ENOMEM. */
+/* Decode one record. 1: an event; -EINVAL: why is set; -ENOMEM. */
 static int decode_record(struct ctf_stream_reader *stream)
 {
 	const struct ctf_stream_class *class = stream->class;
@@ -609,7 +613,7 @@ static int decode_record(struct ctf_stream_reader *stream)
 	return 1;
 }
 
-/* The same over the edge of the window; -EIO, too. */
+/* The same, loading more at the end of the window; also -EIO. */
 static int ctf_stream_read_record(struct ctf_stream_reader *stream)
 {
 	uint64_t start = position(stream), clock = stream->decoder.clock;
@@ -647,7 +651,7 @@ static int broken_record(struct ctf_stream_reader *stream)
 	return damage(stream, stream->decoder.why, consequence);
 }
 
-/* Metadata that was read since describes this packet and those behind it. */
+/* Use newer metadata for this packet and the following ones. */
 static int renew_classes(struct ctf_stream_reader *stream)
 {
 	struct ctf_trace_classes *classes = stream->classes;
@@ -716,7 +720,7 @@ static int next_record(struct ctf_stream_reader *stream)
 	return 0;
 }
 
-/* Once: the metadata may describe the packets nevertheless. */
+/* Report a foreign UUID once: the metadata may describe the packets nevertheless. */
 static int foreign_packet(struct ctf_stream_reader *stream)
 {
 	stream->foreign_reported = true;
@@ -727,14 +731,14 @@ static int foreign_packet(struct ctf_stream_reader *stream)
 	return 1;
 }
 
-/* 1: the record is shown. 0: another window shows it. */
+/* 1: show the record. 0: another window shows it. */
 static int choose_record(struct ctf_stream_reader *stream)
 {
 	const struct ctf_item *item = &stream->item;
 
 	if (__builtin_expect(item->kind != CTF_ITEM_EVENT, 0))
 		return 1;
-	/* UINT64_MAX means no bound: a record may have that tick. */
+	/* UINT64_MAX means no limit: a record may have that tick. */
 	if (__builtin_expect(item->cycles >= stream->before, 0) && stream->before != UINT64_MAX) {
 		stream->state = CTF_STREAM_END;
 		return 0;

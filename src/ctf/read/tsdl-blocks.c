@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL blocks: trace, env, clock, stream, event; the rest is skipped. */
+/* Parses TSDL blocks: trace, env, clock, stream, event; others are skipped. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -12,8 +12,8 @@
 
 /* `key = value;` or `key := type;` */
 struct tsdl_block_entry {
-	char key[TSDL_KEY_MAX]; /* Dots included. */
-	const char *text;       /* A string, or words. */
+	char key[TSDL_KEY_MAX]; /* With dots. */
+	const char *text;       /* A string, or the first word. */
 	bool is_string;
 	bool is_number;
 	bool is_negative;
@@ -21,7 +21,7 @@ struct tsdl_block_entry {
 	struct ctf_type *type;
 };
 
-/* The attributes that a block may have, once each; a NULL key ends the list. */
+/* The attributes of a block, each at most once; a NULL key ends the list. */
 struct known_entry {
 	const char *key;
 	enum { VALUE, NUMBER, NATURAL, TEXT, TYPE } kind;
@@ -53,7 +53,7 @@ static void parse_entry_value(struct tsdl_parser *p, struct tsdl_block_entry *en
 		entry->is_string = p->token.kind == TSDL_STRING;
 		entry->text = tsdl_copy_token(p);
 		tsdl_next(p);
-		/* The rest of a dotted value says nothing to us. */
+		/* The remainder of a dotted value is not used. */
 		while (!entry->is_string && (p->token.kind == TSDL_WORD || tsdl_is(p, '.')))
 			tsdl_next(p);
 	} else {
@@ -62,7 +62,8 @@ static void parse_entry_value(struct tsdl_parser *p, struct tsdl_block_entry *en
 	}
 }
 
-/* The next entry of a block, or false at its end. Declarations between are taken. */
+/* Parse the next entry of a block; false: the end of the block. Parses the declarations before
+   it. */
 static bool parse_entry(struct tsdl_parser *p, struct tsdl_block_entry *entry)
 {
 	*entry = (struct tsdl_block_entry){0};
@@ -107,7 +108,7 @@ static const char *kind_text(const struct known_entry *known)
 	return texts[known->kind];
 }
 
-/* The number of the next entry in the list; -1: there is none, or it is wrong. */
+/* The index of the next entry in the list; -1: the end of the block, or an error. */
 static int next_known(struct tsdl_parser *p, const char *block, const struct known_entry *known,
 		unsigned int *seen, struct tsdl_block_entry *entry)
 {
@@ -139,7 +140,7 @@ static void tsdl_block_end(struct tsdl_parser *p)
 {
 	tsdl_scope_close(p);
 	tsdl_expect(p, '}');
-	/* The last block is whole without a token behind it. */
+	/* The last block is complete without a token behind it. */
 	if (!tsdl_is(p, ';'))
 		tsdl_error(p, "\";\" is missing");
 }
@@ -150,7 +151,7 @@ static void *tsdl_block_grow_pointers(
 {
 	void **pointers = array;
 
-	if (!(*count & (*count - 1))) { /* 0, 1, 2, 4, … */
+	if (!(*count & (*count - 1))) { /* grows at 0, 1, 2, 4, … */
 		pointers = tsdl_alloc(p, *count ? *count * 2 : 1, sizeof(*pointers));
 		if (!pointers)
 			return array;
@@ -266,7 +267,7 @@ static void parse_env(struct tsdl_parser *p)
 	tsdl_block_end(p);
 }
 
-/* Clocks that types name before their block. */
+/* Clocks that types use before their block. */
 struct tsdl_waiting_clock {
 	struct tsdl_waiting_clock *next;
 	struct ctf_clock *clock;
@@ -306,7 +307,7 @@ struct ctf_clock *tsdl_clock(struct tsdl_parser *p, const char *name, size_t siz
 	return waiting->clock;
 }
 
-/* Types keep pointers to it, so it must not move. */
+/* Types keep pointers to the clock, so it must not move. */
 static struct ctf_clock *take_waiting_clock(struct tsdl_parser *p, struct ctf_clock *clock)
 {
 	for (struct tsdl_waiting_clock **at = &p->waiting_clocks; *at; at = &(*at)->next) {
@@ -435,16 +436,16 @@ static void parse_stream(struct tsdl_parser *p)
 				p, p->classes->streams, &p->classes->stream_count, stream);
 }
 
-/* ---- events, whose stream may come behind them ---- */
+/* ---- events, whose stream may follow them ---- */
 
 struct tsdl_waiting_event {
 	struct tsdl_waiting_event *next;
 	struct ctf_event_class *event;
-	bool has_stream; /* It has a stream_id. */
+	bool has_stream; /* The block contains a stream_id. */
 	unsigned int line;
 };
 
-/* A trace with one kind of stream may do without its block. */
+/* A trace with only one stream class may omit its block. */
 static struct ctf_stream_class *stream_of_event(struct tsdl_parser *p, uint64_t id, bool has_id)
 {
 	struct ctf_stream_class *stream;
@@ -552,7 +553,7 @@ static void tsdl_block_store_side_event(struct tsdl_parser *p, struct ctf_event_
 	event->side_event = copy;
 }
 
-/* Contexts that stand among the fields, because of Babeltrace. */
+/* Move contexts out of the fields, where the writer put them because of Babeltrace. */
 static void tsdl_block_move_context_fields(struct ctf_event_class *event)
 {
 	struct ctf_type *fields = event->fields;
@@ -588,7 +589,7 @@ static void parse_event_entries(
 			break;
 		case CONTEXT: event->context = entry.type; break;
 		case FIELDS: event->fields = entry.type; break;
-		default: break; /* A link to a model: not shown. */
+		default: break; /* A link to a model is not used. */
 		}
 	}
 	*has_stream = seen & 1u << STREAM_ID;
@@ -619,7 +620,7 @@ static void parse_event(struct tsdl_parser *p)
 	p->last_waiting_event = &waiting->next;
 }
 
-/* callsite, and blocks of newer producers. */
+/* Skip a callsite block, or a block of newer producers. */
 static void skip_block(struct tsdl_parser *p)
 {
 	unsigned int depth = 0;

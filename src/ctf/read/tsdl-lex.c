@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL tokens. */
+/* Splits TSDL text into tokens. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static int hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Our comments in event blocks: "side.event" and the JSON of the description. */
+/* Store side's comment in an event block: "side.event" and the JSON of the description. */
 static void tsdl_lex_store_side_event(struct tsdl_lexer *lexer, const char *text, size_t size)
 {
 	static const char mark[] = " side.event ";
@@ -36,7 +36,7 @@ static void tsdl_lex_store_side_event(struct tsdl_lexer *lexer, const char *text
 	lexer->side_event_size = size - mark_size;
 }
 
-/* False at an unfinished comment. */
+/* False: a comment has no end. */
 static bool tsdl_lex_skip_blanks(struct tsdl_lexer *lexer)
 {
 	while (lexer->at < lexer->end) {
@@ -68,7 +68,7 @@ static bool tsdl_lex_skip_blanks(struct tsdl_lexer *lexer)
 	return true;
 }
 
-/* One escape sequence behind its backslash; the byte that it stands for. */
+/* Parse an escape sequence behind its backslash. Returns its byte. */
 static char lex_escape(struct tsdl_lexer *lexer)
 {
 	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
@@ -94,7 +94,7 @@ static char lex_escape(struct tsdl_lexer *lexer)
 	return c;
 }
 
-/* Also character constants, which are short strings. */
+/* Parse a string or a character constant, which is a short string. */
 static void tsdl_lex_string(struct tsdl_lexer *lexer, struct tsdl_token *token)
 {
 	const char mark = *lexer->at, *start = ++lexer->at, *end = start;

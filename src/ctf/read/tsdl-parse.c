@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The TSDL parser: its tokens, and the text as a row of declarations and blocks. */
+/* Parses TSDL text as a sequence of declarations and blocks. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "ctf/tsdl.h"
 
 /*
- * Metadata may take so much memory, and this many times its size: named types are copied at each
+ * Limit of the memory for metadata, plus this many times its size: named types are copied at each
  * use.
  */
 #define TSDL_MEMORY_BASE (64u << 20)
@@ -106,9 +106,9 @@ char *tsdl_copy_token(struct tsdl_parser *p)
 	return copy;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
-/* Integers before the trace block have its byte order too, so it is looked for beforehand. */
+/* Integers before the trace block have its byte order too, so search for it first. */
 static void find_byte_order(struct tsdl_parser *p)
 {
 	struct tsdl_lexer lexer = p->lexer;
@@ -170,7 +170,7 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 			tsdl_declaration(p);
 		else
 			tsdl_block(p);
-		if (tsdl_is(p, ';')) /* It is the current token, so the lexer stands behind it. */
+		if (tsdl_is(p, ';')) /* The lexer is behind the current token. */
 			classes->good_size = (size_t)(p->lexer.at - text);
 	}
 	if (!p->failed && !classes->has_trace)

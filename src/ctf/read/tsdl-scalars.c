@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL types that hold no other types. */
+/* Parses TSDL types that contain no other types. */
 #include <string.h>
 #include <strings.h>
 
@@ -19,7 +19,7 @@ bool tsdl_word(struct tsdl_parser *p, char *word)
 	return true;
 }
 
-/* A value of an attribute: a number, or words with dots between. */
+/* A value of an attribute: a number, or words with dots between them. */
 struct attribute {
 	char key[TSDL_NAME_MAX];
 	char word[TSDL_NAME_MAX];
@@ -27,7 +27,7 @@ struct attribute {
 	uint64_t number;
 };
 
-/* The next one before the brace; false: there is none. */
+/* Parse the next attribute before the brace; false: none. */
 static bool parse_attribute(struct tsdl_parser *p, struct attribute *attribute)
 {
 	size_t used = 0;
@@ -125,7 +125,7 @@ static uint32_t attribute_align(struct tsdl_parser *p, const struct attribute *a
 	return tsdl_align(p, attribute->is_number ? attribute->number : 0);
 }
 
-/* clock.NAME.value, or clock.NAME. */
+/* Parse clock.NAME.value, or clock.NAME. */
 static const struct ctf_clock *attribute_clock(
 		struct tsdl_parser *p, const struct attribute *attribute)
 {
@@ -153,7 +153,7 @@ static bool attribute_is_text(struct tsdl_parser *p, const struct attribute *att
 	return false;
 }
 
-/* The index of the attribute in a list that ends with NULL, or -1: it is unknown or repeated. */
+/* The index of the attribute in a list that ends with NULL, or -1: unknown or repeated. */
 static int attribute_of(struct tsdl_parser *p, const struct attribute *attribute,
 		const char *const *known, const char *what, unsigned int *seen)
 {
@@ -321,7 +321,7 @@ static void tsdl_scalar_parse_labels(struct tsdl_parser *p, struct ctf_type *typ
 	}
 }
 
-/* How SIDE says a truth value (docs/spec/recording.md, section 3). */
+/* True for SIDE's form of a boolean (docs/spec/recording.md, section 3). */
 static bool is_boolean(const struct ctf_type *type)
 {
 	const struct ctf_label *labels = type->labels;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Named TSDL types and the scopes that they are known in. */
+/* Named TSDL types and their scopes. */
 #include <string.h>
 
 #include "base/inside/hash.h"
@@ -7,7 +7,7 @@
 
 struct tsdl_name {
 	struct tsdl_name *next;
-	const char *name; /* "struct x", "enum x", "variant x", or an alias as it is written. */
+	const char *name; /* "struct x", "enum x", "variant x", or an alias as written. */
 	struct ctf_type *type;
 };
 
@@ -78,8 +78,8 @@ void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *
 }
 
 /*
- * References inside a named structure are resolved where it is used, so each use has a copy of
- * its own. Scalars are shared.
+ * References in a named structure are resolved at each use, so each use has its own copy. Scalars
+ * are shared.
  */
 struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *type)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL types that hold others, specifiers, declarators, declarations. */
+/* Parses TSDL types that contain others, specifiers, declarators and declarations. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static struct ctf_type *parse_specifier(struct tsdl_parser *p, char *declarator)
 
 /* ---- structures and variants ---- */
 
-/* a.b.c as text in the arena. */
+/* Copy a.b.c to the arena. */
 static const char *parse_reference(struct tsdl_parser *p)
 {
 	char text[TSDL_NAME_MAX * 4];
@@ -34,7 +34,7 @@ static const char *parse_reference(struct tsdl_parser *p)
 	return copy;
 }
 
-/* [3] and [length] behind a name, the outermost first. */
+/* Parse [3] and [length] behind a name, the outermost first. */
 static struct ctf_type *parse_dimensions(struct tsdl_parser *p, struct ctf_type *type)
 {
 	struct ctf_type *array, *inner;
@@ -91,7 +91,7 @@ static void tsdl_type_add_member(struct tsdl_parser *p, struct ctf_type *holder,
 		tsdl_error(p, "types are nested too deep");
 }
 
-/* One line of members: a type, and names for it. */
+/* Parse one line of members: a type, and its names. */
 static void tsdl_type_parse_member(
 		struct tsdl_parser *p, struct ctf_type *holder, uint32_t *capacity)
 {
@@ -100,7 +100,7 @@ static void tsdl_type_parse_member(
 
 	if (!base)
 		return;
-	if (!*name && tsdl_accept(p, ';')) /* `struct x { … };`: only a declaration. */
+	if (!*name && tsdl_accept(p, ';')) /* `struct x { … };` is only a declaration. */
 		return;
 	for (;;) {
 		struct ctf_type *type;
@@ -254,7 +254,7 @@ static struct ctf_type *tsdl_type_parse_variant(struct tsdl_parser *p)
 
 /* ---- specifiers ---- */
 
-/* `unsigned long *x`: an alias of that name, else the asterisks mean nothing. */
+/* `unsigned long *x`: an alias with that name; if there is none, the asterisks are ignored. */
 static struct ctf_type *parse_pointer(struct tsdl_parser *p, char *full, size_t capacity)
 {
 	size_t used = strlen(full), names_end = used;
@@ -271,8 +271,8 @@ static struct ctf_type *parse_pointer(struct tsdl_parser *p, char *full, size_t 
 }
 
 /*
- * Words of an alias ("unsigned long"). With a place for the declarator, the last word before `;`,
- * `[` or `,` is the name of the field.
+ * Parse the words of an alias ("unsigned long"). If declarator is not NULL, the last word before
+ * `;`, `[` or `,` is the name of the field.
  */
 static struct ctf_type *parse_alias_use(struct tsdl_parser *p, char *declarator)
 {

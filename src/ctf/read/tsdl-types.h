@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the parser of types share. */
+/* Functions that the files of the parser for types share. */
 #ifndef SIDE_CTF_READ_TSDL_TYPES_H
 #define SIDE_CTF_READ_TSDL_TYPES_H
 
@@ -7,17 +7,17 @@
 
 #define TSDL_NAME_MAX 1024
 
-/* Names: "struct x", "enum x", "variant x", or an alias as it is written. */
+/* Names: "struct x", "enum x", "variant x", or an alias as written. */
 void tsdl_define_name(struct tsdl_parser *p, const char *name, struct ctf_type *type);
 bool tsdl_knows_name(struct tsdl_parser *p, const char *name);
 struct ctf_type *tsdl_use_name(struct tsdl_parser *p, const char *prefix, const char *name);
 struct ctf_type *tsdl_copy_type(struct tsdl_parser *p, const struct ctf_type *type);
 
-/* The word that stands here, shorter than TSDL_NAME_MAX. */
+/* Copy the current word, which must be shorter than TSDL_NAME_MAX. */
 bool tsdl_word(struct tsdl_parser *p, char *word);
 uint32_t tsdl_align(struct tsdl_parser *p, uint64_t align);
 
-/* Each begins behind its keyword. */
+/* Each parses a type behind its keyword. */
 struct ctf_type *tsdl_integer(struct tsdl_parser *p);
 struct ctf_type *tsdl_float(struct tsdl_parser *p);
 struct ctf_type *tsdl_string(struct tsdl_parser *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of zstd frames as the bytes that are in them. */
+/* Decompresses a file of zstd frames. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,39 +12,40 @@
 #include "ctf/read/unzstd.h"
 
 #define FRAME_MAGIC 0xfd2fb528u
-#define SKIPPABLE_MAGIC 0x184d2a50u /* The low 4 bits are free. */
+#define SKIPPABLE_MAGIC 0x184d2a50u /* The low 4 bits may have any value. */
 #define BLOCK_MAX ((uint64_t)128 << 10)
 #define HEAD_MAX 18
 #define INPUT_SIZE ((size_t)32 << 10)
-/* A frame is a packet; nobody's packets are larger. */
+/* A frame is a packet; no recorder writes larger packets. */
 #define FRAME_MAX ((uint64_t)1 << 32)
-/* What the decoders of all files may hold between two calls; beyond that they begin again. */
+/* Limit of the memory that the decoders of all files keep between two calls; beyond it they start
+   again. */
 #define HELD_MAX ((size_t)256 << 20)
 
-static size_t held; /* Of all files; atomic. */
+static size_t held; /* Total of all files; atomic. */
 
 struct unzstd_frame {
-	uint64_t from;        /* Bytes of the file: it begins here … */
-	uint64_t next;        /* … and what comes behind it, here. */
-	uint64_t size;        /* Of what is in it … */
-	uint64_t header_size; /* … and as its head says; UINT64_MAX: it does not. */
+	uint64_t from;        /* Offset of its beginning in the file. */
+	uint64_t next;        /* Offset of what follows it in the file. */
+	uint64_t size;        /* Size of its content. */
+	uint64_t header_size; /* Size of its content in its header; UINT64_MAX: unknown. */
 	bool is_whole;
 };
 
 struct ctf_unzstd {
 	uint64_t file_size;
-	uint64_t size;    /* Of all frames. */
-	uint64_t scanned; /* Byte of the file up to which there are whole frames in `size`. */
-	uint64_t whole;   /* Bytes in those. */
-	struct unzstd_frame frame; /* The one that is being decoded, or will be next. */
-	uint64_t at;               /* Where its content begins. */
-	ZSTD_DCtx *context;        /* NULL: it has not been begun. */
-	uint64_t input;            /* Byte of the file that is fed next. */
-	uint64_t output;           /* Offset of the byte that will come out next. */
+	uint64_t size;    /* Size of the content of all frames. */
+	uint64_t scanned; /* Offset in the file up to which `size` includes all complete frames. */
+	uint64_t whole;   /* Size of the content of those. */
+	struct unzstd_frame frame; /* The frame that is being decompressed, or will be next. */
+	uint64_t at;               /* Offset of its content. */
+	ZSTD_DCtx *context;        /* NULL: decompression has not started. */
+	uint64_t input;            /* Offset in the file of the next input. */
+	uint64_t output;           /* Offset of the next output byte. */
 	size_t held;
-	bool cut;               /* The last frame is not whole. */
-	uint64_t strange;       /* Bytes of the file that are no frames … */
-	uint64_t first_strange; /* … and where the first of them is. */
+	bool cut;               /* The last frame is incomplete. */
+	uint64_t strange;       /* Bytes of the file that are no frames. */
+	uint64_t first_strange; /* Offset of the first of them. */
 	int error;              /* of a failed read at the creation, or 0 */
 };
 
@@ -64,14 +65,15 @@ int ctf_unzstd_is_meant(int fd, const char *name)
 	return magic == FRAME_MAGIC || (magic & ~15u) == SKIPPABLE_MAGIC;
 }
 
-/* ---- frames, without decoding them ---- */
+/* ---- frames, without decompressing them ---- */
 
-/* A file, and the error of the first failed read, or 0. After an error, the results of later reads mean nothing. */
+/* A file, and the error of the first failed read, or 0. After an error, the results of later reads
+   are invalid. */
 struct unzstd_file {
 	int fd, error;
 };
 
-/* As many as there are. */
+/* Read up to `size` bytes; fewer at the end of the file. */
 static size_t read_some(struct unzstd_file *file, void *bytes, size_t size, uint64_t at)
 {
 	size_t used = 0;
@@ -91,7 +93,8 @@ static size_t read_some(struct unzstd_file *file, void *bytes, size_t size, uint
 	return used;
 }
 
-/* The head of a frame: its length, or 0; the size of the content if it says one. */
+/* Parse the header of a frame. Returns its length, or 0; *size is the size of the content if the
+   header contains it. */
 static size_t unzstd_read_head(
 		const unsigned char *head, size_t there, uint64_t *size, bool *has_sum)
 {
@@ -115,7 +118,7 @@ static size_t unzstd_read_head(
 	return at + width;
 }
 
-/* Walk over the blocks that begin at *at: 1: all are there; 0: cut; -1: they make no sense. */
+/* Skip the blocks that begin at *at. 1: all are complete; 0: cut; -1: invalid. */
 static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uint64_t *most)
 {
 	unsigned char head[3];
@@ -140,7 +143,7 @@ static int walk_blocks(struct unzstd_file *file, uint64_t end, uint64_t *at, uin
 	return 0;
 }
 
-/* Decode a frame only to see how much comes out. */
+/* Decompress a frame only to find the size of its content. */
 static uint64_t measure(struct unzstd_file *file, uint64_t at, uint64_t end)
 {
 	ZSTD_DCtx *context = ZSTD_createDCtx();
@@ -171,7 +174,7 @@ static uint64_t measure(struct unzstd_file *file, uint64_t at, uint64_t end)
 	return size;
 }
 
-/* 1: a frame or a piece of one stands at this byte; 0: none does. */
+/* 1: a frame, complete or not, begins at this byte; 0: none does. */
 static int unzstd_check_frame(
 		struct unzstd_file *file, uint64_t end, uint64_t at, struct unzstd_frame *frame)
 {
@@ -203,7 +206,7 @@ static int unzstd_check_frame(
 		return 0;
 	length = unzstd_read_head(head, there, &size, &has_sum);
 	if (!length)
-		return there < HEAD_MAX; /* Cut, or nonsense. */
+		return there < HEAD_MAX; /* Cut, or invalid. */
 	at += length;
 	walked = walk_blocks(file, end, &at, &most);
 	if (walked < 0)
@@ -217,7 +220,7 @@ static int unzstd_check_frame(
 	return frame->size <= FRAME_MAX;
 }
 
-/* The next byte from `at` on at which a frame may begin. */
+/* The next byte from `at` on that may begin a frame. */
 static uint64_t find_magic(struct unzstd_file *file, uint64_t at, uint64_t end)
 {
 	unsigned char buffer[4096];
@@ -248,9 +251,9 @@ static bool is_magic(struct unzstd_file *file, uint64_t at)
 }
 
 /*
- * The frame at or behind this byte of the file; false: there is no more. One that does not end
- * where another begins ends where the next one is found: what is in it will not be decoded, but
- * what follows will.
+ * Find the frame at or behind this byte of the file; false: there is none. A frame that does not
+ * end at the beginning of another one is assumed to end where the next one is found: it is not
+ * decompressed, but the following ones are.
  */
 static bool find_frame(const struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at,
 		struct unzstd_frame *frame)
@@ -279,8 +282,9 @@ static bool find_frame(const struct ctf_unzstd *unzstd, struct unzstd_file *file
 }
 
 /*
- * Make the frame at or behind this byte the next one; false: there is none yet. The last three bytes may be the beginning of its magic
- * number, so the search continues there when the file has grown.
+ * Select the frame at or behind this byte as the next one; false: there is none yet. The last three
+ * bytes may be the beginning of its magic number, so the search continues there when the file has
+ * grown.
  */
 static bool unzstd_seek_frame(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t byte)
 {
@@ -318,7 +322,7 @@ static void scan(struct ctf_unzstd *unzstd, struct unzstd_file *file)
 	unzstd->strange += file->error ? 0 : strange;
 }
 
-/* ---- the whole ---- */
+/* ---- create, grow, free ---- */
 
 static void unzstd_drop_context(struct ctf_unzstd *unzstd)
 {
@@ -379,10 +383,10 @@ void ctf_unzstd_grow(struct ctf_unzstd *unzstd, int fd, uint64_t size)
 
 	unzstd->file_size = size;
 	scan(unzstd, &file);
-	/* What was a piece may be whole by now. */
+	/* An incomplete frame may be complete now. */
 	unzstd_drop_context(unzstd);
 	(void)unzstd_seek_frame(unzstd, &file, unzstd->frame.from);
-	/* Makes the next call scan the file again, from the same frame on. */
+	/* Make the next call scan the file again, from the same frame on. */
 	if (file.error) {
 		unzstd->file_size = before;
 		unzstd->frame = frame;
@@ -395,9 +399,10 @@ uint64_t ctf_unzstd_strange(const struct ctf_unzstd *unzstd, uint64_t *first)
 	return unzstd->strange;
 }
 
-/* ---- decoding ---- */
+/* ---- decompressing ---- */
 
-/* Go to the frame that begins at or behind this byte of the file, whose content begins at `at`. */
+/* Select the frame that begins at or behind this byte of the file, whose content has the offset
+   `at`. */
 static bool enter_frame(
 		struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t byte, uint64_t at)
 {
@@ -431,8 +436,8 @@ static int unzstd_set_error(
 }
 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: they are thrown away, at most BLOCK_MAX of
- * them); *got of them came. Fewer only at the end of what is there.
+ * Decompress at most `size` bytes of the frame (bytes NULL: discard them, at most BLOCK_MAX); *got
+ * is their number, smaller only at the end of the available data.
  */
 static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void *bytes,
 		size_t size, size_t *got, const char **why, uint64_t *resume)
@@ -455,7 +460,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void
 			ret = unzstd_set_error(unzstd, more, why, resume);
 			break;
 		}
-		/* The end of a frame is read with its last bytes: there the checksum is. */
+		/* Read the end of a frame with its last bytes: it contains the checksum. */
 		if (!more || (out.pos == out.size && unzstd->output + out.pos != last))
 			break;
 		if (in.pos || out.pos != before)
@@ -471,7 +476,7 @@ static int decode_some(struct ctf_unzstd *unzstd, struct unzstd_file *file, void
 	return ret;
 }
 
-/* Make `output` the offset `at`; false in *found: there is nothing. */
+/* Set `output` to the offset `at`; *found is false if there is no such byte. */
 static int seek(struct ctf_unzstd *unzstd, struct unzstd_file *file, uint64_t at, bool *found,
 		const char **why, uint64_t *resume)
 {
@@ -531,7 +536,7 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		bool found;
 
 		ret = seek(unzstd, &file, at + *got, &found, why, resume);
-		/* After an error, this may be another frame than the one that has these bytes. */
+		/* After an error, this may not be the frame with these bytes. */
 		if (ret || !found || file.error)
 			break;
 		if (wanted > unzstd->at + unzstd->frame.size - unzstd->output)
@@ -543,7 +548,7 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 	}
 	unzstd_account_context(unzstd);
 	if (file.error && ret != -ENOMEM) {
-		/* The frames that could not be read are still there. */
+		/* The unreadable frames still exist. */
 		unzstd_drop_context(unzstd);
 		unzstd->frame = frame;
 		unzstd->at = frame_at;
@@ -551,7 +556,7 @@ int ctf_unzstd_read(struct ctf_unzstd *unzstd, int fd, uint64_t at, void *bytes,
 		*resume = 0;
 		ret = -EIO;
 	}
-	/* What came before the damage is good; the damage comes with the next call. */
+	/* Return the bytes before the damage; the next call returns the error. */
 	if (ret == -EIO && *got)
 		ret = 0;
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walking over decoded values. */
+/* Iterates over decoded values. */
 #include <string.h>
 
 #include "ctf/read/decode.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a data stream file that is being decoded. */
+/* Loads the part of a data stream file that is being decoded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "ctf/compress.h"
 #include "ctf/read/window.h"
 
-/* So that sizes in bits fit. */
+/* Limit sizes so that their number of bits fits 64 bits. */
 static uint64_t sane_size(off_t size)
 {
 	return (uint64_t)size < UINT64_C(1) << 60 ? (uint64_t)size : UINT64_C(1) << 60;
@@ -33,7 +33,7 @@ static int ctf_window_set_error(struct ctf_window *window, const char *why)
 	return -EIO;
 }
 
-/* A descriptor of the same file as before, or -EIO. */
+/* Open the same file as before. Returns a descriptor, or -EIO. */
 static int reopen(struct ctf_window *window)
 {
 	struct stat stat;
@@ -81,7 +81,8 @@ int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, con
 		return 0;
 	fd = reopen(window);
 	if (fd < 0) {
-		/* The first read reports the error. Without its frames, the file would be read as plain records. */
+		/* The first read reports the error. Without its frames, the file would be read as
+		   plain records. */
 		window->unopened = window->why;
 		return fd == -ENOMEM ? fd : 0;
 	}
@@ -99,7 +100,7 @@ int ctf_window_start(struct ctf_window *window, int dir_fd, const char *dir, con
 	return ret > 0 && !window->unzstd ? -ENOMEM : 0;
 }
 
-/* The first `kept` bytes stay. */
+/* Keeps the first `kept` bytes. */
 static int ctf_window_ensure_capacity(struct ctf_window *window, size_t size, size_t kept)
 {
 	uint8_t *bytes;
@@ -138,8 +139,8 @@ static int ctf_window_read_all(struct ctf_window *window, int fd, size_t size)
 }
 
 /*
- * As ctf_window_read_all(), of what is in the frames. What comes before something damaged is good: the error
- * comes when nothing else does.
+ * The same as ctf_window_read_all() for the content of frames. Returns the bytes before a damage
+ * first; the next call returns the error.
  */
 static int decode_all(struct ctf_window *window, int fd, size_t size)
 {
@@ -170,8 +171,8 @@ static int decode_all(struct ctf_window *window, int fd, size_t size)
 }
 
 /*
- * Plain files are read anew from `from` on; what came out of frames and is still wanted moves to
- * the front.
+ * Move loaded bytes from `from` on to the front, if they come from frames. Returns their number.
+ * Plain files are read again.
  */
 static size_t ctf_window_retain(struct ctf_window *window, uint64_t from)
 {
@@ -208,7 +209,7 @@ int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted)
 	if (fd < 0)
 		return fd;
 	ret = window->unzstd ? decode_all(window, fd, size) : ctf_window_read_all(window, fd, size);
-	/* The next window comes from the disk while this one is being decoded. */
+	/* The kernel reads the next window from the disk while this one is being decoded. */
 	if (!ret && size < left && !window->unzstd)
 		(void)posix_fadvise(fd, (off_t)(from + size), (off_t)window->normal,
 				POSIX_FADV_WILLNEED);

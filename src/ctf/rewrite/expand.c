@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compressed trace as a plain one: every *.zst is decoded frame by frame, the rest is copied.
+ * Expands a compressed trace: decompresses every *.zst frame by frame, and copies the other
+ * files.
  *
- * What is damaged is left out as far as it must be: a frame whose bytes are wrong is passed over (the
- * packets' numbers then show the gap), of one that is cut off the beginning is kept, which reads like
- * the end of any recording that was killed.
+ * Damage is left out as far as necessary. A frame with wrong bytes is skipped (the packets' numbers
+ * then show the gap). The beginning of a cut frame is kept, which reads like the end of any killed
+ * recording.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +29,7 @@ struct expansion {
 	struct ctf_expand_result *result;
 	ctf_expand_message_fn *report;
 	void *user;
-	struct stat out; /* The new directory: not copied into itself. */
+	struct stat out; /* The new directory, which must not be copied into itself. */
 	ZSTD_DCtx *context;
 	unsigned char *chunk;
 	struct ctf_error *error;
@@ -64,7 +65,7 @@ static int ctf_expand_write_at(struct expansion *e, int out, off_t *at, size_t s
 	return ret ? ctf_write_error(e->error, ret, to->path, name) : 0;
 }
 
-/* 0, 1 when the frame is damaged, or a negative errno. */
+/* Decompress a frame. 0, 1 if it is damaged, or a negative errno. */
 static int expand_frame(struct expansion *e, const struct ctf_frames *frames, int out, off_t *at,
 		const struct expand_directory *to, const char *name)
 {
@@ -83,7 +84,7 @@ static int expand_frame(struct expansion *e, const struct ctf_frames *frames, in
 		if (ret)
 			return ret;
 		if (in.pos == in.size && piece.pos < piece.size)
-			break; /* All of it, or all that there is of a cut one. */
+			break; /* The complete frame, or the available part of a cut one. */
 	}
 	return 0;
 }
@@ -258,7 +259,8 @@ static int ctf_expand_compare_names(const struct dirent **a, const struct dirent
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The metadata at last: a trace that grows has everything described that was seen before. */
+/* Copy the metadata last: in a growing trace, it then describes everything that was copied
+   before. */
 static int expand_dir(struct expansion *e, const struct expand_directory *from,
 		const struct expand_directory *to, unsigned int depth)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets of our own traces as they are: for who passes a trace on. The layout of the header is that
- * of recording.md, section 6, in host byte order; what has another one is not ours.
+ * Reads packets of traces of side without decoding them, to forward a trace. The header has the
+ * layout of recording.md, section 6, in host byte order; packets of other layouts are not of
+ * side.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "ctf/read/stream.h"
 #include "ctf/write/writer.h"
 
-/* A packet is a span of a ring. */
+/* A packet is at most a span of a ring. */
 #define PACKET_MAX ((uint64_t)1 << 30)
 #define AT_UUID 4
 #define AT_CLASS 20
@@ -127,7 +128,7 @@ static int ctf_packet_ensure_capacity(struct ctf_packet *packet, size_t size)
 	return 0;
 }
 
-/* 1: all of it; 0: the file ends before. */
+/* Read `size` bytes. 1: all of them; 0: the file ends before; or a negative errno. */
 static int ctf_packet_read_at(int fd, void *bytes, size_t size, uint64_t at)
 {
 	int ret = io_read_exactly_at(fd, bytes, size, at);
@@ -165,7 +166,7 @@ static int read_frame(int fd, uint64_t at, struct ctf_packet *packet)
 	frames.next = (off_t)at;
 	ret = ctf_frames_next(&frames);
 	if (ret == -EBADMSG && frames.cut)
-		ret = 0; /* It is being written. */
+		ret = 0; /* The recorder is writing it. */
 	if (ret > 0) {
 		size = ZSTD_getFrameContentSize(frames.bytes, frames.size);
 		ret = size > PACKET_MAX ? -EBADMSG
@@ -199,7 +200,7 @@ void ctf_packet_free(struct ctf_packet *packet)
 	packet->capacity = 0;
 }
 
-/* ---- how many records are in it ---- */
+/* ---- counting records ---- */
 
 struct ctf_counter {
 	struct ctf_trace_classes *classes;
@@ -239,7 +240,7 @@ int ctf_counter_renew(struct ctf_counter *counter, const char *dir)
 
 	if (fd < 0)
 		return -errno;
-	/* What is usable is used: the last block may just be written. */
+	/* Use the classes before an error: the recorder may be writing the last block. */
 	ret = ctf_metadata_read(fd, dir, &classes, &error);
 	close(fd);
 	slots = classes && ret != -ENOMEM ? calloc((size_t)classes->slot_count + 1, sizeof(*slots))

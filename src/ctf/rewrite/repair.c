@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a trace whole whose recorder was killed.
+ * Repairs a trace whose recorder was killed.
  *
- * Only what a kill leaves behind is mended, and only in traces of ours: the last packet of a
- * stream that is cut, and the last event block of the metadata that is cut. Every step leaves
- * something that the next try can mend.
+ * It repairs only what a kill leaves, and only in traces of side: a cut last packet of a stream,
+ * and a cut last event block of the metadata. If a step is interrupted, the next call can repair
+ * what it left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "ctf/read/stream.h"
 #include "ctf/write/writer.h"
 
-/* Offsets in our packet header (recording.md, section 6). */
+/* Offsets in the packet header of side (recording.md, section 6). */
 #define HEADER_TIMESTAMP_END 40
 #define HEADER_SIZES 48
 #define HEADER_BITS (80 * 8)
@@ -31,7 +31,7 @@ static int ctf_repair_write_all(int fd, const void *bytes, size_t size, off_t at
 	return done == (ssize_t)size ? 0 : done < 0 ? -errno : -EIO;
 }
 
-/* Keep the whole records of the cut packet, or nothing of it when even its header is cut. */
+/* Keep the complete records of the cut packet, or remove it if its header is cut. */
 static int ctf_repair_packet(const struct ctf_stream_reader *stream, int fd)
 {
 	off_t packet = (off_t)stream->damaged_packet;
@@ -69,13 +69,13 @@ static int repair_stream(struct ctf_trace_classes *classes, int dir_fd, const ch
 		if (fd >= 0 && close(fd) && !ret)
 			ret = -errno;
 		repaired = !ret;
-		break; /* The file has changed under the reader. */
+		break; /* The file has changed while it was read. */
 	}
 	ctf_stream_reader_close(&stream);
 	return ret < 0 ? ret : repaired;
 }
 
-/* A compressed stream keeps its whole frames. 1: mended; 0: nothing was to be done. */
+/* A compressed stream keeps its complete frames. 1: repaired; 0: nothing to repair. */
 static int repair_frames(int dir_fd, const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), ret;
@@ -90,17 +90,17 @@ static int repair_frames(int dir_fd, const char *name)
 	if (ret == -EBADMSG && frames.cut)
 		ret = ftruncate(fd, frames.next) ? -errno : 1;
 	else if (ret == -EBADMSG)
-		ret = 0; /* Damage of another kind: readers tell. */
+		ret = 0; /* Other damage is reported by readers. */
 	ctf_frames_free(&frames);
 	if (close(fd) && ret >= 0)
 		ret = -errno;
 	return ret;
 }
 
-/* Whether only one block or fragment that is not whole stands behind the whole ones. */
+/* True if only one incomplete block or fragment follows the complete ones. */
 static bool only_cut(const struct ctf_trace_classes *classes, const char *remainder, size_t size)
 {
-	/* A whole fragment ends like this; the newlines within it stand behind other bytes. */
+	/* A complete fragment ends like this; newlines within it follow other bytes. */
 	if (classes->is_ctf2)
 		return *remainder == 0x1e && !memchr(remainder + 1, 0x1e, size - 1) &&
 				!(size >= 2 && !memcmp(remainder + size - 2, "}\n", 2));
@@ -126,7 +126,7 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	if (got < 0)
 		ret = remainder ? -errno : -ENOMEM;
 	else if (!got || !only_cut(classes, remainder, (size_t)got))
-		ret = -EINVAL; /* Damage of another kind. */
+		ret = -EINVAL; /* Other damage. */
 	else if (ftruncate(fd, good))
 		ret = -errno;
 	else if (!classes->is_ctf2)
@@ -136,7 +136,7 @@ static int repair_metadata(const struct ctf_trace_classes *classes, int dir_fd)
 	return ret ? ret : 1;
 }
 
-/* The writer holds a lock on the metadata as long as it lives. */
+/* The writer locks the metadata until it ends. */
 static bool is_being_written(int dir_fd)
 {
 	int fd = openat(dir_fd, "metadata", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -150,7 +150,7 @@ static bool is_being_written(int dir_fd)
 struct repair {
 	unsigned int repaired;
 	unsigned int traces;
-	int ret; /* Of the first trace that cannot be mended. */
+	int ret; /* The first error, of a trace that cannot be repaired. */
 	struct ctf_error *error;
 };
 
@@ -201,7 +201,7 @@ static int ctf_repair_on_trace_found(
 
 	if (!classes)
 		return -ENOMEM;
-	if (repair->ret) /* One sentence is enough. */
+	if (repair->ret) /* Report only the first error. */
 		other.error = &ignored;
 	ret = repair_trace(&other, classes, ret, &why, dir_fd, path, names, count);
 	repair->repaired = other.repaired;
@@ -227,7 +227,7 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 	return 0;
 }
 
-/* A directory that its writer had just made. */
+/* Remove a directory whose writer had just created it. */
 static int ctf_repair_remove_incomplete(int dir_fd, const char *dir, struct ctf_error *error)
 {
 	unlinkat(dir_fd, ".metadata.new", 0);

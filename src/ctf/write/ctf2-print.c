@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field classes as CTF 2 (JSON): docs/spec/recording.md, section 9.
+ * Prints field classes as CTF 2 (JSON): docs/spec/recording.md, section 9.
  *
- * The names are those of the tree, in event scopes without the underscore that TSDL needs in
- * front. Every class says the same bytes as its TSDL form.
+ * The names are those of the tree, in event scopes without the leading underscore that TSDL needs.
+ * Every class describes the same bytes as its TSDL form.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,11 +13,11 @@
 #include "ctf/write/ctf2-print.h"
 #include "ctf/write/describe.h"
 
-/* A structure around the place, the innermost first. */
+/* A structure that encloses the current position, the innermost first. */
 struct print_level {
 	const struct print_level *up;
 	const struct ctf_type *type;
-	uint32_t at; /* The member that is printed. */
+	uint32_t at; /* The member that is being printed. */
 };
 
 struct printer {
@@ -145,7 +145,7 @@ static int compare_labels(const void *a, const void *b)
 	return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* {"label":[[1,2],[5,5]]}: a label stands once, so equal ones are brought together. */
+/* {"label":[[1,2],[5,5]]}: a label must be unique, so equal ones are merged. */
 static void print_labels(struct printer *p, const char *key, const struct ctf_type *type)
 {
 	struct sorted_label *sorted = malloc(type->label_count * sizeof(*sorted));
@@ -210,7 +210,7 @@ static const char *const scope_names[CTF_SCOPE_COUNT] = {
 		[CTF_SCOPE_EVENT_FIELDS] = "event-record-payload",
 };
 
-/* From the place back: what a field refers to mostly stands just before it. */
+/* Search backwards from the current position: a referenced field is usually just before it. */
 static const struct ctf_member *ctf2_print_find_member(
 		const struct print_level *level, const char *name, size_t size)
 {
@@ -223,7 +223,7 @@ static const struct ctf_member *ctf2_print_find_member(
 	return NULL;
 }
 
-/* a.b.c of TSDL; scopes of events lose their underscores. */
+/* Print a.b.c of TSDL; without the underscores in event scopes. */
 static void ctf2_print_path(const struct printer *p, const char *path, enum ctf_scope scope)
 {
 	const char *comma = "";
@@ -380,7 +380,7 @@ static int compare_ranges(const void *a, const void *b)
 	return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
-/* Which option each label of the tag chooses, by option. NULL without memory. */
+/* The option that each label of the tag selects, sorted by option. NULL: out of memory. */
 static struct ctf_option_range *tag_ranges(
 		const struct ctf_type *type, const struct ctf_type *tag, uint32_t *count)
 {
@@ -411,7 +411,7 @@ static struct ctf_option_range *tag_ranges(
 	return ranges;
 }
 
-/* The ranges of one option, from *at on, which goes behind them. */
+/* Print the ranges of one option, from *at on, and advance *at behind them. */
 static void print_option_ranges(struct printer *p, bool is_signed,
 		const struct ctf_option_range *ranges, uint32_t count, uint32_t option,
 		uint32_t *at)
@@ -426,7 +426,7 @@ static void print_option_ranges(struct printer *p, bool is_signed,
 		print_range(p, is_signed, ranges[*at].begin, ranges[*at].end);
 	}
 	fputc(']', p->out);
-	if (!printed) /* It could never be chosen, and readers refuse an empty list. */
+	if (!printed) /* The option could never be selected, and readers refuse an empty list. */
 		p->failed = p->failed ? p->failed : -EINVAL;
 }
 
@@ -458,7 +458,8 @@ static void ctf2_print_options(struct printer *p, const struct print_level *leve
 	fputs("]}", p->out);
 }
 
-/* The tag of a variant that was read is in its ranges; of one that is made, beside it. */
+/* A variant that was read contains the ranges of its tag; a new one needs the tag member before
+   it. */
 static void ctf2_print_variant(
 		struct printer *p, const struct print_level *level, const struct ctf_type *type)
 {

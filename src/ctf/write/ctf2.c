@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metadata that we write in CTF 2: docs/spec/recording.md, section 9.
+ * Writes metadata in CTF 2: docs/spec/recording.md, section 9.
  *
- * Fragments of JSON, each behind a byte 0x1E. The scopes that all events have in common are trees
- * like those of the events, and printed by the same code.
+ * It consists of fragments of JSON, each behind a byte 0x1E. The scopes that all events share are
+ * trees like those of the events, and the same code prints them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -86,7 +86,7 @@ static struct ctf_type *packet_context(struct ctf_arena *arena, bool has_cpu)
 	return make_scope(arena, members, has_cpu ? 7 : 6);
 }
 
-/* { timestamp; id } or { id; timestamp } of a record; no id with id_size 0. */
+/* Make { timestamp; id } or { id; timestamp } of a record; no id if id_size is 0. */
 static struct ctf_type *record_form(struct ctf_arena *arena, const struct ctf_clock *clock,
 		unsigned int time_size, unsigned int id_size)
 {
@@ -106,7 +106,7 @@ static struct ctf_type *record_form(struct ctf_arena *arena, const struct ctf_cl
 	return type;
 }
 
-/* Section 1: of two fields with the event's id the last one counts. */
+/* Make the header of section 1: if two fields contain the event's id, the last one counts. */
 static struct ctf_type *record_header(struct ctf_arena *arena, const struct ctf_clock *clock)
 {
 	static const struct ctf_label labels[] = {
@@ -138,7 +138,7 @@ static struct ctf_type *record_header(struct ctf_arena *arena, const struct ctf_
 
 /* ---- fragments ---- */
 
-/* The process chooses these texts. */
+/* The traced process chooses these texts, so they may be invalid UTF-8. */
 static void ctf2_write_print_text(const char *text, struct ctf_arena *arena, FILE *out)
 {
 	const char *clean =
@@ -182,7 +182,7 @@ static int ctf2_write_print_trace(
 				 "\",\n \"hostname\":",
 			config->domain, config->version[0], config->version[1], config->version[2]);
 	ctf2_write_print_text(config->hostname, arena, out);
-	if (config->vpid >= 0) { /* Else it is of no process in particular. */
+	if (config->vpid >= 0) { /* Else the trace is not of one process. */
 		fputs(",\"procname\":", out);
 		ctf2_write_print_text(config->procname, arena, out);
 		fprintf(out, ",\"vpid\":%" PRId64 ",\"exe\":", config->vpid);

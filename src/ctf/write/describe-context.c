@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The contexts of a channel or an event as a structure: docs/spec/recording.md, section 8. */
+/* Makes a structure of the contexts of a channel or an event: docs/spec/recording.md, section 8. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "ctf/names.h"
 #include "protocol/context.h"
 
-/* By number of the tag, enum context_application_tag. `string` is a keyword of TSDL. */
+/* Indexed by the tag, enum context_application_tag. `string` is a keyword of TSDL. */
 static const char *const application_options[] = {
 		[CONTEXT_TAG_NONE] = "none",
 		[CONTEXT_TAG_INT64] = "int64",
@@ -32,7 +32,7 @@ static struct ctf_type *application_option(struct ctf_arena *arena, unsigned int
 	}
 }
 
-/* What the application says may have another type each time: a tag and a variant. */
+/* A value of the application may have another type in each record: a tag and a variant. */
 static int describe_application(struct ctf_arena *arena, const char *tag_name,
 		struct ctf_type **tag, struct ctf_type **variant)
 {

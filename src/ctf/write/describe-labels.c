@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of enumerations and variants: docs/spec/recording.md, sections 4 and 5. */
+/* Converts ranges of enumerations and variants: docs/spec/recording.md, sections 4 and 5. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int 
 
 /* ---- ranges ---- */
 
-/* A range in the values that the integer can hold, as mathematical integers. */
+/* A range of the integer's values, as mathematical integers. */
 struct label_span {
 	__int128 begin;
 	__int128 end;
@@ -83,7 +83,8 @@ static __int128 integer_max(const struct ctf_type *integer)
 	return ((__int128)1 << (integer->size - integer->is_signed)) - 1;
 }
 
-/* Cut a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit compares as signed). */
+/* Clip a SIDE range to the integer: 0, 1 or 2 spans (2: unsigned 64-bit integers compare as
+   signed). */
 static unsigned int ctf_describe_labels_clip_range(const struct ctf_type *integer, int64_t begin,
 		int64_t end, uint32_t option, struct label_span *spans)
 {
@@ -174,12 +175,12 @@ int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_ma
 /* ---- tags of variants ---- */
 
 /*
- * First match wins, so the options are cut along all their borders by a sweep from the least
- * value to the greatest: at each point the open option with the least number has it. The open
- * ones stand in a heap, from whose top closed ones are taken away when they get there.
+ * The first match wins, so the ranges of the options are split at all their bounds by a sweep from
+ * the lowest to the highest value: at each point, the open option with the lowest number gets the
+ * values. The open options are in a heap; closed ones are removed when they are on top.
  */
 struct sweep {
-	const struct label_span *spans; /* By begin. */
+	const struct label_span *spans; /* Sorted by begin. */
 	size_t span_count;
 	size_t next;
 	const struct label_span **heap;
@@ -244,7 +245,7 @@ static void sweep_emit(struct sweep *sweep, __int128 begin, __int128 end, uint32
 	if (last && last->option == option && last->end + 1 == begin)
 		last->end = end;
 	else
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): room for all was made before. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `out` has enough space. */
 		sweep->out[sweep->out_count++] = (struct label_span){begin, end, option};
 }
 
@@ -264,7 +265,7 @@ static void sweep_run(struct sweep *sweep, const struct ctf_type *integer, uint3
 			winner = sweep->heap[0]->option;
 			end = sweep->heap[0]->end;
 		}
-		/* Whoever comes next may win from there on. */
+		/* The next option may win from its begin on. */
 		if (sweep->next < sweep->span_count && sweep->spans[sweep->next].begin <= end)
 			end = sweep->spans[sweep->next].begin - 1;
 		sweep_emit(sweep, at, end, winner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field classes of a fixed shape: what CTF 1.8 has no class for. docs/spec/recording.md, sections
- * 3 and 7.
+ * Makes field classes of a fixed structure, for types that CTF 1.8 does not have:
+ * docs/spec/recording.md, sections 3 and 7.
  */
 #include <stddef.h>
 
@@ -50,7 +50,7 @@ struct ctf_type *ctf_describe_float128(struct ctf_arena *arena)
 	return type;
 }
 
-/* The kinds of a node, in the order of their numbers. */
+/* The types of a node, in the order of their numbers. */
 enum node_shape {
 	NODE_EMPTY,
 	NODE_BOOL,
@@ -128,8 +128,8 @@ static struct ctf_type *node_value(
 }
 
 /*
- * It is written out wherever it is used: Babeltrace 2.0.4 does not find `_kind` in the second
- * copy of a named structure.
+ * The structure is printed at each use: Babeltrace 2.0.4 does not find `_kind` in the second copy
+ * of a named structure.
  */
 struct ctf_type *ctf_describe_node(struct ctf_arena *arena)
 {

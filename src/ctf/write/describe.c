@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A SIDE description as a tree of field classes: docs/spec/recording.md, sections 2 and 3.
+ * Converts a SIDE description to a tree of field classes: docs/spec/recording.md, sections 2 and
+ * 3.
  *
- * The plan in the traced program writes bytes by the same page; every rule that changes here
- * changes there.
+ * The plan in the traced program writes bytes by the same document; a change of a rule here needs
+ * the same change there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +21,9 @@ struct ctf_describer {
 	unsigned int depth;
 };
 
-/* A type, and the hidden field that must stand before it if it needs one. */
+/* A type, and the hidden field that must precede it, if it needs one. */
 struct described_type {
-	struct ctf_type *type; /* Its reference is set when the companion has a name. */
+	struct ctf_type *type; /* Its reference is set when the hidden field has a name. */
 	struct ctf_type *related;
 	const char *related_suffix; /* "_length" */
 	const char *wrapped_name;   /* "_elements" */
@@ -39,7 +40,8 @@ static int described(struct ctf_type *type, struct described_type *out)
 
 /* ---- scalars ---- */
 
-/* The value is extracted and recorded in host order, so its own byte order is gone. */
+/* The program extracts the value and records it in host order, so its own byte order is not
+   needed. */
 static bool describe_partial(unsigned int size, unsigned int len_bits, unsigned int offset_bits)
 {
 	return offset_bits || (len_bits && len_bits != size * 8);
@@ -100,7 +102,8 @@ static int describe_float(struct ctf_describer *d, const struct side_type_float 
 
 /* ---- compounds ---- */
 
-/* What stands where no companion can be put before it: a structure around both. */
+/* Describe an element, which can have no hidden field before it: if it needs one, make a structure
+   of both. */
 static int describe_element(
 		struct ctf_describer *d, const struct side_type *side_type, struct ctf_type **type)
 {
@@ -122,7 +125,7 @@ static int describe_element(
 	return 0;
 }
 
-/* Fields in field context. `more` extra members are left free at the end, count says where. */
+/* Describe the fields of a structure or an event; `variadic` adds one more at the end. */
 static int describe_members(struct ctf_describer *d, const struct side_event_field *fields,
 		uint32_t count, bool variadic, struct ctf_type **type)
 {
@@ -266,7 +269,7 @@ static int describe_variant(struct ctf_describer *d, const struct side_type_vari
 	if (!used)
 		return -ENOMEM;
 	if (selector.integer_size == 16) {
-		/* Its low half, in host order. */
+		/* Its low half is recorded, in host order. */
 		selector.integer_size = 8;
 		selector.len_bits = 0;
 		side_enum_set(selector.byte_order, SIDE_TYPE_BYTE_ORDER_HOST);
@@ -311,14 +314,15 @@ static int describe_enum(struct ctf_describer *d, const struct side_enum_mapping
 {
 	int ret = ctf_describe_type(d, element, out);
 
-	if (ret || out->type->kind != CTF_INTEGER) /* 128 bits: labels are in the JSON only. */
+	/* 128 bits: only the JSON contains the labels. */
+	if (ret || out->type->kind != CTF_INTEGER)
 		return ret;
 	return ctf_describe_labels(d->arena, mappings, out->type, &out->type);
 }
 
 /*
- * Integers of a bitmap are shown in hexadecimal, unless the program asked for another base. Names
- * of bits beyond one integer are in the JSON only.
+ * Integers of a bitmap are shown in hexadecimal, unless the program specifies another base. Only
+ * the JSON contains names of bits beyond one integer.
  */
 static int describe_bitmap(struct ctf_describer *d, const struct side_type_enum_bitmap *bitmap,
 		struct described_type *out)

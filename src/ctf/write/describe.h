@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of turning a SIDE description into field classes. */
+/* Converts the parts of a SIDE description to field classes. */
 #ifndef SIDE_CTF_WRITE_DESCRIBE_H
 #define SIDE_CTF_WRITE_DESCRIBE_H
 
@@ -8,19 +8,19 @@
 #include "ctf/type.h"
 
 /*
- * Labels of an enumeration over `integer` (section 4 of recording.md). *type is the integer
- * itself when no label can be used. Returns 0 or -ENOMEM.
+ * Make the labels of an enumeration over `integer` (section 4 of recording.md). *type is the
+ * integer itself if no label can be used. 0 or -ENOMEM.
  */
 int ctf_describe_labels(struct ctf_arena *arena, const struct side_enum_mappings *mappings,
 		struct ctf_type *integer, struct ctf_type **type);
 
-/* Name the bits of an integer: what of the ranges lies in it. Returns 0 or -ENOMEM. */
+/* Name the bits of an integer: the part of the ranges that lies in it. 0 or -ENOMEM. */
 int ctf_describe_flags(struct ctf_arena *arena, const struct side_enum_bitmap_mappings *mappings,
 		struct ctf_type *integer);
 
 /*
- * The tag of a variant (section 5): an enumeration with disjoint ranges o0, o1, …, none. used[i]
- * tells whether option i can be chosen at all, used[option count] the same of `none`.
+ * Make the tag of a variant (section 5): an enumeration with disjoint ranges o0, o1, …, none.
+ * used[i] is true if option i can be selected, used[option count] the same for `none`.
  */
 int ctf_describe_tag(struct ctf_arena *arena, const struct side_type_variant *variant,
 		struct ctf_type *integer, struct ctf_type **type, bool *used);
@@ -38,18 +38,19 @@ struct ctf_type *ctf_describe_int128(
 /* 16 bytes of a binary128 float. */
 struct ctf_type *ctf_describe_float128(struct ctf_arena *arena);
 
-/* The structure of contexts, NULL when there are none. Returns 0 or -ENOMEM. */
+/* Make the structure of contexts; *type is NULL if there are none. 0 or -ENOMEM. */
 int ctf_describe_contexts(struct ctf_arena *arena, const struct context_spec *contexts,
 		uint32_t count, struct ctf_type **type);
 
 /*
- * Length of the valid UTF-8 sequence at text, or 0. Surrogates and beyond U+10FFFF are not valid.
+ * Length of the valid UTF-8 sequence at text, or 0. Surrogates and values beyond U+10FFFF are
+ * invalid.
  */
 unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size);
 
 /*
- * Text of the description as UTF-8 that every reader takes: what is not UTF-8 becomes U+0080 to
- * U+00FF.
+ * Convert text of the description to UTF-8 that every reader accepts: bytes that are not UTF-8
+ * become U+0080 to U+00FF.
  */
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
 		unsigned int byte_order);

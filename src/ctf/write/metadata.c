@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata that we write in CTF 1.8 (TSDL): docs/spec/recording.md, sections 1 and 6. */
+/* Writes metadata in CTF 1.8 (TSDL): docs/spec/recording.md, sections 1 and 6. */
 #include <errno.h>
 #include <inttypes.h>
 #include <side/abi/type-description.h>
@@ -11,7 +11,7 @@
 #include "ctf/write/tsdl-print.h"
 #include "ctf/write/writer.h"
 
-/* The process chooses these texts: control characters and invalid UTF-8 are made harmless. */
+/* The traced process chooses these texts: escape control characters and replace invalid UTF-8. */
 static void tsdl_write_print_text(const char *text, struct ctf_arena *arena, FILE *out)
 {
 	const char *clean =
@@ -67,7 +67,7 @@ static void print_env(const struct ctf_writer *writer, struct ctf_arena *arena, 
 			config->domain, config->version[0], config->version[1], config->version[2]);
 	fputs("\thostname = ", out);
 	tsdl_write_print_text(config->hostname, arena, out);
-	if (config->vpid >= 0) { /* Else it is of no process in particular. */
+	if (config->vpid >= 0) { /* Else the trace is not of one process. */
 		fputs(";\n\tprocname = ", out);
 		tsdl_write_print_text(config->procname, arena, out);
 		fprintf(out, ";\n\tvpid = %" PRId64 ";\n\texe = ", config->vpid);
@@ -100,7 +100,7 @@ static void tsdl_write_print_clock(
 			clock->name, clock->name);
 }
 
-/* `name := struct {…};`, nothing for NULL. */
+/* Print `name := struct {…};`, nothing for NULL. */
 static int tsdl_write_print_scope(const char *name, const struct ctf_type *type, FILE *out)
 {
 	int ret;
@@ -228,7 +228,7 @@ int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text
 	return ret ? -ENOMEM : 0;
 }
 
-/* As Babeltrace shows them, names must not be the same either. */
+/* The names that Babeltrace shows must differ, too. */
 static bool name_is_taken(const struct ctf_type *fields, const char *name)
 {
 	for (uint32_t i = 0; i < fields->member_count; i++) {
@@ -241,8 +241,8 @@ static bool name_is_taken(const struct ctf_type *fields, const char *name)
 }
 
 /*
- * Babeltrace 2.0.4 does not find the tags of variants in `context`, and aborts. Such contexts become
- * the first field, which our reader takes out again: its name has no underscore in front.
+ * Babeltrace 2.0.4 does not find the tags of variants in `context`, and aborts. Such contexts
+ * become the first field, which side's reader moves back: its name has no leading underscore.
  */
 static struct ctf_type *with_context(struct ctf_arena *arena, const struct ctf_type *context,
 		const struct ctf_type *fields)
@@ -276,7 +276,7 @@ static int print_scopes(const struct ctf_event_parts *event, struct ctf_arena *a
 
 /* ---- events ---- */
 
-/* In a comment nothing may end the comment: JSON knows "\/" for "/". */
+/* The comment must not contain its end mark: JSON allows "\/" for "/". */
 static void print_json_comment(const char *json, FILE *out)
 {
 	bool escaped = false;

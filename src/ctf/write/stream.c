@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Data stream files: packets of whole event records, appended.
+ * Writes data stream files: appends packets of complete event records.
  *
- * A packet goes out in one writev(): a recorder that is killed leaves at most the last packet
- * cut. When the call itself fails, the file is cut back, so that it stays a row of whole packets.
+ * A packet is written with one pwritev(): a killed recorder leaves at most the last packet cut. If
+ * the call fails, the file is truncated, so that it always consists of complete packets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct packet_header {
 	uint64_t packet_size;
 	uint64_t packet_seq_num;
 	uint64_t events_discarded;
-	uint32_t cpu_id; /* Only where a ring is a CPU's. */
+	uint32_t cpu_id; /* Only if a ring belongs to a CPU. */
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct packet_header) == 84, "recording.md says 32 + 52 bytes");
@@ -52,7 +52,7 @@ int ctf_write_error(struct ctf_error *error, int code, const char *dir, const ch
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
 		size_t body_size)
 {
-	/* iovec wants writable memory, and writes nothing there. */
+	/* The type of iov_base is not const, but pwritev() only reads. */
 	struct iovec parts[2] = {
 			{(void *)(uintptr_t)head, head_size}, {(void *)(uintptr_t)body, body_size}};
 	off_t at = *size, end = *size + (off_t)(head_size + body_size);
@@ -65,7 +65,7 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 		if (done <= 0) {
 			int code = done < 0 ? -errno : -EIO;
 
-			/* If this fails too, the next packet is written over the torn one. */
+			/* If this fails too, the next packet overwrites the cut one. */
 			return ftruncate(fd, *size) ? -EIO : code;
 		}
 		at += done;
@@ -125,7 +125,7 @@ int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error)
 	return ret;
 }
 
-/* Whether the packets say which CPU they are of. */
+/* True if the packets contain their CPU. */
 static bool has_cpu(const struct ctf_stream *stream)
 {
 	const struct ctf_writer *writer = stream->writer;
@@ -134,7 +134,7 @@ static bool has_cpu(const struct ctf_stream *stream)
 			writer->channels[stream->class_id].placement == CTF_PER_CPU;
 }
 
-/* All or nothing: a frame is a packet. */
+/* Append a complete packet or nothing. With compression it is one frame. */
 static int append_packet(struct ctf_stream *stream, const struct packet_header *header,
 		size_t header_size, const struct ctf_span *span)
 {
@@ -151,7 +151,8 @@ static int append_packet(struct ctf_stream *stream, const struct packet_header *
 	return ret ? ret : ctf_file_append(stream->fd, &stream->size, frame, size, NULL, 0);
 }
 
-/* When they are written: their bytes have just been looked at by the kernel. */
+/* Count records when they are written: the kernel has just copied their bytes, so they are in the
+   cache. */
 static void stream_write_count_records(struct ctf_stream *stream, const struct ctf_span *span)
 {
 	const struct ctf_writer *writer = stream->writer;
@@ -197,7 +198,7 @@ int ctf_stream_append(
 	return 0;
 }
 
-/* As if it had never been opened: it is the writer's newest, and empty. */
+/* Undo the opening of a stream: it is the writer's newest, and empty. */
 static void stream_forget(struct ctf_stream **stream)
 {
 	struct ctf_writer *writer = (*stream)->writer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Field classes as TSDL text (CTF 1.8). */
+/* Prints field classes as TSDL text (CTF 1.8). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,9 @@ void ctf_tsdl_print_string(const char *text, FILE *out)
 			fputs("\\n", out);
 		else if (*c < 0x20 || *c == 0x7f)
 			fprintf(out, "\\%03o",
-					*c); /* Three digits: the next one is no part of it. */
+					/* Three digits, so that a following digit is not a part of
+					   it. */
+					*c);
 		else
 			fputc(*c, out);
 	}
@@ -92,7 +94,7 @@ static void print_enum(const struct ctf_type *type, FILE *out)
 	fputs(" }", out);
 }
 
-/* The dimensions of arrays stand behind the name, the outermost first. */
+/* The dimensions of arrays follow the name, the outermost first. */
 static void print_member(const struct ctf_member *member, FILE *out, unsigned int indent)
 {
 	const struct ctf_type *base = member->type;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace directory of one process.
+ * Writes the trace directory of one process.
  *
- * The metadata is plain text and only grows: an event is appended before the first packet
- * that needs it. It is replaced as a whole only when the clock is known better, by renaming.
+ * The metadata is plain text and is only appended to: an event is appended before the first packet
+ * that needs it. Only a more exact clock replaces the whole file, by renaming a new one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static char *ctf_writer_copy_text(const char *text)
 	return strdup(text ? text : "");
 }
 
-/* Bring the offset below one second, as readers want it. */
+/* Reduce the offset to less than one second, as readers require. */
 static void ctf_writer_set_clock_parameters(struct ctf_clock *clock, const struct ctf_clock *from)
 {
 	clock->frequency = from->frequency ? from->frequency : 1;
@@ -48,7 +48,7 @@ static void free_writer(struct ctf_writer *writer)
 		close(writer->metadata_fd);
 	if (writer->dir_fd >= 0)
 		close(writer->dir_fd);
-	/* All of these were allocated by copy_config(). */
+	/* copy_config() has allocated all of these. */
 	free((void *)(uintptr_t)writer->config.dir);
 	free((void *)(uintptr_t)writer->config.hostname);
 	free((void *)(uintptr_t)writer->config.procname);
@@ -127,9 +127,7 @@ static bool is_ctf2(const struct ctf_writer *writer)
 	return writer->config.format == CTF_FORMAT_2;
 }
 
-/*
- * Write a whole new metadata file: the head, and the events of the old one if there is one.
- */
+/* Write a new metadata file: the head, and the events of the old one if there is one. */
 static int write_metadata(struct ctf_writer *writer)
 {
 	char *head = NULL, *buffer = NULL;
@@ -143,7 +141,7 @@ static int write_metadata(struct ctf_writer *writer)
 	buffer = malloc(64u << 10);
 	if (!buffer)
 		goto out;
-	/* Never into a file, a link or a pipe that is there already. */
+	/* Remove an existing file, link or pipe instead of writing to it. */
 	if (unlinkat(writer->dir_fd, METADATA_NEW, 0) && errno != ENOENT) {
 		ret = -errno;
 		goto out;
@@ -162,7 +160,8 @@ static int write_metadata(struct ctf_writer *writer)
 		ret = ctf_file_append(fd, &size, buffer, (size_t)got, NULL, 0);
 		from += got;
 	}
-	/* Says that the trace is being recorded, until the writer ends or dies; repair looks. */
+	/* The lock shows that the trace is being recorded, until the writer exits; repair checks
+	   it. */
 	if (!ret)
 		(void)flock(fd, LOCK_EX | LOCK_NB);
 	if (!ret && renameat(writer->dir_fd, METADATA_NEW, writer->dir_fd, METADATA))
@@ -219,12 +218,12 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 		ret = ctf_write_error(error, -errno, config->dir, "");
 		goto fail;
 	}
-	/* Not a link that another user has put there since. */
+	/* Do not follow a link that another user has created since. */
 	writer->dir_fd = open(config->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	ret = writer->dir_fd < 0 ? -errno : write_metadata(writer);
 	if (ret) {
 		ctf_write_error(error, ret, config->dir, METADATA);
-		rmdir(config->dir); /* So that the name can be tried again. */
+		rmdir(config->dir); /* So that the user can try the name again. */
 		goto fail;
 	}
 	*out = writer;
@@ -251,7 +250,7 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
 
 /* ---- metadata that grows ---- */
 
-/* Where the id stands or would stand in the sorted list. */
+/* The index of the id in the sorted list, or where it would be inserted. */
 static uint32_t ctf_writer_find_event_id(const struct ctf_channel *channel, uint32_t id)
 {
 	return search_leading(i, channel->id_count, channel->ids[i] < id);
@@ -455,7 +454,8 @@ static size_t ctf_writer_append_bytes(unsigned char *to, size_t at, const void *
 	return at + size;
 }
 
-/* The records of side:lost, one after the other; to == NULL only counts bytes. */
+/* Write the records of side:lost in order; if `to` is NULL, only count the bytes. Returns their
+   size. */
 static size_t put_lost(
 		unsigned char *to, uint64_t timestamp, const struct ctf_lost *lost, size_t count)
 {

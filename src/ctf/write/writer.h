@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the writer share: the directory, its metadata and its data streams. */
+/* Structures and functions that the parts of the writer share: the directory, its metadata and its
+   data streams. */
 #ifndef SIDE_CTF_WRITE_WRITER_H
 #define SIDE_CTF_WRITE_WRITER_H
 
@@ -14,12 +15,13 @@
 
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
 
-/* The environment says what section 3 does to text. */
+/* The environment describes the conversion of text in section 3. */
 #define CTF_STRING_NOTE                                                                            \
 	"UTF-16 and UTF-32 text is converted to UTF-8; lone surrogates and values above U+10FFFF " \
 	"are kept in generalised UTF-8"
 
-/* Finish a text of open_memstream(). After a failed allocation the text is cut off or missing: returns -ENOMEM and no text. 0 otherwise. */
+/* Finish a text of open_memstream(). After a failed allocation the text is incomplete or missing:
+   returns -ENOMEM and no text. 0 otherwise. */
 static inline int ctf_text_end(FILE *out, char **text)
 {
 	bool is_whole = !ferror(out);
@@ -37,20 +39,21 @@ struct ctf_stream {
 	struct ctf_writer *writer;
 	char *name;
 	int fd;
-	uint32_t class_id; /* Of the channel; behind them, the session's stream. */
+	/* Index of the channel; the session's stream has the next number behind all channels. */
+	uint32_t class_id;
 	uint32_t ring;
 	uint64_t sequence;
 	uint64_t last_end;
-	uint64_t records; /* Of a channel, if they are counted. */
-	off_t size;       /* Of whole packets. */
+	uint64_t records; /* For a channel, if records are counted. */
+	off_t size;       /* Size of complete packets. */
 };
 
 struct ctf_channel {
 	char *name;
 	enum ctf_placement placement;
 	const struct ctf_type *context; /* Of all its events; NULL: none. */
-	bool late;      /* Its metadata comes with its first event: see ctf_tsdl_channel(). */
-	bool described; /* It has come. */
+	bool late;      /* Its metadata is written with its first event: see ctf_tsdl_channel(). */
+	bool described; /* Its metadata was written. */
 	uint32_t *ids;  /* Of its events, sorted. */
 	uint32_t id_count;
 	uint32_t id_capacity;
@@ -67,13 +70,13 @@ struct ctf_writer {
 	unsigned char uuid[16];
 	int dir_fd;
 	int metadata_fd;
-	off_t head_size; /* Metadata up to the first event block. */
+	off_t head_size; /* Size of the metadata before the first event block. */
 	off_t metadata_size;
 	struct ctf_stream *streams;
-	struct ctf_stream *session; /* One of the streams, or NULL until something is lost. */
+	struct ctf_stream *session; /* One of the streams; NULL until events are lost. */
 };
 
-/* What an event's metadata is made of; context and json may be NULL. */
+/* The parts of an event's metadata; context and json may be NULL. */
 struct ctf_event_parts {
 	uint32_t id;
 	uint32_t channel;
@@ -84,22 +87,23 @@ struct ctf_event_parts {
 	const char *json;
 };
 
-/* Everything of the metadata before the events, malloc'ed: TSDL, and CTF 2. */
+/* Make the metadata before the events, in TSDL or CTF 2. The caller frees *text. */
 int ctf_tsdl_head(const struct ctf_writer *writer, char **text, size_t *size);
 int ctf2_head(const struct ctf_writer *writer, char **text, size_t *size);
 
 /*
- * The stream block of a channel that is late, malloc'ed. Babeltrace 2.0.4 aborts when a stream with a
- * variant in its contexts has no event.
+ * Make the stream block of a late channel. The caller frees *text. Babeltrace 2.0.4 aborts if a
+ * stream with a variant in its contexts has no event.
  */
 int ctf_tsdl_channel(const struct ctf_channel *channel, uint32_t id, char **text, size_t *size);
 bool ctf_tsdl_is_late(const struct ctf_channel *channel);
 
-/* One event, malloc'ed. */
+/* Make the metadata of one event. The caller frees *text. */
 int ctf_tsdl_event(const struct ctf_event_parts *event, char **text, size_t *size);
 int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size);
 
-/* Before anything of the channel is written: its stream block, if it is still missing. */
+/* Write the channel's stream block if it is missing. Call it before writing anything of the
+   channel. */
 int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct ctf_error *error);
 
 /* Open a stream file, without a packet. */
@@ -107,11 +111,12 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 		struct ctf_stream **stream, struct ctf_error *error);
 int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error);
 
-/* Write all, or leave what the file had: *size grows or the file is cut back. */
+/* Write all bytes and increase *size, or truncate the file to its old size. 0 or a negative
+   errno. */
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
 		size_t body_size);
 
-/* The sentence for a file of a trace that cannot be written. */
+/* Format the error of a file of a trace that cannot be written. Returns code. */
 int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file);
 
 #endif /* SIDE_CTF_WRITE_WRITER_H */
