@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which processes a user may probe: those that the kernel would let this user trace with no capabilities beyond `capabilities`
- * (__ptrace_may_access(), ptrace(2)). The recorder cannot ask the kernel, because it runs as another user or has dropped its rights.
+ * Decides which processes a user may probe: those that the kernel would let this user trace with no
+ * capabilities beyond `capabilities` (__ptrace_may_access(), ptrace(2)). The recorder cannot ask
+ * the kernel, because it runs as another user or has dropped its rights.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static bool capabilities_of(const char *status, uint64_t *ret_capabilities)
 	return true;
 }
 
-/* Capabilities in a user namespace that the user owns add no rights: the owner has all of them there. */
+/*
+ * Capabilities in a user namespace that the user owns add no rights: the owner has all of them
+ * there.
+ */
 static bool is_in_our_user_namespace(pid_t pid)
 {
 	char ours[ACCESS_TEXT], theirs[ACCESS_TEXT];
@@ -77,7 +81,7 @@ bool access_is_allowed(const struct access *of, pid_t pid)
 	uint64_t capabilities;
 	struct stat status;
 
-	/* The kernel gives /proc/PID of a process that is not dumpable to root. */
+	/* For a process that is not dumpable, the kernel makes root the owner of /proc/PID. */
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &status) || status.st_uid != of->uid || !read_proc(pid, "status", text) ||
 			!capabilities_of(text, &capabilities))

@@ -5,7 +5,7 @@
 /*
  * Decides which processes a user may probe.
  *
- * Callers: the probe tables (probes.c). Main thread. No lock.
+ * Callers: the probe tables (probes.c). Main thread only, so no lock is needed.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct access {
 };
 
 uint64_t access_own_capabilities(void);
-/* May a user with these capabilities probe the process? */
+/* True if the kernel would let a user with these ids and capabilities trace process `pid`. */
 bool access_is_allowed(const struct access *of, pid_t pid);
 
 #endif

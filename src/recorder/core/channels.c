@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels as every process of the session gets them: options checked, patterns, filters and contexts
- * parsed once, before anything starts, so that a mistake is a mistake of the command line.
+ * Checks and parses the channels in the options before anything starts, so that a mistake is an
+ * error of the command line.
  *
- * The filter of a rule is checked by each process against its own events. What a person wants to
- * know is whether it could match at all: so each event that is described here is held against the
- * rules of its channel, and a rule whose filter fitted none of its events is told at the end.
+ * Each process checks the filter of a rule against its own events. The user needs to know whether a
+ * filter can match at all. So the recorder checks each described event against the rules of its
+ * channel. At the end it reports each rule whose filter was valid for none of its events.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ void context_list_free(struct context_list *list)
 	*list = (struct context_list){0};
 }
 
-/* The specs' names in a row. */
+/* Joins the names of the specs, each with a terminating zero. */
 static bool join_names(struct context_list *list)
 {
 	char *at;
@@ -68,7 +68,7 @@ static bool has_context(const struct context_list *list, const struct context_sp
 	return false;
 }
 
-/* Can this machine have them? */
+/* Fails if this machine does not support one of the contexts. */
 static int check_contexts(
 		const struct context_list *list, const char *text, struct session_error *error)
 {
@@ -90,7 +90,7 @@ static int check_contexts(
 	return 0;
 }
 
-/* Each text is a list with commas, as the user wrote it. */
+/* Each text is a list separated by commas, as the user wrote it. */
 static int take_contexts(struct context_list *list, const char *const *texts, size_t nr,
 		struct session_error *error)
 {
@@ -134,7 +134,7 @@ static int take_contexts(struct context_list *list, const char *const *texts, si
 	return 0;
 }
 
-/* From a socket or a file. */
+/* Parses names that come from a socket or a file. */
 int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size)
 {
 	struct context_error error;
@@ -220,7 +220,7 @@ struct filter_check {
 	struct session_error *error;
 };
 
-/* Is there such a context, and here? */
+/* Callback of the filter's parser: fails if the context does not exist, or not on this machine. */
 static int check_filter_context(void *user, const char *name)
 {
 	struct filter_check *check = user;
@@ -360,7 +360,7 @@ static int record_channel_set_rings(struct session *session, struct channel *cha
 static int record_channel_set_options(struct session *session, struct channel *channel,
 		const struct session_channel *options, struct session_error *error)
 {
-	/* Of a live session every rule was said, or will be. */
+	/* A live session gets all its rules explicitly. */
 	bool all = !options->nr_rules && !session->service;
 	const struct session_rule *rules = all ? &everything : options->rules;
 	size_t nr = all ? 1 : options->nr_rules, i;
@@ -448,7 +448,10 @@ static bool are_same_contexts(const struct context_list *one, const struct conte
 			!memcmp(one->names, other->names, one->size);
 }
 
-/* Rings are there, and records of this layout: what of `wanted` cannot be had any more? */
+/*
+ * Compares two versions of a channel. Rings and records with this layout exist already, so only
+ * rules can change.
+ */
 static int check_change(const struct channel *wanted, const struct channel *now, const char *name,
 		struct session_error *error)
 {
@@ -468,13 +471,13 @@ static int check_change(const struct channel *wanted, const struct channel *now,
 	return 0;
 }
 
-/* What becomes of one of the session's channels. */
+/* A requested change of one of the session's channels. */
 struct channel_change {
 	struct channel wanted;
-	struct channel *now; /* NULL: nothing yet */
+	struct channel *now; /* NULL: unused entry */
 };
 
-/* `changes` has a place for each of the session's channels. */
+/* `changes` has one entry for each channel of the session. */
 static int record_channel_prepare_change(struct session *session, struct channel_change *changes,
 		const struct session_channel *options, struct session_error *error)
 {
@@ -522,14 +525,14 @@ int channels_change(struct session *session, const struct session_channel *chann
 	for (i = 0; i < session->nr_channels && !ret; i++)
 		if (changes[i].now)
 			swap_rules(changes[i].now, &changes[i].wanted);
-	/* With the rules that were, or those that shall not be. */
+	/* Frees the old rules, or after an error the new ones. */
 	for (i = 0; i < session->nr_channels; i++)
 		channel_free(&changes[i].wanted);
 	free(changes);
 	return ret;
 }
 
-/* Behind the others, and in no trace: its rings count. */
+/* Adds a channel after the others. No trace contains it: it only counts events. */
 int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
 		struct session_error *error)
 {
@@ -545,7 +548,7 @@ int channels_add_counter(struct session *session, const struct session_rule *rul
 	session->nr_all_channels++;
 	session->channels[i].counts = true;
 	*index = i;
-	/* A name that no user gives. */
+	/* A name that no user is expected to choose. */
 	snprintf(name, sizeof(name), "_counter-%u", i);
 	return record_channel_set_options(session, &session->channels[i], &options, error);
 }
@@ -571,7 +574,7 @@ void channel_free(struct channel *channel)
 	context_list_free(&channel->contexts);
 }
 
-/* ---- what rules have to do with the events that came ---- */
+/* ---- rules and described events ---- */
 
 static bool rule_wants(const struct rule *rule, const struct side_event_description *event)
 {
@@ -592,7 +595,7 @@ bool channel_wants(const struct channel *channel, const struct side_event_descri
 	return false;
 }
 
-/* Contexts were looked at when the filter was parsed: any index will do. */
+/* Contexts were checked when the filter was parsed, so any index is correct. */
 static int any_context(void *user, const char *name)
 {
 	(void)user;
@@ -625,7 +628,10 @@ void channel_meet(struct channel *channel, const struct side_event_description *
 		rule_meet(&channel->rules[i], event);
 }
 
-/* A process does not describe what none of its rules can match, so the reason may not be known. */
+/*
+ * A process does not describe events that none of its rules can match, so the reason can be
+ * unknown.
+ */
 static void report_filter(struct session *session, const struct rule *rule)
 {
 	if (!rule->program || rule->met)

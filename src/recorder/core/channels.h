@@ -3,10 +3,12 @@
 #define SIDE_RECORDER_CORE_CHANNELS_H
 
 /*
- * Channels, rules, filters and contexts, as each process of the session gets them.
+ * Channels with their rules, filters and contexts, in the form in which each process of the session
+ * gets them.
  *
- * Callers: the life of a session, connections, event classes, and all that read options. Main thread; the drain thread only reads
- * channels, which never change. Rules are the main thread's: a live session gets others. No lock.
+ * Callers: the session's start and changes, connections, event classes, and all parts that read
+ * options. The main thread creates channels and replaces their rules. The drain thread reads only
+ * members that never change, so no lock is needed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,28 +19,33 @@
 #include "recorder/core/session.h"
 #include "ring/ring.h"
 
-#define LIMIT_RULE_TEXT 32768 /* bytes of a rule's patterns, and of its contexts */
+#define LIMIT_RULE_TEXT 32768 /* bytes of all patterns of a rule, and of all its contexts */
 
-/* Contexts: their names in a row, as in messages, and their meaning. */
+/*
+ * A list of contexts: their names, each with a terminating zero as in messages, and their parsed
+ * form.
+ */
 struct context_list {
 	char *names;
-	size_t size; /* of the names */
+	size_t size; /* bytes in `names` */
 	struct context_spec *specs;
 	uint32_t nr;
 };
 
-/* Some events of a channel. */
+/* Selects some events of a channel. */
 struct rule {
-	char *patterns; /* strings in a row; none: all events */
+	/* strings, one after the other, each with a terminating zero; none: all events */
+	char *patterns;
 	struct pattern *parsed;
-	uint32_t nr_patterns, nr_parsed; /* some texts are several patterns */
+	/* nr_parsed can be larger: one text can contain several patterns */
+	uint32_t nr_patterns, nr_parsed;
 	struct context_list contexts;
 	char *filter; /* as the user wrote it, or NULL */
 	void *program;
 	size_t program_size;
-	/* Of the events that the patterns match: */
-	bool met;      /* the filter fits one of them */
-	char *missing; /* why it does not fit another one */
+	/* Result of channel_meet() for the events that the patterns match: */
+	bool met;      /* the filter is valid for at least one of them */
+	char *missing; /* why the filter is not valid for another one */
 };
 
 struct channel {
@@ -51,12 +58,16 @@ struct channel {
 	struct context_list contexts;
 	struct rule *rules;
 	uint32_t nr_rules;
-	bool counts; /* nothing but its events, for a trigger; after all channels that record */
+	/* only counts events for a trigger; such channels follow all channels that record */
+	bool counts;
 };
 
 int channels_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
-/* Replace the rules of some channels, whose other options must be the same; or change nothing. */
+/*
+ * Replaces the rules of some channels, whose other options must be unchanged. On an error, nothing
+ * is changed.
+ */
 int channels_change(struct session *session, const struct session_channel *channels, size_t nr,
 		struct session_error *error);
 int channels_add_counter(struct session *session, const struct session_rule *rule, uint32_t *index,
@@ -65,11 +76,14 @@ void channel_free(struct channel *channel);
 bool channel_is_name(const char *name);
 int context_list_read(struct context_list *list, const char *names, uint32_t nr, size_t size);
 void context_list_free(struct context_list *list);
-/* Compare an event that a process described with the rules of its channel. */
+/*
+ * Checks the rules of the channel against an event that a process described. channels_report()
+ * prints the result.
+ */
 void channel_meet(struct channel *channel, const struct side_event_description *event);
-/* Does a listing show it? */
+/* True if a listing of the channel contains the event. */
 bool channel_wants(const struct channel *channel, const struct side_event_description *event);
-/* Report which filters could match nothing. */
+/* Reports filters that could not match any event. */
 void channels_report(struct session *session);
 
 static inline bool channel_overwrites(const struct channel *channel)

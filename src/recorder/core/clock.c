@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of all traces of a session: measured at its beginning, and corrected if the conversion leads to wrong times.
+ * The clock of all traces of a session: measured at its beginning, and corrected if the conversion
+ * leads to wrong times.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static int64_t session_clock_unix_ns(const struct ctf_clock *clock, uint64_t tic
 	return ring_clock_unix_ns(&calibration, ticks);
 }
 
-/* Measures the clock by all of the session. Whether the conversion in use leads to wrong times now. */
+/*
+ * Measures the clock over the whole session. Returns true if the conversion in use now gives wrong
+ * times.
+ */
 static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
 {
 	const struct ctf_clock *used = session->clock.is_corrected ? &session->clock.corrected
@@ -73,14 +77,15 @@ static bool measure_clock(struct session *session, struct ctf_clock *ret_clock)
 }
 
 /*
- * Each reader of an event must convert its time alike: of a trace that is still recorded, of a snapshot, and of the closed
- * trace. So a conversion that is exact enough is kept, although that of a longer measurement differs by some nanoseconds.
+ * All readers must convert the time of an event to the same value: in a growing trace, in a
+ * snapshot and in the closed trace. So a conversion that is exact enough is kept, although a longer
+ * measurement differs by some nanoseconds.
  */
 int session_refined_clock(struct session *session, struct ctf_clock *clock)
 {
 	struct ctf_clock measured;
 
-	/* Traces that are closed already have the first figures: those of a session agree. */
+	/* Earlier traces of the session are closed with the first conversion: all must agree. */
 	if (session->clock.is_inherited)
 		return -ENODATA;
 	if (measure_clock(session, &measured)) {

@@ -5,8 +5,8 @@
 /*
  * The clock of all traces of a session.
  *
- * session_begin_clock(): main thread, before the drain thread runs. session_refined_clock(): drain thread. session_fill_clock(): any thread.
- * No lock.
+ * session_begin_clock(): main thread, before the drain thread runs. session_refined_clock(): drain
+ * thread. session_fill_clock(): any thread. No lock.
  */
 #include <stdbool.h>
 
@@ -15,23 +15,31 @@
 #include "ring/ring.h"
 
 #define LIMIT_CLOCK_ERROR_NS \
-	100000 /* by which a conversion of the clock may be off until it is replaced */
+	100000 /* tolerated error of the conversion; a larger one replaces the conversion */
 
-/* The clock, one for all traces. Constant while the drain thread runs, except its own members. */
+/*
+ * The clock, one for all traces. Constant while the drain thread runs, except the members marked
+ * "drain thread".
+ */
 struct session_clock {
 	enum ring_clock kind;
 	struct ring_clock_sample begin;
 	struct ctf_clock first;
-	bool is_inherited;          /* of a session that another recorder began: never corrected */
-	struct ctf_clock corrected; /* instead of `first`; the drain thread's */
-	bool is_corrected;          /* the drain thread's */
-	struct ctf_clock final; /* with which traces were closed at the end; the drain thread's */
-	bool has_final;         /* the drain thread's */
-	bool monotonic;         /* an option: CLOCK_MONOTONIC */
+	/* from a session that another recorder began: never corrected */
+	bool is_inherited;
+	struct ctf_clock corrected; /* used instead of `first` if is_corrected (drain thread) */
+	bool is_corrected;          /* (drain thread) */
+	/* the conversion of traces that were closed at the end (drain thread) */
+	struct ctf_clock final;
+	bool has_final; /* (drain thread) */
+	bool monotonic; /* option: use CLOCK_MONOTONIC */
 };
 
 int session_begin_clock(struct session *session, struct session_error *error);
-/* The conversion of a trace that is closed now, in the drain thread. -ENODATA: the first one is exact enough. */
+/*
+ * Gets the conversion for a trace that the drain thread closes now. Returns -ENODATA if the first
+ * conversion is still exact enough.
+ */
 int session_refined_clock(struct session *session, struct ctf_clock *clock);
 void session_fill_clock(struct ctf_clock *clock, const struct ring_clock_calibration *calibration);
 

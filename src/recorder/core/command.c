@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a command may never meet the agent: the loader preloads nothing into programs that are
- * statically linked, that run with more rights than their caller, or that are of another word size.
- * Looked at before the start (the file may be gone afterwards), said only if no agent came.
+ * Finds why a command may never load the agent: the loader preloads nothing into programs that are
+ * statically linked, that run with more rights than their caller, or that have another word size.
+ * The recorder checks this before the start, because the file may be removed later, and reports it
+ * only if no agent connected.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 #include "recorder/core/session.h"
 
-/* Whether a 64- or 32-bit program's headers ask for an interpreter, that is, for the loader. */
+/* True if the headers of a 64- or 32-bit program name an interpreter, that is, the loader. */
 static bool has_loader(int fd, const unsigned char ident[EI_NIDENT])
 {
 	union {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Appends an event class to the file with the descriptions of an instance, which `--buffers` and state directories have.
+ * Appends an event class to the file with the descriptions of an instance, which `--buffers` and
+ * state directories have.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ int buffers_note_class(
 	written = writev(instance->described_fd, parts, 2);
 	if (written == wanted)
 		return 0;
-	/* Half an entry would hide those behind it. */
+	/* Remove a partial entry: it would make the following entries unreadable. */
 	if (end >= 0 && ftruncate(instance->described_fd, end))
 		return -EIO;
 	return written < 0 ? -errno : -ENOSPC;

@@ -3,15 +3,16 @@
 #define SIDE_RECORDER_CORE_DESCRIPTION_FILE_H
 
 /*
- * The file with the descriptions of an instance: each in the form in which it arrives.
+ * The file that contains the descriptions of an instance, each in the form in which the program
+ * sent it.
  *
- * Callers: event classes. Main thread. No lock.
+ * Callers: event classes. Main thread only, so no lock is needed.
  */
 #include "protocol/protocol.h"
 
 struct instance;
 
-/* 0, also without such a file, or a negative errno. */
+/* Appends a description. Returns 0, also if the instance has no such file, or a negative errno. */
 int buffers_note_class(
 		struct instance *instance, const struct wire_event_head *head, const void *bytes);
 

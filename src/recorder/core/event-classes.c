@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of events that processes describe: the stream in which they come, cut anywhere, and what
- * is kept of them until the trace is complete.
+ * Parses the stream in which processes describe their event classes, and keeps the classes until
+ * the trace is complete.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ static bool append_part(struct class_stream *stream, const unsigned char *bytes,
 	return true;
 }
 
-/* Deal with the entry that is complete in `part`, or with its head. */
+/* Handles the complete entry in `part`, or its head. */
 static bool take_part(struct class_stream *stream, class_visit *visit, void *user)
 {
 	struct wire_event_head head;
@@ -103,9 +103,9 @@ int class_stream_feed(struct class_stream *stream, const void *data, size_t left
 	return 0;
 }
 
-/* ---- what is kept ---- */
+/* ---- stored event classes ---- */
 
-/* The refusal after a step that fails with this one, unless there was no memory for it. */
+/* Returns the refusal for a failed step: `refusal`, or WIRE_REFUSAL_MEMORY if out of memory. */
 static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
 {
 	if (!ret)
@@ -113,7 +113,10 @@ static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
 	return ret == -ENOMEM ? WIRE_REFUSAL_MEMORY : refusal;
 }
 
-/* Can this consumer write it down? Says so before the program records the first one. */
+/*
+ * Checks that the consumer can write records of this event class, so that the program learns of a
+ * refusal before it records the first event.
+ */
 static enum wire_refusal event_class_check_class(const struct visit_owned *owned)
 {
 	struct ctf_arena *arena = ctf_arena_create();
@@ -213,7 +216,7 @@ static enum wire_refusal event_class_read_class(
 	return ret ? refusal_of(ret, WIRE_REFUSAL_CONTEXT) : event_class_check_class(kind->owned);
 }
 
-/* Its records are counted only: nobody needs to understand them. */
+/* The consumer only counts the records of this class, so it need not read their fields. */
 static enum wire_refusal event_class_count_class(
 		struct session *session, const struct wire_event_head *head, const void *bytes)
 {
@@ -244,7 +247,7 @@ enum wire_refusal classes_add(struct session *session, struct instance *instance
 	refusal = event_class_read_class(head, bytes, &kind);
 	if (!refusal && !instance->own_channels)
 		channel_meet(&session->channels[head->channel], kind.owned->desc);
-	/* Programs describe all their events for a listing. */
+	/* For a listing, programs describe all their events. */
 	if (!refusal && session->mode == SESSION_LIST &&
 			!channel_wants(&session->channels[head->channel], kind.owned->desc)) {
 		event_class_free(&kind);
@@ -287,7 +290,7 @@ static int event_class_compare(const void *one, const void *other)
 	return order ? order : strcmp(side_ptr_get(a->event_name), side_ptr_get(b->event_name));
 }
 
-/* An event that goes into several channels is described in each of them. */
+/* Counts different events: an event that several channels record is described in each of them. */
 static uint32_t count_names(const struct instance *instance)
 {
 	const struct event_class **sorted;
@@ -308,7 +311,7 @@ static uint32_t count_names(const struct instance *instance)
 	return nr;
 }
 
-/* Once the trace is complete, nobody asks for them any more. */
+/* The classes are not needed once the trace is complete. */
 void classes_forget(struct session *session, struct instance *instance)
 {
 	uint32_t i;

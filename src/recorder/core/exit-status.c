@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of what a process died. Our children's status is there until we take it. Of others the kernel says
- * it in /proc as long as their parent has not taken it, and from Linux 6.15 on to whoever has a
- * pidfd, afterwards, too.
+ * Finds the exit status of a process. A child's status is available until the recorder reaps it.
+ * For other processes, /proc shows it until their parent reaps them; from Linux 6.15 on, a pidfd
+ * returns it afterwards, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "recorder/core/report.h"
 #include "recorder/session-state.h"
 
-/* <linux/pidfd.h> of Linux 6.15; older headers have none of it. */
+/* From <linux/pidfd.h> of Linux 6.15; older headers do not have it. */
 struct exit_info {
 	uint64_t mask, cgroup;
 	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
@@ -55,7 +55,7 @@ int crash_of(int status)
 	return WIFSIGNALED(status) && *crash_name(WTERMSIG(status)) ? WTERMSIG(status) : 0;
 }
 
-/* A wait status, or -1. */
+/* Returns a wait status, or -1. */
 static int status_of_child(const struct session *session, pid_t pid)
 {
 	siginfo_t info = {0};
@@ -76,7 +76,7 @@ static int status_by_pidfd(int pidfd)
 	return info.exit_code;
 }
 
-/* The last number of a zombie's line, after the name in parentheses. */
+/* Reads the last number in the line of a zombie, after the name in parentheses. */
 static int status_in_proc(pid_t pid, int pidfd)
 {
 	char path[32], line[1024];
@@ -94,7 +94,7 @@ static int status_in_proc(pid_t pid, int pidfd)
 		return -1;
 	line[size] = '\0';
 	at = strrchr(line, ')');
-	/* Still the same process, or the pid may have been used again. */
+	/* Check that the pidfd's process still exists, because the pid may have been reused. */
 	if (!at || strncmp(at, ") Z ", 4) || syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
 		return -1;
 	at = strrchr(line, ' ');

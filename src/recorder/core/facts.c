@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts in text files: written so that a file appears whole, and read without trust in the content.
+ * Reads and writes facts in text files. A file is replaced atomically, and its content is not
+ * trusted when read.
  */
 #include "recorder/core/facts.h"
 
@@ -168,7 +169,7 @@ int facts_write_file(int folder, const char *name, const char *first,
 	int ret;
 
 	snprintf(temporary, sizeof(temporary), ".%s.new", name);
-	/* Of somebody who was killed here. */
+	/* Left by a recorder that was killed here. */
 	facts_clear_path(folder, temporary);
 	ret = write_lines_to(folder, temporary, first, write_lines, user);
 	if (!ret && renameat(folder, temporary, folder, name)) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Process images: how one begins, and how it ends.
- */
+/* The beginning and the end of process images. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,7 +20,10 @@
 #include "recorder/session-state.h"
 #include "ring/ring.h"
 
-/* Only what is harmless in a file name and in a terminal. */
+/*
+ * Returns a copy of the name, at most 64 bytes, with only characters that are safe in a file name
+ * and in a terminal.
+ */
 char *instance_clean_name(const char *name)
 {
 	char *clean = strndup(name, 64);
@@ -40,7 +41,7 @@ char *instance_clean_name(const char *name)
 	return clean;
 }
 
-/* A path is shown to people: nothing in it may speak to their terminals. */
+/* Returns a copy of the path without control characters: messages print it to terminals. */
 static char *clean_path(const char *path)
 {
 	char *clean = strdup(path);
@@ -75,15 +76,18 @@ bool instance_link(struct session *session, struct instance *instance)
 		return true;
 	instance->next_live = session->instances.live;
 	session->instances.live = instance;
-	/* Its first event may ask for memory at once: the drain thread must listen to it. */
+	/*
+	 * The drain thread must listen to this instance now, because its first event can request
+	 * memory.
+	 */
 	if (session->drain.bells && asks)
 		ring_bells_ring(session->drain.bells);
 	return true;
 }
 
 /*
- * A process that speaks for the first time under a pid we know has become another program by
- * exec(): what it was has ended. (Or the pid was used again: then too.)
+ * A process that connects for the first time with a known pid has executed another program, so the
+ * older instance has ended. The same holds if the pid was reused.
  */
 void instance_end_predecessor(struct session *session, pid_t peer)
 {
@@ -124,7 +128,7 @@ struct instance *instance_allocate(const char *procname, const char *exe,
 	return NULL;
 }
 
-/* The process that forked it, if it is known and runs. */
+/* Returns the instance of the parent process, if it is known and runs. */
 struct instance *instance_find_parent(const struct session *session, const struct wire_hello *hello)
 {
 	struct instance *instance = session->instances.live;
@@ -140,7 +144,10 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 {
 	struct instance *instance = instance_find_parent(session, hello);
 
-	/* Otherwise the oldest one that runs: in a recording of a command, the command itself. */
+	/*
+	 * Else count it for the oldest running process: in a recording of a command, the command
+	 * itself.
+	 */
 	if (!instance)
 		for (instance = session->instances.live; instance && instance->next_live;)
 			instance = instance->next_live;
@@ -149,7 +156,7 @@ void instance_count_refused(const struct session *session, const struct wire_hel
 		__atomic_fetch_add(&instance->refused, 1, __ATOMIC_RELAXED);
 }
 
-/* Only the process itself may speak for an instance. */
+/* Compares the peer as well, so that a process can access only its own instance. */
 struct instance *instance_find(struct session *session, uint64_t token, pid_t peer)
 {
 	struct instance *instance;
@@ -165,7 +172,7 @@ bool instance_has_exited(const struct instance *instance)
 	return instance->watch.fd < 0 || peer_has_exited(instance->watch.fd);
 }
 
-/* ---- the end ---- */
+/* ---- the end of an instance ---- */
 
 void instance_end(struct session *session, struct instance *instance)
 {
@@ -190,7 +197,7 @@ void instance_end(struct session *session, struct instance *instance)
 		ring_bells_ring(session->drain.bells);
 }
 
-/* The caller has the lock. Nobody but the list leads to it any more. */
+/* The caller holds the lock. After it, no other thread can reach the instance. */
 static void unlink_instance(struct session *session, struct instance **at)
 {
 	struct instance *instance = *at;

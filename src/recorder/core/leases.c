@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring memory of programs that record nothing: taken back when other programs of the same user need it, and provided again with the
- * next event (ring/lease.h).
+ * Revokes the ring memory of programs that record nothing when other programs of the same user need
+ * it, and provides it again with the next event (ring/lease.h).
  *
- *	no event described	after MATCH_NS; provided when one is described, or with the first record
- *	never used, or left	when another program of the user needs memory, oldest first
- *	used, and idle		the program is asked to leave it when its user's share is nearly used up
+ *   no event described   revoked after MATCH_NS; provided when one is described, or with the first
+ *                        record
+ *   never used, or left  revoked when another program of the user needs memory, oldest first
+ *   used, and idle       the program is asked to leave it when its user's share is nearly
+ *                        exhausted
  *
- * Only memory without records is taken back: everything was written out, or, in a channel that overwrites, nothing was ever recorded.
- * Memory of one user never goes to another one: a user's floor stays what it was (shares.h).
+ * Only memory without records is revoked: all records were written, or, in overwrite mode, no
+ * record was ever made. Memory of one user never goes to another one: a user's floor does not
+ * change (shares.h).
  *
- * A program that does not leave its memory is charged with it until it ends. So is a program that writes to memory that was taken back:
- * a memfd keeps its size, and a program can enlarge a file of which it has a descriptor.
+ * A program is charged for memory that it does not leave until it ends. So is a program that writes
+ * to revoked memory: a memfd keeps its size, and a program can enlarge a file of which it has a
+ * descriptor.
  *
- * Main thread and drain thread both change leases, always with the session's lock.
+ * The main thread and the drain thread change leases, always with the session's lock held.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,7 +38,7 @@
 #define MATCH_NS UINT64_C(2000000000)
 #define IDLE_NS UINT64_C(5000000000)
 #define SCAN_NS UINT64_C(1000000000)
-#define LOW_SHARE 8 /* of the session's limit: below that a share is nearly used up */
+#define LOW_SHARE 8 /* a share is low if less than this part of the limit is left */
 #define NO_MEMORY "the session's ring memory is used up (--memory-limit)"
 #define NO_SPACE "the state directory of the session has no space for its rings"
 
@@ -44,15 +48,15 @@ static bool lease_is_open(const struct instance_channel *channel)
 }
 
 /*
- * With the lock. Of a process that has ended, memory_trim() has charged only the memory that it holds, perhaps before its end is handled: its leases
- * do not change any more.
+ * The caller holds the lock. For a process that has exited, memory_trim() charges only the memory
+ * in use, possibly before the recorder handles the exit: its leases must not change any more.
  */
 static bool lease_is_live(const struct instance *instance)
 {
 	return instance->state == INSTANCE_LIVE && !instance->trimmed;
 }
 
-/* So many bytes of the channel are taken back from now on. */
+/* Charges the instance with `revoked` bytes less than the channel's whole memory. */
 static void lease_charge(struct session *session, struct instance *instance,
 		struct instance_channel *channel, uint64_t revoked)
 {
@@ -69,9 +73,9 @@ static void lease_charge(struct session *session, struct instance *instance,
 		session->memory.peak = session->memory.used;
 }
 
-/* ---- taking back ---- */
+/* ---- revoking ---- */
 
-/* The bytes that were freed. */
+/* Returns the bytes that were freed. */
 static uint64_t lease_revoke(struct session *session, struct instance *instance,
 		struct instance_channel *channel)
 {
@@ -88,7 +92,10 @@ static uint64_t lease_revoke(struct session *session, struct instance *instance,
 	return channel->revoked;
 }
 
-/* Of programs that have described no event of the channel, or of those that have. */
+/*
+ * Reclaims from programs that have described an event of the channel (is_matched), or from those
+ * that have not.
+ */
 static uint64_t lease_reclaim_from(
 		struct session *session, uid_t account, uint64_t bytes, bool is_matched)
 {
@@ -130,7 +137,7 @@ uint64_t leases_revoked(const struct session *session, uid_t account)
 
 /* ---- providing ---- */
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int lease_provide(struct session *session, struct instance *instance,
 		struct instance_channel *channel)
 {
@@ -155,7 +162,9 @@ void leases_matched(struct session *session, struct instance *instance)
 	for (i = 0; i < instance->nr_channels && lease_is_live(instance); i++) {
 		struct instance_channel *channel = &instance->channels[i];
 
-		/* If there is not enough now, its first event asks. */
+		/*
+		 * If there is not enough memory now, the program requests it with its first event.
+		 */
 		if (lease_is_open(channel) && channel->revoked && channel->unmatched &&
 				channel->ids_capacity)
 			(void)lease_provide(session, instance, channel);
@@ -163,9 +172,9 @@ void leases_matched(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* ---- programs that ask ---- */
+/* ---- requests of programs ---- */
 
-/* True if this is the first time. */
+/* Refuses a request. Returns true if this is the first refusal for the process. */
 static bool lease_deny(struct session *session, struct instance *instance,
 		struct instance_channel *channel, int code)
 {
@@ -174,14 +183,14 @@ static bool lease_deny(struct session *session, struct instance *instance,
 	instance->denied = code == -ENOMEM ? NO_MEMORY : NO_SPACE;
 	instance->counted_denied = true;
 	session->leases.nr_denied += is_first;
-	/* Last: the program goes on then. */
+	/* Last, because the program continues then. */
 	ring_lease_deny(channel->rings);
 	return is_first;
 }
 
-/* One round over all programs. */
+/* State of one round over all programs. */
 struct lease_round {
-	bool is_dry; /* of this user there is nothing to take back: */
+	bool is_dry; /* nothing is left to reclaim from this user: */
 	uid_t account;
 };
 
@@ -193,7 +202,7 @@ static void lease_answer(struct session *session, struct instance *instance,
 	int ret;
 
 	pthread_mutex_lock(&session->lock);
-	/* It waits no more. A question without an answer would keep the drain thread awake. */
+	/* The process no longer waits. An unanswered request would keep the drain thread awake. */
 	if (!lease_is_live(instance)) {
 		ring_lease_deny(channel->rings);
 		pthread_mutex_unlock(&session->lock);
@@ -219,9 +228,12 @@ static void lease_answer(struct session *session, struct instance *instance,
 				ret == -ENOMEM ? NO_MEMORY : NO_SPACE);
 }
 
-/* ---- programs that are idle ---- */
+/* ---- idle programs ---- */
 
-/* The share of this user is nearly used up: less than a part of the limit is left, or than its next program may need. */
+/*
+ * True if the user's share is nearly exhausted: less than a part of the limit is left, or less than
+ * the user's next program may need.
+ */
 static bool lease_share_is_low(const struct session *session, const struct instance *instance)
 {
 	uint64_t least = session->memory.limit / LOW_SHARE, rings = memory_most(session);
@@ -230,7 +242,7 @@ static bool lease_share_is_low(const struct session *session, const struct insta
 			(rings > least ? rings : least);
 }
 
-/* The program has written to memory that was taken back, or has enlarged the file again. */
+/* True if the program has written to revoked memory, or has enlarged the file again. */
 static bool lease_is_refilled(const struct session *session, const struct instance_channel *channel)
 {
 	uint64_t kept = channel->memory - channel->revoked;
@@ -297,7 +309,7 @@ void leases_turn(struct session *session, struct instance *active)
 	lease_scan(session, active);
 }
 
-/* ---- what is shown ---- */
+/* ---- status ---- */
 
 bool leases_has_revoked(const struct instance *instance)
 {
@@ -309,7 +321,7 @@ bool leases_has_revoked(const struct instance *instance)
 	return false;
 }
 
-/* As many of each user as refusals.c keeps. */
+/* Limits the entries of each user to the number that refusals.c stores. */
 static bool lease_is_shown(const struct session_status *status, uid_t account)
 {
 	size_t nr = 0;

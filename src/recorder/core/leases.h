@@ -3,9 +3,10 @@
 #define SIDE_RECORDER_CORE_LEASES_H
 
 /*
- * Rings whose memory is taken back while they are not used, and provided again with the next event.
+ * Leases of ring memory: the recorder revokes the memory of idle rings, and provides it again with
+ * the next event.
  *
- * Main thread and drain thread change leases, always under the session's lock.
+ * The main thread and the drain thread change leases, always with the session's lock held.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,24 +17,39 @@ struct instance;
 struct session;
 struct session_status;
 
-#define REFUSALS_OF_USER 32 /* programs of one user that wait and are named */
+#define REFUSALS_OF_USER 32 /* waiting programs of one user that status lists by name */
 
 struct session_leases {
 	size_t nr_denied; /* processes whose events found no ring memory (lock) */
-	uint64_t next;    /* the drain thread's: next search for idle rings */
+	uint64_t next;    /* time of the next search for idle rings (drain thread) */
 };
 
-/* With the lock: take back at least `bytes` of what processes of this user do not use, if there is so much. */
+/*
+ * Revokes at least `bytes` of memory that processes of this user do not use, or all of it if there
+ * is less. The caller holds the lock.
+ */
 void leases_reclaim(struct session *session, uid_t account, uint64_t bytes);
-/* With the lock: bytes of this user's processes that are taken back now. */
+/* Returns the bytes that are revoked from this user's processes now. The caller holds the lock. */
 uint64_t leases_revoked(const struct session *session, uid_t account);
-/* By the main thread: an event of the channel was described, and no program hits it before this returns. Takes the lock. */
+/*
+ * Provides the memory of a channel for which the program described a matching event. The program
+ * cannot record this event before the function returns. Main thread; takes the lock.
+ */
 void leases_matched(struct session *session, struct instance *instance);
-/* By the drain thread, each round: answer programs that have asked, and find idle rings. Takes the lock. */
+/*
+ * Called by the drain thread in each round: answers requests for memory, and finds idle rings.
+ * Takes the lock.
+ */
 void leases_turn(struct session *session, struct instance *active);
-/* With the lock, or before the instance is in the list. */
+/*
+ * True if memory of the instance is revoked. The caller holds the lock, or the instance is not in
+ * the list yet.
+ */
 bool leases_has_revoked(const struct instance *instance);
-/* Programs that wait for memory, and the number of those that need none. Main thread; takes the lock. */
+/*
+ * Adds to the status the programs that wait for memory, and the number of idle processes without
+ * ring memory. Main thread; takes the lock.
+ */
 int leases_status(struct session *session, struct session_status *status);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where libside-agent.so and the wrapper libraries are: in SIDE_LIB_DIR (one or more directories,
- * separated by ":") if it is set, else beside the running executable: in the library directories of
- * its prefix, or where the build tree has them.
+ * Finds libside-agent.so and the wrapper libraries: in SIDE_LIB_DIR (directories separated by ":")
+ * if it is set, else relative to the running executable: in the library directories of its prefix,
+ * or in the build tree.
  *
- * LD_PRELOAD names them through a directory (src/tracers/preload/layout.py) that each loader sees in its own way, so that only a loader
- * that can load them does, and any other one finds a shim that reports why the program is not recorded.
+ * LD_PRELOAD names them through a directory (src/tracers/preload/layout.py) that each loader
+ * resolves differently. So only a loader that can load a library finds it, and any other one finds
+ * a shim that reports why the program is not recorded.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,13 +33,16 @@
 
 /* Relative to the directory of the executable. */
 static const char *const install_paths[] = {"../lib", ("../lib/" MULTIARCH), "../lib64",
-		/* of a program in libexec */
+		/* for a program in libexec */
 		"../../lib", ("../../lib/" MULTIARCH), "../../lib64"};
 static const char *const build_paths[] = {"../../src/tracers/agent", "../../src/tracers/wrap",
 		"../../src/libside", "../../../src/tracers/agent", "../../../src/tracers/wrap",
 		"../../../src/libside"};
 
-/* An absolute path of `name` in `directory`, allocated, or NULL. Changes errno only if a file may exist but cannot be read. */
+/*
+ * Returns the absolute path of `name` in `directory`, or NULL; the caller frees it. Changes errno
+ * only if a file may exist but cannot be read.
+ */
 static char *traced_library_find_in_directory(const char *directory, size_t size, const char *name)
 {
 	char path[PATH_MAX], *found = NULL;
@@ -91,7 +95,10 @@ static char *traced_library_find_beside(const char *const *directories, size_t n
 	return found;
 }
 
-/* If it returns NULL, errno is 0 if no such file exists, otherwise the reason. */
+/*
+ * Returns the path of a library; the caller frees it. If it returns NULL, errno is 0 if no such
+ * file exists, otherwise the reason.
+ */
 static char *traced_library_find(const char *name)
 {
 	const char *list = getenv("SIDE_LIB_DIR");
@@ -119,7 +126,7 @@ static bool is_wrapper_name(const char *name)
 			strlen(name) < 64;
 }
 
-/* `reason`: the errno of traced_library_find(). */
+/* `reason` is the errno of traced_library_find(). */
 static int fail_missing(
 		struct session_error *error, int reason, const char *wrapper, const char *file)
 {
@@ -156,7 +163,9 @@ static bool is_in_list(const char *list, const char *path)
 	return false;
 }
 
-/* Whether our loader finds the files of this directory through that path. */
+/*
+ * True if the loader of this process finds the files of this directory through the path with $LIB.
+ */
 static bool loader_finds(const char *top)
 {
 	char path[PATH_MAX];
@@ -172,7 +181,10 @@ static bool loader_finds(const char *top)
 	return library != NULL;
 }
 
-/* The path by which each loader finds the right library, allocated; `path` itself without that directory layout. */
+/*
+ * Takes ownership of `path`. Returns a path by which each loader finds its own library, or `path`
+ * itself if there is no such directory layout. The caller frees the result.
+ */
 static char *path_for_loaders(char *path, const char *file)
 {
 	char *top = traced_library_find("side-preload"), *of_loaders = NULL;
@@ -191,7 +203,10 @@ static char *path_for_loaders(char *path, const char *file)
 	return of_loaders;
 }
 
-/* Append a library to ours, unless the user's value of LD_PRELOAD has it. */
+/*
+ * Appends a library to session->spawn.preload, unless the user's value of LD_PRELOAD already
+ * contains it.
+ */
 static int add_preload(struct session *session, const char *existing, const char *wrapper,
 		const char *file, struct session_error *error)
 {
@@ -209,7 +224,7 @@ static int add_preload(struct session *session, const char *existing, const char
 		free(path);
 		return session_hint(error, "install side in a directory without blanks and colons");
 	}
-	/* Inside another recording it is there already. */
+	/* Inside another recording, LD_PRELOAD already contains it. */
 	if (is_in_list(existing, path) || is_in_list(session->spawn.preload, path)) {
 		free(path);
 		return 0;
@@ -224,7 +239,7 @@ static int add_preload(struct session *session, const char *existing, const char
 	return 0;
 }
 
-/* The shim, which notices when the agent is missing. */
+/* Adds the shim, which reports if the agent is not loaded. */
 static int add_check(struct session *session, const char *existing, struct session_error *error)
 {
 	char *top = traced_library_find("side-preload"), *path = NULL, *joined = NULL;
@@ -246,7 +261,10 @@ static int add_check(struct session *session, const char *existing, struct sessi
 	return ret;
 }
 
-/* The user's LD_PRELOAD follows: a wrapper sees the calls and passes them on to a preloaded allocator. */
+/*
+ * Appends the user's LD_PRELOAD last: a wrapper then sees the calls first and passes them to a
+ * preloaded allocator.
+ */
 static int add_existing(struct session *session, const char *existing, struct session_error *error)
 {
 	char *joined;
@@ -261,7 +279,7 @@ static int add_existing(struct session *session, const char *existing, struct se
 	return 0;
 }
 
-/* LD_PRELOAD: the agent, the wrappers, the user's libraries. */
+/* Builds the value of LD_PRELOAD: the agent, the wrappers, the user's libraries. */
 int libraries_find(struct session *session, const struct session_options *options,
 		struct session_error *error)
 {

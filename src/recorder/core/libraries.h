@@ -5,7 +5,7 @@
 /*
  * Finds the agent and the wrapper libraries, and prepares the value of LD_PRELOAD.
  *
- * Callers: session_create(). Main thread, before the drain thread runs. No lock.
+ * Callers: session_create(). Main thread, before the drain thread runs, so no lock is needed.
  */
 #include "recorder/core/session.h"
 

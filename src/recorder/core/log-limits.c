@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shares of a log: limits the lines that users and processes cause within a minute. */
+/* Limits the lines of a log that users and processes cause within a minute. */
 #include "recorder/core/log-limits.h"
 
 #include <inttypes.h>
@@ -56,7 +56,10 @@ bool lines_take(struct log_line_budget *lines, uint64_t now, uid_t uid, pid_t pi
 {
 	struct lines_user *user;
 
-	/* Nothing was suppressed in the minute before, or its report is due: lines_suppressed(). */
+	/*
+	 * No minute is running. A pending report of suppressed lines is returned by
+	 * lines_suppressed() first.
+	 */
 	if (!lines->until)
 		lines->until = now + LINES_NS;
 	user = lines_user(lines, uid);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code a process has mapped, so that addresses in its events (the context `ip`, the field
- * `caller`) can be told apart from each other when it is gone: the file `.maps` in its trace, whose
- * name keeps readers of CTF from taking it for a stream.
+ * Records the code that a process has mapped. With it, analysis can attribute addresses in events
+ * (the context `ip`, the field `caller`) to files after the process has exited. The lines are in
+ * the file `.maps` of its trace; readers of CTF ignore a file whose name begins with a dot.
  *
- * It is looked at whenever the process says that it has new events, which is when it has started and
- * after each library that brings some; then it waits for the answer and is surely there. Lines are
- * only ever added: what was unmapped may still stand in earlier events.
+ * The recorder reads the mappings whenever the process reports new events: after its start, and
+ * after each library with events. The process then waits for the answer, so it cannot exit
+ * meanwhile. Lines are only added: earlier events can contain addresses of code that is unmapped
+ * now.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,9 @@
 
 #define MAPS_SIZE_MAX ((size_t)4 << 20)
 
-/* A mapping of a file that can be executed: "begin-end r-xp offset device inode   /path". */
+/*
+ * True for a mapping of a file with execute permission: "begin-end r-xp offset device inode /path".
+ */
 static bool is_code(const char *line)
 {
 	const char *permissions = strchr(line, ' ');
@@ -37,7 +40,10 @@ static uint64_t maps_hash(const char *line, size_t size)
 	return hash_fold_64(hash_fnv1a_64(HASH_FNV1A_64_BEGIN, line, size));
 }
 
-/* The slot of the line in the table, or the empty slot for it. A slot has the offset of its line in the text, plus one. */
+/*
+ * Returns the slot of the line in the table, or the empty slot for it. A slot contains the offset
+ * of its line in the text, plus one.
+ */
 static uint32_t *maps_slot(const struct instance_maps *maps, const char *line, size_t size)
 {
 	size_t at = (size_t)maps_hash(line, size) & (maps->slots - 1);
@@ -91,7 +97,10 @@ static bool maps_grow_text(struct instance_maps *maps, size_t size)
 	return true;
 }
 
-/* Under the session's lock: the other thread writes it out. Without memory the line is missing. */
+/*
+ * The caller holds the session's lock, because the drain thread writes the lines. If out of memory,
+ * the line is dropped.
+ */
 static void maps_add(struct instance_maps *maps, const char *line, size_t size)
 {
 	uint32_t *slot;
@@ -137,8 +146,15 @@ void maps_read(struct session *session, struct instance *instance)
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)instance->peer);
 	file = fopen(path, "re");
 	if (!file)
-		return; /* Of another user, or gone: addresses stay numbers. */
-	/* The file stays with the process that was opened. If ours has exited, that can be another one with its id. */
+		/*
+		 * The process belongs to another user, or has exited: its addresses will have no
+		 * names.
+		 */
+		return;
+	/*
+	 * The open file refers to the process that had the id when it was opened. If the recorded
+	 * process has exited, that can be another one.
+	 */
 	if (instance_has_exited(instance)) {
 		fclose(file);
 		return;

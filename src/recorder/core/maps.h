@@ -3,10 +3,11 @@
 #define SIDE_RECORDER_CORE_MAPS_H
 
 /*
- * The code that a process has mapped, so that addresses in its events can be attributed to files when it has exited.
+ * The code that a process has mapped, so that analysis can attribute addresses in its events to
+ * files after it has exited.
  *
- * Callers: connections and recovery. The main thread reads the lines while the process waits, the drain thread writes them
- * (storage/maps-file.h); instance->maps is under the session's lock.
+ * Callers: connections and recovery. The main thread reads the lines while the process waits; the
+ * drain thread writes them (storage/maps-file.h). The session's lock protects instance->maps.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,20 +16,20 @@
 struct instance;
 struct session;
 
-/* Lines of /proc/PID/maps, each once. */
+/* Lines of /proc/PID/maps, without duplicates. */
 struct instance_maps {
 	char *text;
 	size_t size, capacity;
-	uint32_t *table; /* of hashed lines */
+	uint32_t *table; /* hash table of the lines */
 	size_t slots, lines;
-	bool is_new; /* since the lines were written out */
+	bool is_new; /* has lines that are not written yet */
 };
 
-/* By the main thread while the process waits. Takes the lock. */
+/* Reads the mappings while the process waits for an answer. Main thread; takes the lock. */
 void maps_read(struct session *session, struct instance *instance);
-/* The lines of an earlier recorder. Before the instance is in the list; no lock. */
+/* Adds lines that an earlier recorder read. The instance must not be in the list yet; no lock. */
 void maps_adopt(struct instance *instance, const char *text, size_t size);
-/* By the thread that frees the instance; no lock. */
+/* Called by the thread that frees the instance; no lock. */
 void maps_free(struct instance *instance);
 
 #endif

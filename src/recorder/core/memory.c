@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of processes, and the session's limit on all of them together.
+ * Reserves the rings of processes within the session's limit for all of them.
  *
- * A process gets rings of the sizes asked for while there is plenty. Once it would take more than 1/32 of what its
- * user can still take of the session's limit (shares.h), all its rings are halved, down to the minimum, so that
- * some hundred programs fit that record. Idle programs need nothing (leases.c): if there is not enough for the smallest rings, memory of
- * idle programs of the same user is taken back. If that is too little, the process begins without memory, and gets it with its first
- * event. A process that cannot do that is refused; it asks again later.
+ * A process gets rings of the requested sizes if they take at most 1/32 of the memory that its user
+ * can still take (shares.h). Otherwise all its rings are halved until they do, or have the minimum
+ * size. So some hundred programs fit. Idle programs need no memory (leases.c): if there is not
+ * enough for the smallest rings, memory of idle programs of the same user is revoked. If that is
+ * not enough, the process starts without memory and gets it with its first event. A process that
+ * does not support this is refused; it asks again later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,9 @@
 #include "ring/ring.h"
 
 #define SHARE_OF_WHAT_IS_LEFT 32
-#define SHARE_OF_FLOOR 4 /* of a user's first process */
-#define PLENTY 4         /* so often the rings asked for are left */
+#define SHARE_OF_FLOOR 4 /* for a user's first process */
+/* memory is plentiful if it suffices for this many processes with the requested rings */
+#define PLENTY 4
 #define WAIT_FOR_MEMORY_NS 300000000
 #define HALVINGS_MAX 32
 
@@ -57,14 +59,14 @@ static struct ring_geometry geometry_of(
 		geometry.flags = RING_COUNTS;
 		return geometry;
 	}
-	/* Files have the pages of their file system. */
+	/* A file has the page size of its file system, so it cannot use huge pages. */
 	if (session->memory.huge_pages && !session->buffers.path &&
 			geometry.size >= ring_huge_page_size())
 		geometry.flags |= RING_HUGE_PAGES;
 	return geometry;
 }
 
-/* What one process takes with rings halved so often; 0: more than can be counted. */
+/* Returns the memory of one process whose rings are halved `halvings` times; 0 on overflow. */
 static uint64_t process_memory(const struct session *session, unsigned int halvings)
 {
 	uint64_t sum = 0;
@@ -92,7 +94,10 @@ static bool are_smallest(const struct session *session, unsigned int halvings)
 	return true;
 }
 
-/* The part of its user's remaining memory that a process may take. A single process may take all of it. */
+/*
+ * Returns the part of the user's remaining memory that a process may take. A user's only process
+ * may take all of it.
+ */
 static uint64_t record_memory_process_share(
 		const struct session *session, const struct instance *instance)
 {
@@ -100,17 +105,21 @@ static uint64_t record_memory_process_share(
 	uint64_t left = shares_left(shares, instance->account);
 	uint64_t revoked = leases_revoked(session, instance->account);
 
-	/* Memory that was taken back is asked for again: rings are as small as if all had it. */
+	/*
+	 * Programs will request their revoked memory again, so rings are sized as if all programs
+	 * had theirs.
+	 */
 	left = left > revoked ? left - revoked : 0;
 	if (shares_used(shares, instance->account))
 		return left / SHARE_OF_WHAT_IS_LEFT;
-	/* With floors, other users can have taken all but one of them. */
+	/* With floors, other users can have taken everything except the own floor. */
 	return shares->nr_floors ? left / SHARE_OF_FLOOR : left;
 }
 
 /*
- * The largest rings that the memory left allows, with the lock held. False: not even the smallest.
- * *plenty: waiting for the memory of processes that have ended is not worth it.
+ * Chooses the largest rings that the remaining memory allows. Returns false if not even the
+ * smallest fit. *plenty: enough memory is left, so waiting for that of ended processes is not
+ * worthwhile. The caller holds the lock.
  */
 static bool fit_memory(struct session *session, struct instance *instance, bool *plenty)
 {
@@ -138,7 +147,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	return fits;
 }
 
-/* The same, with memory of idle processes. */
+/* As fit_memory(), but revokes memory of idle processes if needed. */
 static bool fit_with_idle(struct session *session, struct instance *instance, bool *plenty)
 {
 	uint64_t left = shares_left(&session->memory.shares, instance->account);
@@ -150,7 +159,10 @@ static bool fit_with_idle(struct session *session, struct instance *instance, bo
 	return fit_memory(session, instance, plenty);
 }
 
-/* Without the memory that it can ask for later, with the lock held. False: there is not even so much, or it cannot ask. */
+/*
+ * Starts the process without the memory that it can request later. Returns false if not even the
+ * remainder is available, or if the process cannot request memory. The caller holds the lock.
+ */
 static bool fit_without_rings(const struct session *session, struct instance *instance)
 {
 	uint32_t i;
@@ -172,7 +184,7 @@ void memory_trim(struct session *session, struct instance *instance)
 	uint64_t bytes = 0;
 	uint32_t i;
 
-	/* Files have all of their bytes on the disk. */
+	/* Files keep all of their bytes on the disk. */
 	if (instance->trimmed || session->buffers.path || !instance->memory)
 		return;
 	for (i = 0; i < instance->nr_all_channels; i++)
@@ -191,7 +203,10 @@ void memory_trim(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* Ended processes that are kept until messages of other processes are handled. */
+/*
+ * Trims processes that have exited, but are still live instances until the messages of other
+ * processes are handled.
+ */
 static void trim_dead(struct session *session)
 {
 	struct instance *instance;
@@ -204,7 +219,7 @@ static void trim_dead(struct session *session)
 	}
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void count_memory(struct session *session, uint64_t bytes)
 {
 	session->memory.used += bytes;
@@ -213,8 +228,9 @@ static void count_memory(struct session *session, uint64_t bytes)
 }
 
 /*
- * Take ring memory from the session's. False: there is not enough for the smallest rings. Processes
- * that come faster than the drain thread can close those that have gone wait for it a little.
+ * Reserves ring memory for a process. Returns false if there is not enough for the smallest rings.
+ * If processes start faster than the drain thread can close ended ones, it waits for a limited
+ * time.
  */
 bool memory_take(struct session *session, struct instance *instance)
 {
@@ -257,7 +273,7 @@ bool memory_take_found(struct session *session, struct instance *instance)
 	}
 	pthread_mutex_lock(&session->lock);
 	fits = sum <= session->memory.limit - session->memory.used;
-	/* It is recorded already, so its user's share does not matter. */
+	/* The memory exists already, so its user's share does not limit it. */
 	if (fits) {
 		instance->memory = sum;
 		shares_charge(&session->memory.shares, instance->account, sum);
@@ -285,7 +301,7 @@ bool memory_make_tables(struct instance_channel *channel)
 	return channel->each;
 }
 
-/* ---- before anything starts ---- */
+/* ---- checks before the start ---- */
 
 uint64_t memory_least(const struct session *session)
 {
@@ -301,7 +317,7 @@ uint64_t memory_most(const struct session *session)
 	return process_memory(session, 0);
 }
 
-/* Is there a huge page at all? */
+/* Disables huge pages, with a message, if the machine has none. */
 static void try_huge_pages(struct session *session)
 {
 	struct ring_geometry geometry = {
@@ -338,7 +354,7 @@ static void try_huge_pages(struct session *session)
 				strerror(-ret));
 }
 
-/* Rings are files, so the limit of file size applies to them. */
+/* If rings are files, the limit of the file size applies to them. */
 static int check_file_size(struct session *session, struct session_error *error)
 {
 	struct rlimit limit;
@@ -362,7 +378,7 @@ static int check_file_size(struct session *session, struct session_error *error)
 	return 0;
 }
 
-/* What one process takes if no ring is larger than `ring_size`. */
+/* Returns the memory of one process if no ring is larger than `ring_size`. */
 static uint64_t capped_memory(const struct session *session, uint64_t ring_size)
 {
 	uint64_t sum = 0;
@@ -380,7 +396,7 @@ static uint64_t capped_memory(const struct session *session, uint64_t ring_size)
 	return sum;
 }
 
-/* The largest size of a ring with which a process fits the limit; 0: none does. */
+/* Returns the largest ring size with which a process fits the limit; 0 if none does. */
 static uint64_t largest_ring(const struct session *session)
 {
 	uint64_t size = 0;
@@ -404,7 +420,10 @@ static bool has_ring_size(const struct session_options *options)
 	return false;
 }
 
-/* Only options that the user gave: not each command has both. `size`: of the rings of a process. */
+/*
+ * Adds a hint that names only options that the user gave: not every command has both. `size`: bytes
+ * of the rings of a process.
+ */
 static void hint_at_memory(const struct session *session, const struct session_options *options,
 		uint64_t size, struct session_error *error)
 {

@@ -15,7 +15,7 @@
 struct outbox_message {
 	struct outbox_message *next;
 	size_t size;
-	int fd; /* ours, or -1 */
+	int fd; /* a duplicate that this struct owns, or -1 */
 	char bytes[];
 };
 
@@ -77,7 +77,7 @@ int outbox_send(struct outbox *outbox, int socket, const void *bytes, size_t siz
 	int ret = outbox_is_empty(outbox) ? wire_send(socket, bytes, size, &fd, fd >= 0, 0)
 					  : -EAGAIN;
 
-	/* The kernel lacks memory for it: treat this as a full socket. */
+	/* The kernel is out of memory for the message: treat this as a full socket. */
 	return ret == -EAGAIN || ret == -ENOBUFS ? outbox_keep(outbox, bytes, size, fd, limit)
 						 : ret;
 }

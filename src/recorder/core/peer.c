@@ -2,13 +2,14 @@
 /*
  * Untrusted peers: receive from them, close their connections, and identify their processes.
  *
- * Before Linux 6.16 the kernel cannot refuse descriptors. There, a message is first peeked (MSG_PEEK) without space for descriptors. The
- * kernel drops its copies of the descriptors and sets MSG_CTRUNC; nothing is closed, because the message in the queue still has the
- * descriptors.
+ * Before Linux 6.16 the kernel cannot refuse descriptors. There, a message is first peeked
+ * (MSG_PEEK) without space for descriptors. The kernel drops its copies of the descriptors and sets
+ * MSG_CTRUNC; nothing is closed, because the message in the queue still has the descriptors.
  *
- * A thread with its own descriptor table closes a connection with such a message, by exiting. An exiting thread does not wait for a
- * lingering socket. If a file system blocks the exit, the loop continues. The loop does not wait until that thread has its table either:
- * this may take long on a busy machine (thread_defer()).
+ * A thread with its own descriptor table closes a connection with such a message, by exiting. An
+ * exiting thread does not wait for a lingering socket. If a file system blocks the exit, the loop
+ * continues. The loop does not wait until that thread has its table either: this may take long on a
+ * busy machine (thread_defer()).
  */
 #include "recorder/core/peer.h"
 
@@ -84,8 +85,8 @@ ssize_t peer_receive(int socket, void *message, size_t capacity, bool refuses_fd
 /* ---- closing ---- */
 
 /*
- * True at the end of the connection, false for an empty message. With SO_PASSCRED a message of any size has control data, which does not
- * fit.
+ * Distinguishes the end of the connection (true) from an empty message (false). With SO_PASSCRED a
+ * message of any size has control data, which does not fit and sets MSG_CTRUNC.
  */
 static bool is_at_end(int socket)
 {
@@ -98,7 +99,10 @@ static bool is_at_end(int socket)
 			!(flags & MSG_CTRUNC);
 }
 
-/* Empty the queue of a connection that has been shut down. False: one of the messages has descriptors. */
+/*
+ * Empties the queue of a connection that has been shut down. Returns false if one of the messages
+ * has descriptors.
+ */
 static bool peer_drain(int socket)
 {
 	for (;;) {
@@ -114,7 +118,10 @@ static bool peer_drain(int socket)
 	}
 }
 
-/* A socket for a closer. It is freed after its own call of close_due(), even if an earlier call has closed the socket. */
+/*
+ * A socket for a closer. It is freed after its own call of close_due(), even if an earlier call has
+ * closed the socket.
+ */
 struct closing {
 	struct deferred deferred;
 	struct closing *next;
@@ -122,9 +129,10 @@ struct closing {
 };
 
 /*
- * A closer: a thread with a copy of the descriptor table. The thread of thread_defer() closes the sockets in the table of the process,
- * where they are not the last ones. Then the closer exits. One closer handles all sockets that are due, so peers that cause many closes do
- * not cause as many threads.
+ * A closer: a thread with a copy of the descriptor table. The thread of thread_defer() closes the
+ * sockets in the table of the process, where they are not the last ones. Then the closer exits. One
+ * closer handles all sockets that are due, so peers that cause many closes do not cause as many
+ * threads.
  */
 struct closer {
 	struct deferred deferred;
@@ -133,11 +141,17 @@ struct closer {
 	sem_t copied, closed;
 };
 
-/* A lock-free stack. Only the thread of thread_defer() removes elements, and it removes all of them at once. */
+/*
+ * A lock-free stack. Only the thread of thread_defer() removes elements, and it removes all of them
+ * at once.
+ */
 static _Atomic(struct closing *) closings_due;
 static atomic_bool closings_forgotten_by_children; /* pthread_atfork() was called */
 
-/* Forget the sockets that are due: they belong to the parent. In a forked child, other descriptors can have their numbers. */
+/*
+ * Forget the sockets that are due: they belong to the parent. In a forked child, other descriptors
+ * can have their numbers.
+ */
 static void closings_forget(void)
 {
 	/* Relaxed: the child has one thread. */
@@ -148,11 +162,17 @@ static void *closer_run(void *user)
 {
 	struct closer *closer = user;
 
-	/* The kernel closes the table when the thread exits, after the point from which it does not linger. */
+	/*
+	 * The kernel closes the table when the thread exits, after the point from which it does not
+	 * linger.
+	 */
 	closer->owns_table =
 			!syscall(SYS_close_range, closer->first_unneeded, ~0u, CLOSE_RANGE_UNSHARE);
 	sem_post(&closer->copied);
-	/* Wait: if this thread exited first, the close in the other table would be the last one, which may block. */
+	/*
+	 * Wait: if this thread exited first, the close in the other table would be the last one,
+	 * which may block.
+	 */
 	while (sem_wait(&closer->closed) && errno == EINTR)
 		;
 	thread_free_later(&closer->deferred);
@@ -189,7 +209,10 @@ static struct closer *closer_make(const struct closing *due)
 	return closer;
 }
 
-/* If there is no closer, the sockets stay open: a lost descriptor does less harm than a thread that waits. */
+/*
+ * If there is no closer, the sockets stay open: a lost descriptor does less harm than a thread that
+ * waits.
+ */
 static void close_all(const struct closing *due)
 {
 	struct closer *closer = closer_make(due);
@@ -219,13 +242,18 @@ static void close_beside(int socket)
 
 	if (!closing)
 		return;
-	/* Relaxed: the thread that gets here first is the one that calls fork(). If an allocation fails, a later call tries again. */
+	/*
+	 * Relaxed: the thread that gets here first is the one that calls fork(). If an allocation
+	 * fails, a later call retries.
+	 */
 	if (!atomic_exchange_explicit(
 			    &closings_forgotten_by_children, true, memory_order_relaxed) &&
 			pthread_atfork(NULL, NULL, closings_forget))
 		atomic_store_explicit(&closings_forgotten_by_children, false, memory_order_relaxed);
 	*closing = (struct closing){.deferred = {.run = close_due}, .socket = socket};
-	/* Release: pairs with the acquire in close_due(). A failed exchange reads the pointer only. */
+	/*
+	 * Release: pairs with the acquire in close_due(). A failed exchange reads the pointer only.
+	 */
 	closing->next = atomic_load_explicit(&closings_due, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&closings_due, &closing->next, closing,
 			memory_order_release, memory_order_relaxed))
@@ -273,7 +301,9 @@ bool peer_has_exited(int pidfd)
 	return poll(&process, 1, 0) > 0;
 }
 
-/* True if one of its user ids is this one. From /proc, before Linux 6.5. */
+/*
+ * True if one of the user ids of the process is `uid`. Reads /proc, for kernels before Linux 6.5.
+ */
 static bool is_process_of(pid_t pid, uid_t uid)
 {
 	char path[64], text[STATUS_SIZE];
@@ -296,8 +326,9 @@ static bool is_process_of(pid_t pid, uid_t uid)
 }
 
 /*
- * Another process can have this id by now. The user id reveals a process of another user; one of the same user gains nothing by
- * that. A process of root may have become another user meanwhile, and no other user has connections as root.
+ * Opens the process by its id, which another process can have by now. The user id reveals a process
+ * of another user; a process of the same user gains nothing by the confusion. A process of root may
+ * have changed its user meanwhile, and no other user has connections as root.
  */
 static int open_by_number(const struct ucred *cred)
 {

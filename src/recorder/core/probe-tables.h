@@ -3,9 +3,11 @@
 #define SIDE_RECORDER_CORE_PROBE_TABLES_H
 
 /*
- * Probe tables: which ones exist, which programs get them, and what programs report of them. probes.h has what others may call.
+ * Probe tables: which tables the session has, which programs get them, and what programs report
+ * about them. probes.h is the public part.
  *
- * Callers: the life of a session, instances and connections. Main thread. No lock: all of it is the main thread's.
+ * Callers: the session's start and changes, instances and connections. Main thread only, so no lock
+ * is needed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,12 +24,13 @@ struct wire_probed;
 /* A table of probes that the session sends to programs. */
 struct session_table {
 	uint32_t number;
-	int fd, others; /* others: -1, or for all but the command's process (probes.h) */
+	/* `others`: table for all processes except the command's (probes.h), or -1 */
+	int fd, others;
 	uint64_t size, size_of_others;
 	uint32_t pid; /* 0: see exe */
 	uint64_t started;
-	char *exe;    /* NULL: all, unless there is a pid */
-	bool of_user; /* only of processes that this user may probe: */
+	char *exe;    /* NULL: all processes, unless `pid` is set */
+	bool of_user; /* only for processes that this user may probe: */
 	struct access access;
 };
 
@@ -37,30 +40,33 @@ struct session_tables {
 	bool set;
 };
 
-/* A table that an instance was sent last, and what the program reported of it. */
+/* A table that an instance was sent, and what the program reported about it. */
 struct installed_table {
-	struct session_probe_answer answer; /* without a name */
+	struct session_probe_answer answer; /* without a process name */
 	uint32_t sequence;                  /* of the answer that is arriving */
-	uint32_t next;                      /* probe that it reports next */
+	uint32_t next;                      /* index of the probe that it reports next */
 };
 
-/* Those of the options; from now on those of session_set_probes(), or never. */
+/* Takes the probes of the options. session_set_probes() can replace them later. */
 int probes_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
 void probes_change(struct session *session, bool holds);
 void probes_free(struct session *session);
-/* The instance was forked from `parent` (NULL: it was not, or from an unknown process). */
+/*
+ * Call when the instance was forked from `parent` (NULL: it was not forked, or from an unknown
+ * process).
+ */
 void probes_inherit(
 		struct session *session, struct instance *instance, const struct instance *parent);
 /*
- * The tables that the instance must get, SESSION_PROBES_MAX at most: their number, or -ENOMEM. From now on the instance counts as one that
- * has them.
+ * Selects the tables for the instance, SESSION_PROBES_MAX at most. Returns their number or -ENOMEM.
+ * From now on these tables count as installed in the instance.
  */
 int probes_choose(
 		struct session *session, struct instance *instance, struct session_table **tables);
-/* Whether there are any for programs of its file. */
+/* True if a table selects programs by the instance's executable file. */
 bool probes_has_exe(const struct session *session, const struct instance *instance);
-/* What it reports of one that it has been sent. 0 or -EPROTO. */
+/* Stores a report of the program about a table that it was sent. Returns 0 or -EPROTO. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed);
 void probes_forget(struct instance *instance);
 

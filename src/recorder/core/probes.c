@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe tables: which there are, whom they are given to, and what programs say of them. All of it is the
- * main thread's. A table is a descriptor here and nothing more: nobody but the program reads it.
+ * Stores the session's probe tables, selects the programs that get them, and stores what programs
+ * report about them. Main thread only. The recorder passes a table on as a descriptor; only the
+ * program reads it.
  *
- * A probe reads whatever memory its process has, so nobody gets one into a process that is not his: neither
- * by a session of his own, nor by one of root's in which he may have probes.
+ * A probe can read all memory of its process. So no user may probe a process that the kernel would
+ * not let this user trace: neither with a session of the user's own, nor with one of root's that
+ * has probes for this user.
  *
- * A process is meant by its number and begin, so that nobody who gets the number later is; a child by
- * fork is of its parent's family, because it has the probes in its memory. Programs say themselves what
- * file they run: one that lies gets, or misses, probes in itself.
+ * A process is selected by its id and start time, so that a later process with the same id is not
+ * selected. A forked child is in the family of its parent, because its memory contains the probes.
+ * Programs report their executable file themselves: a program that reports a wrong one affects
+ * probes only in itself.
  */
 #include "recorder/core/probes.h"
 
@@ -28,7 +31,7 @@
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"
 
-/* ---- those that there are ---- */
+/* ---- the session's tables ---- */
 
 static void session_tables_free(struct session_tables *tables)
 {
@@ -161,9 +164,12 @@ void probes_free(struct session *session)
 	session_tables_free(&session->next_tables);
 }
 
-/* ---- who is meant ---- */
+/* ---- selection ---- */
 
-/* When the process of an instance began; 0: it has ended, or a report tells why this is not known. */
+/*
+ * Returns the start time of the instance's process. Returns 0 if the process has exited, or on an
+ * error, which it reports.
+ */
 static uint64_t record_probes_process_start_time(
 		struct session *session, const struct instance *instance)
 {
@@ -195,7 +201,7 @@ void probes_inherit(
 		instance->family_started = record_probes_process_start_time(session, parent);
 }
 
-/* When its process began is asked of the system once. */
+/* As above, but reads the start time only once. */
 static uint64_t started(struct session *session, struct instance *instance)
 {
 	if (!instance->started)
@@ -204,8 +210,9 @@ static uint64_t started(struct session *session, struct instance *instance)
 }
 
 /*
- * Checks its user at the connection, and what the kernel lets this user do with it now. If the process has exited, the answer was about
- * another one with its id.
+ * Checks the user at the connection, and what the kernel would let this user do with the process
+ * now. If the process has exited meanwhile, the answer may be about another one with its id, so the
+ * result is false.
  */
 static bool is_users(const struct instance *instance, const struct access *access)
 {
@@ -238,7 +245,7 @@ bool probes_has_exe(const struct session *session, const struct instance *instan
 	return false;
 }
 
-/* ---- what they have been given ---- */
+/* ---- installed tables ---- */
 
 static struct installed_table *record_probes_find_installed(
 		struct instance *instance, uint64_t number)
@@ -262,7 +269,7 @@ void probes_forget(struct instance *instance)
 	instance->nr_installed = 0;
 }
 
-/* What it said of those that it keeps holds on. */
+/* Replaces the list of installed tables. Answers about tables that stay are kept. */
 static bool record_probes_set_installed(
 		struct instance *instance, struct session_table *const *tables, size_t nr)
 {
@@ -303,7 +310,7 @@ int probes_choose(struct session *session, struct instance *instance, struct ses
 	return instance->takes_probes ? (int)nr : 0;
 }
 
-/* ---- what they say ---- */
+/* ---- reports of programs ---- */
 
 static void begin_answer(struct installed_table *installed, const struct wire_probed *probed)
 {
@@ -326,7 +333,7 @@ static void begin_answer(struct installed_table *installed, const struct wire_pr
 	installed->next = 0;
 }
 
-/* Those that find no room are counted all the same. */
+/* Stores a refusal. Refusals beyond the capacity are only counted. */
 static void record_probes_add_refusal(
 		struct session_probe_answer *answer, const struct wire_probe_run *run)
 {
@@ -338,13 +345,13 @@ static void record_probes_add_refusal(
 			.first = run->first, .count = run->count, .error = run->error};
 }
 
-/* The runs of a message lie behind each other and within the table: the decoder has seen to that. */
+/* The decoder has checked that the runs of a message are consecutive and within the table. */
 int probes_hear(struct instance *instance, const struct wire_probed *probed)
 {
 	struct installed_table *installed = record_probes_find_installed(instance, probed->table);
 	uint32_t i;
 
-	/* One that was taken back meanwhile. */
+	/* The session has removed this table meanwhile. */
 	if (!installed)
 		return 0;
 	if (!probed->sequence)

@@ -3,23 +3,26 @@
 #define SIDE_RECORDER_CORE_PROBES_H
 
 /*
- * Probes of a session. Whoever asks for them has made a table of them (src/probe/table/table.h); the
- * session gives it, unread, to each program that is meant, and keeps what the program says of it. What a
- * probe's event records, and where, is said by the rules of the channels, as of any other event.
+ * Probes of a session. The caller makes a table of probes (src/probe/table/table.h). The session
+ * sends it, without reading it, to each program that it selects, and stores what the program
+ * reports about it. The rules of the channels decide where the events of probes are recorded, as
+ * for any other event.
  *
- * A program has the tables of the session's newest generation that it has asked for: those that it had
- * and that are not among them any more it takes out. While a session is stopped they rest: a program
- * has its own bytes then.
+ * When a program asks, it gets the tables of the session's newest generation, and removes the
+ * tables that are no longer among them. While a session is stopped, its probes are removed from the
+ * code of programs.
  *
- * For a session with a command: in its options, for all programs or those of a file:
+ * A session with a command takes probes in its options, for all programs or for those of one file:
  *
- *	struct session_probe probe = {.number = 1, .table = fd, .exe = "/usr/bin/redis-server"};
- *	options.probes = &probe;
- *	options.nr_probes = 1;
- *	session_create(&options, ...); ... session_run();
- *	session_probe_answers(session, &answers, &nr);
+ *     struct session_probe probe = {.number = 1, .table = fd, .exe = "/usr/bin/redis-server"};
+ *     options.probes = &probe;
+ *     options.nr_probes = 1;
+ *     session_create(&options, ...);
+ *     ...
+ *     session_run();
+ *     session_probe_answers(session, &answers, &nr);
  *
- * and a rule of a channel that names its events, or one that takes everything.
+ * A rule of a channel must also select the probe's events.
  */
 
 #include <stdbool.h>
@@ -32,59 +35,66 @@
 #define SESSION_PROBES_MAX WIRE_TABLES_MAX
 
 struct session_probe {
-	uint32_t number;  /* the caller's, not 0: the same number is the same table, for good */
-	int table;        /* sealed memfd; it stays the caller's */
-	uint32_t pid;     /* this process, and what it forks from now on; 0: see exe */
-	uint64_t started; /* session_process_start() of pid: nobody else that has the number later */
-	const char *exe;  /* each program of this file; NULL (and no pid): all */
+	uint32_t number; /* chosen by the caller, not 0: a number always means the same table */
+	int table;       /* sealed memfd; the caller keeps ownership */
+	uint32_t pid;    /* this process and the children that it forks from now on; 0: see exe */
+	/* session_process_start() of pid: excludes a later process with the same id */
+	uint64_t started;
+	const char *exe; /* each program of this file; NULL (and no pid): all */
 	/*
-	 * With exe, where something else sees to a part of it in the command's process (struct session_companion): the table for all others,
-	 * and for that process when it executes the file again. It stays the caller's, too.
+	 * With exe, if a helper (struct session_helper) handles a part of the probes in the
+	 * command's process: `others` is the table for all other processes, and for the command's
+	 * process when it executes the file again. The caller keeps ownership.
 	 */
 	bool has_others;
 	int others;
-	/* Only processes of this user. A session that is not root's gives probes to those of its own anyway. */
+	/*
+	 * Only processes of this user. A session of a user other than root probes only processes of
+	 * its own user in any case.
+	 */
 	bool of_user;
 	uint32_t uid;
-	/* Also compare the group, as the kernel requires it for ptrace(). */
+	/* Also compare the group, as the kernel does for ptrace(). */
 	bool has_gid;
 	uint32_t gid;
 };
 
 /*
- * These instead of those that are there, for each program from the next session_change() on; if that
- * fails, everything stays as it is. 0 or a negative errno with *error filled in.
+ * Replaces the session's probes, for each program from the next session_change() on. Returns 0, or
+ * a negative errno with *error filled in; then nothing is changed.
  */
 int session_set_probes(struct session *session, const struct session_probe *probes, size_t nr,
 		struct session_error *error);
 
-#define SESSION_PROBE_REFUSALS 256 /* runs of places that are told of one table in one program */
+/* ranges of refused probes stored for one table in one program */
+#define SESSION_PROBE_REFUSALS 256
 
-/* Places of a table that stand behind each other and cannot be had, all for one reason. */
+/* Consecutive probes of a table that the program refused, all for one reason. */
 struct session_probe_refusal {
-	uint32_t first, count; /* as the table counts its probes */
+	uint32_t first, count; /* indices into the table */
 	uint32_t error;        /* wire_probe_error_text() */
 };
 
-/* What one program has said of one table. */
+/* Report of one program about one table. */
 struct session_probe_answer {
-	uint32_t number; /* of the probe */
-	int32_t pid;     /* as we see it */
+	uint32_t number; /* of struct session_probe */
+	int32_t pid;     /* process id in the recorder's pid namespace */
 	char *procname;
 	bool ended;
-	bool answered;      /* else it has the table, and has said nothing yet */
-	uint32_t error;     /* why the whole table is of no use to it; 0: it is */
-	uint32_t locations; /* of the table */
-	uint32_t states[WIRE_NR_PROBE_STATES]; /* how many of them are so */
-	/* Of the whole program since it began: struct wire_probed. */
+	bool answered;      /* false: the program has the table, but has not reported yet */
+	uint32_t error;     /* why the program cannot use the table at all; 0: it can */
+	uint32_t locations; /* in the table */
+	uint32_t states[WIRE_NR_PROBE_STATES]; /* number of locations in each state */
+	/* Of the whole program since its start: see struct wire_probed. */
 	uint64_t cut, lost, unseen, abandoned, traps, code_bytes;
 	struct session_probe_refusal *refusals;
 	uint32_t nr_refusals;
 };
 
 /*
- * Of all programs that have been given a table, with all that they have said until now; of those that
- * have ended some, and in a session with a command all. -ENOMEM.
+ * Returns what all programs that were sent a table have reported until now. Of ended programs it
+ * includes some; in a session with a command, all. Free the result with
+ * session_probe_answers_free(). Returns 0 or -ENOMEM.
  */
 int session_probe_answers(
 		struct session *session, struct session_probe_answer **answers, size_t *nr);

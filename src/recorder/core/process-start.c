@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads when a process began.
- */
+/* Reads the start time of a process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +26,10 @@ uint64_t session_process_start(pid_t pid)
 	if (got <= 0)
 		return 0;
 	text[got] = 0;
-	/* The second field is a name, with anything in it; behind its ")" is the third. */
+	/*
+	 * The second field is a name that can contain any character; the third field follows its
+	 * last ")".
+	 */
 	at = strrchr(text, ')');
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which program runs when a command is executed: the one that its name is found as, or the interpreter that a script names. As the kernel
- * has it: "#!", the interpreter, and the rest of the line as one argument. The interpreter is often env(1), which executes what it is
- * told in the same process; that is followed, too, because nobody who says the script means env.
+ * Finds the program that runs when a command is executed: the file found by its name, or the
+ * interpreter that a script names. As in the kernel, a script begins with "#!", the interpreter,
+ * and the remainder of the line as one argument. If the interpreter is env(1), which executes its
+ * argument in the same process, that program is followed, too: the user means it, not env.
  */
 #include <elf.h>
 #include <errno.h>
@@ -15,9 +16,9 @@
 
 #include "recorder/core/session.h"
 
-#define LINE_MAX_BYTES 256 /* what the kernel looks at */
-#define INTERPRETERS_MAX 5 /* of one another, as in the kernel */
-#define SHELL "/bin/sh"    /* execvp() has it run what the kernel refuses */
+#define LINE_MAX_BYTES 256 /* bytes that the kernel reads */
+#define INTERPRETERS_MAX 5 /* nested interpreters, as in the kernel */
+#define SHELL "/bin/sh"    /* execvp() runs it for a file that the kernel refuses */
 
 static bool is_program(const char *path)
 {
@@ -26,7 +27,10 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &status) && S_ISREG(status.st_mode);
 }
 
-/* 0, -ENOENT, -EACCES: it is there; or the error of a call. */
+/*
+ * Returns 0, -ENOENT, -EACCES if the file exists but is not executable, or the negative errno of a
+ * failed call.
+ */
 static int traced_program_check_executable(const char *path)
 {
 	errno = 0;
@@ -38,7 +42,10 @@ static int traced_program_check_executable(const char *path)
 	return access(path, F_OK) ? -ENOENT : -EACCES;
 }
 
-/* As execvp() finds it. -ENOENT: *path is empty; -EACCES: *path is what may not be executed. Or the error of a call, and an empty path. */
+/*
+ * Finds a command as execvp() does. Returns 0; -ENOENT with an empty path; -EACCES with the path of
+ * a file that is not executable; or the negative errno of a failed call, with an empty path.
+ */
 static int traced_program_find_in_path(const char *name, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
@@ -66,7 +73,10 @@ static int traced_program_find_in_path(const char *name, char path[PATH_MAX])
 	return *denied ? -EACCES : failed ? failed : -ENOENT;
 }
 
-/* What env(1) executes if it is nothing but a program's name, also with -S and words behind it; NULL: it does more. */
+/*
+ * Returns the program that env(1) executes if its argument is only a program's name, also after -S
+ * and with further arguments; NULL if env does more.
+ */
 static char *behind_env(char *argument)
 {
 	bool splits = !strncmp(argument, "-S", 2);
@@ -81,7 +91,10 @@ static char *behind_env(char *argument)
 	return *word && *word != '-' && !strpbrk(word, "=$\"'\\") ? word : NULL;
 }
 
-/* The program of a line behind its "#!"; changed by it. 1, or -ENOEXEC: there is none, or -ENOENT: there is nothing of the name in *path. */
+/*
+ * Finds the program that a line after "#!" names; modifies the line. Returns 1, -ENOEXEC if the
+ * line names none, or -ENOENT if there is no program of the name in *path.
+ */
 static int traced_program_read_line(char *line, char path[PATH_MAX])
 {
 	char *name = line + strspn(line, " \t"), *argument, *end, *base;
@@ -103,14 +116,14 @@ static int traced_program_read_line(char *line, char path[PATH_MAX])
 	return -ENOENT;
 }
 
-/* 1: a script, *path is what runs it; 0: none; or a negative errno. */
+/* Returns 1 if *path was a script, with its interpreter in *path; 0 if not; or a negative errno. */
 static int traced_program_follow_script(char path[PATH_MAX], bool first)
 {
 	char line[LINE_MAX_BYTES + 1];
 	ssize_t size;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	/* It may be executed and not read. */
+	/* A file can be executable without being readable. */
 	if (fd < 0)
 		return errno == EACCES ? 0 : -errno;
 	size = pread(fd, line, LINE_MAX_BYTES, 0);
@@ -120,7 +133,7 @@ static int traced_program_follow_script(char path[PATH_MAX], bool first)
 	line[size] = 0;
 	if (!strncmp(line, "#!", 2))
 		return traced_program_read_line(line + 2, path);
-	/* What is no text is something that the kernel may have been told of. */
+	/* For a file that is not text, the kernel may have a registered handler (binfmt_misc). */
 	if (!first || !strncmp(line, ELFMAG, SELFMAG) || memchr(line, 0, (size_t)size))
 		return 0;
 	snprintf(path, PATH_MAX, "%s", SHELL);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the user is told at the end: messages and losses.
- */
+/* Collects messages for the user and losses for the summary. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -50,7 +48,7 @@ int session_hint(struct session_error *error, const char *format, ...)
 	return error->code ? -error->code : -EINVAL;
 }
 
-/* Room for one more element of `size` bytes. The array keeps its place in `*array` on failure. */
+/* Makes space for one more element of `size` bytes. On failure, `*array` remains valid. */
 static bool record_report_grow_array(void *array_pointer, size_t nr, size_t *capacity, size_t size)
 {
 	void *array;
@@ -67,7 +65,7 @@ static bool record_report_grow_array(void *array_pointer, size_t nr, size_t *cap
 	return true;
 }
 
-/* Takes the text over. With the lock held. */
+/* Takes ownership of the text. The caller holds the lock. */
 static void add_message(struct session *session, struct session_message message)
 {
 	char *hint = message.text ? strchr(message.text, '\n') : NULL;
@@ -106,7 +104,7 @@ void report(struct session *session, bool is_error, const char *format, ...)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void add_suppressed(struct session *session, uint64_t now)
 {
 	char text[LINES_TEXT];
@@ -166,7 +164,7 @@ void report_failure(struct session *session, int code)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* The texts are copies of ours. */
+/* The struct has const members, but owns its texts. */
 static void free_loss(const struct session_loss *loss)
 {
 	free((void *)(uintptr_t)loss->process);
@@ -210,7 +208,10 @@ void report_loss(struct session *session, const struct instance *instance, const
 	bool is_whole = loss.process && loss.ring && loss.event && loss.reason;
 
 	pthread_mutex_lock(&session->lock);
-	/* They are in the trace; nobody asks a session for those that goes on for months, but at its end. */
+	/*
+	 * A live session can run for months, so it stores losses only at its end. Before that, the
+	 * traces contain them.
+	 */
 	if (session->service && !session->service->over) {
 		free_loss(&loss);
 	} else if (is_whole && (session->reports.nr_losses < LIMIT_SESSION_LOSSES || in_bytes) &&
@@ -219,7 +220,7 @@ void report_loss(struct session *session, const struct instance *instance, const
 					&session->reports.losses_capacity, sizeof(loss))) {
 		session->reports.losses[session->reports.nr_losses++] = loss;
 	} else {
-		/* The summary counts this loss too, although memory is missing. */
+		/* If out of memory, the summary must still count this loss. */
 		session->reports.losses_remainder += in_bytes ? 0 : count;
 		free_loss(&loss);
 	}

@@ -3,10 +3,10 @@
 #define SIDE_RECORDER_CORE_REPORT_H
 
 /*
- * Messages for the user, losses for the summary, and errors of functions that begin something.
+ * Messages for the user, losses for the summary, and errors of functions that start something.
  *
- * Callers: all parts. Main thread or drain thread, without the session's lock: the functions with a session take it. session_fail() and
- * session_hint() fill the caller's error and need no lock.
+ * Callers: all parts. Main thread or drain thread, without the session's lock: the functions with a
+ * session take it. session_fail() and session_hint() fill in the caller's error and need no lock.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct instance;
 #define LIMIT_MESSAGES 200
 #define LIMIT_SESSION_LOSSES 65536
 
-/* Under the session's lock. */
+/* Protected by the session's lock. */
 struct session_reports {
 	struct log_line_budget lines; /* limits of messages about programs */
 	struct session_message *messages;
@@ -34,31 +34,34 @@ struct session_reports {
 	enum session_error_kind failure;
 };
 
-/* The text is a sentence, optionally a newline and a hint. */
+/*
+ * Adds a message for the user. The text is a sentence, optionally followed by a newline and a hint.
+ */
 void report(struct session *session, bool is_error, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
-/* The error's kind decides the exit status: permissions have their own. */
+/* Records a failure for the exit status: permission errors have a status of their own. */
 void report_failure(struct session *session, int code);
 void report_loss(struct session *session, const struct instance *instance, const char *ring,
 		const char *event, const char *reason, uint64_t count, bool in_bytes);
 /*
- * As report(), about a process of this user. Processes and users have shares of the log (log-limits.h), so none of them fills it alone.
+ * As report(), about a process of this user. Processes and users have limits in the log
+ * (log-limits.h), so none of them fills it alone.
  */
 void report_about(struct session *session, uid_t uid, pid_t pid, bool is_error, const char *format,
 		...) __attribute__((format(printf, 5, 6)));
-/* About an instance: report_about() with its user and process. */
+/* As report_about(), with user and process of the instance. */
 #define report_instance(session, instance, is_error, ...) \
 	report_about((session), (instance)->account, (instance)->peer, (is_error), __VA_ARGS__)
-/* Report the number of suppressed messages, if the minute is over or `ends` now. */
+/* Reports the number of suppressed messages if the minute is over, or if `ends`. */
 void report_suppressed(struct session *session, bool ends);
-/* When no other thread uses the session. */
+/* Call it when no other thread uses the session. */
 void reports_free(struct session *session);
 int session_fail(struct session_error *error, enum session_error_kind kind, int code,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Add a hint to an error that has its text already. Returns its negative code. */
+/* Adds a hint to an error that already has its text. Returns the error's negative code. */
 int session_hint(struct session_error *error, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
-/* FAILED or, for EACCES, EPERM and EROFS, PERMISSION. */
+/* Returns SESSION_ERROR_PERMISSION for EACCES, EPERM and EROFS, else SESSION_ERROR_FAILED. */
 enum session_error_kind session_error_kind_of(int code);
 
 #endif

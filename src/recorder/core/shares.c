@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fair shares of something that cannot be taken back.
+ * Computes fair shares of something that cannot be revoked.
  *
- * For each user with a floor the larger one of floor and used amount is promised, for other users what they use, and a floor
- * for each that has no user. While nothing is charged, promised is at most the total. Taking a floor without a user, or
- * taking below the own floor, does not change the sum. Hence a user below its floor is never refused.
+ * `promised` is the sum, over users with a floor, of the larger of floor and used amount, plus what
+ * all other users use. With the unassigned floors added, it is at most the total, as long as
+ * nothing is charged. Assigning a floor, or allocating below the own floor, does not change this
+ * sum. Hence a user below its floor is never refused.
  */
 #include "recorder/core/shares.h"
 
@@ -23,7 +24,7 @@ static uint64_t share_promised(const struct shares *shares, const struct share *
 	return share->has_floor && share->used < shares->floor ? shares->floor : share->used;
 }
 
-/* With the floors that have no user. */
+/* Includes the unassigned floors. */
 static uint64_t shares_all_promised(const struct shares *shares)
 {
 	return shares->promised + (shares->nr_floors - shares->nr_taken) * shares->floor;
@@ -33,7 +34,10 @@ void shares_init(struct shares *shares, uint64_t total, uint32_t nr_floors, uint
 {
 	uint64_t floor = nr_floors ? total / 2 / nr_floors : 0;
 
-	/* Fewer users have a floor, so that a floor is of use. One user alone can have everything. */
+	/*
+	 * Assign fewer floors, so that each is large enough to be useful. A single user can still
+	 * allocate the total.
+	 */
 	if (nr_floors && floor < least) {
 		floor = least;
 		nr_floors = total / 2 / least ? (uint32_t)(total / 2 / least) : 1;
@@ -74,7 +78,7 @@ static struct share *shares_add(struct shares *shares, uid_t uid)
 	return share;
 }
 
-/* A user that has nothing is forgotten, and its floor is free for others. */
+/* Removes a user that uses nothing, so that its floor becomes available to others. */
 static void shares_drop_unused(struct shares *shares, struct share *share)
 {
 	if (share->used || share->kept)
@@ -104,7 +108,7 @@ uint64_t shares_left(const struct shares *shares, uid_t uid)
 
 	if (!share)
 		share = &newcomer;
-	/* The amount below its floor is promised to it. */
+	/* The amount below its floor is reserved for this user. */
 	return free_amount + share_promised(shares, share) - share->used;
 }
 
@@ -135,7 +139,7 @@ void shares_give_back(struct shares *shares, uid_t uid, uint64_t amount)
 	if (!share)
 		return;
 	shares->promised -= share_promised(shares, share);
-	/* A charge for which there was no memory was not noted. */
+	/* shares_charge() does not count an amount if it is out of memory. */
 	share->used -= amount < share->used ? amount : share->used;
 	shares->promised += share_promised(shares, share);
 	shares_drop_unused(shares, share);

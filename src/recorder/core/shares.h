@@ -3,25 +3,28 @@
 #define SIDE_RECORDER_CORE_SHARES_H
 
 /*
- * Fair shares of something that cannot be taken back: memory of rings, connections, descriptions, messages.
+ * Fair shares of something that cannot be revoked: memory of rings, connections, descriptions,
+ * messages.
  *
- * A total is shared by users, by their uid. Some users have a floor each: an amount that no other user
- * can take. The remainder is free: a user can take what is free as long as all floors are left, also those
- * of users that are not here yet.
+ * Users share a total, by their uid. Some users have a floor: an amount that no other user can
+ * take. The remainder is free: a user can take a part of it as long as all floors remain available,
+ * including those of users that have not connected yet.
  *
- *	total   ├─ floor ─┼─ floor ─┼─ ... ─┼─ floor ─┼──────── free ────────┤
+ *     total
+ *     ├─ floor ─┼─ floor ─┼─ ... ─┼─ floor ─┼──────── free ────────┤
  *
- * A user gets a floor with the first thing that it takes, and gives it up with the last thing that it gives back. If all floors
- * have users, a further user takes from what is free. shares_keep() gives a user a floor for ever.
+ * A user gets a floor with its first allocation, and loses it when it has returned everything. If
+ * all floors are assigned, a further user allocates from the free part. shares_keep() assigns a
+ * floor for ever.
  *
- * Not locked: the caller does that.
+ * Has no lock: the caller serializes the calls.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LIMIT_FLOORS 16 /* users that have a floor of each share of a session */
+#define LIMIT_FLOORS 16 /* users with a floor, in each share of a session */
 
 struct share {
 	uid_t uid;
@@ -32,25 +35,32 @@ struct share {
 
 struct shares {
 	uint64_t total;
-	uint64_t floor; /* of each of them: */
+	uint64_t floor; /* size of each floor */
 	uint32_t nr_floors;
-	uint64_t promised; /* to users with a floor: the floor, or what they have if that is more; and all that others have */
-	uint32_t nr_taken; /* floors that have users */
+	/* for users with a floor: the larger of the floor and their use; for others: their use */
+	uint64_t promised;
+	uint32_t nr_taken; /* floors that are assigned */
 	struct share *users;
 	size_t nr, capacity;
 };
 
-/* At least `least` (0: any) for each floor; as many of nr_floors as half of the total has, but one. */
+/*
+ * Divides half of the total into at most nr_floors floors of at least `least` bytes (0: any size);
+ * at least one.
+ */
 void shares_init(struct shares *shares, uint64_t total, uint32_t nr_floors, uint64_t least);
 void shares_free(struct shares *shares);
-/* False: out of memory. */
+/* Assigns a floor to a user for ever. Returns false if out of memory. */
 bool shares_keep(struct shares *shares, uid_t uid);
-/* False: refused, nothing was taken. */
+/* Allocates from the user's share. Returns false if refused; then nothing is allocated. */
 bool shares_take(struct shares *shares, uid_t uid, uint64_t amount);
-/* Never refuses: for amounts that exist already. Other users can then find less than their floors. */
+/*
+ * Charges an amount that exists already; never refuses. Other users can then find less than their
+ * floors.
+ */
 void shares_charge(struct shares *shares, uid_t uid, uint64_t amount);
 void shares_give_back(struct shares *shares, uid_t uid, uint64_t amount);
-/* The amount that the user can take now. */
+/* Returns the amount that the user can allocate now. */
 uint64_t shares_left(const struct shares *shares, uid_t uid);
 uint64_t shares_used(const struct shares *shares, uid_t uid);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Create threads that have a small stack and block all signals, and defer work that the loop must not wait for. */
+/*
+ * Creates threads that have a small stack and block all signals, and defers work that the loop must
+ * not wait for.
+ */
 #include "recorder/core/thread.h"
 
 #include <pthread.h>
@@ -17,8 +20,8 @@
 #define DEFERRED_STACK (128u << 10)
 
 /*
- * Lock-free stacks: elements are pushed one by one, and all are removed at once. So no element can return while another thread reads it
- * (no ABA problem).
+ * Lock-free stacks: elements are pushed one by one, and all are removed at once. So no element can
+ * return while another thread reads it (no ABA problem).
  */
 static _Atomic(struct deferred *) deferred_due, deferred_spent;
 static _Atomic(uint32_t) deferred_calls; /* a futex; counts calls of thread_defer() */
@@ -37,7 +40,10 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 	if (!ret_thread)
 		(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	(void)pthread_attr_setstacksize(&attributes, stack_size);
-	/* The new thread inherits the mask, so no signal can reach it before it could block signals itself. */
+	/*
+	 * The new thread inherits the mask, so no signal can reach it before it could block signals
+	 * itself.
+	 */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(ret_thread ? ret_thread : &thread, &attributes, run, user);
@@ -48,7 +54,10 @@ int thread_start(pthread_t *ret_thread, size_t stack_size, void *(*run)(void *us
 
 static void deferred_push(_Atomic(struct deferred *) *stack, struct deferred *deferred)
 {
-	/* Release: the element. Pairs with the acquires in deferred_run() and deferred_free_spent(). A failed exchange uses only the pointer. */
+	/*
+	 * Release: the element. Pairs with the acquires in deferred_run() and
+	 * deferred_free_spent(). A failed exchange uses only the pointer.
+	 */
 	deferred->next = atomic_load_explicit(stack, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(stack, &deferred->next, deferred,
 			memory_order_release, memory_order_relaxed))
@@ -61,7 +70,10 @@ static void *deferred_run(void *user)
 	is_deferred_thread = true;
 	(void)prctl(PR_SET_NAME, "side-deferred");
 	for (;;) {
-		/* Acquire: pairs with the release in thread_defer(). The stack has every element whose call is counted. */
+		/*
+		 * Acquire: pairs with the release in thread_defer(). The stack has every element
+		 * whose call is counted.
+		 */
 		uint32_t calls = atomic_load_explicit(&deferred_calls, memory_order_acquire);
 		/* Acquire: the elements. Pairs with the release in deferred_push(). */
 		struct deferred *deferred =
@@ -71,7 +83,9 @@ static void *deferred_run(void *user)
 			(void)syscall(SYS_futex, &deferred_calls, FUTEX_WAIT_PRIVATE, calls, NULL,
 					NULL, 0);
 		while (deferred) {
-			/* Read the next one first: run() may free this element or defer it again. */
+			/*
+			 * Read the next one first: run() may free this element or defer it again.
+			 */
 			struct deferred *next = deferred->next;
 
 			deferred->run(deferred);
@@ -95,7 +109,10 @@ static void deferred_free_spent(void)
 	}
 }
 
-/* After fork() the child has no such thread, and descriptors of deferred work belong to the parent. */
+/*
+ * Call in the child after fork(): the child has no such thread, and descriptors of deferred work
+ * belong to the parent.
+ */
 static void deferred_forget(void)
 {
 	/* Relaxed: the child has only one thread. */
@@ -110,7 +127,10 @@ static int deferred_begin(void)
 	static atomic_bool has_handler;
 	int ret;
 
-	/* Relaxed, in this function: one caller starts the thread, which reads nothing that the caller has written. */
+	/*
+	 * Relaxed, in this function: one caller starts the thread, which reads nothing that the
+	 * caller has written.
+	 */
 	if (atomic_exchange_explicit(&deferred_has_thread, true, memory_order_relaxed))
 		return 0;
 	ret = atomic_exchange_explicit(&has_handler, true, memory_order_relaxed)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of processes whose traces are complete. A session that runs for long forgets those processes, and one
- * that several recorders serve keeps the sums in its place, in the file "totals":
+ * Sums of statistics over processes whose traces are complete. A live session frees those
+ * processes. If several recorders serve a session one after the other, the file "totals" in the
+ * state directory keeps the sums:
  *
- *	sums 3 1200 0 48000 0 0		processes, events recorded, events lost, bytes, bytes unwritten, overwritten
- *	channel 0 1200 0 48000		by the channel's number: events recorded, events lost, bytes
- *	last NAME			the folder of the process that came into the sums last
- *	sums ..., channel ...		the sums without it
+ *     sums 3 1200 0 48000 0 0    processes, events recorded, events lost, bytes, bytes unwritten,
+ *                                bytes overwritten
+ *     channel 0 1200 0 48000     channel number: events recorded, events lost, bytes
+ *     last NAME                  folder of the last process that was added
+ *     sums ..., channel ...      the sums without this process
  *
- * It is written when everything of a process is in its trace, before its journal says so. A recorder that is killed
- * between the two leaves a folder whose journal will be gone through again: its process is taken out of the
- * sums (totals_reopen()).
+ * It is written when all records of a process are in its trace, before its journal records this. A
+ * recorder killed between the two leaves a folder whose journal will be replayed: totals_reopen()
+ * then subtracts its process.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +32,10 @@
 
 /* ---- sums ---- */
 
-/* The session's channel; SESSION_CHANNELS_MAX: it has none of this name. */
+/*
+ * Returns the index of the session's channel with this name, or SESSION_CHANNELS_MAX if there is
+ * none.
+ */
 static uint32_t totals_get_channel(
 		const struct session *session, const struct instance *instance, uint32_t channel)
 {
@@ -45,7 +50,7 @@ static uint32_t totals_get_channel(
 	return SESSION_CHANNELS_MAX;
 }
 
-/* Of rings that are there, or of those that have gone. */
+/* Counts losses both before and after the rings are freed. */
 static uint64_t lost_of(const struct instance_channel *channel)
 {
 	uint64_t lost = channel->lost;
@@ -73,7 +78,7 @@ void totals_add_channels(const struct session *session, const struct instance *i
 	}
 }
 
-/* An instance that has been written, and still has its rings. */
+/* Adds an instance whose records are all written, and whose rings still exist. */
 static void totals_add_instance(const struct session *session, const struct instance *instance,
 		struct totals *totals)
 {
@@ -124,8 +129,8 @@ static void totals_write_state(FILE *file, const void *user)
 }
 
 struct totals_reader {
-	struct totals sums[2]; /* with the last one, and without it */
-	unsigned int nr;       /* that were begun */
+	struct totals sums[2]; /* with the last process, and without it */
+	unsigned int nr;       /* sums that the file has begun */
 	char *last;
 };
 
@@ -207,7 +212,7 @@ void totals_reopen(struct session *session, const struct instance *instance)
 	session->totals.last = NULL;
 }
 
-/* ---- an end ---- */
+/* ---- the end of an instance ---- */
 
 void totals_end(struct session *session, struct instance *instance, bool stays)
 {
@@ -216,7 +221,7 @@ void totals_end(struct session *session, struct instance *instance, bool stays)
 	int ret = 0;
 
 	totals_add_instance(session, instance, &now);
-	/* Its successor finds the journal of one that stays, and counts it by that. */
+	/* If the folder stays, the next recorder reads its journal and adds the process then. */
 	if (session->state_dir && instance->folder && !stays)
 		ret = facts_write_file(session->buffers.fd, TOTALS_FILE, FIRST_LINE,
 				totals_write_state, &state);

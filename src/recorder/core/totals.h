@@ -3,10 +3,11 @@
 #define SIDE_RECORDER_CORE_TOTALS_H
 
 /*
- * Sums of processes that have ended and are forgotten.
+ * Sums over processes that have ended and whose instances are freed.
  *
- * totals_read() and totals_reopen(): main thread, before the drain thread runs. totals_end(): drain thread, without the session's lock; the
- * caller moves `ended_next` to `ended` under the lock. totals_add_channels(): any thread; of a process that lives, with the lock.
+ * totals_read() and totals_reopen(): main thread, before the drain thread runs. totals_end(): drain
+ * thread, without the session's lock; the caller moves `next` to `ended` with the lock held.
+ * totals_add_channels(): any thread, with the lock held for a live process.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,22 +26,25 @@ struct totals {
 	} channels[SESSION_CHANNELS_MAX];
 };
 
-/* The drain thread's, when it runs. */
+/* Drain thread only, while it runs. */
 struct session_totals {
-	struct totals ended;  /* of instances that are CLOSED (lock) */
-	struct totals next;   /* with the instance that will be CLOSED next */
-	struct totals before; /* as the state directory has it */
+	struct totals ended;  /* over CLOSED instances (lock) */
+	struct totals next;   /* as `ended`, with the instance that will be CLOSED next */
+	struct totals before; /* as stored in the state directory */
 	char *last;
-	bool unnoted; /* was reported */
+	bool unnoted; /* a failed write was reported */
 };
 
-/* What an earlier recorder has left. */
+/* Reads the sums of an earlier recorder. */
 void totals_read(struct session *session);
-/* A folder that is not complete, though it may be in the sums. */
+/* Call for an incomplete folder whose instance the sums may already contain. */
 void totals_reopen(struct session *session, const struct instance *instance);
-/* Everything of an instance is written: `ended_next` are the sums with it. `stays`: its folder remains. */
+/*
+ * Call when everything of an instance is written: `next` then includes it. `stays`: its
+ * folder remains.
+ */
 void totals_end(struct session *session, struct instance *instance, bool stays);
-/* The channels' figures alone, of any instance. */
+/* Adds only the statistics of the channels of an instance. */
 void totals_add_channels(const struct session *session, const struct instance *instance,
 		struct totals *totals);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom a live session records. Process, user and group are the kernel's word on the peer; its control
- * group is looked up while it waits for our answer, so that its process id is still its own.
+ * Decides which processes a live session records. The kernel reports process, user and group of the
+ * peer. The recorder reads its control group while the process waits for the answer, so its process
+ * id is still its own.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -16,11 +17,11 @@
 #include "recorder/core/track.h"
 
 #define CGROUP_LINES_MAX 256
-/* Hexadecimal digits of what is taken for a container's id, and of the beginning of one. */
+/* Minimum of hexadecimal digits in a container's id, and in a prefix of one. */
 #define ID_DIGITS_MIN 32
 #define ID_PREFIX_MIN 12
 
-/* ---- the user's words ---- */
+/* ---- the user's options ---- */
 
 static int track_check_options(const struct session_track *track, struct session_error *error)
 {
@@ -99,7 +100,7 @@ struct track_cgroups {
 	size_t nr;
 };
 
-/* "5:cpu,memory:/path", one line a hierarchy. */
+/* Reads lines like "5:cpu,memory:/path", one for each hierarchy. */
 static void read_groups(struct track_cgroups *groups, pid_t pid)
 {
 	char name[64], *line = NULL;
@@ -109,7 +110,11 @@ static void read_groups(struct track_cgroups *groups, pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
 	file = fopen(name, "re");
 	if (!file)
-		return; /* It is gone, or hidden from us: in no group that we know of. */
+		/*
+		 * The process has exited, or the recorder may not read the file: it matches no
+		 * group.
+		 */
+		return;
 	while (groups->nr < CGROUP_LINES_MAX && getline(&line, &capacity, file) > 0) {
 		char *path = strchr(line, ':');
 
@@ -147,7 +152,7 @@ static bool id_fits(const char *text, const char *id)
 					!strncmp(text, id, strlen(text)));
 }
 
-/* Cut it off. */
+/* Removes `end` from the end of the text. */
 static void drop_end(char *text, const char *end)
 {
 	size_t size = strlen(text), less = strlen(end);
@@ -156,7 +161,7 @@ static void drop_end(char *text, const char *end)
 		text[size - less] = 0;
 }
 
-/* systemd's escapes in names of units: "\x2d" is "-". */
+/* Decodes systemd's escapes in names of units: "\x2d" is "-". */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -175,10 +180,10 @@ static void unescape(char *text)
 }
 
 /*
- * Container managers put id or name into the path, each in its way:
+ * Container managers use different forms for the container's id or name in a path:
  *
- *	/docker/ID  docker-ID.scope  libpod-ID.scope  cri-containerd-ID.scope  crio-ID.scope
- *	/lxc/NAME  lxc.payload.NAME  machine-NAME.scope  systemd-nspawn@NAME.service
+ *     /docker/ID  docker-ID.scope  libpod-ID.scope  cri-containerd-ID.scope  crio-ID.scope
+ *     /lxc/NAME  lxc.payload.NAME  machine-NAME.scope  systemd-nspawn@NAME.service
  */
 static bool track_matches_part(const char *text, char *part, const char *before)
 {
@@ -231,7 +236,7 @@ static bool group_fits(const struct session_track *track, const struct track_cgr
 	return false;
 }
 
-/* ---- the answer ---- */
+/* ---- the decision ---- */
 
 static bool track_matches_peer(const struct session_track *track, const struct track_peer *peer,
 		const struct track_cgroups *groups)

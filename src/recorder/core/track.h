@@ -3,9 +3,10 @@
 #define SIDE_RECORDER_CORE_TRACK_H
 
 /*
- * Decides which processes a live session records: those that all given properties fit.
+ * Decides which processes a live session records: those that match all given properties.
  *
- * Callers: connections and the life of a session. Main thread. No lock.
+ * Callers: connections, and the session's start and changes. Main thread only, so no lock is
+ * needed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +21,15 @@ struct track_peer {
 	const char *name;
 };
 
-/* Texts are copied. */
+/*
+ * Copies the list and its texts. Returns 0, or a negative errno with *error filled in; free
+ * `*result` with track_free().
+ */
 int track_take(const struct session_track *track, size_t nr, struct session_track **result,
 		struct session_error *error);
 void track_free(struct session_track *track, size_t nr);
 bool track_wants(const struct session_track *track, size_t nr, const struct track_peer *peer);
-/* For tests. */
+/* Exported for tests. */
 bool track_container_fits(const char *text, const char *path);
 
 #endif

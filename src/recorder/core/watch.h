@@ -3,9 +3,10 @@
 #define SIDE_RECORDER_CORE_WATCH_H
 
 /*
- * What epoll returns for a descriptor of the main loop (run.c). The struct of the descriptor's owner contains it.
+ * The struct to which epoll returns a pointer for each descriptor of the main loop (run.c). The
+ * struct that owns the descriptor contains it.
  *
- * Main thread. No lock.
+ * Main thread only, so no lock is needed.
  */
 
 enum watch_kind {
