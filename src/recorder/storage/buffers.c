@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings in files of a directory that the user named, so that they outlive everybody, and beside them
- * what somebody needs who finds them:
+ * Stores rings in files of a directory, so that they outlive their processes and the recorder, and
+ * writes the files that a later reader needs:
  *
- *	DIR/<procname>-<pid>-<n>/
- *		instance	who it was, the clock, the channels with their contexts; text
- *		events		the descriptions, in the form in which they arrive
- *		<channel>.rings	the memory of its rings
- *		journal, told	what of it is in the trace already: journal.c
+ *     DIR/<procname>-<pid>-<n>/
+ *         instance         process, clock, channels with their contexts; text
+ *         events           the descriptions, in the form in which the program sent them
+ *         <channel>.rings  the memory of its rings
+ *         journal, told    what the trace contains already: journal.c
  *
- * Each file is complete before the program hears of what is in it, and "instance" comes last and goes
- * first: a folder without it is nothing. A folder goes when all that is in its rings is in the trace,
- * and stays when recorder or machine die. `events` is locked while its recorder lives.
+ * Each file is complete before the program can refer to its content. "instance" is written last and
+ * removed first: a folder without it is incomplete and ignored. A folder is removed when the trace
+ * contains all of its records, and stays if the recorder is killed or the machine fails. The
+ * recorder holds a lock on `events` while it runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@
 
 /* ---- the directory ---- */
 
-/* Permissions do not tell of a directory in which nobody can make anything (as in /proc). */
+/* Permissions do not show that a directory permits no new files at all (as in /proc), so try it. */
 static int buffers_probe(int fd)
 {
 	char name[64];
@@ -84,7 +85,7 @@ void buffers_close(struct session *session)
 	if (session->buffers.fd >= 0)
 		close(session->buffers.fd);
 	session->buffers.fd = -1;
-	/* Only an empty one can be removed. */
+	/* rmdir() removes it only if it is empty. */
 	if (session->buffers.path && session->buffers.ours)
 		rmdir(session->buffers.path);
 }
@@ -96,7 +97,7 @@ struct facts {
 	const struct instance *instance;
 };
 
-/* Of a place, so that a later recorder finds the process itself again. */
+/* Only in a state directory, so that a later recorder can find the process again. */
 static void buffers_write_peer(FILE *file, const struct instance *instance)
 {
 	char boot[40];
@@ -138,7 +139,7 @@ static void put_instance(FILE *file, const void *user)
 	}
 }
 
-/* A name that nobody has: after a crash, folders of an earlier session may be there. */
+/* Chooses an unused name: after a crash, folders of an earlier session may exist. */
 static int make_folder(struct session *session, struct instance *instance)
 {
 	unsigned int try;
@@ -181,7 +182,7 @@ int buffers_make(struct session *session, struct instance *instance)
 		ret = -errno;
 	else
 		flock(instance->described_fd, LOCK_EX | LOCK_NB);
-	/* Who comes after us must know what is in the trace already. */
+	/* A later recorder must know what the trace contains already. */
 	if (!ret)
 		ret = journal_make(instance, folder);
 	close(folder);
@@ -233,7 +234,7 @@ static void remove_files(const struct instance *instance, int folder)
 	char name[SESSION_CHANNEL_NAME_MAX + 16];
 	uint32_t i;
 
-	/* First: without it nobody takes the rest for anything. */
+	/* First: a folder without this file is ignored. */
 	unlinkat(folder, FOUND_FILE, 0);
 	for (i = 0; i < instance->nr_channels; i++) {
 		found_ring_file(instance->channels[i].channel->name, name);
@@ -275,7 +276,10 @@ void buffers_remove(struct session *session, struct instance *instance)
 
 /* ---- reading ---- */
 
-/* 0 if the error means that the entry is no directory or lacks the file; otherwise the negative errno. */
+/*
+ * Returns 0 if the error means that the entry is no directory or lacks the file; otherwise the
+ * negative errno.
+ */
 static int not_a_folder(int error)
 {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ? 0

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of chunks: "chunk-NNNN-...", with a dot in front while the chunk is written.
- */
+/* Parses names of chunks: "chunk-NNNN-...", with a leading dot while the chunk is written. */
 #include <dirent.h>
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A full disk. What finds no room stays in its ring, where new records follow as long as there is
- * room (then they are lost, and counted, as in any full ring); once a second one more packet is
- * tried. The writer has cut off what of it was written, so that the traces stay readable.
+ * Handles a full disk. Records that cannot be written stay in their ring, which accepts new records
+ * until it is full; then they are lost and counted. Once a second the drain thread retries one
+ * packet. The writer truncates a packet that was written partially, so that traces stay readable.
  *
- * Who reads a trace sees the hole in the packet that comes after it: it says how many records its
- * stream has lost since the one before. Only the end of the recording does not wait: what finds no
- * room then is lost.
+ * The next packet of a stream contains the number of records that the stream has lost, so readers
+ * see the gap. The end of the recording does not wait: records that cannot be written then are
+ * lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,10 @@
 
 #define RETRY_MS 1000
 
-/* The disk, a quota on it: both may find room again. A limit of our own (EFBIG) does not. */
+/*
+ * Space on the disk or in its quota can become available again. A file size limit of the process
+ * (EFBIG) does not change.
+ */
 static bool is_full(int code)
 {
 	return code == -ENOSPC || code == -EDQUOT;
@@ -33,7 +36,7 @@ bool full_waits(const struct session *session)
 	return full->code && !full->last && clock_monotonic_ns() < full->retry;
 }
 
-/* The state that is shown is the lock's. */
+/* The main thread reads this state with the lock held. */
 static void disk_full_begin_pause(struct session *session, int code)
 {
 	struct full *full = &session->full;

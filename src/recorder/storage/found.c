@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads the file "instance" of a folder of buffers, without trust in its content.
- */
+/* Parses the file "instance" of a folder of buffers, without trust in its content. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +39,7 @@ static bool found_copy_text(char **to, const char *value)
 	return *to;
 }
 
-/* Two of the same name would be one file. */
+/* Two channels with the same name would share one file. */
 static bool found_parse_channel(struct recovery_facts *found, const char *name)
 {
 	struct channel *channel;

@@ -3,9 +3,11 @@
 #define SIDE_RECORDER_STORAGE_FOUND_H
 
 /*
- * The content of the file "instance" of a folder of buffers, and the names of the files beside it.
+ * The content of the file "instance" in a folder of buffers, and the names of the other files in
+ * it.
  *
- * Callers: buffers, which writes it, and recovery. Any thread: the functions keep no state. No lock.
+ * Callers: buffers, which writes it, and recovery. Any thread: the functions keep no state, so no
+ * lock is needed.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,9 +36,9 @@ struct recovery_facts {
 	uint32_t nr_channels;
 	bool has_process, has_clock;
 
-	bool by_agent; /* made by the process itself, before there was a recorder */
+	bool by_agent; /* created by the process itself, before a recorder ran */
 
-	/* In a place: */
+	/* Only in a state directory: */
 	bool has_peer;
 	char boot[40];
 	pid_t peer;
@@ -44,14 +46,19 @@ struct recovery_facts {
 	uint64_t token;
 	uint32_t uid, gid, control, control_signal;
 	bool takes_probes;
-	uint32_t family; /* struct instance */
+	uint32_t family; /* see struct instance */
 	uint64_t family_started;
 };
 
-/* 0 or a negative errno with a sentence; found_free() in any case. */
+/*
+ * Reads the file. Returns 0, or a negative errno with a sentence in *error. Call found_free() in
+ * any case.
+ */
 int found_read(int folder, struct recovery_facts *found, struct ctf_error *error);
 void found_free(struct recovery_facts *found);
-/* With channels of its own, which move into it. NULL: no memory. */
+/*
+ * Creates an instance with channels of its own, which move from `found` to it. NULL: out of memory.
+ */
 struct instance *found_instance(struct recovery_facts *found);
 void found_ring_file(const char *channel, char name[SESSION_CHANNEL_NAME_MAX + 16]);
 

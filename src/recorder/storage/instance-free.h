@@ -5,7 +5,8 @@
 /*
  * Frees an instance.
  *
- * Callers: the life of a session, recovery. The thread that alone has the instance, without the session's lock, which it takes.
+ * Callers: the session's start and end, recovery. Called by the only thread that still uses the
+ * instance, without the session's lock, which it takes.
  */
 
 struct instance;

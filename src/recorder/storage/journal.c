@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a process's rings is in which file, so that a recorder can be killed at any instant and the
- * next one writes each record once.
+ * Records which records of a process's rings are in which file, so that a recorder can be killed at
+ * any instant and the next one writes each record exactly once.
  *
- *	0	struct journal_head
- *	4096	struct journal_slot[rings][2], the rings of all channels in a row
+ *     0      struct journal_head
+ *     4096   struct journal_slot[rings][2], for the rings of all channels
  *
- * A packet goes from a ring to a file in three steps, and a kill between any two of them is mended:
+ * A packet moves from a ring to a file in three steps. A later recorder repairs a kill between any
+ * two of them:
  *
- *	append		The file has grown. The ring's tail and both slots are as they were: the slot with
- *			the tail's position says how long the file has to be, and it is cut. The packet
- *			comes again.
- *	note		The other slot holds the position behind the packet, and the file's new length.
- *			The tail is as it was, and so is the verdict.
- *	release		The tail has that position: the packet is in the file, and stays.
+ *     append    The file has grown. The ring's tail and both slots are unchanged: the slot with the
+ *               tail's position contains the valid length of the file, so the file is truncated.
+ *               The packet is written again.
+ *     note      The other slot contains the position after the packet, and the file's new length.
+ *               The tail is unchanged, so the repair is the same.
+ *     release   The tail has the new position: the packet is in the file, and stays.
  *
- * The slots are used in turn, so that the one that counts is never being written. A slot is written
- * with one call inside one page, which a kill does not cut in two. A packet without records, which
- * only counts what was lost, is noted with the position that was there before; the later note counts.
- * Windows of rings that overwrite come at the end only and have no note: they are cut off, and come again. What was lost, as `side_session` tells it once in each trace, stands in the file "told" as soon
- * as it is there; a `side_session` that "told" does not know goes.
+ * The slots are used alternately, so that the valid one is never being written. One call writes a
+ * slot within one page, so a kill cannot split it. A packet without records, which only counts
+ * losses, is noted with the previous position; the later note is valid. Windows of overwrite rings
+ * are written only at the end and have no note: they are truncated and written again. Each trace
+ * reports losses once, in its stream `side_session`; after that, the file "told" contains the
+ * reported losses. A `side_session` without a matching "told" is removed.
  *
- * Each recorder writes traces of its own (`serial` counts them): a slot of an earlier trace says that
- * nothing of the ring belongs to the present one. What the journal says was written by a recorder, but
- * the program could have changed it: it names nothing but traces of this process, and can have them
- * cut, but not grow.
+ * Each recorder writes traces of its own (`serial` counts them): a slot with the serial of an
+ * earlier trace means that the current trace contains nothing of this ring. The program could have
+ * changed the journal: so it can name only traces of this process, and can truncate them, but not
+ * extend them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,12 +112,12 @@ int journal_make(struct instance *instance, int folder)
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (journal->fd < 0)
 		return -errno;
-	/* A note must never find that there is no room. */
+	/* Allocate all blocks now, so that a note can never fail for lack of space. */
 	ret = -posix_fallocate(journal->fd, 0, slot_at(journal->rings, 0));
 	return ret ? ret : journal_write_at(journal, &head, sizeof(head), 0);
 }
 
-/* Where the trace after the present one is: below the output. */
+/* Stores the path of the trace after the current one, below the output directory. */
 static int put_next_path(
 		const struct session *session, const struct journal *journal, const char *path)
 {
@@ -148,7 +150,7 @@ int journal_begin_trace(const struct session *session, struct instance *instance
 		return 0;
 	serial = journal->serial + 1;
 	ret = put_next_path(session, journal, path);
-	/* From here on the files of the trace before have the size that they have. */
+	/* After this write, the files of the earlier trace do not change any more. */
 	if (!ret)
 		ret = journal_write_at(journal, &serial, sizeof(serial),
 				offsetof(struct journal_head, serial));
@@ -236,20 +238,23 @@ int journal_write_losses(const struct session *session, const struct instance *i
 	return ret;
 }
 
-/* ---- what a former recorder left ---- */
+/* ---- the journal of an earlier recorder ---- */
 
 struct journal_adoption {
 	struct session *session;
 	struct instance *instance;
 	int folder;
 	struct journal_head head;
-	int trace;  /* its directory, or -1: there is none, or it is gone */
-	char *path; /* of it */
+	int trace;  /* its directory, or -1 if it has none or it was removed */
+	char *path; /* path of the trace */
 	uint32_t losses_serial;
-	unsigned int unknown; /* rings of which the journal knows nothing */
+	unsigned int unknown; /* rings without a valid slot */
 };
 
-/* The name of a trace of this process: "<procname>-<pid>-<number>" and what makes it unique. */
+/*
+ * True for the name of a trace of this process: "<procname>-<pid>-<number>" with an optional
+ * suffix.
+ */
 static bool is_own_trace(const struct instance *instance, const char *name)
 {
 	char *end, *prefix;
@@ -271,7 +276,10 @@ static bool is_own_trace(const struct instance *instance, const char *name)
 	return !*end;
 }
 
-/* Below the output, without a way out of it. */
+/*
+ * Opens a directory below the output directory. Follows no links and no "..", so that the path
+ * cannot leave it.
+ */
 static int journal_open_below(
 		const struct session *session, char *path, const struct instance *instance)
 {
@@ -282,7 +290,7 @@ static int journal_open_below(
 		int next = -1;
 
 		last = part;
-		/* A chunk that is being written begins with a dot. */
+		/* The name of a chunk that is being written begins with a dot. */
 		if (*part && strcmp(part, ".") != 0 && strcmp(part, "..") != 0)
 			next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		close(at);
@@ -295,7 +303,7 @@ static int journal_open_below(
 	return at;
 }
 
-/* Its present trace, if it has one. */
+/* Opens the current trace, if there is one. */
 static void open_trace(struct journal_adoption *adoption)
 {
 	char *path = adoption->head.traces[adoption->head.serial & 1];
@@ -312,7 +320,9 @@ static void open_trace(struct journal_adoption *adoption)
 		adoption->path = NULL;
 }
 
-/* A directory that was made for the next trace, by somebody who was killed before more was in it. */
+/*
+ * Removes the directory of the next trace if a recorder was killed before it wrote anything there.
+ */
 static void journal_remove_incomplete(const struct journal_adoption *adoption)
 {
 	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
@@ -325,7 +335,7 @@ static void journal_remove_incomplete(const struct journal_adoption *adoption)
 	if (!*below || asprintf(&whole, "%s/%s", adoption->session->output.path, below) < 0)
 		return;
 	trace = journal_open_below(adoption->session, below, adoption->instance);
-	/* What cannot be removed is not empty, and no harm. */
+	/* rmdir() fails if the directory is not empty, which is harmless. */
 	if (trace >= 0 && faccessat(trace, "metadata", F_OK, AT_SYMLINK_NOFOLLOW))
 		(void)ctf_repair_metadata(whole, &error);
 	if (trace >= 0)
@@ -333,7 +343,10 @@ static void journal_remove_incomplete(const struct journal_adoption *adoption)
 	free(whole);
 }
 
-/* 1: there was such a file. A file that is shorter than it should be stays as it is. */
+/*
+ * Truncates a file; returns 1 if it exists, else 0 or a negative errno. A file that is shorter than
+ * `size` stays unchanged.
+ */
 static int cut_file(int trace, const char *name, uint64_t size)
 {
 	struct stat status;
@@ -367,7 +380,7 @@ static int cut_stream(const struct journal_adoption *adoption, const char *name,
 	return ret || other || !size ? 0 : -EBADMSG;
 }
 
-/* The slot that belongs to the ring's position. False: there is none. */
+/* Finds the slot for the ring's position. Returns false if there is none. */
 bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t position,
 		struct journal_slot *slot, unsigned char *which)
 {
@@ -389,7 +402,10 @@ bool journal_find_slot(struct journal *journal, uint32_t index, uint64_t positio
 	return found;
 }
 
-/* Everything before the position is in files, or was counted as unwritten. */
+/*
+ * Restores the statistics from the slot: everything before the position is in files, or was counted
+ * as unwritten.
+ */
 static void journal_adopt_stats(struct instance *instance, struct instance_channel *channel,
 		struct instance_ring *ring, const struct journal_slot *slot)
 {
@@ -426,7 +442,10 @@ static void adopt_ring(struct journal_adoption *adoption, uint32_t channel, uint
 		adoption->unknown++;
 }
 
-/* What traces have told of losses. A program that lies there is told twice of its own. */
+/*
+ * Restores the losses that traces have reported. If the program changed the file, only its own
+ * losses are reported twice.
+ */
 static void journal_adopt_losses(struct journal_adoption *adoption)
 {
 	struct losses_file_head head;
@@ -445,7 +464,10 @@ static void journal_adopt_losses(struct journal_adoption *adoption)
 	free(bytes);
 }
 
-/* Names of code for the trace that follows: of a dead process nobody else has them. */
+/*
+ * Restores the mapped code for the next trace: for a dead process, the earlier trace is the only
+ * source.
+ */
 static void adopt_maps(struct journal_adoption *adoption)
 {
 	char *text = NULL;
@@ -494,7 +516,7 @@ int journal_read_head(const struct journal *journal, struct journal_head *head)
 	return 0;
 }
 
-/* A recorder that comes after this one must find it so, however far this one gets. */
+/* Increment this first, so that the next recorder sees it even if this one is killed at once. */
 static int begin_life(const struct journal_adoption *adoption)
 {
 	struct journal *journal = adoption->instance->journal;

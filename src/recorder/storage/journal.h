@@ -5,7 +5,8 @@
 /*
  * The journal of an instance: which records of its rings are in which file.
  *
- * Callers: buffers, trace, losses and recovery. Main thread before the instance is in the list, then the drain thread. No lock.
+ * Callers: buffers, trace, losses and recovery. Main thread before the instance is in the list,
+ * then the drain thread. No lock.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -19,28 +20,34 @@ struct session;
 #define LOSSES_FILE "told"
 #define LOSSES_FILE_NEW ".told.new"
 
-/* For a new instance. Channels have their geometry. */
+/* Creates the journal of a new instance, whose channels have their geometry. */
 int journal_make(struct instance *instance, int folder);
-/* The trace that is written from now on: a path below the session's output. */
+/* Records the path of the current trace, below the session's output directory. */
 int journal_begin_trace(const struct session *session, struct instance *instance, const char *path);
-/* Before its directory is made: the recorder that follows after a kill removes it, if nothing is in it. */
+/*
+ * Call before the directory of a trace is made: if this recorder is killed, the next one removes
+ * the directory if it is empty.
+ */
 void journal_expect_trace(
 		const struct session *session, const struct instance *instance, const char *path);
-/* Everything up to this position of the ring is in the trace, or counted as unwritten. */
+/*
+ * Records that everything up to this position of the ring is in the trace, or counted as unwritten.
+ */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
-/* The present trace contains the losses up to `losses`, which losses_read_reported() gets. */
+/* Records that the current trace contains the losses in `losses`, for losses_read_reported(). */
 int journal_write_losses(const struct session *session, const struct instance *instance,
 		const void *losses, size_t size);
-/* All of it is in the trace. */
+/* Records that everything is in the trace. */
 int journal_finish(struct instance *instance);
 /*
- * What the former recorder left: its trace is cut to the length that the rings confirm as written, and the remaining records of the rings
- * go into a trace of their own. 1: everything was written.
+ * Adopts the journal of an earlier recorder: truncates its trace to the length that the rings
+ * confirm as written; the remaining records of the rings go to a new trace. Returns 1 if everything
+ * was written, 0, or a negative errno.
  */
 int journal_adopt(struct session *session, struct instance *instance, int folder,
 		struct ctf_error *error);
 void journal_close(struct instance *instance);
-/* Recorders that this instance has had, with this one. */
+/* Returns the number of recorders that this instance has had, including this one. */
 uint32_t journal_life(const struct instance *instance);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is missing in a trace: records that rings refused, counted by ring, event and reason, and
- * bytes that found no room on the disk. It is noted in the trace (side:lost) and in the summary. What
- * a ring that overwrites has given up is no loss: that is what it is for.
+ * Reports what a trace lacks: records that rings discarded, counted by ring, event and reason, and
+ * bytes that could not be written to the disk. The trace (side:lost) and the summary contain these
+ * losses. Records that an overwrite ring has overwritten are no loss: this is its purpose.
  *
- * The counters are in memory that the traced program can write: more than LIMIT_LOSSES of them are
- * added up, so that nobody makes us keep as many as it likes.
+ * The counters are in memory that the traced program can write. Counters beyond LIMIT_LOSSES are
+ * added up, so that a program cannot make the recorder store any number of them.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -27,7 +27,7 @@
 #include "ring/ring.h"
 #include "base/inside/search.h"
 
-/* A counter, by what it counts. */
+/* A counter; the key is made of ring, event and reason. */
 struct reported_loss {
 	uint64_t key;
 	uint64_t count;
@@ -36,7 +36,7 @@ struct reported_loss {
 struct lost {
 	uint64_t key;
 	char *ring, *event, *reason;
-	uint64_t count; /* from the beginning */
+	uint64_t count; /* since the process began */
 	bool in_bytes;
 };
 
@@ -44,15 +44,18 @@ struct lost_list {
 	struct session *session;
 	struct instance *instance;
 	uint32_t channel;
-	bool incomplete; /* there was no memory */
+	bool incomplete; /* out of memory */
 	struct lost *lost;
 	size_t nr, capacity;
-	uint64_t remainder; /* beyond the limit */
+	uint64_t remainder; /* losses beyond the limit */
 };
 
 const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason)
 {
-	/* Of those that record for others it says what the kernel had no room for: agent_count_lost(). */
+	/*
+	 * Programs that record for others use this counter for losses in the kernel's buffers:
+	 * agent_count_lost().
+	 */
 	bool of_kernel = !strcmp(instance->procname, SESSION_KERNEL_PROGRAM) ||
 			!strcmp(instance->procname, SESSION_UPROBES_PROGRAM);
 
@@ -73,7 +76,7 @@ static uint64_t losses_event_key(
 	return (uint64_t)list->channel << 48 | (uint64_t)ring << 32 | (uint64_t)slot << 8 | reason;
 }
 
-/* Slots and reasons that are none. */
+/* Reserved values for slots and reasons that do not exist. */
 #define SLOT_NONE 0xffffffu
 _Static_assert(SESSION_EVENT_BYTES == RING_PAYLOAD_MAX, "what users are told is what rings take");
 
@@ -88,7 +91,7 @@ static void free_lost(const struct lost *lost)
 	free(lost->reason);
 }
 
-/* Takes over the event's name. */
+/* Takes ownership of the event's name. */
 static void losses_add(struct lost_list *list, uint64_t key, const char *ring, char *event,
 		const char *reason, uint64_t count, bool in_bytes)
 {
@@ -158,7 +161,10 @@ static void collect_channel(struct lost_list *list)
 	char name[64], reason[128];
 	uint32_t ring;
 
-	/* Out of a core dump: what was counted there was not to be kept. */
+	/*
+	 * From a core dump: such a ring only counts events and discards all of them, which is no
+	 * loss.
+	 */
 	if (channel->geometry.flags & RING_COUNTS)
 		return;
 	for (ring = 0; ring < channel->geometry.rings; ring++) {
@@ -174,7 +180,7 @@ static void collect_channel(struct lost_list *list)
 	}
 }
 
-/* Each process counts once: the number of its events is unknown. */
+/* Each process counts as one: the number of its events is unknown. */
 static void add_processes(struct lost_list *list)
 {
 	/* Relaxed: a statistics counter. */
@@ -205,7 +211,7 @@ static uint64_t losses_count_reported(const struct instance *instance, uint64_t 
 			: 0;
 }
 
-/* The list is in the order of its keys, for that is how it was collected. */
+/* The list is sorted by key, because it was collected in this order. */
 static void losses_store_reported(struct instance *instance, const struct lost_list *list)
 {
 	struct reported_loss *reported = calloc(list->nr + 1, sizeof(*reported));
@@ -232,7 +238,10 @@ void losses_read_reported(struct instance *instance, const void *bytes, size_t s
 		memcpy(instance->reported, bytes, nr * sizeof(*instance->reported));
 }
 
-/* What has been lost since it was told last. 1: something; 0: nothing. */
+/*
+ * Writes the losses since the last report. Returns 1 if there were some, 0 if not, or a negative
+ * errno.
+ */
 static int write_list(const struct lost_list *list, bool since, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error)
 {
@@ -254,7 +263,7 @@ static int write_list(const struct lost_list *list, bool since, struct ctf_write
 	return ret;
 }
 
-/* Is there something that was not told? */
+/* True if there is a loss that was not reported yet. */
 static bool losses_is_changed(const struct lost_list *list)
 {
 	size_t i;
@@ -265,7 +274,9 @@ static bool losses_is_changed(const struct lost_list *list)
 	return false;
 }
 
-/* A last, empty packet carries the counter where it has moved since the last full one. */
+/*
+ * Writes a last, empty packet for each ring whose loss counter has changed since its last packet.
+ */
 static int write_discarded(struct session *session, struct instance *instance, uint32_t channel,
 		uint64_t ticks, struct ctf_error *error)
 {
@@ -288,7 +299,7 @@ static int write_discarded(struct session *session, struct instance *instance, u
 	return ret;
 }
 
-/* Into the trace, with the time of now. */
+/* Writes the losses to the trace, with the current time. */
 static int losses_write_note(struct lost_list *list)
 {
 	struct session *session = list->session;

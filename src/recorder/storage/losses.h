@@ -3,9 +3,11 @@
 #define SIDE_RECORDER_STORAGE_LOSSES_H
 
 /*
- * Losses: records that rings refused, by ring, event and reason, and bytes that found no space on the disk.
+ * Losses: records that rings discarded, by ring, event and reason, and bytes that could not be
+ * written to the disk.
  *
- * Drain thread, or a thread that alone has the instance; without the session's lock. losses_reason() may be called by any thread.
+ * Drain thread, or the only thread that uses the instance; without the session's lock.
+ * losses_reason(): any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,17 +19,20 @@
 struct instance;
 struct session;
 
-#define LIMIT_LOSSES 16384 /* counters of one instance, by ring, event and reason */
+#define LIMIT_LOSSES 16384 /* counters of one instance: one for each ring, event and reason */
 
-/* The meaning of a counter of such a slot, for people. */
+/* Returns the text for the counter of this slot and reason. */
 const char *losses_reason(const struct instance *instance, uint32_t slot, enum ring_loss reason);
-/* Into the trace and the summary, at the end. False: the disk is full, call again. */
+/*
+ * Writes the losses to the trace and the summary, at the end. Returns false if the disk is full;
+ * then call it again.
+ */
 bool losses_end(struct session *session, struct instance *instance);
-/* Into the trace, when a chunk ends. */
+/* Writes the losses to the trace when a chunk ends. */
 void losses_note(struct session *session, struct instance *instance);
-/* What journal_write_losses() was given by an earlier recorder. */
+/* Reads the losses that an earlier recorder passed to journal_write_losses(). */
 void losses_read_reported(struct instance *instance, const void *bytes, size_t size);
-/* Into a snapshot, as they are now. */
+/* Writes the current losses to a snapshot. */
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct ctf_error *error);
 

@@ -16,7 +16,10 @@
 #include "recorder/storage/maps-file.h"
 #include "recorder/storage/output.h"
 
-/* Other users may be able to put a link or a pipe into the directory: neither is followed, waited for, or written to. */
+/*
+ * Other users may be able to put a link or a pipe into the directory: do not follow it, wait for
+ * it, or write to it.
+ */
 static void maps_write_file(const char *path, const char *text, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
@@ -45,7 +48,7 @@ void maps_write(struct session *session, struct instance *instance)
 	pthread_mutex_unlock(&session->lock);
 	if (!text)
 		return;
-	/* Names are a help: that they cannot be written fails nothing. */
+	/* The file is optional, so ignore errors. */
 	if (asprintf(&path, "%s/%s/.maps", output_traces_path(session), instance->directory) >= 0) {
 		maps_write_file(path, text, size);
 		free(path);

@@ -3,9 +3,10 @@
 #define SIDE_RECORDER_STORAGE_MAPS_FILE_H
 
 /*
- * The file with the code that a process has mapped.
+ * Writes the file that lists the code a process has mapped.
  *
- * Callers: trace.c. Drain thread, or a thread that alone has the instance; without the session's lock, which it takes.
+ * Callers: trace.c. Drain thread, or the only thread that uses the instance; without the session's
+ * lock, which it takes.
  */
 
 struct instance;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The directory that holds the traces of a session.
- */
+/* Creates and locks the output directory, which contains the traces of a session. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +28,7 @@ static int fail_output(struct session_error *error, int code, const char *path)
 			      : -error->code;
 }
 
-/* 1: empty, 0: holds something, or a negative errno. */
+/* Returns 1 if the directory is empty, 0 if not, or a negative errno. */
 static int record_output_is_empty(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -45,7 +43,10 @@ static int record_output_is_empty(const char *path)
 	return empty;
 }
 
-/* A name nobody uses yet: "side-20240229-130405", with "-2" and so on if it is taken. */
+/*
+ * Creates a directory with an unused name: "side-20240229-130405", with "-2" and so on if it
+ * exists.
+ */
 static int create_default(struct session *session, struct session_error *error)
 {
 	time_t now = time(NULL);
@@ -98,7 +99,7 @@ int output_create(struct session *session, const char *output, bool force,
 		return fail_output(error, errno, session->output.path);
 	if (!S_ISDIR(status.st_mode))
 		return fail_output(error, ENOTDIR, session->output.path);
-	/* Check as the user for whom the process writes now, who need not be the real one (live.h). */
+	/* Check as the effective user, which can differ from the real one (live.h). */
 	if (faccessat(AT_FDCWD, session->output.path, W_OK | X_OK, AT_EACCESS))
 		return fail_output(error, errno, session->output.path);
 	empty = record_output_is_empty(session->output.path);
@@ -111,8 +112,9 @@ int output_create(struct session *session, const char *output, bool force,
 }
 
 /*
- * Only a help for others: without it, because another recorder has it (--force) or there are no
- * locks here, nothing is lost. Somebody who just asks has it for a moment.
+ * Without the lock, only readers that follow the trace are affected, so errors are ignored: another
+ * recorder can hold it (--force), or the file system can have no locks. Retry, because a process
+ * that checks the lock holds it for a moment.
  */
 void output_lock(struct session *session)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes the rings of a process, in memory or in files.
- */
+/* Creates the rings of a process, in memory or in files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 #include "recorder/storage/rings.h"
 #include "ring/ring.h"
 
-/* Huge pages may run out at any time: the rest of the session goes on without them, and says so. */
+/* If there are no more huge pages, the session continues without them and prints a message. */
 static int create_rings(struct session *session, struct instance *instance,
 		struct instance_channel *channel, int *fd)
 {
@@ -37,7 +35,7 @@ static int create_rings(struct session *session, struct instance *instance,
 	return ring_memory_create(&channel->geometry, fd);
 }
 
-/* The descriptor by which memory is taken back and provided again. */
+/* Keeps the descriptor that is used to revoke and to provide memory. */
 static int keep_descriptor(struct instance_channel *channel, int ring_fd)
 {
 	if (!(channel->geometry.flags & RING_LEASED))
@@ -73,7 +71,9 @@ int memory_make_rings(struct session *session, struct instance *instance, int *r
 			ret = ring_consumer_map(ring_fds[i], &channel->geometry, &channel->rings);
 		if (!ret)
 			ret = keep_descriptor(channel, ring_fds[i]);
-		/* Texts of known errors last. */
+		/*
+		 * strerror() of a known error returns a constant text, so the pointer stays valid.
+		 */
 		if (ret && ret != -ENOMEM && !session->buffers.path)
 			*reason = strerror(-ret);
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory of a session that several recorders serve, one after the other: who has it, and what
- * they tell each other.
+ * The directory of a session that several recorders serve, one after the other: locks it, and saves
+ * the data that they share.
  *
- * The lock is on the directory itself: what is in it comes and goes. Figures of the clock hold as long
- * as the machine runs; all recorders of a session use those of the first, so that their traces agree.
+ * The lock is on the directory itself, because its content changes. The conversion of the clock is
+ * valid until the machine reboots; all recorders of a session use that of the first, so that their
+ * traces agree.
  */
 #include "recorder/storage/state-directory.h"
 
@@ -32,23 +33,23 @@
 #define SESSION_FILE "session"
 #define FIRST_LINE "side-place 1"
 #define LIMIT_SESSION_FILE (1u << 16)
-/* A recorder that was told to go has this long. */
+/* Time for an earlier recorder to exit, after it was asked to. */
 #define LOCK_TRIES 200
 #define LOCK_PAUSE_NS 10000000
 
 struct state_directory {
 	char *path;
-	uid_t owner; /* of the directory, and of what is in it */
+	uid_t owner; /* of the directory and of its content */
 	bool adopted;
-	char boot[40]; /* that of the clock's figures */
-	/* As the recorder before has written it: */
+	char boot[40]; /* boot of the saved clock */
+	/* Saved by the earlier recorder: */
 	char *output;
 	uint64_t generation;
 	bool has_chunk;
-	unsigned int first_chunk; /* the last one of others */
+	unsigned int first_chunk; /* the last chunk that existed before the session */
 };
 
-/* What stands in SESSION_FILE. */
+/* The content of SESSION_FILE. */
 struct saved {
 	char *output;
 	char boot[40];
@@ -59,7 +60,7 @@ struct saved {
 	bool has_clock;
 };
 
-/* ---- the machine ---- */
+/* ---- the boot ---- */
 
 void state_directory_boot(char boot[40])
 {
@@ -94,7 +95,7 @@ static bool state_directory_parse_line(void *user, const char *word, char *value
 	return saved->output;
 }
 
-/* Could these be figures of the same clock? */
+/* True if the saved conversion can be one of the same clock. */
 static bool is_likely(const struct session *session, const struct saved *saved)
 {
 	uint64_t one = session->clock.first.frequency, other = saved->clock.frequency;
@@ -169,7 +170,10 @@ int state_directory_save(struct session *session, uint64_t generation)
 
 	if (!session->state_dir)
 		return 0;
-	/* What is there now is not ours; nor is it when nobody knows. */
+	/*
+	 * Chunks that exist now do not belong to the session, also if the number of its first chunk
+	 * is unknown.
+	 */
 	if (!session->state_dir->has_chunk)
 		session->state_dir->first_chunk = chunk_last_number(session->output.path);
 	session->state_dir->has_chunk = true;
@@ -245,7 +249,7 @@ static int state_directory_open(
 			: session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 int state_directory_open_session(
 		struct session *session, const char *path, uid_t owner, struct session_error *error)
@@ -295,9 +299,9 @@ void state_directory_remove(struct session *session)
 		return;
 	unlinkat(session->buffers.fd, SESSION_FILE, 0);
 	unlinkat(session->buffers.fd, TOTALS_FILE, 0);
-	/* Left by recorders that had one doorbell for all programs. */
+	/* Created by earlier versions, which had one doorbell for all programs. */
 	unlinkat(session->buffers.fd, "doorbell", 0);
-	/* Folders that are still there have something in them: it was said. */
+	/* Folders that remain are not empty, which was reported; rmdir() then fails. */
 	rmdir(session->state_dir->path);
 }
 

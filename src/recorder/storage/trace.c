@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instance's bytes on disk. A trace is begun when there is something to put into it: many
- * processes between a fork and an exec never say anything.
+ * Writes the trace files of an instance. A trace is begun with its first record: many processes
+ * between a fork and an exec never record anything.
  *
- * Order: a record's bytes are looked at first, then the kinds of events that are known by then are
- * described, then the bytes are written. An agent emits a kind only after it was acknowledged, so the
- * metadata always knows what the streams hold.
+ * For each packet, the records are checked first, then the event classes known by then are
+ * described in the metadata, then the records are written. An agent emits an event class only after
+ * the recorder acknowledged it, so the metadata always describes all records in the streams.
  *
- * When the disk is full, records wait in their rings (disk-full.c). When it refuses for another reason, the
- * bytes are counted as lost and the ring is freed for what comes, which may find room again.
+ * When the disk is full, records wait in their rings (disk-full.c). After another error, the bytes
+ * are counted as lost and the ring is released: later records may be written again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,13 +39,13 @@
 
 static const uint32_t tracer_version[3] = {0, 1, 0};
 
-/* Note that something could not be written, and say it once for each process. */
+/* Records a failed write, and reports it once for each process. */
 void trace_fail(struct session *session, struct instance *instance, int code,
 		const struct ctf_error *error)
 {
 	code = code < 0 ? -code : code;
 	report_failure(session, code);
-	/* Steps without a text of their own return the error alone. */
+	/* Steps without a message of their own leave error->text empty. */
 	if (!instance->unwritten_code)
 		report_instance(session, instance, true,
 				"records of process %d (%s) are lost: %s%s%s", (int)instance->peer,
@@ -106,7 +106,10 @@ static void unlink_writer(struct instance *instance)
 		instance->next_writer->writer_at = instance->writer_at;
 }
 
-/* Its name, the first or another one. What a later recorder writes has a name of its own. */
+/*
+ * Makes a name for the trace; each `try` gives another one. Traces of later recorders have a suffix
+ * of their own.
+ */
 static int name_trace(const struct instance *instance, unsigned int try, char **name)
 {
 	uint32_t life = journal_life(instance), number = instance->number + try * LIMIT_INSTANCES;
@@ -120,7 +123,7 @@ static int name_trace(const struct instance *instance, unsigned int try, char **
 	return made < 0 ? -ENOMEM : 0;
 }
 
-/* Without a journal no later recorder touches what this one has written. */
+/* If the journal fails, no later recorder can continue this trace. */
 static void begin_journal(struct session *session, struct instance *instance, const char *path)
 {
 	int ret = journal_begin_trace(session, instance, path);
@@ -133,14 +136,20 @@ static void begin_journal(struct session *session, struct instance *instance, co
 	journal_close(instance);
 }
 
-/* For the process that sends the traces, which keeps shares of its spool for users (src/relay/spool.h). Without it they have one in common. */
+/*
+ * Writes the user's id for the relay process, which limits each user's share of its spool
+ * (src/relay/spool.h). Traces without the file share one entry.
+ */
 static void write_user(
 		const struct session *session, const struct instance *instance, const char *trace)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	/* A recording of one command has one user; its trace stays equal to the copy that a receiver writes. */
+	/*
+	 * A recording of a command has one user, so its trace needs no such file and stays equal to
+	 * the receiver's copy.
+	 */
 	if (!session->drain.rounds || !session->service ||
 			snprintf(path, sizeof(path), "%s/" CTF_USER_FILE, trace) >=
 					(int)sizeof(path))
@@ -159,7 +168,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 	if (ret)
 		return ret;
 	ret = -EEXIST;
-	/* With --force, names of an earlier session may be taken. */
+	/* With --force, traces of an earlier session may use the names. */
 	for (try = 0; try < NAME_TRIES && ret == -EEXIST; try++) {
 		char *directory = NULL, *path = NULL;
 
@@ -190,7 +199,7 @@ static int begin_trace(struct session *session, struct instance *instance, struc
 	return ret;
 }
 
-/* What the writer has written since we looked last. */
+/* Counts the bytes that the writer has written since the last call. */
 void trace_count_bytes(struct session *session, struct instance *instance)
 {
 	uint64_t bytes = ctf_writer_bytes(instance->writer);
@@ -200,7 +209,7 @@ void trace_count_bytes(struct session *session, struct instance *instance)
 	instance->writer_bytes = bytes;
 }
 
-/* Put the kinds that are known now into the metadata. */
+/* Adds the event classes that are known now to the metadata. */
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint32_t *nr_described, struct ctf_error *error)
 {
@@ -236,7 +245,10 @@ int trace_prepare(struct session *session, struct instance *instance, struct ctf
 
 /* ---- records ---- */
 
-/* Before it is released. Without the note a later recorder may write it twice: that is said. */
+/*
+ * Call before the ring is released. Without the note, a later recorder may write the packet twice;
+ * this is reported.
+ */
 static void record_trace_log_packet(struct session *session, struct instance *instance,
 		uint32_t channel, uint32_t ring, uint64_t position)
 {
@@ -250,7 +262,7 @@ static void record_trace_log_packet(struct session *session, struct instance *in
 			instance->procname, strerror(-ret));
 }
 
-/* A packet is in the file. */
+/* Counts a packet that was written to the file. */
 static void count_packet(struct session *session, struct instance *instance, uint32_t channel,
 		struct instance_ring *ring, uint64_t bytes, uint64_t records)
 {
@@ -274,7 +286,7 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 	uint64_t records = 0;
 	int ret = trace_prepare(session, instance, error);
 
-	/* A core dump does not say when it began. */
+	/* Rings from a core dump have no start time. */
 	if (begin < ring->begin)
 		begin = ring->begin;
 	if (!begin || begin > span->timestamp_begin)
@@ -305,14 +317,17 @@ int trace_append(struct session *session, struct instance *instance, uint32_t ch
 		instance->last_ticks = span->timestamp_end;
 	count_packet(session, instance, channel, ring, span->size,
 			ctf_stream_records(ring->stream) - records);
-	/* It only counts losses. Behind a window it goes with the window: see journal.c. */
+	/*
+	 * The packet only counts losses. After a window it is truncated together with the window:
+	 * see journal.c.
+	 */
 	if (!span->size && !ring->window_written)
 		record_trace_log_packet(session, instance, channel, number,
 				ring_consumer_position(instance->channels[channel].rings, number));
 	return 0;
 }
 
-/* False: it stays in the ring. */
+/* Returns false if the records must stay in the ring. */
 static bool record_trace_write_span(struct session *session, struct instance *instance,
 		uint32_t channel, uint32_t ring, const struct ring_span *span)
 {
@@ -348,7 +363,7 @@ void trace_report_damage(
 		return;
 	of->each[ring].damaged = true;
 	if (of->geometry.flags & RING_COUNTS)
-		return; /* Out of a core dump. */
+		return; /* The rings come from a core dump. */
 	report_instance(session, instance, true,
 			"process %d (%s) has damaged its ring %s_%u (%s); what it recorded there afterwards is lost",
 			(int)instance->peer, instance->procname, of->channel->name, ring,
@@ -405,9 +420,9 @@ void trace_close(struct session *session, struct instance *instance, const struc
 
 	if (!instance->writer)
 		return;
-	/* Lines that were read while the last records were written. */
+	/* Write lines that were read while the last records were written. */
 	maps_write(session, instance);
-	/* The first figures are good enough when the better ones find no room. */
+	/* If the refined conversion cannot be written, the first one is exact enough. */
 	if (clock && !instance->own_clock)
 		ctf_writer_set_clock(instance->writer, clock, &error);
 	trace_count_bytes(session, instance);

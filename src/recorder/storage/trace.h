@@ -3,10 +3,10 @@
 #define SIDE_RECORDER_STORAGE_TRACE_H
 
 /*
- * An instance's bytes on disk.
+ * The trace files of an instance.
  *
- * Callers: the drain thread, losses, snapshots, chunks and recoveries. Drain thread, or a thread that alone has the instance; without the
- * session's lock, which these functions take.
+ * Callers: the drain thread, losses, snapshots, chunks and recovery. Drain thread, or the only
+ * thread that uses the instance; without the session's lock, which these functions take.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,31 +17,34 @@ struct instance;
 struct session;
 
 /*
- * Functions of rotation/rotate.c that traces call, and that storage does not know. The drain thread calls them, without the session's lock.
+ * Functions of rotation/rotate.c that this module calls without depending on it. The drain thread
+ * calls them, without the session's lock.
  */
 struct trace_hooks {
-	/* Make the directory for new traces. 0 or a negative errno. */
+	/* Creates the directory for new traces. Returns 0 or a negative errno. */
 	int (*prepare)(struct session *session, struct ctf_error *error);
-	/* A trace was begun: its name below the directory. */
+	/* Called when a trace was begun, with its name below the directory. */
 	void (*note)(struct session *session, const char *directory);
-	/* So many bytes come now: this may close all traces and begin a chunk. */
+	/*
+	 * Called before a packet of this size is written: can close all traces and begin a chunk.
+	 */
 	void (*before_packet)(struct session *session, uint64_t bytes);
-	/* A packet was written: this may remove old chunks. */
+	/* Called after a packet was written: can remove old chunks. */
 	void (*after_packet)(struct session *session);
 };
 
-/* Write what the rings hold. False: nothing was there. */
+/* Writes the records in the rings. Returns false if there were none. */
 bool trace_drain(struct session *session, struct instance *instance);
-/* By the thread that alone has the instance. */
+/* Closes the trace. Called by the only thread that uses the instance. */
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock);
 
-/* Its parts, for losses and snapshots. */
+/* The steps of trace_drain(), for losses and snapshots. */
 int trace_create(struct session *session, const struct instance *instance, const char *path,
 		struct ctf_writer **writer, struct ctf_error *error);
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint32_t *nr_described, struct ctf_error *error);
 int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error);
-/* Count what the writer has written since the last call. */
+/* Counts the bytes that the writer has written since the last call. */
 void trace_count_bytes(struct session *session, struct instance *instance);
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
