@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a long recording is kept: the oldest finished chunks go when there are too many, when
- * they are too old, or when all chunks, the one being written included, are too large together. A
- * chunk loses its name before its files go, so that nobody finds half of one.
+ * Limits the size of a long recording: removes the oldest finished chunks if there are too many, if
+ * they are too old, or if all chunks, including the current one, are too large. A chunk is renamed
+ * before its files are removed, so that no reader opens an incomplete one.
  *
- * Ages are counted by a clock that nobody sets.
+ * Ages use CLOCK_BOOTTIME, which cannot be set.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #define DEPTH_MAX 16
 
-/* A finished one. Oldest first. */
+/* A finished chunk in a list, oldest first. */
 struct retained_chunk {
 	struct retained_chunk *next;
 	uint64_t bytes;
@@ -60,7 +60,7 @@ void retain_add(struct session *session, const char *name, uint64_t bytes)
 	snprintf(retention->newest, sizeof(retention->newest), "%s", name);
 	pthread_mutex_unlock(&session->lock);
 	if (!chunk)
-		return; /* It stays. */
+		return; /* Out of memory: the chunk is never removed. */
 	strcpy(chunk->name, name);
 	chunk->bytes = bytes;
 	chunk->finished = clock_boottime_ns();
@@ -114,7 +114,7 @@ int retain_remove_tree(const char *path)
 	return remove_entry(AT_FDCWD, path, 0);
 }
 
-/* Under a name that readers pass over; then it can go in its own time. */
+/* Renames the chunk to a name that readers ignore, and then removes its files. */
 static int remove_chunk(const struct session *session, const char *name)
 {
 	char *from = NULL, *to = NULL;
@@ -146,7 +146,7 @@ static void remove_oldest(struct session *session)
 	retention->removed += !ret;
 	retention->removed_bytes += ret ? 0 : chunk->bytes;
 	pthread_mutex_unlock(&session->lock);
-	/* Somebody may have taken it away: then there is nothing to say. */
+	/* If the user has removed the chunk already, there is nothing to report. */
 	if (ret && ret != -ENOENT) {
 		report_failure(session, ret);
 		report(session, true, "the old chunk %s could not be removed: %s", chunk->name,

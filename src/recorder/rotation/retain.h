@@ -3,26 +3,27 @@
 #define SIDE_RECORDER_ROTATION_RETAIN_H
 
 /*
- * How much of a long recording is kept: the oldest finished chunks are removed.
+ * Limits the size of a long recording: removes the oldest finished chunks.
  *
- * retain_take() and retain_free(): main thread, while the drain thread does not run. All others: drain thread, without the session's lock,
- * which they take.
+ * retain_take() and retain_free(): main thread, while the drain thread does not run. All others:
+ * drain thread, without the session's lock, which they take.
  */
 #include <stdint.h>
 
 #include "recorder/core/session.h"
 
-/* The drain thread's. */
+/* Drain thread only, except the members marked below. */
 struct retention {
 	uint64_t size, age_ns;
 	uint32_t count;
-	struct retained_chunk *chunks, *newest_chunk; /* finished and kept, oldest first */
+	/* finished chunks that still exist, oldest first */
+	struct retained_chunk *chunks, *newest_chunk;
 	uint32_t nr;
-	uint64_t bytes; /* of them */
-	/* Under the lock: */
+	uint64_t bytes; /* of these chunks */
+	/* Written with the lock held: */
 	uint32_t made, removed;
 	uint64_t removed_bytes;
-	char newest[64]; /* name */
+	char newest[64]; /* name of the newest finished chunk */
 };
 
 int retain_take(struct session *session, const struct session_options *options,
@@ -30,7 +31,7 @@ int retain_take(struct session *session, const struct session_options *options,
 void retain_add(struct session *session, const char *name, uint64_t bytes);
 void retain_apply(struct session *session);
 void retain_free(struct session *session);
-/* 0 or a negative errno. Follows no links. */
+/* Removes a directory with its content; follows no links. Returns 0 or a negative errno. */
 int retain_remove_tree(const char *path);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks: a recording that goes on for long is cut into directories that are complete in themselves.
+ * Splits a long recording into chunks: directories that are each complete.
  *
- *	OUT/.chunk-0002-20240229-130405/	is being written
- *	OUT/chunk-0001-20240229-120000/		is finished: renamed when its last file was closed
+ *     OUT/.chunk-0002-20240229-130405/   is being written
+ *     OUT/chunk-0001-20240229-120000/    is finished: renamed when its last file was closed
  *
- * A chunk holds a whole trace of each process that said something meanwhile. Packets need nothing of
- * those before them, so a ring's next packet simply goes into a new trace, where the kinds of events
- * are described again: no record is in two chunks, or in none. Counters of losses begin anew in each
- * trace, with what was lost since the last packet before.
+ * A chunk contains a whole trace of each process that recorded something meanwhile. A packet does
+ * not depend on earlier packets, so a ring's next packet goes into a new trace, which describes the
+ * event classes again: each record is in exactly one chunk. Loss counters restart in each trace,
+ * with the losses since the last packet of the earlier trace.
  *
- * All of it is the drain thread's, but for requests and what the summary shows of it (the lock).
+ * All state belongs to the drain thread, except requests and the members that the summary reads
+ * with the lock held.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -65,7 +66,7 @@ int rotate_take(struct session *session, const struct session_options *options,
 
 /* ---- names ---- */
 
-/* "chunk-NNNN-...", with a dot in front while it is written: its number, or 0. */
+/* Returns the number in "chunk-NNNN-..." with an optional leading dot, or 0. */
 static unsigned int rotate_parse_number(const char *name)
 {
 	unsigned int number;
@@ -76,7 +77,7 @@ static unsigned int rotate_parse_number(const char *name)
 	return number;
 }
 
-/* What a recorder that was killed had begun to remove. */
+/* Removes a chunk that a killed recorder had begun to remove. */
 static void remove_leftover(const struct session *session, const char *name)
 {
 	char *path;
@@ -89,7 +90,9 @@ static void remove_leftover(const struct session *session, const char *name)
 	free(path);
 }
 
-/* The numbers that are taken, once for a session: others may have recorded here before. */
+/*
+ * Reads the existing numbers of chunks once in a session: earlier sessions may have recorded here.
+ */
 static void rotate_check(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
@@ -108,7 +111,7 @@ static void rotate_check(struct session *session)
 	rotation->looked = true;
 }
 
-/* A new hidden directory, whose name without the dot is the final one. */
+/* Creates a hidden directory; its name without the dot is the final name. */
 static int make_chunk(struct session *session, struct ctf_error *error)
 {
 	struct rotation *rotation = &session->rotation;
@@ -148,9 +151,9 @@ int rotate_prepare(struct session *session, struct ctf_error *error)
 	return make_chunk(session, error);
 }
 
-/* ---- the border ---- */
+/* ---- the end of a chunk ---- */
 
-/* The next packets go into a trace that is not there yet. */
+/* Makes the next packets of the instance go into a new trace. */
 static void rotate_reset_streams(struct session *session, struct instance *instance)
 {
 	uint32_t i, number;
@@ -172,7 +175,9 @@ static void rotate_reset_streams(struct session *session, struct instance *insta
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* What was lost until now belongs to this chunk, as far as there is room to say it. */
+/*
+ * Closes all traces. The current chunk gets the losses until now, if the disk has space for them.
+ */
 static void close_traces(struct session *session)
 {
 	struct ctf_clock clock;
@@ -190,7 +195,7 @@ static void close_traces(struct session *session)
 	}
 }
 
-/* The final name. */
+/* Gives the finished chunk its final name. */
 static int rotate_rename_directory(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
@@ -207,7 +212,10 @@ static int rotate_rename_directory(struct session *session)
 	return ret;
 }
 
-/* A directory of ours goes; one that a kill leaves is found by its name. */
+/*
+ * Removes a trace. It is renamed first, so that a later recorder recognizes it by its name after a
+ * kill.
+ */
 static void rotate_delete_trace(struct session *session, const char *name)
 {
 	char *from = NULL, *to = NULL;
@@ -240,7 +248,10 @@ static bool born(int directory, const char *name, struct statx_timestamp *when)
 	return true;
 }
 
-/* NAME-PID-NUMBER, or with -rN behind it, and made since the session has its place. */
+/*
+ * True if the name has the form NAME-PID-NUMBER, optionally followed by -rN, and the trace is
+ * younger than the state directory.
+ */
 static bool is_of_session(const struct session *session, int output, const char *name)
 {
 	static const char digits[] = "0123456789";
@@ -268,7 +279,7 @@ static bool is_of_session(const struct session *session, int output, const char 
 							trace.tv_nsec >= creation.tv_nsec));
 }
 
-/* What recorders before us have written, who have told nobody. */
+/* Removes traces that killed recorders of this session have written. */
 static void rotate_remove_leftovers(struct session *session)
 {
 	DIR *dir = opendir(session->output.path);
@@ -282,8 +293,8 @@ static void rotate_remove_leftovers(struct session *session)
 }
 
 /*
- * What was recorded until now goes, but for chunks that are finished. The traces are closed first, so that the next packets
- * begin new ones.
+ * Removes everything recorded until now, except finished chunks. It closes the traces first, so
+ * that the next packets begin new ones.
  */
 static void rotate_discard_traces(struct session *session)
 {
@@ -322,7 +333,7 @@ static void finish_chunk(struct session *session)
 	rotation->bytes = 0;
 }
 
-/* A session whose traces stand in OUT itself: they become the first chunk. */
+/* Moves the traces of a session without chunks from OUT into the first chunk. */
 static void rotate_collect(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
@@ -369,7 +380,7 @@ void rotate_note_flat(struct session *session, const char *directory)
 	rotation->nr_flat += grown[rotation->nr_flat] != NULL;
 }
 
-/* ---- when ---- */
+/* ---- requests and limits ---- */
 
 static void rotate(struct session *session)
 {
@@ -401,7 +412,7 @@ const struct trace_hooks rotate_trace_hooks = {
 
 static uint32_t requests(const struct session *session)
 {
-	/* Acquire: what was published before it was asked for. Pairs with session_rotate(). */
+	/* Acquire: everything published before the request. Pairs with session_rotate(). */
 	return atomic_load_explicit(&session->rotation.wanted, memory_order_acquire);
 }
 
@@ -422,7 +433,7 @@ void rotate_turn(struct session *session, uint32_t wanted)
 
 	if (rotation->period_ns && !rotation->next)
 		rotation->next = wire_deadline(0) + rotation->period_ns;
-	/* Nothing can be closed in order while there is no room. */
+	/* Traces cannot be closed regularly while the disk is full. */
 	if (!full_waits(session) &&
 			(asked || (rotation->next && wire_deadline(0) >= rotation->next))) {
 		/* Relaxed: the number of the request, which is stored after it, orders both. */
@@ -474,7 +485,7 @@ void rotate_free(struct session *session)
 	retain_free(session);
 }
 
-/* ---- by the main thread ---- */
+/* ---- called by the main thread ---- */
 
 uint32_t session_rotate(struct session *session)
 {
@@ -501,7 +512,7 @@ bool session_rotated(struct session *session, uint32_t ticket, char *name, size_
 	bool done;
 
 	pthread_mutex_lock(&session->lock);
-	/* They count up and around. */
+	/* The numbers can wrap around. */
 	done = (int32_t)(session->rotation.done - ticket) >= 0;
 	if (done && capacity)
 		snprintf(name, capacity, "%s", retention->newest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What rings that overwrite hold: at the end of a process in its own trace, and on request in a
- * directory of its own, OUT/snapshot-<n>/, which appears when it is complete.
+ * Writes the content of overwrite rings: at the end of a process to its own trace, and on request
+ * to a directory of its own, OUT/snapshot-<n>/, which gets this name when it is complete.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -29,10 +29,10 @@
 #include "ring/ring.h"
 
 #define SNAPSHOTS_MAX 1000000
-/* A ring that is overwritten faster than it can be copied: so often, then it is given up. */
+/* Attempts to copy a ring that the program overwrites faster than it can be copied. */
 #define COPIES_MAX 20
 
-/* Room for the copy of one ring: as large as the largest that is looked at, mapped while needed. */
+/* Buffer for the copy of one ring: as large as the largest ring so far, mapped while needed. */
 struct snapshot_ring_copy {
 	void *buffer;
 	size_t size;
@@ -61,7 +61,10 @@ static void snapshot_copy_free(struct snapshot_ring_copy *copy)
 	*copy = (struct snapshot_ring_copy){0};
 }
 
-/* 1: a window, 0: nothing there. Damage is said, and is nothing. */
+/*
+ * Returns 1 if it copied a window. Returns 0 if the ring is empty; also if it is damaged or was
+ * overwritten too fast, which it reports.
+ */
 static int copy_ring(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, struct snapshot_ring_copy *copy, struct ctf_span *packet)
 {
@@ -92,9 +95,9 @@ static int copy_ring(struct session *session, struct instance *instance, uint32_
 	return 1;
 }
 
-/* ---- at the end ---- */
+/* ---- at the end of a process ---- */
 
-/* False: the disk is full; the rest, later. */
+/* Returns false if the disk is full; then call it again. */
 static bool end_ring(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring, struct snapshot_ring_copy *copy)
 {
@@ -147,7 +150,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 struct snapshot {
 	struct session *session;
 	struct snapshot_ring_copy copy;
-	char *path; /* while it is incomplete */
+	char *path; /* path while it is incomplete */
 	uint64_t recorded;
 	bool any;
 };
@@ -164,7 +167,7 @@ static bool has_flight_recorder(const struct instance *instance)
 
 struct snapshot_state {
 	struct ctf_writer *writer;
-	uint64_t ticks; /* of its end */
+	uint64_t ticks; /* end time */
 };
 
 static int begin_picture(struct snapshot *snapshot, struct instance *instance,
@@ -197,7 +200,7 @@ static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instan
 
 	if (!copy_ring(snapshot->session, instance, channel, ring, &snapshot->copy, &packet))
 		return 0;
-	/* After the copy: what is in it was described before it was recorded. */
+	/* Begin it after the copy: all records in the copy were described before. */
 	ret = begin_picture(snapshot, instance, picture, error);
 	if (!ret)
 		ret = ctf_writer_open_stream(picture->writer, channel, ring, packet.timestamp_begin,
@@ -260,7 +263,7 @@ static void take_instance(struct snapshot *snapshot, struct instance *instance)
 			*error.hint ? "\n" : "", error.hint);
 }
 
-/* The first number that is free, from 1: with --force, others may be there. */
+/* Uses the first free number from 1: with --force, other snapshots may exist. */
 static int snapshot_rename_directory(struct snapshot *snapshot, const char *suffix,
 		uint32_t *published, char name[SESSION_SNAPSHOT_NAME_MAX])
 {
@@ -275,7 +278,10 @@ static int snapshot_rename_directory(struct snapshot *snapshot, const char *suff
 		snprintf(name, SESSION_SNAPSHOT_NAME_MAX, "snapshot-%u%s", number, suffix);
 		if (asprintf(&path, "%s/%s", session->output.path, name) < 0)
 			return -ENOMEM;
-		/* A directory with something in it is never replaced; an empty one is nobody's. */
+		/*
+		 * rename() never replaces a directory that is not empty; replacing an empty one
+		 * loses nothing.
+		 */
 		ret = rename(snapshot->path, path) ? -errno : 0;
 		if (ret == -ENOTEMPTY)
 			ret = -EEXIST;
@@ -321,17 +327,17 @@ uint32_t snapshot_make(struct session *session, struct instance *active, const c
 		note_result(session, -ENOMEM);
 		return 0;
 	}
-	/* What is there is of one that found no room. */
+	/* Remove the remainder of an earlier snapshot that failed for lack of space. */
 	retain_remove_tree(snapshot.path);
 	if (mkdir(snapshot.path, CTF_DIRECTORY_MODE))
 		ret = -errno;
 	for (instance = active; instance && !ret; instance = instance->next_active) {
-		/* Others must not overflow meanwhile. */
+		/* The other rings must not overflow meanwhile. */
 		trace_drain(session, instance);
 		if (has_flight_recorder(instance))
 			take_instance(&snapshot, instance);
 	}
-	/* An empty one is an answer, too: nobody waits for it in vain. */
+	/* Publish it even if it is empty, because the requester waits for it. */
 	if (!ret)
 		ret = snapshot_rename_directory(&snapshot, suffix, &number, name);
 	note_result(session, ret);

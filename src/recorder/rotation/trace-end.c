@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of an instance's trace: everything that was published, the losses, and the memory back.
+ * Ends the trace of an instance: writes all published records and the losses, and frees the rings.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,12 +21,15 @@
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
 
-/* At the end of a session a living process may write as fast as we read. */
+/*
+ * At the end of a session, a running process can write as fast as the drain thread reads, so limit
+ * the rounds.
+ */
 #define PASSES_OF_THE_LIVING 4
 
 /*
- * The rings and what was counted of each. A session may have very many processes: what is left of
- * them is sums. The main thread may be looking (statistics.c).
+ * Frees the rings and the counters of each ring, and keeps only their sums, because a session can
+ * have very many processes. Takes the lock, because the main thread can read them (statistics.c).
  */
 static void trace_end_free_channel(
 		struct session *session, struct instance *instance, uint32_t index)
@@ -59,14 +62,14 @@ static void trace_end_free_channel(
 	ring_consumer_unmap(rings);
 }
 
-/* What still waits in rings that overwrite is not in the trace: buffers_remove(). */
+/* Overwrite rings with unwritten windows are handled by buffers_remove(). */
 static void trace_end_journal(struct instance *instance)
 {
 	if (!instance->unwritten_code)
 		journal_finish(instance);
 }
 
-/* Everything that was published, the losses, and the memory back. The files stay open. */
+/* Writes all published records and the losses, and frees the rings. The files stay open. */
 bool trace_end(struct session *session, struct instance *instance)
 {
 	unsigned int pass;

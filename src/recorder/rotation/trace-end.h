@@ -3,16 +3,20 @@
 #define SIDE_RECORDER_ROTATION_TRACE_END_H
 
 /*
- * The end of an instance's trace.
+ * Ends the trace of an instance.
  *
- * Callers: the drain thread and recoveries. Drain thread, or a thread that alone has the instance; without the session's lock, which it takes.
+ * Callers: the drain thread and recovery. Drain thread, or the only thread that uses the instance;
+ * without the session's lock, which it takes.
  */
 #include <stdbool.h>
 
 struct instance;
 struct session;
 
-/* Write all that was published, and free the rings. The files stay open. False: the disk is full, call again. */
+/*
+ * Writes all published records and frees the rings. The files stay open. Returns false if the disk
+ * is full; then call it again.
+ */
 bool trace_end(struct session *session, struct instance *instance);
 
 #endif

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes snapshots of flight recorders, beside requests:
+ * Triggers of snapshots, in addition to requests:
  *
- *	event:PATTERN[ where FILTER]	an event that matches
- *	rate:PATTERN[ where FILTER]>N/s	more than N of them within a second
- *	crash				a process that is recorded dies of a fault (exit-status.c)
- *	signal:USR1			as always (run.c)
+ *     event:PATTERN[ where FILTER]       an event that matches
+ *     rate:PATTERN[ where FILTER]>N/s    more than N of them within a second
+ *     crash                              a recorded process dies of a fault (exit-status.c)
+ *     signal:USR1                        always enabled (run.c)
  *
- * Programs count such events in rings that keep nothing (RING_COUNTS), a channel for each trigger, so
- * that the drain thread sees what happened by looking at a few words a few times a second: nothing
- * is decoded, no event is missed, however full other rings are, and the program has no thread for it.
+ * Programs count such events in rings that store nothing (RING_COUNTS), with one channel for each
+ * trigger. The drain thread reads a few words a few times a second: it decodes nothing, and no
+ * event is lost if other rings are full. The program needs no thread for it.
  *
- * Between two such snapshots passes a second at least; what happens meanwhile makes one afterwards. A
- * rate makes one when it comes above its limit. A process that crashed keeps its rings until then.
+ * Two such snapshots are at least a second apart; later events cause a snapshot after this time. A
+ * rate causes one when it rises above its limit. A process that crashed keeps its rings until its
+ * snapshot is made.
  *
- * All of it is the drain thread's, but for instance->crash, which is the lock's.
+ * All state belongs to the drain thread, except instance->crash, which the session's lock protects.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@
 
 #define PAUSE_NS 1000000000ull
 #define SECOND_NS 1000000000ull
-#define POLL_NS 10000000ull /* not more often */
+#define POLL_NS 10000000ull /* minimum time between two polls */
 #define SAMPLE_NS 50000000ull
 #define SAMPLES 32
 
@@ -46,9 +47,9 @@ struct trigger {
 	char *text;
 	uint32_t channel;
 	uint64_t limit;
-	uint64_t count; /* of events, as seen last */
-	uint64_t done;  /* TRIGGER_EVENT: of which there is a snapshot */
-	/* TRIGGER_RATE: the counts of the last second. */
+	uint64_t count; /* events, at the last poll */
+	uint64_t done;  /* TRIGGER_EVENT: events that are in a snapshot */
+	/* TRIGGER_RATE: samples of `count` in the last second. */
 	struct {
 		uint64_t time, count;
 	} samples[SAMPLES];
@@ -64,12 +65,12 @@ static int trigger_set_error(struct session_error *error, const char *text, cons
 
 	snprintf(whole, sizeof(whole), "%s", why);
 	session_fail(error, SESSION_ERROR_USAGE, EINVAL, "--snapshot-on \"%s\": %s", text, whole);
-	/* Nobody else has our copy of the text. */
+	/* error->where would point into a local copy of the text. */
 	error->where = NULL;
 	return -EINVAL;
 }
 
-/* Cut ">N/s" off the end. */
+/* Cuts ">N/s" off the end of the text. */
 static int take_limit(struct trigger *trigger, char *text, struct session_error *error)
 {
 	char *at = strrchr(text, '>'), *end;
@@ -118,7 +119,7 @@ static int take_one(struct session *session, const char *text, struct session_er
 		ret = take_events(session, trigger, remainder, error);
 	} else if (!strncmp(text, "rate:", 5) && *remainder) {
 		trigger->kind = TRIGGER_RATE;
-		/* Events that come before the first look count as well. */
+		/* Also count events before the first poll. */
 		trigger->samples[0].time = wire_deadline(0);
 		trigger->nr_samples = 1;
 		ret = take_limit(trigger, remainder, error);
@@ -174,7 +175,10 @@ void trigger_free(struct session *session)
 
 /* ---- counting ---- */
 
-/* That it happened is what counts, not why it found no room. But some were not asked for. */
+/*
+ * Returns the events that occurred. Such a ring discards every record and counts it by reason; two
+ * reasons do not count here, because these events were not requested.
+ */
 static uint64_t counted(const struct instance_channel *channel, uint32_t ring)
 {
 	return ring_consumer_lost_total(channel->rings, ring) -
@@ -182,7 +186,7 @@ static uint64_t counted(const struct instance_channel *channel, uint32_t ring)
 			ring_consumer_lost(channel->rings, ring, RING_LOST_NESTED);
 }
 
-/* A program can write anything there: then it makes snapshots, at most one a second. */
+/* A program can write any values there. Then it causes snapshots, at most one a second. */
 static uint64_t count_channel(const struct instance_channel *channel)
 {
 	uint64_t sum = 0;
@@ -210,9 +214,9 @@ void trigger_count(struct session *session, struct instance *instance)
 	}
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
-/* More than the limit, in a second or in a longer time in which nobody has looked? */
+/* True if there were more events than the limit in a second, or in a longer time without a poll. */
 static bool is_above(const struct trigger *trigger, uint64_t now)
 {
 	uint64_t time, count;
@@ -254,7 +258,7 @@ static bool trigger_is_due(struct trigger *trigger, uint64_t now)
 	return false;
 }
 
-/* The one that died first, of those without a snapshot. */
+/* Returns the instance that died first among those without a snapshot. */
 static struct instance *find_crashed(struct session *session, struct instance *active)
 {
 	struct instance *instance, *found = NULL;
@@ -297,7 +301,10 @@ static bool has_budget(struct session *session)
 	return false;
 }
 
-/* What has happened until now is in it: count first, then copy the rings. */
+/*
+ * Counts the events first and copies the rings then, so that the snapshot contains all counted
+ * events.
+ */
 static void trigger_write_snapshot(struct session *session, struct instance *active,
 		const struct trigger *trigger, const struct instance *crashed)
 {
@@ -345,7 +352,7 @@ void trigger_turn(struct session *session, struct instance *active, bool last)
 	done(session, active);
 }
 
-/* An event that was said shortly before the end, too, shall be in its snapshot. */
+/* Events shortly before the end of the process must also be in a snapshot. */
 bool trigger_holds(struct session *session, struct instance *instance)
 {
 	struct triggers *triggers = &session->triggers;

@@ -3,10 +3,10 @@
 #define SIDE_RECORDER_ROTATION_TRIGGER_H
 
 /*
- * Triggers: events, rates of events and crashes that make snapshots.
+ * Triggers of snapshots: events, rates of events and crashes.
  *
- * trigger_take() and trigger_free(): main thread, while the drain thread does not run. All others: drain thread, without the session's lock,
- * which they take.
+ * trigger_take() and trigger_free(): main thread, while the drain thread does not run. All others:
+ * drain thread, without the session's lock, which they take.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,14 +15,17 @@
 
 struct instance;
 
-/* The drain thread's, but `crash`, which does not change, and the main thread's `blind`. */
+/*
+ * Drain thread only, except `crash`, which is constant, and `blind`, which only the main thread
+ * uses.
+ */
 struct triggers {
 	struct trigger *list;
 	uint32_t nr;
-	bool crash; /* one of them is that */
-	bool blind; /* it was reported that crashes cannot be seen */
+	bool crash; /* one of the triggers is "crash" */
+	bool blind; /* a message reported that crashes cannot be detected */
 	bool exhausted;
-	bool holding; /* rings of a process that has ended, until there is a snapshot */
+	bool holding; /* an ended process keeps its rings until a snapshot is made */
 	uint32_t max, made;
 	uint64_t looked, next;
 };
@@ -30,11 +33,11 @@ struct triggers {
 int trigger_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
 void trigger_free(struct session *session);
-/* Check, and make a snapshot if there is a reason, before rings are given back. */
+/* Checks all triggers and makes a snapshot if one is due. Call it before rings are freed. */
 void trigger_turn(struct session *session, struct instance *active, bool last);
-/* The last check of an instance. */
+/* Counts the events of an instance for the last time. */
 void trigger_count(struct session *session, struct instance *instance);
-/* Must the rings of a process that has ended stay until there is a snapshot? */
+/* True if an ended process must keep its rings until a snapshot is made. */
 bool trigger_holds(struct session *session, struct instance *instance);
 
 #endif
