@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks of the recorders before: the one that was being written is complete now, what was being removed
- * goes, and all of them count for what is kept. Chunks that stood there before the session are others'.
+ * Adopts the chunks of earlier recorders: finishes the one that was being written, removes those
+ * whose removal had begun, and counts all of them for the retention limits. Chunks that existed
+ * before the session are ignored.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +23,7 @@
 #define LIMIT_CHUNKS 65536
 #define DESCRIPTORS 16
 
-/* nftw() has no way to pass it. One thread adopts. */
+/* nftw() has no parameter for it. Only one thread adopts chunks. */
 static uint64_t bytes_seen;
 
 static int add_bytes(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -66,7 +67,7 @@ static void take_chunk(struct session *session, int directory, const char *name)
 	free(path);
 }
 
-/* By number: the one that is hidden is the last. */
+/* Sorts by number: the hidden chunk is the last one. */
 static int compare_chunks(const void *one, const void *other)
 {
 	unsigned int a = chunk_number(*(char *const *)one), b = chunk_number(*(char *const *)other);

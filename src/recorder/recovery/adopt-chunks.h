@@ -3,7 +3,7 @@
 #define SIDE_RECORDER_RECOVERY_ADOPT_CHUNKS_H
 
 /*
- * Takes over the chunks that an earlier recorder has left.
+ * Adopts the chunks of an earlier recorder.
  *
  * Callers: adopt.c. Main thread, before the drain thread runs. No lock.
  */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings of a process that lives, and that nobody finds in a place: it began when no place could be written, or
- * something is mounted over the place since, or it is in another root. The process has them mapped, and its record
- * for core dumps (protocol/recovery.h) tells where and what they hold. The kernel opens what is behind a mapping for whoever
- * may look behind those of others (/proc/PID/map_files: CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), so they are
- * drained like any others: what is read leaves the ring.
+ * Finds rings of a running process that are in no reachable state directory: the process began when
+ * no directory was writable, or something was mounted over the directory since, or the process has
+ * another root directory. The process has mapped them, and its record for core dumps
+ * (protocol/recovery.h) contains their addresses and content. With CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE, the recorder can open mapped files through /proc/PID/map_files. So it
+ * drains them like other rings: records that are read leave the ring.
  *
- * There is no journal of such a process. A recorder that is killed between writing a packet and releasing it leaves
- * this one packet to be written again by the next.
+ * Such a process has no journal. If a recorder is killed between writing a packet and releasing it,
+ * the next one writes this packet again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -34,9 +35,9 @@
 #include "ring/ring.h"
 
 #define LIMIT_MAPPINGS 65536
-#define LIMIT_SCAN (UINT64_C(256) << 20) /* bytes of one mapping that are looked at */
+#define LIMIT_SCAN (UINT64_C(256) << 20) /* bytes of one mapping that are scanned */
 
-/* A mapping of a file that several may write. */
+/* A writable shared mapping of a file. */
 struct adopted_mapping {
 	uint64_t begin, end;
 };
@@ -45,13 +46,16 @@ struct mapped {
 	pid_t pid;
 	struct adopted_mapping *mappings;
 	size_t nr_mappings;
-	bool likely; /* there are rings among them */
+	bool likely; /* there may be rings among them */
 	unsigned int taken;
 };
 
 /* ---- the process's memory ---- */
 
-/* Memory of such a process alone, or a file of rings that nobody finds under its name any more. */
+/*
+ * True for a memfd of such a process, or a file of rings that cannot be opened by its name any
+ * more.
+ */
 static bool is_ring_name(const char *name, bool wanted)
 {
 	static const char memory[] = "/memfd:" BOOT_MEMORY;
@@ -66,7 +70,10 @@ static bool is_ring_name(const char *name, bool wanted)
 		return false;
 	memcpy(path, name, size);
 	path[size] = 0;
-	/* Hidden from whom? Who names the process knows better. */
+	/*
+	 * A named process was requested explicitly, so its rings are used even if the file is
+	 * reachable.
+	 */
 	return wanted || access(path, F_OK) != 0;
 }
 
@@ -82,7 +89,7 @@ static bool adopt_mapped_add_segment(struct core *core, uint64_t begin, uint64_t
 	core->segments = more;
 	more[core->nr_segments++] = (struct segment){
 			.address = begin,
-			/* In /proc/PID/mem bytes stand where their addresses say. */
+			/* In /proc/PID/mem, the offset of a byte is its address. */
 			.offset = begin,
 			.size = end - begin < LIMIT_SCAN ? end - begin : LIMIT_SCAN,
 			.writable = true,
@@ -163,7 +170,7 @@ static int open_mapping(const struct mapped *mapped, const struct adopted_mappin
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0 || errno != EACCES)
 		return fd < 0 ? -errno : fd;
-	/* Files of rings have no permission to write (ring.h). */
+	/* Files of rings have no write permission (ring.h). */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -207,7 +214,10 @@ static bool adopt_mapped_has_instance(
 	return false;
 }
 
-/* Is it one of a static configuration, and of this session, if that serves one? */
+/*
+ * True if the recording was begun by a static configuration, and for this session unless one
+ * process was requested.
+ */
 static bool adopt_mapped_is_candidate(struct core *core, const struct recovery_head *head)
 {
 	const struct service *service = core->session->service;
@@ -243,7 +253,7 @@ static int adopt_mapped_instance(struct core *core, struct instance *instance,
 		return -ENOSPC;
 	}
 	ended.fd = (int)syscall(SYS_pidfd_open, mapped->pid, 0);
-	/* Not another process that has its number by now. */
+	/* The pidfd must not be of another process that has the id by now. */
 	if (ended.fd >= 0 && poll(&ended, 1, 0) != 0) {
 		close(ended.fd);
 		ended.fd = -1;
@@ -296,7 +306,7 @@ void adopt_mapped_all(struct session *session)
 	while (processes && (entry = readdir(processes))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		/* Those that may not be looked at are not ours. */
+		/* Skip processes that the recorder may not read. */
 		if (pid > 0 && pid != getpid())
 			(void)adopt_mapped(session, pid);
 	}

@@ -3,7 +3,7 @@
 #define SIDE_RECORDER_RECOVERY_ADOPT_MAPPED_H
 
 /*
- * Recordings in the memory of processes that live, which are in no state directory.
+ * Finds recordings in the memory of running processes that are in no state directory.
  *
  * Callers: adopt.c and connections. Main thread, without the session's lock.
  */
@@ -11,7 +11,7 @@
 
 struct session;
 
-/* The number of recordings, or a negative errno: the process must not be read. */
+/* Returns the number of recordings, or a negative errno if the process cannot be read. */
 int adopt_mapped(struct session *session, pid_t pid);
 void adopt_mapped_all(struct session *session);
 

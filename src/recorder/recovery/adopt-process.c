@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that has made its rings itself. It may have begun before /proc was there, in a pid
- * namespace of its own, and another program may run under its number since: what tells it is that the
- * rings are mapped there. A forked child has its parent's rings mapped, too, but another number.
+ * Finds a process that has created its rings itself. It can have begun before /proc was mounted, or
+ * in a pid namespace of its own, and another program can have its id now. The proof is that the
+ * process has mapped the rings. A forked child has mapped its parent's rings, too, but has another
+ * id.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "recorder/core/session.h"
 #include "recorder/recovery/adopt-process.h"
 
-/* Its number in the innermost namespace that it is in; 0: it is gone. */
+/* Returns the process's id in its innermost namespace; 0 if it has exited. */
 static uint32_t own_number(pid_t pid)
 {
 	char path[64], line[256];
@@ -52,7 +53,7 @@ static bool is_of_file(const char *line, const struct stat *file, const char *pa
 		return false;
 	if (major_number == major(file->st_dev) && minor_number == minor(file->st_dev))
 		return true;
-	/* Some file systems have other devices there than stat() says. */
+	/* On some file systems, the device number in /proc/PID/maps differs from that of stat(). */
 	return path && at && !strncmp(line + at, path, strlen(path)) &&
 			!strcmp(line + at + strlen(path), "\n");
 }
@@ -99,6 +100,9 @@ pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely)
 			found = other;
 	}
 	closedir(processes);
-	/* The first process of the machine is not for everybody to look at. */
+	/*
+	 * The recorder may not be allowed to read the process `likely`, such as process 1; then the
+	 * result is unknown.
+	 */
 	return !found && mapped < 0 ? -1 : found;
 }

@@ -3,7 +3,7 @@
 #define SIDE_RECORDER_RECOVERY_ADOPT_PROCESS_H
 
 /*
- * Finds the process that has a file mapped.
+ * Finds the process that has mapped a file.
  *
  * Callers: adopt.c. Main thread. No lock.
  */
@@ -13,8 +13,8 @@
 struct stat;
 
 /*
- * The process that has this file mapped and is `pid` in its own namespace, as the recorder sees it; 0: there is none, -1: unknown. `likely`
- * is tried first.
+ * Returns the process that has mapped this file and has the id `pid` in its own namespace, as an id
+ * in the recorder's namespace; 0 if there is none, -1 if unknown. Tries `likely` first.
  */
 pid_t adopt_find_mapper(const struct stat *file, uint32_t pid, pid_t likely);
 

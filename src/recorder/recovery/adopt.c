@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going on where another recorder was killed: each folder of the place becomes an instance again. A
- * process that still lives has noticed nothing and goes on as the instance that it was; of one that
- * is dead the rest is drained.
+ * Continues the recordings of a killed recorder: each folder of the state directory becomes an
+ * instance again. A running process has not noticed the kill and continues as the same instance;
+ * the rings of a dead one are drained.
  *
- * A folder that its recorder had not finished is nothing: no program has heard of it. What stands in
- * the others may have been changed by the program. It is checked like everything that a program says,
- * and a folder that is no use is said, left where it is, and harms nobody else.
+ * A folder that its recorder had not finished is ignored: no program uses it. A program may have
+ * changed the content of other folders, so it is checked like all data from programs. A folder that
+ * cannot be used is reported and left unchanged, and affects no other folder.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -49,9 +49,9 @@
 #include "ring/ring.h"
 
 #define LIMIT_FOLDERS 65536
-#define LIMIT_LEFTOVERS 256 /* files in a folder that is nothing */
-#define SCAN_EVERY_MS 100   /* for folders that programs make */
-/* A process that appends to its descriptions has them locked for so long at most. */
+#define LIMIT_LEFTOVERS 256 /* files in an incomplete folder */
+#define SCAN_EVERY_MS 100   /* for folders that programs create */
+/* Maximum time that a process that appends to its descriptions can hold the lock. */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_NS 1000000
 
@@ -64,7 +64,7 @@ static int recovery_adopt_set_error(
 
 /* ---- its process ---- */
 
-/* Its pidfd, or -1: it is dead, and so it is when it was another boot of the machine. */
+/* Returns the pidfd, or -1 if the process is dead, which includes processes of another boot. */
 static int find_recorded(const struct recovery_facts *found)
 {
 	struct pollfd ended = {.events = POLLIN};
@@ -76,7 +76,9 @@ static int find_recorded(const struct recovery_facts *found)
 	ended.fd = (int)syscall(SYS_pidfd_open, found->peer, 0);
 	if (ended.fd < 0)
 		return -1;
-	/* In this order: it is the process with that time, and it has not ended since. */
+	/*
+	 * Check in this order: it is the process with that start time, and it has not ended since.
+	 */
 	if (found->start && session_process_start(found->peer) == found->start &&
 			poll(&ended, 1, 0) == 0)
 		return ended.fd;
@@ -85,8 +87,8 @@ static int find_recorded(const struct recovery_facts *found)
 }
 
 /*
- * Who has made its rings itself knows its own number, which may be another one here, and perhaps, before
- * /proc was there, nothing else. But it has them mapped.
+ * Finds a process that has created its rings itself. It knows only the id in its own namespace, and
+ * nothing else if /proc was not mounted. But it has mapped the rings.
  */
 static int find_maker(struct instance *instance, const struct recovery_facts *found, int folder)
 {
@@ -106,7 +108,7 @@ static int find_maker(struct instance *instance, const struct recovery_facts *fo
 	ended.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (ended.fd < 0)
 		return -1;
-	/* In this order: it has not ended since, so it is the one that we have looked at. */
+	/* Check in this order: it has not ended since, so it is the process that was examined. */
 	if (adopt_find_mapper(&status, found->pid, pid) == pid && poll(&ended, 1, 0) == 0) {
 		instance->peer = pid;
 		return ended.fd;
@@ -118,7 +120,10 @@ static int find_maker(struct instance *instance, const struct recovery_facts *fo
 static int find_process(const struct session *session, struct instance *instance,
 		const struct recovery_facts *found, int folder)
 {
-	/* Rings that a recorder has made for it, too, may not be those that it has taken. */
+	/*
+	 * If programs create folders themselves, rings that a recorder has created for a process
+	 * may also not be those that the process uses.
+	 */
 	return found->by_agent || (session->service && session->service->boot)
 			? find_maker(instance, found, folder)
 			: find_recorded(found);
@@ -126,7 +131,7 @@ static int find_process(const struct session *session, struct instance *instance
 
 /* ---- its rings ---- */
 
-/* Only what has the head of rings gets other permissions, and only meanwhile. */
+/* Only a file with the head of rings gets other permissions, and only until it is open. */
 int adopt_open_writable(int fd)
 {
 	struct ring_geometry geometry;
@@ -147,7 +152,7 @@ int adopt_open_writable(int fd)
 	return ret ? ret : again;
 }
 
-/* Files of rings have no permission to write, so that nothing but the recorder does it (ring.h). */
+/* Files of rings have no write permission, so that only the recorder writes to them (ring.h). */
 static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
 {
 	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -160,7 +165,7 @@ static int open_rings(int folder, const char *name, struct ring_geometry *geomet
 	return ret;
 }
 
-/* Memory that an earlier recorder has taken back is not charged. */
+/* Memory that an earlier recorder has revoked is not charged. */
 static int note_revoked(struct instance_channel *channel, int fd)
 {
 	uint64_t size = ring_memory_size(&channel->geometry);
@@ -283,16 +288,18 @@ static int adopt_events(struct session *session, struct instance *instance, int 
 	size_t size = 0;
 	int fd, ret = lock_events(folder, &fd);
 
-	/* A process that makes its folder itself appends only while it has the lock. */
+	/* A process that creates its folder itself appends only while it holds the lock. */
 	if (!ret)
 		ret = facts_read_file(folder, FOUND_EVENTS, 2 * LIMIT_INSTANCE_DESCRIPTIONS, &bytes,
 				&size);
 	if (!ret)
 		ret = class_stream_feed(&stream, bytes, size, recover_class, &recovered);
-	/* What was cut goes, so that more can follow. Nobody has recorded anything of it. */
+	/*
+	 * Remove an incomplete description, so that others can follow. No event of it was recorded.
+	 */
 	if (!ret && stream.size && ftruncate(fd, (off_t)(size - stream.size)))
 		ret = -errno;
-	/* Only now: what is there must not be written again. */
+	/* Set this last: the descriptions in the file must not be appended again. */
 	instance->described_fd = fd;
 	class_stream_free(&stream);
 	free(bytes);
@@ -313,7 +320,7 @@ static bool same_contexts(const struct context_list *one, const struct context_l
 	return one->nr == other->nr;
 }
 
-/* Are its channels those of the session, with rings of the kind that they have? */
+/* True if its channels are those of the session, with rings of the same mode and layout. */
 static bool has_session_channels(const struct session *session, const struct instance *instance)
 {
 	uint32_t i;
@@ -332,7 +339,7 @@ static bool has_session_channels(const struct session *session, const struct ins
 	return true;
 }
 
-/* It goes on like any other; rules will come for it, too. */
+/* The instance continues as an instance of this session and gets its rules. */
 static void give_session_channels(struct session *session, struct instance *instance)
 {
 	uint32_t i;
@@ -345,17 +352,22 @@ static void give_session_channels(struct session *session, struct instance *inst
 	instance->own_channels = NULL;
 }
 
-/* A process may have begun when the machine did not know what time it was. We do. */
+/*
+ * A process may have begun when the machine's time was not set. The recorder has the correct time.
+ */
 static bool is_this_boot(const struct recovery_facts *found)
 {
 	char boot[40];
 
 	state_directory_boot(boot);
-	/* Without /proc it could not say. Such a place does not outlive the machine's memory. */
+	/*
+	 * Without /proc, the process could not know the boot. Such a directory is in memory and
+	 * does not survive a reboot.
+	 */
 	return *boot && (!strcmp(found->boot, boot) || !strcmp(found->boot, "-"));
 }
 
-/* The same for another kind of clock than ours. */
+/* Calibrates a clock of another kind than the session's. */
 static bool know_clock(enum ring_clock kind, struct ctf_clock *clock)
 {
 	struct ring_clock_calibration calibration;
@@ -409,7 +421,7 @@ static void recovery_adopt_fill_instance(
 	instance->family_started = found->family_started;
 }
 
-/* The folder's name has what its file says, so that two folders never speak of one trace. */
+/* The folder's name must match its content, so that no two folders refer to the same trace. */
 static bool is_folder_of(const struct recovery_facts *found, const char *name)
 {
 	unsigned long long number;
@@ -428,7 +440,7 @@ static bool is_folder_of(const struct recovery_facts *found, const char *name)
 	return !*end && number % LIMIT_INSTANCES == found->number;
 }
 
-/* 0, 1: there is nothing left to do, or a negative errno. */
+/* Returns 0, 1 if there is nothing left to do, or a negative errno. */
 static int adopt_parts(struct session *session, struct instance *instance,
 		const struct recovery_facts *found, int folder, struct ctf_error *error)
 {
@@ -442,7 +454,7 @@ static int adopt_parts(struct session *session, struct instance *instance,
 		ret = adopt_events(session, instance, folder, error);
 	if (ret)
 		return ret;
-	/* Nobody has drained what no recorder has seen. */
+	/* If no recorder has opened the folder, nothing was drained, so it has no journal yet. */
 	if (found->by_agent && faccessat(folder, JOURNAL_FILE, F_OK, AT_SYMLINK_NOFOLLOW) &&
 			errno == ENOENT) {
 		ret = journal_make(instance, folder);
@@ -459,20 +471,20 @@ void adopt_add(struct session *session, struct instance *instance, int process)
 	} else if (has_session_channels(session, instance)) {
 		give_session_channels(session, instance);
 	} else {
-		/* Drained as long as it lives, but it cannot be spoken to. */
+		/* It is drained as long as it lives, but the recorder cannot send it rules. */
 		instance->token = 0;
 		report_instance(session, instance, true,
 				"process %d (%s) has other channels than the session: its rules stay as they are",
 				(int)instance->peer, instance->procname);
 	}
 	if (instance->state == INSTANCE_LIVE) {
-		/* What it was before it executed this program. */
+		/* End the instance of the program that the process ran before. */
 		instance_end_predecessor(session, instance->peer);
 		maps_read(session, instance);
 	}
 	if (instance_link(session, instance))
 		return;
-	/* What a dead one has is drained just as well. */
+	/* The rings of a dead process can be drained, too. */
 	close(instance->watch.fd);
 	instance->watch.fd = -1;
 	instance->state = INSTANCE_ENDED;
@@ -481,7 +493,10 @@ void adopt_add(struct session *session, struct instance *instance, int process)
 
 /* ---- folders ---- */
 
-/* Names of what a recorder makes; anything else keeps the folder where it is. */
+/*
+ * Removes an incomplete folder if it contains only files that a recorder creates; any other file
+ * keeps it unchanged.
+ */
 static void remove_leftovers(int state_dir, const char *name, int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -554,7 +569,7 @@ static int adopt_folder(
 	return ret;
 }
 
-/* ---- folders that programs make ---- */
+/* ---- folders that programs create ---- */
 
 static bool recovery_adopt_channel_is_known(const struct session *session, const char *name)
 {
@@ -598,7 +613,7 @@ static void adopt_entry(struct session *session, const char *name)
 	struct ctf_error error = {.text = "out of memory"};
 	int ret;
 
-	/* A file, a link, or a folder that is gone. */
+	/* A file, a link, or a folder that was removed. */
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return;
 	ret = folder < 0 ? recovery_adopt_set_error(&error, -errno, "the folder", NULL)
@@ -621,7 +636,7 @@ static int recovery_adopt_compare_names(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* *ret_error: why some of them are missing, an errno value; 0: none is. */
+/* *ret_error: errno why the list is incomplete; 0: it is complete. */
 static size_t list_entries(DIR *directory, char **names, size_t capacity, int *ret_error)
 {
 	struct dirent *entry;
@@ -642,7 +657,7 @@ static size_t list_entries(DIR *directory, char **names, size_t capacity, int *r
 	return nr;
 }
 
-/* Numbers of instances count on, whoever has given them. */
+/* Continues the numbers of instances after the largest one that is in use. */
 static void count_on(struct session *session)
 {
 	const struct instance *instance;
@@ -663,7 +678,7 @@ int adopt_all(struct session *session, struct session_error *error)
 {
 	int fd = openat(session->buffers.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	/* One more, to find out whether there are too many. */
+	/* One more entry than allowed, to detect that there are too many. */
 	char **names = calloc(LIMIT_FOLDERS + 1, sizeof(*names));
 	size_t nr, i;
 	int code;
@@ -677,7 +692,7 @@ int adopt_all(struct session *session, struct session_error *error)
 		return session_fail(error, SESSION_ERROR_FAILED, ENOMEM,
 				"cannot read %s: out of memory", session->buffers.path);
 	}
-	/* In an order that does not depend on the file system. */
+	/* Sorted, so that the order does not depend on the file system. */
 	nr = list_entries(directory, names, LIMIT_FOLDERS + 1, &code);
 	if (code)
 		report(session, true, "not all folders of %s are taken over: %s",

@@ -3,9 +3,11 @@
 #define SIDE_RECORDER_RECOVERY_ADOPT_H
 
 /*
- * Takes over what another recorder or a program has left in a state directory, or in the memory of a program that lives.
+ * Adopts the recordings that another recorder or a program has left in a state directory, or in the
+ * memory of a running program.
  *
- * Callers: the life of a live session, connections. Main thread, adopt_all() before the drain thread runs. Without the session's lock.
+ * Callers: the start of a live session, connections. Main thread; adopt_all() before the drain
+ * thread runs. Without the session's lock.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -15,20 +17,29 @@
 
 struct instance;
 
-/* Reports folders that cannot be used, and goes on with the others. Fails only without memory. */
+/*
+ * Adopts all folders. Reports folders that it cannot use and continues with the others. Fails only
+ * if out of memory.
+ */
 int adopt_all(struct session *session, struct session_error *error);
 /*
- * Where programs make folders by themselves: those that have come since. It scans now and then, or `now`. adopt_forget() frees what it
- * remembers.
+ * If programs create folders themselves, adopts new ones: scans at intervals, or at once with
+ * `now`. adopt_forget() frees the list of unusable folders.
  */
 void adopt_new(struct session *session, bool now);
 void adopt_forget(struct session *session);
 
-/* Parts of it. A descriptor that can write, for one that cannot, of rings: that or a negative errno. */
+/*
+ * Exported for the other files of this module. Returns a writable descriptor for the rings of a
+ * read-only one, or a negative errno.
+ */
 int adopt_open_writable(int fd);
-/* An instance with rings and events, and its pidfd, or -1 for one that has ended. */
+/* Adds an instance with rings and events, and its pidfd, or -1 if the process has ended. */
 void adopt_add(struct session *session, struct instance *instance, int process);
-/* It counts ticks of this clock of this boot. 0 or a negative errno. */
+/*
+ * Sets the clock of an instance that counts ticks of this kind of clock in this boot. Returns 0 or
+ * a negative errno.
+ */
 int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings in core dumps of traced programs. The agent has left a record in memory of its own
- * (protocol/recovery.h) that leads to the rings and to the descriptions; here it is looked for at the
- * beginning of each page that the dead program could write. A dump comes from anywhere: all that it
- * says is checked, and it costs at most the memory of the rings that are really in it.
+ * Recovers recordings from core dumps of traced programs. The agent keeps a record in memory of its
+ * own (protocol/recovery.h) with the addresses of rings and descriptions. This part searches for it
+ * at the beginning of each writable page. A dump is not trusted: all its data is checked, and
+ * recovery uses at most as much memory as the rings that it really contains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 #define PAGE 4096u
 #define SCAN_BYTES (1u << 20)
 #define LIMIT_SEGMENTS 1000000
-#define LIMIT_RECORDS 64 /* recordings of one program */
+#define LIMIT_RECORDS 64 /* recordings in one program */
 #define LIMIT_CHUNKS 65536
 
 /* ---- memory ---- */
@@ -48,7 +48,7 @@ static const struct segment *core_dump_find_segment(const struct core *core, uin
 	return &core->segments[low - 1];
 }
 
-/* A mapping may be several segments in a row. */
+/* A mapping can consist of several consecutive segments. */
 static int read_core(void *user, uint64_t address, void *to, size_t size)
 {
 	const struct core *core = user;
@@ -103,7 +103,7 @@ static int take_segments(struct core *core, Elf *elf, uint64_t file_size)
 				.size = head.p_filesz,
 				.writable = head.p_flags & PF_W,
 		};
-		/* A dump that was cut has what it has. */
+		/* Use what a truncated dump contains. */
 		if (segment->size > file_size - segment->offset)
 			segment->size = file_size - segment->offset;
 		if (segment->address + segment->size < segment->address)
@@ -122,11 +122,11 @@ static bool core_dump_is_printable(const char *text, size_t size)
 	return memchr(text, 0, size);
 }
 
-/* NULL, or what is wrong with it. */
+/* Returns NULL, or the reason why the head is invalid. */
 static const char *check_head(const struct recovery_head *head, uint64_t address)
 {
 	if (head->self != address)
-		return ""; /* a copy, or bytes that look like it */
+		return ""; /* a copy of a head, or other bytes */
 	if (head->version != RECOVERY_VERSION || head->head_size != sizeof(*head) ||
 			head->channel_size != sizeof(struct recovery_channel))
 		return "it is of another version";
@@ -160,7 +160,7 @@ static int read_contexts(
 	return ret;
 }
 
-/* Of the dead: a copy. */
+/* Imports the rings of a dead program as a copy. */
 static int import_rings(struct core *core, struct instance *instance, uint32_t index,
 		const struct recovery_channel *from, struct ctf_error *error)
 {
@@ -367,7 +367,7 @@ int core_scan(struct core *core)
 	return ret;
 }
 
-/* NULL, or why it is no dump that we can read. */
+/* Returns NULL, or the reason why the file cannot be read as a core dump. */
 static const char *core_dump_open_elf(struct core *core, Elf **elf, uint64_t file_size)
 {
 	static const unsigned char zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};

@@ -3,8 +3,8 @@
 #define SIDE_RECORDER_RECOVERY_CORE_DUMP_H
 
 /*
- * Recordings in the memory of a program (protocol/recovery.h): of one that is dead, in a core dump, or of one that lives
- * (adopt-mapped.c).
+ * Finds recordings in the memory of a program (protocol/recovery.h): of a dead one in a core dump,
+ * or of a running one (adopt-mapped.c).
  *
  * Callers: recover.c and adopt-mapped.c. Main thread. No lock.
  */
@@ -18,7 +18,7 @@
 struct instance;
 struct session;
 
-/* Memory of the program that is in the file. */
+/* A range of the program's memory that the file contains. */
 struct segment {
 	uint64_t address;
 	uint64_t offset;
@@ -30,25 +30,34 @@ struct core {
 	struct session *session;
 	const char *path;
 	int fd;
-	struct segment *segments; /* by address */
+	struct segment *segments; /* sorted by address */
 	size_t nr_segments;
 	unsigned int nr_records;
 
-	/* Is this recording to be read at all? NULL: all are. */
+	/* True if this recording must be read. NULL: all are read. */
 	bool (*wants)(struct core *core, const struct recovery_head *head);
-	/* The rings of a channel, whose name and contexts are there. 0 or a negative errno with a sentence. */
+	/*
+	 * Takes the rings of a channel, whose name and contexts are set. Returns 0, or a negative
+	 * errno with a sentence in *error.
+	 */
 	int (*take_rings)(struct core *core, struct instance *instance, uint32_t index,
 			const struct recovery_channel *from, struct ctf_error *error);
-	/* An instance that is complete, to keep. 0, or a negative errno: it is freed. */
+	/*
+	 * Takes ownership of a complete instance. Returns 0, or a negative errno: then the caller
+	 * frees it.
+	 */
 	int (*take)(struct core *core, struct instance *instance, const struct recovery_head *head,
 			struct ctf_error *error);
 	void *user;
 };
 
-/* The recordings in a core dump, each added by recover_add(). */
+/* Adds all recordings in a core dump, each with recover_add(). */
 int core_load(struct session *session, const char *path, struct ctf_error *error);
 
-/* Every recording that is in the segments. What cannot be read is said. 0 or a negative errno. */
+/*
+ * Finds all recordings in the segments, and reports those that it cannot read. Returns 0 or a
+ * negative errno.
+ */
 int core_scan(struct core *core);
 
 #endif

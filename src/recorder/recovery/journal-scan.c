@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a place's rings stands in a trace already, for somebody who may change neither.
+ * Finds which records in the rings of a state directory a trace contains already, for a reader that
+ * must not change either.
  *
- * A recorder that was killed between appending a packet and releasing the ring leaves the same records
- * in both. Who adopts cuts the file; who only reads goes past the records: the packets behind
- * the length that the journal says are compared with the ring, byte by byte.
+ * A recorder that was killed between appending a packet and releasing the ring leaves the same
+ * records in both. Adoption truncates the file; a mere reader skips the records: it compares the
+ * packets after the length in the journal with the ring, byte by byte.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +24,10 @@
 #include "recorder/storage/losses.h"
 #include "ring/ring.h"
 
-/* Between two packets with records there are only some that count losses. */
+/* Limits the packets that only count losses between two packets with records. */
 #define PACKETS_MAX 64
 
-/* The stream's file, plain or compressed; its name says which. */
+/* Opens the stream's file, plain or compressed, and returns its name. */
 static int journal_scan_open_stream(
 		const char *trace, const char *channel, uint32_t ring, char *name, size_t capacity)
 {
@@ -43,7 +44,9 @@ static int journal_scan_open_stream(
 	return fd;
 }
 
-/* Packets from there on, as far as they hold what the ring holds. */
+/*
+ * Skips the records of packets from `at` on, as long as they are equal to the content of the ring.
+ */
 static void journal_scan_skip_written_packets(const struct instance_channel *of, uint32_t ring,
 		int fd, const char *name, uint64_t at, struct instance_ring *each)
 {
@@ -88,7 +91,7 @@ static void journal_scan_ring(const struct instance *instance, struct journal *j
 	close(fd);
 }
 
-/* What was lost, as far as the present trace tells it. */
+/* Reads the losses that the current trace reports. */
 static void journal_scan_losses(struct instance *instance, int folder)
 {
 	struct losses_file_head head;
@@ -104,7 +107,10 @@ static void journal_scan_losses(struct instance *instance, int folder)
 	free(bytes);
 }
 
-/* Where the present trace is; NULL: there is none. Nothing of it is believed: see journal_scan_skip_written_packets(). */
+/*
+ * Returns the path of the current trace, or NULL if there is none. The path is not trusted: see
+ * journal_scan_skip_written_packets().
+ */
 static char *present_trace(struct journal_head *head, const char *output)
 {
 	char *below = head->traces[head->serial & 1], *path;
@@ -136,14 +142,14 @@ int journal_scan(struct instance *instance, int folder, const char *output)
 	if (!journal)
 		return -ENOMEM;
 	journal->fd = openat(folder, JOURNAL_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* Without one everything that is in the rings is wanted. */
+	/* Without a journal, all records in the rings are needed. */
 	if (journal->fd >= 0 && !journal_read_head(journal, &head)) {
 		if (head.done)
 			ret = 1;
 		else
 			journal_scan_instance(instance, journal, &head, folder, output);
 	}
-	/* It is not this instance's: nothing is ever noted there. */
+	/* The journal was opened only for this scan; the instance does not keep it. */
 	if (journal->fd >= 0)
 		close(journal->fd);
 	free(journal->which);

@@ -3,14 +3,16 @@
 #define SIDE_RECORDER_RECOVERY_JOURNAL_SCAN_H
 
 /*
- * Which records of the rings in a state directory are in a trace already, for a reader that must change neither.
+ * Finds which records of the rings in a state directory a trace contains already, for a reader that
+ * must not change either.
  *
- * Callers: buffers. One thread, which alone has the instance. No lock.
+ * Callers: buffers. Called by the only thread that uses the instance. No lock.
  */
 struct instance;
 
 /*
- * The rings are a copy: records that a trace below `output` has already are passed over there. 1: everything was written; or -ENOMEM.
+ * The rings are a copy: skips records in them that a trace below `output` contains already. Returns
+ * 1 if everything was written, 0, or -ENOMEM.
  */
 int journal_scan(struct instance *instance, int folder, const char *output);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Loads a folder of buffers as an instance that has ended. Nothing in the folder is changed.
- */
+/* Loads a folder of buffers as an ended instance. Changes nothing in the folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +40,7 @@ static int read_ring_file(void *user, uint64_t address, void *to, size_t size)
 	return (size_t)got == size ? 0 : -ENODATA;
 }
 
-/* A copy: nothing in the directory is touched. */
+/* Loads a copy of the rings, so that the folder is not changed. */
 static int load_rings(struct session *session, struct instance_channel *channel,
 		struct channel *own, int folder)
 {
@@ -58,7 +56,7 @@ static int load_rings(struct session *session, struct instance_channel *channel,
 	close(file.fd);
 	if (ret)
 		return ret;
-	/* Recover the part that was read. The command fails nevertheless. */
+	/* Recover the part that was read. The command still fails. */
 	if (file.error) {
 		report(session, true, "cannot read all of %s: %s", name, strerror(file.error));
 		report_failure(session, file.error);
@@ -79,7 +77,7 @@ static int load_events(struct session *session, struct instance *instance, int f
 
 	if (!ret)
 		ret = class_stream_feed(&stream, bytes, size, recover_class, &recovered);
-	/* The last one may be cut: nothing was recorded of it. */
+	/* The last description can be truncated: no event of it was recorded. */
 	class_stream_free(&stream);
 	free(bytes);
 	return ret;
@@ -99,7 +97,10 @@ static struct instance *recover_folder_make_instance(
 	return instance;
 }
 
-/* Whether the recorder of this folder runs: 0 or 1, or a negative errno if the lock cannot be checked. */
+/*
+ * Returns whether the recorder of this folder runs: 0 or 1, or a negative errno if the lock cannot
+ * be checked.
+ */
 static int recover_folder_has_recorder(int folder)
 {
 	int fd = openat(folder, FOUND_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -107,7 +108,7 @@ static int recover_folder_has_recorder(int folder)
 
 	if (fd >= 0)
 		close(fd);
-	/* Without the file there is no recorder. load_events() reports that it is missing. */
+	/* Without the file there is no recorder. load_events() reports that it does not exist. */
 	return ret == -EWOULDBLOCK ? 1 : ret == -ENOENT ? 0 : ret;
 }
 

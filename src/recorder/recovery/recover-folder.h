@@ -5,14 +5,14 @@
 /*
  * Loads a folder of buffers.
  *
- * Callers: recover.c. One thread, which alone has the instance. No lock.
+ * Callers: recover.c. Called by the only thread that uses the instance. No lock.
  */
 #include "ctf/ctf.h"
 
 struct instance;
 struct session;
 
-/* A folder as an instance that has ended, or NULL. */
+/* Returns the folder as an ended instance, or NULL. */
 struct instance *buffers_load(
 		struct session *session, int state_dir, const char *name, struct ctf_error *error);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Instances that have ended, for the parts that load them from folders and core dumps.
- */
+/* Loads the rings and event classes of ended instances, and writes their traces. */
 #include <errno.h>
 
 #include "protocol/protocol.h"

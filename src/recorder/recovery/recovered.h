@@ -3,9 +3,10 @@
 #define SIDE_RECORDER_RECOVERY_RECOVERED_H
 
 /*
- * Instances that have ended, for the parts that load them from folders and core dumps.
+ * Helpers for the parts that load ended instances from folders and core dumps.
  *
- * Callers: buffers, core dumps, adoption. One thread, which alone has the instance. No lock.
+ * Callers: buffers, core dumps, adoption. Called by the only thread that uses the instance. No
+ * lock.
  */
 #include <stdbool.h>
 
@@ -19,15 +20,15 @@ struct session;
 struct recovered {
 	struct session *session;
 	struct instance *instance;
-	unsigned int refused; /* events */
+	unsigned int refused; /* event classes that were refused */
 };
 
-/* Rings from a copy of their memory. */
+/* Maps rings from a copy of their memory. */
 int recover_map(struct instance_channel *channel, struct channel *own, int fd);
-/* A kind_visit: `user` is a struct recovered. */
+/* A class_visit: `user` is a struct recovered. */
 bool recover_class(void *user, const struct wire_event_head *head, const void *bytes,
 		enum wire_refusal refusal);
-/* Write its trace. Takes it over. */
+/* Writes the trace of the instance. Takes ownership of it. */
 void recover_add(struct session *session, struct instance *instance);
 
 #endif
