@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options looked at without a recording: by the same functions that begin one. */
+/* Checks options with the functions that start a session, but starts no recording. */
 #include "recorder/check.h"
 
 #include <errno.h>
@@ -23,10 +23,12 @@ int session_check(const struct session_options *options, struct session_error *e
 	*error = (struct session_error){.kind = SESSION_ERROR_NONE};
 	if (!session)
 		return session_fail_allocation(error);
-	/* Huge pages are tried by taking some, and are no reason to refuse. */
+	/* A test of huge pages would allocate some, and their lack is no reason to refuse. */
 	plain.huge_pages = false;
 	session->mode = options->mode;
-	/* Any will do: which one there is takes longer to find out than all the rest. */
+	/*
+	 * Any clock is sufficient: finding the machine's clock takes longer than all other checks.
+	 */
 	session->clock.kind = RING_CLOCK_MONOTONIC;
 	ret = channels_take(session, &plain, error);
 	if (!ret && (options->compress < 0 || options->compress > SESSION_COMPRESS_MAX))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that moves records from rings to traces. It sleeps at the doorbells of all rings: a program
- * rings its own when it has filled another part of a ring. It also scans all rings a few times a second, so
- * that slow programs appear in their traces, too, and a program that spoils its doorbell does not stop it.
+ * The drain thread moves records from rings to traces. It sleeps at the doorbells of all rings: a
+ * program rings one when it has filled another part of its ring. The thread also scans all rings a
+ * few times a second. So slow programs appear in their traces, too, and a program that corrupts its
+ * doorbell does not stop the thread.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -34,26 +35,27 @@
 #include "ring/ring.h"
 
 #define CHECK_EVERY_MS 200
-/* Of a second. */
+/* Fraction of a second. */
 #define ROUND_MARGIN 10
 
 struct drainer {
 	struct session *session;
 	struct instance *active;
-	struct instance *ended[LIMIT_OPEN_WRITERS]; /* with open files, oldest first */
+	/* ended instances with open files, oldest first */
+	struct instance *ended[LIMIT_OPEN_WRITERS];
 	unsigned int nr_ended;
 	uint32_t nr_ended_files;
-	uint32_t snapshots;   /* made or tried */
-	uint64_t round_begun; /* ticks; 0: there was none */
+	uint32_t snapshots;   /* requests that were handled */
+	uint64_t round_begun; /* ticks at the start of the last round; 0: there was none */
 };
 
-/* A trace has its metadata, its directory and the stream of what was lost open, too. */
+/* Besides its streams, a trace has open: its metadata, its directory and the stream of losses. */
 static uint32_t files_of(const struct instance *instance)
 {
 	return instance->nr_streams + 3;
 }
 
-/* Without memory for that its rings are scanned a few times a second. */
+/* If out of memory, the rings are only scanned a few times a second. */
 static void drainer_listen_to(struct session *session, const struct instance *instance)
 {
 	uint32_t i;
@@ -90,7 +92,7 @@ static bool drainer_has_ended(struct session *session, const struct instance *in
 	return ended;
 }
 
-/* We know nothing of it any more. */
+/* The drain thread does not use the instance after this call. */
 static void drainer_set_finished(struct session *session, struct instance *instance)
 {
 	pthread_mutex_lock(&session->lock);
@@ -99,7 +101,7 @@ static void drainer_set_finished(struct session *session, struct instance *insta
 	atomic_fetch_add_explicit(&session->instances.nr_finished, 1, memory_order_relaxed);
 }
 
-/* The oldest of those that have ended, with the figures of now. */
+/* Closes the trace of the instance that ended first, with the current conversion of the clock. */
 static void close_oldest(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
@@ -115,8 +117,8 @@ static void close_oldest(struct drainer *drainer)
 }
 
 /*
- * Files of ended instances stay open for the clock's final figures, so that all traces of a session
- * agree; when they become too many, the oldest are closed.
+ * Files of ended instances stay open until the clock's final conversion is known, so that all
+ * traces of a session agree. When there are too many, the oldest are closed.
  */
 static void keep_open(struct drainer *drainer, struct instance *instance)
 {
@@ -133,20 +135,23 @@ static void keep_open(struct drainer *drainer, struct instance *instance)
 	drainer->nr_ended_files += files_of(instance);
 }
 
-/* One round over all rings. */
+/* Runs one round over all rings. */
 static void drain_round(struct drainer *drainer, bool stop)
 {
 	struct session *session = drainer->session;
 	struct instance **at = &drainer->active;
 
-	/* Everything stays in its place, for who comes after us. */
+	/* Everything stays in the state directory, for the next recorder. */
 	if (session->service && session->service->keep)
 		stop = false;
 	take_new(drainer);
 	while (*at) {
 		struct instance *instance = *at;
 
-		/* Looked at before the rings: what it published before its end is found. */
+		/*
+		 * Check for the exit before reading the rings, so that the round finds all records
+		 * published before the exit.
+		 */
 		if (!stop && !drainer_has_ended(session, instance)) {
 			trace_drain(session, instance);
 			at = &instance->next_active;
@@ -184,20 +189,20 @@ static bool drainer_is_pending(const struct drainer *drainer)
 
 static uint32_t snapshots_wanted(const struct drainer *drainer)
 {
-	/* Acquire: what was published before it was asked for. Pairs with drain_snapshot(). */
+	/* Acquire: everything published before the request. Pairs with drain_snapshot(). */
 	return atomic_load_explicit(&drainer->session->snapshots.wanted, memory_order_acquire);
 }
 
 static uint32_t rounds_wanted(const struct session *session)
 {
-	/* Acquire: what was published before it was asked for. Pairs with drain_ask(). */
+	/* Acquire: everything published before the request. Pairs with drain_ask(). */
 	return atomic_load_explicit(&session->drain.rounds_wanted, memory_order_acquire);
 }
 
-/* A round that began when this many were wanted is done. */
+/* Marks all rounds up to `wanted` as done; `wanted` was read before the round began. */
 static void round_done(struct session *session, uint32_t wanted)
 {
-	/* What waits for room is not in the files. */
+	/* Records that wait for space on the disk are not in the files. */
 	if (wanted == session->drain.rounds_done || session->full.code)
 		return;
 	pthread_mutex_lock(&session->lock);
@@ -206,25 +211,25 @@ static void round_done(struct session *session, uint32_t wanted)
 	pthread_mutex_unlock(&session->lock);
 }
 
-/* Does the main thread have something for us? */
+/* True if the main thread has a request. */
 static bool is_called(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
 	struct instance *instance;
 	bool called;
 
-	/* Acquire: what the main thread did before. Pairs with drain_stop(). */
+	/* Acquire: the main thread's actions before the request. Pairs with drain_stop(). */
 	if (atomic_load_explicit(&session->drain.stop, memory_order_acquire) ||
 			snapshots_wanted(drainer) != drainer->snapshots)
 		return true;
-	/* Nothing else can be done. */
+	/* While the disk is full, other requests must wait. */
 	if (full_waits(session))
 		return false;
 	if (rounds_wanted(session) != session->drain.rounds_done || rotate_is_called(session))
 		return true;
 	pthread_mutex_lock(&session->lock);
 	called = session->instances.fresh != NULL;
-	/* Those that wait for a snapshot do not call. */
+	/* Ended instances that wait for a snapshot are no reason to wake up. */
 	for (instance = drainer->active; instance && !called && !session->triggers.holding;
 			instance = instance->next_active)
 		called = instance->state != INSTANCE_LIVE;
@@ -251,7 +256,10 @@ static void drainer_end(struct drainer *drainer)
 		rotate_end(session);
 }
 
-/* A round begins: what the one before has done is in the files for good. */
+/*
+ * Call at the beginning of a round: the files contain the result of the round before, which will
+ * not be truncated.
+ */
 static void count_round(struct drainer *drainer)
 {
 	struct session_rounds *rounds = drainer->session->drain.rounds;
@@ -259,17 +267,22 @@ static void count_round(struct drainer *drainer)
 
 	if (!rounds)
 		return;
-	/* Who was preempted between looking at the clock and publishing has a moment for it. */
+	/*
+	 * Leave time for a thread that was preempted between reading the clock and publishing its
+	 * record.
+	 */
 	now = ring_clock_now(drainer->session->clock.kind) -
 			drainer->session->clock.first.frequency / ROUND_MARGIN;
 	/*
-	 * The time before the previous round began, if that round left nothing behind. Sequentially consistent: the time before the
-	 * count. Pairs with the load in ticks().
+	 * Sequentially consistent: the time before the count. Pairs with the load in ticks(). The
+	 * time is the start of the previous round, if no records remained in rings.
 	 */
 	if (drainer->round_begun && !drainer->session->full.code)
 		__atomic_store_n(&rounds->ticks, drainer->round_begun, __ATOMIC_SEQ_CST);
 	drainer->round_begun = now;
-	/* Sequentially consistent: after the notes in the journal. Pairs with the load in rounds(). */
+	/*
+	 * Sequentially consistent: after the notes in the journal. Pairs with the load in rounds().
+	 */
 	__atomic_fetch_add(&rounds->begun, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -278,7 +291,10 @@ static bool has_work(struct drainer *drainer)
 	return drainer_is_pending(drainer) || is_called(drainer);
 }
 
-/* Until a program or the main thread rings, with a timeout, because programs can spoil their doorbells. */
+/*
+ * Sleeps until a program or the main thread rings, with a timeout, because programs can corrupt
+ * their doorbells.
+ */
 static void wait_for_bell(struct drainer *drainer)
 {
 	struct session *session = drainer->session;
@@ -296,8 +312,8 @@ static void *drain_thread(void *argument)
 
 	for (;;) {
 		/*
-		 * Acquire: everything that existed when the stop was requested. The round below must find it. Pairs with the release
-		 * in drain_stop().
+		 * Acquire: everything that existed when the stop was requested. The round below
+		 * must find it. Pairs with the release in drain_stop().
 		 */
 		bool stop = atomic_load_explicit(&session->drain.stop, memory_order_acquire);
 		uint32_t wanted = rounds_wanted(session), rotations = rotate_wanted(session);
@@ -305,7 +321,7 @@ static void *drain_thread(void *argument)
 		count_round(&drainer);
 		if (stop)
 			full_end(session);
-		/* Before the round, too: in the last one rings are given back. */
+		/* Also before the round: the last round frees rings. */
 		take_new(&drainer);
 		for (; drainer.snapshots != snapshots_wanted(&drainer); drainer.snapshots++)
 			snapshot_make(session, drainer.active, "");
@@ -317,8 +333,8 @@ static void *drain_thread(void *argument)
 		rotate_turn(session, rotations);
 		round_done(session, wanted);
 		/*
-		 * Sleep unless another eighth of a ring has been filled meanwhile: packets of a
-		 * few records would cost more than they bring forward.
+		 * Sleep unless another eighth of a ring has been filled meanwhile. Packets of a few
+		 * records would cost more than the shorter delay is worth.
 		 */
 		wait_for_bell(&drainer);
 	}
@@ -333,7 +349,10 @@ int drain_start(struct session *session)
 	int ret;
 
 	sigfillset(&all);
-	/* Its own mistakes, and rings in files that somebody truncates (ring.h), are not signals to keep away. */
+	/*
+	 * Do not block signals of the thread's own faults, and SIGBUS for rings in files that
+	 * another process truncates (ring.h).
+	 */
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGILL);
@@ -373,23 +392,26 @@ int drain_wait(struct session *session, uint32_t round, unsigned int timeout_ms)
 	int ret = 0;
 
 	pthread_mutex_lock(&session->lock);
-	/* They count up and around. */
+	/* The numbers can wrap around. */
 	while ((int32_t)(session->drain.rounds_done - round) < 0 && !ret)
 		ret = -pthread_cond_clockwait(&session->drain.round_done, &session->lock,
 				CLOCK_MONOTONIC, &until);
-	/* What waits for room on the disk is not there yet. */
+	/* Records that wait for space on the disk are not in the files yet. */
 	if (!ret)
 		ret = session->full.code;
 	pthread_mutex_unlock(&session->lock);
 	return ret;
 }
 
-/* Returns when everything is on disk and closed. */
+/* Returns when all records are on disk and all files are closed. */
 void drain_stop(struct session *session)
 {
 	if (!session->drain.runs)
 		return;
-	/* Release: all instances are in the list. Pairs with the acquires in is_called() and drain_thread(). */
+	/*
+	 * Release: all instances are in the list. Pairs with the acquires in is_called() and
+	 * drain_thread().
+	 */
 	atomic_store_explicit(&session->drain.stop, true, memory_order_release);
 	ring_bells_ring(session->drain.bells);
 	pthread_join(session->drain.thread, NULL);

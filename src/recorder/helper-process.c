@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What watches the command from outside. It is recorded as a program of the session, so the session goes on while the command waits for
- * it: there is a process already, whose number it can be told.
+ * Waits for the helper that observes the command from outside. The session records the helper's
+ * events as those of a program, so the main loop runs while the command waits. The command's
+ * process exists already, because the helper needs its id.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #include "recorder/session-state.h"
 
 #define STEP_MS 10
-#define END_WAIT_MS 5000 /* what was told to end */
+#define END_WAIT_MS 5000 /* timeout for the helper's end */
 
 int helper_process_hold(struct session *session, struct session_error *error)
 {
@@ -29,7 +30,7 @@ int helper_process_hold(struct session *session, struct session_error *error)
 				"the recording cannot begin: %s", strerror(-ret));
 	ret = helper->begin(helper->user, session->command.pid, session->listener.path, error);
 	while (!ret) {
-		/* Relaxed: only we set it. */
+		/* Relaxed: only this thread sets it. */
 		if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
 			return session_fail(error, SESSION_ERROR_FAILED, EINTR,
 					"interrupted before the command began");

@@ -18,7 +18,10 @@
 #include "recorder/storage/rings.h"
 #include "ring/ring.h"
 
-/* From a peer that may be anybody: the reason is for it and for the user. */
+/*
+ * Initializes an instance from a message that is not trusted. *reason is sent to the program and
+ * printed for the user.
+ */
 static int instance_init(struct session *session, struct instance *instance,
 		const struct wire_hello *hello, const struct connection *connection, int *ring_fds,
 		const char **reason)
@@ -39,7 +42,7 @@ static int instance_init(struct session *session, struct instance *instance,
 	probes_inherit(session, instance, instance_find_parent(session, hello));
 	if (!instance->procname || !instance->exe || !instance->channels)
 		return -ENOMEM;
-	/* A script's env(1) is nobody whom probes are for: the program that it executes is. */
+	/* The probes do not select env(1) that a script names, but the program that it executes. */
 	session->command.came |= instance->is_command && probes_has_exe(session, instance);
 	if (!shares_left(&session->instances.shares, instance->account) ||
 			session->instances.nr - session->instances.nr_freed >= LIMIT_INSTANCES) {

@@ -14,8 +14,9 @@ struct session;
 struct wire_hello;
 
 /*
- * Takes over the pidfd. Returns NULL with the reason for the program, else the descriptors of the channels' rings (none in a listing),
- * which the caller closes. Main thread, without the lock.
+ * Takes ownership of the pidfd. Returns the instance, with the descriptors of the channels' rings
+ * in ring_fds (none in a listing), which the caller closes; or NULL with the reason, which is sent
+ * to the program. Main thread, without the lock.
  */
 struct instance *instance_create(struct session *session, const struct wire_hello *hello,
 		const struct connection *connection, int pidfd, int *ring_fds, const char **reason);

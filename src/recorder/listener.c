@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The socket that agents find.
- */
+/* Opens and closes the socket that agents connect to. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +20,7 @@
 #include "recorder/runtime.h"
 #include "recorder/session-state.h"
 
-/* A socket that is not connected to anything yet. Returns 0 or an errno. */
+/* Creates an unconnected socket. Returns 0 or an errno. */
 static int listener_make(struct session *session)
 {
 	session->listener.watch.kind = WATCH_LISTENER;
@@ -64,8 +62,9 @@ static int listener_set_path_error(struct session_error *error, const char *path
 }
 
 /*
- * With this mode from the beginning: where others can write, too, a link to a file of ours could stand there before it is
- * changed. Nobody else makes files just then: the session's thread has not begun.
+ * Creates the file with this mode from the beginning: if other users can write to the directory,
+ * one of them could replace it with a link before a later chmod(). The process's umask can change
+ * because the drain thread, the only other thread that creates files, has not started.
  */
 static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
 {
@@ -76,7 +75,7 @@ static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
 	return ret;
 }
 
-/* The socket as it shall be, under another name: programs must always find one that works. */
+/* Prepares the socket under another name, so that programs find a working socket at any time. */
 static int listen_aside(struct session *session, const struct sockaddr_un *address)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
@@ -97,7 +96,10 @@ static int listen_aside(struct session *session, const struct sockaddr_un *addre
 	return 0;
 }
 
-/* It has been moved to its place: which one is it, so that we never remove another's? */
+/*
+ * Stores the identity of the socket after its rename, so that listener_close() never removes a
+ * socket of another recorder.
+ */
 static int listener_store_socket_identity(struct session *session, const char *path)
 {
 	struct service *service = session->service;
@@ -113,7 +115,7 @@ static int listener_store_socket_identity(struct session *session, const char *p
 	return 0;
 }
 
-/* A name that is in no directory; it goes with us. */
+/* Listens on a name that is in no directory; it disappears with this process. */
 static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -142,7 +144,7 @@ int listener_open_at(struct session *session, const char *path, struct session_e
 	if (path[0] == '@')
 		return listen_nowhere(session, path, error);
 
-	/* With a byte for the name aside. */
+	/* Includes a byte for the temporary name. */
 	if (path[0] != '/' || strlen(path) + 2 > sizeof(address.sun_path))
 		return session_fail(error, SESSION_ERROR_USAGE, ENAMETOOLONG,
 				"%s cannot be the path of a socket: it is absolute, and has at most %zu bytes",

@@ -3,27 +3,28 @@
 #define SIDE_RECORDER_LISTENER_H
 
 /*
- * The socket that agents find.
+ * The socket that agents connect to.
  *
- * Callers: the life of a session. Main thread. No lock.
+ * Callers: the session's start and end. Main thread. No lock.
  */
 #include <stdbool.h>
 
 #include "recorder/core/session.h"
 #include "recorder/core/watch.h"
 
-/* The main thread's. */
+/* Main thread only. */
 struct session_listener {
 	char directory[96];
-	int directory_fd; /* its lock */
+	int directory_fd; /* holds the lock on the directory */
 	char path[104];
-	bool is_secret; /* a process that knows its name belongs to the session, whatever its user */
+	/* the name is secret: a process that knows it belongs to the session, whatever its user */
+	bool is_secret;
 	struct recorder_watch watch;
-	bool refuses_fds; /* peer_refuse_fds() */
+	bool refuses_fds; /* result of peer_refuse_fds() */
 };
 
 int listener_open(struct session *session, struct session_error *error);
-/* Under a name that other processes know. */
+/* Opens the socket of a live session, at a path that other processes know. */
 int listener_open_at(struct session *session, const char *path, struct session_error *error);
 void listener_close(struct session *session);
 

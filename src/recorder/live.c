@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions without a command: programs find the socket, and somebody else (the broker) changes what
- * is recorded of them. live.h tells what may be asked; here is how it is done.
+ * Live sessions: programs connect to the socket, and the daemon changes what is recorded of them.
+ * live.h describes the functions.
  *
- * Rules are the main thread's, and every answer to a program is sent whole before anything else
- * happens, so that a change is an exchange of the rules between two answers. What a program has
- * is its own affair then: it says which generation it knows when it comes again.
+ * The rules belong to the main thread. Each answer to a program is sent completely before anything
+ * else is handled, so a change replaces the rules between two answers. A program can have older
+ * rules; it sends its generation when it connects again.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,12 +39,12 @@
 #include "recorder/storage/output.h"
 #include "recorder/storage/state-directory.h"
 
-/* Ends that are there already when a session is closed: so many turns to see them. */
+/* Turns at the close of a session, to handle exits that have happened already. */
 #define LAST_TURNS 64
-/* So often programs are answered while somebody waits for the disk. */
+/* How often programs are answered while the caller waits for the disk. */
 #define SERVE_EVERY_MS 10
 
-/* ---- beginning ---- */
+/* ---- start ---- */
 
 static int take_service(struct session *session, const struct session_live *live,
 		struct session_error *error)
@@ -94,8 +94,8 @@ static int live_check_options(struct session *session, const struct session_opti
 }
 
 /*
- * What the caller says, and else that of the recorder before: a program of our user may have changed
- * what that one wrote. Its traces stay.
+ * Uses the caller's output directory, else that of the earlier recorder. The caller's comes first,
+ * because a program of the same user may have changed the saved path. Existing traces are kept.
  */
 static int live_open_output(struct session *session, const struct session_options *options,
 		struct session_error *error)
@@ -147,7 +147,7 @@ static struct session *allocate(void)
 	return NULL;
 }
 
-/* What a recorder before has left becomes ours. */
+/* Adopts what an earlier recorder has left. */
 static int live_adopt_predecessor(struct session *session, struct session_error *error)
 {
 	struct service *service = session->service;
@@ -156,7 +156,7 @@ static int live_adopt_predecessor(struct session *session, struct session_error 
 
 	if (!session->state_dir)
 		return 0;
-	/* Programs have those of the recorder before. */
+	/* Programs have the rules of earlier generations already, so use a new one. */
 	if (service->generation <= before)
 		service->generation = before + 1;
 	if (service->active)
@@ -210,14 +210,14 @@ void service_free(struct session *session)
 	session->service = NULL;
 }
 
-/* ---- going on ---- */
+/* ---- operation ---- */
 
 int session_fd(const struct session *session)
 {
 	return session->loop.epoll;
 }
 
-/* What is left of a process that has ended are sums: totals.c. */
+/* Frees finished instances; totals.c keeps the sums of their statistics. */
 static void free_finished(struct session *session)
 {
 	struct instance *instance = instances_take_finished(session), *next;
@@ -254,7 +254,7 @@ bool session_is_active(const struct session *session)
 	return session->service->active;
 }
 
-/* The next recorder in this place counts on from here. */
+/* Saves the generation, so that the next recorder of this state directory continues from it. */
 static void note_generation(struct session *session)
 {
 	int ret = state_directory_save(session, session->service->generation);
@@ -305,7 +305,7 @@ int session_change(struct session *session, const struct session_channel *channe
 
 /* ---- requests ---- */
 
-/* Programs do not wait for the disk meanwhile. */
+/* Waits for a round of the drain thread, and answers programs meanwhile. */
 static int wait_for_round(struct session *session, unsigned int timeout_ms)
 {
 	uint64_t deadline = wire_deadline(timeout_ms);
@@ -377,7 +377,7 @@ bool session_take_message(struct session *session, struct session_message *messa
 
 /* ---- the end ---- */
 
-/* The first thing that went wrong and that nobody has taken. */
+/* Fills in *error with the first error message that the caller has not taken. */
 static void live_report_failure(struct session *session, struct session_error *error)
 {
 	size_t i;
@@ -404,12 +404,12 @@ static void live_stop(struct session *session, bool finish)
 	pthread_mutex_lock(&session->lock);
 	session->service->over = true;
 	pthread_mutex_unlock(&session->lock);
-	/* What is said and who has died by now is part of the recording. */
+	/* Messages and exits until now are part of the recording. */
 	while (finish && turns++ < LAST_TURNS && run_turn(session, 0) > 0)
 		;
 	listener_close(session);
 	connections_close(session);
-	/* Programs that come from now on find nobody. */
+	/* Programs that start from now on find no socket. */
 	if (finish)
 		adopt_new(session, true);
 	if (session->service->leave && session->instances.live)

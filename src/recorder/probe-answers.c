@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What all programs have reported of their probe tables (core/probes.h).
- */
+/* Returns what all programs have reported about their probe tables (core/probes.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #include "recorder/run.h"
 #include "recorder/session-state.h"
 
-/* So many turns to hear what was said before. */
+/* Turns to handle reports that were sent before the call. */
 #define LAST_TURNS 64
 
 static bool copy_answer(struct session_probe_answer *answer, const struct instance *instance,
@@ -30,7 +28,7 @@ static bool copy_answer(struct session_probe_answer *answer, const struct instan
 	return answer->procname && answer->refusals;
 }
 
-/* What was sent before we were asked is there, in some socket. */
+/* Handles messages that programs sent before this call and that are still in sockets. */
 static void hear_all(struct session *session)
 {
 	int turns = 0;

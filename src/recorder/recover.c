@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces of what is left: each folder of --buffers and each recording in a core dump becomes an
- * instance that has ended, and its trace is written as the drain thread would have done it.
+ * Recovers traces: each folder of --buffers and each recording in a core dump becomes an ended
+ * instance, and its trace is written as by the drain thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -46,7 +46,9 @@ static int recover_compare_names(const void *one, const void *other)
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Folders of one recorder, in an order that does not depend on the file system. */
+/*
+ * Lists the folders of one recorder, sorted, so that the order does not depend on the file system.
+ */
 static size_t list_folders(DIR *directory, char ***names, int *ret_error)
 {
 	struct dirent *entry;

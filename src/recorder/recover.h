@@ -3,17 +3,17 @@
 #define SIDE_RECORDER_RECOVER_H
 
 /*
- * Traces out of what is left when no recorder could write them: directories of `--buffers` after a
- * recorder was killed or its machine went down, and core dumps of traced programs. Nothing there is
- * changed. All of it is hostile: whoever left it may have written anything into it.
+ * Recovers traces that no recorder could write: from directories of `--buffers` after a recorder
+ * was killed or its machine failed, and from core dumps of traced programs. Changes nothing there.
+ * The data is not trusted: the program or another process may have written anything into it.
  *
- * A header of its own: who recovers needs no session, only its summary.
+ * This is a separate header because recovery needs no session, only its summary.
  */
 
 #include "recorder/core/session.h"
 
 struct session_recover_options {
-	/* Called when the output exists and nothing has been read; NULL: not needed. */
+	/* Called when the output directory exists and nothing was read yet; NULL: not needed. */
 	void (*ready)(const char *output);
 	const char *const *paths; /* directories of --buffers, folders in them, core dumps */
 	size_t nr_paths;
@@ -21,15 +21,15 @@ struct session_recover_options {
 	bool force;
 	enum session_format format;
 	int compress;
-	/* NULL, or called after each process, as that of session_on_progress(). */
+	/* NULL, or called after each process, like the function of session_on_progress(). */
 	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
 	void *progress_user;
 };
 
 /*
- * Writes a trace for each process that is found. Fails when nothing could be read at all; what could
- * not be read beside other things is a message of the summary. *session is for session_summary() and
- * session_destroy() only.
+ * Writes a trace for each process found. Returns a negative errno if nothing could be read at all;
+ * if only a part could not be read, the summary has a message. *session can be passed only to
+ * session_summary() and session_destroy().
  */
 int session_recover(const struct session_recover_options *options, struct session **session,
 		struct session_error *error);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that are not recorded because a share or a limit is used up: their number, and the names of those that still run. They
- * ask again with growing pauses until they are recorded.
+ * Stores programs that are not recorded because a share or a limit is exhausted: their number, and
+ * the names of those that still run. They ask again at growing intervals until they are recorded.
  *
- * A program is counted once. The entries of each user are limited. A program without an entry reports itself that it asks again
- * (WIRE_FEATURE_RETRY): a false report only falsifies the count of this user's programs.
+ * A program is counted once. The entries of each user are limited. A program without an entry
+ * reports itself that it asks again (WIRE_FEATURE_RETRY): a false report only falsifies the count
+ * of this user's programs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +96,10 @@ bool refusals_note(struct session *session, const struct connection *connection,
 	has_space = refusals_has_space(session, connection->uid);
 	if (has_space)
 		refusals_add(session, &refusal);
-	/* An earlier recorder counted it, or none has yet. */
+	/*
+	 * Without an entry, a program that asks again was counted before, possibly by an earlier
+	 * recorder.
+	 */
 	return has_space || !again;
 }
 
@@ -132,7 +136,7 @@ int refusals_status(struct session *session, struct session_status *status)
 void refusals_report(struct session *session)
 {
 	size_t nr = session->refusals.nr_processes;
-	/* In a session that goes on, it was reported when it happened. */
+	/* A live session has reported each refusal when it happened. */
 	bool reported = session->service != NULL;
 
 	if (!session->refusals.first || nr <= reported)

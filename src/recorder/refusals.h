@@ -3,10 +3,10 @@
 #define SIDE_RECORDER_REFUSALS_H
 
 /*
- * Programs that are not recorded because a share or a limit is used up, and that ask again.
+ * Programs that are not recorded because a share or a limit is exhausted, and that ask again.
  *
- * Callers: connections and the life of a session. Main thread, without the session's lock. refusals_report(): when the main thread waits
- * for the end of the drain thread, by that one.
+ * Callers: connections, and the session's start and end. Main thread, without the session's lock.
+ * refusals_report(): the drain thread, while the main thread waits for its end.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct connection;
 struct session;
 struct session_status;
 
-/* A program that is not recorded, and asks again. */
+/* A refused program that asks again. */
 struct refusal {
 	pid_t peer;
 	uint64_t started; /* session_process_start() */
@@ -26,21 +26,24 @@ struct refusal {
 	const char *reason;
 };
 
-/* The main thread's. */
+/* Main thread only. */
 struct session_refusals {
-	size_t nr_processes;  /* that are not recorded */
-	char *first;          /* the message about the first one */
-	struct refusal *list; /* of those that still run */
+	size_t nr_processes;  /* processes that were not recorded */
+	char *first;          /* message about the first one */
+	struct refusal *list; /* refused programs that still run */
 	size_t nr;
 };
 
-/* Whether the process must be counted: it was not counted before. */
+/*
+ * Records a refusal. Returns true if the process must be counted, because it was not counted
+ * before.
+ */
 bool refusals_note(struct session *session, const struct connection *connection, const char *name,
 		const char *reason, bool again);
 void refusals_remove(struct session *session, pid_t peer);
 void refusals_free(struct session *session);
 int refusals_status(struct session *session, struct session_status *status);
-/* Report the number of processes that are not recorded, in one message. */
+/* Reports the number of processes that were not recorded, in one message. */
 void refusals_report(struct session *session);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop: agents that come and speak, processes that end, signals, and the command's end.
+ * The main loop: handles connections and messages of agents, exits of processes, signals, and the
+ * end of the command.
  *
- * Signals: SIGINT and SIGQUIT from a terminal reach the command as well, so the first one only
- * makes us wait for it; a second one ends the recording at once. SIGTERM and SIGHUP are passed on to
- * the command, and a second one ends the recording, too. SIGUSR1 asks for a snapshot of what rings
- * that overwrite hold, and SIGUSR2, where there are chunks, for the end of one.
+ * SIGINT and SIGQUIT from a terminal reach the command as well, so after the first one the recorder
+ * waits for the command; a second one ends the recording at once. SIGTERM and SIGHUP are forwarded
+ * to the command, and a second one also ends the recording. SIGUSR1 requests a snapshot of
+ * overwrite rings, and SIGUSR2, if there are chunks, the end of a chunk.
  */
 #include <errno.h>
 #include <signal.h>
@@ -36,7 +37,7 @@
 
 #define TICK_MS 250
 #define BATCH 64
-/* One after the other, in which deaths wait. */
+/* Consecutive turns in which exits wait for messages. */
 #define MESSAGE_TURNS_MAX 64
 
 static void handle_snapshot(struct session *session)
@@ -59,7 +60,7 @@ static void handle_signals(struct session *session)
 
 	while (read(session->loop.signals.fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			continue; /* only to look around: record_run_has_ended() */
+			continue; /* only wakes the loop: record_run_has_ended() */
 		if (info.ssi_signo == SIGUSR1) {
 			if (session->mode == SESSION_RECORD)
 				handle_snapshot(session);
@@ -71,7 +72,10 @@ static void handle_signals(struct session *session)
 		}
 		if (++session->loop.interrupts > 1) {
 			session->loop.interrupted = session->command.status == -1;
-			/* Release: why it stops. Pairs with the acquires in is_called() and drain_thread(). */
+			/*
+			 * Release: the reason of the stop. Pairs with the acquires in is_called()
+			 * and drain_thread().
+			 */
 			atomic_store_explicit(&session->drain.stop, true, memory_order_release);
 		} else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
 				(session->loop.pass_on && info.ssi_code <= 0)) {
@@ -115,9 +119,10 @@ static bool record_run_is_keyword(const struct recorder_watch *watch)
 }
 
 /*
- * One turn. Deaths come after words: a process may have spoken before it died, on a connection, too, that
- * is only accepted in this turn. Then the deaths wait for the next one, where epoll tells them again; who
- * floods us with words cannot make them wait for ever.
+ * Runs one turn. Exits are handled after messages: a process may have sent messages before it
+ * exited, even on a connection that is accepted only in this turn. The exits then wait for the next
+ * turn, where epoll reports them again. MESSAGE_TURNS_MAX limits the wait, so that a flood of
+ * messages cannot delay exits for ever.
  */
 int run_turn(struct session *session, int timeout_ms)
 {
@@ -144,7 +149,10 @@ int run_turn(struct session *session, int timeout_ms)
 					watch->kind == WATCH_PEER;
 			if (is_death != (pass == 1))
 				continue;
-			/* Each event is handled once. Its connection may be closed by then, and is still in memory. */
+			/*
+			 * Handle each event once. Its connection may be closed by then, but its
+			 * memory remains valid.
+			 */
 			events[i].data.ptr = NULL;
 			handle_watch(session, watch);
 		}
@@ -155,8 +163,9 @@ int run_turn(struct session *session, int timeout_ms)
 }
 
 /*
- * Has every process that the command left behind ended? They are our children then: session_spawn()
- * has made us their reaper, so this counts those, too, that have no agent, or not yet.
+ * True if every process that the command left behind has ended. They are children of the recorder,
+ * because session_spawn() makes it their reaper. So this includes processes that have no agent, or
+ * none yet.
  */
 static bool record_run_reap_children(struct session *session)
 {
@@ -170,7 +179,7 @@ static bool record_run_reap_children(struct session *session)
 
 static bool record_run_has_ended(struct session *session)
 {
-	/* Relaxed: this thread has stored it, or finds it in the next round. */
+	/* Relaxed: this thread has stored it, or it finds it in the next turn. */
 	if (atomic_load_explicit(&session->drain.stop, memory_order_relaxed))
 		return true;
 	if (session->command.status == -1)
@@ -224,7 +233,7 @@ int run_begin(struct session *session)
 	return ret;
 }
 
-/* Take in all that is there already: deaths above all, so that "still running" is not said of them. */
+/* Handles all pending events, so that processes that have exited are not reported as running. */
 static void record_run_drain_pending(struct session *session)
 {
 	int turns = 0;
@@ -244,7 +253,7 @@ static void report_survivors(struct session *session)
 				nr == 1 ? "it does" : "they do");
 }
 
-/* Nothing recorded, or not all listed: say why. */
+/* Reports why nothing was recorded, or why the listing is incomplete. */
 static void report_silence(struct session *session)
 {
 	const char *verb = session->mode == SESSION_LIST ? "listed" : "recorded";
@@ -254,7 +263,7 @@ static void report_silence(struct session *session)
 		report(session, true,
 				"the list may be incomplete: %s ended before its main() was reached",
 				session->command.name);
-	/* Refused processes have their own messages. */
+	/* Refused processes have messages of their own. */
 	if (session->instances.list || session->refusals.nr_processes)
 		return;
 	if (session->command.never_meets)

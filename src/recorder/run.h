@@ -3,9 +3,11 @@
 #define SIDE_RECORDER_RUN_H
 
 /*
- * The loop: agents that connect and send, processes that end, signals, and the command's end.
+ * The main loop: handles connections and messages of agents, exits of processes, signals, and the
+ * end of the command.
  *
- * Callers: the life of a session, and what waits for programs meanwhile. Main thread, without the session's lock.
+ * Callers: the session's start and end, and functions that wait while programs need answers. Main
+ * thread, without the session's lock.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -17,36 +19,36 @@
 #include "recorder/core/watch.h"
 
 struct traced_command {
-	struct recorder_watch watch; /* the pidfd */
+	struct recorder_watch watch; /* watches the pidfd */
 	pid_t pid;
 	int status; /* -1 while it runs */
 	char *name;
-	char *never_meets; /* why no agent can be loaded, as from session_never_meets() */
+	char *never_meets; /* reason why no agent can be loaded, from session_never_meets() */
 	bool came;         /* the agent of the probed program has connected */
-	const struct session_helper *helper; /* its helper process, or NULL */
+	const struct session_helper *helper; /* its helper, or NULL */
 };
 
-/* The main thread's. */
+/* Main thread only. */
 struct session_loop {
-	bool begun; /* run_begin() */
+	bool begun; /* run_begin() was called */
 	int epoll;
 	struct recorder_watch signals;
 	sigset_t old_mask;
 	bool mask_is_ours;
 	struct sigaction old_child;
-	struct sigaction old_user;  /* of SIGUSR1, for the command */
-	struct sigaction old_user2; /* of SIGUSR2 */
-	bool pass_on;               /* interrupts, to the command */
+	struct sigaction old_user;  /* action of SIGUSR1 to restore for the command */
+	struct sigaction old_user2; /* the same of SIGUSR2 */
+	bool pass_on;               /* forward SIGINT and SIGQUIT to the command */
 	unsigned int interrupts;
-	unsigned int message_turns; /* in which deaths have waited */
+	unsigned int message_turns; /* consecutive turns in which exits have waited for messages */
 	bool interrupted;
 	void (*progress)(void *user, uint64_t bytes, size_t processes, uint64_t lost);
 	void *progress_user;
 };
 
-/* One turn of the loop. The number of events, or a negative errno. */
+/* Runs one turn of the loop. Returns the number of events, or a negative errno. */
 int run_turn(struct session *session, int timeout_ms);
-/* Of a session with a command, which exists: what the loop needs, once. 0 or a negative errno. */
+/* Prepares the loop once the command exists. Returns 0 or a negative errno. */
 int run_begin(struct session *session);
 
 #endif

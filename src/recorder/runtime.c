@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory of the socket, which only we can enter. Root's can be entered by everybody and read by
- * nobody else, and the socket's name is a secret that only the environment of the command tells: so
- * processes that have dropped their privileges since are still recorded when they fork.
+ * Creates the directory of the socket, which only its owner can enter. Every user can enter root's
+ * directory, but only root can list it, and the socket's name is a secret that only the environment
+ * of the command contains. So processes that have dropped their privileges since are still recorded
+ * when they fork.
  *
- * Its owner holds a lock (flock) on the directory itself while it lives. A recorder that was killed
- * leaves the directory and the socket behind; the next one that makes its own in the same place takes
- * the lock of each that it finds, and removes it. Between mkdtemp() and flock() a directory is not
- * locked yet: it has no socket yet, either, and without one it is left alone.
+ * The recorder holds a lock (flock) on the directory. A killed recorder leaves the directory and
+ * the socket behind. The next recorder that creates its own in the same parent directory takes the
+ * lock of each directory that it finds, and removes it. Between mkdtemp() and flock(), a new
+ * directory is not locked yet; it has no socket yet either, and a directory without a socket is not
+ * removed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +32,10 @@
 #define SOCKET_NAME_MAX 32
 #define ENTER (S_IXGRP | S_IXOTH)
 
-/* A socket with our name, and nothing else; its name. */
+/*
+ * True if the directory contains only a socket with a name of this form, which it returns in
+ * `name`.
+ */
 static bool holds_socket_only(int directory, char name[SOCKET_NAME_MAX])
 {
 	struct dirent *entry;
@@ -64,7 +69,9 @@ static void remove_if_stale(int dir, const char *name)
 
 	if (fd < 0)
 		return;
-	/* Where there are no locks, flock() fails for the owner and for us: nothing is removed. */
+	/*
+	 * On a file system without locks, flock() fails for every recorder, and nothing is removed.
+	 */
 	if (!fstat(fd, &status) && status.st_uid == geteuid() &&
 			(status.st_mode & 07777 & ~(mode_t)ENTER) == S_IRWXU &&
 			!flock(fd, LOCK_EX | LOCK_NB) && holds_socket_only(fd, socket_name) &&
@@ -88,7 +95,7 @@ static void remove_stale(const char *path)
 	closedir(dir);
 }
 
-/* Others can go through it, but not look into it. */
+/* True if other users can enter the directory. */
 static bool is_passage(const char *path)
 {
 	struct stat status;
@@ -96,7 +103,10 @@ static bool is_passage(const char *path)
 	return !stat(path, &status) && (status.st_mode & S_IXOTH);
 }
 
-/* Where the socket will be. False: its path would be too long, or there are no random numbers. */
+/*
+ * Makes the path of the socket. Returns false if it would be too long, or if there are no random
+ * numbers.
+ */
 static bool name_socket(struct session *session)
 {
 	uint64_t secret = 0;
@@ -116,7 +126,7 @@ static bool name_socket(struct session *session)
 
 static bool make_in(struct session *session, const char *dir)
 {
-	errno = ENOENT; /* unless a call has a better reason */
+	errno = ENOENT; /* unless a call sets another reason */
 	if (!dir || dir[0] != '/' ||
 			snprintf(session->listener.directory, sizeof(session->listener.directory),
 					"%s/" PATTERN,
@@ -125,7 +135,7 @@ static bool make_in(struct session *session, const char *dir)
 		return false;
 	if (!mkdtemp(session->listener.directory))
 		return false;
-	/* Again: now the directory has its name. */
+	/* Once more: mkdtemp() has changed the directory's name. */
 	if (name_socket(session) &&
 			(!session->listener.is_secret ||
 					!chmod(session->listener.directory, S_IRWXU | ENTER)))
@@ -134,7 +144,7 @@ static bool make_in(struct session *session, const char *dir)
 	return false;
 }
 
-/* XDG_RUNTIME_DIR if it is there and its name leaves room, else TMPDIR or /tmp. */
+/* Uses XDG_RUNTIME_DIR if it exists and its name is short enough, else TMPDIR or /tmp. */
 int runtime_make(struct session *session)
 {
 	const char *const directories[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
@@ -145,7 +155,10 @@ int runtime_make(struct session *session)
 			continue;
 		session->listener.directory_fd = open(
 				session->listener.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		/* Waits for whoever looks at it just now; where there are no locks, it goes without. */
+		/*
+		 * Waits for a recorder that checks this directory now. Without locks, continues
+		 * without one.
+		 */
 		while (session->listener.directory_fd >= 0 &&
 				flock(session->listener.directory_fd, LOCK_EX) && errno == EINTR)
 			;

@@ -3,7 +3,7 @@
 #define SIDE_RECORDER_RUNTIME_H
 
 /*
- * The directory of the socket.
+ * Creates and removes the directory of the socket.
  *
  * Callers: the listener. Main thread. No lock.
  */

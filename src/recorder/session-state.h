@@ -3,17 +3,20 @@
 #define SIDE_RECORDER_SESSION_STATE_H
 
 /*
- * struct session: the structs of all its parts, and the order of the two threads.
+ * struct session composes the structs of all parts of a session; this comment states what its two
+ * threads share.
  *
- * The main thread (run.c and all that it calls) talks to agents and never touches the disk, so that a program does not wait for it. The
- * drain thread (drain.c) owns everything about writing: traces, rings, losses. They meet in `lock`:
+ * The main thread (run.c and all that it calls) exchanges messages with agents and never waits for
+ * the disk, so that no program waits for it. The drain thread (drain.c) owns traces, rings and
+ * losses. `lock` protects what they share:
  *
- *	main writes, drain reads	the list of instances, instance.state up to ENDED, instance.kinds
- *	drain writes, main reads	instance.state CLOSED and `finished`, memory given back, rings that are freed
- *	both write			messages, losses, failure
+ *   main writes, drain reads    the list of instances, instance.state up to ENDED, instance.classes
+ *   drain writes, main reads    instance.state CLOSED and `finished`, returned memory, freed rings
+ *   both write                  messages, losses, failure
  *
- * Channels never change. Their rules are the main thread's: a live session gets others. Figures that the drain thread counts and the
- * main thread shows are atomic. The header of each part states which thread calls it, and whether with the lock.
+ * Channels never change. Their rules belong to the main thread: in a live session they can change.
+ * Statistics that the drain thread counts and the main thread reads are atomic. The header of each
+ * part states which thread calls it, and whether with the lock.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,16 +54,15 @@ struct trace_hooks;
 struct session {
 	enum session_mode mode;
 	bool wait_all;
-	bool recovers;           /* no command and no agents: recover.c */
-	struct service *service; /* no command, but agents: live.c; or NULL */
+	bool recovers;           /* recovery, without command and agents: recover.c */
+	struct service *service; /* a live session, without a command: live.c; else NULL */
 	char hostname[65];
-	struct state_directory *
-			state_dir; /* a state directory; or NULL: there is none, or only that of --buffers */
-	struct channel *channels; /* in a listing one without rings; capacity for the most */
-	uint32_t nr_channels;     /* that are in traces */
-	uint32_t nr_all_channels; /* with those of triggers */
+	struct state_directory *state_dir; /* NULL: none, or only the directory of --buffers */
+	struct channel *channels; /* in a listing one without rings; has the maximum capacity */
+	uint32_t nr_channels;     /* channels in traces */
+	uint32_t nr_all_channels; /* channels in traces and of triggers */
 
-	struct session_tables tables, next_tables; /* now, and from the next change on */
+	struct session_tables tables, next_tables; /* tables in use, and from the next change on */
 	struct traced_command command;
 
 	struct session_output output;
@@ -88,7 +90,7 @@ struct session {
 	pthread_mutex_t lock;
 	struct shares description_shares; /* bytes of descriptions (lock) */
 
-	struct session_process *processes; /* made for the summary */
+	struct session_process *processes; /* created for the summary */
 	struct session_summary summary;
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Options, life and summary of a session.
- */
+/* Options, start, end and summary of a session. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -45,8 +43,8 @@
 #include "ring/ring.h"
 
 /*
- * Descriptors of a living instance: pidfd, directory, metadata, side_session; in files also those of the
- * descriptions and of the journal. Streams come on top.
+ * Descriptors of a live instance: pidfd, directory, metadata, side_session; with rings in files
+ * also those of the descriptions and of the journal. Streams are counted separately.
  */
 #define FILES_PER_INSTANCE 6
 #define FILES_OF_OUR_OWN 64
@@ -90,9 +88,12 @@ int session_take_format(struct session *session, const struct session_options *o
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
-/* Rings of a process that have a file open at one time, more or less: of many threads few live long. */
+/*
+ * Estimates the rings of a process whose files are open at the same time: most of many threads are
+ * short-lived.
+ */
 static uint64_t rings_in_use(const struct session *session)
 {
 	uint64_t rings = 0, few = 4ull * ring_possible_cpus() + 16;
@@ -103,7 +104,10 @@ static uint64_t rings_in_use(const struct session *session)
 	return rings + session->nr_channels;
 }
 
-/* At the limit of file size a write must fail, not end the recorder. */
+/*
+ * At the limit of the file size, a write must return an error instead of killing the recorder by
+ * SIGXFSZ.
+ */
 static void raise_file_size(struct session *session)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -117,7 +121,7 @@ static void raise_file_size(struct session *session)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* As many files as we may have: an instance needs a few. */
+/* Raises the limit of open files as far as allowed: each instance needs several. */
 void session_raise_files(struct session *session)
 {
 	struct rlimit limit;
@@ -148,7 +152,10 @@ int session_open_bells(struct session *session, struct session_error *error)
 	return session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory");
 }
 
-/* For sessions that record programs of all users. In other sessions all programs belong to one user. */
+/*
+ * Creates shares with floors for a session that records programs of all users. In other sessions,
+ * all programs belong to one user.
+ */
 int session_open_shares(struct session *session, struct session_error *error)
 {
 	uint32_t floors = session->service && session->service->any_user ? LIMIT_FLOORS : 0;
@@ -195,7 +202,7 @@ struct session *session_allocate(void)
 	pthread_cond_init(&session->drain.round_done, NULL);
 	if (gethostname(session->hostname, sizeof(session->hostname) - 1))
 		strcpy(session->hostname, "unknown");
-	/* Shares of a session that only reads; see session_open_shares(). */
+	/* Shares of a session that only reads; session_open_shares() replaces them. */
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
 	lines_init(&session->reports.lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
 	session->connections.message = malloc(WIRE_MESSAGE_MAX);
@@ -216,7 +223,7 @@ int session_fail_allocation(struct session_error *error)
 			code == ENOMEM ? "out of memory" : strerror(code));
 }
 
-/* All that can be wrong is found before anything is started or made. */
+/* Checks all options before anything is started or created. */
 static int record_session_apply_options(struct session *session,
 		const struct session_options *options, struct session_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting the command. It gets the signal mask, dispositions and limits that we were started with,
- * the agent in LD_PRELOAD, and the way to us in SIDE_AGENT_SOCKET.
+ * Starts the command. It gets the signal mask, dispositions and limits that the recorder was
+ * started with, the agent in LD_PRELOAD, and the recorder's socket in SIDE_AGENT_SOCKET.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 #include "recorder/spawn.h"
 
 /*
- * Inside another recording, the command is recorded by both. Whatever else stands in the variable is
- * the affair of whoever put it there.
+ * Inside another recording, both record the command. Other content of the variable is passed on
+ * unchanged.
  */
 int spawn_sockets(struct session *session, struct session_error *error)
 {
@@ -36,7 +36,8 @@ int spawn_sockets(struct session *session, struct session_error *error)
 	int made;
 
 	if (session->mode == SESSION_LIST)
-		outer = NULL; /* a listing ends the program before it could say anything */
+		/* a listing ends the program before it could send anything to another recorder */
+		outer = NULL;
 	for (at = outer; at && *at; at = strchr(at, ':') ? strchr(at, ':') + 1 : "")
 		nr++;
 	if (nr > WIRE_SESSIONS_MAX)
@@ -52,9 +53,9 @@ int spawn_sockets(struct session *session, struct session_error *error)
 }
 
 /*
- * A program that gcc has built with the address sanitizer in a library ends at its start when any other
- * library comes first. None of ours replaces what that one must see; it goes on to check whatever it
- * checks. Programs without it read no such variable.
+ * A program that gcc has built with a shared address sanitizer exits at its start if another
+ * library is loaded first. None of the preloaded libraries replaces a function that the sanitizer
+ * must intercept, so this disables the check. Programs without the sanitizer ignore the variable.
  */
 static void let_sanitizer_be_second(void)
 {
@@ -81,7 +82,10 @@ static void set_environment(const struct session *session)
 		putenv(session->spawn.environment[i]);
 }
 
-/* Until we may go on. If nobody is there who could say so, nothing is run. */
+/*
+ * Waits in the child until the recorder lets the command continue. If the recorder has exited, the
+ * child exits, too.
+ */
 static void wait_for_word(const int go[2])
 {
 	ssize_t size;
@@ -141,7 +145,7 @@ static int fail_exec(struct session_error *error, const char *name, int code)
 			strerror(code));
 }
 
-/* What the child says before exec() replaces it: nothing, or an errno value. */
+/* Returns the errno of a failed exec() in the child, or 0 if it succeeded. */
 static int hear_from_child(int fd)
 {
 	int code = 0;
@@ -153,7 +157,7 @@ static int hear_from_child(int fd)
 	return size == sizeof(code) ? code : 0;
 }
 
-/* What run.c wants to hear of. */
+/* Returns the signals that run.c handles. */
 sigset_t session_signals(const struct session *session)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
@@ -168,7 +172,9 @@ sigset_t session_signals(const struct session *session)
 	return signals;
 }
 
-/* A request for a snapshot or a chunk that comes too early or too late must not end us. */
+/*
+ * A request for a snapshot or a chunk that comes too early or too late must not kill the recorder.
+ */
 void spawn_ignore_requests(struct session *session)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -183,7 +189,7 @@ static void spawn_reset_signals(struct session *session)
 	sigset_t ours = session_signals(session);
 
 	pthread_sigmask(SIG_BLOCK, &ours, &session->loop.old_mask);
-	/* An inherited SIG_IGN would take the command's exit status from us. */
+	/* With an inherited SIG_IGN, the recorder could not get the command's exit status. */
 	sigaction(SIGCHLD, &child, &session->loop.old_child);
 	session->loop.mask_is_ours = true;
 }
@@ -205,7 +211,7 @@ static int watch_command(struct session *session, pid_t pid, struct session_erro
 	return -error->code;
 }
 
-/* It waits, is watched, and goes on when what comes beside it is there. */
+/* Watches the waiting child, and lets it continue when the helper is ready. */
 static int spawn_resume_child(
 		struct session *session, pid_t pid, int go[2], struct session_error *error)
 {
@@ -214,7 +220,10 @@ static int spawn_resume_child(
 	close(go[0]);
 	if (!ret) {
 		ret = helper_process_hold(session, error);
-		/* One that was killed meanwhile reads no more: that is its end, and no mistake of ours. */
+		/*
+		 * If the child was killed meanwhile, send() fails; the recorder then handles this
+		 * like any end of the command.
+		 */
 		if (!ret)
 			(void)send(go[1], "+", 1, MSG_NOSIGNAL);
 		close(go[1]);
@@ -264,7 +273,10 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 	if (pipe2(ends, O_CLOEXEC))
 		return session_fail(error, SESSION_ERROR_FAILED, errno, "cannot make a pipe: %s",
 				strerror(errno));
-	/* A socket: writing to it when nobody reads any more is no signal to us. */
+	/*
+	 * A socket instead of a pipe: send() can write to it without SIGPIPE if the child has
+	 * exited.
+	 */
 	if (session->command.helper && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go)) {
 		code = errno;
 		close(ends[0]);
@@ -273,7 +285,7 @@ int session_spawn(struct session *session, char *const argv[], struct session_er
 				strerror(code));
 	}
 	spawn_reset_signals(session);
-	/* Orphans become ours, so that we know when the last one has ended. */
+	/* Adopt orphans as children, so that the recorder knows when the last one has ended. */
 	if (session->wait_all)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	ret = spawn_start_child(session, argv, ends, go, &pid, error);

@@ -3,16 +3,17 @@
 #define SIDE_RECORDER_SPAWN_H
 
 /*
- * Starts the command with the signal mask, dispositions and limits of the recorder.
+ * Starts the command with the signal mask, dispositions and limits that the recorder was started
+ * with.
  *
- * Callers: the life of a session and its loop. Main thread. No lock.
+ * Callers: the session's start, and the main loop. Main thread. No lock.
  */
 #include <signal.h>
 #include <stddef.h>
 
 #include "recorder/core/session.h"
 
-/* The environment of the command. The main thread's. */
+/* The environment of the command. Main thread only. */
 struct session_spawn {
 	char *preload;      /* value of LD_PRELOAD */
 	char *sockets;      /* value of SIDE_AGENT_SOCKET */
@@ -22,7 +23,10 @@ struct session_spawn {
 
 sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);
-/* The value of SIDE_AGENT_SOCKET: the recordings that the recorder itself runs in, and its own. */
+/*
+ * Makes the value of SIDE_AGENT_SOCKET: the recordings that the recorder itself runs in, and its
+ * own.
+ */
 int spawn_sockets(struct session *session, struct session_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is going on in a live session: a copy of its figures, made by the main thread under the lock.
- * Of rings that are being drained it reads the counters in shared memory and those that the drain
- * thread publishes; nobody waits for the disk.
+ * Copies the status of a live session, in the main thread with the lock held. For rings that are
+ * being drained, it reads the counters in shared memory and those that the drain thread publishes,
+ * so it never waits for the disk.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ struct ring_losses {
 	const struct instance *instance;
 	struct session_status_process *process;
 	uint32_t channel;
-	uint32_t ring; /* index into the process's */
+	uint32_t ring; /* index over all rings of the process */
 	size_t capacity;
 	bool no_memory;
 };
@@ -66,7 +66,9 @@ static bool statistics_add_loss(
 	return process->losses[process->nr_losses++].event != NULL;
 }
 
-/* A program that writes nonsense there gets no more room than an honest one. */
+/*
+ * The number of losses is limited, so that a program cannot use more memory with invalid counters.
+ */
 static int statistics_visit_loss(void *data, uint32_t ring, uint32_t slot, const uint64_t *counts)
 {
 	struct ring_losses *losses = data;
@@ -131,7 +133,9 @@ static size_t count_rings(const struct instance *instance)
 	return nr;
 }
 
-/* The rings of an instance go one channel after the other: until all have gone they are looked at. */
+/*
+ * The drain thread frees the rings of an instance channel by channel; this reads those that remain.
+ */
 static int statistics_read_rings(
 		const struct instance *instance, struct session_status_process *process)
 {
@@ -206,7 +210,7 @@ static int statistics_read_channels(const struct session *session, struct sessio
 	return 0;
 }
 
-/* The sums get those that are not in them, by their channels. */
+/* Adds to the sums, by channel, the processes that they do not contain yet. */
 static int take_processes(
 		const struct session *session, struct session_status *status, struct totals *sums)
 {
@@ -221,7 +225,7 @@ static int take_processes(
 		struct session_status_process *process = &status->processes[status->nr_processes++];
 
 		ret = statistics_read_process(instance, process);
-		/* Those are in the sums. */
+		/* The sums contain this instance already. */
 		if (instance->state == INSTANCE_CLOSED)
 			continue;
 		totals_add_channels(session, instance, sums);

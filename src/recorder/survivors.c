@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes of the command that still run when the command has ended. A forked child joins the recording with its first event, so only
- * the environment identifies a child without events: it names the socket of this recording.
+ * Counts processes of the command that still run when the command has ended. A forked child joins
+ * the recording with its first event, so only the environment identifies a child without events: it
+ * contains the socket of this recording.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "recorder/session-state.h"
 #include "recorder/survivors.h"
 
-#define ENVIRONMENT_MAX (256u << 10) /* bytes of it that are searched */
+#define ENVIRONMENT_MAX (256u << 10) /* bytes of the environment that are searched */
 
 static bool survivor_is_known(const struct session *session, pid_t pid)
 {
@@ -29,7 +30,10 @@ static bool survivor_is_known(const struct session *session, pid_t pid)
 	return false;
 }
 
-/* The environment of an ended process, or of another user's, cannot be read. */
+/*
+ * Returns false if the environment cannot be read, because the process has ended or belongs to
+ * another user.
+ */
 static bool survivor_has_socket(const struct session *session, pid_t pid, char *buffer)
 {
 	char path[64];

@@ -5,7 +5,7 @@
 /*
  * Counts processes of the command that still run when the command has ended.
  *
- * Callers: the loop (run.c). Main thread. No lock.
+ * Callers: the main loop (run.c). Main thread. No lock.
  */
 struct session;
 
