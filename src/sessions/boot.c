@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the static configuration of early boot to definitions: each line of it is what a verb of the command
- * line asks for, so it goes the same way.
+ * Converts the static configuration of early boot to definitions: each of its lines becomes the
+ * request of a verb, and is checked like one.
  */
 #include "sessions/boot.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line's side of the control socket. */
+/* The client's side of the control socket. */
 #include "base/clock.h"
 #include "sessions/client.h"
 
@@ -32,7 +32,7 @@ struct control_client {
 
 /* ---- time ---- */
 
-/* Milliseconds of CLOCK_MONOTONIC, or the end of time. */
+/* Returns milliseconds of CLOCK_MONOTONIC; the maximum for no timeout. */
 static int64_t deadline_of(int timeout_ms)
 {
 	return timeout_ms < 0 ? INT64_MAX : (int64_t)clock_monotonic_ms() + timeout_ms;
@@ -79,13 +79,13 @@ static int connect_path(const char *path)
 }
 
 /*
- * The user's directory must be his or root's, or somebody else would be told what he traces. The
- * socket, or a negative errno.
+ * Returns a connected socket, or a negative errno. The user or root must own the directory; else
+ * another user could receive the user's requests.
  */
 static int control_client_try_connect(bool system, char *path, size_t capacity)
 {
 	char directory[256];
-	/* Errors name it, whether it is there or not. */
+	/* Errors contain the path, whether it exists or not. */
 	int ret = wire_runtime_path(path, capacity, system, WIRE_RUNTIME_CONTROL);
 
 	if (!ret)
@@ -100,8 +100,10 @@ static bool is_absent(int code)
 	return code == -ENOENT || code == -ECONNREFUSED;
 }
 
-/* Beside this program, as in an installation, or as in a build; for a program in libexec, in bin; else
- * wherever PATH says. */
+/*
+ * Starts the daemon: beside this program, as in an installation or a build; for a program in
+ * libexec, in bin; else through PATH.
+ */
 static int start_daemon(void)
 {
 	static const char *const paths[] = {"/" DAEMON, "/../sided/" DAEMON, "/../../bin/" DAEMON};
@@ -126,7 +128,7 @@ static int start_daemon(void)
 		ret = posix_spawnp(&pid, DAEMON, NULL, NULL, argv, environ);
 	if (ret)
 		return -ret;
-	/* It returns when it listens. */
+	/* The daemon's first process exits when the daemon listens. */
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
@@ -215,7 +217,7 @@ int control_fd(const struct control_client *client)
 	return client->fd;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 struct json_object *control_request(const char *verb, const char *session)
 {
@@ -305,7 +307,10 @@ int control_call_with(struct control_client *client, struct json_object *request
 		return control_fail(error, CONTROL_USAGE, ret, NULL, "the request is too long");
 	if (ret)
 		return control_no_memory(error);
-	/* A daemon that refuses says so and closes: what it said is still there to be read. */
+	/*
+	 * A daemon that refuses sends its answer and closes the connection: the answer is still in
+	 * the queue.
+	 */
 	ret = send_until(client, deadline, error);
 	if (ret && ret != -EPIPE)
 		return ret;

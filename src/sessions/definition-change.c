@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a request changes in a definition. A change is made in a copy, the session library's checks
- * are asked about it, and only then it becomes the definition.
+ * Applies a request to a definition. It changes a copy, checks the copy with the session library,
+ * and only then replaces the definition.
  */
 #include "sessions/parts.h"
 #include "protocol/pattern.h"
@@ -52,7 +52,7 @@ static int fail_fixed(struct definition_edit *change, const char *name)
 
 /* ---- events ---- */
 
-/* A rule as the request says it, at the end of the channel's. */
+/* Appends a rule made from the request. */
 static int definition_change_add_rule(
 		struct definition_edit *change, struct definition_channel *channel)
 {
@@ -85,7 +85,7 @@ static bool rule_same(const struct definition_rule *one, const struct definition
 			strings_same(&one->contexts, &other->contexts);
 }
 
-/* The last rule goes when another one says the same. */
+/* Removes the last rule if another one is equal to it. */
 static bool drop_double(struct definition_channel *channel)
 {
 	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
@@ -151,7 +151,7 @@ static void remove_rules(struct definition_channel *channel)
 		change_remove_rule(channel, channel->nr_rules - 1);
 }
 
-/* Of the kernel, or of programs? */
+/* True if the rule selects events of the kernel, not of programs. */
 static bool is_of_kernel(const struct definition_rule *rule)
 {
 	size_t i;
@@ -176,8 +176,8 @@ static void remove_rules_of_kernel(
 }
 
 /*
- * A pattern goes from the rules that name it as it is; a rule that is left without any goes with it.
- * Rules that are wider get an exception.
+ * Removes a pattern from the rules that contain exactly it, and each rule that then has no pattern.
+ * Rules with wider patterns get an exception.
  */
 static int disable_pattern(struct definition_edit *change, struct definition_channel *channel,
 		const char *pattern)
@@ -297,7 +297,7 @@ static int disable_channel(struct definition_edit *change)
 
 /* ---- contexts ---- */
 
-/* Those that are not there yet. */
+/* Adds the texts that are not in the list yet. */
 static int definition_change_join_strings(struct definition_edit *change,
 		struct definition_strings *to, const struct definition_strings *from)
 {
@@ -313,7 +313,7 @@ static int definition_change_join_strings(struct definition_edit *change,
 	return 0;
 }
 
-/* To the rules that have one of the patterns. */
+/* Adds contexts to the rules that contain one of the patterns. */
 static int add_to_rules(struct definition_edit *change, struct definition_channel *channel,
 		const struct definition_strings *patterns,
 		const struct definition_strings *contexts)
@@ -349,7 +349,10 @@ static int definition_change_add_contexts(struct definition_edit *change,
 				"`side help contexts` lists them", "there is no context to add");
 	if (patterns->count)
 		return add_to_rules(change, channel, patterns, contexts);
-	/* What a channel has in each record is fixed with its rings. */
+	/*
+	 * The contexts of a channel's records cannot change once it has rings, so each rule gets
+	 * the new ones.
+	 */
 	return definition_change_join_strings(
 			change, change->fixed ? &channel->added : &channel->contexts, contexts);
 }
@@ -442,7 +445,7 @@ static int track_one(
 	return track && (!wanted->text || track->text) ? 0 : control_no_memory(change->error);
 }
 
-/* A number as it is in JSON, or as a text of digits. */
+/* Reads a JSON number, or a text of digits. */
 static int track_number(struct definition_edit *change, const char *name, struct json_object *value,
 		uint64_t *number)
 {

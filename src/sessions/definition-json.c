@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A definition as JSON, and back. docs/spec/control-protocol.md has the form. */
+/* Converts a definition from and to JSON, in the form of docs/spec/control-protocol.md. */
 #include "sessions/parts.h"
 #include "protocol/protocol.h"
 
@@ -18,7 +18,7 @@ static const char *const rule_members[] = {"event", "filter", "event-context", N
 static const char *const track_members[] = {
 		"pid", "uid", "gid", "name", "cgroup", "container", "exclude", NULL};
 
-/* In the order of the enumerations of session.h. */
+/* In the order of the enumerations in session.h. */
 static const char *const format_choices[] = {"ctf1", "ctf2", NULL};
 static const char *const mode_choices[] = {"discard", "overwrite", "block", NULL};
 
@@ -30,7 +30,7 @@ bool definition_track_is_number(enum definition_track_kind kind)
 	return kind <= DEFINITION_TRACK_GID;
 }
 
-/* ---- one more of something ---- */
+/* ---- appending elements ---- */
 
 struct definition_channel *definition_add_channel(struct definition *definition, const char *name)
 {
@@ -179,7 +179,7 @@ int definition_read_settings(struct definition *definition, struct json_object *
 	return ret ? ret : read_sending(definition, json, error);
 }
 
-/* true, or how many rings there are at most. */
+/* The value is true, or the maximum number of rings. */
 static int read_per_thread(struct definition_channel *channel, struct json_object *json,
 		struct control_error *error)
 {
@@ -405,7 +405,7 @@ int definition_parse(
 
 /* ---- writing ---- */
 
-/* Only what is not as it is when nothing is said. */
+/* Members with their default values are not written. */
 static bool definition_json_add_number(struct json_object *json, const char *name, uint64_t number)
 {
 	return !number || json_put_number(json, name, number);
@@ -422,7 +422,7 @@ static bool definition_json_add_strings(struct json_object *json, const char *na
 	return !strings->count || json_put_strings(json, name, strings);
 }
 
-/* Takes over `element`; false: no memory. */
+/* Takes ownership of `element`. Returns false if out of memory. */
 static bool definition_json_append_item(struct json_object *array, struct json_object *element)
 {
 	if (array && element && !json_object_array_add(array, element))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probes of a definition: read, written, and changed by requests. What a table says is nobody's
- * business here; its number is all that a definition has of it.
+ * Reads, writes and changes the probes of a definition. A definition contains only the number of a
+ * table, never its content.
  */
 #include "sessions/parts.h"
 
@@ -12,7 +12,7 @@
 
 #include "protocol/pattern.h"
 
-#define PROVIDER "probe:" /* of a name without a colon */
+#define PROVIDER "probe:" /* provider of an event name without a colon */
 
 static const char *const probe_members[] = {
 		"event", "channel", "probe", "pid", "started", "exe", "table", "uid", "gid", NULL};
@@ -34,7 +34,7 @@ void definition_probes_free(struct definition *definition)
 	free(definition->probes);
 }
 
-/* An empty one at the end, or NULL with the error. */
+/* Appends an empty probe. Returns NULL with *error filled in on failure. */
 static struct definition_probe *definition_probe_append(
 		struct definition *definition, struct control_error *error)
 {
@@ -59,7 +59,7 @@ static struct definition_probe *definition_probe_append(
 
 /* ---- reading ---- */
 
-/* It becomes a pattern of a rule, which must mean this event and no other. */
+/* The event becomes a pattern of a rule, so it must match only this event. */
 static int definition_probe_check_event(const char *event, struct control_error *error)
 {
 	const char *colon = strchr(event, ':');
@@ -100,7 +100,7 @@ static int read_target(struct definition_probe *probe, struct json_object *json,
 	return definition_probe_copy_text(&probe->exe, exe, error);
 }
 
-/* Of a definition and of a request, which has no table. */
+/* Reads a probe of a definition, or of a request, which has no table. */
 static int read_probe(struct definition_probe *probe, struct json_object *json,
 		struct control_error *error)
 {
@@ -242,8 +242,8 @@ bool definition_put_probes(struct json_object *json, const struct definition *de
 /* ---- enabling ---- */
 
 /*
- * It says the same of the same, so one is there in the other's place, also if it is of another channel: rules name events, and each
- * channel would record both.
+ * True if a probe replaces another one, because it makes the same event in the same processes. The
+ * channel does not matter: rules name events, so each channel would record both.
  */
 static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
 {
@@ -261,7 +261,7 @@ static void remove_probe(struct definition *definition, size_t index)
 	memmove(probe, probe + 1, (definition->nr_probes - index) * sizeof(*probe));
 }
 
-/* Does another probe of the channel make it, too? */
+/* True if another probe of the channel makes this event, too. */
 static bool is_made(const struct definition *definition, const char *channel, const char *event)
 {
 	size_t i;
@@ -297,7 +297,7 @@ static bool filter_same(const struct definition_rule *one, const struct definiti
 	return !strcmp(one->filter, other->filter);
 }
 
-/* To the last rule, what this one has. */
+/* Adds the contexts of `rule` to the last rule. */
 static bool join_contexts(struct definition_rule *last, const struct definition_rule *rule)
 {
 	size_t i;
@@ -309,7 +309,10 @@ static bool join_contexts(struct definition_rule *last, const struct definition_
 	return true;
 }
 
-/* The new rule, the last one, is part of one that is there for these events. False: no memory. */
+/*
+ * Merges the new rule, the last one, into an existing rule for the same events. Returns false if
+ * out of memory.
+ */
 static bool join_rule(struct definition_channel *channel)
 {
 	struct definition_rule *last = &channel->rules[channel->nr_rules - 1];
@@ -329,8 +332,9 @@ static bool join_rule(struct definition_channel *channel)
 }
 
 /*
- * What rules say of an event goes with the former probe, or its filter would still let through what the new one's does not. The last rule
- * is the new one's, which is to have all contexts that the event had. False: no memory.
+ * Removes the event from the older rules; else their filters would still select events that the
+ * filter of the new rule rejects. The last rule is the new one: it gets all contexts of the event.
+ * Returns false if out of memory.
  */
 static bool succeed_rules(struct definition_channel *channel, const char *event)
 {
@@ -348,7 +352,9 @@ static bool succeed_rules(struct definition_channel *channel, const char *event)
 	return done;
 }
 
-/* The new probe, the last one, is there in the other's place. False: no memory. */
+/*
+ * Replaces the probe at `index` by the new one, which is the last. Returns false if out of memory.
+ */
 static bool succeed(struct definition *definition, struct definition_channel *channel, size_t index)
 {
 	struct definition_probe former = definition->probes[index];
@@ -357,7 +363,10 @@ static bool succeed(struct definition *definition, struct definition_channel *ch
 
 	definition->probes[index] = (struct definition_probe){.table = 0};
 	remove_probe(definition, index);
-	/* But for those that others make, too: whose filters these are is not known. */
+	/*
+	 * Except events that other probes also make: it is unknown to which probe their filters
+	 * belong.
+	 */
 	definition->nr_probes--;
 	for (i = 0; done && i < former.events.count; i++) {
 		const char *event = former.events.items[i];
@@ -413,7 +422,7 @@ static bool is_name_of(const char *pattern, const char *event)
 			(!strncmp(event, PROVIDER, size) && !strcmp(pattern, event + size));
 }
 
-/* Is it meant: by its name, or by a pattern that its event matches? */
+/* True if a request names the event itself, or has a pattern that matches it. */
 static bool definition_probe_matches(
 		const char *event, const char *text, const struct pattern *pattern)
 {
@@ -428,7 +437,7 @@ static bool definition_probe_matches(
 	return pattern_matches(pattern, provider, colon + 1, 0);
 }
 
-/* With what the rules of its channel say of its events, if nobody else makes them. */
+/* Removes the probe, and its events from the channel's rules unless another probe makes them. */
 static void drop_probe(struct definition_edit *change, size_t index)
 {
 	struct definition *definition = change->definition;
@@ -448,7 +457,10 @@ static void drop_probe(struct definition_edit *change, size_t index)
 	change->changed = true;
 }
 
-/* pid 0: of whomever. How many there were, or an error. */
+/*
+ * Removes the matching probes of process `pid` (0: of any process). Returns their number, or a
+ * negative errno.
+ */
 static int drop_meant(struct definition_edit *change, const char *channel, const char *text,
 		uint32_t pid, bool *named)
 {
@@ -486,7 +498,7 @@ int change_drop_probes(struct definition_edit *change, const struct definition_c
 	int ret = 0;
 
 	*named = false;
-	/* What cannot be a pattern is refused by whoever makes one of it. */
+	/* A text that cannot be a pattern is refused later, where it is parsed. */
 	if (change->definition->nr_probes && *pattern != '!')
 		ret = drop_meant(change, channel->name, pattern, 0, named);
 	return ret < 0 ? ret : 0;

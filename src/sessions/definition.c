@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Life of a definition, and its form for the session library. */
+/* Creates and frees definitions, and converts them for the session library. */
 #include "sessions/parts.h"
 
 #include "relay/send.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a channel without rules: a pattern that takes nothing. */
+/* Rules of a channel without rules: a pattern that matches no event. */
 static const char *const nothing[] = {"!*"};
 static const struct session_rule no_events = {.patterns = nothing, .nr_patterns = 1};
 static const struct session_channel standard = {
@@ -81,7 +81,7 @@ void definition_free(struct definition *definition)
 	free(definition);
 }
 
-/* Through its JSON form: one way less that a member can be forgotten. */
+/* Copies through the JSON form, so that no second list of members can be incomplete. */
 int definition_copy(
 		const struct definition *from, struct definition **to, struct control_error *error)
 {
@@ -98,13 +98,13 @@ int definition_copy(
 
 /* ---- for the session library ---- */
 
-/* The session's types have pointers to const texts. */
+/* The session's types point to const texts. */
 static const char *const *texts(const struct definition_strings *strings)
 {
 	return (const char *const *)strings->items;
 }
 
-/* A rule's contexts and those that came later to its channel, in an array of its own. */
+/* Makes an array of the rule's contexts and of those added to its channel later. */
 static const char *const *all_contexts(const struct definition_channel *channel,
 		const struct definition_rule *rule, size_t *count)
 {
@@ -145,7 +145,7 @@ static bool view_rules(const struct definition_channel *channel, bool symbols,
 			return false;
 		view->nr_rules++;
 	}
-	/* Its contexts are NULL: there is nothing to free. */
+	/* Its contexts are NULL, so there is nothing to free. */
 	if (symbols)
 		(*rules)[view->nr_rules++] = session_symbols_rule;
 	return true;
@@ -216,7 +216,7 @@ void definition_view_free(struct definition_view *view)
 	size_t i, k;
 
 	for (i = 0; view->rules && view->rules[i]; i++) {
-		/* free() takes no pointer to const; these arrays are ours. */
+		/* free() takes no pointer to const; this struct owns the arrays. */
 		for (k = 0; k < view->channels[i].nr_rules; k++)
 			free((void *)(uintptr_t)view->rules[i][k].contexts);
 		free(view->rules[i]);
@@ -292,7 +292,10 @@ int definition_check(const struct definition *definition, struct control_error *
 
 	if (ret)
 		return ret;
-	/* Its channel may come later; the start refuses it if it did not. */
+	/*
+	 * The channel for snapshots can be added later; the start refuses the definition if it was
+	 * not.
+	 */
 	if (!may_snapshot(definition))
 		view.options.nr_snapshot_on = 0;
 	ret = session_check(&view.options, &session_error);

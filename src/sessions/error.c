@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors as sentences, and the words of their kinds. */
+/* Fills in errors, and converts their kinds from and to words. */
 #include "sessions/error.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects as messages, cut where they are too long for one. */
+/* Sends and receives objects as messages, and splits those that are too long for one. */
 #include "sessions/frame.h"
 
 #include <errno.h>
@@ -13,15 +13,18 @@
 #include "sessions/json.h"
 #include "sessions/text.h"
 
-/* Bytes of a piece: as a JSON text it becomes twice as long at most. */
+/* Bytes of a piece: as a JSON text its size doubles at most. */
 #define PIECE 30000
-/* Descriptors that are taken from one message, so that too many are seen and closed. */
+/*
+ * Maximum descriptors accepted from one message; more than one is accepted so that the surplus can
+ * be closed.
+ */
 #define FDS_AT_ONCE 8
 
 struct frame_message {
 	struct frame_message *next;
 	size_t size;
-	int fd; /* ours, or -1 */
+	int fd; /* a duplicate owned by the message, or -1 */
 	char text[];
 };
 
@@ -75,7 +78,7 @@ static int put_object(struct frame_out *out, struct json_object *object)
 	return ret;
 }
 
-/* A piece ends before a character, never inside. */
+/* Returns the size of the next piece, which never ends inside a character. */
 static size_t piece_size(const char *text, size_t size)
 {
 	size_t piece = size < PIECE ? size : PIECE;
@@ -116,7 +119,7 @@ int frame_put(struct frame_out *out, struct json_object *object)
 	return frame_put_with(out, object, -1);
 }
 
-/* With the first message: who receives it has both or neither. */
+/* Attaches the descriptor to the first message, so that the receiver gets both or neither. */
 static int put_fd(struct frame_out *added, int fd)
 {
 	if (fd < 0)
@@ -157,7 +160,7 @@ int frame_send(struct frame_out *out, int socket)
 		ssize_t sent = descriptors_send(socket, message->text, message->size, &message->fd,
 				message->fd >= 0, MSG_DONTWAIT);
 
-		/* The kernel has no memory for it just now: as good as a full socket. */
+		/* The kernel is out of memory for it: treat this as a full socket. */
 		if (sent < 0)
 			return sent == -ENOBUFS ? -EAGAIN : (int)sent;
 		out->size -= message->size;
@@ -169,7 +172,7 @@ int frame_send(struct frame_out *out, int socket)
 	return 0;
 }
 
-/* ---- the other direction ---- */
+/* ---- receiving ---- */
 
 static void free_pieces(struct frame_in *in)
 {
@@ -196,7 +199,7 @@ void frame_in_free(struct frame_in *in)
 	free_pieces(in);
 }
 
-/* The last one stays. */
+/* Keeps the last descriptor and closes the others. */
 static void keep_fds(struct frame_in *in, struct msghdr *header)
 {
 	struct cmsghdr *attached;
@@ -218,7 +221,10 @@ static void keep_fds(struct frame_in *in, struct msghdr *header)
 	}
 }
 
-/* Is it a piece? Then its text is added. 1: it is, and the last one; 0: more come; 2: it is none. */
+/*
+ * Appends the text if the object is a piece. Returns 1 for the last piece, 0 if more follow, 2 if
+ * it is no piece, or a negative errno.
+ */
 static int take_piece(struct frame_in *in, struct json_object *object, size_t max,
 		struct control_error *error)
 {
@@ -287,8 +293,9 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 		header.msg_controllen = sizeof(control.bytes);
 	}
 	/*
-	 * If the peer closed the connection before it read our message, the kernel reports ECONNRESET once. Receive again after it: what
-	 * the peer sent before, such as the reason, is still in the queue.
+	 * If the peer closed the connection before it read the last message, the kernel reports
+	 * ECONNRESET once. Receive again after it: messages that the peer sent before, such as the
+	 * reason, are still in the queue.
 	 */
 	do
 		size = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);

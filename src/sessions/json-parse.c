@@ -2,8 +2,9 @@
 /*
  * Parses JSON strictly (RFC 8259) into objects of json-c.
  *
- * json-c's own parser does not check each allocation: without memory it ends the process, or returns a truncated text. Here a
- * failed allocation fails the call. Strings may have any bytes from 0x20 on: json_read() has checked and restored them.
+ * json-c's own parser does not check each allocation: without memory it ends the process, or
+ * returns a truncated text. Here a failed allocation fails the call. Strings may have any bytes
+ * from 0x20 on: json_read() has checked and restored them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 struct json_parser {
 	const char *at, *end;
-	const char *why; /* NULL: nothing is wrong yet */
+	const char *why; /* NULL: no error yet */
 	bool no_memory;
 	unsigned int depth, depth_max;
 };
@@ -49,7 +50,7 @@ static bool parser_take(struct json_parser *parser, char wanted)
 	return true;
 }
 
-/* The grammar does not allow the next character. */
+/* Sets the error for a character that the grammar does not permit. */
 static bool parser_unexpected(struct json_parser *parser, const char *why)
 {
 	return parser_fail(parser, parser->at == parser->end ? "the text ends too early" : why);
@@ -90,7 +91,10 @@ static size_t put_character(char *to, uint32_t character)
 	return size;
 }
 
-/* After \u: decode the character, from two escapes if they are a pair; a lone surrogate becomes U+FFFD. */
+/*
+ * Decodes a character after \u, from two escapes if they are a pair; a lone surrogate becomes
+ * U+FFFD.
+ */
 static bool parser_unicode(struct json_parser *parser, char *to, size_t *size)
 {
 	int first = parser_hex(parser), second;
@@ -135,7 +139,10 @@ static bool parser_escape(struct json_parser *parser, char *to, size_t *size)
 	return true;
 }
 
-/* After the quotation mark. The text is not longer than its source and ends with a NUL; the caller frees it. */
+/*
+ * Parses a string after its opening quotation mark. The result is not longer than its source and
+ * ends with a NUL; the caller frees it.
+ */
 static char *parser_text(struct json_parser *parser, size_t *ret_size)
 {
 	size_t most = 0, size = 0;
@@ -180,7 +187,7 @@ static struct json_object *parser_string(struct json_parser *parser)
 	return object;
 }
 
-/* ---- numbers and words ---- */
+/* ---- numbers and literals ---- */
 
 static bool parser_digits(struct json_parser *parser)
 {
@@ -191,7 +198,7 @@ static bool parser_digits(struct json_parser *parser)
 	return parser->at > begin || parser_unexpected(parser, "a number without digits");
 }
 
-/* False: not a 64-bit integer. */
+/* Returns false if the number is not a 64-bit integer. */
 static bool json_parse_get_integer(const char *digits, bool is_negative, uint64_t *number)
 {
 	*number = 0;
@@ -224,7 +231,7 @@ static struct json_object *parser_number(struct json_parser *parser)
 	bool good;
 
 	(void)parser_take(parser, '-');
-	/* No digit follows a zero. */
+	/* No digit may follow a leading zero. */
 	good = parser_take(parser, '0') || parser_digits(parser);
 	if (good && parser_take(parser, '.'))
 		good = parser_digits(parser);
@@ -267,7 +274,7 @@ static bool parser_member(struct json_parser *parser, struct json_object *object
 	name = parser_text(parser, &size);
 	if (!name)
 		return false;
-	/* json-c's names end at a NUL. */
+	/* json-c terminates names with a NUL, so they cannot contain one. */
 	good = strlen(name) == size || parser_fail(parser, "a NUL in the name of a member");
 	parser_skip_space(parser);
 	good = good &&
@@ -317,7 +324,7 @@ static struct json_object *parser_container(struct json_parser *parser, bool is_
 	return NULL;
 }
 
-/* NULL is a value as well: the JSON null. */
+/* Returns NULL for the JSON null, too, so *ret_is_good reports success. */
 static struct json_object *parser_value(struct json_parser *parser, bool *ret_is_good)
 {
 	struct json_object *object = NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads untrusted JSON, member by member: checks types before values.
- */
+/* Reads members of untrusted JSON and checks types before values, and writes members. */
 #include "sessions/json.h"
 #include "sessions/text.h"
 
@@ -68,7 +66,7 @@ int json_only(struct json_object *object, const char *const *names, const char *
 	return 0;
 }
 
-/* False: it is not there, or null. */
+/* Returns false if the member does not exist or is null. */
 static bool member(struct json_object *object, const char *name, struct json_object **value)
 {
 	return json_object_object_get_ex(object, name, value) && *value;
@@ -107,7 +105,7 @@ int json_number(struct json_object *object, const char *name, uint64_t max, uint
 
 	if (!member(object, name, &value))
 		return 0;
-	/* A negative number would be read as 0. */
+	/* json-c would return 0 for a negative number. */
 	if (!json_object_is_type(value, json_type_int) ||
 			(json_object_get_int64(value) < 0 && !json_object_get_uint64(value)))
 		return json_set_error(error, "\"%s\" is not a whole number from 0 on", name);
@@ -277,7 +275,7 @@ int json_answer(struct json_object *answer, struct control_error *error)
 	return error->code;
 }
 
-/* ---- texts ---- */
+/* ---- arrays of texts ---- */
 
 bool strings_add(struct definition_strings *strings, const char *text)
 {
@@ -319,7 +317,7 @@ bool strings_have(const struct definition_strings *strings, const char *text)
 	return false;
 }
 
-/* As sets: the order of patterns does not matter. */
+/* Compares as sets: the order of patterns does not matter. */
 bool strings_same(const struct definition_strings *one, const struct definition_strings *other)
 {
 	size_t i;

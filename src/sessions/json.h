@@ -3,8 +3,8 @@
 #define SIDE_SESSIONS_JSON_H
 
 /*
- * Reading JSON that somebody else wrote: strictly, and with sentences. A sub-header of the room, and of
- * the daemon. A member that is not there leaves the value as it is.
+ * Reads and writes JSON; the reader does not trust its input and reports each error as a sentence.
+ * A missing member leaves the value unchanged.
  */
 
 #include <json-c/json.h>
@@ -17,41 +17,50 @@
 
 #define JSON_DEPTH_MAX 16
 #define JSON_STRINGS_MAX 1024
-#define JSON_WORD_MAX 16384 /* bytes of one text: a filter, a pattern, a path */
+#define JSON_WORD_MAX 16384 /* maximum bytes of one text: a filter, a pattern, a path */
 
-/* One object and nothing behind it. NULL with *error filled in. */
+/* Parses one object with nothing after it. Returns NULL with *error filled in on failure. */
 struct json_object *json_read(const char *text, size_t size, struct control_error *error);
 
-/* The same of a text whose strings have been checked (text.h): json-parse.c. */
+/* The same for a text whose strings have been checked (text.h). In json-parse.c. */
 struct json_object *json_parse_text(const char *text, size_t size, struct control_error *error);
 
-/* With another limit of nesting. ret_size: of the object; other bytes can be behind it. NULL: then none can. */
+/*
+ * The same with another limit of nesting. ret_size: bytes of the object; other bytes can follow it.
+ * NULL: none may follow.
+ */
 struct json_object *json_parse_deep(const char *text, size_t size, unsigned int depth,
 		size_t *ret_size, struct control_error *error);
 
-/* All of these: 0 or a negative errno with *error filled in. */
+/* All of these functions return 0, or a negative errno with *error filled in. */
 
-/* Has it only members with these names (ends with NULL)? `what` names it in the sentence. */
+/*
+ * Checks that the object has only members with these names (terminated by NULL). `what` names the
+ * object in the error.
+ */
 int json_only(struct json_object *object, const char *const *names, const char *what,
 		struct control_error *error);
-/* A text of 1 to JSON_WORD_MAX bytes without a NUL; it belongs to the object. */
+/* Gets a text of 1 to JSON_WORD_MAX bytes without a NUL; it belongs to the object. */
 int json_text(struct json_object *object, const char *name, const char **text,
 		struct control_error *error);
 int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
 		struct control_error *error);
 int json_flag(struct json_object *object, const char *name, bool *flag,
 		struct control_error *error);
-/* One of these words (ends with NULL), by its index. */
+/* Gets the index of one of these words (terminated by NULL). */
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
 		unsigned int *choice, struct control_error *error);
-/* An array of texts, or one text alone; added to `strings`. */
+/* Adds the texts of an array, or a single text, to `strings`. */
 int json_get_strings(struct json_object *object, const char *name,
 		struct definition_strings *strings, struct control_error *error);
-/* The array's object, or NULL when it is not there. */
+/* Gets an array, or NULL if it does not exist. */
 int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
 		struct control_error *error);
 
-/* Writing: false when out of memory. `value` is put in any case. */
+/*
+ * Writing. These functions return false if out of memory. They take ownership of `value` in any
+ * case.
+ */
 bool json_put(struct json_object *object, const char *name, struct json_object *value);
 bool json_put_text(struct json_object *object, const char *name, const char *text);
 bool json_put_number(struct json_object *object, const char *name, uint64_t number);
@@ -59,12 +68,12 @@ bool json_put_flag(struct json_object *object, const char *name, bool flag);
 bool json_put_strings(struct json_object *object, const char *name,
 		const struct definition_strings *strings);
 
-/* An answer that says what is wrong, or NULL. */
+/* Returns an answer that contains the error, or NULL if out of memory. */
 struct json_object *json_error(const struct control_error *error);
-/* What an answer says is wrong: 0 when it says "ok", else negative with *error filled in. */
+/* Returns 0 if an answer has "ok", else a negative errno with *error filled in from the answer. */
 int json_answer(struct json_object *answer, struct control_error *error);
 
-/* Texts. False: no memory, and nothing changed. */
+/* Arrays of texts. Functions return false if out of memory; then nothing is changed. */
 bool strings_add(struct definition_strings *strings, const char *text);
 bool strings_copy(struct definition_strings *to, const struct definition_strings *from);
 bool strings_have(const struct definition_strings *strings, const char *text);

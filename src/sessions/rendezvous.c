@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets in directories and network namespaces that others see. */
+/* Creates sockets in the root directories and network namespaces of other programs. */
 #include "sessions/rendezvous.h"
 
 #include <errno.h>
@@ -81,8 +81,9 @@ int rendezvous_open_dir(int root, const char *path)
 }
 
 /*
- * For everybody: the directory decides who comes here, and who that is the daemon sees. Its mode is that from the beginning, because
- * who can write there could put a link to a file of ours in its place before we change it.
+ * Creates a socket that every user can connect to: the directory restricts access, and the daemon
+ * checks each peer. The mode is set from the beginning: a user who can write to the directory could
+ * replace the socket by a link before a later chmod().
  */
 static int make_socket(const struct sockaddr_un *address, socklen_t size)
 {
@@ -130,7 +131,10 @@ int rendezvous_open_network(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* *own is our own network namespace, which we come back to, or -1: we are there already. */
+/*
+ * Enters the network namespace. *own is the original one, to return to, or -1 if the thread is in
+ * it already.
+ */
 static int go_to_network(int network, int *own)
 {
 	struct stat theirs, ours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON texts with strings of any bytes: escapes for what is no UTF-8, written and read. */
+/* Writes and reads JSON texts with strings of any bytes: escapes bytes that are not UTF-8. */
 #include "sessions/text.h"
 
 #include <errno.h>
@@ -52,7 +52,10 @@ int control_text_print(struct json_object *object, int flags, struct control_tex
 	size_t size = 0, at, bad = 0, used = 0;
 	const char *text;
 
-	/* If an allocation fails, json-c leaves out what does not fit, and reports success. */
+	/*
+	 * If an allocation fails, json-c omits a part of the text and reports success, so check
+	 * errno.
+	 */
 	errno = 0;
 	text = json_object_to_json_string_length(
 			object, flags | JSON_C_TO_STRING_NOSLASHESCAPE, &size);
@@ -96,7 +99,7 @@ static int text_digit(char character)
 	return character >= 'a' && character <= 'f' ? character - 'a' + 10 : -1;
 }
 
-/* The number of the escape \uXXXX that begins the text, or -1. */
+/* Returns the number of the escape \uXXXX at the beginning of the text, or -1. */
 static int text_escape(const char *text, size_t size)
 {
 	int number = 0;
@@ -115,7 +118,8 @@ static int text_escape(const char *text, size_t size)
 
 size_t control_text_restore(char *text, size_t size)
 {
-	bool is_high = false; /* The escape before begins a pair, of which this one is the other half. */
+	/* The previous escape begins a pair, and the next one can be its other half. */
+	bool is_high = false;
 	size_t from = 0, used = 0;
 
 	while (from < size) {

@@ -3,31 +3,36 @@
 #define SIDE_SESSIONS_TEXT_H
 
 /*
- * JSON texts whose strings hold paths and names, which may be any bytes. A byte that is no UTF-8 is written as \udcXX, a
- * lone low surrogate, which no other text has (Python's surrogateescape reads and writes the same).
+ * JSON texts whose strings contain paths and names, which can be any bytes. A byte that is not
+ * UTF-8 is written as \udcXX, a lone low surrogate, which no valid text contains (as Python's
+ * surrogateescape does).
  */
 
 #include <json-c/json.h>
 #include <stddef.h>
 
 struct control_text {
-	const char *text; /* ends with NUL */
+	const char *text; /* terminated by NUL */
 	size_t size;
 	char *made; /* NULL: the text belongs to the object */
 };
 
-/* 0 or -ENOMEM. JSON_C_TO_STRING_NOSLASHESCAPE is added to the flags. */
+/* Prints an object. Returns 0 or -ENOMEM. Adds JSON_C_TO_STRING_NOSLASHESCAPE to the flags. */
 int control_text_print(struct json_object *object, int flags, struct control_text *ret_text);
 void control_text_free(struct control_text *text);
 
-/* Bytes of the UTF-8 character that begins the text, 0 if it is none. Overlong forms and surrogates are none. Of a text that ends with a NUL: CONTROL_TEXT_CHARACTER_MAX. */
+/*
+ * Returns the bytes of the UTF-8 character at the beginning of the text, or 0 if it is invalid, as
+ * overlong forms and surrogates are. For a text that ends with a NUL, `size` can be
+ * CONTROL_TEXT_CHARACTER_MAX.
+ */
 #define CONTROL_TEXT_CHARACTER_MAX 4
 size_t control_text_character(const unsigned char *text, size_t size);
 
-/* The first byte that is no UTF-8; `size`: there is none. */
+/* Returns the offset of the first byte that is not UTF-8; `size` if there is none. */
 size_t control_text_bad(const char *text, size_t size);
 
-/* In place: each \udcXX becomes its byte. The size afterwards; the text ends with NUL if it did before. */
+/* Replaces each \udcXX by its byte, in place. Returns the new size; a terminating NUL is kept. */
 size_t control_text_restore(char *text, size_t size);
 
-#endif /* SIDE_SESSIONS_TEXT_H */
+#endif
