@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accept connections on a listening socket that another process created.
+ * Accepts connections on a listening socket that another process created.
  *
- * That process can clear O_NONBLOCK at any time, so accept() can block. A thread therefore calls accept(), and passes the descriptors to
- * the loop through a pipe. The semaphore `free_slots` limits their number in the pipe. The loop ends the thread by shutting down the socket:
- * this wakes accept(), and no process can undo it. The loop does not wait for the end of the thread.
+ * That process can clear O_NONBLOCK at any time, so accept() can block. A thread therefore calls
+ * accept(), and passes the descriptors to the loop through a pipe. The semaphore `free_slots`
+ * limits their number in the pipe. The loop ends the thread by shutting down the socket: this wakes
+ * accept(), and no process can undo it. The loop does not wait for the end of the thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,19 +52,21 @@ static void acceptor_end(struct deferred *deferred)
 static void acceptor_put(struct acceptor *acceptor)
 {
 	/*
-	 * Acquire and release: everything that the loop and the thread did with the acceptor comes before its end. Pairs with the
-	 * other user's access in acceptor_put().
+	 * Acquire and release: everything that the loop and the thread did with the acceptor comes
+	 * before its end. Pairs with the other user's access in acceptor_put().
 	 */
 	if (atomic_fetch_sub_explicit(&acceptor->users, 1, memory_order_acq_rel) != 1)
 		return;
 	acceptor->deferred.run = acceptor_end;
-	/* If there is no thread for deferred work, the descriptors stay open, as in peer_close(). */
+	/*
+	 * If there is no thread for deferred work, the descriptors stay open, as in peer_close().
+	 */
 	(void)thread_defer(&acceptor->deferred);
 }
 
 /* ---- the thread ---- */
 
-/* Returns a descriptor, or -1 and errno. */
+/* Returns a descriptor, or -1 with errno. */
 static int sided_acceptor_accept(struct acceptor *acceptor)
 {
 	struct pollfd poll_one = {.fd = acceptor->listener, .events = POLLIN};
@@ -72,7 +75,10 @@ static int sided_acceptor_accept(struct acceptor *acceptor)
 	return accept4(acceptor->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* False: the socket cannot have further connections. The process that shares the socket can also shut it down. */
+/*
+ * Returns false if the socket cannot have further connections. The process that shares the socket
+ * can also shut it down.
+ */
 static bool can_go_on(int error)
 {
 	switch (error) {
@@ -94,7 +100,10 @@ static void accept_all(struct acceptor *acceptor)
 
 		while (sem_wait(&acceptor->free_slots) && errno == EINTR)
 			;
-		/* Relaxed, also in acceptor_stop(): the shutdown and the semaphore order what follows. */
+		/*
+		 * Relaxed, also in acceptor_stop(): the shutdown and the semaphore order what
+		 * follows.
+		 */
 		while (fd < 0 && !atomic_load_explicit(&acceptor->is_over, memory_order_relaxed)) {
 			fd = sided_acceptor_accept(acceptor);
 			if (fd < 0 && !can_go_on(errno))

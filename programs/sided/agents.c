@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of programs: ARRIVE, WELCOME, DONE (or PASS, to a session), and, when the program keeps its connection, WELCOME
- * again whenever something has changed. The newest WELCOME says everything, so none ever queues: one
- * that the socket does not take is sent when there is room, with what holds then.
+ * Connections of programs. A program sends ARRIVE and gets WELCOME; it sends DONE, or PASS for a
+ * session. If it keeps its connection, it gets another WELCOME after each change. The newest
+ * WELCOME contains everything, so none is ever queued: if the socket does not accept it, the daemon
+ * sends the state of a later time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "protocol/protocol.h"
 
 #define PAUSE_MS 100
-#define WELCOME_REMAINDER 2560 /* bytes of a WELCOME beside its sessions, at most */
+#define WELCOME_REMAINDER 2560 /* maximum bytes of a WELCOME in addition to its sessions */
 
 /* ---- listening ---- */
 
@@ -41,7 +42,10 @@ static struct sided_agent *oldest_stranger(const struct daemon *daemon, uid_t ui
 	return oldest;
 }
 
-/* Returns the oldest connection of the user with most of them, so that a user with few connections loses none to others. */
+/*
+ * Returns the oldest connection of the user with most of them, so that a user with few connections
+ * loses none to others.
+ */
 static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *daemon)
 {
 	const struct sided_agent *agent;
@@ -60,7 +64,8 @@ static struct sided_agent *oldest_stranger_of_largest_user(const struct daemon *
 }
 
 /*
- * No descriptor is free. Close the oldest connection that has sent nothing yet. If there is none, do not accept connections for a moment.
+ * Call if no descriptor is free: closes the oldest connection that has sent nothing yet. If there
+ * is none, stops listening for PAUSE_MS.
  */
 void loop_pause_listening(struct daemon *daemon)
 {
@@ -120,7 +125,7 @@ void agent_close(struct daemon *daemon, struct sided_agent *agent)
 	loop_unwatch(daemon, &agent->process);
 	peer_close(loop_release(daemon, &agent->watch), agent->refuses_fds);
 	object_close(daemon, &agent->object);
-	/* It no longer waits for the recorder. */
+	/* The program no longer waits for the recorder. */
 	if (agent->held && agent->program)
 		workers_miss(daemon, agent->program);
 	rendezvous_disconnected(daemon, agent);
@@ -198,9 +203,11 @@ void agent_welcome(struct daemon *daemon, struct sided_agent *agent)
 	loop_change(daemon, &agent->watch, agent->due ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* ---- what they say ---- */
+/* ---- messages of programs ---- */
 
-/* Is there a session whose process is only just beginning, again? One that cannot begin is not awaited. */
+/*
+ * True if the process of a session is starting again. A process that cannot start is not awaited.
+ */
 static bool one_begins(const struct daemon *daemon)
 {
 	const struct session_entry *entry;
@@ -221,9 +228,9 @@ static void held_long_enough(struct daemon *daemon, struct timer *timer)
 }
 
 /*
- * A program that comes while a session's process is on its way would find nobody there, and what it
- * says until it is asked again would be recorded by nobody. It waits for us a little longer; all are
- * told as soon as the process is there.
+ * Delays the WELCOME if a session's process is starting: the program would find no recorder there,
+ * and would lose its events until it is notified. All programs are notified when the process is
+ * ready.
  */
 static void welcome_first(struct daemon *daemon, struct sided_agent *agent)
 {
@@ -237,7 +244,7 @@ static void welcome_first(struct daemon *daemon, struct sided_agent *agent)
 	agent_welcome(daemon, agent);
 }
 
-/* The peer violates the protocol: it gets the reason, and loses this connection and nothing else. */
+/* Call if the peer violates the protocol: sends the reason, and closes only this connection. */
 static void sided_agent_refuse(struct daemon *daemon, struct sided_agent *agent, const char *reason)
 {
 	send_welcome(daemon, agent, reason);
@@ -251,7 +258,7 @@ static void take_arrive(
 	const char *reason = "the message cannot be understood";
 	struct sided_program *program = NULL;
 
-	/* Otherwise its process id may belong to another program by now. */
+	/* If the process has exited, its process id can belong to another program by now. */
 	if (agent->process.fd >= 0 && peer_has_exited(agent->process.fd)) {
 		agent_close(daemon, agent);
 		return;
@@ -263,13 +270,13 @@ static void take_arrive(
 		return;
 	}
 	be_known(daemon, agent);
-	/* The program ends with its process, and this connection with the program. */
+	/* The program ends with its process, and the connection ends with the program. */
 	if (program->watch.fd >= 0)
 		loop_unwatch(daemon, &agent->process);
 	welcome_first(daemon, agent);
 }
 
-/* It is for a session, which sees by itself who is there. */
+/* Passes the connection to a session, which identifies the peer itself. */
 static void sided_agent_forward(
 		struct daemon *daemon, struct sided_agent *agent, const void *message, size_t size)
 {
@@ -287,7 +294,10 @@ static void sided_agent_forward(
 			if (!worker_pass(daemon, entry, agent->watch.fd))
 				return;
 			wire_send(agent->watch.fd, message, size, NULL, 0, 0);
-			/* The session has a duplicate of this descriptor. If it has just been killed, this close is the last one. */
+			/*
+			 * The session has a duplicate of this descriptor. If it was just killed,
+			 * this close is the last one.
+			 */
 			peer_close_listener(
 					loop_release(daemon, &agent->watch), agent->refuses_fds);
 			return;
@@ -307,7 +317,7 @@ static void take_done(
 		program_done(daemon, agent->program, &done);
 }
 
-/* Counted once for each process, as long as the daemon remembers it: an agent may try again. */
+/* True if this process was counted already, as far as the daemon remembers: an agent can retry. */
 static bool is_counted(struct daemon *daemon, const struct peer *peer)
 {
 	const struct foreign_release one = {peer->pid, session_process_start(peer->pid)};
@@ -320,7 +330,10 @@ static bool is_counted(struct daemon *daemon, const struct peer *peer)
 	return false;
 }
 
-/* A program with the agent of another release. The layout of rings and messages differs, so it runs unrecorded. */
+/*
+ * Refuses a program with the agent of another release. The layout of rings and messages differs, so
+ * it is not recorded.
+ */
 static void sided_agent_refuse_version(
 		struct daemon *daemon, struct sided_agent *agent, unsigned int version)
 {
@@ -374,7 +387,10 @@ static void agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32
 		agent_welcome(daemon, agent);
 	if (agent->object.is_closed)
 		return;
-	/* One at a time: if there are more we hear of it again, after all others. */
+	/*
+	 * Receive one message at a time: if there are more, the loop calls this again after all
+	 * other watches.
+	 */
 	size = peer_receive(agent->watch.fd, message, sizeof(message), agent->refuses_fds);
 	if (size == -EAGAIN)
 		return;
@@ -384,11 +400,11 @@ static void agent_ready(struct daemon *daemon, struct sided_watch *watch, uint32
 		agent_close(daemon, agent);
 }
 
-/* ---- they come ---- */
+/* ---- new connections ---- */
 
 /*
- * A program that comes says who it is at once. So in a flood those who are silent make room for it, and
- * not the other way round: who was refused would not be traced for the rest of its life.
+ * A program identifies itself at once when it connects. So in a flood of connections, silent ones
+ * are closed for new ones, and new ones are not refused: a refused program would never be traced.
  */
 static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
 {
@@ -402,7 +418,7 @@ static void sided_agent_evict_stranger(struct daemon *daemon, uid_t uid)
 		agent_close(daemon, oldest);
 }
 
-/* A connection does not outlive its process, even if it never sends a message. */
+/* A connection is closed when its process exits, even if it never sent a message. */
 static void agent_exited(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct sided_agent *agent = container_of(watch, struct sided_agent, process);
@@ -416,7 +432,10 @@ static int sided_agent_watch_process(struct daemon *daemon, struct sided_agent *
 	const struct ucred cred = {.pid = agent->peer.pid, .uid = agent->peer.uid};
 	int fd = peer_open_process(socket, &cred), ret;
 
-	/* Before Linux 6.5 there is no pidfd of a process in a namespace that we do not see. */
+	/*
+	 * Before Linux 6.5 there is no pidfd of a process in a pid namespace that the daemon does
+	 * not see.
+	 */
 	if (fd < 0)
 		return agent->peer.pid ? fd : 0;
 	ret = loop_watch(daemon, &agent->process, fd, EPOLLIN, agent_exited);

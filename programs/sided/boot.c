@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a static configuration (protocol/boot.h), in which programs record since before we were there. Each
- * becomes one of ours, in the place that the programs have made or will make, and its process adopts what is
- * there, as it would adopt what another recorder has left.
+ * Adopts sessions of a static configuration (protocol/boot.h), in which programs recorded before
+ * the daemon started. Each becomes a session of the daemon, in the state directory that the
+ * programs use. Its process adopts the content as it would adopt that of another recorder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "sessions/boot.h"
 #include "sided.h"
 
-/* Was it destroyed, since the machine has started? */
+/* True if the session was destroyed since the system started. */
 static bool sided_boot_is_destroyed(const char *state_dir)
 {
 	char path[BOOT_STATE_DIR_MAX + 16];
@@ -39,7 +39,7 @@ void boot_end(const struct session_entry *entry)
 		close(fd);
 }
 
-/* Everybody may look into what leads to it. */
+/* Creates the state directory with its parents, which every user can list. */
 static int sided_boot_make_state_dir(const struct boot_config *config, const char *state_dir)
 {
 	char part[BOOT_STATE_DIR_MAX];
@@ -51,7 +51,7 @@ static int sided_boot_make_state_dir(const struct boot_config *config, const cha
 		if (slash)
 			*slash = 0;
 		if (!mkdir(part, 0755)) {
-			/* The umask is for what is ours alone. */
+			/* The umask must apply only to private files. */
 			if (chmod(part, 0755))
 				return -errno;
 		} else if (errno != EEXIST) {
@@ -85,7 +85,10 @@ static int sided_boot_add_session(struct daemon *daemon, const struct boot_sourc
 	entry->state_dir = strdup(state_dir);
 	ret = entry->state_dir ? session_settle(daemon, entry, error) : control_no_memory(error);
 	if (ret) {
-		/* It is not over: the next one may have a directory for the traces. */
+		/*
+		 * Do not end the session for its programs: the next daemon may have a directory for
+		 * its traces.
+		 */
 		entry->boot = false;
 		free(entry->state_dir);
 		entry->state_dir = NULL;
@@ -131,7 +134,7 @@ void boot_adopt(struct daemon *daemon, const char *requested)
 	struct boot_source source;
 	struct control_error error;
 
-	/* The system's own, if there is one. */
+	/* Use the system's own configuration, if there is one. */
 	if (!file && daemon->system && !access(BOOT_FILE, F_OK))
 		file = BOOT_FILE;
 	if (!file)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of the command line. A client has one request at a time; what it sends meanwhile stays
- * in its socket. What it does not read waits here, up to a limit, and then it is closed.
+ * Connections of the command line. A client has one request at a time; further requests stay in its
+ * socket. Answers that it does not read are queued, up to a limit; then the connection is closed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,10 @@
 #include "sided.h"
 #include "protocol/runtime.h"
 
-/* Room in the socket for answers, so that one who leaves at once finds his. */
+/*
+ * Space for answers in the socket, so that a client can still read them after the daemon has closed
+ * the connection.
+ */
 #define SEND_BUFFER_MAX (1 << 20)
 
 static void client_events(struct daemon *daemon, struct client *client)
@@ -51,7 +54,10 @@ void client_close(struct daemon *daemon, struct client *client)
 	*at = client->next;
 	shares_give_back(&daemon->client_shares, client->peer.uid, 1);
 	peer_close(loop_release(daemon, &client->handover), false);
-	/* Drain the queue: unread data would turn the end into an error before the client reads the last answer. */
+	/*
+	 * Drain the queue: unread data would turn the end of the connection into an error before
+	 * the client reads the last answer.
+	 */
 	peer_close(loop_release(daemon, &client->watch), false);
 	loop_cancel(daemon, &client->timer);
 	loop_cancel(daemon, &client->interval_timer);
@@ -71,7 +77,7 @@ static void client_is_slow(struct daemon *daemon, struct timer *timer)
 	client_close(daemon, client);
 }
 
-/* False: it is closed. */
+/* Returns false if the client was closed. */
 static bool client_flush(struct daemon *daemon, struct client *client)
 {
 	size_t before = client->out.size;
@@ -107,7 +113,10 @@ bool client_send(struct daemon *daemon, struct client *client, struct json_objec
 	return client_flush(daemon, client);
 }
 
-/* An answer that cannot be made or queued is replaced by its error. 0, or the negative errno in that error. */
+/*
+ * Queues an answer; if this fails, queues an error instead. Returns 0, or the negative errno in
+ * that error.
+ */
 static int put_answer(struct client *client, struct json_object *answer)
 {
 	int ret = answer ? frame_put(&client->out, answer) : -ENOMEM;
@@ -161,18 +170,21 @@ static void client_receive(struct daemon *daemon, struct client *client, int soc
 		client_events(daemon, client);
 		verb_take(daemon, client, request);
 		json_object_put(request);
-		/* The request did not need it. */
+		/* The request did not need the descriptor. */
 		handover_close(frame_take_fd(&client->in));
 	} else if (ret == -EPIPE || ret == -ECONNRESET) {
 		client_close(daemon, client);
 	} else {
-		/* Who does not speak the protocol is told once. */
+		/* A client that violates the protocol gets one error. */
 		client->last = true;
 		client_fail(daemon, client, &error);
 	}
 }
 
-/* The thread has received a message with descriptors, and passes it on; or it has none for the loop. */
+/*
+ * Called when the thread has received a message with descriptors and passes it on, or has no
+ * message for the loop.
+ */
 static void client_handed_over(struct daemon *daemon, struct sided_watch *watch, uint32_t events)
 {
 	struct client *client = container_of(watch, struct client, handover);
@@ -223,7 +235,7 @@ static void client_ready(struct daemon *daemon, struct sided_watch *watch, uint3
 
 /* ---- permissions and shares ---- */
 
-/* The client has sent a request that the daemon has not read yet. */
+/* True if the client has sent a request that the daemon has not read yet. */
 static bool has_unread_request(const struct client *client)
 {
 	int size = 0;
@@ -231,7 +243,7 @@ static bool has_unread_request(const struct client *client)
 	return !ioctl(client->watch.fd, SIOCINQ, &size) && size > 0;
 }
 
-/* The client has sent no request, waits for no answer, and has received everything. */
+/* True if the client has sent no request, waits for no answer, and has received everything. */
 static bool is_idle(const struct client *client)
 {
 	return !client->busy && !client->subscribed && !client->last && !client->out.first &&
@@ -251,8 +263,8 @@ static struct client *oldest_idle(const struct daemon *daemon, uid_t uid)
 }
 
 /*
- * Returns an idle connection of the user with most connections. That user has more than a floor, and at least as many as this user: no
- * user loses a connection to a user who has more.
+ * Returns an idle connection of the user with most connections. That user has more than a floor,
+ * and at least as many as this user: no user loses a connection to a user who has more.
  */
 static struct client *oldest_idle_of_largest_user(const struct daemon *daemon, uid_t uid)
 {
@@ -273,7 +285,10 @@ static struct client *oldest_idle_of_largest_user(const struct daemon *daemon, u
 	return found ? oldest_idle(daemon, found->peer.uid) : NULL;
 }
 
-/* Take a connection for the user; close an idle one if necessary. False: the user can have no further connection. */
+/*
+ * Takes a connection from the user's share; closes an idle one if necessary. Returns false if the
+ * user can have no further connection.
+ */
 static bool sided_client_claim_quota(struct daemon *daemon, uid_t uid)
 {
 	struct shares *shares = &daemon->client_shares;
@@ -298,7 +313,7 @@ static int fail_connection(int code, struct control_error *error)
 			strerror(-code));
 }
 
-/* Get the peer's user, and check that it may control the daemon. */
+/* Gets the peer's user, and checks that it may control the daemon. */
 static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct control_error *error)
 {
 	int ret = runtime_peer(fd, peer);
@@ -320,8 +335,9 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct c
 }
 
 /*
- * Send the reason in one message, if the socket accepts it, and close the connection. Do not call close(): with unread data, the client
- * would get an error instead of the end of the connection. Unread data can contain descriptors.
+ * Sends the reason in one message, if the socket accepts it, and closes the connection. Does not
+ * call close(): with unread data, the client would get an error instead of the end of the
+ * connection, and unread data can contain descriptors.
  */
 static void turn_away(int fd, const struct control_error *error)
 {

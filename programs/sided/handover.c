@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receive descriptors from clients: probe tables (sealed memfds) and rendezvous sockets.
+ * Receives descriptors from clients: probe tables (sealed memfds) and rendezvous sockets.
  *
- * A client can send other descriptors, and closing these can block: the last close of a lingering socket, or any close of a FUSE file. The
- * loop therefore leaves messages with descriptors in the queue. A thread with its own descriptor table receives the message, and passes
- * probe tables and rendezvous sockets to the loop through a socket pair. A thread that is blocked in close() counts towards
- * LIMIT_HANDOVERS_OF_USER of its user. The thread of thread_defer() starts these threads, so the loop does not wait until a thread has its
- * table.
+ * A client can send other descriptors, and closing these can block: the last close of a lingering
+ * socket, or any close of a FUSE file. The loop therefore leaves messages with descriptors in the
+ * queue. A thread with its own descriptor table receives the message, and passes probe tables and
+ * rendezvous sockets to the loop through a socket pair. A thread that is blocked in close() counts
+ * towards LIMIT_HANDOVERS_OF_USER of its user. The thread of thread_defer() starts these threads,
+ * so the loop does not wait until a thread has its table.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,10 @@ struct handover {
 	char text[FRAME_MAX];
 };
 
-/* Closing these two never blocks, except for connections in the queue of a socket. */
+/*
+ * True if closing the descriptor never blocks. For a listening socket, this does not hold for
+ * connections in its queue.
+ */
 static bool handover_close_is_nonblocking(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0 || rendezvous_is_listener(fd);
@@ -83,7 +87,8 @@ static void receive_and_pass(struct handover *handover)
 		if (handover_close_is_nonblocking(received.fds[i]))
 			wanted = received.fds[i];
 	/*
-	 * Pass on no message that is too long, and ignore an error of the socket pair: without a message, the loop closes the connection.
+	 * Do not pass on a message that is too long, and ignore an error of the socket pair: without
+	 * a message, the loop closes the connection.
 	 */
 	if (size > 0 && !(received.flags & MSG_TRUNC))
 		(void)descriptors_send(handover->result, handover->text, (size_t)size, &wanted,
@@ -101,13 +106,17 @@ static void *handover_run(void *user)
 
 	handover->owns_table = !syscall(SYS_close_range, ~0u, ~0u, CLOSE_RANGE_UNSHARE);
 	/*
-	 * Close all other descriptors before the thread of thread_defer() continues. That thread closes sockets that can block
-	 * (close_due() of peer.c). No copy here is then the last one, so another user's descriptor cannot block this thread.
+	 * Close all other descriptors before the thread of thread_defer() continues. That thread
+	 * closes sockets that can block (close_due() of peer.c). No copy here is then the last one,
+	 * so another user's descriptor cannot block this thread.
 	 */
 	if (handover->owns_table)
 		keep_two(handover->client, handover->result);
 	sem_post(&handover->has_two);
-	/* Wait until the other table has no duplicate. Otherwise the last close of the client's socket could happen there. */
+	/*
+	 * Wait until the other table has no duplicate. Otherwise the last close of the client's
+	 * socket could happen there.
+	 */
 	while (sem_wait(&handover->is_released) && errno == EINTR)
 		;
 	if (handover->owns_table)
@@ -119,7 +128,10 @@ static void *handover_run(void *user)
 
 /* ---- the thread of thread_defer() ---- */
 
-/* Use peer_close(): the loop may have closed the client meanwhile, so the queue may contain any message. */
+/*
+ * Closes both descriptors. Uses peer_close(): the loop may have closed the client meanwhile, so the
+ * queue may contain any message.
+ */
 static void close_both(const struct handover *handover)
 {
 	close(handover->result);
@@ -164,7 +176,10 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	while (*at) {
 		struct handover *handover = *at;
 
-		/* Acquire: what the threads did with it. Pairs with the releases in handover_run() and handover_start(). */
+		/*
+		 * Acquire: what the threads did with it. Pairs with the releases in handover_run()
+		 * and handover_start().
+		 */
 		if (!atomic_load_explicit(&handover->is_done, memory_order_acquire)) {
 			nr += handover->uid == uid;
 			at = &handover->next;
@@ -176,7 +191,10 @@ static unsigned int free_done(struct daemon *daemon, uid_t uid)
 	return nr;
 }
 
-/* Structures that threads still use when the daemon ends: such a thread may be closing a socket, which can block. */
+/*
+ * Structures that threads still use when the daemon ends: such a thread may be closing a socket,
+ * which can block.
+ */
 static struct handover *volatile handovers_unfinished;
 
 void handovers_close(struct daemon *daemon)
@@ -194,12 +212,15 @@ bool handover_is_due(int client)
 			header.msg_flags & MSG_CTRUNC;
 }
 
-/* Open the descriptors of the handover; `*ret_end` is the other end of `result`. */
+/* Opens the descriptors of the handover; `*ret_end` is the other end of `result`. */
 static int handover_open(struct handover *handover, int client, int *ret_end)
 {
 	int pair[2], ret;
 
-	/* Duplicate the client: the loop may close it, and reuse its number, before the thread has its table. */
+	/*
+	 * Duplicate the client's descriptor: the loop may close it, and reuse its number, before
+	 * the thread has its table.
+	 */
 	handover->client = fcntl(client, F_DUPFD_CLOEXEC, 0);
 	if (handover->client < 0)
 		return -errno;

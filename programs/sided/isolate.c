@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What our processes give up, so that a mistake in them is worth little. Each part is a second wall:
- * where the machine does not have it, the rest stands.
+ * Drops privileges in each process, so that an attacker who exploits a bug gains little. If the
+ * kernel does not support one of the mechanisms, the others still apply.
  *
- *	the daemon		capabilities that it has no use for
- *	a session process	no_new_privs; capabilities but for looking at processes; landlock: it may write
- *				below its output, its place and the directory of sockets, nowhere else;
- *				seccomp: no programs, no other processes, no network, nothing of the
- *				machine
- *				one of a member of the group: accesses to files with the member's permissions
- *	its sender		the same, but for connections to others; it may write below the output and
- *				where it sends to
+ *   the daemon         capabilities that it does not need
+ *   a session process  no_new_privs; all capabilities except those to read processes; landlock: it
+ *                      can write only below its output, its state directory and the directory of
+ *                      sockets; seccomp: no programs, no other processes, no network, no changes of
+ *                      the system. For a member of the group: accesses files with the member's
+ *                      permissions
+ *   its sender         the same, but it can connect to other machines; it can write below the
+ *                      output and to the destination
  *
- * A session process decodes what programs wrote, and that is where somebody would try.
+ * A session process decodes data that programs wrote, so it is the most likely target.
  */
 #include <errno.h>
 #include <grp.h>
@@ -58,8 +58,9 @@ static void keep_capabilities(uint64_t kept)
 void isolate_daemon(struct daemon *daemon)
 {
 	/*
-	 * Signals for others' programs; looking at them, and, for the processes of sessions, behind what they have
-	 * mapped; directories of root that others made tight.
+	 * To send signals to programs of other users; to read these programs and, for session
+	 * processes, the files that they have mapped; to use root's directories with strict
+	 * permissions.
 	 */
 	uint64_t kept = CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE) |
 			CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_DAC_OVERRIDE) |
@@ -83,7 +84,10 @@ static void add_network_rules(struct isolate_rules *rules)
 	isolate_rules_call(rules, "socket", EPERM);
 }
 
-/* A session process of a member of the group may only become root again for an access to files: isolate_as_root(). */
+/*
+ * A session process of a member of the group may change its user only back to root's for access to
+ * files: isolate_as_root().
+ */
 static void refuse_calls(bool owned)
 {
 	struct isolate_rules rules;
@@ -105,7 +109,10 @@ static void refuse_calls(bool owned)
 }
 #endif
 
-/* Until isolate_as() a process with an owner can write in root's directories and can become the owner. */
+/*
+ * A process with an owner needs these until isolate_as(), to write to root's directories and to
+ * become the owner.
+ */
 #define UNTIL_OWNED                                                                      \
 	(CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_SETUID) | \
 			CAPABILITY(CAP_SETGID))
@@ -123,7 +130,7 @@ int isolate_session(
 							(sees_others ? CAPABILITY(CAP_CHECKPOINT_RESTORE)
 								     : 0));
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Behind that wall a process sees nothing of others, not even what they have mapped. */
+	/* With these restrictions a process cannot see which files other processes have mapped. */
 	if (!sees_others)
 		ret = isolate_files(writable);
 	if (!owner)
@@ -137,12 +144,15 @@ int isolate_as(const struct session_owner *owner)
 		return -errno;
 	setfsgid(owner->gid);
 	setfsuid(owner->uid);
-	/* They report no error: ask for what holds now. */
+	/* These calls report no error: check the ids that are in effect now. */
 	if ((uid_t)setfsuid((uid_t)-1) != owner->uid || (gid_t)setfsgid((gid_t)-1) != owner->gid)
 		return -EPERM;
-	/* The process cannot exceed the owner's quota, or use blocks that are reserved for root. */
+	/*
+	 * Without further capabilities, the process cannot exceed the owner's quota, or use blocks
+	 * that are reserved for root.
+	 */
 	keep_capabilities(CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_IPC_LOCK));
-	/* The kernel has forgotten it with the change. */
+	/* The kernel resets this setting when the user id changes. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	refuse_calls(true);
 	return 0;
@@ -157,7 +167,7 @@ static void *run_as_root(void *user)
 {
 	const struct root_call *call = user;
 
-	/* Changes this thread only. */
+	/* Changes only this thread. */
 	setfsuid(0);
 	return call->function(call->argument);
 }

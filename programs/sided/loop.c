@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the owners of descriptors and timers in memory, and frees closed objects at the end of each round (objects.h). */
+/*
+ * Keeps the owners of descriptors and timers in memory, and frees closed objects at the end of each
+ * round (objects.h).
+ */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "sided.h"
 
-/* The daemon ends after more than this number of failed waits in a row. */
+/* The daemon exits after more than this number of failed waits in a row. */
 #define FAILED_WAITS_MAX 16
 
 uint64_t loop_now(void)

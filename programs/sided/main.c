@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sided: options, the way into the background, signals, the end. The program that starts it without
- * --foreground gets control back when the sockets listen.
+ * sided: parses options, starts in the background, handles signals, exits. Without --foreground,
+ * the process that was started exits when the sockets listen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ static void sided_print_help(void)
 			stdout);
 }
 
-/* An exit status, or -1 to go on. */
+/* Returns an exit status, or -1 to continue. */
 static int sided_parse_options(int argc, char **argv, struct sided_options *options)
 {
 	static const struct option known[] = {{"foreground", no_argument, NULL, 'f'},
@@ -141,9 +141,13 @@ static int sided_parse_options(int argc, char **argv, struct sided_options *opti
 	return EXIT_USAGE;
 }
 
-/* ---- into the background ---- */
+/* ---- start in the background ---- */
 
-/* The first process waits for a byte: the daemon listens. It gets the write end; -1: it failed. */
+/*
+ * Forks. The parent waits until the child writes its exit status to the pipe, when the daemon
+ * listens or has failed, and exits with it. Returns 0 in the child, with the write end in *ready,
+ * or a negative errno.
+ */
 static int sided_daemonize(int *ready)
 {
 	int ends[2];
@@ -172,7 +176,7 @@ static int sided_daemonize(int *ready)
 	return 0;
 }
 
-/* The terminal is not ours any more. */
+/* Detaches the daemon from the terminal. */
 static void release_terminal(int ready)
 {
 	char done = 0;
@@ -227,7 +231,7 @@ static int sided_watch_signals(struct daemon *daemon)
 
 /* ---- the daemon ---- */
 
-/* Whose daemon it is, and whose programs it accepts. log_about() works from here on. */
+/* Sets the user of the daemon, and whose programs it accepts. log_about() works from here on. */
 static void set_user(struct daemon *daemon)
 {
 	daemon->uid = geteuid();
@@ -271,12 +275,15 @@ static int open_daemon(struct daemon *daemon, const struct sided_options *option
 		boot_adopt(daemon, options->boot);
 	if (!ret)
 		programs_restore(daemon);
-	/* Listening comes last: who gets through finds the sessions there. */
+	/* Listen last: a client or program that can connect then finds the sessions. */
 	if (!ret)
 		ret = runtime_listen(daemon, error);
 	if (!ret)
 		rendezvous_restore_all(daemon);
-	/* They come by themselves, but for those that wait for a signal. */
+	/*
+	 * Programs reconnect by themselves, except those in control mode signal, which must be
+	 * notified.
+	 */
 	if (!ret)
 		programs_poke(daemon, SCOPE_ALL, NULL);
 	return ret;
@@ -324,7 +331,7 @@ static int sided_run(struct daemon *daemon, const struct sided_options *options,
 	int ret = open_daemon(daemon, options, &error);
 
 	if (ret) {
-		/* Sessions that were restored stay saved: the next daemon restores them. */
+		/* Restored sessions stay saved: the next daemon restores them. */
 		if (!daemon->sessions)
 			close_daemon(daemon);
 		return sided_set_error(&error, ready);

@@ -20,7 +20,7 @@ void object_get(struct sided_object *object)
 
 void object_put(struct daemon *daemon, struct sided_object *object)
 {
-	/* A reference that was never made: continuing would use memory after it is freed. */
+	/* A reference that was never made: continuing would use freed memory. */
 	if (!object->nr_refs)
 		abort();
 	if (--object->nr_refs || object->is_unused)
@@ -46,7 +46,7 @@ void object_close(struct daemon *daemon, struct sided_object *object)
 	object_put(daemon, object);
 }
 
-/* Freeing one may end the last reference to another one. */
+/* Freeing an object can end the last reference to another one. */
 void objects_free_unused(struct daemon *daemon)
 {
 	while (daemon->unused) {
@@ -54,7 +54,7 @@ void objects_free_unused(struct daemon *daemon)
 
 		daemon->unused = object->next_unused;
 		object->is_unused = false;
-		/* A function of this round has made a reference since. */
+		/* A function of this round has made a new reference. */
 		if (object->nr_refs)
 			continue;
 		nr_objects--;

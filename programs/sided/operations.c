@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request that takes its time. Its steps, of which a verb has some:
+ * An operation is a request that takes time. A verb uses some of these steps:
  *
- *	QUEUED     another one of the session is being dealt with
- *	RECORDER   the session's process is asked; then state file and serial
- *	PROGRAMS   until every program has said DONE for that serial, or the time is over
- *	LAST       the process is asked again: what is written, the end
- *	LEAVING    a session that has gone: until the programs have left it
+ *     QUEUED     waits for another operation of the session
+ *     RECORDER   waits for the session's process; then writes state file and serial
+ *     PROGRAMS   waits until every program has sent DONE for that serial, or for the timeout
+ *     LAST       sends the process a second request: to flush, to close
+ *     LEAVING    after the session was removed: waits until programs have left it
  *
- * One operation of a session at a time; one that has nothing to do after PROGRAMS lets the next one
- * begin there, so that a program that is stopped holds up nobody but those who wait for it.
+ * A session has one operation at a time. If it has no step after PROGRAMS, the next operation
+ * begins already at that step, so that a stopped program delays only the clients that wait for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,26 +19,32 @@
 #include "sided.h"
 
 #define TIMEOUT_STANDARD_NS 5000000000ull
-/* A program that has not answered a command for so long is late, and then others wait for it so long. */
+/*
+ * A program that has not confirmed a change after this time is late; later changes then wait for it
+ * only LATE_MS.
+ */
 #define LATE_AFTER_MS 5000
 #define LATE_MS 300
 #define TIMEOUT_MAX_NS 86400000000000ull
 #define RECORDER_MS 30000
 #define FLUSH_MS 60000
 #define CLOSE_MS 3600000
-/* More than there can be programs: while they are counted, none is the last one. */
+/*
+ * More than the maximum number of programs: while they are counted, no confirmation completes the
+ * count.
+ */
 #define COUNTING ((int64_t)1 << 40)
 
 enum operation_step { STEP_QUEUED, STEP_RECORDER, STEP_PROGRAMS, STEP_LAST, STEP_LEAVING };
 
-/* What a verb does to a session that has been started. */
+/* The steps of a verb for a session that has been started. */
 struct verb_flow {
 	const char *name;
-	const char *ask; /* of the session's process */
+	const char *ask; /* request to the session's process */
 	const char *last;
 	unsigned int ask_ms, last_ms;
-	bool pokes;   /* programs have something to do */
-	bool changes; /* the definition */
+	bool pokes;   /* programs must be notified */
+	bool changes; /* changes the definition */
 };
 
 static const struct verb_flow flows[] = {
@@ -72,28 +78,28 @@ static const struct verb_flow change_flow = {
 
 struct operation {
 	struct sided_object object;
-	struct operation *next;         /* of its session's queue */
-	struct operation *next_waiting; /* for programs */
-	struct client *client;          /* a reference: it may be closed */
-	struct session_entry *entry;    /* a reference; NULL: gone */
+	struct operation *next;         /* in its session's queue */
+	struct operation *next_waiting; /* in the list of operations that wait for programs */
+	struct client *client;          /* a reference; the client can be closed */
+	struct session_entry *entry;    /* a reference; NULL: the session was removed */
 	const struct verb_flow *flow;
 	char *verb;
 	struct json_object *request;
-	struct definition *change; /* as it will be */
-	bool active;               /* as it will be */
-	bool first;                /* this start is the first one */
+	struct definition *change; /* the new definition */
+	bool active;               /* the new state */
+	bool first;                /* this is the first start */
 	bool changed;
 	enum operation_step step;
 	uint64_t timeout_ms;
 	uint64_t serial;
-	int64_t left; /* programs to wait for */
-	int64_t late; /* how many of these are late */
+	int64_t left; /* programs that have not confirmed yet */
+	int64_t late; /* late programs among these */
 	bool is_hurried;
 	struct timer timer;
-	struct json_object *answer; /* of the process */
+	struct json_object *answer; /* of the session's process */
 	struct json_object *pending, *unchanged;
 	bool is_incomplete; /* out of memory: a member of the answer is missing */
-	int table;          /* of probes: the descriptor that came with the request, or -1 */
+	int table;          /* descriptor of the probe table in the request, or -1 */
 	uint32_t number;    /* the number of that table */
 	uid_t uid;          /* of the client */
 	uid_t scope;        /* of the programs that the session records */
@@ -114,7 +120,7 @@ static const struct verb_flow *find_flow(const char *verb)
 
 /* ---- the end ---- */
 
-/* The session is free for the next one. */
+/* Lets the next operation of the session begin. */
 static void release_session(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
@@ -174,7 +180,7 @@ static void operation_set_error(struct daemon *daemon, struct operation *operati
 	client_fail(daemon, client, error);
 }
 
-/* Members of the process's answer, without its "ok". */
+/* Adds the members of the process's answer, except "ok". */
 static bool operation_merge_answer(struct json_object *answer, struct json_object *from)
 {
 	if (!from)
@@ -187,7 +193,7 @@ static bool operation_merge_answer(struct json_object *answer, struct json_objec
 	return true;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct json_object *operation_make_answer(
 		struct daemon *daemon, const struct operation *operation)
 {
@@ -246,7 +252,7 @@ static void out_of_time(struct daemon *daemon, struct timer *timer)
 	programs_done(daemon, operation);
 }
 
-/* Only late programs are missing: wait for them briefly. */
+/* If only late programs have not confirmed, shortens the timeout. */
 static void hurry(struct daemon *daemon, struct operation *operation, uint64_t timeout_ms)
 {
 	if (operation->is_hurried || operation->left > operation->late || timeout_ms <= LATE_MS)
@@ -290,7 +296,7 @@ void operations_switched(struct daemon *daemon, const struct sided_program *prog
 			continue;
 		operation->left--;
 		operation->late -= program_is_late(program, operation->serial);
-		/* Through the loop: the list may not change under us. */
+		/* Use a timer, because the caller's list must not change here. */
 		if (!operation->left)
 			loop_timer(daemon, &operation->timer, 0, out_of_time);
 		else if (operation->left < COUNTING / 2)
@@ -309,14 +315,17 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 	if ((entry->output && !json_put_text(operation->answer, "output", entry->output)) ||
 			!json_put_text(operation->answer, "session", entry->definition->name))
 		operation->is_incomplete = true;
-	/* What was only there to be sent has gone with the sender; anything else stays. */
+	/*
+	 * Remove the output directory if it existed only for sending; rmdir() fails if it is not
+	 * empty.
+	 */
 	if (entry->output && definition_is_spooled(entry->definition))
 		rmdir(entry->output);
 	ref_set(daemon, operation->entry, NULL);
 	ref_set(daemon, entry->operation, NULL);
 	operation->changed = true;
 	session_remove(daemon, entry);
-	/* Those that did not listen before will not listen now. */
+	/* Programs that did not confirm the last change will not confirm this one. */
 	operation_notify_programs(daemon, operation, STEP_LEAVING,
 			operation->pending && json_object_array_length(operation->pending)
 					? 0
@@ -332,7 +341,10 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 		entry->state = SESSION_DEFINED;
 		entry->active = false;
 	}
-	/* What cannot come back must not stay for ever: what it has is left for `side recover`. */
+	/*
+	 * A session that cannot start must not remain for ever: its state directory is left for
+	 * `side recover`.
+	 */
 	if (!strcmp(operation->verb, "destroy") && entry->error) {
 		log_about(daemon, entry->uid,
 				"the session %s is destroyed without its recorder; what was not written stays in %s",
@@ -387,7 +399,7 @@ static void programs_done(struct daemon *daemon, struct operation *operation)
 		operation_finish(daemon, operation);
 }
 
-/* What the process has done is now what the session is. */
+/* Stores the result of the process as the new state of the session. */
 static void commit(struct daemon *daemon, struct operation *operation, struct json_object *answer)
 {
 	struct session_entry *entry = operation->entry;
@@ -426,7 +438,10 @@ static void recorder_done(struct daemon *daemon, struct session_entry *entry,
 	}
 	operation->unchanged = programs_unchanged(daemon, operation->scope);
 	operation->is_incomplete |= !operation->unchanged;
-	/* Nothing of the session is needed while it waits: the next one may begin, and it may go. */
+	/*
+	 * The remaining steps do not use the session: the next operation can begin, and the session
+	 * can be removed.
+	 */
 	if (!operation->flow->last)
 		release_session(daemon, operation);
 	operation_notify_programs(daemon, operation, STEP_PROGRAMS, operation->timeout_ms);
@@ -453,7 +468,7 @@ static void ask_recorder(struct daemon *daemon, struct operation *operation, con
 			&operation->object);
 }
 
-/* ---- the beginning ---- */
+/* ---- start of an operation ---- */
 
 static void begin_first(struct daemon *daemon, struct operation *operation)
 {
@@ -470,7 +485,7 @@ static void begin_first(struct daemon *daemon, struct operation *operation)
 	ask_recorder(daemon, operation, "hello");
 }
 
-/* A session that records nothing yet. */
+/* Starts an operation on a session that was never started. */
 static void begin_defined(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
@@ -508,7 +523,7 @@ static int prepare_change(
 			operation->change->last_table == entry->definition->last_table)
 		return ret;
 	operation->number = operation->change->last_table;
-	/* Root's daemon gives nobody what he could not get by himself. */
+	/* The system's daemon probes only processes that the requester could probe without it. */
 	for (i = 0; daemon->system && operation->uid && i < operation->change->nr_probes; i++) {
 		struct definition_probe *probe = &operation->change->probes[i];
 
@@ -551,7 +566,7 @@ static void operation_start(struct daemon *daemon, struct operation *operation)
 			return;
 		}
 	}
-	/* A session that is stopped is stopped. */
+	/* A stopped session need not be stopped. */
 	if (operation->flow->last && !operation->flow->changes && !entry->active)
 		ask_last(daemon, operation);
 	else
@@ -606,7 +621,7 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 	*end = operation;
 }
 
-/* ---- others go ---- */
+/* ---- removed sessions ---- */
 
 static void forget_entry(
 		struct daemon *daemon, struct session_entry *entry, struct operation *operation)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs that can be traced, by the process id that the kernel says. A program is
+ * The programs that can be traced, by the process id that the kernel reports. A program is in one
+ * of these states:
  *
- *	connected	it keeps its connection (or is just arriving): changes are sent to it, and wait
- *			for its DONE or for the end of the connection
- *	armed		in control mode thread, but without a connection: it asks before its next event,
- *			so it needs no telling
- *	by signal	it gets its signal, comes, says DONE, and goes. It hears nothing while it is
- *			there: what changes meanwhile needs a signal of its own
- *	sync		it came once; nothing reaches it any more
+ *   connected  It keeps its connection (or is arriving). The daemon sends it changes, and waits
+ *              for its DONE or for the end of the connection.
+ *   armed      It has control mode thread, but no connection. It asks before its next event, so it
+ *              need not be notified.
+ *   signal     It gets a signal, connects, sends DONE, and disconnects. While it is connected it is
+ *              not notified: a later change needs another signal.
+ *   sync       It has connected once; the daemon cannot notify it any more.
  *
- * Its pidfd tells when it is gone. An exec makes another program of the process: it comes with
- * another token and takes the place of the former.
+ * Its pidfd reports its exit. An exec starts another program in the process: it connects with
+ * another token and replaces the former program.
  *
- * A program and its connection refer to each other: program_connect() makes that link, once in the life of a
- * connection, and sided_program_disconnect() cuts it, when one of the two is closed or another connection of the program has come.
+ * A program and its connection refer to each other: program_connect() makes that link, once for
+ * each connection. sided_program_disconnect() ends it when one of the two is closed, or when the
+ * program has another connection.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,11 +33,17 @@
 #include "sided.h"
 #include "protocol/protocol.h"
 
-/* A program whose readers have not passed is asked again after so long, then after twice that. */
+/*
+ * First and longest interval at which a program with active readers is asked again; the interval
+ * doubles each time.
+ */
 #define AGAIN_FIRST_MS 5
 #define AGAIN_LAST_MS 1000
 #define PARTS_MAX 6
-/* While somebody waits, a signal is sent again: the program may have found our queue full. */
+/*
+ * While an operation waits, a signal is sent again: the daemon's queue of connections may have been
+ * full.
+ */
 #define SIGNAL_AGAIN_MS 1000
 
 static struct sided_program **sided_program_hash_bucket(struct daemon *daemon, pid_t pid)
@@ -43,13 +51,13 @@ static struct sided_program **sided_program_hash_bucket(struct daemon *daemon, p
 	return &daemon->programs[(unsigned int)pid % PROGRAM_BUCKETS];
 }
 
-/* Changes wait for it. */
+/* True if changes wait for this program. */
 static bool is_awaited(const struct sided_program *program)
 {
 	return program->agent || program->control == WIRE_CONTROL_SIGNAL;
 }
 
-/* The last change that it has said it has made, or has begun with. */
+/* Returns the last change that the program has confirmed, or with which it has started. */
 static uint64_t switched_to(const struct sided_program *program)
 {
 	return program->since > program->done ? program->since : program->done;
@@ -104,9 +112,12 @@ static void program_ended(struct daemon *daemon, struct sided_watch *watch, uint
 	program_close(daemon, program);
 }
 
-/* ---- arriving ---- */
+/* ---- new programs ---- */
 
-/* Processes of namespaces that we do not see all have number 0. */
+/*
+ * All processes of pid namespaces that the daemon does not see have process id 0, so their token
+ * and user must match.
+ */
 static bool sided_program_belongs_to(
 		const struct sided_program *program, const struct peer *peer, uint64_t token)
 {
@@ -124,7 +135,7 @@ static struct sided_program *sided_program_find(
 	return program;
 }
 
-/* A program that no pidfd can be had of lives by its connection alone. */
+/* A program without a pidfd ends with its connection. */
 static int sided_program_watch_process(
 		struct daemon *daemon, struct sided_program *program, int socket)
 {
@@ -193,7 +204,7 @@ int program_restore(struct daemon *daemon, const struct sided_program *facts, in
 		return -ENOMEM;
 	*program = *facts;
 	program_init(program);
-	/* What had been said to it is not known: it asks before anything else. */
+	/* It is unknown which changes the program has: this makes it ask again. */
 	program->since = program->done = 0;
 	if (loop_watch(daemon, &program->watch, pidfd, EPOLLIN, program_ended)) {
 		/* The descriptors remain the caller's. */
@@ -207,7 +218,7 @@ int program_restore(struct daemon *daemon, const struct sided_program *facts, in
 	return 0;
 }
 
-/* Names come from the program: only what can be shown is kept. */
+/* Names come from the program: replaces characters that cannot be printed. */
 static void sided_program_set_name(char **name, const char *text)
 {
 	char *copy = strdup(text), *at;
@@ -221,7 +232,7 @@ static void sided_program_set_name(char **name, const char *text)
 	*name = copy;
 }
 
-/* What a thread of the agent says is its own name, not the program's. */
+/* If a thread of the agent connects, procname is the thread's name, not the program's. */
 static void set_names(struct sided_program *program, const struct wire_arrive *arrive)
 {
 	const char *slash = strrchr(arrive->exe, '/');
@@ -262,7 +273,7 @@ struct sided_program *program_arrive(struct daemon *daemon, struct sided_agent *
 			return NULL;
 		program->token = arrive->token;
 	}
-	/* One that was not waited for begins with what holds now. */
+	/* A program that was not awaited starts with the current rules. */
 	if (!is_awaited(program))
 		program->since = daemon->serial;
 	program->control = arrive->control;
@@ -284,16 +295,19 @@ void program_disconnected(struct daemon *daemon, struct sided_agent *agent)
 	if (!program)
 		return;
 	sided_program_disconnect(daemon, program);
-	/* The program asks for its rules before its next event, or never: changes do not wait for it either way. */
+	/*
+	 * The program asks for its rules before its next event, or never: in both cases changes do
+	 * not wait for it.
+	 */
 	if (!is_awaited(program))
 		operations_switched(daemon, program, switched_to(program), UINT64_MAX);
 	if (!program->pid)
 		program_close(daemon, program);
 }
 
-/* ---- what the system says of it ---- */
+/* ---- the process in /proc ---- */
 
-/* The value of a line of /proc/PID/status, or "". */
+/* Gets the value of a line of /proc/PID/status, or "". */
 static void status_line(const char *text, const char *name, char *value, size_t capacity)
 {
 	const char *line = strstr(text, name);
@@ -317,13 +331,16 @@ static size_t sided_program_read_file(const char *path, char *text, size_t capac
 	return size;
 }
 
-/* Whether the daemon lacks descriptors or memory: such an error shows nothing about the program. */
+/* True if the daemon lacks descriptors or memory: such an error shows nothing about the program. */
 static bool is_own_lack(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Whether the program has a handler for its signal: 1 or 0, or a negative errno if the daemon cannot read that now. */
+/*
+ * Returns whether the program has a handler for its signal: 1 or 0, or a negative errno if the
+ * daemon cannot read that now.
+ */
 static int catches_signal(const struct sided_program *program)
 {
 	static const char name[] = "SigCgt:";
@@ -335,7 +352,10 @@ static int catches_signal(const struct sided_program *program)
 	file = fopen(path, "re");
 	if (!file)
 		return is_own_lack(errno) ? -errno : 0;
-	/* The line of groups precedes that of signals and may exceed the buffer. It is then read in pieces, none of which begins with the name. */
+	/*
+	 * The line of groups precedes that of signals and may exceed the buffer. It is then read in
+	 * pieces, none of which begins with the name.
+	 */
 	while (!ret && fgets(line, sizeof(line), file))
 		if (!strncmp(line, name, strlen(name)))
 			ret = strtoull(line + strlen(name), NULL, 16) >>
@@ -347,9 +367,13 @@ static int catches_signal(const struct sided_program *program)
 	return is_own_lack(error) ? -error : ret;
 }
 
-/* ---- switching over ---- */
+/* ---- switching to new rules ---- */
 
-/* One that has become somebody else by an exec never asked for it. For root, whom nobody stops. */
+/*
+ * True if the process still runs as its user. A program that has changed its user by an exec did
+ * not request the signal. Needed for root's daemon, because the kernel does not restrict root's
+ * signals.
+ */
 static bool is_its_users(const struct sided_program *program)
 {
 	struct stat status;
@@ -368,9 +392,9 @@ static void send_signal(const struct daemon *daemon, const struct sided_program 
 static void ask_again(struct daemon *daemon, struct timer *timer);
 
 /*
- * Send the signal, and repeat it until the program has switched. The signal would terminate a program without a handler: that program is
- * treated as if it had arrived in control mode sync, and changes up to `until` no longer wait for it. Returns whether changes wait for
- * the program.
+ * Sends the signal, and repeats it until the program has switched. The signal would terminate a
+ * program without a handler: that program is treated as if it had arrived in control mode sync, and
+ * changes up to `until` no longer wait for it. Returns whether changes wait for the program.
  */
 static bool sided_program_notify_by_signal(
 		struct daemon *daemon, struct sided_program *program, uint64_t until)
@@ -412,9 +436,10 @@ static bool recorders_are_ready(const struct daemon *daemon)
 }
 
 /*
- * Is it to be asked again? Its readers run yet; or some session did not answer it. That one may just be
- * dying, which we hear a moment later: a program that has the former rules has not switched over. One
- * that fails again and again while every session answers us will not do better.
+ * True if the program must be asked again, because its readers still run or a session did not
+ * answer it. The process of that session may just be exiting, which the daemon notices later: a
+ * program that has the old rules has not switched. If it fails repeatedly while every session
+ * answers the daemon, another request would not help.
  */
 static bool is_unfinished(
 		struct daemon *daemon, const struct sided_program *program, uint32_t state)
@@ -479,7 +504,7 @@ size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 			if (!is_awaited(program) || !is_in_scope(scope, program->uid))
 				continue;
 			before = count;
-			/* The change that is told of has counted nobody yet. */
+			/* No operation has counted the program for the new serial yet. */
 			if (program->control == WIRE_CONTROL_SIGNAL &&
 					sided_program_notify_by_signal(
 							daemon, program, daemon->serial - 1)) {
@@ -495,7 +520,7 @@ size_t programs_poke(struct daemon *daemon, uid_t scope, size_t *late)
 	return count;
 }
 
-/* ---- why it has not ---- */
+/* ---- reasons ---- */
 
 static void name_tracer(const char *tracer, char *why, size_t capacity)
 {
@@ -569,7 +594,7 @@ struct program_list {
 	struct json_object *(*element)(const struct sided_program *program);
 };
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct json_object *make_list(struct daemon *daemon, uint64_t serial, uid_t scope,
 		const struct program_list *kind)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules that are brought to programs, so that a change costs each of them one message in and one out.
+ * Sends new rules with the notification of a change, so that a change costs each program one
+ * message in and one out.
  *
- * A session's process that has changed its rules says with its answer what it would tell every program that
- * asks; we keep it, and put it behind WELCOME for those who have what was before:
+ * When a session's process has changed its rules, its answer contains the messages that it would
+ * send to every program that asks. The daemon stores them, and appends them to WELCOME for programs
+ * that have the previous rules:
  *
- *	told	programs that have done all of a WELCOME with this serial, or a later one, have the session's
- *		present generation
- *	since	the same of the generation before, to which the rules that are kept belong
+ *   reported  programs that have confirmed all of a WELCOME with this serial, or a later one, have
+ *             the session's current generation
+ *   since     the same for the previous generation, to which the stored messages apply
  *
- * So a program that has just come, that failed at something, or that slept through two changes gets no
- * rules, and asks the session. Nor does anybody when programs are to be told different things (tracking),
- * or when a process of the session has begun anew: then the session says nothing, and we forget.
+ * So a program gets no rules and asks the session if it is new, if it has failed to apply a change,
+ * or if it has missed two changes. All programs ask if they need different rules (tracking), or if
+ * the process of the session was restarted: then the answer contains no messages, and the daemon
+ * discards the stored ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,7 @@
 
 /* ---- in the session's process ---- */
 
-/* Where it does not fit programs ask, as they would without it. */
+/* If the messages do not fit, programs ask, as they would without this function. */
 void push_put(struct session *session, struct json_object *answer)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -50,7 +53,7 @@ static int sided_push_parse_digit(char of)
 	return of >= 'a' && of <= 'f' ? of - 'a' + 10 : -1;
 }
 
-/* NULL: it is none, or out of memory. */
+/* Returns NULL if the text is invalid, or if out of memory. */
 static unsigned char *sided_push_read_bytes(const char *text, size_t *size)
 {
 	size_t length = strlen(text), i;
@@ -94,7 +97,7 @@ void push_take(const struct daemon *daemon, struct session_entry *entry, uint64_
 	push.bytes = sided_push_read_bytes(json_object_get_string(text), &push.size);
 	if (push.bytes)
 		entry->push = push;
-	/* The answer goes on to the command line. */
+	/* The remaining answer is sent to the command line. */
 	json_object_object_del(answer, RULES);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime directory: ours alone by a lock, with the two sockets in it, which we make or which
- * systemd hands over. A socket appears under its name when it listens: whoever finds it gets through.
+ * The runtime directory: the daemon locks it, and creates its two sockets or gets them from
+ * systemd. A socket gets its name only after listen(), so that each connect() succeeds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static int sided_runtime_choose_directory(
 	return 0;
 }
 
-/* Which of the two it is: the owner that it must not have, or its mode. */
+/* Reports what is wrong with the directory: its owner or its mode. */
 static int fail_trust(const char *path, struct control_error *error)
 {
 	char hint[512];
@@ -110,7 +110,7 @@ static int sided_runtime_make_directory(const char *path, mode_t mode, struct co
 		return fail_trust(path, error);
 	if (ret)
 		return sided_runtime_set_path_error(error, ret, "use the directory", path);
-	/* umask has taken away what others may need. */
+	/* The umask may have removed permissions that other users need. */
 	if (chmod(path, mode))
 		return sided_runtime_set_path_error(error, -errno, "set the mode of", path);
 	return 0;
@@ -120,7 +120,10 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 {
 	static const char *const below[] = {
 			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_STATE_DIRS};
-	/* Whoever comes to root's own knows the names. */
+	/*
+	 * Programs of other users know the names in the directory of root's daemon, so they need
+	 * not list it.
+	 */
 	mode_t mode = daemon->system ? 0755 : daemon->any_user ? 0711 : 0700;
 	int ret = sided_runtime_make_directory(daemon->runtime, mode, error);
 	char path[256];
@@ -129,7 +132,7 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 	for (i = 0; i < sizeof(below) / sizeof(*below) && !ret; i++) {
 		if (!runtime_path(daemon, path, sizeof(path), "%s", below[i]))
 			return -ENAMETOOLONG;
-		/* Programs of others need the sockets of sessions and nothing else. */
+		/* Programs of other users need only the sockets of sessions. */
 		ret = sided_runtime_make_directory(path, i ? 0700 : mode, error);
 	}
 	return ret;
@@ -186,7 +189,7 @@ static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t 
 	if (fd < 0)
 		return sided_runtime_set_path_error(
 				error, -errno, "make a socket in", daemon->runtime);
-	/* Before any program connects: its connection takes this over from the listener. */
+	/* Set this before any program connects: connections inherit it from the listener. */
 	if (!strcmp(name, WIRE_RUNTIME_AGENTS))
 		daemon->agents_refuse_fds = peer_refuse_fds(fd);
 	unlink(address.sun_path);
@@ -203,7 +206,7 @@ static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t 
 	return 0;
 }
 
-/* The name of a listening socket below our directory that still stands there, or "". */
+/* Gets the name of a listening socket below the runtime directory that still exists, or "". */
 static void socket_name(const struct daemon *daemon, int fd, char *name, size_t capacity)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -218,7 +221,7 @@ static void socket_name(const struct daemon *daemon, int fd, char *name, size_t 
 			getsockname(fd, (struct sockaddr *)&address, &size) ||
 			address.sun_family != AF_UNIX)
 		return;
-	/* We bind a new name and rename it. */
+	/* The daemon binds sockets to a temporary name and renames them. */
 	length = strlen(daemon->runtime);
 	if (strncmp(address.sun_path, daemon->runtime, length) != 0 ||
 			address.sun_path[length] != '/')
@@ -232,7 +235,7 @@ static void socket_name(const struct daemon *daemon, int fd, char *name, size_t 
 		*name = 0;
 }
 
-/* What systemd hands over, by socket activation or from its store. */
+/* Takes the sockets that systemd passes, by socket activation or from its store. */
 static void take_sockets(struct daemon *daemon, int *control, int *agents)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
@@ -271,9 +274,12 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	take_sockets(daemon, &control, &agents);
 	daemon->control_is_ours = control < 0;
 	daemon->agents_is_ours = agents < 0;
-	/* True for the socket of a former daemon, false for one of systemd. */
+	/* True for the socket of an earlier daemon, false for one of systemd. */
 	daemon->agents_refuse_fds = agents >= 0 && peer_refuses_fds(agents);
-	/* The programs' first: whoever gets through at the other starts programs that must find it. */
+	/*
+	 * Open the socket for programs first: a client that can connect to the other one may start
+	 * programs that need it.
+	 */
 	if (agents < 0)
 		ret = sided_runtime_listen(daemon, WIRE_RUNTIME_AGENTS,
 				daemon->any_user ? 0666 : 0600, (gid_t)-1, &agents, error);
@@ -309,8 +315,8 @@ int runtime_open(struct daemon *daemon, const char *directory, struct control_er
 /* ---- the serial of the last change ---- */
 
 /*
- * Programs read it before their first event, and do not ask us if it is the one that they know (tracers/agent/core/control-changes.c). While there
- * is none, they ask.
+ * Publishes the serial. Programs read it before their first event, and do not connect if they know
+ * this serial already (tracers/agent/core/control-changes.c). If it does not exist, they connect.
  */
 void runtime_publish(struct daemon *daemon)
 {
@@ -326,7 +332,7 @@ void runtime_publish(struct daemon *daemon)
 		return;
 	}
 	snprintf(text, sizeof(text), "%016" PRIx64 "-%" PRIu64, daemon->identity, daemon->serial);
-	/* After a failure there is none, and programs ask. */
+	/* After a failure it does not exist, and programs connect. */
 	if (symlink(text, path))
 		unlink(path);
 }
@@ -341,7 +347,7 @@ void runtime_close(struct daemon *daemon)
 {
 	char path[256];
 
-	/* systemd keeps its own, and those that it has in its store. */
+	/* systemd keeps its own sockets, and those in its store. */
 	if (daemon->control_is_ours && !getenv("NOTIFY_SOCKET")) {
 		runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_CONTROL);
 		unlink(path);
@@ -359,7 +365,7 @@ void runtime_close(struct daemon *daemon)
 	}
 }
 
-/* ---- who is there ---- */
+/* ---- peers ---- */
 
 int runtime_peer(int fd, struct peer *peer)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that do not come again by themselves, kept for the next daemon in state/.program-PID (no
- * session has a name that begins so):
+ * Saves programs that do not reconnect by themselves for the next daemon, in state/.program-PID
+ * (the name of a session never begins with a dot):
  *
- *	{"started":8123, "token":"61a0...", "uid":1000, "control":"signal", "signal":10, "name":"...", "exe":"..."}
+ *     {"started":8123, "token":"61a0...", "uid":1000, "control":"signal", "signal":10,
+ *      "name":"...", "exe":"..."}
  *
- * Those of control mode thread find a new daemon on their own. One of mode signal waits for its signal
- * from whoever knows it, and of one of mode sync only we can say that it has not changed. A file is
- * taken back only for a process with the same number that started at the same time; an exec in between
- * has reset what its signal does, which is looked at before each signal.
+ * A program in control mode thread finds a new daemon by itself. One in mode signal needs a signal
+ * from a daemon that knows it. For one in mode sync, only the daemon can report that it is
+ * unchanged. A file is valid only for a process with the same id and start time. An exec in between
+ * resets the action of the signal, which is checked before each signal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,7 +54,7 @@ static struct json_object *program_facts(const struct sided_program *program, ui
 	return NULL;
 }
 
-/* Nothing depends on a file that could not be written but a restart, so nothing is said of it. */
+/* Only a restart needs the file, so errors are not reported. */
 void program_remember(const struct daemon *daemon, struct sided_program *program)
 {
 	bool is_new = program->pid && !program->remembered;
@@ -143,7 +144,7 @@ static void sided_restart_restore_program(struct daemon *daemon, uint32_t number
 	json_object_put(json);
 	if (ret)
 		log_message("the program in %s is forgotten: %s", path, error.text);
-	/* First the descriptor: it stays with whom we look at then. */
+	/* Open the pidfd first: it then refers to the process that is checked. */
 	pidfd = ret ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0 || !started || session_process_start(pid) != started ||
 			program_restore(daemon, &facts, pidfd)) {

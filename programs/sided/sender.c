@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that sends what a session records: a child of the session's process, made before that one
- * gives up what it does not need. The two speak over a pair of sockets (what is sent and said), and share
- * two words of memory (how far the recorder is). Either one ends when the other does:
- * then the daemon starts both again, the recorder adopts, and the sender goes on from its marks.
+ * The process that sends the trace of a session: a child of the session's process, created before
+ * that one drops privileges. They exchange orders and reports over a socket pair, and share two
+ * counters in memory with the recorder's progress. If one of them exits, the other exits, too. Then
+ * the daemon starts both again, the recorder adopts its state directory, and the sender continues
+ * from its marks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,7 @@ struct sender_state {
 	int resolver; /* socket of the process that resolves host names; -1: none is needed */
 };
 
-/* Who does not hear us now will hear the next one. */
+/* If the message cannot be sent now, a later one contains the same information. */
 static void sender_send_message(
 		const struct sender_state *sending, const struct sender_message *message)
 {
@@ -88,7 +89,10 @@ static int sender_remove_entry(
 	return 0;
 }
 
-/* What was only here to be sent, and is there. The directory itself is the daemon's. */
+/*
+ * Removes the traces that are sent, if they existed only for that. The daemon removes the directory
+ * itself.
+ */
 static void remove_sent(const struct sender_state *sending)
 {
 	nftw(sending->output, sender_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
@@ -179,7 +183,7 @@ static void set_options(
 	};
 }
 
-/* A file must be there before we may write to nothing else; what stands in /dev may come later. */
+/* A file must exist before the process is restricted to it; a device in /dev can appear later. */
 static int isolate(struct sender_state *sending, bool no_files, const struct session_owner *owner)
 {
 	const char *to = sending->definition->to, *writable[2] = {sending->output};
@@ -213,7 +217,10 @@ static void sender_run(const struct definition *definition, const char *output, 
 	struct sender_state sending = {.fd = fd, .definition = definition, .output = output};
 
 	prctl(PR_SET_NAME, "sided-send");
-	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
+	/*
+	 * The session writes the two counters that the sender reads; src/recorder and src/relay
+	 * each declare them.
+	 */
 	set_options(&sending, no_files, (const struct send_rounds *)(const void *)rounds);
 	if (isolate(&sending, no_files, owner)) {
 		log_message("cannot start the sending process for %s", definition->to);
@@ -222,7 +229,7 @@ static void sender_run(const struct definition *definition, const char *output, 
 	sender_serve(&sending);
 }
 
-/* ---- in the process that records ---- */
+/* ---- in the session process ---- */
 
 static int fork_sender(const struct definition *definition, const char *output, bool no_files,
 		const struct session_owner *owner, const int *closing, size_t nr_closing,
@@ -302,7 +309,7 @@ void sender_go(struct sender *sender)
 	order(sender, ORDER_GO);
 }
 
-/* 1: something was heard; 0: nothing is there; -1: it has ended. */
+/* Returns 1 if it received a message, 0 if there is none, -1 if the process has exited. */
 static int sender_receive(struct sender *sender, int flags,
 		void (*reported)(void *user, const char *text), void *user)
 {

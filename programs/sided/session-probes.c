@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes in the process that records: the definition says which, the daemon has put their tables into
- * files (tables.c), and programs get each as a memfd that nobody can change any more. One whose table is
- * not there is not set, and everybody who looks is told.
+ * Probes in the session process. The definition names the tables, the daemon has stored them in
+ * files (tables.c), and programs get each as a sealed memfd. A probe whose table does not exist is
+ * not set, and its state reports this.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-/* The probes of one definition. `list` has those with a table. */
+/* The probes of one definition. `list` contains those with a table. */
 struct probe_set {
 	struct definition *definition;
 	struct session_probe *list;
@@ -57,7 +57,10 @@ static void *session_probes_open_table(void *user)
 	return NULL;
 }
 
-/* Only we and the daemon write there; a table is whole or is not there. */
+/*
+ * Only the daemon and the session process write there, and a table file is complete or does not
+ * exist.
+ */
 static int session_probes_read_table(const char *directory, uint32_t number)
 {
 	struct table_file opened = {.fd = -1};
@@ -66,7 +69,7 @@ static int session_probes_read_table(const char *directory, uint32_t number)
 
 	snprintf(opened.path, sizeof(opened.path), "%s/%u", directory, number);
 	session_probes_open_table(&opened);
-	/* In a session of a member of the group only root may enter the daemon's directory. */
+	/* In a session of a member of the group, only root may enter the daemon's directory. */
 	if (opened.fd < 0 && errno == EACCES)
 		isolate_as_root(session_probes_open_table, &opened);
 	file = opened.fd;
@@ -85,7 +88,7 @@ static int session_probes_read_table(const char *directory, uint32_t number)
 	return table;
 }
 
-/* One that is there already stays the same. */
+/* A table that is loaded already is reused. */
 static int get_table(const struct probes *probes, uint32_t number)
 {
 	size_t i;
@@ -191,14 +194,14 @@ void probes_settle(struct probes *probes, bool changed)
 	set_free(&probes->next);
 }
 
-/* ---- what there is to say ---- */
+/* ---- status ---- */
 
 bool probes_any(const struct probes *probes)
 {
 	return probes->now.definition && probes->now.definition->nr_probes;
 }
 
-/* Of those that are set; in the order of enum wire_probe_state. */
+/* Methods of probes that are set, in the order of enum wire_probe_state. */
 static const char *const method_names[WIRE_NR_PROBE_STATES] = {
 		[WIRE_PROBE_JUMP] = "jump",
 		[WIRE_PROBE_PADDING] = "padding",
@@ -231,7 +234,7 @@ static bool session_probes_put_locations(
 			json_put_number(program, "refused", answer->states[WIRE_PROBE_REFUSED]);
 }
 
-/* Takes over the element. */
+/* Takes ownership of the element. */
 static bool session_probes_append_item(
 		struct json_object *list, struct json_object *element, bool whole)
 {
@@ -288,7 +291,7 @@ static bool put_program(struct json_object *list, const struct session_probe_ans
 					put_refusals(program, answer));
 }
 
-/* What programs have said of it, as there is of it in the session now. */
+/* The reports of programs that the session has now. */
 struct probe_answers {
 	struct session_probe_answer *answers;
 	size_t nr;

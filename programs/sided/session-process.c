@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that records one session: `sided --session-process`, with the daemon at descriptor 3. It
- * does what it is asked, one request after the other, and records meanwhile. When the daemon goes away
- * it ends on the spot and finishes nothing: the daemon's successor starts it again and it adopts.
+ * The process that records one session: `sided --session-process`, connected to the daemon by
+ * descriptor 3. It handles one request after the other, and records meanwhile. If the daemon exits,
+ * it exits at once and finishes nothing: the next daemon starts it again, and it adopts its state
+ * directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,24 +38,31 @@ struct recording {
 	bool end;
 	struct definition_strings messages; /* about the session and programs of its owner */
 	struct definition_strings hints;    /* the hint of each message; empty: none */
-	uint64_t nr_unkept;                 /* messages beyond MESSAGES_MAX */
-	/* Messages about programs of other users are only logged and counted. The last entry counts for all further users. */
+	/* messages beyond MESSAGES_MAX, which were not stored */
+	uint64_t nr_unkept;
+	/*
+	 * Messages about programs of other users are only logged and counted. The last entry counts
+	 * for all further users.
+	 */
 	struct {
 		uid_t uid;
 		uint64_t nr;
 	} others[MESSAGE_USERS];
 	uid_t owner;
-	struct log_line_budget lines; /* of the log */
-	int lock_fd;                  /* held as long as we live */
-	struct sender *sender;        /* NULL: nothing is sent */
+	struct log_line_budget lines; /* limits of the log */
+	int lock_fd;                  /* held until the process exits */
+	struct sender *sender;        /* NULL: the trace is not sent */
 };
 
-/* What an event of the loop is about. */
+/* The source of an event in the loop. */
 enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
 
 /* ---- messages ---- */
 
-/* Report how many messages of the session were suppressed. Messages about programs have shares of their own in report.c. */
+/*
+ * Reports how many messages of the session were suppressed. Messages about programs have limits of
+ * their own in report.c.
+ */
 static void session_process_log_suppressed(struct recording *recording, uint64_t now)
 {
 	uint64_t suppressed;
@@ -65,7 +73,7 @@ static void session_process_log_suppressed(struct recording *recording, uint64_t
 				(unsigned long long)suppressed);
 }
 
-/* Print a message on one line of the log (docs/adr/35-one-line-a-message-in-the-log.md). */
+/* Prints a message on one line of the log (docs/adr/35-one-line-a-message-in-the-log.md). */
 static void session_process_log(const char *text, const char *hint)
 {
 	log_message("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
@@ -124,7 +132,7 @@ static void take_messages(struct recording *recording)
 _Static_assert((int)DEFINITION_NR_TRACKS == (int)SESSION_TRACK_KINDS, "the same kinds");
 _Static_assert((int)DEFINITION_TRACK_CONTAINER == (int)SESSION_TRACK_CONTAINER, "the same order");
 
-/* NULL: no memory. The texts stay the definition's. */
+/* Returns NULL if out of memory. The definition keeps the texts. */
 static struct session_track *make_tracks(const struct definition *definition)
 {
 	struct session_track *tracks = calloc(definition->nr_tracks + 1, sizeof(*tracks));
@@ -140,18 +148,18 @@ static struct session_track *make_tracks(const struct definition *definition)
 	return tracks;
 }
 
-/* ---- opening ---- */
+/* ---- open ---- */
 
 struct session_process_options {
 	const char *socket, *lock, *tables, *output, *state_dir;
 	bool again, active, any_user, no_files, boot;
-	bool owned; /* by a member of the group */
+	bool owned; /* a member of the group owns it */
 	struct session_owner owner;
 	uint64_t generation;
 	struct definition *definition;
 };
 
-/* The owner of the traces: no file of the session is root's. */
+/* Gets the owner of the traces: root owns no file of the session. */
 static int read_owner(struct json_object *request, struct session_process_options *opening,
 		struct control_error *error)
 {
@@ -213,7 +221,10 @@ static int session_process_make_directory(const char *path, struct control_error
 			-errno, NULL, "cannot make the directory %s: %s", path, strerror(errno));
 }
 
-/* The one before may just be dying: it has the lock until it is gone, with all its threads. */
+/*
+ * Waits for the previous process, which may just be exiting: it holds the lock until all of its
+ * threads have ended.
+ */
 static int session_process_acquire_lock(
 		struct recording *recording, const char *path, struct control_error *error)
 {
@@ -229,7 +240,7 @@ static const struct session_owner *owner_of(const struct session_process_options
 	return opening->owned ? &opening->owner : NULL;
 }
 
-/* It has the lock as well: whoever comes after us waits until both are gone. */
+/* The sender inherits the lock: the next process waits until both have exited. */
 static int make_sender(struct recording *recording, const struct session_process_options *opening,
 		struct control_error *error)
 {
@@ -253,8 +264,9 @@ static int make_sender(struct recording *recording, const struct session_process
 }
 
 /*
- * The state directory of a session of a member of the group: the member's, because the session writes there with the member's
- * permissions, in a directory that only root may enter, because rings are no file for programs to open.
+ * Creates the state directory of a session of a member of the group. The member owns it, because
+ * the session writes there with the member's permissions. Its parent can be entered only by root,
+ * because programs must not open files of rings.
  */
 static int make_state_directory(
 		const struct session_process_options *opening, struct control_error *error)
@@ -272,7 +284,7 @@ static int make_state_directory(
 	return 0;
 }
 
-/* Directories first, because afterwards we may write nowhere else. */
+/* Creates the directories first, because afterwards the process can write nowhere else. */
 static int session_process_prepare(struct recording *recording,
 		const struct session_process_options *opening, struct control_error *error)
 {
@@ -379,7 +391,7 @@ static int take_open(struct recording *recording, struct json_object *request,
 		ret = session_process_watch_fds(recording, error);
 	if (!ret)
 		ret = put_generation(answer, session_generation(recording->session), error);
-	/* What a recorder before has left is in order now. */
+	/* The files of an earlier recorder are consistent now. */
 	if (!ret && recording->sender)
 		sender_go(recording->sender);
 	definition_free(opening.definition);
@@ -431,7 +443,7 @@ static int take_hello(struct recording *recording, struct json_object *request,
 	return put_generation(answer, session_generation(recording->session), error);
 }
 
-/* Of the table that was just asked for. */
+/* Adds the state of the table that was just requested. */
 static int session_process_apply_probes(struct recording *recording, struct json_object *request,
 		struct json_object *answer, struct control_error *error)
 {
@@ -547,7 +559,7 @@ static int take_clear(struct recording *recording, struct json_object *request,
 {
 	(void)request;
 	(void)answer;
-	/* What was promised to somebody else is not ours to drop. */
+	/* Data that must be sent to another machine must not be dropped. */
 	if (recording->sender)
 		return control_fail(error, CONTROL_USAGE, -EBUSY,
 				"`side rotate` begins a new chunk",
@@ -593,7 +605,10 @@ static int take_close(struct recording *recording, struct json_object *request,
 	(void)request;
 	session_finish(recording->session);
 	take_messages(recording);
-	/* Nothing is lost: the daemon asks the process that adopts the session. */
+	/*
+	 * No data is lost: the daemon sends the request again to the process that adopts the
+	 * session.
+	 */
 	if (session_process_add_statistics(recording, answer, true, error))
 		_exit(EXIT_FAILURE);
 	session_close(recording->session, true, &session_error);
@@ -606,7 +621,10 @@ static int take_close(struct recording *recording, struct json_object *request,
 		sender_finish(recording->sender, take_sentence, recording);
 		json_put(answer, "sending", sender_json(recording->sender));
 	}
-	/* If memory is missing, the answer has the former messages, and the log has all. The session is closed in any case. */
+	/*
+	 * If out of memory, the answer has only some of the messages, and the log has all. The
+	 * session is closed in any case.
+	 */
 	put_messages(recording, answer);
 	return 0;
 }
@@ -666,7 +684,10 @@ static void answer_request(struct recording *recording, struct json_object *requ
 	json_object_put(answer);
 }
 
-/* One that a program made at a door of the daemon's. Nobody waits for an answer. */
+/*
+ * Adopts a connection that a program made at a rendezvous socket of the daemon. The daemon waits
+ * for no answer.
+ */
 static bool session_process_adopt_connection(struct recording *recording,
 		struct json_object *request, struct control_error *error)
 {
@@ -691,7 +712,7 @@ static void hear_daemon(struct recording *recording)
 
 	if (!ret || ret == -EAGAIN)
 		return;
-	/* The daemon is gone: nothing is finished, all of it is adopted. */
+	/* The daemon has exited: finish nothing; the next process adopts everything. */
 	if (ret != 1)
 		_exit(EXIT_SUCCESS);
 	if (!session_process_adopt_connection(recording, request, &error))
@@ -711,7 +732,7 @@ static void send_answers(struct recording *recording)
 	epoll_ctl(recording->epoll, EPOLL_CTL_MOD, DAEMON_FD, &event);
 }
 
-/* Without a sender we end, too: the daemon starts both again, and nothing is lost. */
+/* Without a sender this process exits, too: the daemon starts both again, and no data is lost. */
 static void hear_sender(struct recording *recording)
 {
 	if (sender_hear(recording->sender, take_sentence, recording))
@@ -742,7 +763,7 @@ static int session_process_run_once(struct recording *recording)
 	return 0;
 }
 
-/* Closes the lock last: the process that takes it must not find other resources of this one. */
+/* Closes the lock last: the process that gets it must not find other resources of this one. */
 static void end_recording(struct recording *recording)
 {
 	frame_in_free(&recording->in);
@@ -762,14 +783,17 @@ int session_process(void)
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_DAEMON};
 	int status = 0;
 
-	/* Signals of a terminal are the daemon's. */
+	/* The daemon handles the signals of a terminal. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	prctl(PR_SET_NAME, "sided-session");
-	/* Also while something waits for the disk. That the daemon went before this is seen at the socket. */
+	/*
+	 * Also kills the process while it waits for the disk. If the daemon has exited before this
+	 * call, the socket shows it.
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	frame_out_init(&recording.out);
 	recording.in.takes_fd = true;

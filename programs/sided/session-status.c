@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's figures as JSON: what `side status` and `side top` show. */
+/* Converts a session's status to JSON, for `side status` and `side top`. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const char *session_status_control_name(uint32_t control)
 	return names[control < WIRE_NR_CONTROLS ? control : 0];
 }
 
-/* Names come from programs. JSON is UTF-8, and what is not is shown by a sign. */
+/* Names come from programs. JSON must be UTF-8, so invalid bytes are replaced. */
 static bool session_status_add_name(
 		struct json_object *object, const char *member, const char *name)
 {
@@ -126,7 +126,7 @@ static bool put_channels(struct json_object *object, const struct session_status
 	return json_put(object, "channels", list) && fits;
 }
 
-/* Of a session that is over nobody but its summary knows what was lost. */
+/* When a session is over, only its summary contains the losses. */
 static bool put_last_losses(struct json_object *list, const struct session_summary *summary)
 {
 	bool fits = true;
@@ -148,7 +148,7 @@ static bool put_last_losses(struct json_object *list, const struct session_summa
 	return fits;
 }
 
-/* Programs that wait for a share of this session. */
+/* Lists programs that wait for a share of this session. */
 static bool put_refused(struct json_object *object, const struct session_status *status)
 {
 	struct json_object *list = json_object_new_array();

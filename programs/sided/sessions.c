@@ -2,10 +2,12 @@
 /*
  * Sessions and their state files, state/NAME.json:
  *
- *	{"definition":{...}, "started":true, "active":true, "generation":7, "output":"...", "place":"..."}
+ *     {"definition":{...}, "started":true, "active":true, "generation":7, "output":"...",
+ *      "place":"..."}
  *
- * A file is written beside and renamed, so it is always one whole state. It is written before
- * programs hear of a change; what a daemon that was killed had not written, nobody was told.
+ * A file is written under another name and renamed, so it always contains a complete state. It is
+ * written before programs are notified of a change: if the daemon is killed before the write, no
+ * program knows of the change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +52,10 @@ static void entry_destroy(struct daemon *daemon, struct sided_object *object)
 	free(entry);
 }
 
-/* Members of the group do not see sessions of others in their lists, so the message names the owner. */
+/*
+ * Members of the group do not see sessions of other users in their lists, so the message names the
+ * owner.
+ */
 static int fail_name_in_use(const struct daemon *daemon, const struct session_entry *entry,
 		struct control_error *error)
 {
@@ -131,7 +136,9 @@ static void entry_close(struct daemon *daemon, struct session_entry *entry)
 	object_close(daemon, &entry->object);
 }
 
-/* A place is PARENT/NAME in a directory of its own; both are empty by now, or stay. */
+/*
+ * Removes PARENT/NAME, and PARENT, which was created for it. Directories that are not empty remain.
+ */
 static void sided_session_remove_state_dir(const struct session_entry *entry)
 {
 	char parent[512];
@@ -183,7 +190,7 @@ const char *session_state_word(const struct session_entry *entry)
 	return entry->active ? "active" : "stopped";
 }
 
-/* ---- output and place ---- */
+/* ---- output and state directory ---- */
 
 static int fail_directory(struct control_error *error, int code, const char *path)
 {
@@ -194,7 +201,7 @@ static int fail_directory(struct control_error *error, int code, const char *pat
 			path, strerror(-code));
 }
 
-/* With all its parents. */
+/* Creates the directory with all its parents. */
 static int sided_session_make_path(const char *path, struct control_error *error)
 {
 	char part[4096];
@@ -254,7 +261,10 @@ void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE
 		snprintf(name, SESSION_DATED_NAME_SIZE, "side%s-%u", date, i);
 }
 
-/* Whose name tells the time already has a directory of that name. */
+/*
+ * True if the session's name contains a date: then its directory has the same name without another
+ * date.
+ */
 static bool is_dated(const char *name)
 {
 	unsigned int day, second;
@@ -266,8 +276,9 @@ static bool is_dated(const char *name)
 }
 
 /*
- * A new directory. That of a member of the group is this user's from the beginning, directly below our own directory, where only
- * root makes links. So the session, which writes with this user's permissions, can write there, and the user can read it.
+ * Creates a new directory. That of a member of the group belongs to this user from the beginning.
+ * It is directly below the daemon's own directory, where only root can create links. So the
+ * session, which writes with this user's permissions, can write there, and the user can read it.
  */
 static int make_new(const struct session_entry *entry, bool of_member, const char *path)
 {
@@ -282,7 +293,7 @@ static int make_new(const struct session_entry *entry, bool of_member, const cha
 	return ret;
 }
 
-/* Members of the group pass through it to their traces, but cannot list it. */
+/* Lets members of the group enter the directory to reach their traces, but not list it. */
 static int make_searchable(const char *path, struct control_error *error)
 {
 	struct stat status;
@@ -304,7 +315,10 @@ static int make_base(struct daemon *daemon, bool of_member, char *base, size_t c
 	return ret || !of_member ? ret : make_searchable(base, error);
 }
 
-/* The directory that the user names. A member of the group names a new one: check_output() in verbs.c. */
+/*
+ * Takes the directory that the user names. A member of the group names a new one: check_output() in
+ * verbs.c.
+ */
 static int take_named(struct daemon *daemon, struct session_entry *entry, bool of_member,
 		struct control_error *error)
 {
@@ -358,7 +372,7 @@ static int sided_session_choose_output(
 	return fail_directory(error, ret, path);
 }
 
-/* In memory that outlives us. */
+/* Chooses a directory in memory, because it must outlive the daemon. */
 static int sided_session_choose_state_dir(
 		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
 {
@@ -461,9 +475,10 @@ int state_write(const char *path, const char *text, size_t size)
 }
 
 /*
- * On the path of each request that changes a session, so nothing is waited for: who reads the file after a
- * kill of ours finds the old one or the new one whole, because the kernel has both. It need not outlive
- * the machine; the rings do not, and the directory is memory (/run) wherever there is one.
+ * Writes the state file without fsync(), because each request that changes a session waits for it.
+ * After a kill of the daemon, the file has the complete old or new content, because the kernel has
+ * both. It need not survive a crash of the machine: the rings do not, and the directory is usually
+ * in memory (/run).
  */
 void session_save(struct daemon *daemon, struct session_entry *entry)
 {
@@ -587,7 +602,10 @@ static int sided_session_restore(struct daemon *daemon, const char *name, const 
 		definition_free(definition);
 	} else {
 		ret = restore_entry(entry, state, error);
-		/* Its file stays for whoever can mend it: only we forget it. */
+		/*
+		 * Only the daemon forgets the session. Its file remains, so that the user can
+		 * repair it.
+		 */
 		if (ret) {
 			struct session_entry **at = &daemon->sessions;
 
@@ -621,7 +639,7 @@ static void restore_file(struct daemon *daemon, const char *file, const void *us
 		log_message("the session in %s cannot be restored: %s", path, error.text);
 }
 
-/* What is remembered, file by file. */
+/* Calls `check` for each state file. */
 static void each_file(struct daemon *daemon,
 		void (*check)(struct daemon *daemon, const char *file, const void *user),
 		const void *user)
@@ -677,7 +695,7 @@ int sessions_restore(struct daemon *daemon)
 	return 0;
 }
 
-/* They stay in their files: the next daemon goes on. */
+/* The sessions remain in their files, for the next daemon. */
 void sessions_close(struct daemon *daemon)
 {
 	while (daemon->sessions) {

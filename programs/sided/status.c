@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is going on. The figures of a session are its process's: a query asks those that are meant and
- * answers when all have answered, or with those that have when it takes too long.
+ * Answers status, list and top. Only the process of a session has its statistics: a query asks the
+ * processes of the selected sessions, and is answered when all have answered, or after a timeout
+ * with the answers received so far.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,25 +12,28 @@
 
 #define QUERY_MS 3000
 
-/* One client's question. It ends when all processes have answered, even if the client is closed by then. */
+/*
+ * The query of one client. It ends when all processes have answered, even if the client is closed
+ * by then.
+ */
 struct query {
 	struct sided_object object;
 	struct client *client; /* a reference */
 	struct daemon *daemon;
 	struct json_object *sessions;
 	bool for_top;       /* of a subscription: no request waits for the answer */
-	bool whole;         /* one session was named, or the answer is for top */
+	bool whole;         /* one session was selected, or the answer is for top */
 	bool is_answered;   /* later answers of sessions are ignored */
 	bool is_incomplete; /* out of memory: the client gets an error */
 	unsigned int left;
 	struct timer timer;
 };
 
-/* One session of it. */
+/* One session in a query. */
 struct status_query {
 	struct sided_object object;
 	struct query *query;       /* a reference */
-	struct json_object *about; /* in the query's list */
+	struct json_object *about; /* its object in query->sessions */
 };
 
 static void query_destroy(struct daemon *daemon, struct sided_object *object)
@@ -65,7 +69,7 @@ static bool sided_status_add_state(struct json_object *about, const struct sessi
 			(!entry->error || json_put_text(about, "error", entry->error));
 }
 
-/* In the list `sessions`. NULL: out of memory. */
+/* Adds the session to the list `sessions`. Returns NULL if out of memory. */
 static struct json_object *sided_status_describe_session(
 		struct json_object *sessions, const struct session_entry *entry, bool whole)
 {
@@ -92,7 +96,7 @@ static bool put_sessions(struct json_object *answer, struct json_object *session
 			json_put(answer, "sessions", json_object_get(sessions));
 }
 
-/* Members about the whole daemon. */
+/* Adds members about the whole daemon. */
 static bool put_programs(struct json_object *answer, const struct query *query)
 {
 	uid_t scope = peer_scope(query->daemon, &query->client->peer);
@@ -101,7 +105,7 @@ static bool put_programs(struct json_object *answer, const struct query *query)
 			json_put_number(answer, "programs", programs_count(query->daemon, scope));
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct json_object *sided_status_make_answer(const struct query *query)
 {
 	struct json_object *answer = json_object_new_object();
@@ -168,7 +172,7 @@ static void sided_status_merge_statistics(struct daemon *daemon, struct session_
 		{
 			bool is_long = json_object_is_type(value, json_type_array);
 
-			/* In short: sums, without lists. */
+			/* The short form has sums, but no lists. */
 			if (strcmp(name, "ok") != 0 && (query->whole || !is_long) &&
 					!json_put(question->about, name, json_object_get(value)))
 				query->is_incomplete = true;
@@ -202,7 +206,7 @@ static void ask_session(struct query *query, struct session_entry *entry)
 	query->left++;
 	worker_ask(query->daemon, entry, request, 30000, sided_status_merge_statistics,
 			&question->object);
-	/* From here on the call has it. */
+	/* From here on, worker_ask() holds the reference. */
 	object_put(query->daemon, &question->object);
 }
 
@@ -280,7 +284,7 @@ static void next_time(struct daemon *daemon, struct timer *timer)
 		client_close(daemon, client);
 		return;
 	}
-	/* Who does not read gets nothing new meanwhile. */
+	/* Send no update to a client that has not read the last one. */
 	if (client->out.first)
 		loop_timer(daemon, &client->interval_timer, client->interval_ms, next_time);
 	else

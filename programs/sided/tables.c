@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe tables of sessions, in state/SESSION.probes/NUMBER. Whoever asked for probes has made the table;
- * here it is only kept, beside the state file that has the number, so that a daemon and a session's
- * process that follow others have it again. A number is never used for another table, and a table is
- * there before any definition has its number, so whoever reads a file reads all of it.
+ * Probe tables of sessions, in state/SESSION.probes/NUMBER. The requester of the probes has made
+ * the table. The daemon stores it beside the state file that contains its number, so that later
+ * daemons and session processes can read it. A number is never used for another table, and a table
+ * is stored before any definition contains its number. So a reader never sees an incomplete file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "sided.h"
 #include "protocol/runtime.h"
 
-/* So that it is the same as long as we copy it. */
+/* Seals that keep the content constant while it is copied. */
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
 bool tables_path(const struct daemon *daemon, const struct session_entry *entry, char *path,
@@ -45,7 +45,7 @@ static int check_table(int fd, size_t *size, struct control_error *error)
 	return 0;
 }
 
-/* The bytes of all files in the directory, which is memory on most machines. */
+/* Returns the bytes of all files in the directory, which is in memory on most machines. */
 static uint64_t tables_bytes(const char *directory)
 {
 	uint64_t sum = 0;
@@ -71,7 +71,10 @@ static int sided_table_check_size(const char *directory, size_t size, struct con
 			DEFINITION_PROBE_TABLES_MAX >> 20);
 }
 
-/* Limits of the members of the group, over all their sessions: a member cannot use up the space of others. */
+/*
+ * Checks the limit of the members of the group, over all their sessions: a member cannot use the
+ * space of other members.
+ */
 static int check_share(const struct daemon *daemon, const struct session_entry *entry, size_t size,
 		struct control_error *error)
 {
@@ -126,7 +129,7 @@ int table_store(const struct daemon *daemon, const struct session_entry *entry, 
 	if (ret)
 		return ret;
 	snprintf(path, sizeof(path), "%s/%u", directory, number);
-	/* One of a request that failed may be there. */
+	/* A failed request may have left this file. */
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -168,7 +171,7 @@ void tables_prune(const struct daemon *daemon, const struct session_entry *entry
 			unlink(path);
 	}
 	closedir(list);
-	/* The last one has taken it along, or it stays. */
+	/* rmdir() removes the directory only if it is empty. */
 	rmdir(directory);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line asks: each verb, its members looked at, and who deals with it. */
+/*
+ * Handles the requests of the command line: checks the members of each verb, and calls the function
+ * for it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +23,10 @@ struct request {
 	struct control_error error;
 };
 
-/* `is_whole`: the answer has all of its members. Otherwise the client gets an error. Returns what client_answer() returns. */
+/*
+ * Sends an answer with "ok". `is_whole`: the answer has all of its members; otherwise the client
+ * gets an error. Returns the result of client_answer().
+ */
 static int answer_ok(struct request *request, struct json_object *answer, bool is_whole)
 {
 	if (!is_whole || !json_put_flag(answer, "ok", true)) {
@@ -32,7 +38,7 @@ static int answer_ok(struct request *request, struct json_object *answer, bool i
 
 /* ---- sessions ---- */
 
-/* Users of the group have their own sessions. */
+/* Fails if the session belongs to another user of the group. */
 static int check_permitted(struct request *request, const struct session_entry *entry)
 {
 	if (session_permits(request->daemon, &request->client->peer, entry))
@@ -43,7 +49,10 @@ static int check_permitted(struct request *request, const struct session_entry *
 			(unsigned int)entry->uid);
 }
 
-/* A directory of its own in the daemon's directory: nothing that exists, or is in the directory of another session. */
+/*
+ * A member of the group can name only a new directory directly in the daemon's directory: nothing
+ * that exists, and nothing in the directory of another session.
+ */
 static int check_output(struct request *request, const struct definition *definition)
 {
 	const char *output = definition->output, *base = request->daemon->output;
@@ -62,7 +71,7 @@ static int check_output(struct request *request, const struct definition *defini
 			output, (unsigned int)request->client->peer.uid, base);
 }
 
-/* Some are left for root, and for other members. */
+/* Leaves some sessions for root, and for other members. */
 static int check_number(struct request *request)
 {
 	const struct session_entry *entry = request->daemon->sessions;
@@ -105,7 +114,10 @@ static int sided_verb_add_session(struct request *request, struct definition *de
 	}
 	session_save(request->daemon, entry);
 	answer = json_object_new_object();
-	/* The client does not know this session: remove it, so that the client can make it again. */
+	/*
+	 * The client does not know that this session exists: remove it, so that the client can
+	 * create it again.
+	 */
 	if (answer_ok(request, answer, json_put_text(answer, "session", entry->definition->name)))
 		session_remove(request->daemon, entry);
 	return 0;
@@ -158,7 +170,7 @@ static int rename_definition(struct request *request, struct definition *definit
 	return 0;
 }
 
-/* Tables are not in what is loaded: whoever wants these probes enables them anew. */
+/* A loaded definition contains no tables: the user must enable its probes again. */
 static void forget_tables(struct definition *definition)
 {
 	size_t i;
@@ -193,7 +205,7 @@ static int sided_verb_load_session(struct request *request)
 		return ret;
 	}
 	entry = session_find(request->daemon, definition->name);
-	/* One that was never started holds nothing that could be lost. */
+	/* A session that was never started contains no data that could be lost. */
 	if (entry && force && session_permits(request->daemon, &request->client->peer, entry) &&
 			entry->state == SESSION_DEFINED && !entry->operation)
 		session_remove(request->daemon, entry);
@@ -236,7 +248,7 @@ static int take_save(struct request *request)
 	return 0;
 }
 
-/* ---- those that take their time ---- */
+/* ---- operations ---- */
 
 static int take_operation(struct request *request)
 {
@@ -244,7 +256,7 @@ static int take_operation(struct request *request)
 	struct session_entry *entry = NULL;
 	int ret = need_name(request);
 
-	/* The others look at their members when they change the definition. */
+	/* Other verbs check their members when they change the definition. */
 	if (!ret && !definition_is_change(request->verb))
 		ret = json_only(request->json, members, "a request of this kind", &request->error);
 	if (ret)
@@ -261,7 +273,7 @@ static int take_operation(struct request *request)
 	return 0;
 }
 
-/* ---- looking ---- */
+/* ---- status ---- */
 
 static int take_ping(struct request *request)
 {
@@ -279,9 +291,12 @@ static int take_ping(struct request *request)
 	return 0;
 }
 
-/* ---- doors ---- */
+/* ---- rendezvous sockets ---- */
 
-/* Root's daemon can look at everybody, but who asks it may only be shown his own. */
+/*
+ * The daemon of root can read every process, but a client may get information only about processes
+ * of its own user.
+ */
 static int sided_verb_check_process(struct request *request, uint64_t pid)
 {
 	const struct peer *peer = &request->client->peer;
@@ -315,7 +330,10 @@ static int sided_verb_add_rendezvous(
 			(unsigned int)pid, strerror(-ret));
 }
 
-/* Is there one for what this process sees? With a path, a descriptor comes: it is one from now on. */
+/*
+ * Returns whether there is a rendezvous socket for the view of this process. A request with a path
+ * contains a descriptor, which becomes such a socket.
+ */
 static int sided_verb_take_rendezvous(struct request *request)
 {
 	static const char *const members[] = {"version", "verb", "pid", "path", NULL};
@@ -330,7 +348,10 @@ static int sided_verb_take_rendezvous(struct request *request)
 		ret = json_text(request->json, "path", &path, &request->error);
 	if (ret)
 		return ret;
-	/* Before the check: what is read later must be of the process that was checked. */
+	/*
+	 * Read it before the check: data that is read later must be of the process that was
+	 * checked.
+	 */
 	started = session_process_start((pid_t)pid);
 	ret = sided_verb_check_process(request, pid);
 	if (!ret && path)

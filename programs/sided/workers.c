@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes that record, one a session that was started. We ask over a pair of sockets, one
- * request at a time, beginning with "open". When one dies, whatever the reason, another one takes its
- * place after a pause that grows with each early death; it adopts what stands in the session's place,
- * and the request that had no answer is made again.
+ * The session processes: one for each started session. The daemon sends requests over a socket
+ * pair, one at a time, beginning with "open". If a process dies for any reason, another one is
+ * started after a pause that grows with each early exit. It adopts the session's state directory,
+ * and gets the unanswered request again.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 #define OPEN_MS 60000
 #define PAUSE_FIRST_MS 50
 #define PAUSE_LAST_MS 10000
-/* Who has lived so long is not blamed for former deaths. */
+/* After this run time, earlier failures are no longer counted. */
 #define HEALTHY_NS 30000000000ull
 #define ATTEMPTS 4
 
@@ -47,7 +47,7 @@ struct sided_worker {
 	enum worker_state state;
 	pid_t pid;
 	int process;    /* its pidfd, or -1 before Linux 5.3 */
-	bool is_reaped; /* the process id can be another process's by now */
+	bool is_reaped; /* another process can have the process id now */
 	uint64_t begun;
 	unsigned int restarts, failures;
 	struct frame_in in;
@@ -59,7 +59,10 @@ struct sided_worker {
 
 static void worker_died(struct daemon *daemon, struct sided_worker *worker);
 
-/* The process id alone would be that of another process if this one has ended and was reaped, for example by workers_reap(). */
+/*
+ * Kills the process. The process id alone could be that of another process if this one has ended
+ * and was reaped, for example by workers_reap().
+ */
 static void worker_kill(const struct sided_worker *worker)
 {
 	if (worker->process >= 0)
@@ -68,7 +71,7 @@ static void worker_kill(const struct sided_worker *worker)
 		(void)kill(worker->pid, SIGKILL);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void sided_worker_on_restart_timeout(struct daemon *daemon, struct timer *timer)
 {
@@ -91,7 +94,7 @@ static void sided_worker_flush(struct daemon *daemon, struct sided_worker *worke
 		loop_change(daemon, &worker->watch, ret ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* False: out of memory, and nothing is sent. */
+/* Returns false if out of memory; then nothing is sent. */
 static bool sided_worker_send_request(struct daemon *daemon, struct sided_worker *worker,
 		struct json_object *request, unsigned int timeout_ms)
 {
@@ -106,7 +109,7 @@ static bool sided_worker_send_request(struct daemon *daemon, struct sided_worker
 	return true;
 }
 
-/* The first call has its answer, or will never have one. */
+/* Ends the first call, with its answer or with an error. */
 static void finish_call(struct daemon *daemon, struct sided_worker *worker,
 		struct json_object *answer, const struct control_error *error)
 {
@@ -150,14 +153,17 @@ static void fail_calls(struct daemon *daemon, struct sided_worker *worker,
 	struct worker_call *last = container_of(worker->end, struct worker_call, next);
 	bool more = worker->calls;
 
-	/* Those that come meanwhile are not meant; and the worker may go with the session. */
+	/*
+	 * Fail only the calls that exist now, not those added meanwhile. The worker can be removed
+	 * with its session.
+	 */
 	while (more && entry->worker == worker && worker->calls) {
 		more = worker->calls != last;
 		finish_call(daemon, worker, NULL, error);
 	}
 }
 
-/* ---- starting ---- */
+/* ---- start ---- */
 
 static int spawn(struct daemon *daemon, struct sided_worker *worker)
 {
@@ -177,7 +183,10 @@ static int spawn(struct daemon *daemon, struct sided_worker *worker)
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &standard);
-	/* A copy onto itself would keep close-on-exec: the C library sees to that. */
+	/*
+	 * If ends[1] is SOCKET_FD already, dup2() would keep close-on-exec; posix_spawn() clears it
+	 * then.
+	 */
 	posix_spawn_file_actions_adddup2(&actions, ends[1], SOCKET_FD);
 	ret = posix_spawn(&worker->pid, "/proc/self/exe", &actions, &attributes, argv, environ);
 	if (ret)
@@ -234,7 +243,7 @@ static uint64_t ticks_since_boot(void)
 {
 	const uint64_t now = clock_boottime_ns(), frequency = (uint64_t)sysconf(_SC_CLK_TCK);
 
-	/* In two steps: the product of all of it does not fit after some years. */
+	/* In two steps, because the product of all ticks would overflow after some years. */
 	return now / CLOCK_NS_PER_S * frequency + now % CLOCK_NS_PER_S * frequency / CLOCK_NS_PER_S;
 }
 
@@ -285,12 +294,12 @@ static void worker_died(struct daemon *daemon, struct sided_worker *worker)
 				entry->definition->name);
 		finish_call(daemon, worker, NULL, &error);
 	}
-	/* Who was just asked may have removed it all. */
+	/* The callbacks of failed calls may have removed the worker. */
 	if (entry->worker == worker)
 		loop_timer(daemon, &worker->restart, pause_of(worker), restart);
 }
 
-/* ---- hearing ---- */
+/* ---- answers ---- */
 
 static void set_error(struct session_entry *entry, const char *text)
 {
@@ -315,7 +324,7 @@ static void opened(struct daemon *daemon, struct sided_worker *worker, struct js
 		push_forget(daemon, entry);
 		session_save(daemon, entry);
 		if (again) {
-			/* Some may have found nobody when they came. */
+			/* Notify programs that found no recorder when they started. */
 			daemon->serial++;
 			runtime_publish(daemon);
 			programs_poke(daemon, session_scope(daemon, entry), NULL);
@@ -379,7 +388,7 @@ static void worker_ready(struct daemon *daemon, struct sided_watch *watch, uint3
 	worker_died(daemon, worker);
 }
 
-/* ---- for the others ---- */
+/* ---- for other parts of the daemon ---- */
 
 static void worker_destroy(struct daemon *daemon, struct sided_object *object)
 {
@@ -389,7 +398,7 @@ static void worker_destroy(struct daemon *daemon, struct sided_object *object)
 	free(worker);
 }
 
-/* The worker of a session whose process is away and not yet coming. */
+/* Returns the worker of the session, or a new one without a process. */
 static struct sided_worker *get_worker(struct daemon *daemon, struct session_entry *entry)
 {
 	struct sided_worker *worker = entry->worker;
@@ -449,7 +458,7 @@ void worker_close(struct daemon *daemon, struct session_entry *entry)
 
 	if (!worker)
 		return;
-	/* It ends when it sees the end of the connection. */
+	/* The process exits when it sees the end of the connection. */
 	sided_worker_disconnect(daemon, worker);
 	entry->worker = NULL;
 	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
@@ -470,7 +479,10 @@ bool worker_pass(struct daemon *daemon, struct session_entry *entry, int fd)
 	struct json_object *request;
 	bool done;
 
-	/* Programs may bring more than it takes; who gets no answer comes again. */
+	/*
+	 * Programs can make more connections than the process handles; a program without an answer
+	 * retries.
+	 */
 	if (!worker_is_ready(entry) || worker->out.size > LIMIT_QUEUED)
 		return false;
 	request = json_object_new_object();
@@ -501,7 +513,7 @@ static void note_reaped(struct daemon *daemon, pid_t pid)
 			entry->worker->is_reaped = true;
 }
 
-/* Their ends are seen at their sockets. */
+/* The exit of each process is handled at its socket. */
 void workers_reap(struct daemon *daemon)
 {
 	pid_t pid;
