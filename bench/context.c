@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What contexts add to a record: nanoseconds and, under callgrind, instructions.
+ * Measures what contexts add to a record: nanoseconds and, under callgrind, instructions.
  *
- *	context              a table; the best of many short runs, so a busy machine does little harm
+ *	context              a table; the best of many short runs each: other load only adds
  *	context NAME,... N   writes the set N times and nothing else, for
  *	                     valgrind --tool=callgrind --toggle-collect=one_set ./context NAME,... N
  */
@@ -16,7 +16,7 @@
 
 #include "tracers/agent/context/context.h"
 
-__thread unsigned int agent_vforked; /* of the recorder, which is not here */
+__thread unsigned int agent_vforked; /* defined by the recorder, which is not linked here */
 
 enum { TURN = 1000, TURNS = 2000 };
 
@@ -124,7 +124,7 @@ static void measure(void)
 	}
 }
 
-/* All of it within one event, as in a recorder's callback. */
+/* The whole measurement runs within one event, as in a recorder's callback. */
 static void callback(const struct side_event_description *description,
 		const struct side_arg_vec *values, void *priv, void *caller)
 {

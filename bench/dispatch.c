@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libside costs: an event that nobody wants, an event with an empty callback, registering
- * callbacks.  Prints a table of medians over many runs (and the best, which other load disturbs
- * least).
+ * Measures what libside costs: an event without a tracer, an event with an empty callback, and
+ * registering callbacks. Prints a table of medians over many runs, and the best run, which other
+ * load disturbs least.
  *
- * "dispatch count NAME" runs one kind of event a million times and nothing else, for callgrind.
+ * "dispatch count NAME" runs one event class a million times and nothing else, for callgrind.
  */
 #include <side/trace.h>
 #include <side/api.h>
@@ -111,7 +111,10 @@ static void print_row(const char *name, const char *unit)
 	printf("%-58s %9.2f %9.2f %s\n", name, results[RUNS / 2], results[0], unit);
 }
 
-/* The loop around the calls, in ns a round: the best of many, because other load only adds. */
+/*
+ * The loop around the calls, in ns per round: the best of many rounds, because other load only
+ * adds.
+ */
 static double cost_of_loop(void)
 {
 	double best = 1e9;
@@ -151,7 +154,7 @@ static int call_nothing(const void *unused, const void *also_unused)
 
 static __attribute__((noinline)) void run_calls(unsigned int rounds)
 {
-	/* Through a pointer, or the compiler inlines it. */
+	/* Call through a pointer: otherwise the compiler inlines the function. */
 	void *(*volatile search)(const void *key, const void *base, size_t nr, size_t size,
 			int (*compare)(const void *a, const void *b)) = bsearch;
 	int key = 0, element = 0;
@@ -208,7 +211,7 @@ static void measure_events(void)
 	disable(&bench_none, nothing_else);
 }
 
-/* Events made at run time: description and state, nothing else. */
+/* Events made at run time: a description and a state, nothing else. */
 struct made_event {
 	struct side_event_description desc;
 	struct side_event_state_0 state;

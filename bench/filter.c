@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a filter costs, without clock, plan and ring: nanoseconds an event, median and best of many
- * rounds, the arguments written anew before each event as a call site does; and instructions an
- * event, counted by callgrind where valgrind is installed. What writing the arguments costs is
- * taken off both.
+ * Measures what a filter costs, without clock, plan and ring: nanoseconds per event (median and
+ * best of many rounds) and, where valgrind is installed, instructions per event. The arguments are
+ * written before each event, as a call site does; both results exclude the cost of writing them.
  *
  *	bench-filter [case count [none]]	all cases, or one of them `count` times without
  *						measuring (for callgrind), or only its arguments
@@ -22,7 +21,7 @@
 
 #define ROUNDS 101
 #define EVENTS 20000
-#define CALLS 10000 /* that callgrind counts */
+#define CALLS 10000 /* the number of calls that callgrind counts */
 
 /* ---- one event ---- */
 
@@ -80,7 +79,7 @@ static void describe_all(void)
 	fields[5].side_type.u.side_gather.u.side_struct.size = sizeof(memory);
 }
 
-/* Only what a call site writes: label, flags, the active member. */
+/* Write only what a call site writes: label, flags, the active member. */
 static inline struct side_arg *put(struct side_arg *arg, uint16_t label)
 {
 	arg->type.v = label;
@@ -247,7 +246,7 @@ static void measure(const struct bench_case *c, const struct filter *filter, dou
 	*best = rounds[0];
 }
 
-/* All instructions of this program running a case so many times, or -1. */
+/* Returns all instructions that this program executes for this number of evaluations, or -1. */
 static double count_instructions(size_t index, uint32_t count, const char *what)
 {
 	char command[512], self[256], line[256];
@@ -275,7 +274,9 @@ static double count_instructions(size_t index, uint32_t count, const char *what)
 	return instructions;
 }
 
-/* Instructions an evaluation: the difference of many and few, less that of the loop alone. */
+/*
+ * Instructions per evaluation: the difference between many and few, minus that of the loop alone.
+ */
 static double instructions_of(size_t index)
 {
 	double many = count_instructions(index, 2 * CALLS, "");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded under valgrind only, which knows no restartable sequences: lets the recorder take its
- * usual path there, so that its instructions can be counted. Valgrind runs one thread at a time and
- * delivers no signal within a block, so a section is whole without the kernel's help, as long as the
- * program has one thread. Never for anything but counting.
+ * Preloaded under valgrind, which does not support restartable sequences: makes the recorder use
+ * its usual path, so that callgrind can count its instructions. Valgrind runs one thread at a time
+ * and delivers no signal within a block, so a section is never interrupted as long as the program
+ * has one thread. Not valid for any other use.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* The layout the kernel has for it. */
+/* The kernel's layout of the area. */
 struct area {
 	uint32_t cpu_id_start;
 	uint32_t cpu_id;
@@ -18,7 +18,7 @@ struct area {
 
 static __thread struct area area __attribute__((tls_model("initial-exec")));
 
-/* In the place of the C library's, which stay 0 where it could not register. */
+/* Replace the symbols of the C library, which stay 0 where it could not register the area. */
 __attribute__((visibility("default"))) ptrdiff_t __rseq_offset;
 __attribute__((visibility("default"))) unsigned int __rseq_size = sizeof(struct area);
 

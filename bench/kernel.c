@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call of an event costs, whoever listens, and beside it the cheapest system call and a function for probes:
- * bench-kernel CALLS. Waits for a byte first, so that somebody can begin to listen. Says last how often it has called each of
- * them, which is what a listener has to have heard.
+ * Measures what a call of an event costs with and without listeners, and compares it with the
+ * cheapest system call and with a function for probes: bench-kernel CALLS. Waits for a byte first,
+ * so that a tracer can start to listen. Prints at the end how often it called each of them, which
+ * is the number of events that a listener must have received.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -37,12 +38,18 @@ static void call_kernel(uint32_t i)
 	(void)syscall(SYS_getppid);
 }
 
-/* For probes: the assembler's operands are all of it, so nothing is gained by a copy for one caller. */
+/*
+ * For probes: the assembler uses its operands, so the compiler has no reason to copy the function
+ * for one caller.
+ */
 __attribute__((noinline)) void bench_probed(uint32_t number, const char *text);
 
 void bench_probed(uint32_t number, const char *text)
 {
-	/* As long as a function that does something, and begun by what the kernel can do by itself. */
+	/*
+	 * Makes the function as long as one that does some work. It begins with instructions that
+	 * the kernel can emulate.
+	 */
 	__asm__ volatile("nop; nop; nop; nop; nop; nop" ::"r"(number), "r"(text) : "memory");
 }
 
@@ -51,7 +58,7 @@ static void call_probed(uint32_t i)
 	bench_probed(i, "twelve bytes");
 }
 
-/* Nanoseconds a call: the best of a few rounds. */
+/* Nanoseconds per call: the best of a few rounds. */
 static double measure(void (*call)(uint32_t), uint32_t calls)
 {
 	double best = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measuring loop that this project's benchmark and its peers' share: bursts of events from one or
- * more threads, each burst small enough to fit the buffers, a pause between bursts in which the
- * consumer catches up. Prints one line a payload: name, threads, nanoseconds an event (median burst),
- * by the threads' own CPU time, so that neither other load nor threads beyond the number of CPUs count.
- * The payload "rdtsc" is no event: reading the clock, which bounds every recorder from below.
+ * The measuring loop that this project's benchmark and those of other tracers share. It fires
+ * bursts of events from one or more threads. Each burst fits the buffers, and the consumer catches
+ * up in the pause between bursts. Prints one line per payload: name, threads, nanoseconds per event
+ * (median burst). Nanoseconds are the CPU time of the threads, so other load and threads beyond the
+ * number of CPUs do not count. The payload "rdtsc" is no event: it reads the clock, which is a
+ * lower bound for every recorder.
  *
  * usage: PROGRAM THREADS [BURSTS [PAYLOAD]]
  *        PROGRAM count PAYLOAD EVENTS        one burst, for counting instructions
@@ -29,7 +30,7 @@
 
 #define MAX_THREADS 64
 #define PAUSE_US 150000
-/* Of each CPU; bench/run-recording.py sets it up so. */
+/* per CPU; bench/run-recording.py sets up buffers of this size */
 #define BUFFER_KIB 4096
 
 static inline void fire_u32(uint32_t i);
@@ -37,7 +38,9 @@ static inline void fire_u32_string(uint32_t i);
 static inline void fire_u64x8(uint32_t i);
 static inline void fire_kib(uint32_t i);
 
-/* Of each thread: a line that two threads write would be the cost of memory, not of events. */
+/*
+ * Per thread: a cache line that two threads write would add the cost of memory to that of events.
+ */
 static __thread uint8_t kib[1024];
 
 struct run {
@@ -128,7 +131,9 @@ static double measure(
 	return results[bursts / 2];
 }
 
-/* Write every page of every CPU's buffers once, so that no measured event pays for a page. */
+/*
+ * Write every page of the buffers of all CPUs once, so that no measured event takes a page fault.
+ */
 static void touch_buffers(void)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -147,7 +152,7 @@ static void touch_buffers(void)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
-/* A program that has something to say now and then (bench/sessions.py). */
+/* A program that fires an event now and then (bench/sessions.py). */
 static _Noreturn void idle(void)
 {
 	for (uint32_t i = 0;; i++) {
@@ -161,12 +166,15 @@ static _Noreturn void idle(void)
 }
 
 struct pace {
-	uint64_t events_a_ms; /* of one thread, times 1000: what is left over is said later */
+	uint64_t events_a_ms; /* per thread, times 1000: the remainder is fired later */
 	uint64_t ms;
 	uint64_t events;
 };
 
-/* Each millisecond its share. Who comes late says what it has missed at once, as loaded programs do. */
+/*
+ * Fires the events of each millisecond. A thread that is late fires all overdue events at once, as
+ * loaded programs do.
+ */
 static void *run_paced(void *data)
 {
 	struct pace *pace = data;
@@ -255,7 +263,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		if (only && strcmp(only, payloads[i].name) != 0)
 			continue;
-		/* The first bursts only warm up. */
+		/* The first bursts only warm up the caches. */
 		measure(payloads[i].burst, payloads[i].events, threads, 2);
 		printf("%s %u %.2f\n", payloads[i].name, threads,
 				measure(payloads[i].burst, payloads[i].events, threads, bursts));

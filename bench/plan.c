@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What serialising costs, without clock and ring: nanoseconds an event, median and best of many
- * rounds, the arguments written anew before each event as a call site does.
+ * Measures what serialising costs, without clock and ring: nanoseconds per event, median and best
+ * of many rounds. The arguments are written before each event, as a call site does.
  *
  *	plan [case [count]]	all cases, or one of them `count` times without measuring (for callgrind)
  */
@@ -106,7 +106,7 @@ static void describe_array(void)
 	side_ptr_set(fields[0].side_type.u.side_array, &array_type);
 }
 
-/* Only what a call site writes: label, flags, the active member. */
+/* Write only what a call site writes: label, flags, the active member. */
 static inline struct side_arg *put(uint32_t index, uint16_t label)
 {
 	struct side_arg *arg = &args[index];
@@ -187,7 +187,7 @@ static uint64_t now(void)
 
 static volatile ssize_t sink;
 
-/* One loop for each case, so that the arguments are written as cheaply as at a call site. */
+/* One loop per case, so that writing the arguments is as cheap as at a call site. */
 #define LOOPS(name)                                                                               \
 	static void with_##name(const struct plan *plan, uint32_t count)                          \
 	{                                                                                         \

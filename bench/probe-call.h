@@ -3,8 +3,9 @@
 #define BENCH_PROBE_CALL_H
 
 /*
- * The function that benchmarks put probes into, and what a call of it takes. Of many short rounds the best one counts: a round
- * that is shorter than a turn of the scheduler is now and then left alone, also on a machine that others use.
+ * The function that benchmarks probe, and the time that a call of it takes. The best of many short
+ * rounds counts: some rounds that are shorter than a scheduler time slice run undisturbed, even on
+ * a busy machine.
  */
 
 #include <stdint.h>
@@ -26,7 +27,10 @@ static inline uint64_t probe_call_now(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* The same, with a no-op of five bytes at its begin: where every way of probing has it easiest. */
+/*
+ * The same function with a no-op of five bytes at its entry, which is the cheapest case for every
+ * tracer.
+ */
 uint64_t probe_hit_nop(uint64_t a, uint64_t b);
 __asm__(".pushsection .text\n"
 	".type probe_hit_nop, @function\n"
@@ -42,7 +46,7 @@ __asm__(".pushsection .text\n"
 
 typedef uint64_t probe_call_target(uint64_t a, uint64_t b);
 
-/* Nanoseconds a call, of so many rounds of so many calls. */
+/* Returns nanoseconds per call, the best of `rounds` rounds. */
 static inline double probe_call_measure(
 		probe_call_target *target, unsigned int rounds, unsigned int calls)
 {

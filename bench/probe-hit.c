@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hit of a probe costs: the call of a small function with probes of each kind, less the call without one. And what no probe can
- * avoid on this machine: reading the time stamp, once for the begin of a call and once for its end, and a breakpoint with a handler
- * that does nothing.
+ * Measures what a hit of a probe costs: the call of a small function with probes of each kind,
+ * minus the call without one. Also measures costs that no probe can avoid on this machine: reading
+ * the time stamp once for the entry and once for the return of a call, and a breakpoint with an
+ * empty handler.
  */
 #include "probe-call.h"
 #include "probe/code/code.h"

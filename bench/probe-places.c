@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How each instruction of programs can be probed, not only the begins of their functions (bench/coverage.py):  bench-probe-places FILE...
+ * Reports for each instruction of programs, not only for function entries, how it can be probed
+ * (bench/coverage.py):  bench-probe-places FILE...
  *
- * Each function is decoded from its begin to its end by Zydis itself, and the engine is asked for each instruction. Padding behind the last
- * one is left out, as are data between functions. "jump" is any kind of jump: of five bytes, with padding, short, or punned; pads are given
- * to one place only, as in a process with all these probes. Reasons for all others follow, the most frequent first.
+ * Zydis decodes each function from its beginning to its end, and the program asks the probe engine
+ * for each instruction. Padding behind the last instruction and data between functions are left
+ * out. "jump" is any kind of jump: of five bytes, with springboard, short, or punned. A springboard
+ * is given to one location only, as in a process with all these probes. The reasons for all other
+ * instructions follow, the most frequent first.
  */
 #include "probe/code/code.h"
 
@@ -82,7 +85,7 @@ static void ask_function(struct code_file *file, const ZydisDecoder *decoder,
 	}
 }
 
-/* The bytes of the file at an address: what the engine has read, without asking it. */
+/* The bytes of the file at an address that the engine has read. */
 static const uint8_t *bytes_at(const uint8_t *image, size_t size, uint64_t offset, uint64_t wanted)
 {
 	return offset < size && wanted <= size - offset ? image + offset : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What bench/probe-recorded.py puts probes into: prints the best nanoseconds that a call of a small function takes.
+ * The target of bench/probe-recorded.py: prints the best time, in nanoseconds, of a call of a small
+ * function.
  *
  *	bench-probe-recorded [ROUNDS [CALLS [nop]]]
  */
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What fields behind pointers lead to: a text of 16 bytes, and a number behind two pointers. */
+/* The targets of pointer fields: a text of 16 bytes, and a number behind two pointers. */
 extern const char *const probe_recorded_text;
 extern const uint64_t *const probe_recorded_number, *const *const probe_recorded_chain;
 static const uint64_t the_number = 4711;
@@ -17,7 +18,7 @@ const char *const probe_recorded_text = "fifteen letters";
 const uint64_t *const probe_recorded_number = &the_number;
 const uint64_t *const *const probe_recorded_chain = &probe_recorded_number;
 
-/* Ten frames above it, for those who look at these. */
+/* Has ten frames above it, for probes that record call stacks. */
 static __attribute__((noinline)) double measure_deep(unsigned int depth, probe_call_target *target,
 		unsigned int rounds, unsigned int calls)
 {

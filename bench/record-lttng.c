@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorded payloads as LTTng-UST tracepoints; bench/run sets up the session around it. */
+/* Fires the recorded payloads as LTTng-UST tracepoints; bench/run sets up the session. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "record-lttng-tp.h"

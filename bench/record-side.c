@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorded payloads as SIDE events; run under `side record` (bench/run does). */
+/* Fires the recorded payloads as SIDE events, under `side record` (bench/run). */
 #include <side/trace.h>
 
 #include "payload.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nanoseconds a publication, by payload size, threads and way, beside a bare rdtsc; and ways to copy
- * a payload into a ring, where the ring is in the cache and where it is not.
+ * Measures nanoseconds per publication by payload size, number of threads and backend, compared
+ * with a bare rdtsc; and methods to copy a payload into a ring, with the ring in the cache and not.
  *
- * Ways and sizes are run in turn, again and again; each cell is the median of its runs. A run
- * publishes into a ring that has room for all of it and is emptied afterwards, untimed. "cold" are
- * rings so large that nothing of them is in a cache.
+ * Backends and sizes run in turn, again and again; each value is the median of its runs. A run
+ * publishes into a ring that has space for all of it and is emptied afterwards, untimed. "cold"
+ * rings are so large that no part of them is in a cache.
  *
  * bench/ring [rounds]
  */
@@ -22,7 +22,7 @@
 #define PUBLICATIONS 4000
 #define WARM_BYTES (1u << 18)
 #define COLD_BYTES (1u << 26)
-#define RUN_BYTES (1u << 22) /* At most in one run. */
+#define RUN_BYTES (1u << 22) /* the most bytes that one run publishes */
 #define THREADS 2
 #define ROUNDS_MAX 1001
 #define SIZE_MAX_BYTES 4096
@@ -80,7 +80,7 @@ struct job {
 	const struct backend *backend; /* NULL: only read the clock, or copy. */
 	struct ring_producer *producer;
 	copy_fn *copy;
-	unsigned char *memory; /* Copies: where to. */
+	unsigned char *memory; /* the target of copies */
 	size_t space, size, at;
 	unsigned int count;
 	int cpu;
@@ -94,7 +94,10 @@ static double now_ns(void)
 
 static void run_publications(struct job *job)
 {
-	/* As an agent would: a few bytes put together, and the rest where it is. */
+	/*
+	 * As an agent does: it assembles the first bytes, and publishes the others from their
+	 * original location.
+	 */
 	size_t head = job->size < 12 ? job->size : 12;
 
 	for (unsigned int i = 0; i < job->count; i++) {
@@ -148,7 +151,7 @@ static double run(struct job *jobs, unsigned int threads)
 		jobs[i].count = jobs[i].size * PUBLICATIONS < RUN_BYTES
 				? PUBLICATIONS
 				: (unsigned int)(RUN_BYTES / jobs[i].size);
-		/* What a ring that stays in the cache has room for. */
+		/* The number of records for which a ring that stays in the cache has space. */
 		if (jobs[i].producer && !jobs[i].backend->cold &&
 				jobs[i].backend->mode == RING_MODE_DISCARD &&
 				jobs[i].count * (jobs[i].size + 16) > WARM_BYTES - 16384)
@@ -201,7 +204,10 @@ static int set_up(void)
 				.flags = RING_PREFAULT};
 		int fd;
 
-		/* Each run is new threads, and those that are gone may not be quite gone. */
+		/*
+		 * Each run starts new threads. Threads of the run before may not have exited
+		 * completely.
+		 */
 		if (geometry.placement == RING_PER_THREAD)
 			geometry.rings = 16;
 		setenv("SIDE_RING_PORTABLE", variants[i].portable, 1);
@@ -245,7 +251,7 @@ static void print_head(const char *what)
 
 static void publications(void)
 {
-	/* The first turns touch the memory. */
+	/* The first rounds touch the memory. */
 	for (int round = -4; round < (int)rounds; round++) {
 		for (unsigned int i = 0; i < (WAYS + 1) * SIZES * threads_max; i++) {
 			unsigned int backend = i % (WAYS + 1), size = i / (WAYS + 1) % SIZES;
@@ -269,7 +275,7 @@ static void publications(void)
 	}
 }
 
-/* ---- Copies: what section-x86_64.S could do ---- */
+/* ---- Copies: candidates for section-x86_64.S ---- */
 
 #if defined(__x86_64__) && defined(__LP64__)
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nanoseconds that the consumer needs to count a record, by its kind, beside nanoseconds to copy it.
+ * Measures the nanoseconds that the consumer needs to count a record, by kind of record, compared
+ * with the nanoseconds to copy it.
  *
- * A buffer of SPAN bytes is filled with records of one or several kinds and counted again and again; each cell is the
- * median of its runs.
+ * A buffer of SPAN bytes is filled with records of one or several kinds and counted again and
+ * again; each value is the median of its runs.
  *
  * bench/bench-tally [rounds]
  */
@@ -75,7 +76,7 @@ static const char *const names[NR_MIXES] = {"u32", "four kinds of fixed size", "
 
 static uint32_t pick(enum mix mix, uint64_t number)
 {
-	/* Kinds follow each other in no order that a predictor learns. */
+	/* The order of the kinds is one that a branch predictor does not learn. */
 	uint64_t random = number * UINT64_C(0x9e3779b97f4a7c15) >> 40;
 
 	switch (mix) {
@@ -89,7 +90,7 @@ static uint32_t pick(enum mix mix, uint64_t number)
 	}
 }
 
-/* Of a length that no predictor learns. */
+/* The length is one that a branch predictor does not learn. */
 static bool put_text(uint64_t number)
 {
 	unsigned char payload[33];

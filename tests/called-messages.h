@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The errors and notes that a command prints, among the calls of called.h. */
+/* Records the errors and notes that a command prints, among the calls of called.h. */
 #ifndef TESTS_CALLED_MESSAGES_H
 #define TESTS_CALLED_MESSAGES_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code under test calls, in order: the functions that a test plays note each call, and the test compares the text. */
+/*
+ * Records the calls of the code under test, in order: each function that the test replaces calls
+ * called(), and the test compares the text.
+ */
 #ifndef TESTS_CALLED_H
 #define TESTS_CALLED_H
 
@@ -24,7 +27,7 @@ __attribute__((format(printf, 1, 2))) static inline void called(const char *form
 	va_end(arguments);
 }
 
-/* All calls since the last comparison. */
+/* Compares all calls since the last comparison, and forgets them. */
 static inline void assert_called(const char *text)
 {
 	assert_string_equal(calls, text);

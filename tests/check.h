@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* End the test at the first condition that is false. */
+/* CHECK ends the test at the first condition that is false. */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 

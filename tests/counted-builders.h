@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that include a file which makes events at run time: its blocks and builders. The test renames the functions by macros. */
+/*
+ * Counts the memory blocks and builders of the code under test, and makes one of its calls fail.
+ * For tests that include a file which makes events at run time; the test redirects the calls to
+ * these functions by macros.
+ */
 #ifndef TESTS_COUNTED_BUILDERS_H
 #define TESTS_COUNTED_BUILDERS_H
 
@@ -10,7 +14,7 @@
 
 #include <side/builder.h>
 
-/* Calls that allocate memory or a builder are counted, and call number `failing_at` fails. */
+/* Calls that allocate memory or a builder are counted. Call number `failing_at` fails. */
 static unsigned int failing_at, failing_seen, nr_blocks, nr_builders;
 static size_t nr_elements; /* of all blocks */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON objects that the code under test makes and puts: a test includes this header in front of that code, and compares the number of
- * objects that are left. tests/resources-at-exit.c does not find those that json-c allocates.
+ * Counts the JSON objects that the code under test makes and puts. A test includes this header
+ * before that code, and compares the number of remaining objects. tests/resources-at-exit.c does
+ * not count objects that json-c allocates.
  */
 #ifndef TESTS_COUNTED_JSON_H
 #define TESTS_COUNTED_JSON_H

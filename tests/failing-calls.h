@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the C library that fail: the test arms a number, and the call with that number fails, with the error of its function.
+ * Makes one call of the C library fail: the test arms a number, and the call with that number fails
+ * with an error of its function.
  *
- * A test includes this header once and is linked with FAILING_CALLS of tests/meson.build (-Wl,--wrap=NAME): calls of the objects that
- * are linked statically are counted, those of shared libraries are not.
+ * A test includes this header once and is linked with FAILING_CALLS of tests/meson.build
+ * (-Wl,--wrap=NAME). Calls from statically linked objects are counted, calls from shared libraries
+ * are not.
  */
 #ifndef TESTS_FAILING_CALLS_H
 #define TESTS_FAILING_CALLS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that include a file: one of the calls that it makes fails. The test renames the functions by macros. */
+/*
+ * Makes one of the calls of an included file fail. The test redirects the calls to these functions
+ * by macros.
+ */
 #ifndef TESTS_FAILING_STEPS_H
 #define TESTS_FAILING_STEPS_H
 
@@ -11,7 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Call number `failing_at` fails. Each function has an error of its own. */
+/* Call number `failing_at` fails, with the error that its function passes. */
 static unsigned int failing_at, failing_seen;
 
 static inline bool is_failing(int error)
@@ -22,7 +25,7 @@ static inline bool is_failing(int error)
 	return true;
 }
 
-/* The signalfd has a descriptor of at least 100. */
+/* signalfd() returns a descriptor of at least 100. */
 static bool signals_are_high;
 
 static inline int failing_signalfd(int fd, const sigset_t *set, int flags)

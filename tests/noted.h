@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As called.h, for tests without cmocka: the functions that a test plays note each call, and the test compares the text. */
+/* Records calls as called.h does, for tests without cmocka. */
 #ifndef TESTS_NOTED_H
 #define TESTS_NOTED_H
 
@@ -21,7 +21,9 @@ __attribute__((format(printf, 1, 2))) static inline void note(const char *format
 	va_end(arguments);
 }
 
-/* Whether exactly this was noted since the last comparison. Prints both texts if not. */
+/*
+ * Returns whether exactly this text was noted since the last comparison. Prints both texts if not.
+ */
 static inline bool has_noted(const char *text)
 {
 	bool same = !strcmp(log_text, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for tests: the same in each run (xorshift64*). Of one thread. */
+/* Pseudo-random numbers for tests: the same sequence in each run (xorshift64*). Not thread-safe. */
 #ifndef TESTS_RANDOM_H
 #define TESTS_RANDOM_H
 

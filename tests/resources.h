@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Open files and mappings of this process, from /proc. A difference between the state after 1 round and after N rounds is a leak. */
+/*
+ * Counts open files and mappings of this process, from /proc. A difference between the state after
+ * 1 round and after N rounds is a leak.
+ */
 #ifndef TESTS_RESOURCES_H
 #define TESTS_RESOURCES_H
 
@@ -13,7 +16,10 @@ struct resources {
 	unsigned long descriptors, mappings, bytes; /* bytes: of all mappings */
 };
 
-/* The entries of /proc/self/fd, which also has the two names of a directory and the one that reads it. */
+/*
+ * Returns the number of entries of /proc/self/fd, including ".", ".." and the descriptor that reads
+ * it.
+ */
 static inline unsigned int resources_descriptors(void)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -27,7 +33,10 @@ static inline unsigned int resources_descriptors(void)
 	return count;
 }
 
-/* Bytes of blocks from malloc(). With AddressSanitizer, which finds leaks itself, always the same. */
+/*
+ * Returns the bytes of all blocks from malloc(). Constant with AddressSanitizer, which finds leaks
+ * itself.
+ */
 static inline size_t resources_memory(void)
 {
 	return mallinfo2().uordblks;
@@ -49,7 +58,7 @@ static inline struct resources resources_now(void)
 	return now;
 }
 
-/* Reports what differs. */
+/* Returns whether both are equal. Prints the differences. */
 static inline bool resources_are_same(struct resources one, struct resources other)
 {
 	if (one.descriptors == other.descriptors && one.mappings == other.mappings &&

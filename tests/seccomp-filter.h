@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of seccomp filters that compare arguments of system calls. */
+/* Instructions of seccomp filters that compare arguments of system calls. */
 #ifndef TESTS_SECCOMP_FILTER_H
 #define TESTS_SECCOMP_FILTER_H
 
@@ -16,7 +16,10 @@
 #define LOAD_ARGUMENT(number) \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[number]) + 4)
 #endif
-/* Compare the accumulator with a value; skip so many instructions if it is equal, and so many if not. */
+/*
+ * Compare the accumulator with a value; skip `skipped` instructions if it is equal, and `otherwise`
+ * if not.
+ */
 #define IF(value, skipped, otherwise) \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)(value), skipped, otherwise)
 #define RETURN(value) BPF_STMT(BPF_RET | BPF_K, value)
