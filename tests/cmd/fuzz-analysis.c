@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side report` and `side export` on traces in which bytes were changed: whatever they say, they
- * end, and nothing is read or written where it should not be (run with sanitizers, too).
+ * Runs `side report` and `side export` on traces with changed bytes: whatever they print, they must
+ * end, and must not read or write outside their memory and files (run with sanitizers, too).
  *
  * usage: fuzz-analysis TRACE...
  *
@@ -70,7 +70,7 @@ static void read_trace(struct trace *trace, const char *path)
 		closedir(dir);
 }
 
-/* Some bytes changed, a piece doubled or taken out, or the end cut off. */
+/* Changes some bytes, doubles or removes a piece, or cuts the end off. */
 static size_t change(unsigned char *bytes, size_t size)
 {
 	uint64_t times = 1 + chance(3);
@@ -138,7 +138,7 @@ static void remove_all(const char *path)
 	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Everything that reads values in its own way. */
+/* Every command that reads values with code of its own. */
 static const char *const commands[][16] = {
 		{"side", "-q", "report", "IN"},
 		{"side", "-q", "--json", "report", "IN", "--by", "thread", "--histogram", "number",
@@ -230,6 +230,6 @@ int main(int argc, char **argv)
 	}
 	remove_all(folder);
 	printf("%lu rounds, %lu of them with a complaint\n", done, failed);
-	/* Changes that nobody notices, or that leave nothing to read, would test nothing. */
+	/* If no change is detected, or none leaves a readable trace, the test tests nothing. */
 	return done && failed > done / 20 && failed < done - done / 20 ? 0 : 1;
 }

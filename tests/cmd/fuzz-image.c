@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged ELF files must not hurt `side list`: bits flipped, bytes replaced, fields of headers set
- * to extreme values, files cut. Run with ELF files as arguments; the same damage each time. Under
- * libFuzzer
- * (-DFUZZ_TARGET) its bytes are the file.
+ * Runs the ELF reader of `side list` on damaged ELF files: flipped bits, replaced bytes, header
+ * fields with extreme values, truncated files. Arguments are ELF files; the damage is the same each
+ * time. Under libFuzzer (-DFUZZ_TARGET) its bytes are the file.
  *
- * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that
- * it is known that the reader was reached.
+ * Fails on a crash, a sanitizer report or an endless loop. Some files must still be readable, which
+ * shows that the reader was reached.
  */
 #include "elf/addresses.h"
 #include "elf/image.h"
@@ -27,7 +26,7 @@
 
 static FILE *nowhere;
 
-/* The number of events that were read. */
+/* Returns the number of events that were read. */
 static size_t read_events(int fd)
 {
 	struct listing listing = {0};
@@ -73,7 +72,7 @@ static void quiet(void)
 	nowhere = fopen("/dev/null", "w");
 	if (!nowhere)
 		exit(1);
-	/* Messages go nowhere; file descriptor 2 stays open for the reports of sanitizers. */
+	/* Discard messages; file descriptor 2 stays open for the reports of sanitizers. */
 	stderr = nowhere;
 	output_start(&common, "list");
 }

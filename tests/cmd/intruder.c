@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into readers of traces: the code of an attacker who has found an error in a parser. When the process is confined and
- * first reads a directory or an ELF file, it tries what a parser must not be able to do, and prints a line for each attempt.
+ * Preloaded into readers of traces: plays an attacker who exploits a bug of a parser. When the
+ * process is confined and first reads a directory or an ELF file, it tries the operations that are
+ * forbidden to parsers, and prints a line for each attempt.
  *
  *   INTRUDER_FOREIGN   a file that the command was not given, readable by the user
  *   INTRUDER_DIRECTORY a directory that the user can write to, which the command was not given
  *   INTRUDER_INPUT     a file of the input, which must stay readable
- *   INTRUDER_PROCESS   name of the process that tries; without it the process of the command does, and no other one
- *   INTRUDER_STOPS     do nothing else, but stop the process
- *   INTRUDER_KERNEL    "no-landlock", "no-seccomp" or "none": the kernel answers as if it lacked them
+ *   INTRUDER_PROCESS   name of the only process that tries; default: the process of the command
+ *   INTRUDER_STOPS     only stop the process
+ *   INTRUDER_KERNEL    "no-landlock", "no-seccomp" or "none": simulate a kernel that lacks them
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -127,7 +128,7 @@ __attribute__((constructor)) static void begin(void)
 	command = getpid();
 }
 
-/* Helper processes have other rights. */
+/* Helper processes have other permissions. */
 static bool is_intruded(void)
 {
 	const char *wanted = getenv("INTRUDER_PROCESS");
@@ -137,7 +138,7 @@ static bool is_intruded(void)
 
 	if (!wanted)
 		return getpid() == command;
-	/* The name of the process: threads can have names of their own. */
+	/* Read the name of the process, because threads can have names of their own. */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	size = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);

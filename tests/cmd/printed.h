@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code under test prints on standard output and standard error, as one text. Included behind cmocka.h. */
+/*
+ * Captures the standard output and standard error of the code under test as one text. Include after
+ * cmocka.h.
+ */
 #ifndef TESTS_CMD_PRINTED_H
 #define TESTS_CMD_PRINTED_H
 
@@ -47,7 +50,7 @@ static inline void assert_output(const char *expected)
 	assert_string_equal(end_output(), expected);
 }
 
-/* For the teardown of a test: shows what was printed if the test failed meanwhile. */
+/* Teardown of a test: shows the captured output if the test failed. */
 static inline int show_output(void **unused)
 {
 	(void)unused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that registers events at run time, for `side list PID`. It says its process number and
- * waits until its standard input ends. Each field is called after its event, so that a description
- * that was put together of two shows.
+ * A program that registers events at run time, for `side list PID`. It prints its process ID and
+ * waits for the end of its standard input. Each field has the name of its event, so that a
+ * description assembled from two events is detected.
  *
  *	stable:0 .. stable:99	registered all the time, by builders; a tracer listens to stable:7
  *	gone:0 .. gone:9	unregistered again
@@ -22,7 +22,7 @@
 #define NR_STABLE 100
 #define NR_GONE 10
 
-/* In a table as well as registered, by the constructor that the header makes. */
+/* In a table and registered, by the constructor that the header defines. */
 side_static_event(table_event, "table", "event", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("event")));
 
@@ -72,7 +72,7 @@ static void add_by_hand(void)
 		abort();
 }
 
-/* Makes and frees events, which waits for readers each time. */
+/* Creates and frees events, which waits for readers each time. */
 static void *build(void *argument)
 {
 	for (int i = *(int *)argument; !end; i += 10)
@@ -80,7 +80,7 @@ static void *build(void *argument)
 	return NULL;
 }
 
-/* The same memory, with another event in it each time, and with nothing sensible in between. */
+/* Reuses the same memory for another event each time, with invalid content in between. */
 static void *reuse(void *argument)
 {
 	static const char digits[] = "0123456789";
@@ -110,7 +110,10 @@ static void *reuse(void *argument)
 					digits[i % 10];
 		events[number].event_name[6] = events[number].field_name[6] = '\0';
 		handle = side_events_register(batch, 1);
-		/* Often long enough to be found, seldom long enough to be read. */
+		/*
+		 * Long enough that readers often find the event, short enough that they seldom read
+		 * all of it.
+		 */
 		for (volatile unsigned int k = 0; k < i % 8 * 1024; k++)
 			;
 		side_events_unregister(handle);
@@ -154,6 +157,6 @@ int main(int argc, char **argv)
 	end = true;
 	for (int i = 0; busy && i < 4; i++)
 		pthread_join(threads[i], NULL);
-	/* The events of this program stay registered to the end; leave before a leak checker looks. */
+	/* The events stay registered until the end: exit before the leak checker runs. */
 	_exit(0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with events of two providers, for `side list`; with -DSUBJECT_LIBRARY a library with one.
- * With an argument the program says its process number and waits until its standard input ends;
- * if that argument is "enabled", with a tracer on one event.
+ * A program with events of two providers, for `side list`; with -DSUBJECT_LIBRARY a library with
+ * one. With an argument, the program prints its process ID and waits for the end of its standard
+ * input. The argument "enabled" registers a tracer for one event.
  */
 #include <side/trace.h>
 

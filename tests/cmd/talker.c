@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that says so many events and ends as it is told, for `side record`.
+ * A program that fires COUNT events and ends as its arguments request, for `side record`.
  *
  *   talker COUNT [exit STATUS | signal NUMBER | wait | scream | ramble | fork CHILDREN]
  *
- * "wait" says "ready" and waits for a signal. "scream" says more than rings hold, in an event whose
- * name would change a terminal. "ramble" says two texts, one of them too long for any record. "fork" forks children, of
- * which 20 live at one time, and each of them fires one event.
+ * "wait" prints "ready" and waits for a signal. "scream" fires more events than the rings hold,
+ * with a name that would change a terminal. "ramble" fires two texts, one of them too long for any
+ * record. "fork" forks children, of which 20 live at one time; each fires one event.
  */
 #include <side/trace.h>
 

@@ -103,7 +103,7 @@ static char *played_mkdtemp(char *directory)
 	return directory;
 }
 
-/* What a recorder leaves there. */
+/* The files that a recorder leaves there. */
 static void leave_files(void)
 {
 	static const char *const names[] = {"place/session", "socket"};
@@ -124,7 +124,7 @@ static void leave_files(void)
 struct played {
 	struct session_summary summary;
 	uint64_t seen, recorded, bytes, lost;
-	int turns_to_end; /* of its process; -1: it lives */
+	int turns_to_end; /* until the process ends; -1: it does not end */
 	int turn_error, flush_error, close_error;
 	bool is_open, no_status;
 };
@@ -159,7 +159,7 @@ static int played_open(const struct session_options *options, const struct sessi
 	if (live->only)
 		leave_files();
 	*session = (struct session *)(void *)played;
-	error->kind = SESSION_ERROR_FAILED; /* says nothing after success */
+	error->kind = SESSION_ERROR_FAILED; /* set although the call succeeds */
 	return 0;
 }
 
@@ -379,7 +379,7 @@ static int run(struct adopt_options options, const char *operand)
 	return status;
 }
 
-/* Which file has the configuration. */
+/* The source of the configuration. */
 static void test_source(void **unused)
 {
 	struct adopt_options check = {.check = true};
@@ -429,7 +429,7 @@ static void test_source(void **unused)
 	begin_output();
 	assert_int_equal(run(check, folder), COMMAND_DONE);
 	assert_output("");
-	/* What is printed does not arrive. */
+	/* Standard output cannot be written. */
 	printed_options.quiet = false;
 	begin_output();
 	assert_int_equal(freopen("/dev/full", "we", stdout) != NULL, 1);
@@ -473,7 +473,7 @@ static void test_place(void **unused)
 		assert_output(expected);
 	}
 	assert_int_equal(unlink(in_folder("file")), 0);
-	/* It exists, and no session of it does. */
+	/* The configuration exists, but none of its sessions. */
 	begin_output();
 	assert_int_equal(run(options, folder), COMMAND_DONE);
 	snprintf(expected, sizeof(expected), "side: no program has recorded in %s yet\n", folder);
@@ -513,7 +513,7 @@ static void assert_called_in(const char *format)
 	assert_called(text);
 }
 
-/* The name of the folder in what is printed is always the output that the session reports. */
+/* The output in messages is always the one that the session reports. */
 #define ADOPTED "side: adopted 1,234 events from 2 processes of session one, 2.0 KiB, in /out/a b\n"
 #define LOST \
 	"side: 5 events were lost for reasons that only the traces contain\nhint: `side report --losses` shows them\n"
@@ -768,7 +768,7 @@ static void test_memory(void **unused)
 		assert_called(READ "definition one;");
 	}
 	assert_int_equal(resources_memory(), memory);
-	/* The names are given back. */
+	/* The names are freed. */
 	for (int i = 0; i < 4; i++) {
 		config.nr_sessions = 1 + (unsigned int)i % 2;
 		memory = i == 2 ? resources_memory() : memory;
@@ -817,7 +817,7 @@ static void test_follow(void **unused)
 			"side: adopted 1 event from 1 process of session two, 0 bytes, in /out/two\n");
 	assert_int_equal(polls_to_signal, 8);
 	*calls = '\0';
-	/* Until a signal: no process has come. */
+	/* Wait for a signal: no process has connected. */
 	boots[0].next = NULL;
 	sessions[0].seen = 0;
 	sessions[0].bytes = sessions[0].recorded = 0;
@@ -836,7 +836,7 @@ static void test_follow(void **unused)
 	assert_output("side: adopted 0 events from 1 process of session one, 0 bytes, in /out/a b\n" GO_ON);
 	assert_int_equal(polls_to_signal, 0);
 	*calls = '\0';
-	/* Nothing can go on. */
+	/* The wait fails. */
 	sessions[0].turn_error = 1;
 	polls_to_signal = 2;
 	printed_options.quiet = true;
@@ -917,7 +917,7 @@ static void test_process(void **unused)
 	assert_int_equal(run(options, own), COMMAND_FAILED);
 	assert_output("side: cannot make /tmp/side-adopt-XXXXXX: Read-only file system\n");
 	no_directory = false;
-	/* Nothing for us. */
+	/* No line concerns this recorder. */
 	*calls = '\0';
 	sessions[0].seen = sessions[0].bytes = sessions[0].recorded = 0;
 	printed_options.quiet = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions to the daemon with a connection that the test plays: which daemon is asked and started, errors and their suggestions, what
- * answers contain; the probes of a session as text; and the start of programs of ours.
+ * Requests to the daemon over a connection that the test plays: which daemon is asked and started,
+ * errors and their hints, the content of answers; the probes of a session as text; and the start of
+ * programs of the same installation.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -612,7 +613,10 @@ static pid_t played_fork(void)
 	return no_fork ? -1 : fork();
 }
 
-/* In the child: what the program would find goes to the descriptor behind `--ready`. */
+/*
+ * In the child: write the arguments and environment of the program to the descriptor behind
+ * `--ready`.
+ */
 static int played_exec(const char *path, char *const *args)
 {
 	static const char *const names[] = {"LD_PRELOAD", "SIDE_RING_PORTABLE", "SIDE_USER_EVENTS",
@@ -715,7 +719,7 @@ static void test_words(void **unused)
 	assert_null(args[5]);
 	helper_free(args);
 	helper_free(NULL);
-	/* Each failing allocation: the words so far stay. */
+	/* Each failing allocation: the args so far are kept. */
 	for (unsigned int i = 1; i <= 4; i++) {
 		args = NULL;
 		failing_arm(i);
@@ -746,7 +750,7 @@ static void test_start(void **unused)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	helper_free(args);
-	/* Without a parent that it must not survive. */
+	/* Without a parent whose death must end it. */
 	args = NULL;
 	assert_true(helper_add(&args, "/x/prog", NULL));
 	assert_int_equal(helper_start(&args, "VARIABLE", "5"), COMMAND_DONE);

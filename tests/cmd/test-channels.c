@@ -131,7 +131,7 @@ static void test_none(void **unused)
 	struct channel_list *list;
 
 	(void)unused;
-	/* None, and those that --symbols needs. */
+	/* No channels, and the channels that --symbols needs. */
 	assert_int_equal(make(none, false, &list), COMMAND_DONE);
 	note_channels(list);
 	channel_list_free(list);
@@ -154,7 +154,7 @@ static void test_channels(void **unused)
 			"b 0 1 9 5 0 contexts { -e [-] contexts };",
 			{"channel", "a", 0}, {"channel", "b", 0}, {"per-thread", "9", 9},
 			{"buffer-size", "5", 5});
-	/* Options before the first name make a channel. */
+	/* Options before the first name create a channel. */
 	CHECK_CHANNELS(false,
 			"ring 0 0 0 0 0 contexts { -e x:* [-] contexts };c 0 0 0 0 0 contexts { -e y:* [-] contexts };",
 			{"event", "x:*", 0}, {"channel", "c", 0}, {"event", "y:*", 0});
@@ -174,7 +174,7 @@ static void test_rules(void **unused)
 			{"event", "a:*", 0}, {"event", "b:*", 0}, {"filter", "x == 1", 0},
 			{"event", "c:*", 0}, {"event-context", "vpid", 0},
 			{"event-context", "ip", 0}, {"event", "d:*", 0});
-	/* A filter before the first event is that of all rules. */
+	/* A filter before the first event applies to all rules. */
 	CHECK_CHANNELS(true,
 			"ring 0 0 0 0 0 contexts { -e a:* [(x == 1) && (y == 2)] contexts } { -e b:* [x == 1] contexts } { symbols [-] contexts };",
 			{"filter", "x == 1", 0}, {"event", "a:*", 0}, {"filter", "y == 2", 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of `side doctor`, `side kernel status` and `side trace`, each alone: what each check finds and suggests, events of the
- * kernel with values that all differ, and probe specs at their limits.
+ * Parts of `side doctor`, `side kernel status` and `side trace`, each alone: the findings and hints
+ * of each check, events of the kernel with distinct values, and probe specs at their limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +148,10 @@ static void test_rights(void **unused)
 	found("perf", DOCTOR_OK, "perf_event_paranoid is 3", "");
 }
 
-/* A configuration of recording from the first process on: where it is, what is recorded, and what prevents it. */
+/*
+ * A configuration of recording from the first process on: its file, what it records, and what
+ * prevents it.
+ */
 static void test_boot(void **unused)
 {
 	unsigned int before = resources_descriptors();
@@ -183,7 +186,7 @@ static void test_boot(void **unused)
 			"%s/etc/side/boot.conf: 2 sessions in /run/boot, buffers of 3 processes, with a recorder",
 			root);
 	found("boot", DOCTOR_OK, text, "");
-	/* A file in the place of the directory, or above it. */
+	/* A file instead of the directory, or of a directory above it. */
 	make_file("/run/plain", "");
 	for (int i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `side doctor` finds on kernels that lack system calls: the test plays the calls. */
+/* `side doctor` on kernels that lack system calls: the test plays the calls. */
 #include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -95,7 +95,7 @@ static void test_calls(void **unused)
 			SYS_pidfd_open, SYS_close_range, (int)MFD_CLOEXEC, SYS_process_vm_readv,
 			SYS_membarrier);
 	assert_called(expected);
-	/* Descriptors are closed, also the first one; other results are none. */
+	/* Descriptors are closed, including descriptor 0; other results are not descriptors. */
 	for (result = 0; result < 2; result++) {
 		last_error = ENOSYS;
 		check(doctor_check_kernel, DOCTOR_OK, "Linux 5.6, x86", "");
@@ -133,7 +133,7 @@ static void test_rseq(void **unused)
 	*calls = '\0';
 }
 
-/* Nothing is called for the files of another machine. */
+/* Files of another architecture cause no call. */
 static void test_other(void **unused)
 {
 	const struct doctor other = {.root = "/none", .other = true};

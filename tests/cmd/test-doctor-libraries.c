@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What `side doctor` finds of libraries: the test makes their files, and plays the loader, pkg-config and the programs that run. */
+/*
+ * The checks of libraries in `side doctor`: the test creates their files, and plays the loader,
+ * pkg-config and running programs.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +52,7 @@ static size_t add_note(unsigned char *notes, size_t used, const char *name, uint
 	return used + ((size + 3u) & ~3u);
 }
 
-/* A library with three segments, the last one with notes; NULL: it is no ELF file. */
+/* Writes a library with three segments, the last one with notes. version NULL: no version note. */
 static void make_library(const char *path, const char *version)
 {
 	unsigned char notes[200] = {0};
@@ -82,7 +85,7 @@ static void make_library(const char *path, const char *version)
 
 /* ---- what is played ---- */
 
-static const char *own_library, *own_agent; /* NULL: there is no memory */
+static const char *own_library, *own_agent; /* NULL: out of memory */
 
 static char *played_library(const char *name)
 {
@@ -227,7 +230,7 @@ static char *played_find(struct library_search *search, const struct image *imag
 
 static struct running {
 	pid_t pid;
-	const char *name, *library, *program; /* NULL: it has gone */
+	const char *name, *library, *program; /* NULL: the process has exited */
 } running[6];
 static size_t nr_running;
 static int find_error;
@@ -255,7 +258,7 @@ static bool played_running_library(pid_t pid, char path[PATH_MAX])
 {
 	const struct running *program = program_of(pid);
 
-	/* Of a program that has gone, the path means nothing. */
+	/* The path of a program that has exited is invalid. */
 	snprintf(path, PATH_MAX, "%s", program->library ? program->library : own_agent);
 	return program->library;
 }
@@ -321,7 +324,7 @@ static void reset(void)
 	*calls = '\0';
 }
 
-/* The names of the folder in texts: each "%s". */
+/* Replaces each "%s" in texts by the folder. */
 static const char *text_of(const char *format)
 {
 	static char made[4][1200];
@@ -436,7 +439,7 @@ static void test_versions(void **unused)
 	assert_int_equal(unlink(in_folder("plain")), 0);
 	assert_false(library_open(&library, in_folder("plain")));
 	assert_string_equal(library.path, "");
-	/* No writer is waited for. */
+	/* The check does not wait for a writer of a pipe. */
 	assert_int_equal(mkfifo(in_folder("plain"), 0600), 0);
 	nr_opened = 0;
 	assert_true(library_open(&library, in_folder("plain")));
@@ -670,7 +673,7 @@ static void test_libside(void **unused)
 	assert_finding("libside", DOCTOR_MISSING, "the loader does not find %s/libside.so.0",
 			"sudo ldconfig");
 	assert_int_equal(nr_spawned, 1);
-	/* Another one, of the same release and of another one. */
+	/* Another library, of the same release and of a different release. */
 	unsetenv("LD_LIBRARY_PATH");
 	make_library(in_folder("other"), "1.2");
 	texts[0] = loads(in_folder("other"));
@@ -790,7 +793,7 @@ static void test_programs(void **unused)
 			"a-name-of-sixte (process 13) uses /x/libside.so.0 (deleted) (unknown version)",
 			"LD_LIBRARY_PATH=%s /bin/lost");
 	assert_called("program 13;");
-	/* Of the same release, and of another one. */
+	/* Another library, of the same release and of a different release. */
 	make_library(in_folder("other"), "1.2");
 	make_library(in_folder("older"), "1.1");
 	running[3] = (struct running){14, "b", in_folder("other"), "/bin/b"};

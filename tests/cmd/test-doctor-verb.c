@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `side doctor` with played checks: which of them run, the output in each form, the status, and how checks read files. */
+/*
+ * `side doctor` with played checks: which of them run, the output in each form, the status, and how
+ * checks read files.
+ */
 #include "programs/side/doctor/doctor.c"
 
 #include "../check.h"

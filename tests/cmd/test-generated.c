@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The generator of documents and the texts of --help, with a table of the test that has each kind of option, operand and text once. What it writes is compared
- * with the files of the folder `generated`, which were reviewed.
+ * Tests the generator of documents and the texts of --help with a table that has each kind of
+ * option, operand and text once. Compares its output with the reviewed files of the folder
+ * `generated`.
  *
  *	test-generated FOLDER          compares all documents
  *	test-generated FOLDER write    writes them, for the next review
@@ -16,7 +17,7 @@
 #include "programs/common/command.h"
 #include "protocol/context.h"
 
-/* Included for its function that wraps lines. */
+/* Included to test its function that wraps lines. */
 #include "programs/side/cli/help.c"
 
 /* ---- the table ---- */
@@ -256,7 +257,9 @@ static bool wraps(unsigned int first, const char *second, unsigned int left, uns
 	return same;
 }
 
-/* Lines of 80 columns and no more. A text in back quotes is not broken, and neither is a longer word. */
+/*
+ * A line has at most 80 columns. A text in back quotes is not broken, and neither is a longer word.
+ */
 static void check_wrap(void)
 {
 	const char *left = "      ", *end = "\n      ";
@@ -265,7 +268,7 @@ static void check_wrap(void)
 	CHECK(wraps(70, "bcd", 6, 0, left, " ") && wraps(71, "bcd", 6, 0, left, end));
 	CHECK(wraps(70, "bcd", 6, 6, "", " ") && wraps(71, "bcd", 6, 6, "", end));
 	CHECK(wraps(70, "bcd", 6, 2, "    ", " ") && wraps(71, "bcd", 6, 2, "    ", end));
-	/* Text stands before it in the line. */
+	/* The line begins with other text. */
 	CHECK(wraps(66, "bcd", 6, 9, " ", " ") && wraps(67, "bcd", 6, 9, " ", end));
 	CHECK(wraps(70, "bcd", 6, 9, " ", end) && wraps(71, "bcd", 6, 9, end, end));
 	CHECK(wraps(71, "bc", 6, 9, end, " "));
@@ -293,7 +296,7 @@ static void print_document(FILE *out, const char *name)
 				0);
 }
 
-/* The first line that differs is printed. */
+/* Prints the first line that differs. */
 static int compare(const char *path, const char *name, char *made, size_t size)
 {
 	static char wanted[1 << 17];

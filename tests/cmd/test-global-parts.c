@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The call of side-uprobes for global probes, and files that `--exe` names but nobody can read: the test plays users, links and calls. */
+/*
+ * The call of side-uprobes for global probes, and unreadable files in `--exe`: the test plays
+ * users, links and calls.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -53,7 +56,7 @@ static void assert_output(const char *expected)
 /* ---- played calls ---- */
 
 static int find_status, user_error, stat_error;
-static const char *exe_of_process; /* NULL: it cannot be read */
+static const char *exe_of_process; /* NULL: the link cannot be read */
 
 static int played_find(const char *program, const char *what, char path[PATH_MAX])
 {
@@ -305,7 +308,10 @@ static void test_many(void **unused)
 	assert_words("/the/uprobes|");
 }
 
-/* Each allocation fails once: an error, and the words so far can be freed. Returns the number of allocations. */
+/*
+ * Each allocation fails once: an error, and the args so far can be freed. Returns the number of
+ * allocations.
+ */
 static unsigned int fail_each(int table)
 {
 	const char *names[] = {"77"}, *users[] = {"web"};
@@ -337,7 +343,10 @@ static void test_memory(void **unused)
 	(void)unused;
 	user_error = 0;
 	exe_of_process = "/usr/bin/true";
-	/* Two for each word: the path, --table and its value, --quiet, --pid, --by, --uid and --comm, each with a value. */
+	/*
+	 * Two allocations for each argument: the path, --table and its value, --quiet, --pid, --by,
+	 * --uid and --comm, each with a value.
+	 */
 	assert_int_equal(fail_each(table), 2 * (1 + 2 + 1 + 2 + 2 + 2 + 2));
 	close(table);
 }

@@ -190,7 +190,7 @@ static int played_next(struct report_walk *walk, struct ctf_item *item, struct w
 	return 1;
 }
 
-static unsigned int nr_names; /* directories that are there */
+static unsigned int nr_names; /* number of directories that exist */
 
 static int played_access(const char *path, int mode)
 {
@@ -364,7 +364,7 @@ static void test_links(void)
 	char path[PATH_MAX];
 
 	CHECK(LINKS_MAX == 40 && !stat("/", &file));
-	/* The 39th link leads there, which is seen at the 40th path; or a later one does. */
+	/* The 39th link, or a later one, points there; the code detects that at the 40th path. */
 	nr_calls = 0;
 	CHECK(exe_through_root(getpid(), "/nothing", &file, path) && nr_calls == 39);
 	CHECK(strstr(path, "/root/") && path[strlen(path) - 1] == '/');
@@ -484,7 +484,7 @@ static void test_connections(void)
 	}
 }
 
-/* The interval that the daemon is asked for. */
+/* Returns the interval in the request to the daemon. */
 static int64_t asked_for(uint64_t interval)
 {
 	const struct top_options options = {.interval = interval};
@@ -616,7 +616,7 @@ static void add_keys(struct keys *keys, uint32_t limit)
 	keys_free(keys);
 }
 
-/* A report of a directory that does not exist has its limits already. */
+/* The limits of a report are set before its directory is opened. */
 static void test_reports(void)
 {
 	const struct report_options options = {.losses = true};
@@ -761,7 +761,7 @@ static void test_fields(void)
 			"no event has `x`: there is f1, f2, f3, f4, f5, f6, f7, f8, ..."));
 }
 
-/* The lines about a program with two reasons: 7 refused locations, and so many. */
+/* The lines about a program with two reasons: 7 refused locations, and `count` locations. */
 static unsigned int print_refusals(unsigned int count)
 {
 	struct json_object *program = json_object_new_object(), *list = json_object_new_array();

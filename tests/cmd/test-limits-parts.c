@@ -31,9 +31,9 @@ side_hidden_event(
 static struct registry {
 	uint32_t size, block_size, nr_events;
 	uint16_t width, batch_size;
-	uint64_t nr_blocks, nr_slots; /* entries of each block */
+	uint64_t nr_blocks, nr_slots; /* number of entries of each block */
 	uint64_t missing;             /* an address that cannot be read */
-	bool is_gone;                 /* the batch, when its id is read again */
+	bool is_gone;                 /* the batch has another id when it is read again */
 } registry;
 
 static void put(void *to, size_t size, size_t at, const void *from, size_t from_size)
@@ -72,7 +72,7 @@ static int read_registry(void *unused, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* The result, and the number of reports. */
+/* Returns the result and the number of reports. */
 static int list_registry(size_t *ret_failures)
 {
 	struct addresses seen = {0};
@@ -118,7 +118,7 @@ static void test_registry(void **unused)
 	LISTS(0, 1, registry.size = 31);
 	LISTS(0, 0, registry.size = 33);
 	LISTS(0, 1, registry.width = 4);
-	/* More than any program has. */
+	/* More than a program can have. */
 	LISTS(0, 0, registry.nr_blocks = 65536);
 	LISTS(-E2BIG, 0, registry.nr_blocks = 65537);
 	LISTS(0, 0, registry.nr_slots = 1 << 20);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of the search for locations that the kernel watches, and of the reasons that are printed: the last permitted value, and one more.
- * The files are included; the table and the kernel are played.
+ * Limits of the search for locations that the kernel can watch, and of the reasons that are
+ * printed: the last permitted value, and one more. The files are included; the table and the kernel
+ * are played.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static unsigned char methods[LOCATIONS]; /* enum probe_method */
 static unsigned int nr_opened, nr_closed, nr_copied;
 static bool is_denied, is_quick;
 static unsigned int nr_chosen;   /* in the last table */
-static unsigned int works_below; /* tables with fewer locations can be watched */
+static unsigned int works_below; /* only tables with fewer locations can be watched */
 
 static void played_probe(
 		const struct probe_table *table, uint32_t number, struct probe_table_probe *probe)
@@ -45,7 +46,10 @@ static uint32_t played_probes(const struct probe_table *table)
 	return LOCATIONS;
 }
 
-/* By kind of copy: made (1), without memory (-1), and not asked for (0). NULL: only copies of the chosen locations are. */
+/*
+ * By kind of copy: made (1), out of memory (-1), not requested (0). NULL: only copies of the chosen
+ * locations are requested.
+ */
 static const int *is_made;
 
 static int played_copy(
@@ -126,7 +130,7 @@ static bool played_quick(void)
 static bool chosen[LOCATIONS];
 static uint32_t list[LOCATIONS];
 
-/* The first locations are chosen; so many of these can have a breakpoint, too. */
+/* The first locations are chosen; the given number of them can also have a breakpoint. */
 static struct probe_kernel_choice begin(uint32_t nr, uint32_t nr_breakpoints)
 {
 	struct probe_kernel_choice choice = {.pid = 77, .chosen = chosen, .list = list};
@@ -151,7 +155,10 @@ static void test_trials(void)
 {
 	struct probe_kernel_choice choice = begin(2, 2);
 
-	/* The 48th attempt fails: both locations are refused. Before it, each is tried alone. */
+	/*
+	 * The 48th attempt fails: both locations are refused. Before it, each location is tried
+	 * alone.
+	 */
 	choice.trials = 47;
 	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 1 && choice.trials == 48 && !chosen[0] && !chosen[1]);
@@ -160,12 +167,12 @@ static void test_trials(void)
 	choice.trials = 46;
 	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 3 && choice.trials == 49 && !chosen[0] && !chosen[1]);
-	/* Without a permission, no further one is made. */
+	/* After a missing permission, there is no further attempt. */
 	choice = begin(2, 2);
 	is_denied = true;
 	probe_kernel_try_list(&choice, 0, 2);
 	CHECK(nr_opened == 1 && !chosen[0] && !chosen[1] && nr_closed == nr_opened);
-	/* Half by half. */
+	/* Halves are tried. */
 	choice = begin(7, 7);
 	works_below = 4;
 	probe_kernel_try_list(&choice, 0, 7);
@@ -177,7 +184,10 @@ static void test_trials(void)
 	CHECK(!nr_opened && !nr_copied);
 }
 
-/* A kernel that gives locations back one by one watches 16 of those that can have breakpoints. */
+/*
+ * If the kernel releases locations one by one, the search watches 16 of those that can have
+ * breakpoints.
+ */
 static void test_slow(void)
 {
 	struct probe_kernel_choice choice;
@@ -188,7 +198,7 @@ static void test_slow(void)
 		CHECK(choice.nr == (nr == 16 ? 20 : 3));
 		CHECK(choice.reasons[0].locations == (nr == 16 ? 0 : 17));
 	}
-	/* Of others, the first 16 are tried. */
+	/* Of the other locations, the first 16 are tried. */
 	for (uint32_t nr = 15; nr <= 17; nr++) {
 		choice = begin(nr, 0);
 		is_quick = false;
@@ -201,7 +211,7 @@ static void test_slow(void)
 	works_below = 100;
 	probe_kernel_try_all_backends(&choice);
 	CHECK(!choice.slow && nr_opened == 1 && nr_chosen == 17 && choice.nr == 17);
-	/* In parts they can be had, but not together. */
+	/* The kernel accepts the parts, but not all together. */
 	choice = begin(4, 4);
 	works_below = 3;
 	probe_kernel_try_all_backends(&choice);
@@ -210,7 +220,10 @@ static void test_slow(void)
 
 /* ---- reasons ---- */
 
-/* The 8th reason stands for all further ones. Locations that only the kernel can watch are counted for themselves. */
+/*
+ * The 8th reason includes all further ones. Locations that only the kernel can watch are counted
+ * separately.
+ */
 static void test_kernel_reasons(void)
 {
 	struct probe_kernel_choice choice = begin(LOCATIONS, 64);
@@ -264,7 +277,7 @@ static void test_resolve_reasons(void)
 	}
 	CHECK(refusals.reasons[11].count == 2 && !strcmp(refusals.reasons[11].text, "why 11") &&
 			!strcmp(refusals.reasons[11].location, "f of lib, at 0x100b"));
-	/* The same words about the return are another reason. */
+	/* The same text about the return is another reason. */
 	note(&refusals, "why 11", RESOLVE_NO_RETURN);
 	note(&refusals, "why 0", RESOLVE_LEFT_OUT);
 	CHECK(refusals.others == 3 && refusals.reasons[0].count == 3);

@@ -37,7 +37,7 @@ static struct played {
 	size_t nr_tables, nr_found;
 	bool has_sections, is_broken, is_foreign;
 	const char *needed[4];
-	int error; /* behind the last needed library */
+	int error; /* returned after the last needed library */
 } images[8];
 
 static int played_objects(int fd, const char *path, const struct objects_ops *ops)
@@ -90,7 +90,7 @@ static bool played_text(struct image *image, int64_t tag, size_t index, const ch
 	return *text;
 }
 
-/* Of libraries: "lib" in the folder of the test, if it is there. */
+/* Of libraries: "lib" in the folder of the test, if it exists. */
 static char folder[] = "/tmp/side-test-list-XXXXXX";
 static int anything, search_error;
 static bool no_search;
@@ -446,7 +446,7 @@ static void assert_run(const char *first, const char *second, int status, const 
 	assert_called(expected);
 }
 
-/* With the name of the folder for each "%s". */
+/* Replaces each "%s" by the name of the folder. */
 static const char *text_of(const char *format)
 {
 	static char text[1000];
@@ -524,7 +524,7 @@ static void test_files(void **unused)
 	assert_run(in_folder("one"), NULL, COMMAND_FAILED,
 			"read one;source one(a.o);tables;source one(c.o);tables;" LISTED,
 			text_of("side: cannot list the events of %s/one: it is broken\nhint: to list what it runs, write `side list -- COMMAND`\n"));
-	/* Memory is given back, also that of patterns. */
+	/* Memory is freed, including that of patterns. */
 	options.patterns = (struct text_list){(void *)patterns, 1};
 	images[1].member = "b.o";
 	begin_output();
@@ -536,7 +536,7 @@ static void test_files(void **unused)
 	assert_int_equal(resources_memory(), before);
 	(void)end_output();
 	options.patterns.count = 0;
-	/* What is no file. */
+	/* Operands that are not files. */
 	assert_run(folder, NULL, COMMAND_FAILED, LISTED,
 			text_of("side: cannot list the events of %s: it is a directory\n"));
 }

@@ -67,8 +67,7 @@ static const char *end_output(void)
 		called(#name " %d;", parsed->operand_count);  \
 		return 40;                                    \
 	}
-static const char *
-		session_words; /* the second word of the command line, in which side-more reads it */
+static const char *session_words; /* second argument, where side-more reads it */
 
 static int played_session(const struct parsed *parsed)
 {
@@ -251,7 +250,7 @@ static void test_side(void **unused)
 		*calls = '\0';
 		assert_memory_equal(session_words, sessions[i], strcspn(sessions[i], " "));
 	}
-	/* The words of side-more are in the order of the command line. */
+	/* The arguments of side-more have the order of the command line. */
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
 		char wanted[200];
 
@@ -291,7 +290,7 @@ static void test_side(void **unused)
 	assert_true(failing_has_failed());
 }
 
-/* What is printed, by its beginning. */
+/* Compares the beginning of the output. */
 static void check_help(const char *line, int status, const char *wanted, const char *beginning)
 {
 	const char *printed;
@@ -396,7 +395,7 @@ static void test_more(void **unused)
 /* ---- side kernel status ---- */
 
 static char work[] = "/tmp/side-main-calls-XXXXXX";
-static const char *readable; /* the one whose file can be read */
+static const char *readable; /* the location whose file can be read */
 static bool has_tracefs;
 static int access_error;
 static bool no_pids;
@@ -603,7 +602,7 @@ static void test_kernel_events(void **unused)
 	run_kernel(false, COMMAND_DONE,
 			"p:open                   native      user_events:p_open                   prog11 11: 7 written; no listener\n"
 			"side: prog11 (11) gives no events to the kernel: a\\x09problem\nhint: a\\x09hint\n");
-	/* Words that are there are not added again. */
+	/* Existing args are not added again. */
 	*args = '\0';
 	side_kernel_view_append_name(args, 6, "ab");
 	side_kernel_view_append_name(args, 6, "b");

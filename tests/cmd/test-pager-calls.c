@@ -70,7 +70,7 @@ static pid_t forks[2], parent_now;
 static unsigned int nr_forks, nr_interrupts;
 static int statuses[2]; /* of the pager, and of the process that prints */
 static jmp_buf left;
-static bool no_child; /* to wait for */
+static bool no_child; /* no child to wait for */
 
 static pid_t played_fork(void)
 {
@@ -417,7 +417,7 @@ static void test_parent(void **unused)
 	start(false);
 	assert_called(PARENT IGNORES "exit 7;");
 	pending_number = 0;
-	/* The user left the pager early. */
+	/* The user quit the pager early. */
 	statuses[1] = SIGPIPE;
 	start(false);
 	assert_called(PARENT IGNORES "exit 0;");
@@ -427,7 +427,7 @@ static void test_parent(void **unused)
 	statuses[1] = SIGSEGV;
 	start(false);
 	assert_called(PARENT IGNORES "signal 11 default;raise 11;exit 139;");
-	/* There is nothing to wait for. */
+	/* No child to wait for. */
 	no_child = true;
 	start(false);
 	assert_called(PARENT IGNORES "exit 0;");

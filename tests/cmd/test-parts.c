@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the command line, each alone, with exact values: statistics, tables of keys, tables of text, words, searches of
- * PATH, digits, times, sizes, quoted and printable texts, losses and hints.
+ * Parts of the command line, each alone, with exact values: statistics, tables of keys, tables of
+ * text, tokens, searches of PATH, digits, times, sizes, quoted and printable texts, losses and
+ * hints.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +96,7 @@ static void test_percentiles(void **unused)
 static void test_steps(void **unused)
 {
 	static const struct {
-		uint64_t number, read; /* `read`: the middle of its step */
+		uint64_t number, read; /* `read`: the middle of the step */
 	} numbers[] = {{0, 0}, {1, 1}, {255, 255}, {256, 256}, {257, 257}, {511, 511}, {512, 513},
 			{513, 513}, {514, 515}, {1023, 1023}, {1024, 1026}, {1027, 1026},
 			{1028, 1030}, {65535, 65472}, {65536, 65664},
@@ -114,7 +115,7 @@ static void test_steps(void **unused)
 	assert_int_equal(report_stats_percentile(&stats, 100000),
 			(UINT64_C(511) << 55) + (UINT64_C(1) << 54));
 	report_stats_free(&stats);
-	/* Never outside of what was added. */
+	/* A percentile is never outside of the range of the values. */
 	stats = (struct stats){0};
 	report_stats_add(&stats, 1024);
 	assert_int_equal(report_stats_percentile(&stats, 50000), 1024);
@@ -176,7 +177,7 @@ static void test_signed_and_real(void **unused)
 	assert_int_equal(stats.infinite, 2);
 	assert_int_equal(stats.nan, 1);
 	assert_true(stats.real_least == -8.25 && stats.real_most == 0x1p64);
-	/* Integers count among them from then on. */
+	/* From then on, integers count as well. */
 	report_stats_add_signed(&stats, -20);
 	assert_true(stats.real_least == -20 && stats.real_sum == 4.5 - 8.25 + 0x1p64 - 20);
 	assert_true(report_stats_mean(&stats) == stats.real_sum / 7);
@@ -228,7 +229,7 @@ static void test_keys(void **unused)
 	keys_free(&keys);
 	assert_null(keys.slots);
 	assert_int_equal(keys.count, 0);
-	/* At its limit it still knows those that it has. */
+	/* A full table still finds its keys. */
 	assert_int_equal(keys_add(&few, "one", 3), 0);
 	assert_int_equal(keys_add(&few, "two", 3), 1);
 	assert_int_equal(keys_add(&few, "six", 3), 2);
@@ -273,7 +274,7 @@ static void test_table(void **unused)
 	assert_ptr_equal(table.columns, columns);
 	out.at = out.begin;
 	table.colour = true;
-	/* More cells than the first allocation has. */
+	/* More table cells than the first allocation has. */
 	for (unsigned int i = 0; i < 23; i++) {
 		table_put(&table, i ? "" : "n");
 		table_put(&table, "1");
@@ -425,7 +426,7 @@ static void test_path_search(void **unused)
 	assert_true(path_has_program("program"));
 	setenv("PATH", ":/nothing", 1);
 	assert_true(path_has_program("program"));
-	/* A part that is too long is left out, and those behind it count. */
+	/* A part that is too long is skipped, and the parts after it count. */
 	memset(list, 'x', sizeof(list));
 	snprintf(list + 4200, sizeof(list) - 4200, ":%s", folder);
 	list[0] = '/';
@@ -870,7 +871,7 @@ static void test_losses(void **unused)
 	assert_string_equal(caught(),
 			"side: 1 event was lost while a ring was full\n"
 			"hint: a larger `--buffer-size` would keep more\n");
-	/* There is a reason for each, and one that is kept for the others. */
+	/* Each has a reason, and one more reason is reserved for the others. */
 	sums = (struct lost_sums){.teller = LOST_OF_RECORD};
 	for (size_t i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof(names[i]), "%zu", i);

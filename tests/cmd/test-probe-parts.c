@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that reads files for a probe, the table that it sends, when a process was started, and what a view forgets: each failing call.
- * The files are included, and the test plays the calls.
+ * The process that reads files for a probe, the table that it sends, the start time of a process,
+ * and class data that a view drops: each failing call. The files are included, and the test plays
+ * the calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -196,7 +197,7 @@ static void test_resolve(void **unused)
 	check_resolve(COMMAND_FAILED, ALL,
 			"side: cannot receive a table of probes: No buffer space available\n");
 	receive_error = 0;
-	/* It has printed why there is no table. */
+	/* It printed the reason and sent no table. */
 	sends_nothing = true;
 	end_status = 5 << 8;
 	check_resolve(5, ALL, "");
@@ -307,7 +308,7 @@ static void test_started(void **unused)
 			"side: cannot read when process 4711 was started: Too many open files\n");
 }
 
-/* ---- classes that a view forgets ---- */
+/* ---- classes that a view drops ---- */
 
 static void played_event(struct view_event *event)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the verbs that few systems enter: processes whose memory cannot be read, the table of libside-kernel.so, members of the group,
- * and recordings of the kernel alone. The files are included, and the test plays users, files and the kernel.
+ * Parts of the verbs that need rare conditions: processes whose memory cannot be read, the table of
+ * libside-kernel.so, members of the group, and recordings of the kernel alone. The files are
+ * included, and the test plays users, files and the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +157,7 @@ static void test_failures(void **unused)
 			"side: cannot list the events of process 4711: Input/output error\n");
 }
 
-/* ---- the table of libside-kernel.so in a process: this one ---- */
+/* ---- the table of libside-kernel.so in a process: the test itself ---- */
 
 static uint64_t symbol_address;
 static bool has_image, has_symbol;
@@ -236,7 +237,7 @@ static struct side_kernel_event_0 *event_of(char *block, size_t number)
 	return (struct side_kernel_event_0 *)(void *)(block + 8 + number * EVENT_SIZE);
 }
 
-/* Texts of full length, which have no end, of different letters. */
+/* Fills texts to their full length, without a terminating zero, with different letters. */
 static void fill(struct side_kernel_event_0 *event, uint8_t state, char letter)
 {
 	memset(event->name, letter, sizeof(event->name));
@@ -273,7 +274,7 @@ static void test_kernel_table(void **unused)
 	assert_int_equal(ftruncate(fd, 2 * (off_t)page), 0);
 	assert_int_equal(read_table(), -ENOENT);
 	assert_int_equal(kernel_table_read(INT_MAX, NULL), -ENOENT);
-	/* Its second page alone is not where it begins. */
+	/* The second page without the first: the table does not begin there. */
 	mapped = mmap(NULL, 2 * page, PROT_READ, MAP_PRIVATE, fd, 0);
 	assert_true(mapped != MAP_FAILED);
 	assert_int_equal(munmap(mapped, page), 0);
@@ -311,7 +312,7 @@ static void test_kernel_table(void **unused)
 	assert_int_equal(read_table(), 0);
 	assert_called(ALL "problem no tracefs, mount it\nthere;");
 	*table.problem = '\0';
-	/* Two blocks; free entries are none, and the last one counts. */
+	/* Two blocks; free entries are skipped, and the last one counts. */
 	table.first = (uint64_t)(uintptr_t)blocks;
 	*(uint64_t *)(void *)blocks = (uint64_t)(uintptr_t)(blocks + BLOCK_SIZE);
 	fill(event_of(blocks, 0), SIDE_KERNEL_EVENT_REGISTERED, 'a');
@@ -325,12 +326,12 @@ static void test_kernel_table(void **unused)
 	assert_int_equal(read_table(), 0);
 	assert_called(names);
 	assert_int_equal(nr_events, 3);
-	/* A table that is written to for ever. */
+	/* A table that is written all the time. */
 	*(uint64_t *)(void *)(blocks + BLOCK_SIZE) = (uint64_t)(uintptr_t)(blocks + BLOCK_SIZE);
 	assert_int_equal(read_table(), 0);
 	assert_int_equal(nr_events, 2 + BLOCKS_MAX - 1);
 	*calls = '\0';
-	/* Memory that ends inside a block, and that is not there. */
+	/* Memory that ends inside a block, and unmapped memory. */
 	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(edge != MAP_FAILED && !munmap(edge + page, page));
 	table.first = (uint64_t)(uintptr_t)(edge + page) - 8 - EVENT_SIZE;
@@ -339,7 +340,7 @@ static void test_kernel_table(void **unused)
 	assert_int_equal(read_table(), -EFAULT);
 	assert_int_equal(nr_events, 0);
 	*calls = '\0';
-	/* The file is replaced while the process has it. */
+	/* The file is replaced while the process has it mapped. */
 	unlink(path);
 	assert_int_equal(read_table(), -ENOENT);
 	assert_called("");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side receive` with connections, a clock and a parser that the test plays: the output, what is refused, silent connections, the peers that
- * have too many, when it is over, and the summary.
+ * `side receive` with connections, a clock and a parser that the test plays: the output, refused
+ * and silent connections, peers with too many connections, the end, and the summary.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -343,7 +343,7 @@ static void test_silent(void **unused)
 	monotonic_ms = 113000;
 	assert_int_equal(end_silent(&reception), 3000);
 	assert_int_equal(reception.nr_sources, 3);
-	/* A pause after a connection that was not accepted. */
+	/* A pause after a failed accept(). */
 	reception.accept_again_ms = 113100;
 	assert_int_equal(end_silent(&reception), 100);
 	reception.accept_again_ms = 117000;
@@ -426,7 +426,7 @@ static void test_reading(void **unused)
 	assert_false(receive_read_source(&reception, &source));
 	assert_false(reception.failed);
 	close(ends[0]);
-	/* Errors: of a file; the end of a terminal is none. */
+	/* Errors of a file; the end of a terminal is not an error. */
 	source.fd = -1;
 	begin_output(false, false);
 	assert_false(receive_read_source(&reception, &source));
@@ -497,7 +497,7 @@ static void test_listening(void **unused)
 	begin_output(false, false);
 	assert_int_equal(start_listening(&again, text), COMMAND_FAILED);
 	assert_output(printed);
-	/* A connection, and no other one. */
+	/* One connection is accepted. */
 	monotonic_ms = 77999;
 	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -516,7 +516,7 @@ static void test_listening(void **unused)
 	assert_int_equal(reception.nr_sources, 1);
 	assert_int_equal(reception.accept_again_ms, 0);
 	close(client);
-	/* A connection that cannot be kept is closed. */
+	/* A connection that cannot be stored is closed. */
 	no_source = true;
 	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -525,7 +525,7 @@ static void test_listening(void **unused)
 	assert_int_equal(read(client, text, 1), 0);
 	close(client);
 	no_source = false;
-	/* An error of the listener is not asked for at once again. */
+	/* After an error of the listener, accept() is not tried again at once. */
 	receive_accept(&reception, -1);
 	assert_int_equal(reception.accept_again_ms, 78099);
 	close_all(&reception);
@@ -692,7 +692,7 @@ static void test_verb(void **unused)
 		check_verb(&arguments, "url", statuses[i],
 				i ? SAID "side: 100 % d\n" : SAID "side: 100 % d\nhint: a hint\n",
 				"open url 4294967295;destroy 1;");
-		/* The directory that was made is removed. */
+		/* The created directory is removed. */
 		assert_int_equal(access(in_work("out"), F_OK), -1);
 	}
 	source_result = 0;

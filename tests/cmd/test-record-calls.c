@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `side record_run` with a session, a kernel, a printer and a sender that the test plays, and the whole summary with different figures. */
+/*
+ * `side record_run` with a session, a kernel, a printer and a sender that the test plays, and the
+ * whole summary with distinct values.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -181,7 +184,7 @@ static bool played_means(const char *pattern)
 	return !strcmp(pattern, "sched:a");
 }
 
-/* ---- what prints, and what sends ---- */
+/* ---- the printer and the sender ---- */
 
 static int printing_status, printing_start_status, sending_prepare_status, sending_start_status,
 		sending_finish_status, channels_status;
@@ -391,7 +394,7 @@ static void test_messages(void **unused)
 	begin_output();
 	command_session_messages(&parameters);
 	assert_output("side: one\nhint: x\nside: two\nhint: y\nside: three\nside: four\n");
-	/* Notes are not printed with --quiet. */
+	/* --quiet suppresses notes. */
 	printed_options.quiet = true;
 	begin_output();
 	command_session_messages(&parameters);
@@ -436,7 +439,7 @@ static void test_final(void **unused)
 	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
 	parameters.status = 9 << 8;
 	assert_int_equal(final_status(&parameters, &options, 7), 9);
-	/* With a status, the interruption does not count. */
+	/* If there is a status, the interruption does not count. */
 	parameters.interrupted = true;
 	assert_int_equal(final_status(&parameters, &options, 7), 9);
 	parameters.status = 0;
@@ -521,7 +524,7 @@ static void test_summary(void **unused)
 	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recovered 1 event from 1 process, 3.0 KiB, in /out; interrupted before the command ended\n  same                          1 event, 0 bytes (0 event classes enabled)\nside: 3 chunks in /out\nside: see it with: side view /out\n");
 	parameters.chunks = 0;
-	/* Quiet: losses are printed. */
+	/* Losses are printed with --quiet, too. */
 	printed_options.quiet = true;
 	parameters.lost = 2;
 	begin_output();
@@ -532,7 +535,7 @@ static void test_summary(void **unused)
 	command_session_summary(&parameters, &parsed, 0);
 	assert_output("");
 	printed_options.quiet = false;
-	/* Where it goes. */
+	/* The output. */
 	parsed.verb = &record_verb;
 	parameters.interrupted = false;
 	parsed.options.record.print = true;
@@ -548,13 +551,13 @@ static void test_summary(void **unused)
 	begin_output();
 	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB, in /out\n  same                          1 event, 0 bytes (0 event classes enabled)\nside: see it with: side view /out\n");
-	/* No memory for the order: the rest is printed. */
+	/* Out of memory for the order: the remainder is printed. */
 	begin_output();
 	failing_arm(1);
 	command_session_summary(&parameters, &parsed, 0);
 	assert_true(failing_has_failed());
 	assert_output("side: recorded 1 event from 1 process, 3.0 KiB, in /out\nside: see it with: side view /out\n");
-	/* Global probes that recorded nothing have been explained. */
+	/* The reason why global probes recorded nothing is printed. */
 	parsed.options.record.global.on = true;
 	parameters.bytes = 0;
 	begin_output();
@@ -646,10 +649,10 @@ static void test_rows(void **unused)
 				"side: one event has 64.0 KiB at most, and half a ring; what is larger is lost\nside: see it with: side view /out\n");
 		assert_output(expected);
 	}
-	/* The first one is too big; memory is given back. */
+	/* The first block is too big; memory is freed. */
 	losses[0].reason = SESSION_LOST_TOO_BIG;
 	losses[3].reason = SESSION_LOST_FULL;
-	/* calloc() takes no memory of the thread's cache, which keeps seven pieces. */
+	/* calloc() does not use the cache of the thread, which has seven blocks of a size. */
 	for (int i = 0; i < 20; i++) {
 		memory_before = i == 10 ? resources_memory() : memory_before;
 		begin_output();
@@ -754,7 +757,10 @@ static void test_nothing(void **unused)
 	assert_output(NONE
 			"side: nothing was recorded: the program reached none of the locations, or `--filter` was true of no event\n");
 	*calls = '\0';
-	/* With events of the kernel there is something to see; without processes the session has reported it. */
+	/*
+	 * With events of the kernel there is output; without processes, the session has reported
+	 * it.
+	 */
 	parsed.options.record.kernel.count = 1;
 	begin_output();
 	command_session_summary(&parameters, &parsed, 0);
@@ -767,7 +773,7 @@ static void test_nothing(void **unused)
 	begin_output();
 	command_session_summary(&parameters, &parsed, 0);
 	assert_output("side: recorded 0 events from 0 processes, 0 bytes, in /out\n");
-	/* Kernel options mean nothing to another verb. */
+	/* Kernel options have no effect on another verb. */
 	parsed.verb = &recover_verb;
 	parsed.options.record.kernel.count = 1;
 	begin_output();
@@ -886,7 +892,10 @@ static void test_record(void **unused)
 	assert_int_equal(installed.nr_channels, 3);
 	assert_non_null(installed.channels);
 	assert_true(installed.monotonic);
-	/* Printed meanwhile, in a directory of its own; joined with the kernel; with variables for side-uprobes. */
+	/*
+	 * Printed during the recording, in a temporary directory; joined with the kernel; with
+	 * variables for side-uprobes.
+	 */
 	is_made = is_joined = adds_environment = true;
 	is_alone = true;
 	gets_progress = false;
@@ -896,7 +905,7 @@ static void test_record(void **unused)
 	assert_called(BEFORE
 			"create /made;start /out;printer /out 0;spawn side-kernel-words;begin;sends /out;run;end;finish;sent /out;destroy;" AFTER);
 	assert_false(gets_progress);
-	/* Alone. */
+	/* The recording alone. */
 	is_made = is_joined = adds_environment = false;
 	begin_output();
 	assert_int_equal(run(), COMMAND_DONE);
@@ -925,11 +934,14 @@ static void test_record(void **unused)
 static char folder[] = "/tmp/side-test-record-XXXXXX";
 static char output[100];
 
-/* Which calls follow a failure, and whether the empty output is removed: not if it was there before. */
+/*
+ * Checks which calls follow a failure, and whether the empty output is removed: not if it existed
+ * before.
+ */
 static void assert_failure(int status, const char *printed, const char *expected, bool removes)
 {
 	for (int is_given = 0; is_given < 3; is_given++) {
-		/* 0: none is given, 1: it exists, 2: it is given, and the session makes it. */
+		/* 0: no output, 1: it exists, 2: the session creates it. */
 		parsed.options.record.output = is_given ? output : NULL;
 		assert_int_equal(mkdir(output, 0700), 0);
 		if (is_given == 2) {
@@ -953,7 +965,7 @@ static void assert_failure(int status, const char *printed, const char *expected
 	parsed.options.record.output = NULL;
 }
 
-/* The text with the path of the output in place of each "%s". */
+/* Replaces each "%s" by the path of the output. */
 static const char *with_output(const char *text)
 {
 	static char expected[1000];
@@ -1083,7 +1095,7 @@ static void test_order(void **unused)
 		assert_int_equal(strstr(calls, ";sent /out;") != NULL, !cases[i].start);
 		*calls = '\0';
 	}
-	/* Messages, and what is printed of the command. */
+	/* Messages, and the output about the command. */
 	parameters.messages = &message;
 	parameters.nr_messages = 1;
 	printed_options.quiet = false;
@@ -1111,7 +1123,7 @@ static void test_order(void **unused)
 	printed_options.json = false;
 }
 
-/* Each option to its member. */
+/* Each option sets its member. */
 static void test_options(void **unused)
 {
 	static const char *wrappers[] = {"w"}, *snapshots[] = {"s"};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of `side report` with calls that the test plays: spans in which a trace lost events, callers of events and their notes,
- * tables and trees of calls, symbols of addresses, and filters that fit no event. Each failing allocation is reported.
+ * Parts of `side report` with calls that the test plays: time ranges in which a trace lost events,
+ * callers of events and their notes, tables and trees of calls, symbols of addresses, and filters
+ * that fit no event. Each failing allocation is reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -182,7 +183,7 @@ static void test_gaps(void **unused)
 	assert_called("open dir;headers;close;open dir;headers;close;");
 	open_result = -ENOMEM;
 	assert_int_equal(gaps_read(&gaps, "dir"), -ENOMEM);
-	/* The caller of the report prints other errors. */
+	/* Other errors are printed by the caller of the report. */
 	open_result = -ENOENT;
 	assert_int_equal(gaps_read(&gaps, "dir"), 0);
 	assert_called("open dir;open dir;");
@@ -436,7 +437,7 @@ static void test_callers_taken(void **unused)
 	assert_non_null(own);
 	own->caller_kinds[0] = own->caller_kinds[2] = ADDRESS_RETURN;
 	own->caller_kinds[1] = ADDRESS_EXACT;
-	/* None has a value. */
+	/* No context has a value. */
 	assert_int_equal(report_take_caller(&report, own, &item, 5), 0);
 	for (size_t i = 0; i < CALLER_SOURCES; i++)
 		own->callers[i] = (struct where_bound *)((uintptr_t)the_bound + i);
@@ -470,7 +471,7 @@ static void test_callers_taken(void **unused)
 				report.callers[i].address.trace, (int)report.callers[i].address.ns,
 				(int)report.callers[i].address.address);
 	assert_called("2 5: 1 2 99 1001;1 6: 1 2 100 1001;1 6: 1 1 100 1001;1 6: 2 1 100 1001;1 6: 2 1 100 1002;");
-	/* No more than the limit. */
+	/* At most the limit. */
 	report.caller_keys.limit = 5;
 	assert_int_equal(report_take_caller(&report, own, &item, 7), 0);
 	assert_int_equal(report.caller_keys.count, 5);

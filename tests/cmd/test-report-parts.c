@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `side report` and `side top` count, each part alone, with values that all differ: pairs, calls, processes, the slowest,
- * events over time, and what `side top` prints.
+ * The counts of `side report` and `side top`, each part alone, with distinct values: pairs, calls,
+ * processes, the slowest, events over time, and the output of `side top`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 
 #define MEMBERS_MAX 4
 
-/* A structure of members that take one value each. */
+/* A structure whose members take one value each. */
 struct structure {
 	struct ctf_type type, types[MEMBERS_MAX];
 	struct ctf_member members[MEMBERS_MAX];
@@ -145,7 +145,7 @@ static void test_pairs(void **unused)
 	assert_int_equal(pairs.rules[0].negative, 1);
 }
 
-/* Of the begins of one key, 1,024 wait; the next one drops the older half. */
+/* Of the begins of one key, 1,024 are pending; the next one drops the older half. */
 static void test_pairs_of_one_key(void **unused)
 {
 	const struct pair_key key = key_of(5, 6);
@@ -167,7 +167,7 @@ static void test_pairs_of_one_key(void **unused)
 	pairs_free(&pairs);
 }
 
-/* 524,288 begins wait at most. */
+/* At most 524,288 begins are pending. */
 static void test_pairs_at_the_limit(void **unused)
 {
 	struct report_pairs pairs = {.rule_count = 1};
@@ -191,7 +191,7 @@ static void test_pairs_at_the_limit(void **unused)
 	pairs_free(&pairs);
 }
 
-/* Keys that are taken out of the table leave the others in it. */
+/* Removing keys from the table leaves the others in it. */
 static void test_many_keys(void **unused)
 {
 	enum { KEYS = 3000 };
@@ -391,7 +391,10 @@ static void test_calls(void **unused)
 	calls_free(calls);
 }
 
-/* A return ends the calls inside that have none; threads are apart by their number, or by that of the call. */
+/*
+ * A return ends the inner calls that have no return. Threads are distinguished by their ID, or by
+ * that of the call.
+ */
 static void test_calls_that_are_left(void **unused)
 {
 	struct report_calls *calls = &calls_test.calls;
@@ -433,7 +436,7 @@ static void test_deep_calls(void **unused)
 	event(0, "p:a", CALLS_DEPTH_MAX + 1, 20000, -1);
 	assert_int_equal(calls->too_deep, 1);
 	assert_int_equal(calls->stats[0].calls, CALLS_DEPTH_MAX + 1);
-	/* Its return has an entry that is not kept. */
+	/* The entry of this return was not kept. */
 	event(2, "p:a_return", CALLS_DEPTH_MAX + 1, 20005, 5);
 	assert_int_equal(calls->unbegun, 0);
 	assert_int_equal(calls->stats[0].timed, 1);
@@ -478,7 +481,7 @@ static void test_processes(void **unused)
 	name = identity_thread_name(&class, &item, &size);
 	assert_int_equal(size, 6);
 	assert_memory_equal(name, "worker", 6);
-	/* The process keeps the name that it had first; another number is another process. */
+	/* The process keeps its first name; another process ID is another process. */
 	context.values[1].text = "execed";
 	assert_int_equal(identity_process(&identity, &class, &item), 0);
 	context.values[2].u = 33;
@@ -496,7 +499,7 @@ static void test_processes(void **unused)
 	assert_int_equal(identity_of_trace(&identity, &beta), 2);
 	identity_text(&identity, 2, text, sizeof(text));
 	assert_string_equal(text, "own:7");
-	/* Traces without a number are processes of their own. */
+	/* Traces without a process ID are separate processes. */
 	assert_int_equal(identity_of_trace(&identity, &nothing), 3);
 	assert_int_equal(identity_of_trace(&identity, &other), 4);
 	assert_int_equal(identity_of_trace(&identity, &nothing), 3);
@@ -593,7 +596,7 @@ static void test_timeline(void **unused)
 	for (size_t i = 0; i < 32; i++)
 		assert_int_equal(timeline.bins[i], 2);
 	assert_int_equal(timeline.bins[32], 1);
-	/* Before the begin: the first bin. */
+	/* Before the beginning: the first bin. */
 	timeline_add(&timeline, 5);
 	assert_int_equal(timeline.bins[0], 3);
 	assert_int_equal(timeline.used, 33);
@@ -750,7 +753,7 @@ static void test_top_text(void **unused)
 			"net:x                                                     8            3,000\n"
 			"db:close                                                  8            2,000\n"
 			"db:open                                                   8            2,000\n");
-	/* As many lines as the terminal has, without the last. */
+	/* At most as many lines as the terminal has, minus one. */
 	view.rows = 10;
 	top_prints(&view, false, TOP_HEAD TOP_PAIRS TOP_PROCESSES);
 	view.rows = 3;

@@ -180,7 +180,7 @@ static void test_select(void **unused)
 	assert_output("side: cannot read the patterns: out of memory\n");
 }
 
-/* The words of `-e`, and what is printed. */
+/* Compares the output for the values of `-e`. */
 static void assert_note(const char *first, const char *second, const char *filter,
 		struct time_range times, const char *expected)
 {
@@ -314,7 +314,7 @@ static void test_filters(void **unused)
 			"side: no event in /dir matched `--filter x > 1` and `-e` at that time: no event has `x`\nhint: did you mean `y`?\n");
 	is_missing = false;
 	*calls = '\0';
-	/* Until a class of events has what the filter names. */
+	/* Until an event class has the fields of the filter. */
 	binds_at = 2;
 	for (int i = 0; i < 20; i++) {
 		before = i == 12 ? resources_memory() : before;

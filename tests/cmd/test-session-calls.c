@@ -64,7 +64,7 @@ static void assert_output(const char *expected)
 /* ---- the daemon ---- */
 
 static const char *socket_path;
-static const char *answers[8]; /* of the daemon, in order; NULL: an error */
+static const char *answers[8]; /* the daemon's answers, in order; NULL: an error */
 static unsigned int nr_answers;
 static int connect_status;
 static enum control_kind connect_error;
@@ -380,7 +380,7 @@ static void test_start_kernel(void **unused)
 			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
 				  "add --way perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_string_equal(getenv("SIDE_RUNTIME"), "/before");
-	/* No memory is kept. */
+	/* No memory is leaked. */
 	for (int i = 0; i < 3; i++) {
 		memory = i == 1 ? resources_memory() : memory;
 		hear(NULL, NULL);
@@ -408,7 +408,7 @@ static void test_start_kernel(void **unused)
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 44);
 	assert_called(WITHIN KERNEL("status") "find side-kernel the kernel's events;");
 	find_status = start_status = 0;
-	/* It runs: options come too late. */
+	/* It runs already: options have no effect. */
 	for (int i = 0; i < 3; i++) {
 		parsed.options.control.kernel_backend = i == 1;
 		parsed.options.control.kernel_buffer = i == 2;
@@ -599,13 +599,13 @@ static void test_stop(void **unused)
 	run_daemon(true, false, 0,
 			"side: stopped the daemon sided (process 77); it had no sessions\n",
 			STOP "signal 15;poll 60000;close;");
-	/* It does not end. */
+	/* The daemon does not exit. */
 	poll_result = 0;
 	run_daemon(true, false, COMMAND_FAILED,
 			"side: cannot stop the daemon sided (process 77): Connection timed out\n",
 			STOP "signal 15;poll 60000;close;");
 	poll_result = 1;
-	/* It has ended meanwhile, or belongs to another user. */
+	/* The daemon has exited meanwhile, or belongs to another user. */
 	pidfd_error = ESRCH;
 	run_daemon(true, false, 0,
 			"side: stopped the daemon sided (process 77); it had no sessions\n",
@@ -909,7 +909,7 @@ static void test_current(void **unused)
 		assert_int_equal(access(file_in(text), F_OK), -1);
 	}
 	write_fails = close_fails = rename_fails = 0;
-	/* What another file of that name was left for. */
+	/* Another file of that name is left over. */
 	put_file(text, "old");
 	assert_int_equal(current_write(&ask, "eight"), COMMAND_DONE);
 	assert_file("current", "eight\n");
@@ -923,7 +923,7 @@ static void test_current(void **unused)
 	assert_output(text);
 	snprintf(text, sizeof(text), "current.%ld", (long)getpid());
 	assert_int_equal(rmdir(file_in(text)), 0);
-	/* Without standard input the file has its descriptor. */
+	/* Without standard input, the file gets descriptor 0. */
 	input = dup(STDIN_FILENO);
 	close(STDIN_FILENO);
 	assert_int_equal(current_write(&ask, "eight"), COMMAND_DONE);
@@ -943,7 +943,7 @@ static void test_current(void **unused)
 	assert_output("side: cannot read which session is the current one: File name too long\n" SELECT);
 	directory_result = 0;
 	assert_int_equal(resources_descriptors(), before);
-	/* A link is not followed, and a directory is no file. */
+	/* A symbolic link is not followed, and a directory is refused. */
 	assert_int_equal(unlink(file_in("current")), 0);
 	assert_int_equal(symlink("current-system", file_in("current")), 0);
 	begin_output(false);
@@ -1021,7 +1021,7 @@ static void test_which(void **unused)
 	assert_int_equal(unlink(file_in("current")), 0);
 }
 
-/* Each part of the path has one byte too few. */
+/* For each component of the path, the buffer is one byte too small. */
 static void test_paths(void **unused)
 {
 	char path[40] = "/a\0xxxxxxxxxxxxx";

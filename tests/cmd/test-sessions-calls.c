@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs of sessions with a daemon and a side-kernel that the test plays: the requests, how long they take, and what is printed. */
+/*
+ * Verbs of sessions with a daemon and a side-kernel that the test plays: the requests, their
+ * timeouts, and the output.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -126,7 +129,7 @@ static void played_forget(const struct ask *ask, const char *name, bool is_noted
 static char word[400];
 static char *first = word;
 
-/* The verb of a command line, with its status. */
+/* Runs the verb of a command line and checks its status. */
 static int run(const char *line)
 {
 	static char text[8192];
@@ -179,10 +182,10 @@ static void assert_run(const char *line, int status, const char *expected, const
 }
 
 #define START "connect 0 0;"
-/* Refused before a daemon is asked. */
+/* Refused before a request to a daemon. */
 #define REFUSED(line, printed) assert_run(line, COMMAND_USAGE, "", printed)
 
-/* The members of a request without those that all have: "verb":"x", ... */
+/* Returns the members of a request without the common ones ("verb":"x", ...). */
 static const char *members(const char *line)
 {
 	char *at;
@@ -387,7 +390,7 @@ static void test_limits(void **unused)
 	}
 }
 
-/* Each verb has its time. */
+/* Each verb has a timeout of its own. */
 static void test_times(void **unused)
 {
 	(void)unused;
@@ -542,7 +545,7 @@ static void test_destroy(void **unused)
 	answer("{\"output\":\"/o p\",\"seen\":0}", NULL);
 	assert_run("destroy s", 0, START "which s -;" DESTROYED "forget s 1;close;",
 			"side: session s is destroyed; it recorded nothing\n");
-	/* The output is somewhere, but cannot be seen. */
+	/* The output exists, but is not accessible. */
 	answer("{\"output\":\"/dev/null/x\",\"seen\":2,\"recorded\":3," MESSAGE "}", NULL);
 	begin_output();
 	assert_int_equal(run("destroy s"), 0);
@@ -566,7 +569,7 @@ static void test_destroy(void **unused)
 	assert_int_equal(run("destroy s"), 0);
 	assert_output("side: 1,000 events were lost while a ring was full\nhint: a channel with a larger `--buffer-size`, or with fewer events, would keep more\n");
 	printed_options.quiet = false;
-	/* More processes without events than were seen. */
+	/* More processes without events than the daemon saw. */
 	answer("{\"output\":\"/\",\"seen\":1,\"processes\":[{\"recorded\":0},{\"recorded\":0}]}",
 			NULL);
 	begin_output();
@@ -800,7 +803,7 @@ static void test_other(void **unused)
 	assert_run("set-session s", 0, SELECT "write s;close;",
 			"{\"schema\":1,\"type\":\"set-session\",\"session\":\"s\"}\n");
 	printed_options.json = false;
-	/* As lttng has it. */
+	/* The syntax of lttng. */
 	assert_run("regenerate statedump s", 0,
 			START
 			"which s -;ask 60000 {\"version\":1,\"verb\":\"statedump\",\"session\":\"s\"};close;",
@@ -821,7 +824,7 @@ static void test_other(void **unused)
 	*calls = '\0';
 }
 
-/* Each allocation of a request fails: it is reported, and nothing is sent without its members. */
+/* Each allocation of a request fails: the error is reported, and no incomplete request is sent. */
 static void test_memory(void **unused)
 {
 	size_t memory = 0;
@@ -842,7 +845,7 @@ static void test_memory(void **unused)
 		assert_int_equal(json_object_object_length(request), 0);
 		json_object_put(request);
 	}
-	/* What is allocated for a request is given back. */
+	/* All memory of a request is freed. */
 	begin_output();
 	for (int i = 0; i < 60; i++) {
 		memory = i == 40 ? resources_memory() : memory;

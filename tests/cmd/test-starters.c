@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that start another program: the arguments of the starter, the program that it starts, its location, and refused commands. */
+/*
+ * Programs that start another program: the arguments of the starter, the started program, its
+ * location, and refused commands.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,7 +23,7 @@
 
 #include "programs/side/probe/trace-starter.c"
 
-/* The status, or -1 if the command is followed. Then `followed` is "INDEX PROGRAM". */
+/* Returns the status, or -1 if the command is followed. Then `followed` is "INDEX PROGRAM". */
 static char followed[PATH_MAX + 16];
 
 static int follow(const char *command, bool global)
@@ -117,7 +120,7 @@ static void test_options(void **unused)
 
 static char folder[] = "/tmp/side-starters-XXXXXX";
 
-/* The directory and the PATH of the program are those that it starts with. */
+/* The search uses the directory and the PATH with which the program starts. */
 static void test_paths(void **unused)
 {
 	char command[400], expected[400], name[64];
@@ -256,14 +259,14 @@ static void test_refused(void **unused)
 		(void)snprintf(text, sizeof(text), changes, changing[i][1], changing[i][2]);
 		assert_refused(changing[i][0], text, changing[i][3]);
 	}
-	/* Variables and options that change nothing of the recorder. */
+	/* Variables and options without an effect on the recorder. */
 	assert_followed("env -u LD_PRELOA prog", "3 prog");
 	assert_followed("env -C LD_PRELOAD prog", "3 prog");
 	assert_followed("env SIDE_AGEN=x prog", "2 prog");
 	assert_followed("strace -e LD_PRELOAD prog", "3 prog");
 	assert_followed("ionice -c LD_PRELOAD prog", "3 prog");
 	assert_followed("stdbuf -e LD_PRELOAD prog", "3 prog");
-	/* A variable of the program itself is its argument. */
+	/* A variable after the program is an argument of the program. */
 	assert_followed("nice LD_PRELOAD=x", "1 LD_PRELOAD=x");
 }
 

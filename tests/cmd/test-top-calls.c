@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `side top` counts: the test plays the traces, their events, pairs and processes. */
+/* The counts of `side top`: the test plays the traces, their events, pairs and processes. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static struct ctf_event_class *played_event(const struct ctf_trace *trace, uint3
 	return &classes[trace == &traces[1] ? 2 : index];
 }
 
-/* ---- what is played beside them ---- */
+/* ---- other played parts ---- */
 
 static struct pattern *the_patterns;
 static int select_status, pairs_status;
@@ -216,7 +216,7 @@ static void played_figures_free(const struct stats *stats)
 	nr_figures -= (unsigned int)stats->count;
 }
 
-/* The number of the process is that of the item's cycles. */
+/* Returns the process ID from the item's cycles. */
 static uint32_t played_process(const struct identity *identity, struct identity_class *class,
 		const struct ctf_item *item)
 {
@@ -495,7 +495,7 @@ static void test_pairs(void **unused)
 	assert_int_equal(trace.durations[1].count, 1);
 	assert_int_equal(trace.durations[2].count, 1);
 	assert_int_equal(nr_views, 3);
-	/* Memory that is missing ends a reading. */
+	/* Missing memory ends the reading. */
 	no_figures = true;
 	read_all(&trace, -ENOMEM);
 	assert_called("refresh;key 5 101;begin 1 at 100;begin 2 at 100;key 6 201;end 1;add 77200;");
@@ -516,7 +516,7 @@ static void test_pairs(void **unused)
 	trace.durations[2].count = 1;
 	nr_figures++;
 	assert_int_equal(trace.durations[1].count, 0);
-	/* A class that the reader forgets. */
+	/* The reader drops a class. */
 	forget(NULL);
 	forget(classes[0].user);
 	classes[0].user = NULL;
@@ -526,7 +526,7 @@ static void test_pairs(void **unused)
 	assert_int_equal(nr_figures, 0);
 	assert_int_equal(nr_pair_classes, 0);
 	*calls = '\0';
-	/* A class that cannot be made. */
+	/* The data of a class cannot be created. */
 	for (int i = 0; i < 2; i++) {
 		no_view = !i;
 		no_pair_class = i;
@@ -584,7 +584,7 @@ static void test_reading(void **unused)
 	assert_int_equal(top_trace_read(&trace, path, 12345), -ENOMEM);
 	end = 0;
 	top_trace_free(&trace);
-	/* Each allocation fails, and all memory is given back. */
+	/* Each allocation fails, and all memory is freed. */
 	items[0] = item_of(0, NOW, 3);
 	nr_items = 1;
 	for (unsigned int i = 1; i < 20; i++) {

@@ -85,7 +85,7 @@ static const char *in_work(const char *name)
 static struct send *const the_send = (struct send *)(uintptr_t)0x1000;
 static struct send_status final;
 static int64_t steady;
-static const char *turns; /* what happens in each turn: a signal, a moment, the end */
+static const char *turns; /* the event of each turn: a signal, a time, the end */
 static bool is_connected, is_recorded;
 static int check_result, start_result, resolver_result, open_result;
 
@@ -331,7 +331,7 @@ static void test_end(void **unused)
 			"{\"schema\":1,\"type\":\"sent\",\"to\":\"tcp://h\\u0009\",\"packets\":2,\"bytes\":3,\"events\":4,\"pending\":5,\"dropped_packets\":6,\"dropped_events\":7,\"connections\":8}\n"
 			"{\"schema\":1,\"type\":\"error\",\"status\":4,\"message\":\"7 events in 6 packets were given up: the receiver was away for longer than the spool lasted\"}\n"
 			"{\"schema\":1,\"type\":\"error\",\"status\":1,\"message\":\"not everything was delivered: 5 bytes remain, and what was recorded is in the\\\\x09dir\",\"hint\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` takes no packet twice)\",\"mend\":\"`side send the\\\\x09dir tcp://h\\\\x09` sends it again (`side receive` takes no packet twice)\"}\n");
-	/* What was given up is printed with --quiet, too. */
+	/* With --quiet, lost data is printed, too. */
 	end_with((struct send_status){.packets = 2, .dropped_packets = 1, .dropped_events = 1},
 			"tcp://h\t", false, true, COMMAND_LOST,
 			"side: 1 event in 1 packet were given up: the receiver was away for longer than the spool lasted\n");
@@ -425,7 +425,7 @@ static void test_send(void **unused)
 	}
 	start_result = 0;
 	*calls = '\0';
-	/* Before it starts. */
+	/* A failure before the start. */
 	resolver_result = -EMFILE;
 	begin_output(false, true);
 	assert_int_equal(run_send("tcp://h", 0), COMMAND_FAILED);
@@ -452,7 +452,7 @@ static void test_send(void **unused)
 /* ---- traces by the names of sessions ---- */
 
 static const char *status_answers[2],
-		*list_answers[2]; /* of the user's daemon, and of the system's */
+		*list_answers[2]; /* of the user's daemon, and of the system daemon */
 static bool has_daemon[2];
 static const char *current_name;
 static unsigned int nr_open;
@@ -551,7 +551,7 @@ static void test_sessions(void **unused)
 	assert_string_equal(parsed.operands[1], "other");
 	assert_int_equal(parsed.operand_count, 2);
 	*calls = '\0';
-	/* The system's daemon is the second. */
+	/* The system daemon is asked second. */
 	for (int i = 0; i < 4; i++) {
 		status_answers[0] = ((const char *[]){
 				NULL, "{}", "{\"sessions\":[]}", "{\"sessions\":[{}]}"})[i];
@@ -579,7 +579,7 @@ static void test_sessions(void **unused)
 	has_daemon[0] = true;
 	assert_int_equal(find_trace(&parsed, work, NULL), COMMAND_DONE);
 	assert_string_equal(parsed.operands[0], work);
-	/* Something else than a missing file. */
+	/* An error other than a missing file. */
 	make_trace("t/metadata");
 	assert_int_equal(find_trace(&parsed, in_work("t/metadata/x"), NULL), COMMAND_DONE);
 	assert_called("");
@@ -767,7 +767,7 @@ static void test_unmatched(void **unused)
 	has_daemon[0] = false;
 	search_for("{\"event\":[\"db:x\"]}", ONE, "", "");
 	has_daemon[0] = true;
-	/* Nothing to search for, or it cannot be known. */
+	/* There is nothing to search for, or the search is impossible. */
 	search_for("{}", ONE, "", "");
 	search_for("{\"event\":[]}", ONE, "", "");
 	search_for("{\"event\":[\"kernel::a:b\"]}", ONE, "", "");
@@ -775,7 +775,7 @@ static void test_unmatched(void **unused)
 	search_for("{\"event\":[\"db:x\"]}", "{}", "", "");
 	search_for("{\"event\":[\"db:x\"]}",
 			"{\"processes\":[{},{\"pid\":2147483648},{\"pid\":901}]}", "901;", "");
-	/* All are there: the programs behind are not read. */
+	/* All names are found: the remaining programs are not read. */
 	search_for("{\"event\":[\"db:open\"]}", TWO, "11;", "");
 	search_for("{\"event\":[\"db:open\",\"db:close\"]}", TWO, "11;12;", "");
 	search_for("{\"event\":[\"!db:none\",\"db:open\"]}", TWO, "11;", "");
@@ -799,7 +799,7 @@ static void test_unmatched(void **unused)
 	request_status = 5;
 	search_for("{\"event\":[\"db:x\"]}", ONE, "", "");
 	request_status = 0;
-	/* No more than 32 programs; those that cannot be read do not count. */
+	/* At most 32 programs; programs that cannot be read do not count. */
 	for (int i = 0; i < 40; i++) {
 		snprintf(many + strlen(many), sizeof(many) - strlen(many), "%s{\"pid\":%d}",
 				i ? "," : "", i ? 100 + i * 10 : 950);

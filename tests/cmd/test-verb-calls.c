@@ -358,7 +358,7 @@ static void test_list(void **unused)
 		}
 		sentence = end_output();
 		assert_int_equal(status, COMMAND_FAILED);
-		/* The names that were found before. */
+		/* The names that were found before the failure. */
 		assert_string_equal(sentence,
 				i < 4 ? "side: Cannot allocate memory\n"
 						: i < 6
@@ -469,7 +469,7 @@ static void test_more(void **unused)
 	check_more(absolute_execute, ENOENT, ENOEXEC,
 			"exec /opt/bin/side-more side;exec /usr/libexec/side/side-more side;",
 			"side: the part of side that has this verb, side-more, cannot be run: Exec format error\nhint: install side again\n");
-	/* Another error than a missing file is that of the program. */
+	/* An error other than a missing file is reported as that of the program. */
 	snprintf(text, sizeof(text),
 			"side: cannot run this verb: user %lu may not execute /opt/bin/side-more\nhint: make its directory readable to all users, or install side for them\n",
 			(unsigned long)geteuid());
@@ -527,7 +527,7 @@ static bool played_isolate(const struct isolate_limits *limits)
 static void test_confine(void **unused)
 {
 	(void)unused;
-	/* Nothing before it is enabled. */
+	/* Nothing is enabled before this call. */
 	assert_true(confine_receiver("out"));
 	confine("in", "out");
 	assert_called("");
@@ -536,7 +536,7 @@ static void test_confine(void **unused)
 	confine("in", "out");
 	assert_called("isolate r:in w:out 0000;");
 	assert_true(is_confined);
-	/* Once only. */
+	/* Only once. */
 	confine("in2", "out2");
 	assert_true(confine_receiver("out"));
 	assert_called("");
@@ -621,7 +621,7 @@ static void test_made(void **unused)
 	assert_int_equal(strlen(made), strlen(folder) + 12);
 	assert_int_equal(stat(made, &status), 0);
 	assert_true(S_ISDIR(status.st_mode));
-	/* With all that is in it, but not what links lead to. */
+	/* Removes all content, but not the targets of symbolic links. */
 	snprintf(text, sizeof(text), "%s/below", made);
 	assert_int_equal(mkdir(text, 0700), 0);
 	snprintf(text, sizeof(text), "%s/below/link", made);
@@ -657,7 +657,7 @@ static void test_made(void **unused)
 	assert_int_equal(unlink(inside("kept")), 0);
 }
 
-/* ---- the keeper of an output ---- */
+/* ---- the helper process that names an output ---- */
 
 #include "programs/side/record/keeper.c"
 
@@ -666,7 +666,7 @@ static bool exists(const char *name)
 	return !access(inside(name), F_OK);
 }
 
-/* Whether the process ignores the signal by now. */
+/* Returns whether the process ignores the signal now. */
 static bool ignores(pid_t pid, int signal)
 {
 	unsigned long long mask = 0;
@@ -694,7 +694,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper_start(&keeper, inside("partial"), inside("whole")), 0);
 	assert_true(keeper.pid > 0);
 	assert_int_equal(fcntl(keeper.socket, F_GETFD), FD_CLOEXEC);
-	/* The terminal's signals are for the command. */
+	/* The command handles the terminal's signals. */
 	for (size_t i = 0; i < 4; i++)
 		while (!ignores(keeper.pid, (int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i]))
 			usleep(1000);
@@ -705,12 +705,12 @@ static void test_keeper(void **unused)
 	assert_true(exists("whole") && !exists("partial"));
 	assert_int_equal(kill(keeper.pid, 0), -1);
 	assert_int_equal(keeper_end(&keeper, true), 0);
-	/* An output that is not whole is removed. */
+	/* An incomplete output is removed. */
 	make_file(inside("partial"));
 	assert_int_equal(keeper_start(&keeper, inside("partial"), inside("other")), 0);
 	assert_int_equal(keeper_end(&keeper, false), 0);
 	assert_false(exists("partial") || exists("other"));
-	/* Without another name it stays. */
+	/* Without another name, the output stays. */
 	make_file(inside("partial"));
 	assert_int_equal(keeper_start(&keeper, inside("partial"), NULL), 0);
 	assert_int_equal(keeper_end(&keeper, true), 0);
@@ -726,7 +726,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper_end(&keeper, false), 0);
 	assert_true(exists("partial"));
 	assert_int_equal(unlink(inside("partial/file")), 0);
-	/* The helper has ended early. */
+	/* The helper process has exited early. */
 	assert_int_equal(keeper_start(&keeper, inside("partial"), NULL), 0);
 	assert_int_equal(kill(keeper.pid, SIGKILL), 0);
 	assert_int_equal(keeper_end(&keeper, true), -EIO);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How `side view` puts lines of sources in the order of time, with sources, nr_processors and a clock that the test plays: order, batches,
- * threads, limits, differences of times, losses, damage, output that cannot be written, and traces that grow.
+ * The merge of `side view`, which orders the lines of sources by time, with sources, nr_processors
+ * and a clock that the test plays: order, batches, threads, limits, time differences, losses,
+ * damage, output that cannot be written, and growing traces.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,13 @@ struct played_item {
 	int64_t ns;
 	uint64_t cycles;
 	const char *text;
-	int ret; /* of view_line_item(); 1: it is wanted */
+	int ret; /* of view_line_item(); 1: the line is selected */
 };
 
 struct played_stream {
 	const struct played_item *items;
 	uint32_t count, next;
-	int end; /* what the reader returns behind the last item */
+	int end; /* returned after the last item */
 	uint64_t size;
 	struct ctf_trace trace;
 };
@@ -185,7 +186,7 @@ static void test_order(void **unused)
 		assert_int_equal(view.last_ns, 40);
 		free(output);
 	}
-	/* No more than the limit. */
+	/* At most the limit. */
 	for (unsigned int limit = 1; limit <= 10; limit++) {
 		const struct view_options options = {.limit = limit};
 		struct view view;
@@ -371,7 +372,7 @@ static void test_feed(void **unused)
 	assert_int_equal(feed->streams[1].batches[0].count, 8192);
 	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[1], &line), 0);
 	assert_int_equal(feed->streams[1].batches[0].count, 808);
-	/* The end is noticed after 4096 items. */
+	/* The end is detected after 4096 items. */
 	sources[1].next = 0;
 	feed->stopping = true;
 	assert_int_equal(view_feed_fill_batch(feed, &feed->streams[1], &line), 0);
@@ -416,7 +417,7 @@ static void test_workers(void **unused)
 	check_workers(2, 0, 1, 0);
 }
 
-/* No more than 16 threads. */
+/* At most 16 threads. */
 static void test_many_processors(void **unused)
 {
 	const struct view_options options = {.threads = 0};
@@ -484,7 +485,7 @@ static void test_entries(void **unused)
 	assert_int_equal(view.discarded, 6);
 	assert_false(view.damaged);
 	assert_called("");
-	/* Sentences come behind what was shown before. */
+	/* Messages follow the lines that were printed before. */
 	entry.kind = VIEW_ENTRY_NOTE;
 	view_show_entry(&view, &entry, "a note");
 	assert_int_equal(view_out_size(&view.buffer), 0);
@@ -508,7 +509,7 @@ static void test_entries(void **unused)
 			")d e(+0.000000001)f g(+0.000000000)h i(-2.000000002)j k l(-0.000000001)m "
 			"n o o p q r s ");
 	free(output);
-	/* Without a function for them. */
+	/* The listener has no function for messages. */
 	options.listener.report = NULL;
 	begin_view(&view, &options);
 	{
@@ -559,7 +560,7 @@ static void test_output(void **unused)
 	assert_int_equal(output_size, 65536);
 	end_view(&view);
 	free(output);
-	/* The error of the first write stays. */
+	/* The error of the first write is kept. */
 	view = (struct view){.options = &options, .out = full};
 	view_flush(&view);
 	assert_false(view_is_over(&view));
@@ -577,7 +578,7 @@ static void test_output(void **unused)
 	assert_true(view_is_over(&view));
 }
 
-/* ---- traces that grow ---- */
+/* ---- growing traces ---- */
 
 static int64_t monotonic_ns, realtime_ns;
 static int nr_refreshes, refresh_result, until_result;
@@ -598,7 +599,7 @@ static int played_sleep(const struct timespec *pause, const struct timespec *lef
 	assert_true(!pause->tv_sec && pause->tv_nsec == 200000000 && !left);
 	called("sleep;");
 	monotonic_ns += 200000000;
-	/* The clock is set, which changes nothing. */
+	/* A clock change has no effect. */
 	realtime_ns = 0;
 	if (++nr_sleeps == stops_at)
 		raise(stops_at % 2 ? SIGINT : SIGTERM);
@@ -706,7 +707,7 @@ static void test_follow(void **unused)
 {
 	(void)unused;
 	realtime_ns = 1020000000005;
-	/* A second behind the clock, and all at the end. */
+	/* Print up to one second before the present time, and all lines at the end. */
 	follow_so(2, 0, 0, 0, "follow;" FIRST NEXT ALL, "x x x ");
 	follow_so(0, 0, 0, 0, "follow;" ALL, "x ");
 	/* Signals. */

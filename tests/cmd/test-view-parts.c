@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How `side view` and `side export` show values, each part alone, with exact texts: numbers, floats, labels, bitmaps, arguments of
- * system calls, expressions over records, and the line of progress on a terminal.
+ * The output of values in `side view` and `side export`, each part alone, with exact texts:
+ * numbers, floats, labels, bitmaps, arguments of system calls, expressions over records, and the
+ * progress line on a terminal.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -263,7 +264,7 @@ static void test_plain_values(void **unused)
 	written("{ size = 0xc8, opt = 0x9, state = \"busy\" | \"all\" (2), ok = false, f = 2.5, s = \"a\\\"\\n\", l = [ 0x7, 0x8 ] }");
 }
 
-/* Coloured text ends with the code that ends the color. */
+/* Colored text ends with the code that resets the color. */
 static void test_colours(void **unused)
 {
 	static const struct ctf_type text = {.kind = CTF_STRING},
@@ -573,7 +574,7 @@ static void test_progress(void **unused)
 	close(master);
 }
 
-/* Descriptor 0 is one as all others: a command can be started without standard input. */
+/* Descriptor 0 is a valid descriptor: a command can run without standard input. */
 static void test_descriptor_zero(void **unused)
 {
 	struct attached attached = {.dir = {.parent = -1, .own = -1, .network = -1}};

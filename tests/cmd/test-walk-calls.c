@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events that `report` and `export` read, the sending process of `side record --to`, and the note about libraries that other users
- * cannot read, with a reader, a sender and a recorder that the test plays.
+ * The event loop of `report` and `export`, the sending process of `side record --to`, and the note
+ * about libraries that other users cannot read, with a reader, a sender and a recorder that the
+ * test plays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -545,7 +546,7 @@ static void test_filters(void **unused)
 				    : "unview;close;free x;");
 	}
 	no_bound = false;
-	/* Without memory: what was made is freed. */
+	/* Out of memory: all allocated memory is freed. */
 	for (int i = 0; i < 4; i++) {
 		no_view = i == 0;
 		bind_status = i == 1 ? -ENOMEM : 0;
@@ -791,7 +792,7 @@ static void test_record_to(void **unused)
 	made_status = 0;
 	assert_int_equal(sending_finish(&sending, NULL), 0);
 	assert_called("stop 1 0;remove -;");
-	/* With a directory of its own, and with one that the user named. */
+	/* With a temporary directory, and with a directory from the user. */
 	for (int i = 0; i < 2; i++) {
 		options = (struct session_options){
 				.format = SESSION_FORMAT_CTF1, .output = i ? "out" : NULL};
@@ -812,7 +813,7 @@ static void test_record_to(void **unused)
 							: k < 2 ? "start /spool ls;"
 								: "start /spool kernel;");
 		}
-		/* All is delivered, or a signal ends it. */
+		/* All data is delivered, or a signal ends the wait. */
 		over_after = i ? 100 : 2;
 		end_status = i ? COMMAND_FAILED : COMMAND_LOST;
 		assert_int_equal(sending_finish(&sending, options.output), end_status);
@@ -824,7 +825,7 @@ static void test_record_to(void **unused)
 		assert_null(sending.rounds);
 		assert_called("stop 0 0;remove -;");
 	}
-	/* The sender does not start: the trace stays. */
+	/* The sender does not start: the trace is kept. */
 	options = (struct session_options){.output = NULL};
 	assert_int_equal(sending_prepare(&sending, &parsed, &options), COMMAND_DONE);
 	start_result = -1;
@@ -894,7 +895,7 @@ static void test_private(void **unused)
 	user = 1;
 	note(true, "su", "");
 	user = 0;
-	/* Two directories; then none, but the library. */
+	/* Two directories cannot be entered; then only the library is unreadable. */
 	assert_int_equal(chmod(path, 0700), 0);
 	snprintf(printed, sizeof(printed),
 			"side: %s %s/a b: `chmod o+x '%s/a b' '%s/a b/c'` lets them\n", sentence,

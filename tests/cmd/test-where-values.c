@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From values of a record to those of an expression: labels, numbers of 128 bits, members, elements, and what a class can have. */
+/*
+ * The conversion of record values to values of an expression: labels, numbers of 128 bits, members,
+ * elements, and the possible fields of a class.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +98,7 @@ static void test_labels_of_descriptions(void **unused)
 		assert_true(where_path_format_scalar(&show, &from, &value));
 		assert_string_equal(labels_of(&value), expected[i + 3]);
 	}
-	/* What is wider than 64 signed bits is not compared, if its numbers are wide. */
+	/* A number of more than 64 signed bits is not compared. */
 	from.type = &u32;
 	from.u = UINT64_MAX;
 	assert_true(where_path_format_scalar(&show, &from, &value));
@@ -130,7 +133,7 @@ static void test_labels_of_descriptions(void **unused)
 	labels[0] = (struct view_label){"one", 2, 2};
 	labels[1] = (struct view_label){"all", 63, 64};
 	assert_string_equal(labels_of(&value), "one,all,");
-	/* Labels of what is no integer. */
+	/* Labels of a type that is not an integer. */
 	element.kind = VIEW_SHOW_STRING;
 	from = (struct ctf_value){.type = &text, .text = "x", .size = 1, .is_text = true};
 	assert_false(where_path_format_scalar(&show, &from, &value));
@@ -259,7 +262,7 @@ static void test_members(void **unused)
 	assert_true(load(values, "v", -1, FILTER_ASK_VALUE, &number));
 	assert_int_equal(number, 31);
 	assert_false(load(values, "x", -1, FILTER_ASK_PRESENCE, &number));
-	/* Nothing is chosen. */
+	/* No option of the variant is chosen. */
 	values[7].type = &nothing;
 	assert_false(load(values, "v", -1, FILTER_ASK_PRESENCE, &number));
 	assert_null(inner_at(values, 3));
@@ -287,7 +290,7 @@ static void test_types(void **unused)
 	assert_true(may_have("v", NULL, -1));
 	assert_false(may_have("v", "c", 0));
 	assert_false(may_have("x", NULL, -1));
-	/* An option that is a structure, behind one that is none. */
+	/* A structure as an option, after an option that is not one. */
 	options[1].type = &structure;
 	assert_true(may_have("v", "a", 0));
 	assert_false(may_have("v", "x", 0));
