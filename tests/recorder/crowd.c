@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several processes with several threads that say numbered events, for the tests of what becomes of
- * them on disk.
+ * Fires numbered events in several processes with several threads, for tests that check which of
+ * them reach the disk.
  *
- *	crowd fire PROCESSES THREADS EVENTS	each thread says so many
- *	crowd obey				lines of standard input: a number of events to say, or
- *						"mark NUMBER"; the number said so far is the answer
- *	crowd crash SIGNAL EVENTS		says events and dies of the signal
+ *	crowd fire PROCESSES THREADS EVENTS	each thread fires EVENTS events
+ *	crowd obey				reads lines from standard input: a number of events to
+ *						fire, or "mark NUMBER"; answers with the number fired so far
+ *	crowd crash SIGNAL EVENTS		fires events and dies of the signal
  *	crowd family SIGNAL EVENTS		the same in a child
  */
 #include <pthread.h>
@@ -112,7 +112,7 @@ static int crash(int number, uint64_t count)
 	setrlimit(RLIMIT_CORE, &none);
 	for (i = 0; i < count; i++)
 		tick(0, i);
-	/* Whatever a sanitizer has made of it. */
+	/* A sanitizer may have installed a handler of its own. */
 	signal(number, SIG_DFL);
 	raise(number);
 	return 1;

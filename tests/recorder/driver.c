@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session room from the outside: options from the command line, the summary as JSON on stdout.
+ * Runs a session with options from the command line, and prints its summary as JSON on stdout.
  *
  *	driver [-l] [-o DIR] [-f] [-e PATTERN]... [-w WRAPPER]... [-E NAME=VALUE]...
  *	       [-r RING] [-m LIMIT] [-W] [-b BUFFERS] [-k PACKET] -- COMMAND...
  *
- * With -k it kills itself when that packet is in its file, and nothing else has become of it.
+ * With -k it kills itself directly after that packet has been written to its file.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,7 +24,7 @@
 static atomic_ulong packets;
 static unsigned long kill_behind;
 
-/* What packets are written with. In the C library's place, for all of this program. */
+/* The function that writes packets. It replaces that of the C library in the whole program. */
 ssize_t pwritev(int fd, const struct iovec *parts, int nr, off_t at)
 {
 	ssize_t done = syscall(SYS_pwritev, fd, parts, nr, at, 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places in which somebody has been who should not. A place with two folders is made, of processes that
- * are dead; as it is, a session takes over both and writes all that was recorded. Then one folder, or
- * what belongs to the place itself, is changed, the same each time: bytes, lengths, links, pipes,
- * directories, holes. Whatever becomes of it, the other folder is written whole, and nothing outside
- * the place and the output is touched.
+ * Adopts recordings from state directories that another process has changed. The test creates a
+ * state directory with two folders of dead processes; unchanged, a session adopts both and writes
+ * all recorded events. Then it changes one folder, or files of the state directory itself, in the
+ * same way in each run: bytes, lengths, links, pipes, directories, holes. After every change, the
+ * session must write the other folder completely, and must not touch files outside the state
+ * directory and the output.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -82,7 +83,7 @@ static void write_file(const char *path, const void *bytes, size_t size, mode_t 
 }
 
 struct file {
-	char *name; /* below the place */
+	char *name; /* below the state directory */
 	unsigned char *bytes;
 	size_t size;
 	mode_t mode;
@@ -188,7 +189,7 @@ static void describe(struct session *session, struct instance *instance)
 	visit_buffer_free(&buffer);
 }
 
-/* As a program would come, record and die, without anybody looking. */
+/* Acts as a program that connects, records and dies while no recorder reads. */
 static char *make_folder(struct session *session, const char *name, pid_t peer, uint32_t number)
 {
 	struct instance *instance = instance_allocate(name, "/bin/fuzzed", session->channels, 1);
@@ -301,7 +302,7 @@ static unsigned int random_number(unsigned int limit)
 	return (unsigned int)(state % limit);
 }
 
-/* Most of a file of rings is data: changes go where heads and positions are. */
+/* Most of a file of rings is data: change the bytes with the heads and positions. */
 static void change_bytes(const struct file *file, const char *path)
 {
 	static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff, ' ', '\n', '%', '/', '.'};
@@ -369,7 +370,7 @@ static void spoil_place(void)
 	free(other);
 }
 
-/* Not what belongs to the good folder. */
+/* Chooses a file that does not belong to the unchanged folder. */
 static const struct file *choose_file(void)
 {
 	const struct file *file;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side recover` on what nobody meant for it. A core dump is made here, with rings of our own in it
- * and the record that an agent would leave, and so is a folder of --buffers. As they are, both give
- * back what was recorded; then bytes of them are changed, the same each time, and nothing worse may
- * come of it than a sentence. With -DFUZZ_TARGET the core dump is libFuzzer's.
+ * Runs `side recover` on damaged input. The test creates a core dump with rings and with the record
+ * of an agent, and a folder of --buffers. Unchanged, both yield all recorded events. Then it
+ * changes bytes of them, in the same way in each run; the worst permitted result is an error
+ * message. With -DFUZZ_TARGET the core dump is libFuzzer's.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 	} while (0)
 
 #define PAGE 4096u
-#define RECORD_AT UINT64_C(0x10000) /* where the agent's mapping was */
+#define RECORD_AT UINT64_C(0x10000) /* the address of the agent's mapping */
 #define RECORD_BYTES (4 * PAGE)
 #define CHANNELS_OFFSET PAGE
 #define NAMES_OFFSET (PAGE + 1024)
@@ -65,7 +65,7 @@ static void note_refusal(const struct session_summary *summary)
 			snprintf(refusal, sizeof(refusal), "%s", summary->messages[i].text);
 }
 
-/* What became of it: processes, bytes, sentences. */
+/* Recovers and returns the summary: processes, bytes, messages. */
 static struct session_summary recover(const char *path)
 {
 	const char *paths[] = {path};
@@ -153,7 +153,7 @@ static void make_stream(void)
 static unsigned char *core;
 static size_t core_bytes;
 
-/* Bytes of our own that are mapped there, all mappings in a row. */
+/* Bytes of the test that are mapped there, with all mappings in a row. */
 static size_t mapped_bytes(const void *base)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -442,7 +442,10 @@ static void check_whole(const char *path)
 
 static void fuzz_core(unsigned int rounds)
 {
-	/* Where a change is worth most: ELF heads, the record, its lists, the ring's head, its rest. */
+	/*
+	 * The most effective places of a change: ELF heads, the record, its lists, the ring's head,
+	 * its remainder.
+	 */
 	const struct {
 		size_t begin, size;
 	} locations[] = {{0, 64 + 2 * sizeof(Elf64_Phdr)}, {PAGE, sizeof(struct recovery_head)},
@@ -521,7 +524,7 @@ int main(int argc, char **argv)
 	make_rings();
 	make_stream();
 	make_core();
-	/* For libFuzzer to begin with. */
+	/* The first input of libFuzzer. */
 	if (argc > 1) {
 		FILE *seed = fopen(argv[1], "w");
 

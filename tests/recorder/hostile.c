@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process may say to the recorder that it should not. Each verb returns 0 when the recorder
- * did what it must; the test then looks at what the session made of it.
+ * A hostile process that sends invalid messages to the recorder. Each verb returns 0 if the
+ * recorder reacts as it must; the test then checks the session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 side_static_event(ev_good, "hostile", "good", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("value")));
 
-/* A recorder that answers at all answers within this, however busy the machine is. */
+/* The timeout of the test for an answer of the recorder, enough for a busy machine. */
 #define ANSWER_MS 60000
 
 #define CHECK(condition)                                                                \
@@ -46,7 +46,7 @@ static int report(int fd, const void *bytes, size_t size)
 	return wire_send(fd, bytes, size, NULL, 0, wire_deadline(ANSWER_MS));
 }
 
-/* The recorder hangs up, within its time. */
+/* Checks that the recorder closes the connection within its timeout. */
 static void expect_end(int fd)
 {
 	ssize_t size = wire_receive(
@@ -59,7 +59,7 @@ static void expect_end(int fd)
 static ssize_t hello_message(uint64_t token, const char *procname)
 {
 	struct wire_hello hello = {
-			.pid = 1, /* a lie; the kernel knows better */
+			.pid = 1, /* wrong; the recorder uses the kernel's number */
 			.parent = 1,
 			.token = token,
 			.word_size = sizeof(void *),
@@ -126,7 +126,7 @@ static int send_events(int fd, uint64_t token, uint32_t sequence, bool last, con
 	return report(fd, message, (size_t)length);
 }
 
-/* A good description under this id, as it stands in the stream. */
+/* Encodes a valid description with this id, as in the stream. */
 static size_t good_kind(uint32_t id, unsigned char *out, size_t capacity)
 {
 	struct wire_event_head head = {.id = id};
@@ -171,7 +171,7 @@ static void verb_garbage(void)
 		CHECK(fd >= 0);
 		for (k = 0; k < 100; k++)
 			message[k] = (unsigned char)(rand() >> 7);
-		/* A good header sometimes, to get past it. */
+		/* Sometimes a valid header, so that the recorder also parses what follows. */
 		if (i % 2) {
 			ssize_t size = hello_message(i, "x");
 
@@ -182,17 +182,17 @@ static void verb_garbage(void)
 		}
 		wire_close(fd);
 	}
-	/* Descriptors that nobody asked for. */
+	/* Descriptors that the recorder does not expect. */
 	CHECK(!pipe(pipes));
 	fd = dial();
 	ret = wire_send(fd, message, (size_t)hello_message(77, "x"), pipes, 2, wire_deadline(1000));
-	/* Linux 6.16 refuses them for the recorder. */
+	/* Linux 6.16 and later refuse them for the recorder. */
 	CHECK(!ret || ret == -EPERM);
 	if (ret)
 		wire_close(fd);
 	else
 		expect_end(fd);
-	/* Twice hello, and what only the recorder says. */
+	/* HELLO twice, and a message that only the recorder sends. */
 	fd = introduce(5, "twice");
 	CHECK(!report(fd, message, (size_t)hello_message(6, "twice")));
 	expect_end(fd);
@@ -203,7 +203,10 @@ static void verb_garbage(void)
 	expect_end(fd);
 }
 
-/* Many who never say a word: an honest process still gets through, and they are cut off. */
+/*
+ * Many connections without a message: a valid process can still connect, and the recorder closes
+ * the silent ones.
+ */
 static void verb_mute(void)
 {
 	int fds[400];
@@ -217,7 +220,7 @@ static void verb_mute(void)
 	}
 	child = fork();
 	if (!child) {
-		/* Our own agent has made itself known again in the fork handler. */
+		/* The agent has sent HELLO again in the fork handler. */
 		side_event(ev_good, side_arg_list(side_arg_u32(4711)));
 		_exit(0);
 	}
@@ -250,7 +253,7 @@ static void verb_kinds(void)
 	size_t size = 0, at;
 	int fd = introduce(11, "kinds");
 
-	/* Good; the same id again; an id too high; nonsense; too large; good. */
+	/* In turn: valid, duplicate id, id too high, invalid, too large, valid. */
 	memcpy(stream, kind, good);
 	memcpy(stream + good, kind, good);
 	size = 2 * good;
@@ -277,7 +280,7 @@ static void verb_kinds(void)
 	CHECK(wire_ack_at(&ack, 2).reason == WIRE_REFUSAL_MALFORMED);
 	CHECK(wire_ack_at(&ack, 3).reason == WIRE_REFUSAL_TOO_LARGE);
 
-	/* A piece out of order; the end within a description; another's token. */
+	/* A piece out of order; an end within a description; the token of another process. */
 	CHECK(!send_events(fd, 11, 3, true, kind, good));
 	expect_end(fd);
 	fd = introduce(12, "kinds");
@@ -288,7 +291,7 @@ static void verb_kinds(void)
 	expect_end(fd);
 }
 
-/* An entry of the stream with whatever is said of its contexts. */
+/* An entry of the stream with the given contexts, valid or not. */
 static size_t kind_with(unsigned char *out, uint32_t id, uint16_t channel, uint16_t nr_contexts,
 		const char *contexts, uint32_t contexts_size)
 {
@@ -306,7 +309,9 @@ static size_t kind_with(unsigned char *out, uint32_t id, uint16_t channel, uint1
 	return good + contexts_size;
 }
 
-/* Run with two channels: events of channels and with contexts that there are, and that there are not. */
+/*
+ * Needs two channels: events of existing and missing channels, and with known and unknown contexts.
+ */
 static void verb_channels(void)
 {
 	static unsigned char stream[1 << 20], many[70000];
@@ -318,7 +323,7 @@ static void verb_channels(void)
 		uint32_t reason; /* 0: accepted */
 	} kinds[] = {
 			{7, 0, 0, "", 0, 0},
-			{7, 1, 0, "", 0, 0}, /* ids count in each channel */
+			{7, 1, 0, "", 0, 0}, /* each channel has ids of its own */
 			{7, 1, 0, "", 0, WIRE_REFUSAL_DUPLICATE_ID},
 			{8, 2, 0, "", 0, WIRE_REFUSAL_CHANNEL},
 			{8, 65535, 0, "", 0, WIRE_REFUSAL_CHANNEL},
@@ -362,7 +367,7 @@ static void verb_channels(void)
 	wire_close(fd);
 }
 
-/* Flipped bits in a good description: refused or not, the recorder lives. */
+/* Flipped bits in a valid description: it may be refused, but the recorder must not exit. */
 static void verb_flips(void)
 {
 	unsigned char kind[4096];
@@ -385,7 +390,7 @@ static void verb_flips(void)
 	wire_close(fd);
 }
 
-/* One process that claims to be many: each new one replaces the last. */
+/* One process that connects as many: each new one replaces the previous one. */
 static void verb_many(void)
 {
 	uint64_t token;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays agents of programs by hand: what is said to a live session, when, and what is published. Lines on
- * stdin, an answer for each as one line of JSON on stdout. Words are separated by blanks.
+ * Plays agents of programs: reads lines from stdin, sends messages to a live session and publishes
+ * events, and prints an answer per line as JSON on stdout. Arguments are separated by blanks.
  *
  *	hello TOKEN NAME CONTROL SIGNAL		refresh TOKEN GENERATION
  *	foreign TOKEN GENERATION		refresh, as another process
  *	describe TOKEN CHANNEL ID NAME [CONTEXTS]   "live:NAME", with the field u32 "value"
  *	publish TOKEN CHANNEL ID FIRST COUNT [vpid]  values FIRST, FIRST + 1, ...
- *	pile TOKEN CHANNEL ID COUNT		descriptions of so many kinds, in one batch
- *	hang COUNT				connections that say nothing
- *	flood COUNT				refreshes with tokens that are nobody's
- *	garbage COUNT				REFRESH messages with one bit turned over
+ *	pile TOKEN CHANNEL ID COUNT		COUNT descriptions in one batch
+ *	hang COUNT				connections without a message
+ *	flood COUNT				refreshes with unknown tokens
+ *	garbage COUNT				REFRESH messages with one flipped bit
  */
 #include <errno.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void hear_channel(int fd, struct played *played)
 	printf("]}");
 }
 
-/* With `played` the answer to HELLO, else to REFRESH. */
+/* If `played` is given, reads the answer to HELLO, otherwise that to REFRESH. */
 static bool hear_config(int fd, struct played *played)
 {
 	int fds[WIRE_FDS_MAX] = {-1};
@@ -170,7 +170,7 @@ static struct played *find(const char *token)
 {
 	size_t i;
 
-	/* The last one that had it. */
+	/* The last instance with this token. */
 	for (i = nr_instances; i--;)
 		if (instances[i].token == strtoull(token, NULL, 0))
 			return &instances[i];
@@ -339,7 +339,7 @@ static void do_hang(char **words)
 {
 	unsigned int count = (unsigned int)atoi(words[0]), made = 0;
 
-	/* They stay open until we end. */
+	/* The connections stay open until this program exits. */
 	for (; count; count--)
 		made += wire_connect(path, wire_deadline(TIMEOUT_MS)) >= 0;
 	printf("{\"made\":%u}\n", made);

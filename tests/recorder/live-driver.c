@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live session from the outside: commands as lines on stdin, an answer for each as one line of
- * JSON on stdout. Words are separated by tabs.
+ * Runs a live session: reads commands as lines from stdin, and prints an answer per line as JSON on
+ * stdout. Arguments are separated by tabs.
  *
  *	live-driver -o DIR -s SOCKET [-p PLACE] [-m LIMIT] [-a] [-u] [-g GENERATION] [-f]
  *	            [DEFINITION]
@@ -11,9 +11,9 @@
  *	status					messages
  *	close finish|keep
  *
- * A definition is a row of words: c=NAME[:discard|overwrite|block[:SIZE]] begins a channel, x=CONTEXTS
- * in front of its rules are its own, r= begins a rule, and e=PATTERN f=FILTER x=CONTEXTS are of it;
- * t=[!]KIND:VALUE is about processes.
+ * A definition is a list of arguments: c=NAME[:discard|overwrite|block[:SIZE]] begins a channel,
+ * and x=CONTEXTS before its rules sets the contexts of the channel. r= begins a rule; e=PATTERN
+ * f=FILTER x=CONTEXTS belong to the rule. t=[!]KIND:VALUE tracks processes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -167,7 +167,7 @@ static void add_to_rule(struct definition *definition, size_t index, char what, 
 
 static void add_word(struct definition *definition, char *word)
 {
-	/* The last one; there may be none yet. */
+	/* The last channel; there may be none yet. */
 	size_t index = definition->nr ? definition->nr - 1 : 0;
 	struct session_channel *channel = &definition->channels[index];
 
@@ -348,7 +348,10 @@ static void obey(struct session *session, char **words)
 	fflush(stdout);
 }
 
-/* stdin may hold several lines: none of them may wait in a buffer of ours while we sleep. */
+/*
+ * stdin may contain several lines: none of them may stay in a buffer of this program while it
+ * sleeps.
+ */
 static bool read_line(char *line, size_t capacity)
 {
 	size_t size = 0;

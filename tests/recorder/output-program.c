@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recordings of this program must survive.
+ * A program whose recordings need robust recorders.
  *
- *	counters	overwrites the counters of lost records in its rings with numbers that no program can count to
+ *	counters	overwrites the counters of lost records in its rings with numbers that no program can reach
  *	mappings N LIB	has N mappings of code before it loads a library with events
- *	wait LIB	loads a library with events when a line comes in
+ *	wait LIB	loads a library with events when it reads a line
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void fire(uint64_t n)
 	side_event(output_event, side_arg_list(side_arg_u64(n)));
 }
 
-/* Each in its own way: all bits, and the largest numbers that add up to more than 64 bits. */
+/* Each counter differently: all bits, and the largest numbers, whose sum exceeds 64 bits. */
 static void overwrite(unsigned char *base)
 {
 	const struct ring_header *header = (const void *)base;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorder with a place that can be killed anywhere.
+ * A recorder with a state directory that can be killed at any call.
  *
  *	place-driver SOCKET PLACE OUTPUT FORMAT COMPRESS ROTATE CHANNEL...
  *
- * FORMAT is 1 or 2, ROTATE the size of chunks (0: none), a channel NAME:MODE:SIZE. It says "ready", and
- * then does what lines on standard input say: flush, keep, finish. Messages are lines beginning with
- * "! ".
+ * FORMAT is 1 or 2, ROTATE the size of chunks (0: none), a channel NAME:MODE:SIZE. It prints
+ * "ready", and then executes lines from standard input: flush, keep, finish. Messages are lines
+ * that begin with "! ".
  *
- * PLACE_KEEP in the environment is how many chunks are kept. With PLACE_KILL_AT=N in the environment it kills itself at the Nth call that changes a file: before the
- * call, behind it, or, with PLACE_KILL_TORN, when half of what it should write is written.
+ * The environment variable PLACE_KEEP is the number of chunks to keep. With PLACE_KILL_AT=N, it
+ * kills itself at the Nth call that changes a file: before the call, after it, or, with
+ * PLACE_KILL_TORN, after half of the data has been written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static void die(void)
 		pause();
 }
 
-/* True: this is the one, and half of it is to be done. */
+/* Returns true if this is the call at which to write half of the data. */
 static bool count_call(void)
 {
 	unsigned long call;
@@ -66,7 +67,7 @@ static ssize_t write_half(int fd, const void *bytes, size_t size, off_t at)
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
 	if (count_call())
-		/* A note is one piece: see journal.c. */
+		/* A note is written in one piece: see journal.c. */
 		return size > 64 ? write_half(fd, bytes, size, at) : write_half(fd, bytes, 0, at);
 	return syscall(SYS_pwrite64, fd, bytes, size, at);
 }
@@ -160,7 +161,7 @@ static size_t take_channels(
 	return nr;
 }
 
-/* Of all processes that ever were, and of each channel. */
+/* Prints the statistics of all processes and of each channel. */
 static void say_figures(void)
 {
 	struct session_status status;
@@ -180,7 +181,7 @@ static void say_figures(void)
 	session_status_free(&status);
 }
 
-/* 0: go on; 1: the end. */
+/* Executes a line. 0: continue; 1: the end. */
 static int obey(struct session_error *error)
 {
 	struct pollfd input = {.fd = 0, .events = POLLIN};

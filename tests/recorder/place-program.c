@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that publishes numbered events in several threads until SIGTERM, and keeps count in a file
- * that outlives it.
+ * A program that publishes numbered events in several threads until SIGTERM, and counts them in a
+ * file that remains after its exit.
  *
  *	place-program FILE THREADS PAUSE_US
  */
@@ -23,7 +23,7 @@
 side_static_event(ev_tick, "test", "tick", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("thread"), side_field_u64("sequence")));
 
-static volatile uint64_t *published; /* of each thread */
+static volatile uint64_t *published; /* one counter per thread */
 static volatile sig_atomic_t stop;
 static struct timespec between;
 

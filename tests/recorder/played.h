@@ -30,7 +30,7 @@ side_static_event(played_event, "played", "value", SIDE_LOGLEVEL_INFO,
 struct played {
 	int fd;
 	uint64_t token;
-	struct wire_config config; /* the last one; `reason` is in `text` */
+	struct wire_config config; /* the last one received; `reason` is in `text` */
 	char text[256];
 	struct ring_producer *rings[WIRE_CHANNELS_MAX];
 };
@@ -80,7 +80,10 @@ static inline int played_say(int fd, ssize_t size)
 	return wire_send(fd, played_message, (size_t)size, NULL, 0, 0);
 }
 
-/* The size of the next message, 0: the connection ended, or -EAGAIN: none came within some turns. */
+/*
+ * Returns the size of the next message, 0 after the end of the connection, or -EAGAIN if none came
+ * within some turns.
+ */
 static inline ssize_t played_hear(struct session *session, int fd, int *ring_fd)
 {
 	ssize_t size = -EAGAIN;
@@ -101,7 +104,7 @@ static inline ssize_t played_hear(struct session *session, int fd, int *ring_fd)
 	return size == -ECONNRESET ? 0 : size;
 }
 
-/* The other end is the session's. */
+/* Connects to the session. The session has the other end. */
 static inline int played_connect(struct session *session)
 {
 	int ends[2];
@@ -111,7 +114,7 @@ static inline int played_connect(struct session *session)
 	return ends[0];
 }
 
-/* CONFIG, CHANNEL and RULE. False: refused, or the connection ended. */
+/* Reads CONFIG, CHANNEL and RULE. False: refused, or the connection ended. */
 static inline bool played_hear_config(struct session *session, struct played *played)
 {
 	ssize_t size = played_hear(session, played->fd, NULL);
@@ -177,7 +180,7 @@ static inline bool played_hello(struct session *session, struct played *played,
 	return played_hear_config(session, played);
 }
 
-/* An entry of EVENTS for `played_event`. Returns its size. */
+/* Encodes an entry of EVENTS for `played_event`. Returns its size. */
 static inline size_t played_kind(
 		unsigned char *bytes, size_t space, uint32_t channel, uint32_t id, const char *name)
 {
@@ -196,7 +199,7 @@ static inline size_t played_kind(
 	return space;
 }
 
-/* The answer; false: the connection ended. */
+/* Returns the answer; false: the connection ended. */
 static inline bool played_describe(struct session *session, const struct played *played,
 		uint32_t channel, uint32_t id, const char *name, struct wire_ack *ack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An instrumented library that comes and goes. */
+/* An instrumented library that the program loads and unloads. */
 #include <side/trace.h>
 
 side_static_event(ev_plugin, "plugin", "call", SIDE_LOGLEVEL_INFO,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instrumented program that does, one verb each, what recorders trip over. `test:tick` carries a
- * sequence number for each thread (or process), so that a reader can say what is missing.
+ * An instrumented program with one verb for each difficult case of recorders. `test:tick` has a
+ * sequence number for each thread (or process), so that a reader can detect missing events.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -59,7 +59,7 @@ struct work {
 	uint64_t from, to;
 	volatile uint64_t *published;
 	bool gently;
-	bool moving; /* from one CPU to the next, so that its ticks stand in all rings */
+	bool moving; /* from one CPU to the next, so that all rings have its ticks */
 };
 
 static void move(uint64_t turn)
@@ -88,7 +88,7 @@ static void *fire(void *argument)
 		tick(work->number, i);
 		if (work->published)
 			work->published[work->number] = i + 1;
-		/* Slower than the recorder, so that nothing is lost on a full ring. */
+		/* Slower than the recorder, so that no event is lost to a full ring. */
 		if (work->gently && i % 32 == 31)
 			usleep(500);
 		if (work->moving && i % 32 == 31)
@@ -143,7 +143,7 @@ static int verb_fork(char **args)
 	return 0;
 }
 
-/* Children of a program whose other threads never stop emitting. */
+/* Children of a program whose other threads emit all the time. */
 static int verb_fork_threads(char **args)
 {
 	volatile uint64_t published[102] = {0};
@@ -156,8 +156,8 @@ static int verb_fork_threads(char **args)
 	pthread_create(&work[0].thread, NULL, fire, &work[0]);
 	pthread_create(&work[1].thread, NULL, fire, &work[1]);
 	/*
-	 * A thread that begins allocates in the runtime of clang's address sanitizer, whose locks stay
-	 * taken in a child that is forked meanwhile.
+	 * A new thread allocates in the runtime of clang's AddressSanitizer. A child that is forked
+	 * at that time has copies of its locked locks.
 	 */
 	while (!published[100] || !published[101])
 		usleep(100);
@@ -215,7 +215,7 @@ static int verb_raw_clone(char **args)
 
 	(void)args;
 	tick(0, 0);
-	/* Behind the C library's back: no handler of ours runs. */
+	/* The bare system call: no fork handler of libside runs. */
 	child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!child) {
 		tick(9, 0);
@@ -226,7 +226,7 @@ static int verb_raw_clone(char **args)
 	return 0;
 }
 
-/* A child that lives on after the command. */
+/* A child that continues after the exit of the command. */
 static int verb_orphan(char **args)
 {
 	uint64_t i;
@@ -288,7 +288,7 @@ static void on_signal_fork(int number)
 	setitimer(ITIMER_REAL, &again, NULL);
 }
 
-/* A signal handler that forks, wherever it finds the program. */
+/* A signal handler that forks at any instruction of the program. */
 static int verb_signal_fork(char **args)
 {
 	struct sigaction action = {.sa_handler = on_signal_fork, .sa_flags = SA_RESTART};
@@ -305,7 +305,7 @@ static int verb_signal_fork(char **args)
 	return 0;
 }
 
-/* An application's visitor that forks while its event is being built, in both processes. */
+/* A visitor of the application that forks while its event is being built, in both processes. */
 static enum side_visitor_status visit_and_fork(
 		const struct side_tracer_visitor_ctx *context, pid_t *child)
 {
@@ -332,7 +332,7 @@ static int verb_visitor_fork(char **args)
 	return 0;
 }
 
-/* main() returns while other threads emit: destructors run beside them. */
+/* main() returns while other threads emit: destructors run at the same time. */
 static int verb_exit_beside_threads(char **args)
 {
 	static struct work work[3];
@@ -375,7 +375,7 @@ static int verb_destructor(char **args)
 	return 0;
 }
 
-/* Until it is killed. What was published is noted in a file after each event. */
+/* Runs until it is killed. A file counts the published events. */
 static int fire_and_note(char **args, bool moving)
 {
 	struct work work[2] = {{.number = 0, .to = UINT64_MAX, .gently = true, .moving = moving},
@@ -412,7 +412,7 @@ static int verb_flood(char **args)
 	return 0;
 }
 
-/* Faster than any recorder: the one above us sleeps meanwhile. */
+/* Faster than any recorder: the recorder, its parent, is stopped meanwhile. */
 static int verb_flood_unread(char **args)
 {
 	kill(getppid(), SIGSTOP);
@@ -423,7 +423,9 @@ static int verb_flood_unread(char **args)
 
 /* ---- flight recorders ---- */
 
-/* So many events, and then the end that cannot be caught; or one that leaves a core dump. */
+/*
+ * Fires events, and then ends by a signal that cannot be caught, or by one that leaves a core dump.
+ */
 static int verb_die(char **args)
 {
 	verb_flood(args);
@@ -440,7 +442,7 @@ static int verb_die_threads(char **args)
 	return 1;
 }
 
-/* Does what it is told, a number of events a line, and says how far it is. */
+/* Reads a number of events per line, fires them, and prints the total so far. */
 static int verb_obey(char **args)
 {
 	uint64_t sequence = 0;
@@ -460,7 +462,7 @@ static int verb_obey(char **args)
 	return 0;
 }
 
-/* Threads, one after the other, each with so many events. */
+/* Threads, one after the other, which fire EVENTS events each. */
 static int verb_fire_in_turn(char **args)
 {
 	uint32_t nr = (uint32_t)atoi(args[0]), i;
@@ -480,8 +482,8 @@ static int verb_fire_in_turn(char **args)
 #define CHURN_STEPS_MAX 8
 
 /*
- * Processes that come and go, some of them by force, at full rate. Says how many there were, for each
- * number of steps that their two threads took.
+ * Processes that start and end, some of them by a kill, at full rate. Prints the number of
+ * processes for each number of steps that their two threads took.
  */
 static int verb_churn(char **args)
 {
@@ -567,7 +569,7 @@ static int verb_dlopen(char **args)
 	return 0;
 }
 
-/* Everything at once: threads emit, a library comes and goes, and the whole is forked. */
+/* All at once: threads emit, a library is loaded and unloaded, and the process forks. */
 static volatile bool storm_over;
 
 static void *load_and_unload(void *path)
@@ -597,7 +599,10 @@ static void *fire_until_over(void *argument)
 		work->to += 32;
 		fire(work);
 		work->from = work->to;
-		/* However long it takes: who reads the trace keeps all of it in memory. */
+		/*
+		 * Bounded in spite of slow machines: a reader of the trace keeps all of it in
+		 * memory.
+		 */
 		if (work->to > 200000)
 			usleep(100000);
 	}
@@ -659,7 +664,7 @@ static int verb_chroot(char **args)
 	tick(0, 0);
 	child = fork();
 	if (!child) {
-		tick(1, 0); /* cannot reach the recorder: silent, but alive */
+		tick(1, 0); /* cannot connect to the recorder: no output, but still running */
 		_exit(0);
 	}
 	wait_all();
@@ -682,7 +687,7 @@ static int verb_setuid(char **args)
 	return 0;
 }
 
-/* Locks itself in: whoever opens a socket from here on is killed. */
+/* Installs a seccomp filter that kills the process at the next socket(). */
 static int verb_sandbox(char **args)
 {
 	struct sock_filter code[] = {
@@ -713,8 +718,14 @@ static int verb_sandbox(char **args)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 5 ? 0 : 1;
 }
 
-/* Locks itself in so that any call but two is the end, and says more than the rings have room for. */
-/* Events before and after a filter that allows nothing: without any before, the thread's first is inside. */
+/*
+ * Installs a seccomp filter that permits two calls only, and fires more events than the rings have
+ * space for.
+ */
+/*
+ * Fires events before and after the filter. Without any before, the first event of the thread is
+ * fired under the filter.
+ */
 static int locked(uint64_t begin, uint64_t end)
 {
 	struct sock_filter code[] = {
@@ -735,7 +746,7 @@ static int locked(uint64_t begin, uint64_t end)
 	_exit(0);
 }
 
-/* The ring asks for a thread's id once. */
+/* The ring needs the id of a thread once. */
 static int verb_locked(char **args)
 {
 	return locked(1, strtoull(args[0], NULL, 10));
@@ -752,7 +763,10 @@ static void ticks(uint64_t from, uint64_t to)
 		tick(0, i);
 }
 
-/* Has its clocks stopped, by one of two calls; the first attempt fails. */
+/*
+ * Loses its clock: disables the time stamp counter, or enters strict seccomp mode by one of two
+ * calls.
+ */
 static int verb_clockless(char **args)
 {
 	ticks(0, 10);
@@ -770,7 +784,7 @@ static int verb_clockless(char **args)
 				      : syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL))
 		return 77;
 	ticks(20, 30);
-	/* The one way out. */
+	/* The only call that ends this thread. */
 	syscall(SYS_exit, 0);
 	return 1;
 }
@@ -787,7 +801,7 @@ static unsigned int count_entries(const char *path)
 	return nr;
 }
 
-/* What is there beside the program: threads, files ("." and ".." and the listing itself too). */
+/* Prints the other threads, and the files (including ".", ".." and the listing itself). */
 static int verb_inventory(char **args)
 {
 	(void)args;
@@ -804,7 +818,7 @@ static int verb_sleep(char **args)
 	return 0;
 }
 
-/* Spoils the rings it was given: finds them among its mappings. */
+/* Overwrites its rings, which it finds among its mappings. */
 static int verb_vandal(char **args)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -835,7 +849,7 @@ static int verb_vandal(char **args)
 	return found ? 0 : 1;
 }
 
-/* A program that ends in a constructor, when it is told to. */
+/* Makes the program exit in a constructor, if the environment requests it. */
 static __attribute__((constructor)) void before_main(void)
 {
 	if (getenv("SESSION_EXIT_EARLY"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often a session tries: names that are taken, files that are in the way, directories that are locked. Also how much it remembers of
- * rates and of refused probes. The files are included; file systems and clocks are played.
+ * The number of attempts of a session: names that exist, files in the way, locked directories. Also
+ * the limits of stored rates and of stored refused probes. The files are included; file systems and
+ * clocks are played.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -241,7 +242,7 @@ static void test_recorder(void)
 	}
 }
 
-/* What cannot be removed gets another name. */
+/* A file that cannot be removed is renamed. */
 static void test_aside(void)
 {
 	begin(1, EEXIST);
@@ -275,7 +276,7 @@ static void test_chunks(void)
 	CHECK(make_chunk(&session, &error) == -EEXIST && nr_tries == 1000 &&
 			session.rotation.number == 1006 && !session.rotation.path);
 	CHECK(!strcmp(error.text, "cannot make a chunk in /out: File exists"));
-	/* A full disk takes no number. */
+	/* A full disk uses up no number. */
 	begin(0, ENOSPC);
 	CHECK(make_chunk(&session, &error) == -ENOSPC && nr_tries == 1 &&
 			session.rotation.number == 1006);
@@ -314,7 +315,7 @@ static void test_traces(void)
 
 /* ---- locks ---- */
 
-/* A recorder that was asked to end has 2 seconds for it. */
+/* A recorder that is asked to exit has 2 seconds to do so. */
 static void test_locks(void)
 {
 	struct session_error error;
@@ -377,7 +378,10 @@ static void test_samples(void)
 	trigger.count = 1001;
 	trigger_check_rate(&trigger, 1050 * ms);
 	CHECK(trigger.above && trigger.due);
-	/* It stays above: a second snapshot is due only after it was not. */
+	/*
+	 * The rate stays above the limit: the next snapshot is due only after the rate was below
+	 * it.
+	 */
 	trigger.due = false;
 	trigger_check_rate(&trigger, 1050 * ms + 1);
 	CHECK(trigger.above && !trigger.due);

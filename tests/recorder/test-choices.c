@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a session at their limits and one beyond: each value beyond is refused with its own error, and the others are accepted. */
+/*
+ * The options of a session at their limits and one beyond: each value beyond a limit is refused
+ * with its own error, and the others are accepted.
+ */
 #include <limits.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -215,7 +218,7 @@ static void test_triggers(void)
 	options.nr_snapshot_on++;
 	check_options(&options,
 			"--snapshot-on \"event:a:b\": there are more than 32 channels, with those that watch for events");
-	/* Channels of triggers come behind the others. */
+	/* Channels of triggers follow the others. */
 	CHECK(session);
 	options.nr_snapshot_on = 2;
 	options.snapshot_max = 3;
@@ -371,7 +374,7 @@ static void test_containers(void)
 			{ID, "/docker-" ID ".scope/x", true},
 			{ID, "/a/libpod-" ID ".service", true},
 			{ID, "/a/" ID ".other", false},
-			/* One digit less is no id, but a name below /lxc. */
+			/* One digit less is not an id, but a name below /lxc. */
 			{"0123456789abcdef0123456789ABCDE",
 					"/docker/0123456789abcdef0123456789ABCDE", false},
 			{"0123456789abcdef0123456789ABCDE", "/lxc/0123456789abcdef0123456789ABCDE",
@@ -462,7 +465,7 @@ static void test_programs(void)
 	snprintf(line, sizeof(line), "#!%.*s%s", (int)(257 - 2 - strlen(path)), long_path, path);
 	path[strlen(path) - 1] = 0;
 	check_script(line, -ENOENT, path);
-	/* Scripts of scripts: five are followed. */
+	/* Scripts whose interpreters are scripts: five are followed. */
 	make("s0",
 			"\x7f"
 			"ELF",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks of a recording: their names and numbers, when one ends, what goes into the next one, and each call that fails. The test includes
- * rotate.c, and plays the clock and what it calls.
+ * Chunks of a recording: names and numbers, when a chunk ends, the content of the next one, and
+ * each call that fails. The test includes rotate.c, and plays the clock and the calls.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -96,7 +96,7 @@ __attribute__((format(printf, 2, 3))) static int played_asprintf(
 	va_list arguments;
 	int ret;
 
-	/* What is in *text afterwards is not defined. */
+	/* The content of *text is undefined after a failure. */
 	*text = (char *)(uintptr_t)1;
 	if (fails("asprintf"))
 		return -1;
@@ -287,12 +287,12 @@ static void test_make(void **unused)
 	assert_int_equal(rotation->number, 8);
 	assert_true(is_there(".chunk-0008-" STAMP) && is_there("removed-x"));
 	assert_false(is_there(".removed-chunk-0001-x"));
-	/* It is there. */
+	/* The chunk exists. */
 	assert_int_equal(rotate_prepare(session, &error), 0);
 	assert_int_equal(nr_mkdirs, 1);
 	free(rotation->path);
 	rotation->path = NULL;
-	/* The names are looked at once, but no directory of others is used. */
+	/* The names are scanned once, but directories of other programs are not used. */
 	make("chunk-0020-x");
 	make(".chunk-0009-" STAMP);
 	make(".chunk-0010-" STAMP);
@@ -331,11 +331,11 @@ static void test_make(void **unused)
 /* ---- the border ---- */
 
 static struct channel channel;
-static struct instance_ring each[3][3]; /* the last ones are of no channel that is in the trace */
+static struct instance_ring each[3][3]; /* the channel of the last ones is not in the trace */
 static struct instance_channel channels_of[2][3];
 static struct instance instances[2];
 
-/* The first program goes on, the second one has ended. */
+/* The first program continues, the second one has exited. */
 static void make_instances(void)
 {
 	memset(each, 0, sizeof(each));
@@ -389,7 +389,7 @@ static void test_border(void **unused)
 	assert_true(!instances[0].nr_described && instances[0].begin_ticks == 4711);
 	assert_true(instances[1].nr_described == 9 && instances[1].begin_ticks == 8);
 	assert_true(instances[0].maps.is_new);
-	/* Without a period, and without a chunk. The clock is more exact now. */
+	/* Without a period, and without a chunk. The clock has a better correction now. */
 	make_instances();
 	instances[0].maps.size = 0;
 	instances[0].maps.is_new = true;
@@ -459,7 +459,7 @@ static void test_flat(void **unused)
 			is_there("chunk-0001-" STAMP "/two-2-2"));
 	assert_false(is_there("one-1-1") || is_there("two-2-2"));
 	assert_true(rotation->chunks && !rotation->flat && !rotation->nr_flat);
-	/* Without a chunk, they stay. */
+	/* Without a chunk, the files stay. */
 	rotation->chunks = false;
 	note_two();
 	arm("mkdir", ENOSPC, 1);
@@ -478,7 +478,7 @@ static void test_flat(void **unused)
 			in_output("one-1-1"), strerror(EXDEV));
 	assert_called(expected);
 	assert_true(is_there("one-1-1") && is_there("chunk-0002-" STAMP "/two-2-2"));
-	/* Nothing was recorded: there is no chunk. */
+	/* No event was recorded: there is no chunk. */
 	rotation->chunks = false;
 	rotate(session);
 	assert_called("apply\n");
@@ -506,7 +506,7 @@ static void test_clear(void **unused)
 	assert_false(is_there("one-1-1") || is_there("two-2-2") || is_there(".chunk-0001-" STAMP));
 	assert_true(is_there("chunk-0009-x"));
 	assert_true(!rotation->nr_flat && !rotation->path && !rotation->bytes);
-	/* A directory that is gone, one that stays, and no memory. */
+	/* A directory that does not exist, one that cannot be removed, and no memory. */
 	rotate_delete_trace(session, "none");
 	assert_called("");
 	make("one-1-1");
@@ -557,7 +557,7 @@ static void test_former(void **unused)
 		assert_true(is_ours(ours[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_false(is_ours(others[i]));
-	/* It was made after the place of the session. */
+	/* It was created after the state directory of the session. */
 	trace_time.tv_nsec = 6;
 	assert_false(is_ours("a-1-2"));
 	trace_time = (struct statx_timestamp){.tv_sec = 6, .tv_nsec = 0};
@@ -574,7 +574,7 @@ static void test_former(void **unused)
 	arm("statx-place", EIO, 1);
 	assert_false(is_ours("a-1-2"));
 	failing = NULL;
-	/* All of them go if a recorder before has made them. */
+	/* All of them are removed if an earlier recorder created them. */
 	make("a-1-2");
 	CHECK(!mknod(in_output("a-1-2/metadata"), S_IFREG | 0600, 0));
 	make(".a-1-2");
@@ -670,21 +670,23 @@ static void test_turns(void **unused)
 	rotate_turn(session, 2);
 	assert_false(rotate_is_called(session));
 	assert_called("apply\napply\n");
-	/* What was recorded goes. */
+	/* The recorded data is removed. */
 	CHECK(!rotate_prepare(session, &error));
 	assert_int_equal(session_clear(session), 3);
 	rotate_turn(session, 3);
 	assert_called("apply\n");
 	assert_false(is_there(".chunk-0003-" STAMP) || is_there("chunk-0003-" STAMP));
 	assert_int_equal(rotation->done, 3);
-	/* The next one is no clearing. A clearing that nobody has asked for yet waits. */
+	/*
+	 * This rotation does not clear. A clear request without a rotation request stays pending.
+	 */
 	CHECK(!rotate_prepare(session, &error));
 	now_ns = rotation->next;
 	atomic_store(&session->rotation.clear_wanted, true);
 	rotate_turn(session, 3);
 	assert_called("add(chunk-0004-" STAMP ", 0)\napply\napply\n");
 	assert_true(atomic_load(&session->rotation.clear_wanted));
-	/* They count up and around. */
+	/* The numbers wrap around. */
 	rotation->done = 1;
 	assert_true(session_rotated(session, UINT32_MAX, NULL, 0));
 	assert_false(session_rotated(session, 2, NULL, 0));

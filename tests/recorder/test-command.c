@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs into which the agent cannot be preloaded: files of both word sizes, with each program header in turn, and files that give rights. */
+/*
+ * Programs into which the agent cannot be preloaded: files of both word sizes, with each program
+ * header in turn, and files that grant privileges.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +64,7 @@ static ssize_t played_fgetxattr(int fd, const char *name, void *value, size_t si
 
 static char folder[] = "/tmp/side-command-XXXXXX", path[64];
 
-/* Write an executable file of these bytes, and compare the message, without the path. */
+/* Writes an executable file with these bytes, and compares the message, without the path. */
 static void check(const void *bytes, size_t size, const char *wanted)
 {
 	FILE *file = fopen(path, "we");
@@ -102,7 +105,7 @@ static struct {
 	char bytes[AT + HEADERS * EACH];
 } program;
 
-/* The header `interpreter` asks for the loader. */
+/* The header `interpreter` names the loader. */
 static void make(bool is_64, unsigned int interpreter)
 {
 	const Elf64_Ehdr of64 = {
@@ -181,7 +184,7 @@ static void test_rights(void **unused)
 			{04755, 2000, 2000, 100, 200, -1, 0, false},
 			{02755, 1000, 2000, 100, 200, -1, 0, true},
 			{02755, 1000, 2000, 200, 200, -1, 0, false},
-			/* Such a file is for mandatory locks, and its program gets no group. */
+			/* This mode enables mandatory locks, and the program gets no group. */
 			{02745, 1000, 2000, 100, 200, -1, 0, false},
 			{0755, 1000, 2000, 100, 200, 20, 0, true},
 			{0755, 1000, 2000, 100, 200, 1, 0, true},

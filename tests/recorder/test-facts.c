@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a session with values at their limits: facts, state directories, totals, chunks. Each mistake is refused with its own error. */
+/*
+ * Files of a session with values at their limits: facts, state directories, totals, chunks. Each
+ * invalid file is refused with its own error.
+ */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -114,7 +117,9 @@ static void test_parse(void)
 {
 	CHECK(parses("first\nword a b\nword a b\nend\n", 0));
 	CHECK(parses("first\nword a b\nword a b\nend\nno more\n", 0));
-	/* A zero byte, another first line, no last line, a word alone, a refused line. */
+	/*
+	 * A zero byte, another first line, no last line, a token without a value, a refused line.
+	 */
 	CHECK(!parses("first\nword a b\nword a b\nend\n", 1));
 	CHECK(!parses("firs\nword a b\nword a b\nend\n", 0));
 	CHECK(!parses("first\nword a b\nword a b\n", 0));
@@ -157,7 +162,7 @@ static void test_write(void)
 	check_file("made", "first\nword x\nend\n");
 	CHECK(!fstatat(folder, "made", &status, 0) && (status.st_mode & 0777 & ~022u) == 0644);
 	CHECK(!exists(".made.new"));
-	/* A directory has the name: it is removed, or renamed if it is not empty. */
+	/* A directory has the name: it is removed if it is empty, otherwise renamed. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!unlinkat(folder, "made", 0) && !mkdirat(folder, "made", 0700));
 		write_text("made/x", "");
@@ -222,7 +227,7 @@ static const char *const base[NR_BASE] = {"procname a%20b", "exe /bin/x", "trace
 		"hostname here", "process 5 6 7", "clock 1 1000 8 9", "begin 10", "channel one",
 		"context vpid", "channel two"};
 
-/* With another line instead of that one (NULL: none), and one more before the last line. */
+/* Replaces one line (NULL: removes it), and adds one before the last line. */
 static bool reads(unsigned int at, const char *instead, const char *more,
 		struct recovery_facts *found)
 {
@@ -301,7 +306,7 @@ static void test_found(void)
 	for (unsigned int i = 0; i < NR_BASE; i++)
 		CHECK(is_read(i, NULL, NULL) == (i == 3 || i == 6 || i >= 8));
 	CHECK(!is_read(7, NULL, NULL));
-	/* Twice. */
+	/* The same line twice. */
 	for (unsigned int i = 0; i < NR_BASE; i++)
 		CHECK(is_read(NR_BASE, NULL, base[i]) == (i == 3 || i == 4 || i == 6 || i == 8));
 	CHECK(!is_read(NR_BASE, NULL, "peer b 1 2 3 4 5 1 0\npeer b 1 2 3 4 5 1 0"));
@@ -422,7 +427,7 @@ static void test_place(void)
 			"side-place 1\nboot %s\nclock 1 10000 3 4\noutput %s\ngeneration 12\nchunks 7\nend\n",
 			boot, played_path("out"));
 	check_file("place/session", text);
-	/* Chunks of the session itself do not count. */
+	/* The session's own chunks do not count. */
 	CHECK(!mkdirat(folder, "out/chunk-0009-x", 0700));
 	CHECK(!state_directory_save(session, 13) && state_directory_first_chunk(session) == 7);
 	write_text("place/totals", "x");
@@ -431,7 +436,7 @@ static void test_place(void)
 	CHECK(!exists("place"));
 	session_destroy(session);
 	CHECK(!mkdirat(folder, "place", 0700));
-	/* The clock is that of the recorder before, if it is the same clock of the same boot. */
+	/* The clock is that of the earlier recorder, if it is the same clock of the same boot. */
 	CHECK(is_saved_read(boot, "1 10100 1 2", "", 10100));
 	CHECK(is_saved_read(boot, "1 10101 1 2", "", 10000));
 	CHECK(is_saved_read(boot, "1 9900 1 2", "", 9900));
@@ -580,14 +585,14 @@ static void test_chunks(void)
 	session = agent_boot_directory_open_state_dir("place", 0);
 	CHECK(state_directory_first_chunk(session) == 5);
 	adopt_chunks(session);
-	/* The first one is of another session. */
+	/* The first one belongs to another session. */
 	CHECK(session->retention.nr == 2 && session->retention.bytes == 23 &&
 			session->retention.made == 2 && !session->retention.removed);
 	CHECK(!strcmp(session->retention.newest, "chunk-0008-c"));
 	CHECK(exists("out/chunk-0008-c") && !exists("out/.chunk-0008-c"));
 	CHECK(!exists("out/.removed-chunk-0004-a") && !exists("out/.snapshot-1") &&
 			exists("out/.other"));
-	/* Sizes and numbers that are reached, and exceeded by one. */
+	/* Sizes and numbers at the limit, and one above it. */
 	session->retention.count = 2;
 	session->rotation.bytes = 7;
 	session->retention.size = 30;
@@ -669,7 +674,7 @@ static void test_mapped(void)
 	CHECK(adopt_find_mapper(&status, (uint32_t)getpid(), 0) == getpid());
 	CHECK(adopt_find_mapper(&status, (uint32_t)getpid() + 1, getpid()) == 0);
 	CHECK(adopt_find_mapper(&other, (uint32_t)getpid(), getpid()) == 0);
-	/* On another device the name decides. */
+	/* If the device differs, the name decides. */
 	status.st_dev++;
 	CHECK(session_has_mapped(getpid(), &status, NULL) == 0);
 	CHECK(session_has_mapped(getpid(), &status, played_path("mapped")) == 1);
@@ -713,7 +718,7 @@ static void test_maps(void)
 	CHECK(instance.maps.lines == 303 && instance.maps.size == max);
 	maps_free(&instance);
 	CHECK(!instance.maps.text && !instance.maps.size);
-	/* Written once, into a file and nothing else. */
+	/* Written once, and only into a file. */
 	session->output.path = strdup(played_work);
 	instance.directory = strdup("maps");
 	CHECK(!mkdirat(folder, "maps", 0700));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal that is only read: the valid note of each ring with all its counters, and heads of other instances. */
+/*
+ * A journal that is only read: the valid note of each ring with all its counters, and headers of
+ * other instances.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +29,7 @@
 		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define RINGS 2
 
-/* The content of the journal: the head, and two notes for each ring. */
+/* The content of the journal: the header, and two notes for each ring. */
 static struct journal_head head;
 static struct journal_slot slots[RINGS][2];
 static off_t less; /* bytes that are missing at its end */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leased ring memory: which program loses its memory and when it gets it back, each account, and each time limit at its last nanosecond.
- * The test includes leases.c, and plays the rings and the clock.
+ * Leased ring memory: which program loses its memory and when it gets it back, each account, and
+ * each timeout at its last nanosecond. The test includes leases.c, and plays the rings and the
+ * clock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -206,7 +207,7 @@ static int end(void **unused)
 	return 0;
 }
 
-/* So many bytes are taken back of all programs, and the accounts agree. */
+/* Checks that this many bytes were revoked from all programs, and that the accounts agree. */
 static void check_revoked(uint64_t bytes)
 {
 	uint64_t sum = 0;
@@ -243,7 +244,7 @@ static void test_reclaim(void **unused)
 	assert_called("");
 	leases_reclaim(session, UID + 1, EACH);
 	assert_called("");
-	/* Nothing can be taken of this one. */
+	/* This ring has no memory to revoke. */
 	lease[2].kept = 0;
 	leases_reclaim(session, UID, 1);
 	assert_called("revoke 2\nrevoke 3\n");
@@ -285,7 +286,7 @@ static void test_matched(void **unused)
 	leases_reclaim(session, UID, 4 * (EACH - KEPT));
 	assert_called("revoke 1\nrevoke 2\nrevoke 3\nrevoke 4\n");
 	session->memory.peak = 0;
-	/* It has described no event of this channel. */
+	/* The program has described no event of this channel. */
 	leases_matched(session, &instances[0]);
 	assert_called("");
 	channels[0][0].ids_capacity = channels[0][1].ids_capacity = 1;
@@ -349,18 +350,21 @@ static void test_questions(void **unused)
 	assert_called("grant 1\n");
 	assert_null(instances[0].denied);
 	check_revoked(EACH - KEPT);
-	/* Nothing is left: other programs of the user lose what they need not. */
+	/* No memory is free: other programs of the user lose memory that they do not need. */
 	taken = shares_left(&session->memory.shares, UID);
 	CHECK(shares_take(&session->memory.shares, UID, taken));
 	lease[2].is_asked = true;
 	for (unsigned int i = 1; i <= 3; i++)
 		lease[i].kept = 0;
 	turn();
-	/* Its own first ring and the third one give nothing. */
+	/* Its own first ring and the third one have no memory to revoke. */
 	assert_called("revoke 1\nrevoke 3\nrevoke 4\ngrant 2\n");
 	assert_int_equal(shares_left(&session->memory.shares, UID), 0);
 	assert_true(channels[1][1].revoked && !channels[0][1].revoked);
-	/* Nothing can be taken. The second program of the user is not searched for again in this round. */
+	/*
+	 * No memory can be revoked. The second program of the user is not searched again in this
+	 * round.
+	 */
 	for (unsigned int i = 1; i <= 2 * PROGRAMS; i++)
 		lease[i].kept = 0;
 	channels[2][0].revoked = EACH - KEPT;
@@ -389,7 +393,7 @@ static void test_questions(void **unused)
 	assert_called(expected);
 	assert_string_equal(instances[1].denied, NO_SPACE);
 	assert_int_equal(session->leases.nr_denied, 3);
-	/* A process that has ended is answered; a ring that is closed does not ask. */
+	/* The request of an exited process is answered; a closed ring does not request memory. */
 	instances[1].state = INSTANCE_ENDED;
 	lease[3].is_asked = lease[5].is_asked = true;
 	channels[2][0].ring_fd = -1;
@@ -398,7 +402,7 @@ static void test_questions(void **unused)
 	assert_true(lease[5].is_asked);
 }
 
-/* Another user of the same round is searched for. */
+/* The search of the same round includes another user. */
 static void test_two_users(void **unused)
 {
 	(void)unused;
@@ -495,7 +499,7 @@ static void test_idle(void **unused)
 	assert_int_equal(shares_left(&session->memory.shares, UID), LIMIT / 8);
 	scan();
 	assert_called("");
-	/* So is what a program needs, if that is more. */
+	/* The memory that a program needs is enough, if that is more. */
 	left = shares_left(&session->memory.shares, UID);
 	most = left;
 	scan();
@@ -509,7 +513,7 @@ static void test_idle(void **unused)
 	assert_int_equal(channels[0][0].revoked, 0);
 }
 
-/* A program has used memory that was taken back: it is charged for all of it, and nothing is taken again. */
+/* A program has used revoked memory: it is charged for all of it, and nothing is revoked again. */
 static void test_refilled(void **unused)
 {
 	(void)unused;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session's accounts of leased ring memory. Of three programs of one user, one never recorded anything and has exited, but its end is not handled
- * yet. When memory is short, its rings are charged with what they hold, and idle memory is reclaimed. After its end the accounts have
- * exactly the memory of the others.
+ * The session's accounts of leased ring memory. One of three programs of a user never recorded an
+ * event and has exited, but its end is not handled yet. When memory is short, its rings are charged
+ * with the memory they hold, and idle memory is reclaimed. After its end the accounts have exactly
+ * the memory of the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ int main(void)
 
 	memory_trim(&session, ended);
 	CHECK(ended->trimmed && ended->memory < each);
-	/* As much as one of the others can give back. */
+	/* As much as one of the other programs can release. */
 	pthread_mutex_lock(&session.lock);
 	leases_reclaim(&session, UID, each / 2);
 	pthread_mutex_unlock(&session.lock);

@@ -23,10 +23,11 @@ static char work[] = "/tmp/side-library-XXXXXX";
 static struct session_error the_error;
 static const char *list_variable, *preload_variable, *executable_of_test;
 static bool loads;
-static unsigned int nr_prints; /* the print with this number has no memory; 0: none fails */
+static unsigned int
+		nr_prints; /* the print with this number fails for lack of memory; 0: none fails */
 static int access_error;
 
-/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
+/* Other variables are not played: a file that tests/mutate has changed reads a variable itself. */
 static char *played_getenv(const char *name)
 {
 	const char *value = !strcmp(name, "SIDE_LIB_DIR") ? list_variable
@@ -205,7 +206,7 @@ static void test_find(void **state)
 	assert_null(session_library("none.so"));
 }
 
-/* Beside the executable: the build tree first, then the directories of the prefix. */
+/* Next to the executable: the build tree first, then the directories of the prefix. */
 static void test_beside(void **state)
 {
 	char program[64];
@@ -235,7 +236,7 @@ static void test_beside(void **state)
 			"reinstall it, or name its directory in SIDE_LIB_DIR");
 }
 
-/* A directory whose $LIB each loader replaces by its own name. */
+/* A directory whose $LIB each loader replaces by a name of its own. */
 static void test_loaders(void **state)
 {
 	char lists[64];

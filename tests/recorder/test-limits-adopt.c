@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of what a recorder takes over from a killed one, from a core file or from a running program: the last permitted value, and
- * one more. The files are included; directories and ELF files are played.
+ * Limits of adoption from a killed recorder, a core file or a running program: the last permitted
+ * value, and one more. The files are included; directories and ELF files are played.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +58,7 @@
 
 /* ---- played functions ---- */
 
-static unsigned int nr_entries; /* that the next directory has; 0: directories are real */
+static unsigned int nr_entries; /* of the next directory; 0: directories are real */
 static unsigned int nr_listed, nr_opened, nr_trees, nr_reported, nr_maps;
 static size_t nr_segments;
 
@@ -311,7 +311,7 @@ static void test_leftovers(void)
 	close(state_dir);
 }
 
-/* Chunks 1 and 2 are those of others. */
+/* Chunks 1 and 2 belong to other sessions. */
 static void test_chunks(void)
 {
 	struct session *session = begin();
@@ -327,7 +327,7 @@ static void test_chunks(void)
 	session_destroy(session);
 }
 
-/* A process that appends has its descriptions locked for 100 ms at most. */
+/* A process that appends locks its descriptions for 100 ms at most. */
 static void test_locks(void)
 {
 	lock_error = EWOULDBLOCK;
@@ -370,7 +370,7 @@ static void test_mappings(void)
 	CHECK(core.nr_segments == 3 && core.segments[0].size == 256 << 20 &&
 			core.segments[1].size == 256 << 20 &&
 			core.segments[2].size == (256 << 20) - 1);
-	/* These have no rings of such a process. */
+	/* These lines have no rings of such a process. */
 	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 r--p 0 00:00 0 \n"));
 	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 0 00:00 3 /x\n"));
 	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-1000 rw-p 0 00:00 0\n"));
@@ -415,7 +415,7 @@ static void test_records(void)
 	CHECK(reported(session, "a recording in /x cannot be recovered: it is of another version"));
 	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
 	CHECK(core.nr_records == 64 && reported(session, NULL));
-	/* A copy is none. */
+	/* A duplicate does not count. */
 	core.nr_records = 63;
 	segment.address = 0x8000;
 	core_dump_recover_record(&core, segment.address, (const unsigned char *)&head);
@@ -491,7 +491,7 @@ static void test_packets(void)
 		packet_size = 84;
 		journal_scan_skip_written_packets(&channel, 3, 77, "name", 1000, &ring);
 		CHECK(nr_packets == 64 && ring.begin == 4 + nr_skipped / 2);
-		/* It has no whole header. */
+		/* It has no complete header. */
 		nr_packets = nr_skipped = 0;
 		packet_size = 83;
 		journal_scan_skip_written_packets(&channel, 3, 77, "name", 1000, &ring);

@@ -193,7 +193,7 @@ static bool reported(struct session *session, const char *text)
 static char channel_name[] = "one";
 static const struct channel channels[] = {{.name = channel_name}};
 
-/* The 16384th counter is kept; all further ones are counted together. */
+/* The 16384th counter is kept; all further counters are added up in one. */
 static void test_losses(void)
 {
 	struct session *session = session_allocate();
@@ -268,7 +268,7 @@ static void test_snapshots(void)
 
 	session.output.path = strdup("/out");
 	CHECK(snapshot.path && session.output.path && SNAPSHOTS_MAX == 1000000);
-	/* Directories of others are there. */
+	/* Directories of other sessions exist. */
 	free_number = 1000000;
 	CHECK(!snapshot_rename_directory(&snapshot, "-x", &number, name) && number == 1000000 &&
 			nr_renames == 3);
@@ -303,7 +303,7 @@ static void test_groups(void)
 
 /* ---- the clock ---- */
 
-/* Whether a conversion that differs by this time is replaced. */
+/* Returns whether a conversion that differs by this time is replaced. */
 static bool is_refined(int64_t difference)
 {
 	struct session session = {.clock.first = {.frequency = 1000000000, .offset_s = 7}};
@@ -357,7 +357,7 @@ static void test_writers(void)
 	session.files.max_ended = drainer.nr_ended_files - 4 + 129 + 3;
 	keep_open(&drainer, &instances[129]);
 	CHECK(nr_closed == 2 && drainer.nr_ended_files == session.files.max_ended);
-	/* The limit of programs closes the third one. It has 5 files, which are enough. */
+	/* The limit of programs closes the third one. It has 5 files, which suffice. */
 	session.files.max_ended += 130 + 3 - 5;
 	keep_open(&drainer, &instances[130]);
 	CHECK(nr_closed == 3 && drainer.nr_ended_files == session.files.max_ended);
@@ -367,7 +367,7 @@ static void test_writers(void)
 	drainer.nr_ended_files -= 133;
 	keep_open(&drainer, &instances[130]);
 	CHECK(nr_closed == 4 && closed_trace == &instances[3]);
-	/* A program without files is forgotten at once. */
+	/* A program without files is removed at once. */
 	instances[0] = (struct instance){.writer = NULL};
 	keep_open(&drainer, &instances[0]);
 	CHECK(instances[0].finished && nr_closed == 4);
@@ -375,8 +375,8 @@ static void test_writers(void)
 }
 
 /*
- * Without channels, a program needs 6 files. Those of 128 ended programs stay open, or of as many as a quarter of all files permits.
- * The recorder needs 64, and 512 connections one each.
+ * Without channels, a program needs 6 files. The files of 128 ended programs stay open, but at most
+ * a quarter of all files. The recorder needs 64, and each of 512 connections one.
  */
 static void test_files(void)
 {
@@ -407,7 +407,7 @@ static void test_files(void)
 		CHECK(session.files.old_number.rlim_max == files_set);
 	}
 	CHECK(!sigaction(SIGXFSZ, &before, &now) && now.sa_handler == SIG_IGN);
-	/* Of the rings of a channel few are open at one time. */
+	/* At most a few rings of the channel are open at one time. */
 	session.channels = &few;
 	session.nr_channels = 1;
 	CHECK(rings_in_use(&session) == 3 + 1);
@@ -421,7 +421,7 @@ static void test_files(void)
 
 /* ---- the log ---- */
 
-/* How many lines of this user are logged; each process has `of_process` of them. */
+/* Returns how many lines of this user are logged; each process has `of_process` of them. */
 static unsigned int logged(struct session *session, uid_t uid, unsigned int of_process)
 {
 	unsigned int nr = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shares of a log: whatever random users and processes report, no process and no user has more lines within a minute than its limit, the
- * owner is never suppressed by others, and each suppressed line is reported once.
+ * Shares of a log: whatever random users and processes report, no process and no user logs more
+ * lines in a minute than its limit, other users never suppress lines of the owner, and each
+ * suppressed line is reported once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static uint64_t all_suppressed(struct log_line_budget *lines, uint64_t now)
 	return sum;
 }
 
-/* A minute of these users. Returns how many lines were suppressed, which are reported at its end. */
+/* Runs a minute of these users. Returns how many lines were suppressed and reported at its end. */
 static void test_minute(struct log_line_budget *lines, uint64_t now, unsigned int users)
 {
 	unsigned int of_user[USERS] = {0}, of_process[USERS][PROCESSES] = {{0}};

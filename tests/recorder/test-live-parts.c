@@ -45,7 +45,7 @@ static uint64_t place_before, now_ms;
 static int nr_locked;
 static int nr_turns; /* turns with events; later ones have none */
 static int turn_result;
-static int nr_waits, wait_result; /* of the drain thread: this many waits time out first */
+static int nr_waits, wait_result; /* of the drain thread: the first waits time out */
 static struct instance *finished;
 static const char *output_before;
 static bool is_adopted;
@@ -383,7 +383,7 @@ static void test_no_open(void **state)
 		assert_int_equal(open_live(&live, &options), -EIO);
 		(void)snprintf(text, sizeof(text), "no %s", steps[i]);
 		check_error(SESSION_ERROR_FAILED, EIO, text);
-		/* No later step is taken. */
+		/* No later step is executed. */
 		(void)snprintf(last, sizeof(last), "%s destroy(1) ", steps[i]);
 		assert_true(strlen(calls) > strlen(last));
 		assert_string_equal(calls + strlen(calls) - strlen(last), last);

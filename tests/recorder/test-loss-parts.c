@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is missing in a trace: counters of rings, bytes that found no place, what earlier chunks tell already, and each call that fails. The
- * test includes losses.c, and plays the rings, the trace and memory.
+ * Losses in a trace: counters of rings, bytes without space, losses that earlier chunks report
+ * already, and each call that fails. The test includes losses.c, and plays the rings, the trace and
+ * memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -167,7 +168,7 @@ static void test_none(void **unused)
 	assert_called("");
 }
 
-/* Two counters of one ring, one of another channel, processes, and bytes that found no place. */
+/* Two counters of one ring, one of another channel, processes, and bytes without space. */
 static void lose(void)
 {
 	counters[0][1][RING_LOST_FULL] = 5;
@@ -193,7 +194,9 @@ static void test_note(void **unused)
 	assert_called(EMPTY "prepare\nlost(77)\n  " A_FULL ": 5\n  " A_BIG ": 6\n  " A_BYTES
 			    ": 8\n  " B_FULL ": 7\n  " ONES ": 9\ntell(5)\n");
 	assert_int_equal(instance.nr_reported, 5);
-	/* What was told is not told again; an empty packet carries a counter that has moved. */
+	/*
+	 * Reported losses are not reported again; a changed counter is written in an empty packet.
+	 */
 	each[0][1].discarded = 11;
 	each[1][2].discarded = 7;
 	losses_note(session, &instance);
@@ -203,7 +206,7 @@ static void test_note(void **unused)
 	losses_note(session, &instance);
 	assert_called("append(0 0 77 1)\nappend(0 1 77 15)\nprepare\nlost(77)\n  a_0, p:e0-4, ring full: 1\n  " A_BIG
 		      ": 4\ntell(6)\n");
-	/* The recorder that follows has it from the journal. */
+	/* The next recorder reads the reported losses from the journal. */
 	{
 		struct reported_loss *former = instance.reported;
 		char copy[6 * 16];
@@ -261,7 +264,7 @@ static void test_failures(void **unused)
 	assert_true(losses_end(session, &instance));
 	assert_non_null(strstr(calls, EMPTY "prepare\nfail(-28, out of memory)\nreport "));
 	*calls = '\0';
-	/* The disk is full: later. */
+	/* The disk is full: the report is deferred. */
 	holds = true;
 	assert_false(losses_end(session, &instance));
 	assert_called(EMPTY "prepare\n");
@@ -291,7 +294,7 @@ static void test_failures(void **unused)
 	assert_called("");
 }
 
-/* More kinds of losses than are told apart. */
+/* More kinds of losses than are reported separately. */
 static void test_limit(void **unused)
 {
 	struct lost_list list = {.session = session, .instance = &instance, .channel = 1};
@@ -316,7 +319,7 @@ static void test_limit(void **unused)
 	free_list(&list);
 }
 
-/* A snapshot has what rings that overwrite have lost, from their beginning. */
+/* A snapshot reports what overwriting rings have lost since their beginning. */
 static void test_snapshot(void **unused)
 {
 	struct ctf_error error;

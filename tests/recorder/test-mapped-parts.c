@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a recorder reads of the mappings of a process: lines of /proc/PID/maps, names of rings, limits, and the files behind mappings. The
- * test includes adopt-mapped.c, and plays memory and files.
+ * The parser of the mappings of a process: lines of /proc/PID/maps, names of rings, limits, and the
+ * files behind mappings. The test includes adopt-mapped.c, and plays memory and files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static void test_names(void)
 	CHECK(is_ring_name("/memfd:side-boot (deleted)\n", false));
 	CHECK(is_ring_name("/memfd:side-boot", false));
 	CHECK(!is_ring_name("/memfd:side-boo", false));
-	/* A file that is not found under its name, or one of a process that is asked for. */
+	/* A file without a usable name, or one of the requested process. */
 	for (int wanted = 0; wanted < 2; wanted++) {
 		is_there = true;
 		CHECK(is_ring_name("/d/a.rings\n", wanted) == wanted);
@@ -102,7 +102,7 @@ static void test_lines(void)
 
 	CHECK(session);
 	session->service = &service;
-	/* Memory of the process alone, in which its record is. */
+	/* Private memory of the process, which contains its record. */
 	CHECK(adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
 	CHECK(core.nr_segments == 1 && core.segments[0].address == 0x1000 &&
 			core.segments[0].offset == 0x1000 && core.segments[0].size == 0x2000 &&
@@ -143,7 +143,7 @@ static void test_lines(void)
 	CHECK(find_mapping(&mapped, 0x8000) == &mapped.mappings[1]);
 	CHECK(find_mapping(&mapped, 0x5000) == &mapped.mappings[0]);
 	CHECK(!find_mapping(&mapped, 0x9000) && !find_mapping(&mapped, 0x5001));
-	/* No memory, and as many as are kept. */
+	/* Out of memory, and the maximum number of mappings. */
 	has_no_memory = true;
 	CHECK(!adopt_mapped_add_segment(&core, 1, 2) && !adopt_mapped_add_mapping(&mapped, 1, 2));
 	CHECK(!adopt_mapped_parse_line(&core, &mapped, "1000-3000 rw-p 00000000 00:00 0 \n"));
@@ -160,7 +160,7 @@ static void test_lines(void)
 	has_no_memory = false;
 	CHECK(adopt_mapped_add_segment(&core, 1, 2) && core.nr_segments == LIMIT_MAPPINGS);
 	CHECK(adopt_mapped_add_mapping(&mapped, 1, 2) && mapped.nr_mappings == LIMIT_MAPPINGS);
-	/* Of a process that is there, and of one that is not. */
+	/* Of an existing process, and of one that does not exist. */
 	core.nr_segments = mapped.nr_mappings = 0;
 	CHECK(!read_maps(&core, &mapped) && core.nr_segments > 1);
 	mapped.pid = INT32_MAX;
@@ -183,7 +183,7 @@ static void test_files(void)
 	nr_opened = 0;
 	open_errors[0] = EPERM;
 	CHECK(open_mapping(&mapped, &mapping) == -EPERM && nr_opened == 1);
-	/* A file without permission to write is opened to read first. */
+	/* A file without write permission is opened for reading first. */
 	nr_opened = 0;
 	open_errors[0] = EACCES;
 	*opened = '\0';

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages that wait for a full socket: their order, bytes and descriptors, the limit, each error. The file is included: the test decides
- * what the socket answers, or passes the message to a real one.
+ * Messages that are queued for a full socket: their order, bytes and descriptors, the limit, each
+ * error. The file is included: the test chooses the result of each send, or passes the message to a
+ * real socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static int played_fcntl(int fd, int command, int lowest)
 #include "../check.h"
 #include "../failing-calls.h"
 
-/* Notes what is sent, or fails with the next answer. With a real socket: the real function. */
+/* Notes the message, or fails with the next result. With a real socket, calls the real function. */
 static int played_send(int socket, const void *bytes, size_t size, const int *fds, size_t nr_fds,
 		uint64_t deadline)
 {
@@ -88,7 +89,7 @@ static void test_taken(void)
 	CHECK(outbox_send(&outbox, -7, "e", 1, -1, 100) == -EPIPE && outbox_is_empty(&outbox));
 }
 
-/* A message behind a kept one is not tried: the order stays. */
+/* A message behind a queued one is not sent: the order is kept. */
 static void test_order(void)
 {
 	struct outbox outbox;
@@ -109,7 +110,7 @@ static void test_order(void)
 	CHECK(outbox_flush(&outbox, -7) == 0 && !strcmp(sent, "one;two;three;end;") &&
 			outbox.size == 0);
 	CHECK(outbox_is_empty(&outbox) && !outbox.last);
-	/* It can be filled again. */
+	/* The queue can be filled again. */
 	answer(-ENOBUFS, 1);
 	CHECK(outbox_send(&outbox, -7, "four", 4, -1, 100) == 0 && outbox.size == 4);
 	outbox_free(&outbox);
@@ -171,7 +172,7 @@ static void test_failures(void)
 	dup_error = 0;
 }
 
-/* A real socket that is full: what is read at the other end is what was sent, in its order. */
+/* A real full socket: the other end receives the messages in their order. */
 static void test_socket(void)
 {
 	struct outbox outbox = {0};

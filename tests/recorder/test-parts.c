@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Small parts of a session with values at their limits: rights, commands, refusals, survivors, runtime directories. */
+/*
+ * Small parts of a session with values at their limits: permissions, commands, refusals, survivors,
+ * runtime directories.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +32,7 @@
 #define CHECK(condition)       \
 	((condition) ? (void)0 \
 		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
-#define OTHER 54321 /* a user and group without rights */
+#define OTHER 54321 /* a user and group without privileges */
 
 static char work[] = "/tmp/side-parts-XXXXXX";
 
@@ -81,7 +84,7 @@ static void test_access(void)
 		return;
 	CHECK(of.capabilities & 1);
 	of = (struct access){.uid = 0};
-	/* A process with more rights than the user. */
+	/* A process with more privileges than the user. */
 	CHECK(!access_is_allowed(&of, getpid()));
 	pid = start_process(OTHER, OTHER + 1, 0);
 	CHECK(access_is_allowed(&other, pid));
@@ -91,7 +94,7 @@ static void test_access(void)
 	CHECK(access_is_allowed(&other, pid));
 	end_process(pid);
 	CHECK(!access_is_allowed(&other, pid));
-	/* A process that can become another user again. */
+	/* A process that can change back to another user. */
 	pid = start_process(OTHER, OTHER + 1, OTHER + 2);
 	CHECK(!access_is_allowed(&other, pid));
 	end_process(pid);
@@ -162,7 +165,7 @@ static void test_commands(void)
 	if (geteuid() == 0) {
 		char path[64];
 
-		/* Programs of root itself gain no rights. */
+		/* Programs run by root gain no privileges. */
 		program.head.e_ident[0] = 0x7f;
 		program.head.e_ident[EI_CLASS] = ELFCLASS64;
 		program.parts[1].p_type = PT_INTERP;
@@ -224,7 +227,7 @@ static void test_refusals(void)
 		free(shown->procname);
 	}
 	free(status.refused);
-	/* An ended process frees the entry for another one. */
+	/* The entry of an ended process is reused for another one. */
 	end_process(pids[5]);
 	CHECK(note(session, pids[REFUSALS_OF_USER + 1], 7, "last", true));
 	CHECK(session->refusals.nr == REFUSALS_OF_USER + 1);

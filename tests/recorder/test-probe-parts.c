@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of probes in a session: which are taken, which process gets one, and what programs say of them. The test includes probes.c, and
- * plays users, processes and memory.
+ * Tables of probes in a session: which are accepted, which process gets one, and what programs
+ * report about them. The test includes probes.c, and plays users, processes and memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -163,7 +163,7 @@ static void test_taken(void)
 			!kept->access.capabilities);
 	CHECK(kept->fd > 2 && kept->fd != table && kept->others != others &&
 			fcntl(kept->fd, F_GETFD) == FD_CLOEXEC);
-	/* One that is given up leaves the others. */
+	/* A cancelled table leaves the others unchanged. */
 	probe.number = 9;
 	CHECK(!session_set_probes(session, &probe, 1, &error));
 	CHECK(!session_set_probes(session, &probe, 1, &error));
@@ -171,7 +171,7 @@ static void test_taken(void)
 	CHECK(session->tables.list[0].number == 5 && !session->next_tables.set);
 	probes_change(session, true);
 	CHECK(session->tables.nr == 1);
-	/* Without a user, it is ours. */
+	/* Without a user, the table belongs to the session's user. */
 	for (user = 0; user < 2; user++) {
 		probe.of_user = false;
 		probe.has_others = false;
@@ -195,7 +195,7 @@ static void test_taken(void)
 	probe.table = -1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
 	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
-	/* The one before stays. */
+	/* The previous table stays. */
 	CHECK(session->next_tables.nr == 1);
 	probe.table = empty;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
@@ -216,7 +216,7 @@ static void test_taken(void)
 		CHECK(session_set_probes(session, &probe, 1, &error) == -ENOMEM && !failing_call);
 		check_text(error.text, "out of memory");
 	}
-	/* As many as there can be. */
+	/* The maximum number of probes. */
 	for (size_t i = 0; i <= SESSION_PROBES_MAX; i++)
 		many[i] = (struct session_probe){.number = (uint32_t)i + 1, .table = table};
 	CHECK(!session_set_probes(session, many, SESSION_PROBES_MAX, &error));
@@ -254,10 +254,13 @@ static void test_meant(void)
 	instance.exe = NULL;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	kept.exe = NULL;
-	/* A process, and those that it forks. */
+	/* A process, and the children that it forks. */
 	kept.pid = 20;
 	kept.started = 120;
-	/* When the process began is not known: it is asked again, and a report tells why, unless the process has ended. */
+	/*
+	 * The start time of the process is unknown: the session reads it again, and reports the
+	 * reason, unless the process has ended.
+	 */
 	start_error = ESRCH;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept) && !*reported);
 	start_error = ENOENT;
@@ -358,7 +361,7 @@ static void test_answers(void)
 			chosen[1] == &list[2] && instance.nr_installed == 2);
 	answer = &instance.installed[0].answer;
 	CHECK(answer->number == 3 && !answer->answered && !answer->error);
-	/* A table that it was not given. */
+	/* A table that the program was not given. */
 	probed.table = 4;
 	CHECK(!probes_hear(&instance, &probed));
 	probed.table = 3;
@@ -372,7 +375,7 @@ static void test_answers(void)
 	CHECK(answer->states[WIRE_PROBE_JUMP] == 2 && answer->states[WIRE_PROBE_REFUSED] == 1);
 	CHECK(answer->nr_refusals == 1 && answer->refusals[0].first == 2 &&
 			answer->refusals[0].count == 1 && answer->refusals[0].error == EBUSY);
-	/* The rest of it. */
+	/* The remainder of the report. */
 	probed.sequence = 1;
 	probed.runs = &runs[2];
 	probed.nr_runs = 1;
@@ -401,7 +404,7 @@ static void test_answers(void)
 	runs[2].count = 4;
 	CHECK(!probes_hear(&instance, &probed) && answer->answered && answer->nr_refusals == 2 &&
 			answer->states[WIRE_PROBE_REFUSED] == 5);
-	/* What it said of a table that it keeps holds on. Another program cannot have any. */
+	/* The report about a kept table stays valid. Another program cannot report about it. */
 	CHECK(probes_choose(session, &instance, chosen) == 2);
 	answer = &instance.installed[0].answer;
 	CHECK(answer->answered && answer->nr_refusals == 2 && answer->refusals[1].error == ENOMEM);
@@ -412,7 +415,7 @@ static void test_answers(void)
 	failing_call = 1;
 	CHECK(probes_choose(session, &instance, chosen) == -ENOMEM && instance.nr_installed == 2);
 	CHECK(instance.installed[0].answer.nr_refusals == 2);
-	/* All that is known, as a copy. */
+	/* All refusals, as a copy. */
 	session->instances.list = &instance;
 	instance.next = &second;
 	CHECK(!session_probe_answers(session, &answers, &nr) && nr == 4 && !nr_turns);
@@ -427,7 +430,7 @@ static void test_answers(void)
 		failing_call = i;
 		CHECK(session_probe_answers(session, &answers, &nr) == -ENOMEM && !failing_call);
 	}
-	/* What was sent before is heard first, but not for ever. */
+	/* Messages that were sent before are handled first, but only a limited number. */
 	session->service = (struct service *)(uintptr_t)1;
 	played_turns[0] = played_turns[1] = 1;
 	CHECK(!session_probe_answers(session, &answers, &nr) && nr_turns == 3);
@@ -446,7 +449,7 @@ static void test_answers(void)
 	CHECK(!instance.installed && !instance.nr_installed);
 }
 
-/* More refusals than are kept are counted all the same. */
+/* Refusals beyond the limit are only counted. */
 static void test_refusals(void)
 {
 	static struct wire_probe_run runs[SESSION_PROBE_REFUSALS + 1];

@@ -61,13 +61,13 @@ static bool lacks_memory;
 static int nr_texts; /* that were printed and not freed */
 static int first_socket = SOCKET;
 static pid_t forked;
-static int child_code;        /* what the child writes before it exits */
-static ssize_t child_size;    /* bytes of it that are read */
+static int child_code;        /* the error that the child writes before it exits */
+static ssize_t child_size;    /* number of bytes of it that are read */
 static int nr_interrupts;     /* reads that a signal interrupts first */
-static bool program_is_there; /* session_program() names one */
+static bool program_is_there; /* session_program() returns a program */
 static int program_result, hold_result;
 
-/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
+/* Other variables are not played: a file that tests/mutate has changed reads a variable itself. */
 static char *played_getenv(const char *name)
 {
 	const char *value = !strcmp(name, WIRE_SOCKET_ENV) ? socket_variable
@@ -153,7 +153,7 @@ static void played_prctl(int option, unsigned long value)
 	called("reaper(%lu)\n", value);
 }
 
-/* The name of the session's member that a call reads or fills. */
+/* Returns the name of the session's member that a call reads or fills. */
 static const char *member(const void *at)
 {
 	const struct {
@@ -564,7 +564,10 @@ static void test_child(void **state)
 	lacks_memory = true;
 	run_child(alone);
 	assert_called(VARIABLES("") CHILD "write(51,2)\nexit(127)\n");
-	/* It waits for one byte, and does not run if the other end is closed. */
+	/*
+	 * The child waits for one byte, and does not execute the command if the other end is
+	 * closed.
+	 */
 	nr_interrupts = 2;
 	child_size = 1;
 	run_child(beside);

@@ -111,7 +111,7 @@ static int played_calibrate(const struct ring_clock_sample *begin,
 #define pthread_mutex_unlock(mutex) ((void)(mutex), nr_locked--)
 #define prctl(option, value) called("prctl(%d,%d) ", option, value)
 #define close(fd) called("close(%d) ", fd)
-/* No descriptor: close() closes none. */
+/* Not a descriptor, so that close() closes none. */
 #define epoll_create1(flags) ((flags) == EPOLL_CLOEXEC ? 61 : -1)
 #define ring_clock_choose() RING_CLOCK_MONOTONIC
 #define ring_clock_sample(clock, sample) played_sample(clock, sample)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shares: whatever random users take and give back, the sum stays within the total, a user below its floor is never refused, and
- * one user alone can have all but the floors of others.
+ * Shares: whatever random users take and release, the sum is at most the total, a user below its
+ * floor is never refused, and a single user can have all but the floors of others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,9 @@ static uint64_t sum(const uint64_t *used)
 	return all;
 }
 
-/* Users 0 to nr_floors - 1 are within the number of floors if no other user comes; all may come. */
+/*
+ * Users 0 to nr_floors - 1 fit the number of floors if no other user takes anything; all users may.
+ */
 static void test_random(uint64_t total, uint32_t nr_floors, uint64_t least, int users)
 {
 	struct shares shares;
@@ -69,8 +71,8 @@ static void test_random(uint64_t total, uint32_t nr_floors, uint64_t least, int 
 }
 
 /*
- * Users that take back what their own idle programs have: no other user can take less than before, and the memory that was taken back
- * can be taken by that user again.
+ * Users that reclaim the memory of their own idle programs: no other user can take less than
+ * before, and that user can take the reclaimed memory again.
  */
 static void test_reclaim(uint64_t total, uint32_t nr_floors, uint64_t least, int users)
 {
@@ -133,7 +135,7 @@ static void test_alone(void)
 	shares_free(&shares);
 }
 
-/* As many users as there are do not take the floor of a user that is kept. */
+/* Other users do not take the floor of a user with an entry. */
 static void test_crowd(void)
 {
 	struct shares shares;
@@ -148,7 +150,7 @@ static void test_crowd(void)
 	shares_free(&shares);
 }
 
-/* A floor that is of no use is not promised. */
+/* A floor that is too small to be useful is not reserved. */
 static void test_least(void)
 {
 	struct shares shares;
@@ -163,7 +165,7 @@ static void test_least(void)
 	shares_free(&shares);
 }
 
-/* What was there already may be more than there is. */
+/* Memory that existed before may exceed the total. */
 static void test_charge(void)
 {
 	struct shares shares;

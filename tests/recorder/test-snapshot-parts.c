@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots: which rings are copied, what a snapshot and its name have, and each call that fails. The test includes snapshot.c, and plays
- * the rings and the trace.
+ * Snapshots: which rings are copied, the content and the name of a snapshot, and each call that
+ * fails. The test includes snapshot.c, and plays the rings and the trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@
 
 static const char *failing; /* the call that fails, or NULL */
 static int failing_error;
-static unsigned int failing_after; /* as many of its calls succeed first */
+static unsigned int failing_after; /* the number of its calls that succeed first */
 static int nr_mapped;
 static int results[32]; /* of the copies of rings; then 1 */
 static unsigned int nr_results;
@@ -267,7 +267,7 @@ static void test_end(void **unused)
 	assert_int_equal(instances[0].overwritten, 12);
 	assert_true(each[0][1][1].window_written && each[0][1][1].overwritten == 3 &&
 			!each[0][1][1].unwritten && !each[0][0][0].window_written);
-	/* Once. */
+	/* Only once. */
 	assert_true(snapshot_end(session, &instances[0]));
 	assert_called("mmap(1000)\nmmap(2000)\n");
 	assert_int_equal(instances[0].overwritten, 12);
@@ -278,7 +278,7 @@ static void test_end(void **unused)
 static void test_failed_end(void **unused)
 {
 	(void)unused;
-	/* The disk is full: the rest comes later. */
+	/* The disk is full: the remainder is written later. */
 	holds = true;
 	arm("append", 1, -ENOSPC);
 	assert_false(snapshot_end(session, &instances[0]));
@@ -353,7 +353,7 @@ static void test_make(void **unused)
 	assert_string_equal(session->snapshots.first, "snapshot-1");
 	assert_string_equal(session->snapshots.last, "snapshot-1");
 	assert_int_equal(session->snapshots.first_recorded, 20);
-	/* The next number that is free, and a clock that is more exact. */
+	/* The next free number, and a clock with a better correction. */
 	{
 		char path[100];
 
@@ -373,7 +373,7 @@ static void test_make(void **unused)
 	assert_int_equal(session->snapshots.first_recorded, 20);
 	assert_int_equal(session->snapshots.last_recorded, 4);
 	assert_int_equal(atomic_load(&session->snapshots.recorded), 24);
-	/* Nothing is in the rings: the snapshot is empty. */
+	/* All rings are empty, and so is the snapshot. */
 	for (int i = 0; i < 4; i++)
 		results[i] = 0;
 	nr_results = 0;
@@ -439,7 +439,7 @@ static void test_failed_make(void **unused)
 		assert_int_equal(session->snapshots.error, -EDQUOT);
 	}
 	assert_int_equal(session->snapshots.nr, 7);
-	/* The next one begins anew, and there is no error any more. */
+	/* The next one begins anew, and the error is cleared. */
 	assert_int_equal(snapshot_make(session, NULL, ""), 8);
 	assert_int_equal(session->snapshots.error, 0);
 	/* No number is free. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages between programs and a session, in one process: each answer and each message word by word, limits, and a recorder that
- * continues another one's session.
+ * The messages between programs and a session, in one process: each answer and each message byte by
+ * byte, limits, and a recorder that continues the session of another one.
  */
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ static struct session *open_session(
 	return session;
 }
 
-/* The next message; it must be this one. */
+/* Reads the next message, which must be this one. */
 static void check_message(struct session *session, bool is_error, const char *expected)
 {
 	struct session_message message = {.text = NULL};
@@ -180,7 +180,7 @@ static void test_refused(void)
 	session_finish(session);
 	session_close(session, true, &error);
 	session = open_session(NULL, NULL, 0);
-	/* No process is left of the share, or no memory of the rings. */
+	/* The user's share of processes or of ring memory is used up. */
 	max = session->instances.max_live;
 	shares_charge(&session->instances.shares, geteuid(), max);
 	CHECK(!played_hello(session, &played, "web1", 5, 0));
@@ -212,7 +212,7 @@ static void test_missed(void)
 	static const struct {
 		uint32_t reason;
 		bool is_error;
-		const char *text; /* behind "process PID (name) " */
+		const char *text; /* the text after "process PID (name) " */
 	} cases[] = {
 			{WIRE_UNRECORDED_WORD_SIZE, true,
 					"is not recorded: it is a 32-bit program, and the installed agent is a 64-bit library"},
@@ -461,7 +461,7 @@ static void test_outbox(void)
 	CHECK(outbox.size == 1002 + OUTBOX_FD_BYTES);
 	CHECK(outbox_send(&outbox, ends[0], "c", 1, 9999, SIZE_MAX) == -EBADF);
 	CHECK(outbox_flush(&outbox, ends[0]) == -EAGAIN && outbox.size == 1002 + OUTBOX_FD_BYTES);
-	/* They arrive in their order, the last one with its descriptor. */
+	/* The messages arrive in order, the last one with its descriptor. */
 	for (unsigned int i = 0; i < sent + 2; i++) {
 		nr = WIRE_FDS_MAX;
 		(void)outbox_flush(&outbox, ends[0]);
@@ -531,7 +531,7 @@ static void test_refusals(void)
 	unsigned int nr = 0;
 
 	CHECK(session);
-	/* No process has such a number: each is as when it was noted. */
+	/* No process has such a number, so each refusal counts as that of a living process. */
 	for (uid_t uid = 0; uid < 17; uid++) {
 		for (int i = 0; i < REFUSALS_OF_USER; i++) {
 			struct connection connection = {.peer = 5000000 + (pid_t)nr++, .uid = uid};
@@ -632,7 +632,7 @@ static void change_instance(const char *folder)
 	close(fd);
 }
 
-/* Found by its recorded start, or, if it made its rings itself, by what it has mapped. */
+/* Found by its recorded start, or, if it created its rings itself, by its mappings. */
 static void check_adopted(bool by_agent)
 {
 	char state_dir[PLAYED_LENGTH], folder[64];

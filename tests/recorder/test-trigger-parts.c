@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes snapshots, of what a process died, and what the command waits for. The test includes these parts, and plays the clock, the
- * counters of the rings and what the parts call.
+ * The triggers of snapshots, the signal that ended a process, and the processes for which the
+ * command waits. The test includes these parts, and plays the clock, the counters of the rings and
+ * the calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -248,7 +249,7 @@ static void test_events(void **unused)
 	assert_false(session->triggers.holding);
 	assert_int_equal(session->triggers.looked, 100 * S);
 	assert_called("");
-	/* It looks once in 10 ms. */
+	/* The trigger checks at most once in 10 ms. */
 	lost[2][1].total = 1;
 	now_ns += 10 * MS - 1;
 	turn(false);
@@ -279,7 +280,7 @@ static void test_events(void **unused)
 	turn(true);
 	assert_called("snapshot(1, )\n");
 	assert_int_equal(session->triggers.made, 3);
-	/* The first cause of several. */
+	/* The first cause of several is reported. */
 	session->triggers.nr = 3;
 	triggers[1] = triggers[2] = triggers[0];
 	triggers[1].text = (char *)(uintptr_t) "event:two";
@@ -290,7 +291,7 @@ static void test_events(void **unused)
 	assert_called("snapshot(1, )\nreport(0, snapshot-6 was made: event:two)\n");
 	assert_int_equal(triggers[1].done, 3);
 	assert_int_equal(triggers[2].done, 3);
-	/* As many as the user permits. */
+	/* As many snapshots as the user permits. */
 	for (int i = 0; i < 2; i++) {
 		triggers[0].done = 0;
 		turn(true);
@@ -332,7 +333,7 @@ static void test_rates(void **unused)
 	assert_false(trigger->due);
 	look(11, 2, true);
 	assert_true(trigger->due);
-	/* Once, until the rate was lower. */
+	/* Due once, until the rate was lower. */
 	trigger->due = false;
 	now_ns += 1 * MS;
 	look(12, 3, true);
@@ -417,7 +418,7 @@ static void test_crashed(void **unused)
 	turn(true);
 	assert_called("");
 	session->triggers.crash = true;
-	/* The one that died first is behind the others. */
+	/* The process that died first follows the others. */
 	turn(true);
 	assert_called("snapshot(1, -b-71-SIGABRT)\nreport(0, snapshot-5-b-71-SIGABRT was made: process 91 (b) died of SIGABRT)\n");
 	assert_true(instances[0].crash_pictured && instances[1].crash_pictured);
@@ -430,7 +431,7 @@ static void test_crashed(void **unused)
 	assert_true(instances[0].crash_pictured && !instances[1].crash_pictured);
 }
 
-/* Rings stay while there is something that no snapshot has. */
+/* Rings are kept while they have records that are in no snapshot. */
 static void test_holds(void **unused)
 {
 	(void)unused;
@@ -463,7 +464,7 @@ static void test_holds(void **unused)
 	assert_false(trigger_holds(session, &instances[0]));
 }
 
-/* A child that has ended so, whose status is not taken. */
+/* Makes a child that has ended with this status, without waiting for it. */
 static pid_t make_child(int status, int signal_number)
 {
 	siginfo_t info;
@@ -503,7 +504,7 @@ static void test_statuses(void **unused)
 	session->command.status = 5;
 	assert_int_equal(status_of_child(session, exited), 5);
 	assert_int_equal(status_of_child(session, killed), SIGKILL);
-	/* Of a zombie, the kernel says it in /proc. */
+	/* The status of a zombie, from /proc. */
 	assert_int_equal(status_in_proc(exited, 0), 0x4700);
 	assert_int_equal(status_in_proc(killed, 0), SIGKILL);
 	signal_result = -1;
@@ -515,7 +516,7 @@ static void test_statuses(void **unused)
 	assert_int_equal(status_in_proc(exited, 0), -1);
 	assert_int_equal(status_of_child(session, killed), -1);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
-	/* Whoever has a pidfd can ask later kernels. */
+	/* Later kernels report the status for a pidfd. */
 	for (info_mask = 0; info_mask < 32; info_mask++) {
 		info_status = 11;
 		assert_int_equal(status_by_pidfd(0), info_mask & 8 ? 11 : -1);
@@ -550,7 +551,7 @@ static void test_looks(void **unused)
 	crash_check(session, instance);
 	assert_int_equal(instance->crash, SIGSEGV);
 	take_child(pid);
-	/* A process that is no child, by its pidfd; with status 0, it ended well. */
+	/* A process that is no child, by its pidfd; status 0 is not a crash. */
 	instance->crash = 0;
 	info_result = 0;
 	info_mask = 8;
@@ -562,7 +563,7 @@ static void test_looks(void **unused)
 	assert_int_equal(instance->crash, SIGABRT);
 	assert_false(session->triggers.blind);
 	assert_called("");
-	/* Nobody says it: reported once. */
+	/* The kernel does not report a status: the session reports that once. */
 	info_result = -1;
 	for (int i = 0; i < 2; i++) {
 		char expected[300];
@@ -662,7 +663,7 @@ static void test_companion(void **unused)
 	assert_int_equal(error.kind, SESSION_ERROR_FAILED);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
 	atomic_store(&session->drain.stop, false);
-	/* It fails while it gets ready. */
+	/* It fails while it starts. */
 	turn_result = 0;
 	{
 		struct session_helper failing = helper;
@@ -686,7 +687,7 @@ static void test_companion(void **unused)
 	turn_result = -EIO;
 	helper_process_end(session);
 	assert_called("over(me, 1)\nturn\n");
-	/* It does not end in 5 s. */
+	/* It does not exit within 5 s. */
 	turn_result = 0;
 	turns_until = 10000;
 	now_ns = 0;

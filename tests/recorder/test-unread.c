@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections whose peer does not read: the limits for one connection and for one user, what the recorder waits for, when it closes the
- * connection. The file is included; the clock is the test's.
+ * Connections whose peer does not read: the limits for one connection and for one user, the events
+ * that the recorder waits for, and when it closes the connection. The file is included; the clock
+ * is the test's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static uint64_t played_deadline(unsigned int timeout_ms)
 static struct session session;
 static char megabyte[MIB];
 
-/* A connection on a socket of the test. Returns the other end. */
+/* Opens a connection on a socket of the test. Returns the other end. */
 static int begin(struct connection *connection, uid_t uid)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
@@ -61,7 +62,7 @@ static void end(struct connection *connection, int peer)
 	CHECK(!close(connection->watch.fd) && !close(peer));
 }
 
-/* The events that the kernel reports for it now; 0: none. */
+/* Returns the events that the kernel reports for it now; 0: none. */
 static uint32_t reported(const struct connection *connection)
 {
 	struct epoll_event event = {0};
@@ -72,7 +73,7 @@ static uint32_t reported(const struct connection *connection)
 	return event.events;
 }
 
-/* Keep one message that the socket does not take: it is full. Returns how many it took. */
+/* Queues one message for a full socket. Returns how many messages the socket took before. */
 static unsigned int fill(struct connection *connection)
 {
 	unsigned int taken = 0;
@@ -121,7 +122,10 @@ static void test_full(void)
 	end(&connection, peer);
 }
 
-/* While messages wait, the session waits for space in the socket only. Then it reads messages again. */
+/*
+ * While messages are queued, the session only waits for space in the socket. Then it reads messages
+ * again.
+ */
 static void test_turns(void)
 {
 	struct connection connection;
@@ -154,7 +158,7 @@ static void test_turns(void)
 	end(&connection, peer);
 }
 
-/* A peer that reads a part gets time again, and is still being introduced. */
+/* A peer that reads a part gets a new deadline, and its introduction is still pending. */
 static void test_slow_peer(void)
 {
 	struct connection connection;
@@ -178,7 +182,9 @@ static void test_slow_peer(void)
 	end(&connection, peer);
 }
 
-/* Its own deadline, and that of the first message, which does not hold for a process that is known. */
+/*
+ * Its own deadline, and that of the first message, which does not apply to an introduced process.
+ */
 static void test_deadlines(void)
 {
 	struct connection one, two, three;
@@ -215,7 +221,7 @@ static void test_deadlines_of_new_connections(void)
 	CHECK(connection && !connection->next && connection->watch.fd == ends[0]);
 	CHECK(connection->hello_deadline == now_ns + UINT64_C(3000000000));
 	CHECK(connection->deadline == now_ns + UINT64_C(10000000000));
-	/* The next batch has its own time. */
+	/* The next batch has a deadline of its own. */
 	now_ns += 7;
 	session.connections.message = message;
 	connection->instance = &instance;
@@ -228,7 +234,7 @@ static void test_deadlines_of_new_connections(void)
 	now_ns = connection->hello_deadline;
 	connections_expire(&session);
 	CHECK(connection->watch.fd >= 0);
-	/* It ends with its last words, or at once. */
+	/* The connection ends after its last message, or at once. */
 	now_ns++;
 	connections_expire(&session);
 	CHECK(connection->watch.fd == -1 && !session.connections.list);
@@ -238,7 +244,7 @@ static void test_deadlines_of_new_connections(void)
 	CHECK(!close(ends[1]));
 }
 
-/* The connection is closed after the deadline, and only if something waits. */
+/* The connection is closed after the deadline, and only if a message is queued. */
 static void test_expiry(void)
 {
 	struct connection connection;
