@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the ring tests share: a decoder of record headers written from docs/spec/recording.md
- * section 1 alone, the four ways to publish, and checks that end the test with a sentence.
+ * Common parts of the ring tests: a decoder of record headers, written from docs/spec/recording.md
+ * section 1 alone, the four backends that publish, and checks that end the test with a message.
  */
 #ifndef TESTS_RING_DECODE_H
 #define TESTS_RING_DECODE_H
@@ -31,7 +31,7 @@ struct decoded {
 	const unsigned char *payload;
 };
 
-/* Decode the header at `at`. previous: timestamp of the record before it, for the upper bits. */
+/* Decodes the header at `at`. `previous`: timestamp of the previous record, for the upper bits. */
 static inline struct decoded decode_header(const unsigned char *at, uint64_t previous)
 {
 	struct decoded record;
@@ -66,7 +66,7 @@ static inline struct decoded decode_header(const unsigned char *at, uint64_t pre
 	return record;
 }
 
-/* The ways a record can take. */
+/* The backends that publish a record. */
 struct backend {
 	const char *name;
 	bool portable;
@@ -81,7 +81,7 @@ static const struct backend variants[] = {
 };
 #define WAYS (sizeof(variants) / sizeof(variants[0]))
 
-/* Map for writing in this way; NULL where it does not exist (no rseq, no TSC). */
+/* Maps for writing with this backend. NULL where it does not exist (no rseq, no TSC). */
 static inline struct ring_producer *way_map(const struct backend *backend, int fd)
 {
 	struct ring_producer *producer;
@@ -91,7 +91,10 @@ static inline struct ring_producer *way_map(const struct backend *backend, int f
 	rc = ring_producer_map(fd, &producer);
 	CHECK(rc == 0, "%s: ring_producer_map: %s", backend->name, strerror(-rc));
 	if (ring_producer_is_portable(producer) != backend->portable) {
-		/* Only ever this way: the test would not be told otherwise. */
+		/*
+		 * Only the portable backend may replace another one, otherwise the test would run
+		 * the wrong code.
+		 */
 		CHECK(!backend->portable, "portable was asked for");
 		ring_producer_unmap(producer);
 		return NULL;
@@ -99,7 +102,7 @@ static inline struct ring_producer *way_map(const struct backend *backend, int f
 	return producer;
 }
 
-/* Make memory for this way: 0, or -1 where the clock does not exist. */
+/* Creates memory for this backend. Returns 0, or -1 where the clock does not exist. */
 static inline int way_create(const struct backend *backend, struct ring_geometry *geometry)
 {
 	int fd, rc;
@@ -121,7 +124,7 @@ static inline bool test_is_long(void)
 	return value && value[0] == '1';
 }
 
-/* A small generator with its own state: the same numbers on every run. */
+/* A small generator with a state of its own: the same numbers in every run. */
 static inline uint32_t test_random(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals for a thread, at instants that drift through what it does. */
+/* Interrupts a thread by signals, at times that drift relative to its work. */
 #ifndef TESTS_RING_DISTURB_H
 #define TESTS_RING_DISTURB_H
 
@@ -9,7 +9,7 @@
 
 #include "decode.h"
 
-/* Interrupts the calling thread with this signal again and again; end it by timer_delete(). */
+/* Interrupts the calling thread with this signal repeatedly, until timer_delete(). */
 static inline timer_t disturb(int signal, long period_ns)
 {
 	struct itimerspec period = {{0, period_ns}, {0, period_ns}};

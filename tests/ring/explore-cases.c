@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is explored: small cases of each mode, completely. And that the exploration would find an error:
- * each of the mutations below must be found.
+ * Explores small cases of each mode completely, and checks that the exploration finds errors: it
+ * must find each of the mutations below.
  *
- * Without arguments: everything, and each mutation must be found, each in a process of its own.
- * With the name of a mutation: that one alone. EXPLORE_WAY=1: show how the failure was come by.
+ * Without arguments, explores all cases and all mutations, each mutation in a process of its own.
+ * With the name of a mutation, explores that one alone. EXPLORE_WAY=1 prints the steps that led to
+ * the failure.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,24 +13,27 @@
 #include "decode.h"
 #include "explore-cases.h"
 
-/* All three forms, an empty one, and ones over two blocks; some wrap. */
+/* All three forms, an empty record, and records over two sub-buffers; some wrap. */
 static const struct record mixed[] = {{1, 3}, {40, 17}, {3, 19}, {2, 0}, {70000, 1}, {4, 11}};
-/* Over one block and two, up to half a ring, and short ones that need not be extended. */
+/* Over one sub-buffer and two, up to half a ring, and short ones that need not be extended. */
 static const struct record over[] = {{1, 3}, {2, 19}, {3, 0}, {4, 2}, {5, 18}, {40, 1}, {6, 0}};
-/* Ends of blocks, and where a longer or a shorter one follows an attempt that came to nothing. */
+/*
+ * Ends of sub-buffers, and an attempt without a record that is followed by a longer or a shorter
+ * one.
+ */
 static const struct record blocks[] = {{1, 3}, {2, 3}, {3, 19}, {4, 19}, {5, 0}};
-/* A ring holds two of them and no third one. */
+/* A ring has space for two of them, but not for three. */
 static const struct record large[] = {{1, 12}, {2, 12}, {3, 15}, {4, 12}, {5, 3}};
 
 #define KEEP .mode = RING_MODE_DISCARD, .script = mixed
 #define OVER .mode = RING_MODE_OVERWRITE, .script = over
 #define BLOCKS .mode = RING_MODE_OVERWRITE, .script = blocks
 #define WAIT .mode = RING_MODE_BLOCK, .script = large
-/* Just before an epoch ends; and where the first record has the epoch of an unused ring. */
+/* Directly before the end of an epoch; and a first record with the epoch of an unused ring. */
 #define BEFORE_EPOCH .begin = 6 * EPOCH - 2
 #define AT_FLIP .begin = 0x800000 * EPOCH - 1
 
-/* By name: the mutations refer to them. */
+/* Indices by name: the mutations use them. */
 enum {
 	DISCARD,
 	DISCARD_FLIP,
@@ -73,7 +77,9 @@ static const struct scenario long_scenarios[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* And the scenario that finds each, in which nothing is found without it. */
+/*
+ * For each mutation, the scenario that finds it. The scenario has no failure without the mutation.
+ */
 static const struct {
 	enum mutation mutation;
 	const char *name;
@@ -101,7 +107,7 @@ static const struct {
 		{ARM_UNFENCED, "arm-unfenced", BLOCKING},
 };
 
-/* A mutation is found in a process of its own, which says how. */
+/* Explores a mutation in a process of its own, whose exit status shows whether it was found. */
 static bool mutation_found(const char *program, const char *name)
 {
 	int status;

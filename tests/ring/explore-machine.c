@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine of explore.h: stacks, store buffers, states, and the search. x86-64. */
+/* The machine of explore.h: stacks, store buffers, states, and the search, for x86-64. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,35 +7,35 @@
 
 #include "explore.h"
 
-#define STACK 65536 /* Enough for printf(). */
-#define BELOW 2048  /* Of the stack, cleared before a thread goes on: states do not depend on it. */
-#define SLOTS 14    /* Of a store buffer. A full one makes the next store wait. */
-#define STATE 16384 /* Bytes of a state, at most. */
+#define STACK 65536  /* Enough for printf(). */
+#define BELOW 2048   /* Stack bytes that are cleared: states must not depend on them. */
+#define SLOTS 14     /* Of a store buffer. A full one makes the next store wait. */
+#define STATE 16384  /* Bytes of a state, at most. */
 #define REGISTERS 56 /* What machine_switch() leaves on a stack, with the return address. */
 
 /* All of it is part of the state. */
 struct thread {
-	void *sp;                /* Of one that runs. */
-	const volatile void *at; /* Of the step it waits for. */
+	void *sp;                /* The stack pointer of a started thread, while it waits. */
+	const volatile void *at; /* The address of the step for which it waits. */
 	uint8_t what, mask, answer, stored;
 	uint8_t size[SLOTS];
 	volatile void *where[SLOTS];
 	uint64_t value[SLOTS];
 };
 
-/* How a state was come by: to show the way to a failure. */
+/* How a state was reached: to print the steps that lead to a failure. */
 struct node {
 	uint32_t before;
 	uint8_t thread, answer, what;
 	const volatile void *at;
 };
 
-/* What can be done in a state. */
+/* A possible action in a state. */
 struct action {
 	uint8_t thread, answer;
 };
 #define ACTION_START 100
-#define ACTION_EMPTY 101 /* Let the oldest store out. */
+#define ACTION_EMPTY 101 /* Let the oldest store leave the buffer. */
 
 static const struct machine_rules *rules;
 static struct thread threads[THREADS];
@@ -44,7 +44,7 @@ static void *search_sp;
 static enum machine_id current;
 static struct machine_count count;
 
-/* States to go on from: one after the other, each followed by its size and its node. */
+/* States from which to continue: one after the other, each followed by its size and its node. */
 static unsigned char *waiting;
 static size_t waiting_used, waiting_room;
 
@@ -55,7 +55,7 @@ static struct node *nodes;
 static uint32_t node_count, node_room, node_now;
 static struct node node_next;
 
-/* Nobody else can notice what this thread does next. */
+/* Returns whether no other thread can observe the next step of this thread. */
 static bool local(const struct thread *thread)
 {
 	return thread->what == STEP_OWN || (thread->what == STEP_STORE && thread->stored < SLOTS);
@@ -63,7 +63,7 @@ static bool local(const struct thread *thread)
 
 /* ---- Stacks ---- */
 
-/* Save this stack at *save, go on with the one at `to`. */
+/* Saves this stack at *save, and continues with the one at `to`. */
 void machine_switch(void **save, void *to) __attribute__((visibility("hidden")));
 __asm__(".text\n"
 	".globl machine_switch\n"
@@ -125,7 +125,7 @@ static void start(enum machine_id id)
 
 	memset(top - BELOW, 0, BELOW);
 	threads[id].sp = top - 8 - REGISTERS;
-	/* Where the switch returns to: the stack is then as after a call. */
+	/* The return address of the switch: the stack is then as after a call. */
 	memcpy(top - 16, &entry, sizeof(entry));
 	resume(id);
 }
@@ -144,7 +144,7 @@ enum machine_answer machine_step(enum machine_what what, const volatile void *at
 	thread->what = (uint8_t)what;
 	thread->at = at;
 	thread->mask = mask;
-	/* Nothing to choose, here and elsewhere: not a state worth keeping. */
+	/* A state with only one possible action, which is not kept. */
 	if (mask == 1 << GO && local(thread))
 		return GO;
 	to_search();
@@ -254,7 +254,7 @@ static size_t save(unsigned char *state)
 		memcpy(at, stacks[id] + STACK - size, size);
 		at += size;
 	}
-	/* Whole rounds of the hash. */
+	/* Full rounds of the hash. */
 	memset(at, 0, 32);
 	return (size_t)(at - state + 31) & ~(size_t)31;
 }
@@ -320,7 +320,10 @@ static void table_grow(void)
 	free(old);
 }
 
-/* Four sums side by side: a multiplication takes longer than to begin the next one. */
+/*
+ * Four independent sums: the latency of a multiplication exceeds the time until the next one can
+ * begin.
+ */
 static uint64_t hash_of(const unsigned char *state, size_t size)
 {
 	uint64_t sums[4] = {size, 1, 2, 3}, word;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every interleaving of the real code: the writer in C (portable.c), the consumer, the reader of a
- * flight recorder and the waiting of block mode, on a tiny ring, with store buffers. explore.h has
- * the machine, explore-code.h how the code runs on it, and the ways to break it.
+ * Explores every interleaving of the real code: the writer in C (portable.c), the consumer, the
+ * reader of a flight recorder and the waiting of block mode, on a tiny ring, with store buffers.
+ * explore.h has the machine; explore-code.h has the code on that machine, and the mutations.
  *
- * The writer stands for a restartable section (section-x86_64.S makes the same stores in the same
- * order), so at any of its accesses one of these may happen, and what it has stored stays, in memory
- * or in the buffer:
+ * The writer represents a restartable section (section-x86_64.S makes the same stores in the same
+ * order), so one of these events may happen at any of its accesses. Its earlier stores stay, in
+ * memory or in the buffer:
  *
  *	restart		it begins again, perhaps much later
  *	handler		a signal handler, or another thread of this CPU, publishes the next record
- *			from begin to end (or is interrupted itself); then it begins again
+ *			completely (or is interrupted itself); then the writer begins again
  *	give up		its thread is killed; the next record follows
  *
- * A kill of the process is a writer that never goes on, while its buffer drains: any state will do,
- * for the reader may go on alone from it. The consumer may be killed at any access of its own; then
- * another one takes over, or nobody does (block mode).
+ * A kill of the process is a writer that never continues, while its buffer drains: this covers
+ * every state, because the reader may continue alone from it. The consumer may be killed at any
+ * access of its own; then another consumer takes over, or none does (block mode).
  */
 #include <stdio.h>
 
@@ -25,16 +25,16 @@
 
 enum { RESTART = 1, HANDLER, GIVE_UP, KILL, TIMEOUT };
 
-/* One call to publish. Lies on the producer's stack. */
+/* One call to publish, on the producer's stack. */
 struct attempt {
 	struct attempt *outer;
-	uint32_t number; /* In the script. */
+	uint32_t number; /* The index in the script. */
 	bool writing, given_up;
 	struct ring_timeout timeout;
 	void *restart[5];
 };
 
-/* What really happened. */
+/* The true history. */
 static struct {
 	struct attempt *attempt;
 	uint32_t next, committed, released, lost, given_up;
@@ -43,8 +43,8 @@ static struct {
 	uint32_t which[RECORDS_MAX];
 	uint64_t when[RECORDS_MAX];
 	uint64_t where[RECORDS_MAX + 1];
-	uint64_t floor; /* The head that was in memory when the consumer's call began. */
-	bool still;     /* The producer has changed nothing since. */
+	uint64_t floor; /* The head in memory when the consumer's call began. */
+	bool still;     /* The producer has changed nothing since then. */
 	bool dead;      /* The consumer was killed. */
 	struct ring_span span;
 } truth;
@@ -73,13 +73,13 @@ static uint8_t interrupts(void)
 		return 0;
 	if (truth.next < scenario.records)
 		mask |= 1 << HANDLER;
-	/* Outside the section nothing is begun anew. */
+	/* Outside of the section, nothing is restarted. */
 	if (truth.attempt->writing)
 		mask |= 1 << RESTART | 1 << GIVE_UP;
 	return mask;
 }
 
-/* Something other than to go on. Returns if the code that was interrupted goes on. */
+/* Performs an action other than to continue. Returns if the interrupted code continues. */
 static void interrupted(enum machine_answer answer)
 {
 	struct attempt *attempt = truth.attempt;
@@ -100,7 +100,10 @@ static void producer_access(enum machine_what what, const volatile void *at)
 	for (;;) {
 		uint8_t mask = 1 << GO;
 
-		/* In a section, an interruption at a load is the same as one at the next step. */
+		/*
+		 * In a section, an interruption at a load has the same effect as one at the next
+		 * step.
+		 */
 		if (what != STEP_OWN || !truth.attempt->writing)
 			mask |= interrupts();
 		answer = machine_step(what, at, mask);
@@ -137,7 +140,7 @@ static int write_once(struct attempt *attempt)
 	return code;
 }
 
-/* As ring_publish_attempts() does it. */
+/* As in ring_publish_attempts(). */
 static __attribute__((noinline)) void publish_attempts(struct attempt *attempt)
 {
 	uint64_t bytes = RING_EXTENDED_BYTES + scenario.script[attempt->number].size;
@@ -154,12 +157,15 @@ static __attribute__((noinline)) void publish_attempts(struct attempt *attempt)
 			break;
 	}
 	truth.lost++;
-	/* Nobody loses anything while there is a consumer and time. */
+	/* No record is lost while the consumer lives and no wait has timed out. */
 	HOLDS(scenario.mode != RING_MODE_BLOCK || truth.dead || truth.timeouts,
 			"a record was lost although somebody made room");
 }
 
-/* Returns here again and again. Apart from the rest: what it keeps in registers is gone then. */
+/*
+ * Returns here repeatedly. A function of its own, because the values in its registers are lost
+ * then.
+ */
 static __attribute__((noinline)) void publish(uint32_t number)
 {
 	struct attempt attempt = {.outer = truth.attempt, .number = number};
@@ -183,7 +189,7 @@ static void producer_main(void)
 			"%u records, %u lost", truth.committed, truth.lost);
 }
 
-/* Once the store is in the buffer, nothing keeps it from coming out: the record is published. */
+/* Once the store is in the buffer, it will leave it: the record is published. */
 static void explore_committing(uint64_t word)
 {
 	uint32_t n = truth.committed;
@@ -226,7 +232,7 @@ static void explore_access(enum machine_what what, const volatile void *at)
 		consumer_access(what, at);
 }
 
-/* false: the time is up. */
+/* Returns false after a timeout. */
 static bool explore_slept(const volatile void *at)
 {
 	enum machine_answer answer;
@@ -247,7 +253,7 @@ static bool explore_slept(const volatile void *at)
 	return false;
 }
 
-/* The record at `at` is number n of those published; its end. */
+/* Checks that the record at `at` is the published record n. Returns its end. */
 static const unsigned char *check_record(const unsigned char *at, uint32_t n, uint64_t before)
 {
 	struct decoded record = decode_header(at, before);
@@ -260,7 +266,9 @@ static const unsigned char *check_record(const unsigned char *at, uint32_t n, ui
 	return record.payload + size;
 }
 
-/* The number of the record that begins here, or of the next one; where[] of it is the position. */
+/*
+ * Returns the index of the record that begins here, or of the next one; where[] has its position.
+ */
 static uint32_t record_at(uint64_t position, const char *what)
 {
 	uint32_t n = 0;
@@ -271,7 +279,7 @@ static uint32_t record_at(uint64_t position, const char *what)
 	return n;
 }
 
-/* What the head was at least when this is called. */
+/* Notes the lowest possible head at the time of the call. */
 static void look_at_head(void)
 {
 	uint32_t n = truth.committed;
@@ -302,7 +310,10 @@ static uint32_t check_span(void)
 	return end;
 }
 
-/* As whoever writes the bytes to a file: a record at a time, while the producer goes on. */
+/*
+ * Acts as a program that writes the bytes to a file: one record at a time, while the producer
+ * continues.
+ */
 static void read_span(uint32_t end)
 {
 	const unsigned char *at = truth.span.data;
@@ -340,7 +351,7 @@ static bool consume(void)
 	return true;
 }
 
-/* Another consumer, with nothing but the shared memory. */
+/* Another consumer takes over, with nothing but the shared memory. */
 static void take_over(void)
 {
 	struct ring_view *view = &consumer->views[0];
@@ -359,7 +370,7 @@ static void consumer_discard(void)
 	consume();
 }
 
-/* As the recorder's thread does it. */
+/* As in the recorder's thread. */
 static void consumer_block(void)
 {
 	for (;;) {
@@ -374,12 +385,12 @@ static void consumer_block(void)
 	}
 }
 
-/* How early a window must begin when nobody disturbs the reader: see snapshot.c. */
+/* The latest permitted begin of a window if no store disturbs the reader: see snapshot.c. */
 static uint64_t latest_begin(void)
 {
 	uint64_t claim = shared.control.claim >> RING_EPOCH_BITS, oldest = 0;
 
-	/* The record that was begun last may have taken the place of the oldest block's mark. */
+	/* The last claimed record may have overwritten the mark of the oldest sub-buffer. */
 	if (claim >= SIZE)
 		oldest = (claim / BLOCK - RING_BLOCKS + 1) * BLOCK;
 	for (uint32_t n = 0; n < truth.committed; n++) {
@@ -436,7 +447,7 @@ static bool may_start(enum machine_id thread)
 {
 	if (thread == PRODUCER)
 		return truth.next < scenario.records;
-	/* What a dead process has stored is there before anybody knows that it is dead. */
+	/* The stores of a dead process are visible before another process detects its death. */
 	if (truth.dead)
 		return scenario.mode == RING_MODE_DISCARD && machine_drained(CONSUMER);
 	return true;
@@ -454,7 +465,7 @@ static void restored(void)
 	memcpy(shared.data + SIZE, shared.data, SIZE);
 }
 
-/* Nobody goes on but by a timeout. */
+/* Only a timeout lets a thread continue. */
 static void stuck(void)
 {
 	bool waits = machine_where(PRODUCER) == STEP_ASLEEP;
@@ -472,7 +483,7 @@ static void stuck(void)
 		return;
 	HOLDS(truth.where[truth.committed] / BLOCK == truth.where[truth.released] / BLOCK,
 			"the consumer sleeps and a block is full");
-	/* The rest of a block is found when its own time is up. */
+	/* The consumer finds the remainder of a sub-buffer after its own timeout. */
 	if (unread)
 		machine_tell(CONSUMER, 1 << TIMEOUT);
 }

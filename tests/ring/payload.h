@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that say what they must be: who published them, their number and size, and bytes that
- * follow from these. And a walk over the records of a span.
+ * Records that identify themselves: publisher, number, size, and bytes that follow from these. And
+ * a walk over the records of a span.
  */
 #ifndef TESTS_RING_PAYLOAD_H
 #define TESTS_RING_PAYLOAD_H
@@ -10,7 +10,7 @@
 
 #define BODY_MAX 6000u
 
-/* What each payload begins with. */
+/* The beginning of each payload. */
 struct body {
 	uint32_t size;
 	uint32_t stream;
@@ -38,7 +38,7 @@ static inline unsigned char body_byte(uint32_t stream, uint64_t sequence, uint32
 	return (unsigned char)(sequence * 7 + stream * 91 + at * 3);
 }
 
-/* Build it; its size. `most`: of the bytes after struct body. */
+/* Builds it and returns its size. `most`: maximum number of bytes after struct body. */
 static inline uint32_t body_make(
 		unsigned char *payload, uint32_t stream, uint64_t sequence, uint32_t most)
 {
@@ -50,7 +50,7 @@ static inline uint32_t body_make(
 	return body.size;
 }
 
-/* Check one record, and return what it says. */
+/* Checks one record, and returns its contents. */
 static inline struct body body_check(const struct decoded *record, uint32_t most)
 {
 	struct body body;
@@ -65,8 +65,9 @@ static inline struct body body_check(const struct decoded *record, uint32_t most
 }
 
 /*
- * Call see(user, body, timestamp) for each record of a span, and check the span's own words. time:
- * of the record before, in which the upper bits of the first one's time are, if it is not extended.
+ * Calls see(user, body, timestamp) for each record of a span, and checks the words of the span.
+ * `time`: of the previous record, which has the upper bits of the first one's time if that is not
+ * extended.
  */
 static inline void span_walk(const struct ring_span *span, uint64_t time, uint32_t most,
 		void (*see)(void *user, const struct body *body, uint64_t timestamp), void *user)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The restartable sections, interrupted at every single instruction.
+ * Interrupts the restartable sections at every single instruction.
  *
- * First the instructions that a publication runs through are listed, by stepping through it with
- * rseq taken away from the thread (else each step would abort it). Then, for each of them within
- * a section, a breakpoint is set there and the same publication made again:
+ * The test first lists the instructions of a publication, by stepping through it while rseq is
+ * unregistered from the thread (otherwise each step would abort it). Then it sets a breakpoint at
+ * each of them within a section, and repeats the publication:
  *
- *	nested	the handler of the trap publishes a record itself. Both must come out whole, the
- *inner one first, although the outer one had written up to that instruction. killed	the handler
- *kills the process. The ring must be as before, and usable.
+ *	nested	the handler of the trap publishes a record itself. Both must be complete, the inner one first,
+ *		although the outer one had written up to that instruction.
+ *	killed	the handler kills the process. The ring must be unchanged, and usable.
  *
- * The same for rings that overwrite (where the marks of blocks and the claim must stay right), rings
- * per thread, records in two parts, and scalars with and without a prefix.
+ * The same for rings that overwrite (where the marks of sub-buffers and the claim must stay valid),
+ * rings per thread, records in two parts, and scalars with and without a prefix.
  *
- * Last, a debugger: stepping through a whole publication ends, with a record that is counted.
+ * At last a debugger: stepping through a whole publication ends, with a record that is counted.
  */
 #include <sched.h>
 #include <signal.h>
@@ -45,8 +45,8 @@ extern const unsigned int __rseq_size;
 struct publication {
 	uint32_t id;
 	uint32_t size;
-	bool stale_limit; /* Must look at the consumer's tail. */
-	bool alias;       /* The head has the epoch of now by chance. */
+	bool stale_limit; /* Must read the consumer's tail. */
+	bool alias;       /* The head has the present epoch by chance. */
 };
 
 static const struct publication publications[] = {
@@ -92,7 +92,7 @@ static const struct publication timed[] = {
 };
 #define TIMED_CELLS (sizeof(timed) / sizeof(timed[0]))
 
-/* Of scalars behind prefixes: the last 4 bytes, or with an even size the last 8. */
+/* Of scalars after prefixes: the last 4 bytes, or with an even size the last 8. */
 static const struct publication prefixed[] = {
 		{5, 25, false, false},
 		{29, 40, true, false},
@@ -114,8 +114,7 @@ static const struct kind {
 	bool parts;
 	unsigned int backend;
 	enum { PLAIN, CELL, PREFIX, TIMED } scalars; /* Of which list. */
-	bool all; /* All publications, also in a short run; else one in three, and every
-		  * other instruction for kills. */
+	bool all; /* False: a short run tries one in three, and half of the kills. */
 } kinds[] = {
 		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, PLAIN, true},
 		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 1, PLAIN, false},
@@ -152,7 +151,7 @@ static struct ring_consumer *consumer;
 static int ring_fd;
 static unsigned char payload[5000];
 
-/* As struct ring_prefix. */
+/* The layout of struct ring_prefix. */
 static struct {
 	uint64_t stamp, size;
 	unsigned char bytes[64];
@@ -210,7 +209,7 @@ static void trap(int signal, siginfo_t *info, void *context)
 	hits++;
 	if (action == KILL)
 		kill(getpid(), SIGKILL);
-	/* The kernel must have moved us out of the section already. */
+	/* The kernel must have aborted the section already. */
 	section = section_of((uintptr_t)breakpoint);
 	aborted += section && at == section->abort;
 	text_write(breakpoint, original);
@@ -218,7 +217,7 @@ static void trap(int signal, siginfo_t *info, void *context)
 	CHECK(ring_publish(producer, 7, "inner", 6) == 0, "inner");
 }
 
-/* The stamp is the size of the publication: whoever scribbles over it has changed it. */
+/* The stamp is the size of the publication: a write to it changes it. */
 static int publish_prefixed(const struct publication *publication)
 {
 	uint32_t size = publication->size % 2 ? 4 : 8;
@@ -257,15 +256,18 @@ static int publish(const struct publication *publication)
 	return ring_publish(producer, publication->id, payload, publication->size);
 }
 
-/* Overwrite mode: what we have seen of each ring, by position. */
+/* Overwrite mode: the position up to which the test has read each ring. */
 static uint64_t drained[RING_RINGS_MAX];
 
-/* What is new in a ring: 1 and a span, or 0. */
+/* Returns 1 and a span of new records of a ring, or 0. */
 static int take(uint32_t ring, struct ring_span *span)
 {
 	static unsigned char buffer[1 << 14];
 	struct ring_control *control = producer->locations[ring].control;
-	/* Of prepare(); nothing was published since. A window's end is never before its begin. */
+	/*
+	 * Set by prepare(), without a publication since then. The end of a window is never before
+	 * its beginning.
+	 */
 	bool alias = kind->mode == RING_MODE_OVERWRITE && control->last_timestamp == 1;
 	int rc;
 
@@ -284,7 +286,7 @@ static int take(uint32_t ring, struct ring_span *span)
 	return rc;
 }
 
-/* All that is new in the rings, as text: "inner outer " and the like, or what is wrong. */
+/* Returns all new records of the rings as text, "inner outer " for example, or the error. */
 static void drain(char *text, size_t space, const struct publication *outer)
 {
 	*text = '\0';
@@ -320,7 +322,9 @@ static void drain(char *text, size_t space, const struct publication *outer)
 	}
 }
 
-/* A compact record must be possible (the same epoch), or what the publication is about. */
+/*
+ * A compact record must be possible (the same epoch), or the condition that the publication tests.
+ */
 static void prepare(const struct publication *publication)
 {
 	char text[64];
@@ -341,7 +345,7 @@ static void prepare(const struct publication *publication)
 	}
 }
 
-/* Step through a publication. */
+/* Steps through a publication. */
 static int publish_stepping(const struct publication *publication)
 {
 	int rc;
@@ -372,8 +376,8 @@ static void list_instructions_once(const struct publication *publication)
 }
 
 /*
- * The instructions within sections that this publication runs through. Twice the same list: most
- * likely no epoch has ended in between.
+ * Lists the instructions within sections that this publication executes. The list must be the same
+ * twice, which makes the end of an epoch meanwhile unlikely.
  */
 static void list_instructions(const struct publication *publication)
 {
@@ -396,7 +400,7 @@ static void set_breakpoint(uintptr_t at)
 	text_write(breakpoint, 0xcc);
 }
 
-/* False: not hit, since an epoch has ended or the CPU was changed meanwhile. */
+/* False: not hit, because an epoch has ended or the CPU has changed meanwhile. */
 static bool run_nested(const struct publication *publication, uintptr_t at)
 {
 	char text[64];
@@ -441,8 +445,8 @@ static bool run_killed(
 	CHECK(ring_consumer_map(ring_fd, NULL, &consumer) == 0, "ring_consumer_map");
 	drain(text, sizeof(text), publication);
 	/*
-	 * The record that the child began with is still in the window: of a later ring than the other
-	 * one's, if the child changed its CPU in between.
+	 * The first record of the child is still in the window: of a later ring than the other
+	 * record's, if the child changed its CPU in between.
 	 */
 	first = kind->mode == RING_MODE_OVERWRITE ? strstr(text, "inner ") : NULL;
 	if (first)
@@ -454,7 +458,10 @@ static bool run_killed(
 	return killed;
 }
 
-/* How many instructions; 0: one was never hit, for the list was made as an epoch ended. */
+/*
+ * Returns the number of instructions; 0: one was never hit, because the list was made while an
+ * epoch ended.
+ */
 static unsigned int try_publication(
 		const struct publication *publication, const struct backend *backend)
 {
@@ -477,7 +484,7 @@ static unsigned int try_publication(
 			if (++tries == 200)
 				return 0;
 		}
-		/* Kills take most of the time. */
+		/* Kills need most of the time. */
 		if (!test_is_long() && !kind->all && i % 2)
 			continue;
 		while (!run_killed(publication, backend, sorted[i])) {
@@ -531,7 +538,7 @@ static bool begin(const struct backend *backend)
 
 static void end(void)
 {
-	/* rseq_cs is left clear: the code may be unmapped. */
+	/* rseq_cs must be clear: the code may be unmapped later. */
 	for (int i = 0; i < 8; i++)
 		CHECK(rseq_area()[8 + i] == 0, "rseq_cs left");
 	ring_producer_unmap(producer);
@@ -539,7 +546,7 @@ static void end(void)
 	close(ring_fd);
 }
 
-/* Rings of its own for each publication: all records in a window have one of two sizes. */
+/* Separate rings for each publication: all records in a window have one of two sizes. */
 static void test_kind(const struct backend *backend)
 {
 	static const struct publication *const lists[] = {publications, cells, prefixed, timed};
@@ -563,7 +570,10 @@ static void test_kind(const struct backend *backend)
 	}
 }
 
-/* drain() reads one ring after the other: records of two CPUs would not come in the order in which they were made. */
+/*
+ * drain() reads one ring after the other: records of two CPUs would not be in their order of
+ * publication.
+ */
 static void stay_on_one_cpu(void)
 {
 	cpu_set_t one;

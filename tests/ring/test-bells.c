@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of doorbells: each of many ring memories ends the wait, members come and go, a program that rings without a reason is
- * muted, and a truncated file does not end the others' waits.
+ * Sets of doorbells: each of many ring memories ends the wait, members join and leave, a program
+ * that rings without a reason is muted, and a truncated file does not end the waits of the others.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +63,10 @@ static bool is_any_pending(void)
 	return false;
 }
 
-/* The threads of the groups may ring once more for what is over: wait until this one is pending. */
+/*
+ * The threads of the groups may ring once more for records that were read already: wait until this
+ * ring is pending.
+ */
 static void expect_wake(const struct member *member)
 {
 	while (!ring_consumer_pending(member->consumer)) {
@@ -75,7 +78,7 @@ static void expect_wake(const struct member *member)
 	drain(member);
 }
 
-/* In whichever ring: more than an eighth of one. */
+/* Publishes more than an eighth of a ring, in any ring. */
 static void publish_in_thread(const struct member *member)
 {
 	for (int i = 0; i < 3; i++) {
@@ -115,7 +118,7 @@ static void test_own(void)
 	ring_bells_disarm(bells);
 }
 
-/* Rings and has published nothing. */
+/* A member that rings without publishing. */
 static void test_mute(struct member *noisy, struct member *other)
 {
 	pthread_t thread;
@@ -131,7 +134,7 @@ static void test_mute(struct member *noisy, struct member *other)
 	expect_wake(other);
 	pthread_join(thread, NULL);
 	drain(other);
-	/* Not for ever. */
+	/* Muting ends. */
 	while (ring_bells_muted(bells)) {
 		ring_bells_arm(bells);
 		ring_bells_disarm(bells);

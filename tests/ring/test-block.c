@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings whose writers wait: nothing is lost beside a slow consumer; a dead one costs one timeout, and
- * not one an event; a ring that the consumer has given up, too; a child of fork() or vfork() never
- * waits; whoever waits goes on as soon as there is room.
+ * Rings whose writers wait: no record is lost with a slow consumer; a dead consumer costs one
+ * timeout, not one per event; so does a ring that the consumer has given up; a child of fork() or
+ * vfork() never waits; a waiting writer continues as soon as there is space.
  *
- * The times checked are far from what they should be and far from what they would be if it were wrong.
+ * The checked bounds are far from the expected times, and far from the times of a wrong
+ * implementation.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -80,7 +81,7 @@ static __thread uint32_t this_stream;
 static __thread volatile bool ready;
 static uint64_t records_each;
 static int running;
-static uint64_t busy; /* Refused to handlers. */
+static uint64_t busy; /* Events of handlers that were refused. */
 
 static void publish_one(uint32_t number)
 {
@@ -92,8 +93,8 @@ static void publish_one(uint32_t number)
 	rc = ring_publish(producer, body_id(number, stream->published), payload, size);
 	CHECK(errno == before, "errno");
 	/*
-	 * The portable path: a ring is locked by who is not running, or by the thread that a handler
-	 * interrupts, which then does not wait.
+	 * The portable backend: the owner of the lock of a ring is another thread that does not
+	 * run, or the thread that a handler interrupts; the handler does not wait.
 	 */
 	if (rc == -EBUSY || (rc == -ENOSPC && number % LEVELS))
 		CHECK(ring_producer_is_portable(producer), "%d", rc);
@@ -105,7 +106,7 @@ static void publish_one(uint32_t number)
 		__atomic_fetch_add(&busy, 1, __ATOMIC_RELAXED);
 }
 
-/* Often while its thread waits. */
+/* Often runs while its thread waits. */
 static void handler(int signal)
 {
 	int saved = errno;
@@ -199,7 +200,7 @@ out:
 
 /* ---- A dead consumer ---- */
 
-/* Publish until it is refused. */
+/* Publishes until a record is refused. */
 static void fill(void)
 {
 	static const unsigned char payload[100];
@@ -232,7 +233,7 @@ static void test_dead(const struct backend *backend)
 		/* 10,000 timeouts would be 1,000 s. */
 		publish_many(10000);
 		CHECK(now_ns() - begun < 100 * SECOND_NS, "it waited again and again");
-		/* The consumer lives again: so does the wait. */
+		/* The consumer lives again, so writers wait again. */
 		CHECK(drain_all() > 0, "nothing to drain");
 	}
 	end();
@@ -245,14 +246,14 @@ static bool beside_stop;
 static void *beside_main(void *data)
 {
 	while (!__atomic_load_n(&beside_stop, __ATOMIC_RELAXED)) {
-		/* Refused until the first release: the consumer was known to be dead. */
+		/* Refused until the first release: the consumer was marked dead. */
 		if (ring_publish(producer, 2, "beside", 6) == 0)
 			__atomic_fetch_add(&running, 1, __ATOMIC_RELAXED);
 	}
 	return data;
 }
 
-/* The consumer of the second ring alone. */
+/* Consumes the second ring only. */
 static void *consumer_main(void *data)
 {
 	while (!__atomic_load_n(&beside_stop, __ATOMIC_RELAXED)) {
@@ -274,13 +275,15 @@ static void test_given_up(const struct backend *backend)
 
 	if (!begin(backend, 200000, RING_PER_THREAD))
 		return;
-	/* Rings are given in turn: this thread has the first. The consumer is dead yet. */
+	/* Rings are assigned in turn: this thread has the first. Its consumer is still dead. */
 	fill();
 	beside_stop = false;
 	running = 0;
 	CHECK(pthread_create(&consuming, NULL, consumer_main, NULL) == 0, "thread");
 	CHECK(pthread_create(&beside, NULL, beside_main, NULL) == 0, "thread");
-	/* Many releases of the other ring: this one's tail alone says that it is no use to wait. */
+	/*
+	 * Many releases of the other ring: only the tail of this ring shows that a wait is useless.
+	 */
 	for (int i = 0; i < 10; i++) {
 		before = __atomic_load_n(&running, __ATOMIC_RELAXED);
 		publish_many(100);
@@ -317,7 +320,7 @@ static void test_children(const struct backend *backend)
 
 	if (!begin(backend, 1, RING_PER_CPU))
 		return;
-	/* One CPU: the portable path would find room in another ring. */
+	/* One CPU: otherwise the portable backend would find space in another ring. */
 	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0, "affinity");
 	cpu = sched_getcpu();
 	CPU_ZERO(&one);
@@ -325,7 +328,7 @@ static void test_children(const struct backend *backend)
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0, "affinity");
 	fill();
 	end();
-	/* The same again, with a wait that would not end. */
+	/* The same again, with a wait without a timeout. */
 	if (!begin(backend, FOREVER_US, RING_PER_CPU))
 		return;
 	while (ring_publish(producer, 1, "abcdefgh", 8) == 0) {
@@ -356,7 +359,7 @@ int main(void)
 	records_each = test_is_long() ? 100000 : 2000;
 	for (unsigned int i = 0; i < WAYS; i++) {
 		test_slow(&variants[i], RING_PER_CPU);
-		/* Its handler finds the thread's ring locked, and no other. */
+		/* The handler finds only its thread's ring locked. */
 		if (!variants[i].portable)
 			test_slow(&variants[i], RING_PER_THREAD);
 		test_dead(&variants[i]);

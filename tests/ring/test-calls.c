@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that mapping of rings and waiting for many doorbells make: their arguments, their order, and what remains if one fails.
- * The files are included: the test records each call and decides what it returns.
+ * The calls that map rings and wait for many doorbells: their arguments, their order, and the
+ * remaining resources if one fails. The files are included: the test records each call and decides
+ * its result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -222,7 +223,7 @@ static void test_huge_page(void)
 static const struct ring_geometry plain = {
 		.rings = 2, .event_slots = 1, .size = 8192, .clock = RING_CLOCK_MONOTONIC};
 
-/* Three rings, whose control data are no power of two. */
+/* Three rings, whose control data size is not a power of two. */
 static void test_offsets(void)
 {
 	struct ring_geometry geometry = plain;
@@ -399,13 +400,13 @@ static void test_reserve(void)
 		CHECK(memory.mapped == 49152 && unmapped == (1 << 21) - 4096);
 		CHECK(((uintptr_t)memory.base & ((1 << 21) - 1)) == 0);
 		CHECK(memory.base >= reserved && memory.base < reserved + (1 << 21));
-		/* All of it is mapped, and nothing around it. */
+		/* The whole range is mapped, and nothing around it. */
 		CHECK(!mprotect(memory.base, 49152, PROT_READ | PROT_WRITE));
 		memory.base[0] = memory.base[49151] = 1;
 		CHECK(msync(memory.base - 4096, 4096, MS_ASYNC) && errno == ENOMEM);
 		CHECK(msync(memory.base + 49152, 4096, MS_ASYNC) && errno == ENOMEM);
 		CHECK(!munmap(memory.base, 49152));
-		/* The next address has another distance from the alignment. */
+		/* The next address has another offset from the alignment. */
 		between[i] = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(between[i] != MAP_FAILED);
 	}
@@ -418,7 +419,7 @@ static void test_reserve(void)
 static int64_t now_ns = 5000000000;
 static unsigned int nr_fences, nr_locks, nr_unlocks, nr_freed, nr_joined, nr_threads;
 static int wait_error, thread_error, memory_fails;
-static unsigned int nr_waits, waits_end; /* The set ends during that wait. */
+static unsigned int nr_waits, waits_end; /* The set is destroyed during this wait. */
 static void end_set(void);
 static bool is_pending;
 
@@ -434,7 +435,7 @@ static void *fake_calloc(size_t count, size_t size)
 	return memory_fails && !--memory_fails ? NULL : calloc(count, size);
 }
 
-static size_t smallest_block; /* of those that realloc() was asked for */
+static size_t smallest_block; /* of all requests of realloc() */
 
 static void *fake_realloc(void *block, size_t size)
 {
@@ -730,7 +731,7 @@ static void test_groups(void)
 	CHECK(first->changed == 129 && second->changed == 3);
 	ring_bells_remove(bells, many[140]);
 	CHECK(bells->nr == 254 && nr_locks == 0 && nr_woken == 0);
-	/* Behind the end of the list is nothing to count, nor to mute. */
+	/* Indices beyond the list are neither counted nor muted. */
 	bells->list[254].muted = true;
 	CHECK(ring_bells_muted(bells) == 1);
 	bells->unmute = (uint64_t)now_ns + 1;
@@ -784,7 +785,7 @@ static void test_thread(void)
 		CHECK(ring_bells_add(ending, many[i]) == 0);
 	CHECK(pauses_after(0) == 0 && pauses_after(EAGAIN) == 0 && pauses_after(EINTR) == 0);
 	CHECK(pauses_after(ENOSYS) == 3 && pauses_after(EFAULT) == 3);
-	/* It has ended before the first wait. */
+	/* The set was destroyed before the first wait. */
 	nr_waits = 0;
 	CHECK(thread_runs(ending->groups[0]) == NULL && nr_waits == 0);
 	ring_bells_destroy(ending);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scalars, each size by its own function, also with a time that was just read: the same records as of ring_publish(), for
- * every form of header, in all modes and ways, many times around the ring; a ring that is full, who must not publish, and
- * what a forked child gets.
+ * Scalars, each size by its own function, also with a time that was just read: the same records as
+ * from ring_publish(), for every form of header, in all modes and backends, many times around the
+ * ring; a full ring, a producer that must not publish, and the rings of a forked child.
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,31 +10,31 @@
 #include "decode.h"
 
 #define RING_BYTES (1u << 14)
-#define RECORDS 5000 /* Some rings' worth. */
+#define RECORDS 5000 /* Fills several rings. */
 
 static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static unsigned char buffer[RING_BYTES];
 
-/* One kind of event, and what is expected of its next record in each ring. */
+/* One event class, and the expected next record of it in each ring. */
 static uint32_t id;
 static size_t size;
 static ring_publish_scalar *way_of;
-static bool timed; /* By a function of these, if there is one. */
+static bool timed; /* Publish with a timestamp, by a function for this size if there is one. */
 static ring_publish_timed *timed_way;
-static uint64_t ticks[RECORDS + 2]; /* That were said of each. */
-static uint64_t exact;              /* Records that have just these. */
+static uint64_t ticks[RECORDS + 2]; /* The timestamp of each record. */
+static uint64_t exact;              /* Records with exactly this timestamp. */
 static uint64_t fired;
 static uint64_t next[RING_RINGS_MAX], seen[RING_RINGS_MAX], found;
 
-/* A scalar that says its number, with other bytes behind it that nobody must see. */
+/* Publishes a scalar that contains its number, followed by bytes that must not be published. */
 static int fire(void)
 {
 	uint64_t scalar[3] = {fired * 0x9e3779b97f4a7c15u, ~fired, 0xa5a5a5a5a5a5a5a5u};
 	int before = errno;
 	int rc;
 
-	/* Now and then older than the last record. */
+	/* Sometimes older than the previous record. */
 	ticks[fired] = ring_clock_now(ring_producer_clock(producer)) - (fired % 5 ? 0 : 1000000);
 	if (!timed)
 		rc = way_of(producer, id, NULL, scalar);
@@ -47,7 +47,7 @@ static int fire(void)
 	return rc;
 }
 
-/* The number of the record that has these bytes, from `from` on. */
+/* Returns the number of the record with these bytes, beginning at `from`. */
 static uint64_t number_of(const unsigned char *bytes, uint64_t from)
 {
 	for (; from < fired; from++) {
@@ -126,7 +126,10 @@ static void test_event(uint32_t event_id, size_t bytes, bool with_time)
 	memset(next, 0, sizeof(next));
 	for (int i = 0; i < RECORDS; i++) {
 		CHECK(fire() == 0, "id %u, %zu bytes", id, size);
-		/* Each time a little longer, so that limits and blocks are met everywhere. */
+		/*
+		 * The time grows a little each turn, so that all limits and sub-buffer boundaries
+		 * are reached.
+		 */
 		if (++waiting > 50 + i / 20) {
 			drain();
 			waiting = 0;
@@ -135,12 +138,12 @@ static void test_event(uint32_t event_id, size_t bytes, bool with_time)
 	drain();
 	CHECK(found == fired, "id %u, %zu bytes: %lu of %lu", id, size, found, fired);
 	CHECK(lost(RING_LOST_FULL) == lost_before, "lost");
-	/* Without a value records are not told apart, and another ring's may come first. */
+	/* Records without a value are indistinguishable, and one of another ring may come first. */
 	CHECK(!timed_way || !size || exact > RECORDS / 2, "id %u, %zu bytes: %lu times", id, size,
 			exact);
 }
 
-/* As much as with ring_publish(), and not one record more. */
+/* As many as with ring_publish(), and not one record more. */
 static void test_full(void)
 {
 	uint64_t accepted = 0, before = lost(RING_LOST_FULL);
@@ -159,7 +162,7 @@ static void test_full(void)
 	CHECK(found == accepted, "%lu of %lu", found, accepted);
 }
 
-/* Nobody publishes where the clock must not be read, nor in the rings of a parent. */
+/* No record is published where the clock must not be read, nor in the rings of a parent. */
 static void test_refused(void)
 {
 	uint64_t refused = lost(RING_LOST_OTHER);
@@ -210,7 +213,7 @@ int main(void)
 			continue;
 		for (unsigned int j = 0; j < sizeof(ids) / sizeof(ids[0]); j++) {
 			for (unsigned int k = 0; k < KINDS; k++) {
-				/* From the begin, for a window has records of one kind. */
+				/* From the beginning, because a window has records of one kind. */
 				if (j + k) {
 					ring_producer_unmap(producer);
 					close(fd);

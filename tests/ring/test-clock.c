@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock against the kernel's: ticks turned into Unix time are CLOCK_REALTIME, now, in between
- * and after a while, and the arithmetic is right for samples made up for it.
+ * Compares the clock with the kernel's: ticks converted to Unix time equal CLOCK_REALTIME, now, in
+ * between and after a while. Checks the arithmetic with chosen samples.
  */
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static int64_t real_ns(void)
 	return now.tv_sec * S + now.tv_nsec;
 }
 
-/* How far the clock's idea of now is from the kernel's: the best of some tries. */
+/* Returns the difference between the clock and the kernel's clock: the best of some attempts. */
 static int64_t error_now(enum ring_clock clock, const struct ring_clock_calibration *calibration)
 {
 	int64_t best = INT64_MAX, error = 0;
@@ -66,7 +66,7 @@ static void test_real(enum ring_clock clock)
 				"not exact");
 }
 
-/* A clock of 3 GHz that a wall clock of 40 ppm correction is compared with for four hours. */
+/* A clock of 3 GHz, compared for four hours with a wall clock that is corrected by 40 ppm. */
 static void test_made_up(void)
 {
 	const int64_t hours = 4, length = hours * 3600 * S;
@@ -92,7 +92,7 @@ static void test_made_up(void)
 
 		CHECK(error < 10000 && error > -10000, "%d/8: %ld ns off", i, error);
 	}
-	/* Someone sets the wall clock by an hour meanwhile: nothing is stretched. */
+	/* The wall clock is set by an hour meanwhile: the conversion is not stretched. */
 	end.realtime_ns += 3600 * S;
 	CHECK(ring_clock_calibrate(RING_CLOCK_TSC, &begin, &end, &calibration) == 0, "calibrate");
 	CHECK(calibration.frequency == (uint64_t)(rate + 0.5), "%lu Hz", calibration.frequency);

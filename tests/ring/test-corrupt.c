@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A traced program that writes nonsense over everything it can write, also between two reads of
- * the consumer (consumer.c and snapshot.c are included for that), in all modes. The consumer must answer with a span inside the
- * ring, with nothing, or with -EBADMSG and a reason; the ring beside must go on; and a producer
- * whose consumer's words are nonsense must stay inside its ring too.
+ * A hostile producer overwrites all the memory that it can write, also between two reads of the
+ * consumer (consumer.c and snapshot.c are included for that), in all modes. The consumer must
+ * return a span inside the ring, nothing, or -EBADMSG and a reason. The other ring must keep
+ * working. A producer whose consumer's words are invalid must also stay inside its ring.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -20,10 +20,10 @@ static void consumer_step(void);
 #define RING_BYTES 4096
 
 static uint64_t state = 1;
-static uint32_t spoilt, beside;      /* Two rings: of the CPU we stay on, and another. */
-static struct ring_control *control; /* Of the ring to spoil, as the program sees it. */
+static uint32_t spoilt, beside;      /* Two rings: of the CPU of this thread, and another one. */
+static struct ring_control *control; /* Of the ring to spoil, as mapped by the producer. */
 static unsigned char *data;
-static unsigned int between; /* One in so many steps of the consumer is disturbed. */
+static unsigned int between; /* One in this many steps of the consumer is disturbed. */
 static unsigned int spans, refused, empty;
 static volatile unsigned int sum;
 
@@ -41,7 +41,7 @@ static uint64_t random_word(void)
 	}
 }
 
-/* One word of the control part: set, moved a little, or with a bit turned. */
+/* Changes one word of the control data: sets it, moves it a little, or flips a bit. */
 static void spoil_word(uint64_t *word)
 {
 	switch (test_random(&state) % 4) {
@@ -84,7 +84,7 @@ static int count_visit(void *count, uint32_t cpu, uint32_t slot, const uint64_t 
 	return 0;
 }
 
-/* What the consumer gives: a span of the ring, or a copy in memory of our own. */
+/* Gets a span from the consumer: in the ring, or a copy in memory of the test. */
 static void check_span(const struct ring_span *span, const unsigned char *base)
 {
 	const unsigned char *from = span->data;
@@ -131,7 +131,7 @@ static void read_ring(struct ring_consumer *consumer, uint32_t ring)
 	} else if (rc == 0) {
 		empty++;
 	} else if (rc == -EAGAIN) {
-		/* Overtaken: each look was disturbed. */
+		/* Every attempt was disturbed. */
 		CHECK(between, "nobody writes");
 	} else {
 		refused++;
@@ -140,7 +140,7 @@ static void read_ring(struct ring_consumer *consumer, uint32_t ring)
 	}
 }
 
-/* Write a few records in each of the two rings. Any result will do, any write outside will not. */
+/* Writes a few records to each of the two rings. Any result is valid, a write outside is not. */
 static void write_rings(struct ring_producer *producer)
 {
 	static const unsigned char payload[2100];
@@ -176,7 +176,7 @@ static void run(const struct backend *backend, enum ring_mode mode, unsigned int
 	control = producer->locations[spoilt].control;
 	data = producer->locations[spoilt].data;
 	between = 0;
-	/* Some good records first: nonsense is met in any state. */
+	/* Some valid records first, so that invalid words occur in any state. */
 	for (uint32_t i = 0, n = test_random(&state) % 4; i < n; i++) {
 		write_rings(producer);
 		read_ring(consumer, spoilt);
@@ -192,7 +192,7 @@ static void run(const struct backend *backend, enum ring_mode mode, unsigned int
 		write_rings(producer);
 		CHECK(look(consumer, beside) >= 0, "the ring beside");
 	}
-	/* Whoever takes over finds the same nonsense. */
+	/* The next consumer finds the same invalid words. */
 	ring_consumer_unmap(consumer);
 	if (ring_consumer_map(fd, NULL, &consumer) == 0) {
 		read_ring(consumer, spoilt);

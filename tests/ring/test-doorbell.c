@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doorbell: a producer that passes a block boundary ends the consumer's wait, in any way of
- * publishing; one that does not, does not; and a consumer that sleeps whenever nothing is pending
- * never sleeps over a pending ring.
+ * The doorbell: a producer that crosses a sub-buffer boundary ends the consumer's wait, in all
+ * backends, and one that does not cross it does not. A consumer that sleeps only when nothing is
+ * pending never sleeps while a ring is pending.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,8 +39,8 @@ static void drain(void)
 
 		if (ring_consumer_peek(consumer, cpu, &span) == 1) {
 			/*
-			 * Room first: a producer that sees the sum change finds room, and one that
-			 * finds none has a change of the sum before it.
+			 * Read the space first: a producer that sees the sum change finds space,
+			 * and for one that finds none the sum changes later.
 			 */
 			ring_consumer_release(consumer, cpu, &span);
 			__atomic_fetch_add(&consumed, span.size, __ATOMIC_RELEASE);
@@ -59,7 +59,7 @@ static void test_plain(void)
 	CHECK(ring_publish(producer, 1, payload, 10) == 0, "publish");
 	CHECK(!ring_consumer_pending(consumer), "pending by a few bytes");
 	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "rang for a few bytes");
-	/* From some ring an eighth is passed after so many. */
+	/* After this number of records, one ring has crossed an eighth. */
 	while (!ring_consumer_pending(consumer)) {
 		CHECK(ring_publish(producer, 1, payload, 1000) == 0, "publish");
 		CHECK(++rounds < RING_BYTES / 1000, "never pending");
@@ -79,7 +79,7 @@ static void test_plain(void)
 	CHECK(ring_doorbell_wait(bell, seen, 1000) == 0, "ring_doorbell_ring");
 }
 
-/* Fills a block or more, then waits until the consumer has taken it. */
+/* Fills a sub-buffer or more, then waits until the consumer has released it. */
 static void *thread_main(void *data)
 {
 	uint64_t state = 3;
@@ -112,7 +112,9 @@ static void test_race(void)
 		drain();
 		seen = ring_doorbell_arm(bell);
 		if (!ring_consumer_pending(consumer)) {
-			/* The other thread may have filled a block in two rings: half each. */
+			/*
+			 * The other thread may have filled half a sub-buffer in each of two rings.
+			 */
 			timeouts += ring_doorbell_wait(bell, seen, 20) == -ETIMEDOUT;
 			waits++;
 		}
@@ -144,7 +146,7 @@ static void test_way(const struct backend *backend)
 	ring_consumer_unmap(consumer);
 }
 
-/* In a file: for the consumer after this one, and not worse than nothing when it is truncated. */
+/* In a file: for the next consumer, and without harm when the file is truncated. */
 static void test_file(void)
 {
 	struct ring_geometry geometry = {.rings = 1, .event_slots = 1, .size = RING_BYTES};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges of small functions of the rings: bytes of headers and copies, fences, counters of lost records, and what a producer does between
- * two accesses of the consumer. The files are included: the test counts fences, sets clocks, and acts as the producer at each step.
+ * Edge cases of small functions of the rings: bytes of headers and copies, fences, counters of lost
+ * records, and steps of a producer between two accesses of the consumer. The files are included:
+ * the test counts fences, sets clocks, and acts as the producer at each step.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +15,9 @@
 
 #include "../check.h"
 
-/* A missing fence shows only on another processor, and rarely: fences are counted. */
+/*
+ * A missing fence has an effect only on another processor, and rarely: so the test counts fences.
+ */
 static unsigned int nr_fences;
 #define __atomic_thread_fence(order) ((order) == __ATOMIC_SEQ_CST ? (void)nr_fences++ : abort())
 
@@ -188,7 +191,7 @@ static void test_loss_limits(void)
 {
 	struct ring_consumer *consumer = make_consumer(RING_MODE_DISCARD);
 
-	/* Behind the last ring, and behind the last reason, is nothing that counts. */
+	/* Indices behind the last ring and behind the last reason do not count. */
 	controls[RINGS].lost[0] = 3;
 	controls[0].lost_groups[0] = controls[1].lost_groups[0] = 1;
 	ring_loss_begin(consumer);
@@ -202,7 +205,7 @@ static void test_loss_limits(void)
 	CHECK(ring_consumer_lost(consumer, 1, RING_LOST_IMPLAUSIBLE) == 1);
 	CHECK(ring_consumer_lost_total(consumer, 1) == 1);
 	CHECK(ring_consumer_lost(consumer, 1, (enum ring_loss)RING_LOSS_REASONS) == 0);
-	/* It has counted already: since when is unknown. */
+	/* The ring has counted losses already: the time of the first one is unknown. */
 	for (int i = 0; i < 2; i++) {
 		controls[1].lost[RING_LOST_FULL] = 0;
 		controls[i].lost[i ? RING_LOSS_REASONS - 1 : 0] = 1;
@@ -338,7 +341,10 @@ static void test_view_end(void)
 
 static unsigned int nr_leaps;
 
-/* Between the two reads of the time it grows by more than an epoch counts, and the head moves. */
+/*
+ * Between the two reads of the time, it grows by more than the known range of epochs, and the head
+ * moves.
+ */
 static void leap(void)
 {
 	nr_leaps++;
@@ -384,7 +390,7 @@ static void test_always_leaps(void)
 	leap_epochs = (uint64_t)RING_EPOCH_MASK + 1;
 	is_error(ring_view_end(&consumer->views[0], SIZE, &end), "the clock leaps");
 	CHECK(nr_steps == 16);
-	/* As far as an epoch counts. */
+	/* At the limit of the known range of epochs. */
 	consumer = make_consumer(RING_MODE_DISCARD);
 	set_head(160, 0);
 	act_at = 1;
@@ -409,7 +415,7 @@ static void test_resume(void)
 	controls[0].marks[0] = (struct ring_mark){.position = 300, .end_timestamp = 56};
 	ring_view_resume(view, false);
 	CHECK(view->mark == 0 && view->end_timestamp == 56);
-	/* What is behind the marks is none. */
+	/* Invalid positions are no marks. */
 	controls[0].marks[0].position = controls[0].marks[1].position = 1;
 	controls[0].releases = 300;
 	ring_view_resume(view, false);
@@ -510,18 +516,18 @@ static void test_once(void)
 	CHECK(once(SIZE, &span, &error) == 1 && span.position == 100 && span.size == 200 &&
 			span.first_timestamp == 5000 && span.end_timestamp == 7000 &&
 			span.data == buffer && nr_fences == 1);
-	/* At most so many bytes. */
+	/* At most this number of bytes. */
 	CHECK(once(200, &span, &error) == 1 && span.position == 100);
 	CHECK(once(199, &span, &error) == 1 && span.position == 200 && span.size == 100 &&
 			span.data == buffer && span.first_timestamp == 6000);
-	/* None is so short. */
+	/* No record is so short. */
 	CHECK(once(99, &span, &error) == -EAGAIN && !error);
 	for (int i = 0; i < RING_BLOCKS; i++)
 		controls[0].blocks[i].position = 5000;
 	CHECK(once(99, &span, &error) == -EAGAIN && !error);
 	CHECK(once(SIZE, &span, &error) == -EBADMSG);
 	is_error(error, "no position to begin");
-	/* It is explained by a record that was begun meanwhile. */
+	/* A record that was begun meanwhile explains it. */
 	acts = claim_more;
 	nr_steps = 0;
 	act_at = RING_BLOCKS + 4;
@@ -535,7 +541,7 @@ static void test_once(void)
 	is_error(error, "the head is far from where it was");
 }
 
-/* A producer that is faster: the attempts become shorter, and end. */
+/* A faster producer: the attempts become shorter, and end. */
 static void test_attempts(void)
 {
 	struct ring_consumer *consumer = make_consumer(RING_MODE_OVERWRITE);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every interleaving of a producer and the consumer on one tiny ring (64 bytes, four to six
- * records).
+ * Explores every interleaving of a producer and the consumer on one tiny ring (64 bytes, four to
+ * six records).
  *
  * The consumer is the real code (consumer.c is included below). It lets the producer run between
- * any two of its accesses to shared memory. The producer is section-x86_64.S written as a machine
- * in which each store that the consumer can see is a step; before each step it may be aborted
- * (preemption, signal) and starts anew, or gives up, after which another record follows, as another
- * thread's would. A kill is a producer that makes no more steps: every state reached is also looked
- * at by a consumer that drains it. The consumer may be killed within a release; another one takes
- * over. Time goes on by a tick, by an epoch (2^27) or by 2^51, after which epochs repeat.
+ * any two of its accesses to shared memory. The producer is a model of section-x86_64.S: each store
+ * that the consumer can see is a step. Before each step it may be aborted (preemption, signal) and
+ * restarts, or it gives up and another record follows, as that of another thread. A kill is a
+ * producer without further steps: a consumer also drains the ring in every reached state. The
+ * consumer may be killed within a release; then another one takes over. Time advances by a tick, by
+ * an epoch (2^27) or by 2^51, after which epochs repeat.
  *
  * States are kept by hash, so that each is explored once.
  */
@@ -31,13 +31,13 @@ static const struct {
 	uint32_t size;
 } script[RECORDS] = {{1, 3}, {40, 17}, {3, 19}, {2, 0}, {70000, 1}, {4, 11}};
 
-/* How much of it: less by default than in a long run. */
+/* Bounds of the exploration: smaller by default than in a long run. */
 static uint32_t records_max, aborts_max, leaps_max, hook_max;
 
-/* What the producer does next. START ends where the bytes of the record are written. */
+/* The producer's next step. START includes the bytes of the record. */
 enum placement { START, LAST, COMMIT, INVALIDATE, FINISHED };
 
-/* All that there is; copied to go back to a state. */
+/* The whole state, which is copied to return to it. */
 struct world {
 	/* Shared memory. */
 	uint64_t head, last, limit, tail;
@@ -52,7 +52,7 @@ struct world {
 	uint64_t time;
 	/* The consumer's own memory. */
 	struct ring_view view;
-	/* The truth. */
+	/* The true history. */
 	uint32_t committed, released;
 	uint32_t which[RECORDS];
 	uint64_t when[RECORDS];
@@ -66,7 +66,7 @@ static _Alignas(64) unsigned char consumer_memory[sizeof(struct ring_consumer) +
 		sizeof(struct ring_view)];
 static struct ring_consumer *const consumer = (struct ring_consumer *)(void *)consumer_memory;
 
-/* ---- Choices: the same run again with the next combination of them. ---- */
+/* ---- Choices: the run is repeated with the next combination of them. ---- */
 
 static unsigned char chosen[256], arity[256];
 static unsigned int depth, known;
@@ -147,7 +147,7 @@ static void write_record(void)
 	world.placement = LAST;
 }
 
-/* The clock is read, and what it says decides about the form. */
+/* Reads the clock, whose value decides the form. */
 static void decide(void)
 {
 	uint64_t epoch;
@@ -166,7 +166,7 @@ static void decide(void)
 		if (world.now < world.last)
 			world.now = world.last;
 		if (world.now >> 27 != world.last >> 27 && (world.old_head & 0xffffff) == epoch) {
-			/* ring_section_invalidate() is called with a time read before it. */
+			/* Calls ring_section_invalidate() with a time that was read before. */
 			pass_time();
 			world.now = world.time;
 			world.placement = INVALIDATE;
@@ -334,7 +334,7 @@ static void consume(bool with_producer)
 	mode = with_producer ? TOGETHER : ALONE;
 	hook_steps = hook_max;
 	rc = ring_consumer_peek(consumer, 0, &span);
-	/* Nothing there is an answer only if nothing was there at first. */
+	/* "Nothing" is a valid answer only if the ring was empty at first. */
 	CHECK(rc == 1 || (rc == 0 && !something), "%d: %s", rc, consumer->views[0].error);
 	if (rc == 1) {
 		check_span(&span);
@@ -375,7 +375,7 @@ static bool seen_before(const struct world *state)
 	}
 }
 
-/* Forget what nobody looks at any more, so that more states are the same. */
+/* Clears values that are not read again, so that more states are equal. */
 static void forget(void)
 {
 	uint64_t end = world.where[world.committed];
@@ -447,7 +447,9 @@ static void explore_with(uint32_t records, uint32_t aborts, uint32_t leaps, uint
 	hook_max = hooks;
 	states = runs = 0;
 	memset(table, 0, TABLE * sizeof(*table));
-	/* Just before an epoch ends; and where the first record has the epoch of an unused ring. */
+	/*
+	 * Directly before the end of an epoch; and a first record with the epoch of an unused ring.
+	 */
 	explore(6 * EPOCH - 2);
 	explore((uint64_t)RING_EPOCH_FLIP * EPOCH - 1);
 	printf("%u records, %u aborts, %u leaps: %lu states, %lu runs\n", records, aborts, leaps,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The first record of a span: a record that is cut by the head, or lacks its full timestamp, is refused with its own reason. */
+/*
+ * The first record of a span: a record that the head cuts, or that lacks its full timestamp, is
+ * refused with its own reason.
+ */
 #include <sched.h>
 #include <unistd.h>
 
@@ -45,7 +48,7 @@ static void end(struct ends *ends)
 	close(ends->fd);
 }
 
-/* The head is so many bytes behind the beginning. */
+/* Sets the head this number of bytes after the beginning. */
 static void set_head(struct ends *ends, uint64_t position)
 {
 	uint64_t head = __atomic_load_n(&ends->control->head, __ATOMIC_RELAXED);
@@ -84,7 +87,10 @@ static void cut_records(uint32_t cpu)
 	}
 }
 
-/* A compact record takes the upper bits of its time from its predecessor, which the first record of all does not have. */
+/*
+ * A compact record takes the upper bits of its time from the previous record, which the very first
+ * record does not have.
+ */
 static void compact_records(uint32_t cpu)
 {
 	struct ends ends = begin(cpu);

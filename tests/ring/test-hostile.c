@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that scribbles over its whole shared memory, at random and as fast as it can, while the
- * consumer drains it or takes snapshots: the consumer never crashes, never reads outside, and says
- * of each ring what is wrong. Between its attacks the program publishes, so that not all rings are
- * nonsense at once.
+ * A hostile producer overwrites its whole shared memory, at random and as fast as it can, while the
+ * consumer drains it or takes snapshots. The consumer must not crash or read outside, and must
+ * report the error of each ring. Between its attacks the program publishes, so that not all rings
+ * are invalid at once.
  */
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define CONTROL_FROM 4096 /* The header's page is before it, and four rings' control after. */
 #define CONTROL_BYTES 1024
 
-static uint64_t *scribbled; /* By the program, shared with it. */
+static uint64_t *scribbled; /* A counter of the program, in memory shared with it. */
 static volatile unsigned char sum;
 static unsigned int spans, empty, refused, overtaken, maps, unmappable;
 
@@ -37,7 +37,7 @@ static uint64_t random_word(uint64_t *state, uint64_t old)
 	}
 }
 
-/* The program. It is killed, if it does not kill itself. */
+/* The program. The test kills it, unless it crashes before. */
 static void scribble(int fd, uint64_t seed)
 {
 	struct ring_producer *producer;
@@ -60,7 +60,10 @@ static void scribble(int fd, uint64_t seed)
 		for (uint32_t i = test_random(&state) % 40; i > 0; i--)
 			ring_publish(producer, test_random(&state) % 100, payload,
 					test_random(&state) % sizeof(payload));
-		/* Half of it where it hurts, a little in the header, which is not looked at again. */
+		/*
+		 * Half of the writes hit the control data, a few the header, which is not read
+		 * again.
+		 */
 		switch (test_random(&state) % 8) {
 		case 0:
 		case 1:
@@ -82,10 +85,10 @@ static void scribble(int fd, uint64_t seed)
 	}
 }
 
-/* Exactly as large as a ring, so that a sanitizer sees the byte after it. */
+/* Has the exact size of a ring, so that a sanitizer detects an access to the byte after it. */
 static unsigned char *buffer;
 
-/* False: this ring is given up. */
+/* False: the consumer has given up this ring. */
 static bool look(
 		struct ring_consumer *consumer, uint32_t ring, const struct ring_geometry *geometry)
 {
@@ -125,7 +128,7 @@ static int count_visit(void *count, uint32_t ring, uint32_t slot, const uint64_t
 	return 0;
 }
 
-/* Map, look at everything a few times, unmap; again and again. */
+/* Maps, reads everything a few times, and unmaps, repeatedly. */
 static void consume(int fd, const struct ring_geometry *geometry, struct ring_doorbell *bell,
 		unsigned int rounds)
 {
@@ -133,7 +136,7 @@ static void consume(int fd, const struct ring_geometry *geometry, struct ring_do
 		struct ring_consumer *consumer;
 		unsigned int visited = 0, alive = RINGS;
 
-		/* The header may be spoilt: then another memory would be needed. */
+		/* The header may be invalid: then another memory is needed. */
 		if (ring_consumer_map(fd, geometry, &consumer)) {
 			unmappable++;
 			return;
@@ -175,15 +178,15 @@ static void attack(enum ring_mode mode, enum ring_placement placement, uint64_t 
 	CHECK(child >= 0, "fork");
 	if (child == 0)
 		scribble(fd, seed);
-	/* It works on before and while we look. */
+	/* It runs before and during the reads. */
 	for (uint64_t before = *scribbled; __atomic_load_n(scribbled, __ATOMIC_RELAXED) == before;)
 		sched_yield();
 	consume(fd, &geometry, NULL, 5);
-	/* Its own nonsense may be the end of it; but it never writes outside of its rings. */
+	/* The program may crash on its own invalid data, but never writes outside of its rings. */
 	kill(child, SIGKILL);
 	CHECK(waitpid(child, &status, 0) == child, "waitpid");
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the program: %x", status);
-	/* And dead, too. */
+	/* The same with a dead program. */
 	consume(fd, &geometry, NULL, 1);
 	free(buffer);
 	close(fd);

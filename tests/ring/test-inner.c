@@ -21,7 +21,10 @@
 
 #include "../check.h"
 
-/* A missing fence shows only in a handler or on another processor, and rarely: fences are counted. */
+/*
+ * A missing fence has an effect only in a handler or on another processor, and rarely: so the test
+ * counts fences.
+ */
 static unsigned int nr_fences, nr_signal_fences;
 #define __atomic_thread_fence(order) ((order) == __ATOMIC_SEQ_CST ? (void)nr_fences++ : abort())
 #define __atomic_signal_fence(order) \
@@ -37,7 +40,7 @@ static unsigned int nr_fences, nr_signal_fences;
 
 /* ---- calls that fail ---- */
 
-/* The function that fails, with this error, after so many calls that do not. */
+/* This function fails, with this error, after this number of successful calls. */
 static const char *fails;
 static int fails_with, fails_after;
 static int nr_opened, nr_closed, nr_mapped, nr_unmapped, nr_unlinked, nr_allocated;
@@ -64,7 +67,7 @@ static void count_from_here(void)
 	nr_opened = nr_closed = nr_mapped = nr_unmapped = nr_unlinked = nr_allocated = 0;
 }
 
-/* A failed call leaves nothing behind. */
+/* Returns whether a failed call has released everything. */
 static bool is_clean(void)
 {
 	return !fails && nr_opened == nr_closed && nr_mapped == nr_unmapped;
@@ -89,7 +92,7 @@ static int fake_memfd(const char *name, unsigned int flags)
 	memfd_flags = flags;
 	if (is_failing("memfd_create"))
 		return -1;
-	/* There may be no huge pages. */
+	/* The machine may have no huge pages. */
 	return note_opened((int)syscall(SYS_memfd_create, name, flags & ~MFD_HUGETLB));
 }
 
@@ -246,7 +249,7 @@ static long fake_perf_event(long number, ...)
 	return note_opened(dup(perf_event));
 }
 
-/* Without times of the test: the clock's. */
+/* Without times from the test, reads the clock. */
 static int64_t fake_read_ns(clockid_t id)
 {
 	unsigned int i = at_time++;
@@ -274,7 +277,7 @@ static bool fake_permitted_tsc(void)
 	return has_tsc;
 }
 
-/* Ticks of the test, if there are any. */
+/* Ticks from the test, if any. */
 static uint64_t counted[128];
 static unsigned int nr_ticks, at_tick;
 
@@ -389,7 +392,7 @@ static void fake_give_back(struct ring_producer *producer, uint32_t ring)
 #undef ring_slot_give_back
 #include "ring/rseq.c"
 
-/* Each lock is released, and nothing is changed without it. */
+/* Each lock is released, and nothing is changed without a lock. */
 static unsigned int nr_locks, nr_unlocks;
 
 static int count_lock(pthread_mutex_t *mutex)
@@ -1002,7 +1005,7 @@ static void test_attempts(void)
 	/* 20 ticks are 10 ns, half of them are 5. */
 	CHECK(sample.error_ns == 5 + 2 + 26 + 26);
 	CHECK(sample.realtime_ns == 7004 && sample.raw_ns == 7004);
-	/* A clock that stands still: the error is the whole measured time. */
+	/* A stopped clock: the error is the whole measured time. */
 	for (unsigned int i = 0; i < nr_ticks; i++)
 		counted[i] = 5;
 	at_tick = at_time = 0;
@@ -1090,7 +1093,10 @@ static void test_frequencies(void)
 	CHECK(calibrate(58254, 20, &found) == -ERANGE);
 }
 
-/* The kernel's frequency, unless the samples contradict it; then the samples decide, or another source that they do not contradict. */
+/*
+ * The kernel's frequency, unless the samples contradict it; otherwise that of the samples, or
+ * another source that agrees with them.
+ */
 static void test_sources(void)
 {
 	const struct ring_clock_sample begin = {
@@ -1527,7 +1533,7 @@ static unsigned int fences(struct ring_producer *producer, int first, int second
 	return nr_signal_fences;
 }
 
-/* One before each access through a pointer that a child does not have. */
+/* One before each access through a pointer that is invalid in a child. */
 static void test_signal_fences(void)
 {
 	struct ring_producer *producer = make_sections();
@@ -1721,7 +1727,7 @@ static void test_leases(void)
 	CHECK(attempt(producer, RING_SECTION_ABORTED, RING_SECTION_DONE, 0) == -ENOSPC);
 	CHECK(controls[1].lost[RING_LOST_NO_MEMORY] == 1 && !nr_lost(1, RING_LOST_NO_MEMORY));
 	CHECK(nr_sections == 1);
-	/* A loss for which there is no memory is counted as that. */
+	/* A loss for which no counter can be allocated is counted as out of memory. */
 	ring_count_lost(producer, 7, RING_LOST_INVALID);
 	CHECK(controls[1].lost[RING_LOST_NO_MEMORY] == 2 && !controls[1].lost[RING_LOST_INVALID]);
 	may_claim = true;
@@ -1891,7 +1897,7 @@ static void test_areas(void)
 	ring_rseq_length = length + 32;
 	CHECK(!ring_rseq_is_libcs());
 	ring_rseq_length = length;
-	/* Without an area: ours is registered for one publication. */
+	/* Without an area: the ring library registers its own for one publication. */
 	area = (int32_t *)(void *)ring_rseq_libc();
 	if (ring_rseq_call(area, length, RSEQ_UNREGISTER, RSEQ_SIGNATURE))
 		return;
@@ -1900,7 +1906,7 @@ static void test_areas(void)
 	CHECK(ring_rseq_cpu() < 0 && ring_rseq_obtain(&loan) && loan && ring_rseq_cpu() >= 0);
 	ring_rseq_return();
 	CHECK(ring_rseq_cpu() < 0 && !ring_thread.away);
-	/* A tool keeps the area of the C library: each CPU is one, the first too. */
+	/* A tool keeps the area of the C library: any CPU number is valid, also the first one. */
 	ring_rseq_simulated = true;
 	area[1] = 0;
 	loan = true;
@@ -1930,7 +1936,9 @@ static void test_areas(void)
 	CHECK(ring_thread_cpu() == 0 && ring_thread.away);
 	area[1] = 4711;
 	CHECK(ring_thread_cpu() == 4711 && ring_thread.away);
-	/* Otherwise our area is registered for the question, and for the preparation. */
+	/*
+	 * Otherwise, the area of the ring library is registered to read the number, and to prepare.
+	 */
 	area[1] = -1;
 	CHECK(ring_thread_cpu() >= 0 && ring_rseq_cpu() < 0 && !ring_thread.away);
 	ring_rseq_prepare();

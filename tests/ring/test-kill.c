@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that publishes from four threads and a signal handler is killed (SIGKILL) at a random
- * instant, again and again. It notes each publication in memory of its own after ring_publish() came
- * back, so that we know what must be there.
+ * Kills a process that publishes from four threads and a signal handler (SIGKILL) at a random time,
+ * repeatedly. The process notes each publication in separate memory after ring_publish() has
+ * returned, which gives the records that must be present.
  *
- *	discard		everything noted, in one piece, with nothing missing in the middle, and at most
- *			the one record more that each publisher was about to note: a prefix
- *	overwrite	the last window of each ring: of what was published after the latest begin of
- *			any ring's window, everything, up to the last record noted (or the one more)
+ *	discard		a prefix: everything noted, without a hole, and at most one record more per publisher, which it
+ *			had not noted yet
+ *	overwrite	the last window of each ring: everything that was published after the latest beginning of any
+ *			ring's window, up to the last noted record (or one more)
  */
 #include <pthread.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ struct body {
 	uint64_t sequence;
 };
 
-/* Shared with the child: what each publisher has published. */
+/* Shared with the child: the records that each publisher has published. */
 static uint64_t *noted;
 static struct ring_producer *producer;
 
@@ -75,13 +75,14 @@ static void child_main(const struct backend *backend, int fd)
 	pthread_t thread;
 	sigset_t alarm;
 
-	/* If the test fails, nobody kills this. */
+	/* Ends this process if the test fails. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() == 1)
 		_exit(1);
 	producer = way_map(backend, fd);
 	/*
-	 * One thread takes the signal, from its first moment: a publisher is never in two places.
+	 * One thread takes the signal, from its first instruction on, so that a publisher never
+	 * runs in two threads.
 	 */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
@@ -97,7 +98,7 @@ static void child_main(const struct backend *backend, int fd)
 		publish_one(0);
 }
 
-/* What was read: the time of each record, 0 for none. */
+/* The records that were read: the time of each record, 0 for none. */
 struct reading {
 	uint64_t *times[PUBLISHERS];
 	uint64_t count[PUBLISHERS];
@@ -175,24 +176,27 @@ static void snapshot(struct ring_consumer *consumer, struct reading *reading, bo
 		if (rc != 1)
 			continue;
 		read_span(reading, &span, &time);
-		/* The first window of a ring that was never full lacks nothing. */
+		/* The first window of a ring that was never full is complete. */
 		if (span.position && span.first_timestamp > reading->begin)
 			reading->begin = span.first_timestamp;
-		/* No more is given up than the block that is written, and the record that reaches on. */
+		/*
+		 * At most the sub-buffer that is written, and the record that crosses into it, are
+		 * lost.
+		 */
 		CHECK(alive || !span.position || span.size > size / 8 * 6 - 2 * SIZE_MAX_BYTES,
 				"a window of %zu bytes", span.size);
 	}
 	free(buffer);
 }
 
-/* From the first record after the windows' begin: everything, to the last. */
+/* All records from the first one after the beginning of the windows to the last one. */
 static void check_window(const struct reading *reading, uint32_t publisher)
 {
 	uint64_t last = noted[publisher];
 	const uint64_t *times = reading->times[publisher];
 	uint64_t sequence;
 
-	/* It may have been killed before it could note its last one. */
+	/* The process may have been killed before it noted its last record. */
 	if (!times[last])
 		last--;
 	if (last == UINT64_MAX)
@@ -200,11 +204,14 @@ static void check_window(const struct reading *reading, uint32_t publisher)
 	CHECK(!times[last + 1], "%u: %lu after the last", publisher, last + 1);
 	for (sequence = last + 1; sequence > 0 && times[sequence - 1]; sequence--)
 		;
-	/* What was before that is not there, because it was published before the windows begin. */
+	/* Earlier records are missing, because they were published before the windows begin. */
 	while (sequence-- > 0)
 		CHECK(times[sequence] <= reading->begin, "%u: %lu is there, %lu is not", publisher,
 				sequence, sequence + 1);
-	/* Whoever published just now is in it, unless all of it was overwritten since. */
+	/*
+	 * A publisher has its last record in the window, unless all of the window was overwritten
+	 * since then.
+	 */
 	CHECK(times[last] || reading->begin, "%u: nothing of %lu", publisher, last);
 }
 
@@ -252,7 +259,7 @@ static uint64_t kill_once(const struct backend *backend, enum ring_mode mode,
 	CHECK(child >= 0, "fork");
 	if (child == 0)
 		child_main(backend, fd);
-	/* The delay counts from the first record on. */
+	/* The delay begins with the first record. */
 	for (int i = 0; i < 20000 && !__atomic_load_n(&noted[0], __ATOMIC_RELAXED); i++)
 		sched_yield();
 	nanosleep(&delay, NULL);
@@ -281,7 +288,7 @@ static uint64_t kill_once(const struct backend *backend, enum ring_mode mode,
 	return total;
 }
 
-/* What is tried in turn, in each of the ways. */
+/* The cases, for each backend. */
 static const struct {
 	enum ring_mode mode;
 	enum ring_placement placement;

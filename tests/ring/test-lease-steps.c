@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing rings between any two instructions of a record's slow path. The thread is stepped through a publication. After each instruction in
- * turn, rings are closed as another thread would do it at that moment.
+ * Closes rings between any two instructions of the slow path of a record. The thread is stepped
+ * through a publication. After each instruction in turn, the test closes the rings as another
+ * thread would do at that time.
  *
- *	recall	The consumer recalls the memory and the agent leaves it. After the call, as a grace period later, the agent returns it. If
- *		the consumer can take it back then, the next record must find the rings closed: an access to them ends the test.
+ *	recall	The consumer recalls the memory and the agent leaves it. After the call, as a grace period later,
+ *		the agent returns it. If the consumer can then take the memory back, the next record must find
+ *		the rings closed: an access to them ends the test.
  *	stop	The producer stops. The record is read or counted as lost, once.
  */
 #include <fcntl.h>
@@ -82,7 +84,7 @@ static int make(enum call call)
 	}
 }
 
-/* False: the call was over before. */
+/* Returns false if the call had returned before. */
 static bool step_through(enum call call, int at, int *ret)
 {
 	step = 0;
@@ -94,7 +96,7 @@ static bool step_through(enum call call, int at, int *ret)
 	return step > at;
 }
 
-/* Bytes. */
+/* Returns the number of bytes. */
 static uint64_t drain(void)
 {
 	uint64_t bytes = 0;
@@ -108,7 +110,7 @@ static uint64_t drain(void)
 	return bytes;
 }
 
-/* All records until then go into one ring, and the next one reaches into another block of it. */
+/* All records until then go into one ring, and the next one crosses into its next sub-buffer. */
 static void fill_block(uint64_t *position)
 {
 	static const unsigned char payload[1 << 16];
@@ -230,7 +232,7 @@ int main(void)
 			.clock = ring_clock_choose(),
 			.flags = RING_LEASED};
 	CHECK(!sigaction(SIGTRAP, &trap, NULL), "sigaction");
-	/* No answer is waited for. */
+	/* Calls wait for no answer. */
 	ring_lease_timeout_factor(0);
 	for (int portable = 0; portable < 2; portable++) {
 		map(portable ? "1" : "0");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leased ring memory. Threads publish and count losses all the time, while one thread takes the memory back, provides it, refuses it and
- * recalls it at random, and another one answers recalls as the agent does. Each attempt is a record that is read, or is counted as lost, once. In
- * a file, memory that is taken back is cut off: an access to it would end the test.
+ * Leased ring memory. Threads publish and count losses all the time, while one thread reclaims the
+ * memory, provides, refuses and recalls it at random, and another thread answers recalls as the
+ * agent does. Each attempt is a record that is read, or is counted as lost, once. In a file,
+ * reclaimed memory is truncated: an access to it would end the test.
  */
 
 #include <fcntl.h>
@@ -229,7 +230,7 @@ static void run(const struct ring_geometry *geometry, int dir_fd, bool begin_rev
 			change_lease(consumer, fd, &is_there, &seed, &counts);
 	}
 	atomic_store(&over, true);
-	/* Threads that wait for an answer get none. */
+	/* Threads that wait for an answer receive none. */
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(publishers[i].thread, NULL);
 	atomic_store(&left_over, true);
@@ -255,7 +256,7 @@ static uint64_t size_of(int fd)
 	return (uint64_t)status.st_size;
 }
 
-/* Where each recorder takes over after a kill of the one before. */
+/* Each recorder takes over after the kill of the previous one. */
 static struct ring_consumer *take_over(struct ring_consumer *before, int fd,
 		const struct ring_geometry *geometry, uint64_t missing)
 {
@@ -314,7 +315,7 @@ static void test_steps(const struct ring_geometry *geometry, int dir_fd)
 	CHECK(ring_lease_grant(consumer, fd) == 0, "late answer");
 	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == 0, "publish");
 	CHECK(drain(consumer, geometry->rings, previous) == 1, "read");
-	/* Stopped rings stay closed, whatever the lease is. */
+	/* Stopped rings stay closed, whatever the state of the lease. */
 	ring_producer_stop(producer, true);
 	CHECK(ring_publish(producer, 1, &payload, sizeof(payload)) == -EPERM, "stopped");
 	ring_producer_stop(producer, false);
@@ -376,7 +377,10 @@ static bool forbid_calls(void)
 	return false;
 }
 
-/* A program that is denied memory after a long wait does not wait again at once. One that cannot wait asks nevertheless. */
+/*
+ * A program that is denied memory after a long wait does not wait again at once. One that cannot
+ * wait still asks.
+ */
 static void test_answers(const struct ring_geometry *geometry)
 {
 	struct ring_consumer *consumer;
@@ -411,7 +415,7 @@ static void write_word(int fd, uint32_t word)
 	CHECK(pwrite(fd, &word, sizeof(word), RING_LEASE_OFFSET) == sizeof(word), "pwrite");
 }
 
-/* A hostile producer asks all the time, and changes the word before it is answered. */
+/* A hostile producer asks all the time, and changes the word before the answer. */
 static void test_questions(const struct ring_geometry *geometry)
 {
 	const uint64_t pause_ns = 90000000;
@@ -436,7 +440,7 @@ static void test_questions(const struct ring_geometry *geometry)
 	close(fd);
 }
 
-/* What a flight recorder holds is never taken back. */
+/* The memory of a flight recorder is never reclaimed. */
 static void test_overwrite(struct ring_geometry geometry)
 {
 	struct ring_consumer *consumer;

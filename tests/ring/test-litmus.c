@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fences of the ring, each between a store and a load of another word (litmus.h). A missing fence loses a wake-up, or leaves
- * rings open that were stopped. The test atomics-ring compares orders that x86 never shows, and the models of the ring try them.
+ * The fences of the ring, each between a store and a load of another word (litmus.h). A missing
+ * fence loses a wake-up, or leaves stopped rings open. The test atomics-ring compares orders that
+ * x86 never shows, and the models of the ring try them.
  */
 #include <fcntl.h>
 #include <linux/futex.h>

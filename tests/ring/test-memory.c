@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Geometry and mapping: what is refused and how, that a header in which a bit was turned is never
+ * Geometry and mapping: which values are refused and how, that a header with a flipped bit is never
  * accepted as something else, and what a forked child may do with its parent's rings.
  */
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void refuse(int fd, int error, const char *what)
 	CHECK(rc == error, "%s: consumer: %d", what, rc);
 }
 
-/* A copy of good ring memory, changed by the caller, perhaps not sealed. */
+/* A copy of valid ring memory, changed by the caller, possibly not sealed. */
 static int copy_memory(int fd, size_t size, bool sealed)
 {
 	static unsigned char block[4096];
@@ -115,7 +115,10 @@ static void test_refusals(void)
 	close(fd);
 }
 
-/* Each bit of the header: refused, or another geometry, which who expects the true one refuses. */
+/*
+ * Flips each bit of the header: it is refused, or has another geometry, which a caller that expects
+ * the original one refuses.
+ */
 static void test_header_bits(void)
 {
 	size_t size = ring_memory_size(&good);
@@ -203,7 +206,7 @@ static void test_fork(const struct backend *backend)
 	close(fd);
 }
 
-/* A consumer that takes over goes on where the last one released. */
+/* The next consumer continues where the last one released. */
 static void test_resume(void)
 {
 	struct ring_geometry geometry = good;
@@ -215,7 +218,7 @@ static void test_resume(void)
 
 	geometry.rings = 1;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
-	/* Portable: any CPU writes the one ring. */
+	/* The portable backend: any CPU writes the single ring. */
 	producer = way_map(&variants[3], fd);
 	for (int i = 0; i < 5; i++) {
 		char text[8];

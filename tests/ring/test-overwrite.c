@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings that overwrite: what a snapshot has, while nobody writes, and while threads (one a CPU,
- * interrupted by handlers that publish as well) write as fast as they can.
+ * Rings that overwrite: the contents of a snapshot, while no thread writes, and while threads (one
+ * per CPU, interrupted by handlers that also publish) write as fast as they can.
  *
- * A window is right when each record in it is whole and the numbers of each stream follow one another
- * without a hole; it reaches to the head, and has all that can be had when nobody writes.
+ * A window is valid if each record in it is complete and the numbers of each stream have no hole.
+ * It reaches to the head, and without writers it contains every record that the ring still has.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #include "disturb.h"
 #include "payload.h"
 
-#define STREAMS 3 /* Of a ring: its thread, and two signals in it. */
+#define STREAMS 3 /* Per ring: its thread, and two signals in it. */
 #define NONE UINT64_MAX
 
 static struct ring_producer *producer;
@@ -29,7 +29,7 @@ static int publish(uint32_t stream, uint64_t sequence)
 	return ring_publish(producer, body_id(stream, sequence), payload, size);
 }
 
-/* ---- While nobody writes ---- */
+/* ---- Without writers ---- */
 
 struct window {
 	uint64_t begin, next;
@@ -49,8 +49,8 @@ static void see_number(void *user, const struct body *body, uint64_t timestamp)
 }
 
 /*
- * Where the window must begin: the first of the records that are the first to begin in their block,
- * and not overwritten; nor is a block of use whose mark is by now the one of the head's block.
+ * Returns the position where the window must begin: the first record of a sub-buffer that is not
+ * overwritten. A sub-buffer whose mark now belongs to the sub-buffer of the head cannot be used.
  */
 static uint64_t expected_begin(const uint64_t *heads, uint64_t count, uint64_t size)
 {
@@ -66,7 +66,7 @@ static uint64_t expected_begin(const uint64_t *heads, uint64_t count, uint64_t s
 	return heads[i];
 }
 
-/* The window after each of many records: whole, to the last one, and all that there is. */
+/* The window after each of many records is complete, up to the last record. */
 static void test_still(const struct backend *backend, uint64_t size, uint32_t most_bytes)
 {
 	struct ring_geometry geometry = {
@@ -96,7 +96,7 @@ static void test_still(const struct backend *backend, uint64_t size, uint32_t mo
 		CHECK(ring_consumer_snapshot(consumer, 0, buffer, &span) == 1, "%lu", i);
 		CHECK(span.data >= (void *)buffer && span.size <= size, "outside");
 		CHECK((const unsigned char *)span.data + span.size <= buffer + size, "outside");
-		/* To walk through a large window each time takes too long. */
+		/* A walk through a large window each time takes too long. */
 		if (size == 4096 || i % 32 == 0) {
 			span_walk(&span, 0, most, see_number, &window);
 			CHECK(window.next == i + 1, "the last one is %lu of %lu", window.next - 1,
@@ -121,7 +121,7 @@ out:
 	free(heads);
 }
 
-/* Payloads up to the limit of the ring; blocks are skipped. */
+/* Payloads up to the limit of the ring, which skip sub-buffers. */
 static void test_largest(const struct backend *backend)
 {
 	struct ring_geometry geometry = {.rings = ring_possible_cpus(),
@@ -169,7 +169,7 @@ static void test_largest(const struct backend *backend)
 
 /* ---- While threads write ---- */
 
-/* Threads are bound to one CPU each, so that in a ring each stream's numbers follow one another. */
+/* Each thread is bound to one CPU, so that the numbers of each stream are consecutive in a ring. */
 static __thread uint64_t numbers[STREAMS];
 static __thread uint32_t this_cpu;
 static __thread volatile bool ready;
@@ -178,7 +178,7 @@ static uint64_t published[64]; /* By thread: records, roughly. */
 
 static void publish_next(uint32_t stream)
 {
-	/* A handler never interrupts its own kind. */
+	/* A handler never interrupts a handler of the same signal. */
 	if (publish(this_cpu * STREAMS + stream, numbers[stream]) == 0)
 		numbers[stream]++;
 }
@@ -228,7 +228,7 @@ static void see_stream(void *user, const struct body *body, uint64_t timestamp)
 	streams->records++;
 }
 
-/* The portable path takes another CPU's ring when its own is locked: holes are no error there. */
+/* The portable backend uses another CPU's ring when its own is locked, so holes are valid. */
 static void see_any(void *user, const struct body *body, uint64_t timestamp)
 {
 	struct streams *streams = user;
@@ -258,7 +258,7 @@ static void look(struct ring_consumer *consumer, const struct backend *backend,
 		memset(&streams, 0xff, sizeof(streams));
 		streams.records = 0;
 		span_walk(&span, 0, most, backend->portable ? see_any : see_stream, &streams);
-		/* It reaches at least to what was published before the snapshot. */
+		/* The window reaches at least to the records published before the snapshot. */
 		if (!backend->portable && streams.next[ring * STREAMS] != NONE)
 			CHECK(streams.next[ring * STREAMS] >= before, "%lu of %lu",
 					streams.next[ring * STREAMS], before);
@@ -296,7 +296,7 @@ static void test_running(const struct backend *backend, uint64_t size, unsigned 
 					"thread");
 	}
 	until = ring_clock_now(RING_CLOCK_MONOTONIC) + duration_ms * UINT64_C(1000000);
-	/* At least as many windows, on whatever machine. */
+	/* A minimum number of windows, on any machine. */
 	for (uint64_t now = 0; now < until || (counts[0] < 20 && now < until + 60000000000);) {
 		look(consumer, backend, buffer, counts, true);
 		now = ring_clock_now(RING_CLOCK_MONOTONIC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records made of two pieces: the same bytes as of one piece, for all sizes and every form of header,
- * in all modes and ways; what is too big, and what a forked child gets.
+ * Records made of two pieces: the same bytes as of one piece, for all sizes and every form of
+ * header, in all modes and backends; records that are too big, and the rings of a forked child.
  */
 #include <sched.h>
 #include <sys/wait.h>
@@ -15,9 +15,10 @@ static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static unsigned char bytes[RING_PAYLOAD_MAX + 64];
 static unsigned char buffer[RING_BYTES], payload[RING_PAYLOAD_MAX];
-static uint64_t seen[RING_RINGS_MAX]; /* Overwrite mode: the end of what was looked at. */
+static uint64_t seen
+		[RING_RINGS_MAX]; /* Overwrite mode: the position up to which the test has read. */
 
-/* The one record that is new in any ring. */
+/* Returns the only new record in any ring. */
 static const unsigned char *newest(uint32_t id, size_t size)
 {
 	bool found = false;
@@ -110,7 +111,7 @@ static void test_limits(void)
 	CHECK(waitpid(child, &status, 0) == child && status == 0, "in a child: %x", status);
 }
 
-/* A full ring refuses as it does one piece. */
+/* A full ring refuses two pieces as it does one. */
 static void test_full(void)
 {
 	uint64_t lost = 0;

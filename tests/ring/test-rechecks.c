@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that a producer reads again after it has opened its rings. At that moment the rings may have been stopped or recalled, or
- * the process may have forked. The fence of ring_producer_open(), and its call in lease.c, pass through hooks of the test.
+ * Values that a producer reads again after it has opened its rings. At that time the rings may have
+ * been stopped or recalled, or the process may have forked. The fence of ring_producer_open(), and
+ * its call in lease.c, pass through hooks of the test.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -149,7 +150,7 @@ static void test_lease(void)
 	CHECK(ring_lease_claim(rings, false) && is_open(), "taken again");
 	on_open = NULL;
 	CHECK(ring_lease_state(lease.word) == RING_LEASE_USED, "used");
-	/* Left, unless another thread has taken it since then. */
+	/* The thread leaves the memory, unless another thread has taken it since then. */
 	CHECK(!ring_producer_leave(rings) && is_open(), "nobody has recalled it");
 	recall_beside();
 	CHECK(ring_producer_leave(rings) && is_closed(), "left");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of every size and form come out as they went in, with the header of the specification,
- * and what does not fit is counted exactly. All four ways of publishing.
+ * Records of every size and form are read as they were published, with the header of the
+ * specification. Records without space are counted exactly. In all four backends.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@ static const uint32_t ids[] = {0, 1, 29, 30, 31, 255, 256, 65535, 65536, UINT32_
 struct expected {
 	uint32_t id;
 	uint32_t size;
-	uint32_t from;  /* The payload is payload[from ...]. */
-	uint64_t ticks; /* That were given with it; 0: none were. */
+	uint32_t from;  /* The payload begins at payload[from]. */
+	uint64_t ticks; /* The given timestamp; 0: none. */
 };
 
 static struct expected expected[1 << 16];
@@ -29,7 +29,7 @@ static struct {
 	uint64_t time[RING_RINGS_MAX];  /* Of the last record read, for each ring. */
 	uint64_t ended[RING_RINGS_MAX]; /* end_timestamp of the last span. */
 	uint64_t position[RING_RINGS_MAX];
-	unsigned int with_timestamp; /* Records of just the time that was given. */
+	unsigned int with_timestamp; /* Records with exactly the given time. */
 } in;
 
 static uint32_t cpus;
@@ -42,7 +42,7 @@ static bool record_is(const struct decoded *record, const struct expected *wante
 			!memcmp(record->payload, payload + wanted->from, wanted->size);
 }
 
-/* Read one ring and take its records, in order, off the list. */
+/* Reads one ring and removes its records, in order, from the list. */
 static void drain_ring(uint32_t cpu, unsigned int *next)
 {
 	const unsigned char *at, *end;
@@ -77,7 +77,7 @@ static void drain_ring(uint32_t cpu, unsigned int *next)
 	ring_consumer_release(in.consumer, cpu, &span);
 }
 
-/* With one ring, or a thread that stays on its CPU, everything comes in order. */
+/* With one ring, or a thread that stays on its CPU, all records are in order. */
 static void drain(void)
 {
 	unsigned int next = 0;
@@ -88,7 +88,7 @@ static void drain(void)
 	expected_count = 0;
 }
 
-/* Each third one has a time that was read just before. */
+/* Every third record has a time that was read directly before. */
 static void publish(struct ring_producer *producer, uint32_t id, uint32_t size)
 {
 	static unsigned int turn;
@@ -151,7 +151,7 @@ static int lost_add(void *data, uint32_t cpu, uint32_t slot, const uint64_t *cou
 	return 0;
 }
 
-/* Fill the ring to the last byte that fits, then count refusals. Starts with empty rings. */
+/* Fills the ring to its last usable byte, then counts refusals. Starts with empty rings. */
 static void test_full(struct ring_producer *producer, uint64_t full_before[2])
 {
 	uint64_t refused = 0, total = 0, full = 0;
@@ -173,7 +173,9 @@ static void test_full(struct ring_producer *producer, uint64_t full_before[2])
 	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
 		struct ring_span span;
 
-		/* A record of 4 + 1 bytes did not fit, nor would an extended one have to. */
+		/*
+		 * A record of 4 + 1 bytes had no space, and an extended one would have none either.
+		 */
 		if (ring_consumer_peek(in.consumer, cpu, &span) == 1)
 			CHECK(span.size > RING_BYTES - 14 || span.size < RING_BYTES / 2,
 					"%zu bytes", span.size);
@@ -230,10 +232,13 @@ static void test_way(const struct backend *backend)
 	test_sizes(producer);
 	count_full(before);
 	test_full(producer, before);
-	/* And on it goes after the fullness. */
+	/* Publishing continues after the ring was full. */
 	publish(producer, 3, 100);
 	drain();
-	/* The clock is read anew where it is another one, or after a record could not be made at once. */
+	/*
+	 * The clock is read again if it is another one, or after a record could not be written at
+	 * once.
+	 */
 	if (backend->clock == RING_CLOCK_TSC && !backend->portable)
 		CHECK(in.with_timestamp > 100, "%u of the time that was given", in.with_timestamp);
 	ring_producer_unmap(producer);
@@ -241,7 +246,7 @@ static void test_way(const struct backend *backend)
 	printf("%s: ok, %u of a given time\n", backend->name, in.with_timestamp);
 }
 
-/* The smallest ring: many turns, every offset of a record against the end of the ring. */
+/* The smallest ring: many rounds, every offset of a record relative to the end of the ring. */
 static void test_small(const struct backend *backend)
 {
 	struct ring_geometry geometry = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of which the kernel does not know an area of restartable sequences, with the CPU of another thread left in the C
- * library's area, as a thread has it that begins on the stack of one that has ended: each record is read once and is
- * whole, beside threads that publish all the time, and the C library can register its area afterwards.
+ * Threads without a registered area of restartable sequences, whose C library area contains the CPU
+ * of another thread, as in a new thread on the stack of an exited one. Each record must be complete
+ * and read once, while other threads publish all the time. Afterwards, the C library must be able
+ * to register its area.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -79,7 +80,7 @@ static void *busy_main(void *data)
 	return NULL;
 }
 
-/* As the C library leaves a thread before start_thread() has registered it. */
+/* Prepares the area as the C library leaves it before start_thread() registers it. */
 static unsigned char *unregister(uint32_t cpu)
 {
 	unsigned char *area = (unsigned char *)__builtin_thread_pointer() + __rseq_offset;
@@ -102,7 +103,7 @@ static void *brief_main(void *data)
 		timer = disturb(SIGUSR1, 40009);
 	for (int i = 0; i < EARLY; i++)
 		publish_next(stream);
-	/* The CPU is the one where this thread runs, whatever is in the area. */
+	/* The CPU is the one on which this thread runs, independent of the area. */
 	if (!signals) {
 		cpu_set_t set;
 
@@ -114,11 +115,11 @@ static void *brief_main(void *data)
 	}
 	if (signals)
 		timer_delete(timer);
-	/* What the C library does, which ends the process if this fails. */
+	/* As the C library, which ends the process if this fails. */
 	CHECK(syscall(SYS_rseq, area, AREA_BYTES, 0, SIGNATURE) == 0, "register");
 	for (int i = 0; i < LATER; i++)
 		publish_next(stream);
-	/* The registration is withdrawn from a thread that is known to have had it. */
+	/* Withdraws the registration of a thread that had one before. */
 	CHECK(syscall(SYS_rseq, area, AREA_BYTES, 1, SIGNATURE) == 0, "unregister");
 	publish_next(stream);
 	CHECK(syscall(SYS_rseq, area, AREA_BYTES, 0, SIGNATURE) == 0, "register");

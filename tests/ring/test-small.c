@@ -22,7 +22,9 @@
 
 #include "../check.h"
 
-/* A missing fence shows only on another processor, and rarely: fences are counted. */
+/*
+ * A missing fence has an effect only on another processor, and rarely: so the test counts fences.
+ */
 static unsigned int nr_fences;
 #define __atomic_thread_fence(order) ((order) == __ATOMIC_SEQ_CST ? (void)nr_fences++ : abort())
 
@@ -58,10 +60,10 @@ static struct {
 	const void *word;
 	long value;
 	struct timespec timeout;
-	int error;          /* of waits; 0: they return 0 */
+	int error;          /* the error of waits; 0: they return 0 */
 	void (*acts)(void); /* while a wait lasts */
 	long missing;       /* the thread that does not exist */
-	long foreign;       /* a thread that may not be asked for */
+	long foreign;       /* a thread that this user may not signal */
 	unsigned int nr_questions;
 	size_t dumped;
 	const void *dumped_at;
@@ -277,7 +279,7 @@ static void test_slot_take(void)
 	ring_slot_note(producer, RINGS - 1);
 	CHECK(ring_slot(producer) == RINGS - 1);
 	ring_slot_forget(producer);
-	/* The first one has an owner, who lives. */
+	/* The first one has a living owner. */
 	owners[0] = OWNED(5, 77);
 	owners[1] = OWNED(8, 0);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 1);
@@ -286,7 +288,7 @@ static void test_slot_take(void)
 	CHECK(locks[0] != 0 && locks[RING_LOCK_WORDS] == 0 && locks[2 * RING_LOCK_WORDS] != 0);
 	CHECK(locks[RING_LOCK_WORDS + 1] != 0);
 	CHECK(calls.nr_dump == 1 && calls.dumped_at == data[1] && calls.dumped == 4096);
-	/* The thread forgets it, and finds it again. */
+	/* The thread forgets its ring, and finds it again. */
 	ring_slot_forget(producer);
 	CHECK(ring_slot(producer) == RING_SLOT_NONE);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 1 && owners[1] == OWNED(10, 1000));
@@ -302,7 +304,10 @@ static void test_slot_take(void)
 	/* None: the next search waits 10 ms. */
 	ring_slot_forget(producer);
 	owners[2] = OWNED(2, 80);
-	/* What is behind the last ring is none, whether it looks free, dead or like this thread's. */
+	/*
+	 * Entries behind the last ring are not used, even if they look free, dead or like this
+	 * thread's.
+	 */
 	calls.missing = 0;
 	calls.foreign = 80;
 	calls.nr_questions = 0;
@@ -324,7 +329,7 @@ static void test_slot_take(void)
 	/* A handler has taken ring 2 meanwhile: the other one is released. */
 	ring_slot_note(producer, 2);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 2 && owners[0] == OWNED(3, 0));
-	/* The same ring once more stays. */
+	/* The same ring again stays. */
 	ring_slot_note(producer, 0);
 	CHECK(ring_slot_take(producer) && ring_slot(producer) == 0 && owners[0] == OWNED(4, 1000));
 	ring_slot_forget(producer);
@@ -373,14 +378,14 @@ static void test_room(void)
 	doorbell.sleeping = 1;
 	nr_fences = 0;
 	CHECK(ring_space_wait(producer, 1, 100, &timeout));
-	/* One before the doorbell, and one before each look at the tail. */
+	/* One before the doorbell, and one before each read of the tail. */
 	CHECK(nr_fences == 4);
 	CHECK(calls.nr_futex == 2 && calls.word == &controls[1].space && calls.value == 5);
 	CHECK(timeout.deadline_ns == UINT64_C(2500001000));
 	CHECK(calls.timeout.tv_sec == 1 && calls.timeout.tv_nsec == 499999000);
 	CHECK(controls[1].waiting == 1 && doorbell.sequence == 1);
 	CHECK(stalled[1] == 0 && producer->stalled_releases == 0);
-	/* In vain: once for each ring. */
+	/* Without success: once for each ring. */
 	calls.acts = NULL;
 	clock_step = 500000000;
 	calls.nr_futex = 0;
@@ -397,7 +402,7 @@ static void test_room(void)
 	controls[1].tail = 101;
 	clock_step = 0;
 	CHECK(ring_space_wait(producer, 1, 101, &timeout) && calls.nr_futex == 3);
-	/* Not at all: without a timeout, in a sandbox, in a child of vfork(). */
+	/* No wait: without a timeout, in a sandbox, in a child of vfork(). */
 	producer->block_timeout_us = 0;
 	CHECK(!ring_space_wait(producer, 1, 101, &timeout));
 	producer->block_timeout_us = 5;
@@ -473,7 +478,7 @@ static void test_doorbell(void)
 
 /* ---- the producer's end of a lease ---- */
 
-/* Nothing is published here. */
+/* Nothing is published in this test. */
 int ring_publish(
 		struct ring_producer *producer, uint32_t event_id, const void *payload, size_t size)
 {
@@ -530,7 +535,7 @@ static void test_claim(void)
 	CHECK(ring_lease_claim(producer, true) && nr_opened == 3);
 	lease.word = RING_LEASE_RECALLED | 0x100;
 	CHECK(ring_lease_claim(producer, false) && lease.word == (RING_LEASE_USED | 0x200));
-	/* No memory, and no question. */
+	/* No memory, and no request. */
 	lease.word = RING_LEASE_REVOKED | 0x200;
 	CHECK(!ring_lease_claim(producer, false) && lease.word == (RING_LEASE_REVOKED | 0x200));
 	CHECK(doorbell.sequence == 0);
@@ -542,7 +547,7 @@ static void test_claim(void)
 			calls.value == (RING_LEASE_ASKED | 0x200));
 	CHECK(calls.timeout.tv_sec == 0 && calls.timeout.tv_nsec == 100000000);
 	CHECK(producer->lease_until_ns == 1100000000 && producer->lease_again_ns == 1100000000);
-	/* Too early for another question. */
+	/* Too early for another request. */
 	lease.word = RING_LEASE_REVOKED;
 	clock_ns = 1099999999;
 	CHECK(!ring_lease_claim(producer, true) && lease.word == RING_LEASE_REVOKED &&
@@ -566,7 +571,7 @@ static void test_claim(void)
 	lease.word = RING_LEASE_REVOKED;
 	CHECK(!ring_lease_claim(producer, true) && calls.nr_futex == 3 &&
 			lease.word == RING_LEASE_ASKED);
-	/* In a sandbox, and in a child of vfork(), the question is asked without a wait. */
+	/* In a sandbox, and in a child of vfork(), the request is sent without a wait. */
 	calls.nr_futex = 0;
 	permitted = false;
 	lease.word = RING_LEASE_REVOKED;
@@ -587,7 +592,7 @@ static void test_claim(void)
 	CHECK(!ring_lease_claim(producer, true) &&
 			producer->lease_until_ns == (uint64_t)clock_ns + 300000000);
 	ring_lease_timeout_factor(1);
-	/* Granted and recalled again at once: taken once more. */
+	/* Granted and recalled again at once: requested once more. */
 	producer->lease_again_ns = 0;
 	lease.word = RING_LEASE_REVOKED;
 	answer = RING_LEASE_RECALLED;
@@ -672,7 +677,7 @@ static void test_consumer_words(void)
 	CHECK(!ring_lease_is_asked(consumer) && !ring_lease_take_question(consumer));
 	ring_lease_deny(consumer);
 	CHECK(calls.nr_wakes == 1);
-	/* Memory is there: a question is answered, other states need no answer. */
+	/* Memory is available: a request is answered, other states need no answer. */
 	CHECK(ring_lease_grant(consumer, -1) == 0 && *word == (RING_LEASE_FREE | 0x500) &&
 			calls.nr_wakes == 1);
 	*word = RING_LEASE_ASKED;
@@ -697,7 +702,7 @@ static void test_revoke(void)
 	struct stat status;
 	uint64_t missing = 0;
 	uint32_t *word;
-	/* Its number is no value of another argument. */
+	/* The number of the descriptor differs from the values of all other arguments. */
 	int small = memfd_create("small", 0), fd = fcntl(small, F_DUPFD, 50);
 
 	close(small);
@@ -725,7 +730,7 @@ static void test_revoke(void)
 			*word == RING_LEASE_USED);
 	*word = RING_LEASE_REVOKED;
 	CHECK(ring_lease_adopt(consumer, fd, &missing) == 0 && *word == RING_LEASE_FREE);
-	/* Counters of lost records stay, but for those of memory that was missing. */
+	/* Counters of lost records stay, except those of missing memory. */
 	consumer->views[2].control->lost[RING_LOST_NO_MEMORY] = 5;
 	CHECK(ring_lease_revoke(consumer, fd) == 8192);
 	CHECK(ring_lease_grant(consumer, fd) == 0);
@@ -804,7 +809,10 @@ static void test_bells(void)
 	CHECK(ring_bells_muted(bells) == 0 && bells->unmute == 0);
 	/* Not rung: no false alarm. */
 	CHECK(ring_bells_wait(bells, 0) == 0 && bells->list[0].false_alarms == 0);
-	/* Errors: a time that is up and a signal are returned; without the call one word is waited for, 10 ms at most. */
+	/*
+	 * Errors: a timeout and a signal are returned; without the system call, one word is waited
+	 * for, 10 ms at most.
+	 */
 	calls.error = ETIMEDOUT;
 	CHECK(ring_bells_wait(bells, 5) == -ETIMEDOUT && calls.nr_futex == 0);
 	calls.error = EINTR;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the rings are: in a file (and what happens when that is truncated under the consumer), in
- * huge pages, prefaulted, and imported from another process's memory or from a file.
+ * The storage of rings: a file (also truncated while the consumer reads), huge pages, prefaulted
+ * memory, and a copy from another process's memory or from a file.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static int dir_fd;
 static const struct ring_geometry small = {
 		.rings = 2, .event_slots = 300, .size = 1 << 16, .clock = RING_CLOCK_MONOTONIC};
 
-/* Publish so many records by any CPU: portable. */
+/* Publishes this number of records from any CPU: the portable backend. */
 static void publish(struct ring_producer *producer, uint64_t from, uint64_t count)
 {
 	unsigned char payload[sizeof(struct body) + MOST];
@@ -41,7 +41,7 @@ static void see(void *user, const struct body *body, uint64_t timestamp)
 	++*(uint64_t *)user;
 }
 
-/* Read all that there is; the number of records. */
+/* Reads all records. Returns their number. */
 static uint64_t drain(struct ring_consumer *consumer)
 {
 	const struct ring_geometry *geometry = ring_consumer_geometry(consumer);
@@ -68,7 +68,7 @@ static int reopen(const char *name)
 {
 	int fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC);
 
-	/* Not everybody is root. */
+	/* A normal user may lack the permission. */
 	if (fd < 0 && errno == EACCES) {
 		CHECK(fchmodat(dir_fd, name, 0600, 0) == 0, "fchmodat");
 		fd = openat(dir_fd, name, O_RDWR | O_CLOEXEC);
@@ -107,7 +107,7 @@ static void test_file(enum ring_mode mode)
 		CHECK(drain(consumer) == 100, "drained");
 	publish(producer, 100, 77);
 	ring_count_lost(producer, 250, RING_LOST_INVALID);
-	/* All are gone, as after a reboot; only the file is left. */
+	/* Unmap everything, as after a reboot; only the file remains. */
 	ring_producer_unmap(producer);
 	ring_consumer_unmap(consumer);
 	close(fd);
@@ -144,7 +144,7 @@ static void test_file_refusals(void)
 	geometry.flags = 0;
 	CHECK(ring_memory_create_file(&geometry, -1, "r", &fd) == -EBADF, "no directory");
 	CHECK(ring_memory_create_file(&geometry, dir_fd, "no/where", &fd) == -ENOENT, "nowhere");
-	/* No room for it: nothing is left behind. */
+	/* No space for it: nothing remains. */
 	getrlimit(RLIMIT_FSIZE, &before);
 	limit.rlim_max = before.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
@@ -152,7 +152,7 @@ static void test_file_refusals(void)
 	CHECK(ring_memory_create_file(&geometry, dir_fd, "r", &fd) == -EFBIG, "no room");
 	CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "setrlimit");
 	CHECK(faccessat(dir_fd, "r", F_OK, 0) != 0, "left behind");
-	/* Memory that says it is a file, but is shorter. */
+	/* A header of a longer file. */
 	CHECK(ring_memory_create_file(&geometry, dir_fd, "r", &fd) == 0, "create");
 	CHECK(ftruncate(fd, (off_t)ring_memory_size(&geometry) - 1) == 0, "truncate");
 	CHECK(ring_consumer_map(fd, NULL, &consumer) == -EPROTO, "too short");
@@ -168,7 +168,7 @@ static void on_bus(int signal)
 	_exit(33);
 }
 
-/* Truncated at many lengths, at different moments: errors, and never a signal. */
+/* Truncates the file at many lengths, at different times: errors, and never a signal. */
 static void test_truncation(enum ring_mode mode)
 {
 	struct ring_geometry geometry = small;
@@ -198,7 +198,10 @@ static void test_truncation(enum ring_mode mode)
 					? ring_consumer_snapshot(consumer, ring, buffer, &span)
 					: ring_consumer_peek(consumer, ring, &span);
 			if (rc == 1) {
-				/* Whoever reads the span reads zeros, and hears of it later. */
+				/*
+				 * The reader of the span reads zeros, and the next call reports the
+				 * error.
+				 */
 				for (size_t at = 0; at < span.size; at++)
 					sum += ((const unsigned char *)span.data)[at];
 				ring_consumer_release(consumer, ring, &span);
@@ -220,7 +223,7 @@ static void test_truncation(enum ring_mode mode)
 	free(buffer);
 }
 
-/* A SIGBUS elsewhere goes where it went before. */
+/* A SIGBUS at another address reaches the previous handler. */
 static void test_other_bus(void)
 {
 	pid_t child = fork();
@@ -241,7 +244,7 @@ static void test_other_bus(void)
 
 struct process {
 	pid_t pid;
-	uint64_t missing; /* An address that cannot be read; 0: none. */
+	uint64_t missing; /* An unreadable address; 0: none. */
 };
 
 static int read_process(void *user, uint64_t address, void *to, size_t size)
@@ -286,10 +289,10 @@ static void test_import(const struct backend *backend, enum ring_mode mode, uint
 			"losses");
 	ring_consumer_unmap(consumer);
 	close(copy);
-	/* What is not rings, and where nothing is. */
+	/* Memory without rings, and an unmapped address. */
 	CHECK(ring_memory_import(read_process, &self, (uintptr_t)&small, &copy) == -EPROTO, "what");
 	CHECK(ring_memory_import(read_process, &self, 4096, &copy) == -EIO, "nothing");
-	/* The dump has not all: that ring says so, the other one is there. */
+	/* The dump is incomplete: the ring without data is reported, the other one is complete. */
 	for (uint64_t at = 0; at < 64 && !(flags & RING_HUGE_PAGES); at++) {
 		unsigned int absent = 0;
 		struct ring_span span;
@@ -315,7 +318,7 @@ static void test_import(const struct backend *backend, enum ring_mode mode, uint
 	close(fd);
 }
 
-/* How much of the rings' mapping a core dump of this process has. */
+/* Returns how much of the rings' mapping a core dump of this process contains. */
 static uint64_t dumped(const struct ring_producer *producer, uint64_t size)
 {
 	uint64_t base = (uintptr_t)ring_producer_base(producer), begin = 0, end = 0, bytes = 0;
@@ -338,7 +341,7 @@ static uint64_t dumped(const struct ring_producer *producer, uint64_t size)
 	return bytes;
 }
 
-/* Each ring once; a thread's ring only when it is taken. */
+/* Dumps each ring once; a thread's ring only if it is used. */
 static void test_dump(void)
 {
 	for (int placement = RING_PER_CPU; placement <= RING_PER_THREAD; placement++) {
@@ -365,7 +368,7 @@ static void test_dump(void)
 	}
 }
 
-/* Any header: refused, or of a size that was checked. */
+/* A random header: refused, or with a size that was checked. */
 static int read_spoilt(void *user, uint64_t address, void *to, size_t size)
 {
 	uint64_t *state = user;
@@ -449,7 +452,10 @@ static void test_prefault(void)
 		ring_producer_unmap(producer);
 		close(fd);
 	}
-	/* Nothing else of this program takes many, but for ThreadSanitizer's shadow. */
+	/*
+	 * Nothing else in this program takes many page faults, except ThreadSanitizer's shadow
+	 * memory.
+	 */
 	CHECK(taken[1] < 100 || taken[1] + 700 < taken[0], "%lu and %lu faults", taken[0],
 			taken[1]);
 }
@@ -484,7 +490,7 @@ static void test_huge(void)
 	CHECK(ring_memory_create(&geometry, &fd) == -EINVAL, "smaller than a page");
 	geometry.size = page;
 	CHECK(ring_memory_size(&geometry) == 3 * page, "size");
-	/* More than there can be: said at once. */
+	/* More than the maximum: refused at once. */
 	geometry.rings = 2000;
 	rc = available < 2001 ? ring_memory_create(&geometry, &fd) : -ENOMEM;
 	CHECK(rc == -ENOMEM || rc == -ENOTSUP, "%d", rc);
@@ -509,7 +515,7 @@ static void test_huge(void)
 		test_import(&variants[backend], RING_MODE_DISCARD, RING_HUGE_PAGES);
 }
 
-/* In a process that may map nothing more. */
+/* In a process that cannot map more memory. */
 static int import_without_space(uint64_t base)
 {
 	struct process self = {.pid = getpid()};
@@ -527,7 +533,7 @@ static int import_without_space(uint64_t base)
 	return ring_memory_import(read_process, &self, base, &copy);
 }
 
-/* A copy that cannot be mapped is an error, and leaves no descriptor behind. */
+/* A copy that cannot be mapped is an error, and its descriptor is closed. */
 static void test_import_without_space(void)
 {
 	struct ring_geometry geometry = small;
@@ -535,7 +541,7 @@ static void test_import_without_space(void)
 	int fd, status, next;
 	pid_t child;
 
-	geometry.size = 1 << 24; /* more than what the allocator has in reserve */
+	geometry.size = 1 << 24; /* more than the allocator keeps in reserve */
 	geometry.clock = variants[0].clock;
 	CHECK(ring_memory_create(&geometry, &fd) == 0, "create");
 	producer = way_map(&variants[0], fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that publish as fast as they can, interrupted by two signals whose handlers publish as
- * well (a trace inside a trace inside a trace), while a consumer drains: each record that
- * ring_publish() took is read exactly once, in order for each ring, with its contents, at times
- * that never run back; each one it refused is counted.
+ * Threads publish as fast as they can, interrupted by two signals whose handlers publish as well (a
+ * trace inside a trace inside a trace), while a consumer drains. Each record that ring_publish()
+ * accepted is read exactly once, complete, in order for each ring, with times that never decrease.
+ * Each record that it refused is counted.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,11 +14,11 @@
 #include "disturb.h"
 
 #define THREADS 4
-#define LEVELS 3 /* The thread, SIGUSR1 in it, SIGUSR2 in either. */
+#define LEVELS 3 /* The thread, SIGUSR1 in it, SIGUSR2 in both. */
 #define STREAMS (THREADS * LEVELS)
 #define RECORDS_MAX (1u << 24)
 
-/* What each payload begins with; bytes that follow from sequence and stream come after. */
+/* The beginning of each payload; bytes that follow from sequence and stream come after it. */
 struct body {
 	uint32_t size;
 	uint32_t stream;
@@ -82,7 +82,7 @@ static void publish_one(unsigned int level)
 		payload[at] = byte_of(number, body.sequence, at);
 	rc = ring_publish(producer, id_of(number, body.sequence), payload, body.size);
 	CHECK(errno == before, "errno");
-	/* Read by the main thread while we run: enough(). */
+	/* The main thread reads it while this thread runs: enough(). */
 	if (rc == 0)
 		__atomic_store_n(&stream->published, stream->published + 1, __ATOMIC_RELAXED);
 	else
@@ -161,7 +161,10 @@ static void drain(uint64_t *times, uint64_t *ends)
 	}
 }
 
-/* Enough to be a test, however slow this machine is just now. */
+/*
+ * Returns whether enough records were published for a valid test, independent of the machine's
+ * speed.
+ */
 static bool enough(void)
 {
 	uint64_t published = 0, nested = 0;

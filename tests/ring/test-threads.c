@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings per thread: each thread's records in a ring of its own, in order and without a hole, with
- * handlers that publish as well; more threads than rings; rings of dead threads; several producers
- * in one process.
+ * Rings per thread: each thread's records are in a ring of its own, in order and without a hole,
+ * with handlers that also publish; more threads than rings; rings of dead threads; several
+ * producers in one process.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,12 +20,12 @@ static struct ring_producer *producer;
 static struct ring_consumer *consumer;
 static pthread_barrier_t barrier;
 
-/* By stream: what its publisher says, and what was read. */
+/* By stream: the state of its publisher, and the records that were read. */
 static struct stream {
 	uint64_t published, refused;
 	uint64_t read;
 	uint64_t next[THREADS_MAX]; /* In each ring. */
-	uint32_t ring;              /* Where it was read; RING_RINGS_MAX: nowhere yet. */
+	uint32_t ring;              /* The ring in which it was read; RING_RINGS_MAX: none yet. */
 	bool several;
 } streams[THREADS_MAX * LEVELS * 4];
 
@@ -68,7 +68,7 @@ static void *thread_main(void *data)
 	ids[this_stream / LEVELS % THREADS_MAX] = gettid();
 	event._sigev_un._tid = gettid();
 	CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer");
-	/* Its ring, before any handler borrows one. */
+	/* Gets its ring before a handler borrows one. */
 	publish_one(this_stream);
 	pthread_barrier_wait(&barrier);
 	ready = true;
@@ -80,7 +80,7 @@ static void *thread_main(void *data)
 	}
 	ready = false;
 	timer_delete(timer);
-	/* Nobody leaves before all have had a ring, or none. */
+	/* No thread exits before each has a ring, or has failed to get one. */
 	pthread_barrier_wait(&barrier);
 	return NULL;
 }
@@ -93,7 +93,7 @@ static void see(void *user, const struct body *body, uint64_t timestamp)
 
 	(void)user;
 	(void)timestamp;
-	/* Only a borrowed ring takes a record out of the row: see check(). */
+	/* Only a record in a borrowed ring is out of order: see check(). */
 	CHECK(body->sequence >= stream->next[draining], "stream %u: %lu again", body->stream,
 			body->sequence);
 	CHECK(body->stream % LEVELS || body->sequence == stream->next[draining], "a hole");
@@ -133,7 +133,7 @@ static void run(unsigned int first, unsigned int count, uint64_t *times)
 	}
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	/* Joined is not yet gone. */
+	/* The kernel may still list a joined thread. */
 	for (unsigned int i = 0; i < count; i++) {
 		while (tgkill(getpid(), ids[(first + i) % THREADS_MAX], 0) == 0)
 			sched_yield();
@@ -142,7 +142,7 @@ static void run(unsigned int first, unsigned int count, uint64_t *times)
 	drain(times);
 }
 
-/* What a thread without a ring loses is counted; the others lose nothing. */
+/* The losses of a thread without a ring are counted; the others lose nothing. */
 static void check(const struct backend *backend, unsigned int first, unsigned int count,
 		uint32_t rings)
 {
@@ -158,7 +158,7 @@ static void check(const struct backend *backend, unsigned int first, unsigned in
 		CHECK(!own->published || !own->refused, "a thread with a ring lost %lu",
 				own->refused);
 		CHECK(!own->several, "a thread's records are in several rings");
-		/* The portable path borrows a ring for a handler. */
+		/* The portable backend borrows a ring for a handler. */
 		CHECK(backend->portable || !nested->published || !own->published ||
 						(!nested->several && nested->ring == own->ring),
 				"a handler's records are elsewhere");
@@ -186,7 +186,7 @@ static void test_way(const struct backend *backend, uint32_t rings, unsigned int
 	CHECK(ring_consumer_map(fd, &geometry, &consumer) == 0, "ring_consumer_map");
 	memset(streams, 0, sizeof(streams));
 	for (unsigned int generation = 0; generation < 4; generation++) {
-		/* Longer than it takes until rings are looked for again. */
+		/* Longer than the time until the producer searches for rings again. */
 		nanosleep(&pause, NULL);
 		run(generation * count, count, times);
 		check(backend, generation * count, count, rings);
