@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole daemon in the process of a test, which includes this header once: turns of its loop, requests, and what it reports. */
+/*
+ * Runs the whole daemon in the process of a test, which includes this header once: rounds of its
+ * loop, requests, and its reports.
+ */
 #ifndef TESTS_SIDED_DAEMON_H
 #define TESTS_SIDED_DAEMON_H
 
@@ -47,7 +50,7 @@ static inline void check_text(const char *found, const char *expected)
 	}
 }
 
-/* What the daemon has reported since the last call. */
+/* Returns the reports of the daemon since the last call. */
 static const char *reported(void)
 {
 	static char text[8192];
@@ -76,7 +79,7 @@ static inline void write_text(const char *name, const char *text, size_t size)
 	close(fd);
 }
 
-/* With blanks in front up to that size. */
+/* Writes the text after enough blanks to reach that size. */
 static inline void write_padded(const char *name, const char *text, size_t size)
 {
 	size_t length = strlen(text), blanks = size > length ? size - length : 0;
@@ -127,7 +130,7 @@ static inline void begin(void)
 	struct control_error error;
 
 	begin_daemon(in_work("run"), 0, &error);
-	/* It has no configuration to adopt. */
+	/* The daemon has no configuration to adopt. */
 	(void)reported();
 }
 
@@ -137,7 +140,7 @@ static inline void stop_now(struct daemon *daemon, struct timer *timer)
 	daemon->stop = true;
 }
 
-/* One round of the loop, which does not wait. */
+/* One round of the loop, without waiting. */
 static inline void turn(void)
 {
 	static struct timer stopper;
@@ -252,7 +255,7 @@ static inline void say_arrive(
 	say_message(fd, wire_encode_arrive(message, sizeof(message), &arrive));
 }
 
-/* The next WELCOME, and its reason. */
+/* Returns the next WELCOME, and its reason. */
 static inline struct wire_welcome hear_welcome(int fd, char reason[128])
 {
 	struct wire_welcome welcome = {.accepted = false};
@@ -329,7 +332,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return remove(path);
 }
 
-/* The end of the daemon and of its files. */
+/* Ends the daemon and removes its files. */
 static inline void end(void)
 {
 	close_daemon(&the_daemon);

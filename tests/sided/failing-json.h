@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Members and lists of JSON for which there is no memory: the test arms a number, and the call with that number fails. A test includes this
- * header once and is linked with `failing_json` of meson.build.
+ * Makes JSON members and lists fail for lack of memory: the test arms a number, and the call with
+ * that number fails. A test includes this header once and is linked with `failing_json` of
+ * meson.build.
  */
 #ifndef TESTS_SIDED_FAILING_JSON_H
 #define TESTS_SIDED_FAILING_JSON_H
@@ -50,7 +51,7 @@ bool __wrap_json_put(struct json_object *object, const char *name, struct json_o
 {
 	if (!failing_json_is_due())
 		return __real_json_put(object, name, value);
-	/* It takes the value in any case. */
+	/* The function takes ownership of the value even if it fails. */
 	json_object_put(value);
 	return false;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run a program and hold some of its system calls, as if the scheduler did not run the thread, or the call never returned.
+ * Runs a program and holds some of its system calls, as if the scheduler did not run the thread, or
+ * the call never returned.
  *
  *	held-calls SOCKET PROGRAM [ARGUMENT]...
  *
- * A test connects to SOCKET and sends the name of a call of `calls`. From then on it gets a line for each call that is held. Each message
- * that it sends continues the oldest held call. All calls continue when it closes its connection. Exit status 77: the kernel cannot hold
- * calls.
+ * A test connects to SOCKET and sends the name of a call in `calls`. From then on it receives a
+ * line for each call that is held. Each message from the test continues the oldest held call. All
+ * calls continue when the test closes its connection. Exit status 77: the kernel cannot hold calls.
  */
 #include <errno.h>
 #include <linux/close_range.h>
@@ -35,7 +36,10 @@
 #define POLL_FOREVER 0 /* no time limit */
 #endif
 
-/* A thread makes its own descriptor table; a thread exits; an acceptor waits for a connection. */
+/*
+ * Held: a thread creates its own descriptor table; a thread exits; an acceptor waits for a
+ * connection.
+ */
 static const struct {
 	const char *name;
 	int number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of the daemon, played: watches and timers are noted, in the order of the calls. A test includes this header once, and says by
- * loop_name() what it calls a watch.
+ * Replaces the loop of the daemon: notes watches and timers in the order of the calls. A test
+ * includes this header once, and defines loop_name(), which names a watch.
  */
 #ifndef TESTS_SIDED_PLAYED_LOOP_H
 #define TESTS_SIDED_PLAYED_LOOP_H
@@ -12,7 +12,7 @@
 #include "programs/sided/sided.h"
 
 static const char *loop_name(const struct sided_watch *watch);
-static const char *failing_watch; /* the watch that cannot be made, or NULL */
+static const char *failing_watch; /* the watch that cannot be created, or NULL */
 
 static inline void loop_owner_get(struct sided_object *owner)
 {
@@ -90,7 +90,7 @@ void loop_cancel(struct daemon *daemon, struct timer *timer)
 	loop_owner_put(daemon, timer->owner);
 }
 
-/* The loop takes a timer out before it calls its owner. */
+/* The loop removes a timer before it calls its owner. */
 static inline void loop_expire(struct daemon *daemon, struct timer *timer)
 {
 	assert_true(timer->base.is_set);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instrumented program that does what its standard input says, a word and a number in a line, and
- * answers each with a line. `sided:tick` counts from 0 in each process; `sided:tock` beside it is not
- * what most sessions want.
+ * An instrumented program that executes commands from its standard input, a command and a number
+ * per line, and answers each with a line. `sided:tick` counts from 0 in each process; `sided:tock`
+ * is a second event, which most sessions do not record.
  *
- *   fire N      N ticks, and as many tocks
- *   signal N    N ticks and tocks in a signal handler
- *   spin        a thread that ticks until
- *   stop        which answers with how many ticks it said
- *   fork N      a child that says N ticks and ends
- *   exec N      becomes a new program, which says N ticks at once
- *   work N      N calls of sided_work(), with 0, 1, …; no event is in it, but probes may be
- *   child N     a child that does the same
- *   user N      gives up root's rights for those of user N
- *   grind       a thread that works until
- *   rest        which answers with how many rounds it did, 0 if one was wrong
+ *   fire N      fires N ticks, and N tocks
+ *   signal N    fires N ticks and tocks in a signal handler
+ *   spin        starts a thread that ticks until
+ *   stop        which prints the number of its ticks
+ *   fork N      forks a child that fires N ticks and exits
+ *   exec N      executes a new program, which fires N ticks at once
+ *   work N      calls sided_work() N times, with 0, 1, …; it has no event, but may have probes
+ *   child N     forks a child that does the same
+ *   user N      changes root's privileges to those of user N
+ *   grind       starts a thread that works until
+ *   rest        which prints the number of its rounds, 0 if one was wrong
  *   quit
  */
 #include <pthread.h>
@@ -87,14 +87,14 @@ unsigned long sided_work(unsigned long number);
 #define CALLED __attribute__((noinline, noclone))
 #endif
 
-/* What a compiler would know of it, it would not call. */
+/* Opaque to the compiler, which would otherwise not call it. */
 CALLED unsigned long sided_work(unsigned long number)
 {
 	__asm__ volatile("" : "+r"(number)::"memory");
 	return 3 * number + 1;
 }
 
-/* The sum of what it gave back: a probe changes nothing. */
+/* Returns the sum of the results: a probe must not change it. */
 static unsigned long work(unsigned long count)
 {
 	unsigned long sum = 0, i;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that accepts connections of a shared socket: which errors end it, how many connections wait, and who closes what. The test
- * includes acceptor.c, and plays its calls in one thread.
+ * The thread that accepts connections of a shared socket: which errors end it, how many connections
+ * are queued, and which thread closes what. The test includes acceptor.c, and plays its calls in
+ * one thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +157,7 @@ static void start(void)
 	assert_int_equal(errno, EAGAIN);
 }
 
-/* Both users leave; the thread for deferred work closes all. */
+/* Both users release the acceptor; the thread for deferred work closes everything. */
 static void stop(const char *expected)
 {
 	*calls = '\0';
@@ -198,7 +199,7 @@ static void test_accepts(void **unused)
 
 	(void)unused;
 	start();
-	/* Two connections, then the end; the wait for a place is interrupted. */
+	/* Two connections, then the end; a signal interrupts the wait for a free slot. */
 	nr_interrupts = 2;
 	script = (const int[]){1, EAGAIN, EINTR, ECONNABORTED, 1, EBADF};
 	(void)accept_all(current);
@@ -210,11 +211,11 @@ static void test_accepts(void **unused)
 	close(fd);
 	assert_int_equal(sem_getvalue(&current->free_slots, &value), 0);
 	assert_int_equal(value, 30);
-	/* The one that nobody has taken is closed at the end. */
+	/* A queued connection is closed at the end. */
 	stop("close\nclose_listener\ndestroy\nfree\n");
 }
 
-/* Without a free descriptor the thread waits a moment. */
+/* Without a free descriptor, the thread pauses. */
 static void test_errors(void **unused)
 {
 	static const int going_on[] = {EAGAIN, EINTR, ECONNABORTED},
@@ -237,13 +238,13 @@ static void test_errors(void **unused)
 static void test_over(void **unused)
 {
 	(void)unused;
-	/* A connection that comes with the end is still passed on. */
+	/* A connection that arrives at the end is still passed on. */
 	start();
 	script = (const int[]){2};
 	accept_all(current);
 	assert_called("wait\npoll\nwait\n");
 	stop("close\nclose_listener\ndestroy\nfree\n");
-	/* The end while it waits. */
+	/* The end during a wait. */
 	start();
 	script = (const int[]){-EAGAIN};
 	accept_all(current);

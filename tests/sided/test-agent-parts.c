@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of programs: who gets one, what each message does, and what a WELCOME has. The test includes agents.c, and plays the loop,
- * the programs, the sessions and the rendezvous sockets.
+ * Connections of programs: which are accepted, the effect of each message, and the content of a
+ * WELCOME. The test includes agents.c, and plays the loop, the programs, the sessions and the
+ * rendezvous sockets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static bool has_no_memory, has_exited, takes_pass;
 static int accepts[48]; /* descriptors or negative errors */
 static unsigned int nr_accepts;
 static struct rendezvous *accepting;
-static ssize_t received; /* 0: the message below */
+static ssize_t received; /* 0: the message in `message` */
 static struct sided_program *arriving;
 static unsigned char message_of_test[WIRE_MESSAGE_MAX];
 static size_t message_size;
@@ -261,7 +262,7 @@ static void end_of_program(void)
 	assert_int_equal(objects_left(), 0);
 }
 
-/* Accepts one connection; the last one that was accepted, unless it was refused. */
+/* Accepts one connection, and returns it, unless it was refused. */
 static struct sided_agent *come(void)
 {
 	nr_accepts = 0;
@@ -377,7 +378,7 @@ static void test_accept(void **state)
 	assert_null(come());
 	assert_called("watch(process,1) watch(socket,1) release(process) close(1,1) ");
 	failing_watch = NULL;
-	/* A process that this one does not see. */
+	/* A process that the daemon cannot see. */
 	next_peer.pid = 0;
 	process_error = -ESRCH;
 	agent = come();
@@ -394,7 +395,7 @@ static void test_accept(void **state)
 	check_refused("this daemon belongs to another user");
 	daemon_of_test.any_user = true;
 	agent = come_quietly();
-	/* The next connection of a user who has all that one user can have. */
+	/* The next connection of a user whose share is used up. */
 	shares_charge(&daemon_of_test.stranger_shares, UID + 1, LIMIT_STRANGERS_OF_USER - 1);
 	assert_non_null(come());
 	assert_true(agent->object.is_closed);
@@ -465,7 +466,7 @@ static void test_strangers(void **state)
 	assert_ptr_equal(oldest_stranger(&daemon_of_test, 7), agents[5]);
 	assert_null(oldest_stranger(&daemon_of_test, 8));
 	assert_ptr_equal(oldest_stranger_of_largest_user(&daemon_of_test), agents[1]);
-	/* In the middle, at the end, at the beginning. */
+	/* In the middle, at the end, at the beginning of the list. */
 	be_known(&daemon_of_test, agents[3]);
 	assert_called("cancel ");
 	assert_int_equal(daemon_of_test.nr_strangers, 5);
@@ -473,7 +474,7 @@ static void test_strangers(void **state)
 	be_known(&daemon_of_test, agents[3]);
 	assert_called("");
 	assert_int_equal(daemon_of_test.nr_strangers, 5);
-	/* Of two users with as many, the one with the newest connection. */
+	/* Of two users with the same number, the one with the newest connection. */
 	assert_ptr_equal(oldest_stranger_of_largest_user(&daemon_of_test), agents[1]);
 	be_known(&daemon_of_test, agents[0]);
 	assert_ptr_equal(oldest_stranger(&daemon_of_test, 5), agents[2]);
@@ -489,7 +490,7 @@ static void test_strangers(void **state)
 	loop_pause_listening(&daemon_of_test);
 	assert_true(agents[1]->object.is_closed);
 	assert_called(GONE);
-	/* Limits of all, and of one user. */
+	/* The limits of all users, and of one user. */
 	shares_charge(&daemon_of_test.stranger_shares, 5, LIMIT_STRANGERS_OF_USER - 2);
 	sided_agent_evict_stranger(&daemon_of_test, 5);
 	assert_called("");
@@ -562,13 +563,13 @@ static void test_arrive(void **state)
 	(void)state;
 	begin();
 	begin_program();
-	/* Its process has exited: the message can be of another one. */
+	/* The process has exited: the message may be from another one. */
 	agent = come_quietly();
 	has_exited = true;
 	receive_arrive(agent);
 	assert_called(GONE);
 	has_exited = false;
-	/* There is no process to look at. */
+	/* There is no process to check. */
 	next_peer.pid = 0;
 	process_error = -ESRCH;
 	agent = come_quietly();
@@ -579,13 +580,13 @@ static void test_arrive(void **state)
 	has_exited = false;
 	next_peer.pid = PID;
 	agent_close(&daemon_of_test, agent);
-	/* No place. */
+	/* The program table is full. */
 	agent = come_quietly();
 	arriving = NULL;
 	receive_arrive(agent);
 	assert_called("arrive(77) send " GONE);
 	check_refused("there is no place");
-	/* A damaged one. */
+	/* A damaged message. */
 	agent = come_quietly();
 	receive_arrive(agent);
 	*calls = '\0';
@@ -595,7 +596,7 @@ static void test_arrive(void **state)
 	receive(agent);
 	assert_called("send " GONE);
 	check_refused("the message cannot be understood");
-	/* The program watches its process itself, or does not. */
+	/* The program watches its process, or the connection does. */
 	for (int i = 0; i < 2; i++) {
 		arriving = &program_of_test;
 		program_of_test.watch.fd = i - 1;
@@ -616,7 +617,7 @@ static void test_arrive(void **state)
 	shares_free(&daemon_of_test.stranger_shares);
 }
 
-/* Its first WELCOME waits for a recorder that begins. */
+/* The first WELCOME waits for a starting recorder. */
 static void test_held(void **state)
 {
 	struct session_entry entries[] = {
@@ -661,7 +662,7 @@ static void test_held(void **state)
 				     : "release(process) release(socket) close(1,0) left disconnected(1) ");
 		daemon_of_test.sessions = entries;
 	}
-	/* The program has gone meanwhile. */
+	/* The program has exited meanwhile. */
 	agent = come_quietly();
 	receive_arrive(agent);
 	ref_set(&daemon_of_test, agent->program, NULL);
@@ -676,7 +677,7 @@ static void test_held(void **state)
 	shares_free(&daemon_of_test.stranger_shares);
 }
 
-/* Sessions of a WELCOME, and the messages behind it. */
+/* The sessions in a WELCOME, and the messages after it. */
 static void test_welcome(void **state)
 {
 	struct session_entry entries[] = {
@@ -730,16 +731,16 @@ static void test_welcome(void **state)
 		agent_close(&daemon_of_test, agent);
 		agent = come_quietly();
 	}
-	/* A reason that no message can have. */
+	/* A reason that is too long for a message. */
 	memset(reason, 'x', sizeof(reason) - 1);
 	*calls = '\0';
 	assert_true(send_welcome(&daemon_of_test, agent, reason) < 0);
 	assert_called("");
-	/* One that does not know its program hears of no session. */
+	/* A connection without a program receives no session. */
 	agent_welcome(&daemon_of_test, agent);
 	assert_called("send cancel ");
 	assert_int_equal(welcome_sent().nr_sessions, 0);
-	/* The socket is full: later. */
+	/* The socket is full: sent later. */
 	for (int i = 0; i < 2; i++) {
 		send_error = i ? -EAGAIN : -ENOBUFS;
 		agent_welcome(&daemon_of_test, agent);
@@ -756,7 +757,7 @@ static void test_welcome(void **state)
 		assert_called("");
 		received = 0;
 	}
-	/* It is gone. */
+	/* The peer has closed the connection. */
 	send_error = -EAGAIN;
 	agent_welcome(&daemon_of_test, agent);
 	send_error = -EPIPE;
@@ -810,13 +811,13 @@ static void test_pass(void **state)
 	agent = come_quietly();
 	receive_pass(agent, "/s/x");
 	*calls = '\0';
-	/* A damaged one. */
+	/* A damaged message. */
 	agent = come_quietly();
 	((struct wire_header *)(void *)message_of_test)->size--;
 	message_size--;
 	receive(agent);
 	assert_called(GONE);
-	/* One that has arrived. */
+	/* A message of a program that has arrived. */
 	daemon_of_test.sessions = NULL;
 	agent = come_quietly();
 	receive_arrive(agent);
@@ -870,7 +871,10 @@ static void test_done(void **state)
 	shares_free(&daemon_of_test.stranger_shares);
 }
 
-/* An agent of another release: said once of each process, and counted by each session that would record it. */
+/*
+ * An agent of another release: reported once for each process, and counted by each session that
+ * would record it.
+ */
 static void test_versions(void **state)
 {
 	struct session_entry entries[] = {{.state = SESSION_LIVE, .uid = UID},
@@ -925,7 +929,7 @@ static void test_versions(void **state)
 	sided_agent_refuse_version(&daemon_of_test, agent, 2);
 	assert_called("send release(process) release(socket) close(1,0) left disconnected(1) ");
 	assert_int_equal(daemon_of_test.nr_foreign, 0);
-	/* As many processes as the daemon remembers, and one more. */
+	/* As many processes as the daemon stores, and one more. */
 	for (int i = 1; i <= FOREIGN_RELEASES; i++) {
 		one.pid = i;
 		assert_false(is_counted(&daemon_of_test, &one));
@@ -939,7 +943,7 @@ static void test_versions(void **state)
 	assert_true(is_counted(&daemon_of_test, &one));
 	one.pid = 1;
 	assert_false(is_counted(&daemon_of_test, &one));
-	/* Another process has the number. */
+	/* Another process has the process ID. */
 	daemon_of_test.foreign[5].started++;
 	one.pid = daemon_of_test.foreign[5].pid;
 	assert_false(is_counted(&daemon_of_test, &one));

@@ -108,7 +108,7 @@ void worker_start(struct daemon *daemon, struct session_entry *entry)
 static const char *variable;
 static bool has_system_file;
 
-/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
+/* Other variables are not played: a file that tests/mutate has changed reads a variable itself. */
 static char *played_getenv(const char *name)
 {
 	return strcmp(name, "SIDE_BOOT") ? getenv(name) : (char *)(uintptr_t)variable;
@@ -372,7 +372,7 @@ static void test_adopt(void **state)
 	assert_called("find(one)\nadd(one)\nsettle(1,0)\nsave(1,1,1)\nstart(1)\n");
 	assert_int_equal(mode_of(above), 0711);
 	drop_entry();
-	/* The file of the environment, and of the system. */
+	/* The configuration file from the environment, and that of the system. */
 	variable = config_path();
 	boot_adopt(&daemon_of_test, NULL);
 	assert_called("find(one)\nadd(one)\nsettle(1,0)\nsave(1,1,1)\nstart(1)\n");
@@ -438,7 +438,7 @@ static void test_refused(void **state)
 			config_path());
 	check_failure("strdup", expected);
 	failing = NULL;
-	/* It was destroyed. */
+	/* The session was destroyed. */
 	entry_of_test = (struct session_entry){.boot = true, .state_dir = session_place};
 	boot_end(&entry_of_test);
 	assert_called("");
@@ -457,7 +457,7 @@ static void test_refused(void **state)
 			"find(one)\nsay(the session one of %s cannot be adopted: cannot create the state directory %s: Not a directory)\n",
 			config_path(), session_place);
 	assert_called(expected);
-	/* A parent that cannot be made: no directory can be made in /proc. */
+	/* A parent directory that cannot be created: /proc has no mkdir(). */
 	strcpy(place_of_test, "/proc/side-none");
 	strcpy(session_place, "/proc/side-none/one");
 	write_config("session one\nevent *\n");
@@ -477,7 +477,7 @@ static void test_end(void **state)
 
 	(void)state;
 	(void)snprintf(over, sizeof(over), "%s/over", session_place);
-	/* Without the directories above, nothing is made. */
+	/* Without the parent directories, nothing is created. */
 	boot_end(&entry);
 	assert_called("");
 	(void)snprintf(over, sizeof(over), "%s/a", work);
@@ -498,7 +498,7 @@ static void test_end(void **state)
 		assert_int_equal(mode_of(session_place), 0700);
 		assert_called("");
 	}
-	/* A name that another user made. */
+	/* A file of that name from another user. */
 	assert_int_equal(unlink(over), 0);
 	assert_int_equal(symlink("elsewhere", over), 0);
 	boot_end(&entry);
@@ -521,7 +521,7 @@ static void begin_capabilities(void)
 			capabilities[i][k] = UINT32_MAX;
 }
 
-/* Exactly these capabilities are left. */
+/* Checks that exactly these capabilities are left. */
 static void assert_kept(uint64_t kept)
 {
 	assert_int_equal(dropped, ALL & ~kept);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of the command line: who gets one, what a client waits for, and when a connection ends. The test includes clients.c, and
- * plays the loop, the messages and the threads that receive descriptors.
+ * Connections of the command line: which are accepted, the requests that a client waits for, and
+ * when a connection ends. The test includes clients.c, and plays the loop, the messages and the
+ * threads that receive descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static struct daemon daemon_of_test;
 static struct peer next_peer;
 static int accepts[48], put_errors[4], send_result, receive_result, peer_error, begin_result;
 static unsigned int nr_accepts, nr_puts;
-static size_t size_after; /* what waits after a message was sent in part */
+static size_t size_after; /* the queue after a message was sent in part */
 static bool has_no_memory, has_group, is_due, has_no_error;
 static uint64_t now = 100;
 static int received_fd = -1;
@@ -209,7 +210,7 @@ static void finish(void)
 	*calls = '\0';
 }
 
-/* Accepts one connection, whose socket is one of a pair; *ret_end is the other one. */
+/* Accepts one connection, whose socket is one of a pair; *ret_end is the other end. */
 static struct client *come_with(int *ret_end)
 {
 	struct sided_watch listener = {.fd = 61};
@@ -243,7 +244,7 @@ static struct client *come_quietly(void)
 	return client;
 }
 
-/* What the end of a connection calls. */
+/* The calls at the end of a connection. */
 #define GONE "release(socket) close(1) fd(-1) free "
 
 static const char *gone(void)
@@ -291,7 +292,7 @@ static void test_accept(void **state)
 	client_close(&daemon_of_test, client);
 	assert_called("");
 	assert_int_equal(shares_used(&daemon_of_test.client_shares, UID), 0);
-	/* Each failure: the client hears of it. */
+	/* Each failure is reported to the client. */
 	has_no_memory = true;
 	assert_null(come());
 	assert_non_null(strstr(calls, "out of memory"));
@@ -325,7 +326,7 @@ static void test_accept(void **state)
 	assert_called("free close(1) ");
 	has_no_error = false;
 	peer_error = 0;
-	/* Another user; root; a member of the group of the system's daemon. */
+	/* Another user; root; a member of the group of the system daemon. */
 	next_peer.uid = UID + 1;
 	assert_null(come());
 	assert_non_null(strstr(calls, "user 48 may not control the daemon of another user"));
@@ -346,7 +347,7 @@ static void test_accept(void **state)
 	assert_called("watch(socket,1) ");
 	daemon_of_test.system = false;
 	assert_int_equal(shares_used(&daemon_of_test.client_shares, 0), 1);
-	/* The last connection of a user, none of them idle. */
+	/* The last connection of a user without idle connections. */
 	next_peer.uid = UID;
 	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++)
 		come_quietly()->subscribed = true;
@@ -411,7 +412,7 @@ static void test_idle(void **state)
 	assert_null(oldest_idle(&daemon_of_test, 8));
 	clients[3]->busy = true;
 	assert_ptr_equal(oldest_idle(&daemon_of_test, 5), clients[2]);
-	/* Two that came at the same time: the one that is further behind in the list. */
+	/* Two connections of the same time: the one later in the list. */
 	clients[1]->heard = clients[2]->heard;
 	assert_ptr_equal(oldest_idle(&daemon_of_test, 5), clients[1]);
 	/* A request that was not read yet. */
@@ -435,7 +436,10 @@ static void test_idle(void **state)
 	shares->floor = 1;
 	for (int i = 0; i < 3; i++)
 		clients[i]->busy = true;
-	/* Nobody of the largest user is idle: a connection of the newest one of two users with as many. */
+	/*
+	 * The largest user has no idle connection: the newest connection of two users with the same
+	 * number.
+	 */
 	assert_ptr_equal(oldest_idle_of_largest_user(&daemon_of_test, 8), clients[6]);
 	clients[6]->busy = true;
 	assert_ptr_equal(oldest_idle_of_largest_user(&daemon_of_test, 6), clients[5]);
@@ -453,7 +457,7 @@ static void test_idle(void **state)
 	assert_false(sided_client_claim_quota(&daemon_of_test, 6));
 	assert_called("");
 	clients[4]->busy = false;
-	/* Nothing is free: the largest user's. */
+	/* No share is free: the largest user loses a connection. */
 	shares->floor = 8;
 	shares->nr_floors = shares->nr_taken;
 	shares_charge(shares, 9, shares_left(shares, 10));
@@ -488,14 +492,14 @@ static void test_send(void **state)
 	assert_true(client_send(&daemon_of_test, client, object));
 	assert_called("put(7) send ");
 	assert_int_equal(client->watch.events, EPOLLIN);
-	/* Out of memory: another one will follow. */
+	/* Out of memory: another attempt will follow. */
 	nr_puts = 0;
 	put_errors[0] = -ENOMEM;
 	assert_true(client_send(&daemon_of_test, client, object));
 	assert_called("put(7) send ");
 	assert_true(client_send(&daemon_of_test, client, NULL));
 	assert_called("send ");
-	/* The socket is full: a time limit, which begins again when something was sent. */
+	/* The socket is full: a timeout, which restarts after each successful send. */
 	put_errors[0] = 0;
 	send_result = -EAGAIN;
 	size_after = 500;
@@ -516,7 +520,7 @@ static void test_send(void **state)
 	send_result = 0;
 	assert_true(client_send(&daemon_of_test, client, NULL));
 	assert_called("send cancel change(socket,1) ");
-	/* The most that can wait. */
+	/* The largest permitted queue. */
 	send_result = -EAGAIN;
 	size_after = LIMIT_WAITING;
 	assert_true(client_send(&daemon_of_test, client, object));
@@ -556,7 +560,7 @@ static void test_slow(void **state)
 	assert_called(after(
 			"say(47,process 1234 does not read its answers: the connection is closed) "));
 	send_result = 0;
-	/* Timers of a subscription end with it. */
+	/* The timers of a subscription end with its connection. */
 	client = come_quietly();
 	client->top_session = strdup("one");
 	client->in.text = strdup("piece");
@@ -580,7 +584,7 @@ static void test_answer(void **state)
 	assert_int_equal(client_answer(&daemon_of_test, client, number(8)), 0);
 	assert_called("put(8) send ");
 	assert_false(client->busy);
-	/* An answer that cannot be queued is replaced. */
+	/* An answer that cannot be queued is replaced by an error. */
 	nr_puts = 0;
 	put_errors[0] = -E2BIG;
 	assert_int_equal(client_answer(&daemon_of_test, client, number(8)), -E2BIG);
@@ -598,7 +602,7 @@ static void test_answer(void **state)
 	assert_int_equal(client_answer(&daemon_of_test, client, number(8)), -ENOMEM);
 	assert_non_null(strstr(calls, "out of memory"));
 	*calls = '\0';
-	/* Neither can the error: the connection ends. */
+	/* The error cannot be queued either: the connection ends. */
 	nr_puts = 0;
 	put_errors[1] = -ENOMEM;
 	assert_int_equal(client_answer(&daemon_of_test, client, number(8)), -ENOMEM);
@@ -620,7 +624,7 @@ static void test_answer(void **state)
 	client_fail(&daemon_of_test, client, &error);
 	assert_non_null(strstr(calls, "it is busy"));
 	assert_false(client->busy);
-	/* The last answer: closed when it is sent. */
+	/* The last answer: the connection is closed after it is sent. */
 	client->last = true;
 	*calls = '\0';
 	send_result = -EAGAIN;
@@ -660,7 +664,7 @@ static void test_requests(void **state)
 	ready(client, EPOLLIN);
 	assert_called("receive(0) change(socket,0) verb(12) fd(55) ");
 	assert_int_equal(client->heard, 777);
-	/* A request at a time. */
+	/* One request at a time. */
 	ready(client, EPOLLIN);
 	assert_called("");
 	ready(client, EPOLLIN | EPOLLHUP);
@@ -677,14 +681,14 @@ static void test_requests(void **state)
 			assert_called(after("receive(0) "));
 		}
 	}
-	/* A mistake is told once. */
+	/* An invalid request is reported once. */
 	client = come_quietly();
 	receive_result = -EPROTO;
 	ready(client, EPOLLIN);
 	assert_memory_equal(calls, "receive(0) put(", 15);
 	assert_non_null(strstr(calls, "it is wrong"));
 	assert_true(client->object.is_closed);
-	/* What waits is sent first. */
+	/* Queued messages are sent first. */
 	*calls = '\0';
 	client = come_quietly();
 	receive_result = 0;
@@ -721,7 +725,7 @@ static void test_handovers(void **state)
 	client->busy = false;
 	ready(client, EPOLLIN);
 	*calls = '\0';
-	/* The thread had none. */
+	/* The thread received no message. */
 	receive_result = -EPIPE;
 	client->handover.ready(&daemon_of_test, &client->handover, EPOLLIN);
 	assert_called("release(handover) receive(1) close(0) release(socket) close(1) fd(-1) free close(1) ");
@@ -736,7 +740,7 @@ static void test_handovers(void **state)
 	ready(client, EPOLLIN);
 	assert_called(after("begin(1,47) watch(handover,1) close(1) "));
 	failing_watch = NULL;
-	/* The client goes meanwhile. */
+	/* The client disconnects meanwhile. */
 	client = come_quietly();
 	ready(client, EPOLLIN);
 	*calls = '\0';

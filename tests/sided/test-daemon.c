@@ -65,7 +65,7 @@ static void test_requests(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_answer(ask(fd, cases[i].request), cases[i].kind, cases[i].text,
 				cases[i].hint);
-	/* Members that a verb does not have. */
+	/* Members that the verb does not accept. */
 	for (int i = 0; i < 5; i++) {
 		static const char *const verbs_of_all[] = {
 				"ping", "save", "status", "list", "start"};
@@ -139,7 +139,7 @@ static void test_clients(void)
 	turn();
 	for (int i = 0; i <= LIMIT_CLIENTS_OF_USER; i++)
 		CHECK(is_hung_up(fds[i]) == (i == 1));
-	/* None of them is idle: each has a subscription. */
+	/* None is idle: each has a subscription. */
 	close(fds[1]);
 	fds[1] = fds[LIMIT_CLIENTS_OF_USER];
 	for (int i = 0; i < LIMIT_CLIENTS_OF_USER; i++)
@@ -180,7 +180,7 @@ static void test_protocol(void)
 	CHECK(only_program()->done == 1 && only_program()->known == 1);
 	say_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
 	check_protocol(fd, second);
-	/* It stays without its connection. */
+	/* The program stays without its connection. */
 	turn();
 	CHECK(!only_program()->agent && program_is_reachable(&the_daemon, getpid()));
 	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
@@ -205,7 +205,7 @@ static void test_protocol(void)
 	turn();
 	CHECK(is_hung_up(fd));
 	close(fd);
-	/* Another release: reported once for each process. */
+	/* An agent of another release: reported once for each process. */
 	(void)reported();
 	for (int i = 0; i < 2; i++) {
 		char expected[300];
@@ -233,7 +233,7 @@ static void test_protocol(void)
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
-/* Silent connections: the oldest one of a user is closed for a further one. */
+/* Silent connections: the oldest one of a user is closed for a new one. */
 static void test_strangers(void)
 {
 	struct resources before = resources_now();
@@ -248,7 +248,10 @@ static void test_strangers(void)
 		CHECK(is_hung_up(fds[0]) == (i == LIMIT_STRANGERS_OF_USER));
 	}
 	CHECK(!is_hung_up(fds[1]) && !is_hung_up(fds[LIMIT_STRANGERS_OF_USER]));
-	/* The same without a free descriptor. If no connection can be closed, the daemon listens again after a while. */
+	/*
+	 * The same without a free descriptor. If no connection can be closed, the daemon listens
+	 * again after a pause.
+	 */
 	loop_pause_listening(&the_daemon);
 	CHECK(is_hung_up(fds[1]) && !is_hung_up(fds[2]) && !the_daemon.relisten.base.is_set);
 	for (int i = 0; i <= LIMIT_STRANGERS_OF_USER; i++)
@@ -271,7 +274,7 @@ static void test_strangers(void)
 
 static char program_file[64];
 
-/* True if the file makes a program known. Another file is removed. */
+/* Returns true if the file makes a program known. Otherwise the file is removed. */
 static bool is_restored(const char *token, const char *control, unsigned int number,
 		uint64_t started, size_t size)
 {
@@ -360,7 +363,7 @@ static void test_remembered(void)
 		check_text(reported(), expected);
 	}
 	CHECK(!is_restored("61a0", "signal", WIRE_SIGNAL_MAX + 1, started, 0) && *reported());
-	/* Another process has the number by now. */
+	/* Another process has the process ID now. */
 	CHECK(!is_restored("61a0", "sync", 0, started + 1, 0));
 	check_text(reported(), "");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -413,7 +416,7 @@ static void test_doors(void)
 	for (size_t size = RENDEZVOUS_PATH_SIZE - 1; size <= RENDEZVOUS_PATH_SIZE; size++) {
 		snprintf(members, sizeof(members), "\"path\":\"%.*s\",\"pid\":%d,\"started\":1",
 				(int)size, path, getpid());
-		/* Another process has the number: nothing is reported. */
+		/* Another process has the process ID: nothing is reported. */
 		check_door(members, size < RENDEZVOUS_PATH_SIZE ? NULL : missing);
 	}
 	for (size_t size = 4096; size <= 4097; size++) {
@@ -483,7 +486,7 @@ static void test_restored(void)
 			!symlink("/none", in_work("run/state/one.json")));
 	CHECK(!sessions_restore(&the_daemon) && strstr(reported(), large));
 	unlink(in_work("run/state/one.json"));
-	/* Names that are none of a session. */
+	/* File names that belong to no session. */
 	write_text("run/state/.json", "{}", 2);
 	write_text("run/state/-x.json", "{}", 2);
 	write_text("run/state/one.jso", "{}", 2);
@@ -738,7 +741,7 @@ static int dial_as(uid_t uid)
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
 	pid = fork();
 	if (!pid) {
-		/* It keeps none of the daemon's connections. */
+		/* It must not keep the daemon's connections open. */
 		if (dup2(ends[1], 3) != 3 || close_range(4, ~0u, 0) || setresgid(uid, uid, uid) ||
 				setresuid(uid, uid, uid))
 			_exit(1);
@@ -792,7 +795,7 @@ static void test_users(void)
 int main(int argc, char **argv)
 {
 	(void)argv;
-	/* A session's process is none that this test starts. */
+	/* The process of a session executes this program, not the test. */
 	if (argc > 1)
 		return 1;
 	if (!make_work())

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session process reports of its session and of its probes: all figures differ, each member has its name, and without memory for
- * one of them there is no answer. The test acts as the session library.
+ * The reports of a session process about its session and its probes: all numbers differ, each
+ * member has its name, and without memory for one member there is no answer. The test acts as the
+ * session library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static void check_text(const char *found, const char *expected)
 	abort();
 }
 
-/* Takes the object. */
+/* Takes ownership of the object. */
 static void check_json(struct json_object *object, const char *expected)
 {
 	check_text(object ? json_object_to_json_string_ext(object,
@@ -111,7 +112,7 @@ static const struct session_loss last_losses[] = {{.process = "p",
 		{.process = "q", .ring = "", .event = "", .reason = "too big", .count = 72}};
 static const struct session_summary summary = {.losses = last_losses, .nr_losses = 2};
 static bool has_status = true;
-static int nr_statuses; /* that are not freed */
+static int nr_statuses; /* not yet freed */
 
 int __wrap_session_status(struct session *session, struct session_status *status)
 {
@@ -345,7 +346,7 @@ static void test_tables(void)
 	CHECK(!fstat(list[0].table, &status) && status.st_size == 200000);
 	CHECK(pread(list[0].table, bytes, 6, 0) == 6 && !strcmp(bytes, "three"));
 	CHECK(resources_now().descriptors == before.descriptors + 2);
-	/* Not a regular file, and a link. */
+	/* Not a regular file, and a symbolic link. */
 	CHECK(!unlink("4") && !mkfifo("4", 0600) && !unlink("9") && !symlink("3", "9"));
 	probes_close(probes);
 	CHECK(resources_now().descriptors == before.descriptors);
@@ -362,7 +363,9 @@ static void test_tables(void)
 	CHECK(resources_now().descriptors == before.descriptors);
 }
 
-/* A change has probes of its own until it is made or given up. A table that is there is not read again. */
+/*
+ * A change has its own probes until it is made or cancelled. An existing table is not read again.
+ */
 static void test_changes(void)
 {
 	struct resources before = resources_now();
@@ -399,7 +402,7 @@ static void test_changes(void)
 	probes_close(probes);
 }
 
-/* In a session of a member of the group, only root may enter the daemon's directory. */
+/* In a session of a group member, only root may enter the daemon's directory. */
 static void test_as_root(void)
 {
 	struct probes *probes;

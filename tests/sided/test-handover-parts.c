@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors that clients hand in: what a thread closes and passes on, who closes what after each call that fails, and the memory. The
- * test includes handover.c, and plays the threads.
+ * Descriptors from clients: which are closed and which passed on, who owns them after each call
+ * that fails, and the memory. The test includes handover.c, and plays the threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static int played_thread(void **user, size_t size)
 {
 	assert_int_equal(size, 256 << 10);
 	called("thread ");
-	/* What the thread has done by the time that the other one waits for it. */
+	/* The thread has done this when the other one waits for it. */
 	if (!thread_error)
 		assert_int_equal(sem_post((sem_t *)user), 0);
 	return thread_error;
@@ -249,7 +249,7 @@ static void test_close(void **state)
 
 /* ---- The thread ---- */
 
-/* The message is in the queue of `client[0]`; the result comes to `result[0]`. */
+/* The message is in the queue of `client[0]`; the result is sent to `result[0]`. */
 static void run_thread(int client[2], int result[2], bool owns)
 {
 	struct handover *handover = calloc(1, sizeof(*handover));
@@ -326,14 +326,14 @@ static void test_thread(void **state)
 						: i == 3 ? "x"
 						: i == 7 ? "second"
 							 : "");
-		/* The wanted one, and no other. */
+		/* Only the wanted descriptor. */
 		assert_int_equal(fd >= 0, i < 2 || i == 7);
 		if (fd >= 0) {
 			assert_int_equal(rendezvous_is_listener(fd), i == 1);
 			assert_int_equal(fcntl(fd, F_GET_SEALS) >= 0, i != 1);
 			close(fd);
 		}
-		/* No close of another descriptor waits. */
+		/* No close of another descriptor is pending. */
 		assert_int_equal(getsockopt(other[0], SOL_SOCKET, SO_LINGER, &found, &size), 0);
 		assert_int_equal(found.l_onoff, i == 2 || i >= 5);
 		close(other[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session's process has given up, tried by a process that gave it up. Each wall is only tried
- * where the machine has it; which ones those were is printed.
+ * The privileges that a session process has dropped: the test process drops them, and tries to use
+ * them. Skips each restriction that the machine does not support, and prints the tested ones.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 static char base[] = "/tmp/side-test-isolate-XXXXXX";
 
-/* The daemon's own, which writes where the daemon writes. */
+/* Replaces the daemon's function, which writes to its log. */
 void log_message(const char *format, ...)
 {
 	va_list list;
@@ -79,7 +79,7 @@ static bool has_landlock(void)
 #endif
 }
 
-/* Files may be made, moved and removed where the session writes, and nowhere else. */
+/* Files may be created, moved and removed only where the session writes. */
 static void files(void)
 {
 	CHECK(!make_file("in/a"));
@@ -99,7 +99,7 @@ static void files(void)
 	CHECK(!make_file("in/a"));
 	CHECK(rename(below("in/a"), below("out/a")) && (errno == EACCES || errno == EXDEV));
 	CHECK(symlink("/etc", below("out/link")) && errno == EACCES);
-	/* What others wrote may be read: programs' files are. */
+	/* Files of other processes may be read, because those of programs must be. */
 	CHECK(open(below("out/there"), O_RDONLY | O_CLOEXEC) >= 0);
 	CHECK(open("/dev/null", O_WRONLY | O_CLOEXEC) >= 0);
 	printf("files: refused outside\n");
@@ -127,7 +127,7 @@ static void calls(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	CHECK(fd >= 0);
 	CHECK(connect(fd, (const struct sockaddr *)&address, sizeof(address)) && errno == EPERM);
-	/* What it needs it keeps. */
+	/* Required operations still work. */
 	CHECK(!pthread_create(&thread, NULL, nothing, NULL) && !pthread_join(thread, NULL));
 	CHECK(syscall(SYS_memfd_create, "ring", 3u) >= 0);
 	printf("calls: refused\n");
@@ -168,7 +168,7 @@ static int in_child(void)
 	calls();
 	capabilities();
 	fflush(stdout);
-	/* Not exit(): the checker of leaks would start a process. */
+	/* Not exit(): the leak checker would start a process. */
 	_exit(0);
 }
 

@@ -29,7 +29,7 @@ int sided_main(int argc, char **argv);
 static char work[] = "/tmp/side-limits-XXXXXX";
 static struct daemon the_daemon;
 
-/* Whether the text is the expected one. */
+/* Returns whether the text is the expected one. */
 static bool is(const char *found, const char *expected)
 {
 	if (found && !strcmp(found, expected))
@@ -48,7 +48,7 @@ static const char *in_work(const char *name)
 	return path;
 }
 
-/* Standard error, without the messages of the daemon. */
+/* Redirects standard error, to discard the messages of the daemon. */
 static int mute(void)
 {
 	int old = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -89,7 +89,7 @@ static void stop_now(struct daemon *daemon, struct timer *timer)
 	daemon->stop = true;
 }
 
-/* One round of the loop, which does not wait. */
+/* One round of the loop, without waiting. */
 static void one_turn(void)
 {
 	static struct timer stopper;
@@ -124,7 +124,7 @@ static bool is_hung_up(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 || errno == ECONNRESET;
 }
 
-/* Whether the timer, set since `before`, ends after this time. */
+/* Returns whether the timer, set since `before`, expires after this time. */
 static bool ends_after(const struct timer *timer, uint64_t before, uint64_t ms)
 {
 	return timer->base.is_set && timer->base.deadline >= before + ms * MS &&
@@ -144,7 +144,7 @@ static struct session_entry *add_entry(const char *name)
 
 /* ---- shares ---- */
 
-/* Users take one after the other until none can take more: how many they have together. */
+/* Users take one after the other until none can take more. Returns how many they have together. */
 static uint64_t take_all(struct shares *shares)
 {
 	uint64_t all = 0, before;
@@ -204,7 +204,7 @@ static void test_unread(void)
 
 	CHECK(LIMIT_WAITING == 16 << 20 && LIMIT_WAITING_MS == 30000);
 	CHECK(ends_after(&client->timer, then, 30000));
-	/* A client that reads nothing gets no more time for a further message. */
+	/* A client that does not read gets no more time for another message. */
 	then = client->timer.base.deadline;
 	send_number(client);
 	CHECK(client->timer.base.deadline == then && client->out.size == 2 * size);
@@ -215,7 +215,7 @@ static void test_unread(void)
 	send_number(client);
 	CHECK(!the_daemon.clients);
 	close(fd);
-	/* The time ends. */
+	/* The deadline passes. */
 	fd = dial("run/control.sock");
 	client = fill(fd);
 	old = mute();
@@ -299,7 +299,7 @@ static void test_sessions_of_members(void)
 	CHECK(!the_daemon.clients);
 }
 
-/* A user hands over 8 messages at one time; those of other users do not count. */
+/* A user may hand over 8 messages at a time; those of other users do not count. */
 static void test_handovers(void)
 {
 	static struct handover others[9];
@@ -352,7 +352,7 @@ static void test_strangers(void)
 	CHECK(the_daemon.nr_strangers == 512 && is_hung_up(fds[0]) && !is_hung_up(fds[1]) &&
 			!is_hung_up(fds[2]));
 	the_daemon.nr_strangers = 2;
-	/* The time ends. */
+	/* The deadline passes. */
 	the_daemon.agents->timer.expired(&the_daemon, &the_daemon.agents->timer);
 	CHECK(the_daemon.nr_strangers == 1 && is_hung_up(fds[2]) && !is_hung_up(fds[1]));
 	for (int i = 0; i < 3; i++)
@@ -430,7 +430,7 @@ static void test_programs_of_user(void)
 	end_programs();
 }
 
-/* A program that arrives waits for the process of a session, and then runs. */
+/* A new program waits for the process of a session, and then runs. */
 static void test_held(void)
 {
 	struct session_entry *entry = add_entry("one");
@@ -487,7 +487,10 @@ static void test_parts_done(void)
 	end_programs();
 }
 
-/* Processes with the agent of another release are counted once, as long as the daemon remembers them: the last 64. */
+/*
+ * Processes with the agent of another release are counted once, as long as the daemon stores them:
+ * the last 64.
+ */
 static void test_releases(void)
 {
 	static struct daemon daemon;
@@ -577,7 +580,7 @@ static void test_deaths(void)
 				ends_after(&worker->restart, then, pauses[i]));
 		CHECK(nr_failed == (i == 8) && !worker->calls == (i == 8));
 	}
-	/* One that has run for more than 30 seconds is not blamed. */
+	/* A process that has run for more than 30 seconds does not count as failed early. */
 	worker->begun = loop_now() - 25000 * MS;
 	worker_died(&the_daemon, worker);
 	CHECK(worker->failures == 10);
@@ -604,7 +607,7 @@ static void test_users(void)
 	CHECK(recording.others[15].uid == LINES_OTHERS && recording.others[15].nr == 7);
 }
 
-/* Connections that a session's process has not taken. */
+/* Connections that a session's process has not received. */
 static void test_passed(void)
 {
 	struct resources before = resources_now();
@@ -664,7 +667,7 @@ static void test_messages(void)
 	struct control_error error;
 	int old = mute();
 
-	/* The request has no definition: the limits hold already. */
+	/* The request has no definition: the limits apply already. */
 	CHECK(request && answer && take_open(&recording, request, answer, &error));
 	json_object_put(request);
 	json_object_put(answer);
@@ -731,7 +734,7 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 int main(int argc, char **argv)
 {
 	(void)argv;
-	/* A session's process is none that this test starts. */
+	/* The process of a session executes this program, not the test. */
 	if (argc > 1)
 		return 1;
 	umask(077);

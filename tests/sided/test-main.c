@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of the daemon, its way into the background, its signals, and the order of its beginning and its end. The test includes
- * main.c, and plays all that it calls.
+ * The command line of the daemon, its start in the background, its signals, and the order of its
+ * start and its end. The test includes main.c, and plays all its calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static int failing_error;
 static jmp_buf exited;
 static pid_t fork_result;
 static int ends_of[2] = {-1, -1};
-static int byte_of_child = -1; /* what the daemon tells the first process; -1: it ends */
+static int byte_of_child = -1; /* what the daemon reports to the first process; -1: it ends */
 static unsigned int nr_interrupts;
 static uid_t user;
 static struct rlimit files;
@@ -327,7 +327,7 @@ static void test_options(void **unused)
 #define CLOSED \
 	"loop_cancel\noperations_close\nclients_close\nsessions_close\nagents_close\nprograms_close\ndoors_close\nhandovers_close\nloop_unwatch(control)\nloop_unwatch(agents)\nloop_unwatch(signals)\nruntime_close\nloop_close\n"
 
-/* As main() begins. */
+/* Resets the state as at the start of main(). */
 static void forget(void)
 {
 	memset(opened, 0, sizeof(*opened));
@@ -364,7 +364,7 @@ static void test_run(void **unused)
 	opened->any_user = false;
 }
 
-/* The first step that fails ends it, with its own message. */
+/* The first step that fails ends the daemon, with its own message. */
 static void test_failed_steps(void **unused)
 {
 	static const char *const steps[] = {"loop_open", "clients_open", "programs_open",
@@ -400,7 +400,7 @@ static void test_failed_steps(void **unused)
 	assert_int_equal(run_main("--foreground", NULL, NULL), 1);
 	assert_non_null(strstr(calls, "err: sided: cannot begin: Too many open files\n"));
 	*calls = '\0';
-	/* Sessions that were restored stay saved. */
+	/* Restored sessions stay saved. */
 	opened->sessions = (struct session_entry *)(uintptr_t)1;
 	arm("runtime_listen", -EIO);
 	assert_int_equal(run_main("--foreground", NULL, NULL), 2);
@@ -423,7 +423,7 @@ static void test_detach(void **unused)
 	int ready;
 
 	(void)unused;
-	/* In the first process, which ends with the status of the daemon. */
+	/* In the first process, which exits with the status of the daemon. */
 	fork_result = 5;
 	for (byte_of_child = 3; byte_of_child >= 0; byte_of_child -= 3) {
 		nr_interrupts = 2;
@@ -584,7 +584,7 @@ static void test_log(void **unused)
 	for (int i = 0; i < 5; i++)
 		log_about(&daemon, 5, "line %d", i);
 	assert_called("loop_timer(60000)\nlog: sided: line 0\nlog: sided: line 1\nlog: sided: line 2\n");
-	/* Users that have no entry share one. */
+	/* Users without an entry share one. */
 	*expected = '\0';
 	for (uid_t uid = 100; uid < 100 + LINES_USERS + 3; uid++)
 		for (int i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the session process begins, the messages of the daemon and of its sender, and changes of its session's rules. The test
- * includes session-process.c, and plays the session, its probes, the sender, files and the connection to the daemon.
+ * The start of the session process, the messages of the daemon and of its sender, and changes of
+ * the session's rules. The test includes session-process.c, and plays the session, its probes, the
+ * sender, files and the connection to the daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +79,7 @@ static int played_lstat(const char *path, struct stat *ret_status)
 	if (fails("lstat"))
 		return -1;
 	*ret_status = (struct stat){.st_mode = is_directory ? S_IFDIR : S_IFLNK};
-	/* As after mkdir() of a name that exists. */
+	/* As mkdir() sets it for an existing name. */
 	errno = EEXIST;
 	return 0;
 }
@@ -234,13 +235,13 @@ static int played_turn(int timeout_ms, struct session_error *error)
 
 /* ---- the daemon ---- */
 
-static int received; /* 1: the request below */
+static int received; /* 1: the request in `request` */
 static const char *request_of_test;
 static int passed = -1; /* a descriptor that came with it */
 static int sent;        /* of frame_send() */
 static unsigned int puts_failing;
 static char answer_of_test[512];
-static struct json_object *last_request, *last_answer; /* an exit does not release them */
+static struct json_object *last_request, *last_answer; /* an exit does not release these */
 
 static int played_receive(struct frame_in *in, int fd, size_t max, struct json_object **request)
 {
@@ -615,7 +616,7 @@ static void test_hear(void **state)
 	assert_called("exit(0) ");
 	hear(2, NULL);
 	assert_called("exit(0) ");
-	/* A connection has no answer. */
+	/* A connection gets no answer. */
 	passed = 33;
 	hear(1, "{\"verb\":\"connection\"}");
 	assert_called("close(33) ");
@@ -633,7 +634,7 @@ static void test_hear(void **state)
 	recording.session = a_session;
 	hear(1, "{\"verb\":\"connection\"}");
 	assert_called("");
-	/* A request has an answer, after at most two attempts. */
+	/* A request gets an answer, after at most two attempts. */
 	puts_failing = 1;
 	hear(1, "{\"verb\":\"statedump\"}");
 	assert_called("put put ");

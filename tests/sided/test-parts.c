@@ -83,7 +83,7 @@ static struct session_entry entries[2] = {
 		{.definition = &definitions[1], .uid = 1000}};
 static struct daemon the_daemon = {.sessions = entries};
 
-/* A sealed table of that size with known bytes. */
+/* Creates a sealed table of that size with known bytes. */
 static int make_table(size_t size, int seals)
 {
 	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -119,7 +119,7 @@ static off_t size_of(const char *name)
 	return stat(path, &status) ? -1 : status.st_size;
 }
 
-/* A sparse file of that size. */
+/* Creates a sparse file of that size. */
 static void make_file(const char *name, off_t size)
 {
 	char path[128];
@@ -214,7 +214,7 @@ static void test_tables(void **unused)
 
 /* ---- rules that are pushed ---- */
 
-/* The part of an answer that the daemon keeps. Size 0: nothing. */
+/* Passes the part of an answer that the daemon keeps. Size 0: none. */
 static void take(struct session_entry *entry, const char *text, size_t size)
 {
 	struct json_object *answer = json_object_new_object(), *found;
@@ -228,7 +228,7 @@ static void take(struct session_entry *entry, const char *text, size_t size)
 	json_object_put(answer);
 }
 
-/* Each call that can fail while a table is copied. Nothing of it remains. */
+/* Each call that can fail while a table is copied. No file remains. */
 static void test_failed_tables(void **unused)
 {
 	struct rlimit limit, small;
@@ -284,7 +284,7 @@ static void test_push(void **unused)
 	char message[256];
 
 	(void)unused;
-	/* From the session's process to the daemon. */
+	/* From the session process to the daemon. */
 	push_put(NULL, answer);
 	assert_false(json_object_object_get_ex(answer, "rules", &text));
 	pushed_messages = (const char *)bytes;
@@ -299,14 +299,14 @@ static void test_push(void **unused)
 	assert_memory_equal(entry.push.bytes, bytes, 4);
 	assert_int_equal(entry.push.base, 4);
 	assert_int_equal(entry.push.since, 8);
-	/* Only to programs that know the previous rules. */
+	/* Pushed only to programs with the previous rules. */
 	for (program.known = 6; program.known < 14; program.known++)
 		assert_int_equal(push_add(&entry, &program, 1, message, sizeof(message)),
 				program.known >= 8 && program.known < 11 ? 33 : 0);
 	program.known = 8;
 	assert_int_equal(push_add(&entry, NULL, 1, message, sizeof(message)), 0);
 	assert_int_equal(push_add(&entry, &program, 1, message, 4), 0);
-	/* Values that are no list of bytes. */
+	/* Values that are not a list of bytes. */
 	take(&entry, "", 0);
 	take(&entry, "0", 0);
 	take(&entry, "0g", 0);
@@ -319,7 +319,7 @@ static void test_push(void **unused)
 	take(&entry, large, 0);
 	large[2 * WIRE_PUSH_MAX] = '\0';
 	take(&entry, large, WIRE_PUSH_MAX);
-	/* An answer without a change leaves the kept rules. */
+	/* An answer without a change keeps the rules. */
 	answer = json_object_new_object();
 	push_take(&the_daemon, &entry, 5, answer);
 	assert_int_equal(entry.push.size, WIRE_PUSH_MAX);
@@ -439,10 +439,10 @@ static void test_owners(void **unused)
 /* ---- failing calls of the loop ---- */
 
 static struct {
-	unsigned int waits, failed_waits; /* calls; the first ones of which so many fail */
+	unsigned int waits, failed_waits; /* number of calls; the first failed_waits of them fail */
 	unsigned int good_wait;           /* but not the one with this number; 0: all of them */
 	int wait_error;
-	unsigned int failed_reallocs; /* as many of the next calls fail */
+	unsigned int failed_reallocs; /* this number of the next calls fail */
 	int failed_operation; /* of epoll_ctl(): EPOLL_CTL_MOD fails, or both it and EPOLL_CTL_ADD */
 } loop_calls;
 
@@ -533,7 +533,7 @@ static void test_failed_waits(void **unused)
 	loop_close(&daemon);
 }
 
-/* A timer needs no memory of its own: none is lost, without which a request would never end. */
+/* A timer needs no memory of its own: otherwise a lost timer would keep a request for ever. */
 static void test_no_memory_for_timers(void **unused)
 {
 	struct daemon daemon = {.loop = {.epoll = -1}};
@@ -563,7 +563,10 @@ static void ready(struct daemon *daemon, struct sided_watch *watch, uint32_t eve
 	daemon->stop = true;
 }
 
-/* A change of the events that the kernel refuses is made by a new registration. If that fails too, the daemon reports it. */
+/*
+ * If the kernel refuses a change of events, a new registration makes it. If that fails too, the
+ * daemon reports it.
+ */
 static void test_failed_changes(void **unused)
 {
 	struct daemon daemon = {.loop = {.epoll = -1}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session process: its requests and their answers, messages and their limits, and each member for which there is no memory. The test
- * includes session-process.c, and plays the session and the clock.
+ * The session process: its requests and answers, messages and their limits, and each member without
+ * memory. The test includes session-process.c, and plays the session and the clock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static jmp_buf exited;
 static int flush_result, snapshot_result, snapshot_error, turn_result;
 static uint64_t snapshot_recorded;
 static unsigned int turns_until;
-static const struct session_message *next_messages; /* the end: no text */
+static const struct session_message *next_messages; /* an entry without text is the end */
 static bool sends, has_probes;
 static struct session *const a_session = (struct session *)(uintptr_t)8;
 
@@ -259,7 +259,7 @@ static void test_many_messages(void **unused)
 	assert_int_equal(recording.messages.count, 100);
 	assert_int_equal(recording.hints.count, 100);
 	assert_int_equal(recording.nr_unkept, 3);
-	/* As many lines are in the log; the next minute says how many are not. */
+	/* The limit of lines is in the log; the next minute reports how many are not. */
 	assert_int_equal(strlen(calls), LIMIT_LINES_OF_SESSION * strlen("say(x)\n"));
 	*calls = '\0';
 	time_ns += 60 * S - 1;
@@ -359,7 +359,7 @@ static void test_rotations(void **unused)
 	turns_until = 0;
 	ask("{\"verb\":\"clear\"}", "{}");
 	assert_called("rotated(22)\n");
-	/* Each turn takes 10 s here: after 50 s it is still tried, then no more. */
+	/* Each turn takes 10 s here: it is tried again after 50 s, but not later. */
 	turns_until = 6;
 	ask("{\"verb\":\"rotate\"}", "{\"path\":\"chunk-1\"}");
 	turns_until = 7;
@@ -400,7 +400,10 @@ static __attribute__((noinline)) bool answers(const char *text)
 	return is;
 }
 
-/* Each member of an answer for which there is no memory: an error, or the end if that cannot be said. */
+/*
+ * Each member of an answer fails for lack of memory: an error, or the end if the error cannot be
+ * sent.
+ */
 static void test_no_memory(void **unused)
 {
 	(void)unused;

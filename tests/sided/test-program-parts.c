@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs: how they arrive, which changes wait for them, when they get their signal, and how lists show them. The test includes
- * programs.c, and plays the loop, connections, operations, rendezvous sockets and the files of /proc.
+ * Programs: their arrival, which changes wait for them, when they get their signal, and how lists
+ * show them. The test includes programs.c, and plays the loop, connections, operations, rendezvous
+ * sockets and the files of /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,9 +93,9 @@ bool worker_is_ready(const struct session_entry *entry)
 
 /* Files of /proc: the text of each, NULL without such a file. */
 static const char *status_of_test, *comm_of_test;
-static int file_error;          /* of opening any file */
-static int read_error;          /* of reading it, after its text */
-static bool has_many_groups;    /* so many that their line takes more than 4 KiB */
+static int file_error;          /* the error of opening any file */
+static int read_error;          /* the error of reading it, after its text */
+static bool has_many_groups;    /* their line exceeds 4 KiB */
 static unsigned int files_open; /* streams that have not been closed */
 static uid_t uid_of_test = UID;
 
@@ -220,7 +221,7 @@ static void begin(void)
 	*calls = '\0';
 }
 
-/* Ends the programs that are left, and the first `nr` connections. */
+/* Ends the remaining programs, and the first `nr` connections. */
 static void end(unsigned int nr)
 {
 	programs_close(&daemon_of_test);
@@ -291,7 +292,10 @@ static void test_arrive(void **state)
 		assert_int_equal(agent->object.nr_refs, 2);
 		assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 1);
 		assert_true(daemon_of_test.programs[PID % PROGRAM_BUCKETS] == program);
-		/* The same program over another connection, through a rendezvous socket. A change waits for it since its first one. */
+		/*
+		 * The same program over another connection, through a rendezvous socket. A change
+		 * waits for it since its first connection.
+		 */
 		daemon_of_test.serial = 25;
 		agent_of(1, PID, UID)->rendezvous = (struct rendezvous *)(void *)&daemon_of_test;
 		assert_ptr_equal(program_arrive(&daemon_of_test, &agents_of_test[1],
@@ -301,7 +305,7 @@ static void test_arrive(void **state)
 		assert_true(program->since == 20 && program->agent == &agents_of_test[1] &&
 				!agent->program && agents_of_test[1].program == program);
 		assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 1);
-		/* A program that had no connection begins with the current rules. */
+		/* A program without a connection begins with the present rules. */
 		program_disconnected(&daemon_of_test, &agents_of_test[1]);
 		assert_called("switched(1234,20,all) ");
 		assert_true(!program->agent && !agents_of_test[1].program);
@@ -376,7 +380,7 @@ static void test_refused(void **state)
 	assert_called("open(1000,1234,47) watch(process,1) ");
 	failing_watch = NULL;
 	assert_int_equal(shares_used(&daemon_of_test.program_shares, UID), 0);
-	/* The user's share has no program left, and then one. */
+	/* The share of the user has no program left, and then one. */
 	shares_charge(&daemon_of_test.program_shares, UID,
 			shares_left(&daemon_of_test.program_shares, UID));
 	check_refused(agent, full);
@@ -384,7 +388,7 @@ static void test_refused(void **state)
 	shares_give_back(&daemon_of_test.program_shares, UID, 1);
 	come_as(agent, 8, WIRE_CONTROL_THREAD);
 	end(1);
-	/* The last one of a user. */
+	/* The last program of a user. */
 	begin();
 	shares_free(&daemon_of_test.program_shares);
 	shares_init(&daemon_of_test.program_shares, 100000, LIMIT_PROGRAM_FLOORS, 1);
@@ -397,7 +401,7 @@ static void test_refused(void **state)
 	assert_int_equal(resources_descriptors(), before);
 }
 
-/* Processes that the daemon does not see: their tokens and users tell them apart. */
+/* Processes that the daemon cannot see: their tokens and users identify them. */
 static void test_unseen(void **state)
 {
 	struct sided_program *programs[3];
@@ -524,7 +528,7 @@ static void test_buckets(void **state)
 	assert_true(program_is_reachable(&daemon_of_test, pids[0]));
 	assert_false(program_is_reachable(&daemon_of_test, pids[1]));
 	assert_true(program_is_reachable(&daemon_of_test, pids[2]));
-	/* Without a connection, only programs in control mode thread ask. */
+	/* Without a connection, only programs in control mode thread send requests. */
 	agents_of_test[0].program->control = WIRE_CONTROL_SYNC;
 	program_disconnected(&daemon_of_test, &agents_of_test[0]);
 	program_disconnected(&daemon_of_test, &agents_of_test[2]);
@@ -571,7 +575,7 @@ static void test_signal(void **state)
 	program->done = 21;
 	loop_expire(&daemon_of_test, &program->again);
 	assert_called("");
-	/* Again without a request, if the program asks for it. */
+	/* Again without a request, if the program requests it. */
 	daemon_of_test.waiting = NULL;
 	program->agains = 1;
 	loop_timer(&daemon_of_test, &program->again, 1, ask_again);
@@ -582,7 +586,7 @@ static void test_signal(void **state)
 	loop_expire(&daemon_of_test, &program->again);
 	assert_called("signal(34) timer(1000) ");
 	has_many_groups = false;
-	/* The daemon cannot read the file now: it does not send the signal, and tries again. */
+	/* The daemon cannot read the file now: it sends no signal, and tries again. */
 	for (int i = 0; i < 6; i++) {
 		static const int lacks[] = {EMFILE, ENFILE, ENOMEM};
 
@@ -639,7 +643,7 @@ static void test_signal(void **state)
 	end(1);
 }
 
-/* Root's daemon sends no signal to a process that has become another user's. */
+/* Root's daemon sends no signal to a process that has changed to another user. */
 static void test_other_user(void **state)
 {
 	struct sided_program *program = signalled();
@@ -688,7 +692,7 @@ static void test_poke(void **state)
 	assert_int_equal(programs_poke(&daemon_of_test, UID + 1, &late), 2);
 	assert_called("welcome(2) welcome(1) ");
 	assert_int_equal(programs_poke(&daemon_of_test, UID + 2, &late), 0);
-	/* Those of a user become late, and those of serial 22 are not late for it. */
+	/* The programs of a user become late, but not those with serial 22. */
 	agents_of_test[2].program->done = 22;
 	programs_be_late(&daemon_of_test, 22, UID + 1);
 	assert_int_equal(agents_of_test[1].program->late, 22);
@@ -700,7 +704,7 @@ static void test_poke(void **state)
 	*calls = '\0';
 	assert_int_equal(programs_poke(&daemon_of_test, SCOPE_ALL, &late), 3);
 	assert_int_equal(late, 4);
-	/* One that is late remains late since the first change. */
+	/* A late program remains late since its first change. */
 	programs_be_late(&daemon_of_test, 23, SCOPE_ALL);
 	assert_int_equal(agents_of_test[0].program->late, 23);
 	assert_int_equal(agents_of_test[1].program->late, 22);
@@ -736,7 +740,10 @@ static void test_done(void **state)
 	done(program, WIRE_DONE_ALL, 23);
 	assert_called("");
 	assert_true(program->done == 24 && program->known == 24);
-	/* Its readers still run: it is asked again after 5, 10, 20 ms and so on, up to one second. */
+	/*
+	 * Its readers still run: the daemon asks again after 5, 10, 20 ms and so on, up to one
+	 * second.
+	 */
 	for (unsigned int i = 0; i < 10; i++) {
 		char text[32];
 
@@ -757,7 +764,7 @@ static void test_done(void **state)
 		assert_int_equal(program->agains, 6);
 		*calls = '\0';
 		daemon_of_test.sessions = &defined;
-		/* A recorder that does not answer: the program is asked again. */
+		/* A recorder that does not answer: the daemon asks the program again. */
 		done(program, WIRE_DONE_PART, 25);
 		assert_called("timer(320) ");
 		live.nr_unrecorded = 0;
@@ -777,7 +784,7 @@ static void test_done(void **state)
 	done(program, WIRE_DONE_ALL, 28);
 	assert_true(!program->late);
 	*calls = '\0';
-	/* In control mode signal, it is asked again until it has the newest change. */
+	/* In control mode signal, the daemon asks until the program has the newest change. */
 	program->control = WIRE_CONTROL_SIGNAL;
 	loop_timer(&daemon_of_test, &program->again, 1, ask_again);
 	done(program, WIRE_DONE_ALL, 29);
@@ -849,7 +856,10 @@ static void test_lists(void **state)
 	check_list(pending_list(), PENDING("being debugged by 77 (gdb)"));
 	assert_int_equal(files_open, 0);
 	check_failures(pending_list);
-	/* Changes before its arrival, of other users, and those that it has done are not pending. */
+	/*
+	 * Changes before its arrival, changes of other users, and completed changes are not
+	 * pending.
+	 */
 	check_list(programs_pending(&daemon_of_test, 30, SCOPE_ALL), "[]");
 	check_list(programs_pending(&daemon_of_test, 31, UID + 1), "[]");
 	check_list(programs_pending(&daemon_of_test, 31, UID),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon decides from facts that are rare: which idle connection gives way, why a program does not answer, why a directory is
- * refused, and what becomes of descriptors if a thread cannot be started. The files are included, and the test plays their calls.
+ * Decisions of the daemon in rare conditions: which idle connection is closed, why a program does
+ * not answer, why a directory is refused, and how descriptors are closed if a thread cannot be
+ * started. The files are included, and the test plays their calls.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static void close_clients(void)
 	}
 }
 
-/* The number of the connection that gives way to one of this user; -1: none. */
+/* Returns the index of the connection that is closed for a new one of this user; -1: none. */
 static int give_way(const struct daemon *daemon, uid_t uid)
 {
 	const struct client *client = oldest_idle_of_largest_user(daemon, uid);
@@ -143,7 +144,7 @@ static void test_shares(void)
 	CHECK(give_way(&daemon, 9) == -1);
 	shares_charge(shares, 1, 1);
 	CHECK(give_way(&daemon, 9) == 0);
-	/* Of two users with as many connections, the first one that is found. */
+	/* Of two users with the same number of connections, the first one that is found. */
 	shares_charge(shares, 2, 7);
 	shares_charge(shares, 4, 7);
 	clients[3].busy = true;
@@ -154,7 +155,7 @@ static void test_shares(void)
 	CHECK(give_way(&daemon, 8) == -1);
 	shares_give_back(shares, 8, 1);
 	CHECK(give_way(&daemon, 8) == 4);
-	/* A busy connection does not give way, so its user does not count. */
+	/* A busy connection is not closed, so its user does not count. */
 	shares_charge(shares, 3, 9);
 	clients[5].busy = true;
 	CHECK(give_way(&daemon, 9) == 4);
@@ -162,7 +163,7 @@ static void test_shares(void)
 	clients[5].busy = false;
 	CHECK(give_way(&daemon, 9) == 5);
 	clients[5].busy = true;
-	/* The one that has been silent for the longest time, of those that are idle. */
+	/* The idle connection that has been silent for the longest time. */
 	clients[4].subscribed = true;
 	CHECK(give_way(&daemon, 9) == 6);
 	clients[4].subscribed = false;
@@ -262,7 +263,7 @@ static void test_directory(void)
 	check_error(&error, CONTROL_PERMISSION, -EPERM,
 			"cannot use the directory /the/path: Operation not permitted", "");
 	lstat_error = 0;
-	/* The steps of making one. */
+	/* The steps that create one. */
 	CHECK(sided_runtime_make_directory(in_work("none/below"), 0700, &error) == -ENOENT);
 	snprintf(text, sizeof(text), "cannot make the directory %s: No such file or directory",
 			in_work("none/below"));
@@ -282,7 +283,7 @@ static void test_directory(void)
 	CHECK(!rmdir(in_work("made")) && !unlink(in_work("file")));
 }
 
-/* ---- a thread that cannot be started, or gets no table of its own ---- */
+/* ---- a thread that cannot be started, or without a descriptor table of its own ---- */
 
 static int played_thread(pthread_t *thread, size_t size, void *(*each)(void *), void *user)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorders and what waits for them, in one process: the test acts as the session process and as a program, and it moves the clock. So each
- * request, each time limit and each answer is compared exactly.
+ * Recorders and the requests that wait for them, in one process: the test acts as the session
+ * process and as a program, and it sets the clock. So each request, each timeout and each answer is
+ * compared exactly.
  */
 #include "daemon.h"
 
@@ -102,7 +103,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	if (number == SYS_pidfd_open && a > PID) {
 		CHECK(a == PID + (long)nr_spawned && !b);
-		/* Descriptor 0 is one like others. */
+		/* Descriptor 0 is a valid descriptor. */
 		if (pidfd_is_zero)
 			close(STDIN_FILENO);
 		pidfd = has_no_pidfd ? -1 : memfd_create("pidfd", MFD_CLOEXEC);
@@ -133,7 +134,7 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int flags)
 	return nr_reaped ? reaped[--nr_reaped] : 0;
 }
 
-static unsigned int failing_puts;   /* as many messages cannot be made */
+static unsigned int failing_puts;   /* this number of messages cannot be created */
 static unsigned int failing_calloc; /* the call with this number fails; 0: none */
 
 int __real_frame_put(struct frame_out *out, struct json_object *object);
@@ -166,7 +167,7 @@ static struct sided_worker *worker(void)
 	return one()->worker;
 }
 
-/* The next request, or NULL. */
+/* Returns the next request, or NULL. */
 static struct json_object *request(void)
 {
 	struct frame_in in = {.fd = -1};
@@ -188,7 +189,7 @@ static const char *plain(struct json_object *object)
 			object, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
-/* Takes the object. */
+/* Takes ownership of the object. */
 static void check_json(struct json_object *object, const char *expected)
 {
 	check_text(object ? plain(object) : NULL, expected);
@@ -200,7 +201,7 @@ static uint64_t in_ms(const struct timer *timer)
 	return timer->base.is_set ? (timer->base.deadline - now_ns) / 1000000 : UINT64_MAX;
 }
 
-/* What the session process is asked, and how long the daemon waits for the answer. */
+/* Checks the request to the session process, and how long the daemon waits for the answer. */
 static void check_request(const char *expected, uint64_t limit_ms)
 {
 	check_json(request(), expected);
@@ -251,7 +252,7 @@ static void ask_one(const char *verb, const char *more)
 	tell(client, text);
 }
 
-/* The answer, whose "output" is that of the session. */
+/* Checks the answer, whose "output" is that of the session. */
 static void check_heard(const char *expected)
 {
 	struct json_object *found = hear(client);
@@ -300,7 +301,7 @@ static void check_opening(bool again, bool active, unsigned int generation)
 	CHECK(in_ms(&worker()->timeout) == 60000);
 }
 
-/* A started session of generation 7, whose process waits for requests. */
+/* Starts a session of generation 7, whose process waits for requests. */
 static void start(void)
 {
 	begin_session();
@@ -359,7 +360,7 @@ static void test_start(void)
 	CHECK(worker_is_ready(one()) && one()->generation == 6 && !one()->absent);
 	CHECK(the_daemon.serial == serial && one()->state == SESSION_LIVE);
 	check_request("{\"verb\":\"hello\"}", 30000);
-	/* The request waits for its answer alone. */
+	/* The request waits only for its answer. */
 	check_no_request();
 	answer("{\"ok\":true,\"generation\":7,\"more\":[1]}");
 	check_heard("{\"ok\":true,\"generation\":7,\"more\":[1],\"programs\":0,\"changed\":true,\"session\":\"one\",\"pending\":[],\"unchanged\":[]}");
@@ -378,7 +379,7 @@ static void test_start(void)
 	stop();
 }
 
-/* Without an answer, the session is as if nobody had started it. */
+/* Without an answer, the session has the state before its start. */
 static void test_failed_start(void)
 {
 	begin_session();
@@ -401,12 +402,12 @@ static void test_failed_start(void)
 	check_request("{\"verb\":\"hello\"}", 30000);
 	answer(BAD);
 	check_answer(hear(client), "busy", "no good", "wait");
-	/* It has been opened, and stays. */
+	/* The session has been opened, and stays. */
 	CHECK(one()->state == SESSION_LIVE && one()->active);
 	stop();
 }
 
-/* Each verb: what it asks, how long it waits, and whether programs have something to do. */
+/* Each verb: its request, its timeout, and whether programs must act. */
 static void test_verbs(void)
 {
 	static const struct {
@@ -437,11 +438,11 @@ static void test_verbs(void)
 	answer(BAD);
 	check_answer(hear(client), "busy", "no good", "wait");
 	CHECK(!one()->operation);
-	/* A time limit that is out of range. */
+	/* A timeout that is out of range. */
 	ask_one("rotate", ",\"timeout\":86400000000001");
 	check_answer(hear(client), "usage",
 			"\"timeout\" is 86400000000001, which is more than 86400000000000", "");
-	/* An answer to no request changes nothing. */
+	/* An answer without a request has no effect. */
 	answer("{\"ok\":true,\"generation\":99}");
 	CHECK(one()->generation == 8 && worker_is_ready(one()));
 	stop();
@@ -464,7 +465,7 @@ static void test_stop(void)
 	answer("{\"ok\":true,\"bytes\":47}");
 	check_heard("{\"ok\":true,\"bytes\":47,\"programs\":0,\"changed\":true,\"session\":\"one\",\"generation\":8,\"pending\":[],\"unchanged\":[]}");
 	check_text(session_state_word(one()), "stopped");
-	/* A stopped session only writes what it has. */
+	/* A stopped session only writes its buffered data. */
 	ask_one("stop", "");
 	check_request("{\"verb\":\"flush\"}", 60000);
 	answer(BAD);
@@ -557,7 +558,7 @@ static uint64_t first_ms(struct event_timer *heap)
 	return found;
 }
 
-/* The time until the daemon stops waiting for programs. */
+/* Returns the time until the daemon stops waiting for programs. */
 static uint64_t wait_ms(void)
 {
 	return first_ms(the_daemon.loop.timers);
@@ -571,7 +572,7 @@ static void ask_dump(const char *timeout)
 	CHECK(the_daemon.waiting);
 }
 
-/* The pending program is in the answer. */
+/* Checks whether the answer contains the pending program. */
 static void check_pending(bool is)
 {
 	struct json_object *found = hear(client), *list;
@@ -611,7 +612,7 @@ static void test_waiting(void)
 	pass_time(1);
 	check_pending(true);
 	CHECK(!only_program()->late);
-	/* A short wait does not make it late, one of 5 s does. */
+	/* A short wait does not make the program late, one of 5 s does. */
 	ask_dump(",\"timeout\":4999000000");
 	CHECK(wait_ms() == 4999);
 	pass_time(4999);
@@ -622,7 +623,7 @@ static void test_waiting(void)
 	pass_time(5000);
 	check_pending(true);
 	CHECK(only_program()->late == the_daemon.serial);
-	/* Then others wait 300 ms for it, or less if they say so. */
+	/* Then requests wait 300 ms for it, or less if they request it. */
 	ask_dump("");
 	CHECK(wait_ms() == 300);
 	pass_time(300);
@@ -652,7 +653,7 @@ static void test_waiting(void)
 	turn();
 	turn();
 	check_pending(false);
-	/* Nobody waits for programs. */
+	/* No request waits for programs. */
 	ask_one("statedump", "");
 	json_object_put(request());
 	answer("{\"ok\":true,\"generation\":8}");
@@ -771,7 +772,7 @@ static void test_destroy(void)
 	check_answer(hear(client), "busy", "no good", "wait");
 	CHECK(one() && !one()->active && !one()->operation);
 	(void)reported();
-	/* It ends, and the next one cannot begin. */
+	/* The process exits, and the next one cannot start. */
 	die();
 	pass_time(100);
 	check_opening(true, false, 9);
@@ -794,7 +795,7 @@ static void test_destroy(void)
 	stop();
 }
 
-/* The directory of a session that sends everything goes with it. */
+/* The directory of a session that sends all data is removed with it. */
 static void test_spooled(void)
 {
 	for (int spools = 0; spools < 2; spools++) {
@@ -808,7 +809,7 @@ static void test_spooled(void)
 		CHECK(!access(output, F_OK));
 		ask_one("destroy", "");
 		json_object_put(request());
-		/* It is changed by hand. */
+		/* The user has changed it. */
 		answer("{\"ok\":true,\"generation\":8}");
 		one()->definition->spool = spools;
 		if (spools && !one()->definition->to)
@@ -872,11 +873,11 @@ static void test_deaths(void)
 		/* The session process has no generation to report. */
 		one()->generation++;
 		CHECK(worker_is_ready(one()) && !one()->absent && one()->active);
-		/* Programs may have found no session process. */
+		/* Programs may not have found a session process. */
 		CHECK(the_daemon.serial == serial + 1);
 		CHECK(resources_now().descriptors == before.descriptors);
 	}
-	/* A process that has lived for more than 30 s makes former ends harmless. */
+	/* A process that has lived for more than 30 s clears the earlier failures. */
 	pass_time(30000);
 	die();
 	CHECK(in_ms(&worker()->restart) == 10000 && worker()->failures == 10);
@@ -903,7 +904,10 @@ static void test_silent(void)
 	pass_time(1);
 	check_said(silent);
 	CHECK(nr_pidfd_kills == 1 && is_hung_up(recorder) && !worker_is_ready(one()));
-	/* No pidfd: before Linux 5.3, by its number, unless that can be another process's by now. */
+	/*
+	 * Without pidfds (before Linux 5.3), by its process ID, unless another process may have it
+	 * by now.
+	 */
 	has_no_pidfd = true;
 	pass_time(50);
 	check_opening(true, true, 8);
@@ -944,7 +948,7 @@ static void test_silent(void)
 	stop();
 }
 
-/* It cannot be started. */
+/* The process cannot be started. */
 static void test_spawns(void)
 {
 	struct resources before;
@@ -972,7 +976,7 @@ static void test_spawns(void)
 	CHECK(resources_now().descriptors == before.descriptors + 1);
 	pass_time(200);
 	check_opening(false, true, 1);
-	/* What it sends is no answer. */
+	/* Its message is not an answer. */
 	CHECK(send(recorder, "x", 1, 0) == 1);
 	turn();
 	check_said("has ended");
@@ -1012,7 +1016,7 @@ static void test_passed(void)
 	close(ends[0]);
 	close(ends[1]);
 	json_object_put(request());
-	/* What the socket does not take is sent when it does. */
+	/* What the socket does not take is sent later. */
 	{
 		struct json_object *text = json_object_new_object();
 		unsigned int nr = 0, nr_read = 0;
@@ -1032,7 +1036,7 @@ static void test_passed(void)
 		}
 		CHECK(nr_read == nr && !worker()->out.size && worker()->watch.events == EPOLLIN);
 	}
-	/* The end of the other side is seen at the next message. */
+	/* The next message detects that the peer has closed the connection. */
 	close(recorder);
 	recorder = -1;
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
@@ -1082,7 +1086,10 @@ static void ask_as(struct sided_object *user)
 	object_put(&the_daemon, user);
 }
 
-/* All that wait are refused if the session cannot be recorded, but not those that come meanwhile. */
+/*
+ * All waiting requests are refused if the session cannot be recorded, but not those that arrive
+ * meanwhile.
+ */
 static void test_refused_calls(void)
 {
 	for (int removes = 0; removes < 2; removes++) {
@@ -1093,7 +1100,7 @@ static void test_refused_calls(void)
 		CHECK(!session_settle(&the_daemon, one(), &(struct control_error){.code = 0}));
 		for (int i = 0; i < 3; i++)
 			ask_as(&users[i]);
-		/* One of them is not interested any more. */
+		/* One of them has been cancelled. */
 		object_get(&users[1]);
 		users[1].is_closed = true;
 		check_opening(false, false, 1);
@@ -1105,7 +1112,7 @@ static void test_refused_calls(void)
 		turn();
 		CHECK(nr_destroyed == 3);
 		if (!removes) {
-			/* The one that came meanwhile waits for the next process. */
+			/* The later one waits for the next process. */
 			CHECK(worker()->calls && worker()->calls->user == &users[3] &&
 					!worker()->calls->next &&
 					worker()->end == &worker()->calls->next);
@@ -1152,7 +1159,7 @@ static void test_no_memory(void)
 	answer("{\"ok\":true}");
 	check_good(hear(client));
 	stop();
-	/* Each piece of memory. */
+	/* Each allocation fails in turn. */
 	for (unsigned int i = 1; !is_done; i++) {
 		struct json_object *found;
 		struct control_error error;
@@ -1202,7 +1209,7 @@ static void test_missed(void)
 	one()->state = SESSION_STARTING;
 	workers_miss(&the_daemon, &program);
 	one()->state = SESSION_LIVE;
-	/* Programs of other users are not the session's. */
+	/* Programs of other users do not belong to the session. */
 	the_daemon.system = true;
 	one()->uid = 6;
 	workers_miss(&the_daemon, &program);
@@ -1250,7 +1257,7 @@ static void test_status(void)
 	uint64_t left;
 
 	start();
-	/* All sessions in short: without lists. */
+	/* A summary of all sessions, without lists. */
 	tell(client, GO "\"status\"}");
 	check_request("{\"verb\":\"status\"}", 30000);
 	answer("{\"ok\":true,\"records\":47,\"processes\":[1,2]}");
@@ -1264,7 +1271,7 @@ static void test_status(void)
 	answer(BAD);
 	check_about(",\"error\":\"no good\"", all);
 	CHECK(wait_ms() > 3000);
-	/* After 3 s the answer has what is known. A late answer is ignored. */
+	/* After 3 s the answer has the known values. A late answer is ignored. */
 	tell(client, GO "\"status\"}");
 	json_object_put(request());
 	left = wait_ms();
@@ -1274,7 +1281,7 @@ static void test_status(void)
 	check_about("", all);
 	answer("{\"ok\":true,\"records\":47}");
 	CHECK(!is_hung_up(client) && errno == EAGAIN);
-	/* A session that no process records. */
+	/* A session without a process. */
 	die();
 	(void)reported();
 	tell(client, GO "\"status\"}");
@@ -1324,7 +1331,7 @@ static void test_top(void)
 	CHECK(wait_ms() == 10);
 	answer("{\"ok\":true,\"records\":47}");
 	CHECK(wait_ms() == 10);
-	/* The session goes. */
+	/* The session is destroyed. */
 	worker_close(&the_daemon, one());
 	session_remove(&the_daemon, one());
 	pass_time(10);

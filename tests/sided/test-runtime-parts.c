@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime directory: its directories, lock, sockets and serial, sockets that systemd passes, and each call that fails. The test includes
- * runtime.c, and plays the loop. All files are in a directory of the test.
+ * The runtime directory: its directories, lock, sockets and serial, sockets from systemd, and each
+ * call that fails. The test includes runtime.c, and plays the loop. All files are in a directory of
+ * the test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +71,7 @@ static const char *variables[4]; /* SIDE_RUNTIME, LISTEN_PID, LISTEN_FDS, NOTIFY
 static const char *const variable_names[] = {
 		"SIDE_RUNTIME", "LISTEN_PID", "LISTEN_FDS", "NOTIFY_SOCKET"};
 
-/* Other variables are not played: a file that tests/mutate has changed reads one of its own. */
+/* Other variables are not played: a file that tests/mutate has changed reads a variable itself. */
 static char *played_getenv(const char *name)
 {
 	for (int i = 0; i < 4; i++)
@@ -228,7 +229,7 @@ static unsigned int mode_of(const char *path)
 	return status.st_mode & 07777;
 }
 
-/* %s in `format` is the runtime directory. */
+/* Replaces %s in `format` by the runtime directory. */
 __attribute__((format(printf, 4, 5))) static void check_error(
 		enum control_kind kind, int code, const char *hint, const char *format, ...)
 {
@@ -282,7 +283,7 @@ static void test_choice(void **state)
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), 0);
 	assert_string_equal(the_daemon.runtime, "/run/side");
 	the_daemon.system = false;
-	/* The text of a variable that is no absolute path. */
+	/* A variable that is not an absolute path. */
 	variables[0] = "relative";
 	fail_call("directory", 0, EINVAL);
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), -EINVAL);
@@ -343,7 +344,7 @@ static void test_directories(void **state)
 		assert_true(pread(the_daemon.lock_fd, text, sizeof(text), 0) > 0);
 		(void)snprintf(number, sizeof(number), "%d\n", getpid());
 		assert_string_equal(text, number);
-		/* The next one writes its number over a longer text. */
+		/* The next daemon writes its process ID over a longer text. */
 		assert_int_equal(pwrite(the_daemon.lock_fd, "123456789012345\n", 16, 0), 16);
 		close_lock();
 	}
@@ -384,7 +385,7 @@ static void test_trust(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir(run, 0700), 0);
-	/* Others can write to it. */
+	/* Other users can write to it. */
 	assert_int_equal(chmod(run, 0720), 0);
 	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	(void)snprintf(hint, sizeof(hint), "`chmod go-w %s`", run);
@@ -448,7 +449,7 @@ static void test_lock(void **state)
 				path);
 		close_lock();
 	}
-	/* A link that another user made is not followed. */
+	/* A symbolic link from another user is not followed. */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("other", path), 0);
 	assert_int_equal(runtime_open(&the_daemon, run, &the_error), -ELOOP);
@@ -495,7 +496,7 @@ static void test_sockets(void **state)
 		assert_int_equal(runtime_listen(&the_daemon, &the_error), 0);
 		assert_called(WATCHED);
 		assert_true(the_daemon.control_is_ours && the_daemon.agents_is_ours);
-		/* Programs find the serial before they find the sockets. */
+		/* The serial exists before the sockets do. */
 		assert_int_equal(unlink(in_run("serial")), 0);
 		assert_int_equal(mode_of(in_run("agents.sock")), i ? 0666 : 0600);
 		assert_int_equal(mode_of(in_run("control.sock")), i ? 0660 : 0600);
@@ -512,7 +513,10 @@ static void test_sockets(void **state)
 				peer_refuses_fds(the_daemon.agents_listener.fd));
 		close_sockets();
 	}
-	/* Each call that fails, at the first and at the second socket. Everything that was made is closed. */
+	/*
+	 * Each call that fails, for the first and for the second socket. Everything that was
+	 * created is closed.
+	 */
 	for (unsigned int i = 0; i < 2; i++) {
 		static const char *const listening[] = {"bind", "chmod", "listen", "rename"};
 
@@ -570,7 +574,7 @@ static void test_long(void **state)
 	close(fd);
 }
 
-/* A descriptor at this number: a socket that listens below the runtime directory. */
+/* Creates a descriptor with this number: a socket that listens below the runtime directory. */
 static void hand_over(int number, const char *name, int type)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -603,7 +607,7 @@ static void test_activation(void **state)
 	assert_int_equal(mkdir(run, 0700), 0);
 	(void)snprintf(pid, sizeof(pid), "%d", getpid());
 	(void)snprintf(other, sizeof(other), "%d", getpid() + 1);
-	/* Descriptors that the test itself uses there come back later. */
+	/* Saves the test's own descriptors with these numbers, and restores them later. */
 	for (int i = 0; i < 16; i++) {
 		saved[i] = is_open(3 + i) ? fcntl(3 + i, F_DUPFD_CLOEXEC, 100) : -1;
 		if (saved[i] >= 0)
@@ -718,7 +722,7 @@ static void test_serial(void **state)
 {
 	(void)state;
 	strcpy(the_daemon.runtime, run);
-	/* Without the directory it cannot be made. */
+	/* Without the directory it cannot be created. */
 	runtime_publish(&the_daemon);
 	assert_int_equal(mkdir(run, 0700), 0);
 	the_daemon.identity = 0;
@@ -806,7 +810,7 @@ static void test_peers(void **state)
 	close(pair[1]);
 }
 
-/* The next datagram; the number of its descriptors, which are closed. */
+/* Receives the next datagram. Returns the number of its descriptors, which are closed. */
 static int receive(int fd, char text[512])
 {
 	char control[128];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that sends the trace of a session: both of its sides, each order, message and option, and each call that fails. */
+/*
+ * The process that sends the trace of a session: both of its sides, each command, message and
+ * option, and each call that fails.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,9 +32,9 @@ static pid_t fork_result;
 static int kept_end = -1;         /* of the sending process, a duplicate */
 static int child_end, parent_end; /* the descriptors of both processes */
 static int nr_mapped;
-static void *made;        /* what calloc() returned last */
-static const int *script; /* of orders; 0: the end, -1: EINTR */
-static const int *polls;  /* what poll() returns */
+static void *made;        /* the last result of calloc() */
+static const int *script; /* of commands; 0: the end, -1: EINTR */
+static const int *polls;  /* the results of poll() */
 static struct send_status next_status;
 static const struct send_options *installed;
 static bool has_filter = true;
@@ -354,7 +357,7 @@ static void test_finish(void **unused)
 	assert_true(sender_hear(sender, reported, me));
 	assert_false(sender->status.over);
 	close_end();
-	/* It ends before it has sent everything. */
+	/* The process exits before it has sent everything. */
 	sender_finish(sender, reported, me);
 	assert_called("send(order)\n");
 	assert_true(sender->status.failed && !sender->status.over);
@@ -420,7 +423,7 @@ static void test_json(void **unused)
 
 #define GO "isolate(47)\nresolver(net://host)\n"
 
-/* The end of the process frees all of it. */
+/* The exit of the process frees all of it. */
 static void end_child(void)
 {
 	struct sender *sender = made;
@@ -465,10 +468,12 @@ static void test_child(void **unused)
 			folder);
 	assert_called(expected);
 	assert_true(fcntl(closing[0], F_GETFD) < 0 && fcntl(closing[1], F_GETFD) < 0);
-	/* The other end is closed in this process: only ours is left, where nothing can arrive. */
+	/*
+	 * This process has closed the other end: only its own is left, where no message can arrive.
+	 */
 	assert_true(recv(kept_end, &message, sizeof(message), MSG_DONTWAIT) <= 0);
 	end_child();
-	/* Its parent has ended. */
+	/* Its parent has exited. */
 	parent_process = 1;
 	make_child(&owner, NULL, 0);
 	assert_called("fork\nprctl(death)\nexit(0)\n");
@@ -513,7 +518,7 @@ static void test_begin(void **unused)
 	sender_start_send(&sending);
 	assert_true(installed == &sending.options && sending.send == (struct send *)(uintptr_t)8);
 	assert_called("start(u)\n");
-	/* The order to finish before there is something to finish. */
+	/* The command to finish arrives before there is anything to finish. */
 	sending.send = NULL;
 	script = (const int[]){ORDER_FINISH, ORDER_GO};
 	assert_false(take_order(&sending));
@@ -625,7 +630,7 @@ static bool has_files(void)
 	return !access(path, F_OK);
 }
 
-/* The files of a session that keeps nothing go when everything is sent. */
+/* The files of a session that keeps no trace are removed after they were sent. */
 static void test_status(void **unused)
 {
 	struct definition of = definition;
@@ -651,7 +656,7 @@ static void test_status(void **unused)
 				sizeof(message));
 		assert_true(message.kind == MESSAGE_STATUS && message.status.bytes == status.bytes);
 		assert_int_equal(has_files(), i < 4);
-		/* Once. */
+		/* Only once. */
 		sender_send_status_message(&sending, &status);
 		assert_called("");
 	}

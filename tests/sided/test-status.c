@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statistics of a session as JSON: each figure under its own name. All of them differ here. */
+/* The statistics of a session as JSON: each number under its own name. All numbers differ here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "programs/sided/sided.h"
 #include "recorder/core/live.h"
 
-/* Replaces the session library, with known figures. */
+/* Replaces the session library, with known numbers. */
 static struct session_status_channel channel = {
 		.name = "channel", .recorded = 21, .lost = 22, .bytes = 23};
 static const struct session_status known = {
