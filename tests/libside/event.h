@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events of the tests, written by hand: what the ABI says, not what the macros make.
- */
+/* Events of the tests, written by hand according to the ABI, independent of the macros. */
 #ifndef TESTS_LIBSIDE_EVENT_H
 #define TESTS_LIBSIDE_EVENT_H
 
@@ -14,7 +12,7 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-/* In every build, with a sentence. */
+/* Also active in builds with NDEBUG; prints a message. */
 #define CHECK(condition)                                                                          \
 	do {                                                                                      \
 		if (!(condition)) {                                                               \
@@ -50,7 +48,7 @@ struct test_event {
 	struct side_event_state_0 state;
 };
 
-/* Not const, not in an array: the ABI forbids both, so events are made one by one. */
+/* Not const, and not in an array: the ABI forbids both, so each event is created separately. */
 static inline void test_event_init(struct test_event *event, const char *name, uint64_t flags)
 {
 	*event = (struct test_event){
@@ -86,7 +84,7 @@ static inline struct test_event *test_event_new(const char *name, uint64_t flags
 	return event;
 }
 
-/* What a call site does. */
+/* Does the same as a call site. */
 static inline void test_event_emit(struct test_event *event)
 {
 	struct side_arg_vec args = {.len = 0};

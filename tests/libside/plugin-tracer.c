@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A tracer to be loaded: enables every event of the plugins, and calls the loader from its
- * callback.
- */
+/* A loadable tracer: enables every event of the plugins, and calls the loader from its callback. */
 #include "event.h"
 
 #include <dlfcn.h>
 
 static struct side_tracer_handle *handle;
 static int calls, inserted, removed;
-static const char *to_load; /* by the callback, now and then */
+static const char *to_load; /* loaded by the callback in some calls */
 
 int tracer_calls(void);
 int tracer_inserted(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An instrumented library, to be loaded and unloaded. */
+/* An instrumented library that tests load and unload. */
 #include "event.h"
 
 static struct test_event event;
@@ -18,7 +18,7 @@ static void dump(void *key)
 		side_statedump_call(&event.state.parent, &args, key);
 }
 
-/* In the order that a library with a state dump keeps. */
+/* In the order that a library with a state dump must use. */
 __attribute__((constructor)) static void begin(void)
 {
 	test_event_init(&event, "plugin", 0);

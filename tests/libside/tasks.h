@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads and files of this process, as the kernel counts them. */
+/* Counts the threads and files of this process, as the kernel reports them. */
 #ifndef TESTS_LIBSIDE_TASKS_H
 #define TESTS_LIBSIDE_TASKS_H
 
@@ -21,7 +21,7 @@ static inline int entries_of(const char *path)
 	return count;
 }
 
-/* A thread that was joined may be listed for a moment; so wait for what is expected. */
+/* A joined thread may be listed for a moment, so wait for the expected number. */
 static inline int tasks_count(void)
 {
 	int count = entries_of("/proc/self/task"), ms;
@@ -38,7 +38,7 @@ static inline int files_count(void)
 	return entries_of("/proc/self/fd");
 }
 
-/* Threads with this name. */
+/* Returns the number of threads with this name. */
 static inline int tasks_named(const char *name)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -64,7 +64,7 @@ static inline int tasks_named(const char *name)
 	return count;
 }
 
-/* No thread of this name is left, at last. */
+/* Waits until no thread has this name. */
 static inline int tasks_without(const char *name)
 {
 	int ms;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An armed process: the hook comes before the next event, once unless it wants more. */
+/*
+ * An armed process: the hook is called before the next event, once unless it requests more calls.
+ */
 #include "event.h"
 
 #include <errno.h>
@@ -31,7 +33,7 @@ static void emit(struct test_event *event)
 {
 	const struct side_arg_vec none = {0};
 
-	/* As a call site does. */
+	/* Does the same as a call site. */
 	if (__atomic_load_n(&event->state.enabled, __ATOMIC_RELAXED))
 		side_call(&event->state.parent, &none);
 }
@@ -40,7 +42,7 @@ static void hook(void)
 {
 	__atomic_add_fetch(&hooks, 1, __ATOMIC_RELAXED);
 	errno = EXDEV;
-	/* An event within the hook goes its way without it. */
+	/* An event within the hook does not call the hook. */
 	emit(&early);
 	if (is_slow)
 		usleep(50000);
@@ -65,7 +67,7 @@ static void test_once(void)
 	begin();
 	errno = 0;
 	emit(&early);
-	/* The hook registered it, so the first event is seen, too. */
+	/* The hook registered a callback, so it receives the first event, too. */
 	CHECK_EQUAL(hooks, 1);
 	CHECK_EQUAL(calls, 1);
 	CHECK_EQUAL(errno, 0);
@@ -174,7 +176,7 @@ static void *emit_in_thread(void *unused)
 	return NULL;
 }
 
-/* All wait for the one that runs the hook, so that no event is missed. */
+/* All threads wait for the one that runs the hook, so that no event is lost. */
 static void test_threads(void)
 {
 	pthread_t threads[8];
@@ -208,7 +210,10 @@ static void test_fork(void)
 	CHECK_EQUAL(calls, 1);
 }
 
-/* A state that wants to be dumped is reason enough: it may never say anything else. */
+/*
+ * A registered state dump is a sufficient reason for the hook: the program may never fire another
+ * event.
+ */
 static void no_dump(void *key)
 {
 	(void)key;

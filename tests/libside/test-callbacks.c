@@ -103,7 +103,7 @@ static void test_many(void)
 	expect_trail(&event, "");
 }
 
-/* The triple of function, private pointer and key names a callback. */
+/* A callback is identified by function, private pointer and key. */
 static void test_identity(void)
 {
 	static char a[] = "a", b[] = "b";
@@ -167,7 +167,7 @@ static void test_refusals(void)
 	for (key = 1; key <= 7; key++)
 		check_refused_variadic(&event.desc, key);
 
-	/* Newer than known, cut short, without a state. */
+	/* An unknown version, a short structure, no state. */
 	test_event_init(&event, "refused", 0);
 	event.desc.version = 1;
 	check_refused(&event.desc, 0);
@@ -182,7 +182,7 @@ static void test_refusals(void)
 	check_refused(&event.desc, 0);
 	CHECK_EQUAL(event.state.enabled, 0);
 
-	/* Longer is fine: members may have been added. */
+	/* A longer structure is accepted: it may have new members. */
 	test_event_init(&event, "accepted", 0);
 	event.desc.struct_size = 200;
 	event.desc.nr_side_type_label = 60;
@@ -211,7 +211,7 @@ static void test_variadic(void)
 	trail[0] = '\0';
 	test_event_emit_variadic(&event);
 	CHECK(!strcmp(trail, "ab"));
-	/* The wrong function for it. */
+	/* A function for the other kind of call. */
 	expect_trail(&event, "");
 	CHECK_EQUAL(side_tracer_callback_variadic_unregister(&event.desc, note_variadic, a, 0),
 			SIDE_ERROR_OK);
@@ -220,7 +220,7 @@ static void test_variadic(void)
 	CHECK_EQUAL(event.state.enabled, 0);
 }
 
-/* The library counts itself once; all other bits and counts belong to others. */
+/* The library counts itself once; all other bits and counts belong to other tracers. */
 static void test_enabled_word(void)
 {
 	static char a[] = "a", b[] = "b";

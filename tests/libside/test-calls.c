@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by a tracer that permits only callbacks of its own, sections that end after each call, and the report for each wrong call. Linked
- * with the objects of the library, except for the reports, which are counted here.
+ * Calls by a tracer that permits only its own callbacks, sections that end after each call, and the
+ * report of each wrong call. Linked with the objects of the library, except for the reports, which
+ * the test counts.
  */
 #include <pthread.h>
 
@@ -141,7 +142,7 @@ static void test_only(void)
 	called(0, 0, 0);
 	CHECK(!call(&event, otherwise, otherwise + 1) && !call(&event, at, at));
 	called(0, 0, 0);
-	/* The kernel listens, too. */
+	/* The kernel tracer is enabled, too. */
 	event.state.enabled |= USER_EVENTS;
 	CHECK(!call(&event, at, at + 1));
 	called(0, 0, 0);
@@ -188,7 +189,7 @@ static void call_inner(const struct side_event_description *desc,
 	CHECK(!call(&inner, address_of(other), address_of(other) + 1));
 	CHECK(side_tracer_call(&inner.state.parent, &args, &nr_writes, NULL));
 	side_call(&inner.state.parent, &args);
-	/* The outer section goes on. */
+	/* The outer section is still open. */
 	CHECK(rcu_inside());
 }
 
@@ -285,7 +286,7 @@ static void test_reports(void)
 	take(&event, own, &nr_own);
 }
 
-/* The kernel and a debugger are called for their own keys, and for the key of all. */
+/* The kernel and a debugger are called for their own keys, and for key 0. */
 static void test_shared(void)
 {
 	struct side_arg_dynamic_struct var = {.len = 0};
@@ -320,7 +321,7 @@ static void test_shared(void)
 	called(0, 0, 0);
 }
 
-/* After the end, nothing is called. Last. */
+/* After the end of the library, nothing is called. The last test. */
 static void test_end(void)
 {
 	struct test_event event;

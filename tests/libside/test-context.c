@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of the application: names, kinds, what registration and unregistration promise, in
- * threads, in signal handlers, in callbacks and across a fork.
+ * Contexts of the application: names, kinds, and the guarantees of registration and unregistration,
+ * in threads, in signal handlers, in callbacks and across a fork.
  */
 #include "event.h"
 
@@ -100,13 +100,13 @@ static void ignore(const struct side_event_description *desc, const struct side_
 
 static void kinds(void)
 {
-	/* Found before anybody provides it, and the same afterwards. */
+	/* Found before a provider registers it, and the same afterwards. */
 	const struct side_context_place *place = side_context_find("kinds", "any");
 	struct side_context_handle *handle;
 	struct side_context_value value;
 	int kind = 0;
 
-	/* Values are for tracers: without any there are none. */
+	/* Values are for tracers: without tracers, no value is read. */
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, ignore, NULL, 0), 0);
 	CHECK(place);
 	CHECK_EQUAL(read_now(place).kind, SIDE_CONTEXT_NONE);
@@ -161,7 +161,7 @@ static void look(const struct side_event_description *desc, const struct side_ar
 	calls++;
 }
 
-/* Takes its own context away, within an event: it must not wait for itself. */
+/* Unregisters its own context within an event: it must not wait for itself. */
 static void look_and_leave(const struct side_event_description *desc,
 		const struct side_arg_vec *args, void *priv, void *caller)
 {
@@ -259,7 +259,7 @@ static void come_and_go(const char *name, int times)
 		CHECK_EQUAL(side_context_register("come", name, get_alive, provider, &handle), 0);
 		test_event_emit(&event);
 		side_context_unregister(handle);
-		/* Whoever still calls the function finds this, or freed memory. */
+		/* A later call of the function would read this value, or freed memory. */
 		__atomic_store_n(&provider->alive, 0, __ATOMIC_RELAXED);
 		free(provider);
 	}
@@ -330,7 +330,7 @@ static void same_places(void)
 	}
 }
 
-/* Last: it uses up the names. */
+/* The last test, because it uses up the names. */
 static void too_many_names(void)
 {
 	struct side_context_handle *handle;

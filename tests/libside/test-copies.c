@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binding of objects to the copy of libside in the program. The file is included. The test makes the objects: their segments, dynamic
- * sections, notes and slots.
+ * The binding of objects to the copy of libside in the program. The file is included. The test
+ * creates the objects: their segments, dynamic sections, notes and slots.
  */
 #include <elf.h>
 #include <link.h>
@@ -44,7 +44,7 @@ static void is_noted(const char *expected)
 /* ---- what the file calls ---- */
 
 static bool protection_fails;
-static char *memory; /* of the object of the test */
+static char *memory; /* the memory of the test's object */
 
 static int fake_protect(void *at, size_t size, int rights)
 {
@@ -125,7 +125,7 @@ static void make_object(void)
 			.dlpi_phdr = headers,
 			.dlpi_phnum = 5};
 	entries = dynamic();
-	/* Some C libraries leave distances here. */
+	/* Some C libraries store offsets here. */
 	entries[0] = (Elf64_Dyn){.d_tag = DT_SYMTAB, .d_un = {(uintptr_t)memory + SYMBOLS}};
 	entries[1] = (Elf64_Dyn){.d_tag = DT_STRTAB, .d_un = {NAMES}};
 	entries[2] = (Elf64_Dyn){.d_tag = DT_RELA, .d_un = {TABLE}};
@@ -163,7 +163,7 @@ static void test_segments(void)
 	copies_read_segments(&object, &info);
 	CHECK(object.base == base && object.headers == headers && object.nr_headers == 5);
 	CHECK(object.begin == base + CODE && object.end == base + DATA + 0x2ff0);
-	/* The last page is not all of it. */
+	/* The last page is not part of it. */
 	CHECK(object.relro == base + RELRO && object.relro_end == base + 0x5000);
 	headers[3].p_memsz = 0x1fef;
 	copies_read_segments(&object, &info);
@@ -401,16 +401,16 @@ static void test_slots(void)
 	CHECK(copies_read_dynamic(&object_of_slots));
 	shared_of_slots = (struct copies_object){
 			.begin = (uintptr_t)shared, .end = (uintptr_t)shared + sizeof(shared)};
-	/* What is bound to libside.so.0 is bound to the copy. */
+	/* A slot bound to libside.so.0 is bound to the copy. */
 	CHECK(bound(shared, R_X86_64_JUMP_SLOT, 1, 0) == code_one);
 	CHECK(bound(shared + 63, R_X86_64_GLOB_DAT, 2, 5) == code_two);
 	CHECK(bound(shared, R_X86_64_64, 2, 5) == code_two + 5);
 	CHECK(bound(shared, R_X86_64_64, 4, 5) == NULL);
 	CHECK(bound(shared, R_X86_64_RELATIVE, 1, 0) == shared);
-	/* What is bound to another library stays. */
+	/* A slot bound to another library is unchanged. */
 	CHECK(bound(elsewhere, R_X86_64_JUMP_SLOT, 1, 0) == elsewhere);
 	CHECK(bound(elsewhere, R_X86_64_GLOB_DAT, 1, 0) == elsewhere);
-	/* A slot that is not bound yet points to its own object. */
+	/* A slot that is not bound yet points into its own object. */
 	CHECK(bound(own, R_X86_64_JUMP_SLOT, 1, 0) == code_one);
 	CHECK(bound(own, R_X86_64_GLOB_DAT, 1, 0) == own);
 	CHECK(bound(own, R_X86_64_64, 1, 0) == own);
@@ -435,7 +435,7 @@ static void put_entries(void)
 	Elf64_Rela *more = (Elf64_Rela *)(void *)(memory + PLT_TABLE);
 
 	set_symbol(1, ONE, 0, STB_GLOBAL);
-	/* Four and three, of which the last ones are behind the end of the table. */
+	/* Four and three, of which the last ones lie behind the end of the table. */
 	for (unsigned int i = 0; i < 4; i++) {
 		entries[i] = (Elf64_Rela){.r_offset = SLOTS + 8 * i,
 				.r_info = ELF64_R_INFO(UINT64_C(1), R_X86_64_GLOB_DAT)};

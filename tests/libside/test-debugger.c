@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a debugger does: set the bit in a running program from outside, put a breakpoint on the
- * hook, and find the event's state and arguments in the registers.
+ * Does what a debugger does: sets the bit in a running program from outside, puts a breakpoint on
+ * the hook, and finds the event's state and arguments in the registers.
  */
 #include "event.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call reaches, by its key, the shared bits and the kind of event.  Linked with the objects
- * of the library, except for the way to the kernel, which stands here.
+ * The callbacks that a call reaches, by its key, the shared bits and the event class. Linked with
+ * the objects of the library, except for the function that calls the kernel, which is below.
  */
 #include "event.h"
 
@@ -106,7 +106,7 @@ static void test_keys_variadic(void)
 	expect_calls(0, 1, 1);
 	side_statedump_call_variadic(&event.state.parent, &args, &var, &key);
 	expect_calls(0, 0, 1);
-	/* Calls of the other kind reach nobody. */
+	/* Calls of the other kind reach no callback. */
 	side_call(&event.state.parent, &args);
 	side_statedump_call(&event.state.parent, &args, &key);
 	expect_calls(0, 0, 0);
@@ -128,7 +128,7 @@ static void test_caller(void)
 	side_call(&event.state.parent, &args);
 	/* An address in this function: behind its beginning, not far. */
 	CHECK((uintptr_t)last_caller - (uintptr_t)test_caller < 4096);
-	/* A disabled event has nobody, and that is no error. */
+	/* A disabled event has no callback, and that is no error. */
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, PRIV(0), 0), 0);
 	side_call(&event.state.parent, &args);
 	CHECK_EQUAL(calls[0], 1);
@@ -162,7 +162,7 @@ static void test_kernel_bit(void)
 	CHECK_EQUAL(kernel_writes, 4);
 }
 
-/* Beside a callback: both are served. */
+/* With a callback: both the kernel and the callback are called. */
 static void test_kernel_and_callback(void)
 {
 	struct side_arg_vec args = {.len = 0};
@@ -209,7 +209,7 @@ static void test_wrong_calls(void)
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, PRIV(0), 0), 0);
 }
 
-/* In a process of its own: what goes to stderr with and without SIDE_DEBUG. */
+/* In a process of its own: the output on stderr with and without SIDE_DEBUG. */
 static void expect_reports(const char *program, const char *debug, int problems, int hints)
 {
 	char text[4096];
@@ -264,7 +264,9 @@ int main(int argc, char **argv)
 	test_kernel_bit();
 	test_kernel_and_callback();
 	test_wrong_calls();
-	/* NULL, wrong function, unknown version: each once, however often; the last two with a hint. */
+	/*
+	 * NULL, wrong function, unknown version: each is reported once; the last two with a hint.
+	 */
 	expect_reports(argv[0], "1", 3, 2);
 	expect_reports(argv[0], NULL, 0, 0);
 	expect_reports(argv[0], "0", 0, 0);

@@ -93,7 +93,7 @@ static void *emit_all_the_time(void *library)
 	void (*call)(void);
 
 	*(void **)&call = function(library, "plugin_emit");
-	/* Once at least, however late this thread begins. */
+	/* At least once, even if this thread starts late. */
 	do
 		call();
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED));
@@ -125,7 +125,7 @@ static void test_sequence(const char *plugin_path, const char *tracer_path)
 	CHECK(!dlclose(plugin));
 }
 
-/* Constructors in many threads, while others are in callbacks that call the loader. */
+/* Constructors in many threads, while other threads are in callbacks that call the loader. */
 static void test_parallel(const char *plugin_path, const char *tracer_path, const char *to_load)
 {
 	void *tracer = load(tracer_path), *plugin = load(plugin_path);
@@ -162,8 +162,9 @@ int main(int argc, char **argv)
 	}
 	test_sequence(argv[1], argv[2]);
 	test_parallel(argv[1], argv[2], copies[0]);
-	/* Without calls of the loader in callbacks, but with constructors that wait for the agent's
-	 * first dump, under the loader's lock.
+	/*
+	 * Without calls of the loader in callbacks, but with constructors that wait for the agent's
+	 * first dump while they hold the loader's lock.
 	 */
 	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	setenv("PLUGIN_STATEDUMP", "1", 1);

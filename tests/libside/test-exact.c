@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values inside libside: memory for callbacks, positions of batches, keys, locks and reports. The test includes the files, so
- * that it can use their static functions and variables.
+ * Exact values inside libside: memory for callbacks, slots of batches, keys, locks and reports. The
+ * test includes the files, so that it can use their static functions and variables.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void test_arrays(void)
 	CHECK(arrays_take(2048) == other && arrays_take(2048) == large);
 }
 
-/* Each large block is mapped and unmapped by itself. */
+/* Each large block has a mapping of its own. */
 static void test_large_arrays(void)
 {
 	struct resources before = resources_now();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end: side_exit() by hand and by the loader, calls after it, threads that go on.  Each case is
- * a process of its own.
+ * The end of the library: side_exit() called directly and by the loader, calls after it, threads
+ * that continue. Each case is a process of its own.
  */
 #include "event.h"
 
@@ -33,7 +33,7 @@ static void notified(enum side_tracer_notification notif, struct side_event_desc
 	if (array != events || notif != SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS)
 		return;
 	removed++;
-	/* While it is told, a tracer can still unregister properly. */
+	/* During the notification, a tracer can still unregister. */
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), SIDE_ERROR_OK);
 }
 
@@ -114,7 +114,7 @@ static void case_threads(void)
 	CHECK(side_events_register(events, 1));
 	CHECK(side_tracer_event_notification_register(notified, NULL));
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, count, &calls, 0), 0);
-	/* Takes what the notification wants to unregister. */
+	/* Holds the lock that the notification needs to unregister. */
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, count, NULL, 0), 0);
 	CHECK(!pthread_create(&thread, NULL, emit_for_ever, NULL));
 	CHECK(!pthread_create(&thread, NULL, emit_for_ever, NULL));
@@ -180,7 +180,7 @@ static void case_exit_in_dump(void)
 	pause(); /* the agent ends the process */
 }
 
-/* The agent is in a dump that never ends: exit does not wait for ever. */
+/* The agent is in an endless dump: exit() must not wait for it for ever. */
 static void never_end(void *key)
 {
 	if (*(uint64_t *)key)

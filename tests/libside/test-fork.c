@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork while other threads are in a callback, hold the registry's lock, run a dump: the child can
- * emit, register, unregister, dump and exit.
+ * fork() while other threads are in a callback, hold the registry's lock, or run a dump: the child
+ * can emit, register, unregister, dump and exit.
  */
 #include "event.h"
 
@@ -62,7 +62,7 @@ static void expect_success(pid_t child)
 	}
 }
 
-/* All that a child must be able to do, with waits for grace periods. */
+/* Every operation that a child must support, with waits for grace periods. */
 static void use_everything(void)
 {
 	struct side_event_description *array[] = {&event.desc};
@@ -92,7 +92,7 @@ static void test_thread_in_callback(void)
 	sem_wait(&inside);
 	child = fork();
 	if (!child) {
-		/* Nobody is in that callback here. */
+		/* In the child, no thread is in that callback. */
 		CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
 		use_everything();
 		exit(0);
@@ -103,7 +103,7 @@ static void test_thread_in_callback(void)
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, stay, NULL, 0), 0);
 }
 
-/* A thread that unregisters waits for one that is in a callback. */
+/* A thread that unregisters waits for a thread that is in a callback. */
 static void *unregister(void *unused)
 {
 	(void)unused;
@@ -178,7 +178,7 @@ static void test_thread_holds_lock(void)
  * notified before that tracer, `late` after it.
  */
 static struct test_event other;
-static int waiting_for = -1; /* the notification to stay in */
+static int waiting_for = -1; /* the notification that waits */
 static int early_counts[2], late_counts[2];
 
 static void stay_in_notification(enum side_tracer_notification notif,
@@ -235,7 +235,10 @@ static void expect_counts(int inserted, int removed)
 	CHECK_EQUAL(late_counts[SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS], removed);
 }
 
-/* Fork in the middle, use everything in the child and in the parent, and let the notification end. */
+/*
+ * Forks during the notification, uses everything in the child and in the parent, and lets the
+ * notification end.
+ */
 static void fork_beside(void *(*work)(void *), enum side_tracer_notification notif, int inserted,
 		int removed)
 {
@@ -249,7 +252,7 @@ static void fork_beside(void *(*work)(void *), enum side_tracer_notification not
 	alarm(30);
 	child = fork();
 	if (!child) {
-		/* Not yet anything of libside: the state goes on to the next one. */
+		/* Libside is not used yet; the state advances to the next one. */
 		grandchild = fork();
 		if (grandchild)
 			expect_success(grandchild);
@@ -284,7 +287,7 @@ static void test_thread_in_notification(void)
 	side_tracer_event_notification_unregister(late);
 }
 
-/* A tracer that takes the lock itself is not cut off: a fork waits for it. */
+/* A fork waits for a tracer that takes the lock itself. */
 static int steps;
 
 static void change_in_two_steps(enum side_tracer_notification notif,
@@ -345,7 +348,7 @@ static void wait_for_dumps(int expected)
 	CHECK_EQUAL(__atomic_load_n(&dumps, __ATOMIC_RELAXED), expected);
 }
 
-/* The child has no agent until somebody asks for a dump. */
+/* The child has no agent until a dump is requested. */
 static void child_with_agent(struct side_statedump_request_handle *state, int dumps_before)
 {
 	uint64_t key;
@@ -395,8 +398,7 @@ static void test_agent(void)
 	CHECK_EQUAL(tasks_count(), 1);
 }
 
-/* A child that never heard of the agent exits; its exit must not wait for a thread of its parent.
- */
+/* A child that never used the agent exits; its exit must not wait for a thread of its parent. */
 static void test_exit_with_agent(void)
 {
 	struct side_statedump_request_handle *state;
@@ -460,7 +462,10 @@ static void test_raw_fork(void)
 	child = (pid_t)syscall(SYS_fork);
 	if (!child) {
 		alarm(20);
-		/* Waits until it sees that the thread in the callback does not exist here. */
+		/*
+		 * Waits until the library detects that the thread in the callback does not exist in
+		 * this process.
+		 */
 		(void)side_tracer_callback_unregister(&event.desc, stay, NULL, 0);
 		_exit(0);
 	}
@@ -487,7 +492,7 @@ static void test_vfork(void)
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), 0);
 }
 
-/* Children of children, each with callbacks of its own. */
+/* Children of children, each with its own callbacks. */
 static void test_generations(int depth)
 {
 	pid_t child;

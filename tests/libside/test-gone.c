@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader of a thread that has exited is freed, unless another thread has taken it meanwhile. A thread whose signal handler has
- * taken a reader keeps that reader. The calls of rcu.c pass through hooks, in which the test acts as that other thread or as the
- * handler.
+ * The reader of an exited thread is freed, unless another thread has taken it meanwhile. A thread
+ * whose signal handler has taken a reader keeps that reader. The calls of rcu.c pass through hooks,
+ * in which the test acts as that other thread or as the handler.
  */
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 static long hooked_call(long number, const long *words);
 static uintptr_t hooked_identity(void);
 
-/* Numbers and pointers; those that a call leaves out are 0. */
+/* Numbers and pointers; arguments that a call leaves out are 0. */
 #define syscall(...) CALL_OF_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 #define CALL_OF_SIX(number, a, b, c, d, e, f, ...)                                            \
 	hooked_call(number,                                                                   \
@@ -44,7 +44,10 @@ static uintptr_t hooked_identity(void)
 	return thread_identity();
 }
 
-/* Between the question whether the thread lives and the lock: another waiter has given the reader up, and a new thread has it. */
+/*
+ * Between the check whether the thread exists and the lock: another waiter has freed the reader,
+ * and a new thread has taken it.
+ */
 static long hooked_call(long number, const long *words)
 {
 	if (number == SYS_rt_sigprocmask)
@@ -95,7 +98,10 @@ static void test_handler(struct rcu_reader *(*attach)(void))
 	rcu_self = &no_reader;
 }
 
-/* There is no reader in a child of vfork(), which shares this memory, and in a handler that interrupted the owner of the lock. */
+/*
+ * No reader in a child of vfork(), which shares this memory, and in a handler that interrupted the
+ * owner of the lock.
+ */
 static void test_no_reader(void)
 {
 	uint32_t before = nr_taken();
@@ -117,7 +123,7 @@ int main(void)
 	owner_pid = getpid();
 
 	CHECK(reader == &first_readers[0]);
-	/* Of a thread that is gone: free again, and its section is over. */
+	/* The reader of an exited thread: free again, and its section has ended. */
 	reader->epoch = 1;
 	CHECK(rcu_free_if_exited(reader));
 	CHECK(!reader->tid && !reader->epoch && free_readers == reader);

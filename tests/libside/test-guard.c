@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The guard of a process: what it refuses reaches no callback, not the kernel, and no tracer's list of events. */
+/*
+ * The guard of a process: calls and events that it refuses reach no callback, not the kernel, and
+ * no tracer's list of events.
+ */
 #include "event.h"
 
 #include <side/kernel.h>
 
 #define KERNEL_BIT ((uintptr_t)0x80 << (sizeof(uintptr_t) * 8 - 8))
 
-static bool is_passed; /* what the guard says */
+static bool is_passed; /* the result of the guard */
 static unsigned int nr_asked, nr_alone, nr_other, nr_kernel;
 static bool was_variadic, had_others;
 static void *asked_with;
@@ -36,7 +39,7 @@ static void other(const struct side_event_description *desc, const struct side_a
 	(void)args;
 	(void)priv;
 	(void)caller;
-	/* It is asked before anybody else is called. */
+	/* The guard is asked before any other callback is called. */
 	CHECK(nr_asked == 1);
 	nr_other++;
 }
@@ -83,7 +86,10 @@ static bool shows(struct side_event_description **events, uint32_t nr_events,
 static const struct side_tracer_guard guard = {
 		.call = own, .call_variadic = own_variadic, .passes = passes, .shows = shows};
 
-/* One call, and who has seen it: the guard, alone, the other tracer, the kernel. */
+/*
+ * Makes one call and checks its receivers: the guard, the guard alone, the other tracer, the
+ * kernel.
+ */
 static void expect(struct test_event *event, bool variadic, const char *seen)
 {
 	struct side_arg_vec args = {.len = 0};
@@ -103,7 +109,7 @@ static void expect(struct test_event *event, bool variadic, const char *seen)
 	}
 }
 
-/* Nobody else listens: its callback is called, or where the long way is taken it is asked. */
+/* No other receiver: its callback is called, or it is asked on the slow path. */
 static void expect_alone(struct test_event *event)
 {
 	struct side_arg_vec args = {.len = 0};
@@ -129,15 +135,15 @@ static void test_calls(uint64_t key)
 	CHECK(had_others && !was_variadic && asked_with == &priv);
 	is_passed = false;
 	expect(&event, false, "1000");
-	/* A call of the other kind, which nobody is given anyway. */
+	/* A call of the other kind, which reaches no callback anyway. */
 	expect(&event, true, "1000");
 	CHECK(was_variadic);
-	/* An event that it does not know. */
+	/* An event that the guard does not know. */
 	CHECK_EQUAL(side_tracer_callback_register(&unknown.desc, other, NULL, key), SIDE_ERROR_OK);
 	nr_asked = 1;
 	test_event_emit(&unknown);
 	CHECK_EQUAL(nr_other, 1);
-	/* The kernel is somebody, too. */
+	/* The kernel counts as a receiver, too. */
 	(void)__atomic_fetch_or(&event.state.enabled, KERNEL_BIT, __ATOMIC_RELAXED);
 	side_kernel_hook(kernel);
 	expect(&event, false, "1000");
@@ -166,7 +172,7 @@ static void test_variadic_calls(uint64_t key)
 	CHECK_EQUAL(side_tracer_callback_variadic_register(&event.desc, own_variadic, NULL, key),
 			SIDE_ERROR_OK);
 	is_passed = true;
-	/* It comes second, and is asked first. */
+	/* The guard is registered second, and is asked first. */
 	expect(&event, true, "1010");
 	is_passed = false;
 	expect(&event, true, "1000");
@@ -179,7 +185,7 @@ static void test_variadic_calls(uint64_t key)
 			SIDE_ERROR_OK);
 }
 
-/* A state dump has a key, and the guard sees it whatever its own is. */
+/* A state dump has a key, and the guard is asked about it whatever its own key is. */
 static void test_statedump(uint64_t key)
 {
 	struct side_arg_vec args = {.len = 0};
@@ -203,7 +209,10 @@ static void test_statedump(uint64_t key)
 			SIDE_ERROR_OK);
 }
 
-/* Of tracers that make events themselves: a range of functions that are not the guard's sends them to the long way. */
+/*
+ * For tracers that emit events themselves: a range of functions outside of the guard's forces the
+ * slow path.
+ */
 static void test_tracer_call(uint64_t key)
 {
 	const struct side_tracer_functions only = {(uintptr_t)other, (uintptr_t)other + 1};
@@ -266,7 +275,7 @@ static void test_events(struct side_events_register_handle *before)
 	nr_inserted = nr_events_seen = 0;
 	batch = side_events_register(events, 4);
 	CHECK(batch && nr_inserted == 1 && nr_events_seen == 2);
-	/* Too many to be looked at. */
+	/* Too many to be checked. */
 	huge = side_events_register(events, 1000);
 	CHECK(huge && nr_events_seen == 2);
 	nr_events_seen = 0;
@@ -278,7 +287,7 @@ static void test_events(struct side_events_register_handle *before)
 	side_events_unregister(before);
 	CHECK(nr_removed == 3 && nr_events_seen == 2);
 	CHECK(!saw_hidden);
-	/* What the program gave is as it was. */
+	/* The array of the program is unchanged. */
 	CHECK(events[2] == &hidden->desc);
 	side_tracer_event_notification_unregister(tracer);
 	free(one);
@@ -293,7 +302,7 @@ int main(void)
 	uint64_t key;
 
 	hidden = test_event_new("hidden", 0);
-	/* Its batch is there before the guard. */
+	/* The batch is registered before the guard. */
 	events[0] = &hidden->desc;
 	before = side_events_register(events, 1);
 	CHECK(before);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that nobody traces gains no thread, no file and no time worth speaking of. */
+/* An untraced program: libside adds no thread, no file and no measurable time. */
 #include "event.h"
 
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* In a fresh process: the constructor's work, and the registration of a batch. */
+/* In a new process: the constructor's work, and the registration of a batch. */
 static void start_up(int report)
 {
 	uint64_t start = now_ns(), time;

@@ -24,7 +24,7 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 static const char *hooked_variable(const char *name);
 static bool hooked_on(const char *name);
 
-/* Numbers and pointers; those that a call leaves out are 0. */
+/* Numbers and pointers; arguments that a call leaves out are 0. */
 #define syscall(...) CALL_OF_SIX(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 #define CALL_OF_SIX(number, a, b, c, d, e, f, ...)                                            \
 	hooked_call(number,                                                                   \
@@ -57,7 +57,9 @@ static void hooked_unlock(struct futex_lock *lock)
 #define futex_lock(lock) hooked_lock(lock)
 #define futex_trylock(lock) hooked_trylock(lock)
 #define futex_unlock(lock) hooked_unlock(lock)
-/* A missing fence shows only on another processor, and rarely: fences are counted. */
+/*
+ * A missing fence has an effect only on another processor, and rarely: so the test counts fences.
+ */
 static unsigned int nr_fences;
 #define __atomic_thread_fence(order) (CHECK_FENCE(order), (void)nr_fences++)
 #define CHECK_FENCE(order) ((order) == __ATOMIC_SEQ_CST ? (void)0 : abort())
@@ -146,7 +148,7 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 	return mmap(at, size, protection, flags, fd, offset);
 }
 
-/* All readers as at the beginning. */
+/* Resets all readers to their initial state. */
 static void reset(void)
 {
 	while (first_chunk.next) {
@@ -204,7 +206,7 @@ static void test_sweep(void)
 	CHECK(!first_readers[0].tid && !first_readers[1].tid && !first_readers[6].tid);
 	CHECK(!first_readers[6].epoch && first_readers[2].tid == ALIVE &&
 			first_readers[4].tid == UNKNOWN_THREAD);
-	/* The last one that was freed is the first one that is taken. */
+	/* The reader that was freed last is taken first. */
 	CHECK(rcu_take_ready_reader(5) == &first_readers[6] && first_readers[6].tid == 5);
 	CHECK(rcu_take_ready_reader(5) == &first_readers[1] &&
 			rcu_take_ready_reader(5) == first_readers);
@@ -236,7 +238,7 @@ static void test_chunks(void)
 	reader = rcu_take_reader(5);
 	CHECK(reader == &last_chunk->readers[0] && last_chunk->used == 1);
 	CHECK(!((uintptr_t)reader & 63));
-	/* Without memory. */
+	/* Out of memory. */
 	reset();
 	use_readers(FIRST_READERS, 0);
 	calls.no_memory = true;
@@ -275,7 +277,7 @@ static void test_attach(void)
 	CHECK(errno == E2BIG && !readers_lock.word && calls.nr_masks == 2);
 	/* All but SIGTRAP, SIGILL and the signals 32 and 33. */
 	CHECK(calls.mask == ~(1ull << 4 | 1ull << 3 | 1ull << 31 | 1ull << 32));
-	/* In a sandbox without a call. */
+	/* In a sandbox that forbids the call. */
 	rcu_self = &no_reader;
 	sandboxes = 1;
 	reader = rcu_attach_reader();
@@ -283,12 +285,12 @@ static void test_attach(void)
 	CHECK(reader->identity == thread_identity() && calls.nr_masks == 2 && !readers_lock.word);
 	rcu_self = &no_reader;
 	CHECK(rcu_attach_reader() == reader && first_chunk.used == 2);
-	/* Another thread holds the lock for long. */
+	/* Another thread holds the lock for a long time. */
 	rcu_self = &no_reader;
 	readers_lock.word = 1;
 	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && readers_lock.word == 1);
 	readers_lock.word = 0;
-	/* A handler was faster. */
+	/* A handler has taken a reader first. */
 	rcu_self = &first_readers[5];
 	CHECK(rcu_attach_reader() == &first_readers[5] && first_chunk.used == 2);
 	sandboxes = 0;
@@ -299,7 +301,7 @@ static void test_attach(void)
 	CHECK(!rcu_attach_reader() && rcu_self == &no_reader && first_chunk.used == 2);
 	owner_pid = getpid();
 	CHECK(calls.nr_masks == 6 && !readers_lock.word);
-	/* None left. */
+	/* No reader is free. */
 	first_readers[0].tid = ALIVE;
 	use_readers(FIRST_READERS - 2, 0);
 	calls.no_memory = true;
@@ -449,7 +451,10 @@ static uintptr_t barrier(int first, int second, int third, uintptr_t more)
 	return rcu_shared.gp & RCU_FLAGS;
 }
 
-/* A filter that has come since forbids the call: register once more, then have readers fence, after 50 ms. */
+/*
+ * A filter that was installed later forbids the call: registers once more, then lets readers fence,
+ * after 50 ms.
+ */
 static void test_barrier(void)
 {
 	CHECK(barrier(0, 0, 0, 0) == (RCU_READY | RCU_ALWAYS) && calls.nr_barriers == 1);
@@ -497,7 +502,7 @@ static void test_passed(void)
 	last_elapsed = (uintptr_t)-16;
 	rcu_note_elapsed(16);
 	CHECK(rcu_last_elapsed() == 16);
-	/* A grace period gives up only readers that delay it and whose threads have exited. */
+	/* A grace period frees only readers that delay it and whose threads have exited. */
 	reset();
 	use_readers(3, 2);
 	first_readers[0].epoch = grace;
@@ -519,7 +524,7 @@ static void end_thread(void)
 	first_readers[0].tid = GONE;
 }
 
-/* Another thread gives the reader up before this one has the lock, and a new thread takes it. */
+/* Another thread frees the reader before this one has the lock, and a new thread takes it. */
 static void take_again(bool blocks)
 {
 	if (!blocks)
@@ -545,7 +550,7 @@ static void test_give_up(void)
 	calls.on_mask = is_locked;
 	first_readers[0].tid = GONE;
 	CHECK(rcu_free_if_exited(&first_readers[0]) && !first_readers[0].tid && free_readers);
-	/* The reader behind the last one holds up nothing. */
+	/* The reader behind the last one delays nothing. */
 	first_readers[2].tid = GONE;
 	first_readers[2].epoch = 5;
 	rcu_free_exited(6);
@@ -559,7 +564,7 @@ static void test_give_up(void)
 	reset();
 }
 
-/* The pauses grow up to 1.28 ms. Each 64th is followed by the question whether the thread lives. */
+/* The pauses grow up to 1.28 ms. After each 64th, the library checks whether the thread exists. */
 static void test_wait(void)
 {
 	const long growing[] = {10, 20, 40, 80, 160, 320, 640, 1280, 1280};
@@ -620,7 +625,7 @@ static void test_fork(void)
 	rcu_self->epoch = other->epoch = first_readers[4].epoch = 99;
 	readers_lock.word = 1;
 	owner_pid = 0;
-	/* The parent was changing these. */
+	/* The parent was changing these lists. */
 	last_chunk = NULL;
 	free_readers = (struct rcu_reader *)(uintptr_t)16;
 	rcu_after_fork_in_child();
@@ -756,7 +761,7 @@ static bool finds_daemon(const char *wanted)
 	return found;
 }
 
-/* Whether a file with that directory is asked for. */
+/* Returns whether a file in that directory is requested. */
 static bool asks(const char *directory)
 {
 	*done = '\0';
@@ -921,7 +926,7 @@ static void test_run(void)
 			"hint: SIDE_DEBUG=1 prints the reason\n"));
 	is_done("decide init error /dir/libside-validate.so.0 error");
 	is_missing = false;
-	/* Not with more privileges than the caller, and not if another copy is used. */
+	/* Not with more privileges than the caller, and not if another copy is in use. */
 	is_secure = true;
 	loader_run();
 	is_done("decide");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of batches and tracers while notifications change them, forks beside a notification, and the end of the registry. The file is
- * included. A batch is known by its number of events, and the test compares the text of all notifications.
+ * The lists of batches and tracers while notifications change them, forks during a notification,
+ * and the end of the registry. The file is included. A batch is identified by its number of events,
+ * and the test compares the text of all notifications.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -45,7 +46,7 @@ static unsigned int nr_inits, nr_freed, nr_waits;
 static int used;
 static bool has_no_memory, is_inside, is_held;
 static void (*on_calloc)(void);
-static struct side_event_description **guarded; /* what the guard lets tracers see */
+static struct side_event_description **guarded; /* the events that the guard shows to tracers */
 static uint32_t nr_guarded;
 
 static void fake_drop(struct side_event_description **dropped, uint32_t nr_events)
@@ -160,7 +161,7 @@ static void go(uint32_t nr)
 	side_events_unregister(batches[nr]);
 }
 
-/* What a tracer does at one notification: once. */
+/* The action of a tracer at one notification, executed once. */
 static struct {
 	unsigned int tracer;
 	uint32_t batch;
@@ -258,7 +259,7 @@ static void come_all(void)
 	*noted = '\0';
 }
 
-/* All that is left, and everything is freed. */
+/* Removes all remaining objects, and checks that everything is freed. */
 static void go_all(void)
 {
 	for (uint32_t i = 11; i < 15; i++)
@@ -303,7 +304,7 @@ static void test_order(void)
 	go_all();
 }
 
-/* A tracer removes the batch that it is notified of: the following ones are inserted all the same. */
+/* A tracer removes the batch of the notification: the following ones are still inserted. */
 static void test_insert(void)
 {
 	come_all();
@@ -321,7 +322,7 @@ static void test_insert(void)
 	batches[12] = NULL;
 	untrace(0);
 	go_all();
-	/* It registers another one, and that call inserts the rest. */
+	/* It registers another tracer, and that call inserts the remaining ones. */
 	come_all();
 	on_insert(0, 11, come_14);
 	trace(0);
@@ -329,7 +330,7 @@ static void test_insert(void)
 	untrace(0);
 	is_noted("a-11 a-12 a-13 a-14 ");
 	go_all();
-	/* It leaves: nothing more is inserted. */
+	/* It unregisters: nothing more is inserted. */
 	come_all();
 	trace(0);
 	*noted = '\0';
@@ -346,7 +347,7 @@ static void test_insert(void)
 
 static void test_remove(void)
 {
-	/* A batch goes while the tracer leaves: one notification of its end. */
+	/* A batch is removed while the tracer unregisters: one notification of its end. */
 	come_all();
 	trace(0);
 	*noted = '\0';
@@ -363,7 +364,7 @@ static void test_remove(void)
 	is_noted("a-11 a-12 drop12 go12 a-13 ");
 	batches[12] = NULL;
 	go_all();
-	/* It leaves twice. */
+	/* It unregisters twice. */
 	come_all();
 	trace(0);
 	*noted = '\0';
@@ -373,7 +374,7 @@ static void test_remove(void)
 	is_noted("a-11 a-12 a-13 ");
 	CHECK(nr_freed == 1 && nr_waits == 1);
 	go_all();
-	/* A batch goes twice. */
+	/* A batch is removed twice. */
 	come_all();
 	trace(0);
 	*noted = '\0';
@@ -381,7 +382,10 @@ static void test_remove(void)
 	go(12);
 	is_noted("a-12 drop12 go12 ");
 	batches[12] = NULL;
-	/* Another tracer leaves before it is notified that a batch goes: it is notified once, and stays in the list until the end. */
+	/*
+	 * Another tracer unregisters before it is notified of the removal: it is notified once, and
+	 * stays in the list until the end.
+	 */
 	trace(1);
 	*noted = '\0';
 	nr_freed = 0;
@@ -394,7 +398,7 @@ static void test_remove(void)
 	go_all();
 }
 
-/* A tracer that does not know a batch yet is not notified of its end. */
+/* A tracer without a notification of a batch is not notified of its end. */
 static void test_unknown(void)
 {
 	trace(0);
@@ -407,13 +411,13 @@ static void test_unknown(void)
 	is_noted("come12 a+12 b+12 ");
 	on_remove(0, 12, trace_c);
 	go(12);
-	/* A tracer that comes meanwhile is notified of both. */
+	/* A tracer that registers meanwhile is notified of both. */
 	is_noted("a-12 c+12 b-12 c-12 drop12 go12 ");
 	batches[12] = NULL;
 	CHECK(last_tracer == tracers[2] && tracers[2]->previous == tracers[1]);
 	come(13);
 	is_noted("come13 a+13 b+13 c+13 ");
-	/* The first one has been notified: it leaves without a second notification. */
+	/* The first tracer has been notified: it unregisters without a second notification. */
 	on_remove(1, 13, untrace_a);
 	go(13);
 	is_noted("a-13 b-13 c-13 drop13 go13 ");
@@ -470,7 +474,7 @@ static void test_each(void)
 	batches[11] = NULL;
 	CHECK_EQUAL(side_tracer_each_batch(visit, described), SIDE_ERROR_OK);
 	is_noted("12 13 ");
-	/* Without one that is leaving. */
+	/* Without a tracer that is unregistering. */
 	trace(0);
 	*noted = '\0';
 	on_remove(0, 13, visit_during);
@@ -532,7 +536,10 @@ static void test_refusals(void)
 	CHECK(batches[0]);
 	go(0);
 	batches[0] = NULL;
-	/* The block is full: without memory for another one, at the end meanwhile, and with a place that has become free. */
+	/*
+	 * The block is full: without memory for another block, at the end of the library meanwhile,
+	 * and with a slot that has become free.
+	 */
 	come(15);
 	while (batches_have_slot())
 		more[nr++] = side_events_register(described, 30);
@@ -548,7 +555,7 @@ static void test_refusals(void)
 	CHECK(nr_freed == 3 && batches[16] == batches[15]);
 	is_free();
 	come(17);
-	/* The new block stays. */
+	/* The new block is kept. */
 	CHECK(nr_freed == 3 && used == 1);
 	used = 0;
 	while (nr)
@@ -576,7 +583,7 @@ static void test_guard(void)
 	/* The library's memory is freed with the batch. */
 	go(14);
 	CHECK(nr_freed == 1 && used == 0 && !batches[14]->own);
-	/* Batches that came before. */
+	/* Batches that were registered before. */
 	guarded = fake_calloc(40, sizeof(*guarded));
 	nr_guarded = 9;
 	batches[12]->leaving = true;
@@ -593,7 +600,7 @@ static void test_guard(void)
 	first_batch->own = NULL;
 	guarded = described;
 	nr_guarded = 3;
-	/* Nothing is hidden: no memory of its own. */
+	/* No event is hidden, so the batch needs no list of its own. */
 	batches[11]->leaving = true;
 	registry_guard_batches();
 	CHECK(batches[13]->shown.nr_events == 3 && !batches[13]->own);
@@ -659,7 +666,7 @@ static void test_forks(void)
 	has_pending_notifications = false;
 }
 
-/* In the child: what the thread of the notification would have done. */
+/* In the child: does the work of the notification's thread. */
 static void test_cut_off(void)
 {
 	come_all();
@@ -667,7 +674,10 @@ static void test_cut_off(void)
 	trace(1);
 	trace(2);
 	*noted = '\0';
-	/* The second tracer has been notified that a batch goes; the third does not know the last one. */
+	/*
+	 * The second tracer has been notified of the removal; the third does not know the last
+	 * batch.
+	 */
 	batches[12]->leaving = true;
 	batches[12]->notified = tracers[1];
 	tracers[2]->known = batches[12]->number;
@@ -677,7 +687,7 @@ static void test_cut_off(void)
 	CHECK(!has_pending_notifications && lock.depth == 1 && gate.depth == 1 && !tracer_walks);
 	registry_unlock();
 	batches[12] = NULL;
-	/* A tracer that was leaving is not notified any more. */
+	/* A tracer that was unregistering is not notified any more. */
 	nr_freed = 0;
 	tracers[1]->leaving = true;
 	batches[11]->leaving = true;
@@ -688,7 +698,7 @@ static void test_cut_off(void)
 	registry_unlock();
 	CHECK(nr_freed == 1 && tracers[0]->next == tracers[2]);
 	batches[11] = NULL;
-	/* A tracer leaves in one of these notifications. */
+	/* A tracer unregisters in one of these notifications. */
 	tracers[0]->known = tracers[2]->known = first_batch->number;
 	on_insert(0, 13, untrace_a);
 	has_pending_notifications = true;

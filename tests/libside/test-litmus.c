@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A grace period at the same time as the begin of a section. If the writer finds no reader in a section, the reader must find what
- * the writer published before. SIDE_RCU=fence tests the fences of readers instead of membarrier().
+ * A grace period at the same time as the beginning of a section. If the writer finds no reader in a
+ * section, the reader must find the writer's earlier stores. SIDE_RCU=fence tests the fences of
+ * readers instead of membarrier().
  */
 #include <stdlib.h>
 

@@ -47,7 +47,7 @@ static void is_noted(const char *expected)
 /* ---- locks ---- */
 
 static const uint32_t *last_word;
-static void (*on_sleep)(void); /* what another thread does meanwhile */
+static void (*on_sleep)(void); /* the actions of another thread meanwhile */
 
 static long noted_call(long number, const uint32_t *word, int operation, long value,
 		const struct timespec *timeout, const void *other, int last)
@@ -111,7 +111,7 @@ static void test_locks(void)
 	is_noted("");
 	futex_unlock(&one);
 	is_noted("");
-	/* With a thread that holds it: the next unlock wakes one. */
+	/* While a thread holds it: the next unlock wakes one. */
 	one.word = 1;
 	on_sleep = free_one;
 	futex_lock(&one);
@@ -121,7 +121,7 @@ static void test_locks(void)
 	CHECK(one.word == 0 && last_word == &one.word && errno == E2BIG);
 	is_noted("wake 1, ");
 	on_sleep = NULL;
-	/* So many sleeps, and one more. */
+	/* The maximum number of sleeps, and one more. */
 	owned.lock.word = 1;
 	CHECK(!owned_lock_acquire_for(&owned, 0) && owned.lock.word == 2 && !owned.depth);
 	is_noted("");

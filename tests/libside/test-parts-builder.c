@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The builder if memory is missing, and at its limits. The file is included: each request for memory needs a chunk of its own, so that each
- * of them can fail.
+ * The builder when memory is missing, and at its limits. The file is included: each request for
+ * memory needs a chunk of its own, so that each of them can fail.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,7 +53,7 @@ static void *clear(void *memory, int byte, size_t size);
 
 static struct side_builder *now;
 
-/* The last step of a request: nothing is left in the chunk. */
+/* The last step of a request: the chunk has no free bytes left. */
 static void *clear(void *memory, int byte, size_t size)
 {
 	if (has_own_chunks && now && now->chunks)
@@ -114,7 +114,7 @@ static void add_attributes(struct side_builder *b)
 	side_builder_attr_text(b, NULL, "text", u"wide", 2, HOST);
 }
 
-/* Each kind of type, label and attribute. */
+/* Adds each kind of type, label and attribute. */
 static void add_all(struct side_builder *b)
 {
 	struct side_builder_type *inner = side_builder_struct(b), *labels, *bits, *variant;
@@ -195,7 +195,7 @@ static void is_error(struct side_builder *b, const char *expected)
 	CHECK_EQUAL(side_builder_destroy(b), SIDE_ERROR_OK);
 }
 
-/* A type in this kind of type. */
+/* Wraps a type in this kind of type. */
 static struct side_builder_type *wrap(
 		struct side_builder *b, unsigned int kind, struct side_builder_type *type)
 {
@@ -217,7 +217,7 @@ static struct side_builder_type *wrap(
 	}
 }
 
-/* As deep as permitted, and one type more, with each kind of type around. */
+/* The maximum depth, and one type more, with each kind of type around. */
 static void test_depth(void)
 {
 	for (unsigned int kind = 0; kind < 6; kind++) {
@@ -274,7 +274,7 @@ static void test_paths(void)
 	is_error(b, "p:e, field \"v\", option 1: an integer cannot have 3 bytes");
 }
 
-/* The first error stays. */
+/* The first error is kept. */
 static void test_errors(void)
 {
 	struct side_builder *b = side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0),
@@ -363,7 +363,7 @@ static void test_given(void)
 	CHECK_EQUAL(side_builder_unregister(NULL), SIDE_ERROR_INVAL);
 }
 
-/* Requests of one size: the first chunk is small, and larger than that is a chunk of its own. */
+/* Requests of one size: the first chunk is small, and a larger request has a chunk of its own. */
 static void test_chunks(void)
 {
 	struct side_builder *b = side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 0);
@@ -402,7 +402,7 @@ static void test_append(void)
 	}
 	for (uint32_t i = 0; i < 100; i++)
 		CHECK(((uint64_t *)list.items)[i] == i + 1);
-	/* As many as parts are permitted, and more. */
+	/* The maximum number of parts, and more. */
 	list.nr = list.capacity = PARTS_MAX;
 	CHECK(builder_append_item(b, &list, 0) && list.capacity == 2 * PARTS_MAX);
 	list.nr = list.capacity = PARTS_MAX + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of callback arrays and of contexts. The files are included: the test decides which grace periods have passed, whether
- * memory is there, and what another thread does between two steps.
+ * Exact values of callback arrays and of contexts. The files are included: the test decides which
+ * grace periods have passed, whether memory is available, and what another thread does between two
+ * steps.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +24,8 @@
 /* ---- what the files call ---- */
 
 static struct {
-	uintptr_t now, last_elapsed, begun, passes; /* passes: grace periods up to this one */
+	uintptr_t now, last_elapsed, begun,
+			passes; /* passes: grace periods up to this one have passed */
 	uintptr_t gave_up, asked;
 	unsigned int nr_begun, nr_gave_up, nr_started, nr_waits, nr_inits, nr_reports, nr_enters,
 			nr_leaves, nr_begins, nr_failures;
@@ -145,7 +147,7 @@ static void fake_report(enum report_reason reason)
 	fake.reported = reason;
 }
 
-/* Blocks that are taken and not given back. */
+/* Allocated blocks that are not freed. */
 static struct {
 	int used;
 	unsigned int nr_taken;
@@ -170,7 +172,7 @@ static void *fake_take(size_t size)
 static void fake_give_back(void *block, size_t size)
 {
 	CHECK(size >= 2 * sizeof(void *));
-	/* No later access may find it. */
+	/* Poisons the block, so that later accesses are detected. */
 	memset(block, 0xee, size);
 	blocks.used--;
 	free(block);
@@ -215,7 +217,7 @@ static void context_free(void *block)
 	free(block);
 }
 
-/* Another thread acts while this one writes the names of its new place. */
+/* Another thread acts while this one writes the names of its new entry. */
 static void *context_copy(void *to, const void *from, size_t size)
 {
 	void (*acts)(void) = on_copy;
@@ -324,7 +326,7 @@ static void test_new_array(void)
 			blocks.size == sizeof(*array) + (sizeof(struct side_callback) << 32));
 }
 
-/* The same event gets one callback more, or all are taken away. */
+/* The same event gets one callback more, or all are removed. */
 static void put(struct test_event *event, unsigned int mark)
 {
 	CHECK_EQUAL(side_tracer_callback_register(&event->desc, one_call, marks + mark, 9),
@@ -349,7 +351,7 @@ static void test_array(void)
 	put(&event, 3);
 	CHECK(fake.nr_inits == 3 && fake.nr_started == 3 && nr_enabled_events == 1);
 	is_balanced(3);
-	/* A refusal changes nothing. */
+	/* A refused call changes nothing. */
 	entries = event.state.callbacks;
 	CHECK_EQUAL(side_tracer_callback_register(&event.desc, one_call, marks + 2, 9),
 			SIDE_ERROR_EXIST);
@@ -408,7 +410,7 @@ static void test_array(void)
 	CHECK(blocks.size == sizeof(struct callback_array) + 2 * sizeof(*entries));
 	CHECK(event.state.nr_callbacks == 1 && event.state.callbacks[0].call == other_call &&
 			!event.state.callbacks[1].call);
-	/* The last one needs no memory. */
+	/* Removing the last one needs no memory. */
 	blocks.is_full = true;
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, other_call, marks + 4, 9),
 			SIDE_ERROR_OK);
@@ -493,7 +495,7 @@ static void test_reclaim(void)
 	fake.last_elapsed = 0;
 	take(&event, 4);
 	CHECK_EQUAL(retired_since, 7);
-	/* The 64th retirement begins a grace period, if anything is left to free. */
+	/* The 64th retirement begins a grace period, if any array is left to free. */
 	while (retired_since < 62) {
 		put(&event, 1);
 		take(&event, 1);
@@ -511,7 +513,7 @@ static void test_reclaim(void)
 	take(&event, 1);
 	CHECK(retired_since == 0 && fake.nr_begun == 1 && grace_period == fake.begun);
 	CHECK_EQUAL(fake.nr_gave_up, 0);
-	/* 64 more, and it has not passed: readers of threads that have exited are given up. */
+	/* 64 more, and it has not passed: readers of exited threads are freed. */
 	for (int i = 0; i < 64; i++) {
 		CHECK_EQUAL(fake.nr_gave_up, 0);
 		put(&event, 1);
@@ -519,7 +521,7 @@ static void test_reclaim(void)
 	}
 	CHECK(fake.nr_gave_up == 1 && fake.gave_up == grace_period && fake.nr_begun == 1);
 	CHECK(retired_since == 0 && fake.asked == grace_period);
-	/* It passes: the next attempt begins another one. */
+	/* The grace period passes: the next attempt begins another one. */
 	fake.passes = grace_period;
 	callbacks_reclaim();
 	CHECK(!grace_period && fake.nr_begun == 1);
@@ -532,7 +534,7 @@ static void test_reclaim(void)
 	fake.last_elapsed = 2000;
 	callbacks_reclaim();
 	CHECK_EQUAL(blocks.used, 0);
-	/* Each change frees what can be freed. */
+	/* Each change frees all arrays that can be freed. */
 	put(&event, 1);
 	put(&event, 2);
 	CHECK_EQUAL(blocks.used, 1);
@@ -725,7 +727,7 @@ static void test_longest(void)
 	CHECK_EQUAL(fake.nr_inits, 0);
 }
 
-/* What each function of the header writes, into a value that has all bits set. */
+/* The value that each function of the header writes, over a value with all bits set. */
 static void test_values(void)
 {
 	struct side_context_value value;
@@ -862,7 +864,7 @@ static struct side_context_handle *provide(const char *name)
 	return handle;
 }
 
-/* A registration is freed when no section can have found it. */
+/* A registration is freed after all sections that can have found it. */
 static void test_retired(void)
 {
 	struct side_context_handle *one = provide("one"), *other = provide("other"),
@@ -907,7 +909,7 @@ static void test_retired(void)
 	CHECK(nr_freed == 6 && !retired_contexts);
 }
 
-/* The last place, and one more. */
+/* The last entry, and one more. */
 static void test_places(void)
 {
 	char name[16];

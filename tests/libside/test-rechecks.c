@@ -36,7 +36,7 @@ static uintptr_t hooked_identity(void)
 #include "libside/registry.c"
 #undef owned_lock_try
 
-/* All calls of armed.c are sleeps of 1 ms. */
+/* All system calls of armed.c are sleeps of 1 ms. */
 static int sleeps;
 
 static long counted_sleep(long number, const struct timespec *time, void *remaining)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a callback may do: unregister itself, register others, enable other events, emit, register
- * batches and tracers, fork.  A deadlock is a timeout of the test; the alarm makes it short.
+ * Operations that a callback may perform: unregister itself, register others, enable other events,
+ * emit, register batches and tracers, fork. A deadlock is a timeout of the test, which alarm()
+ * makes short.
  */
 #include "event.h"
 
@@ -30,7 +31,7 @@ static void unregister_self(const struct side_event_description *desc,
 	calls++;
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, unregister_self, priv, 0),
 			SIDE_ERROR_OK);
-	/* Inside, nobody can wait. */
+	/* A wait inside a callback is refused. */
 	CHECK_EQUAL(side_tracer_synchronize(), SIDE_ERROR_INVAL);
 }
 
@@ -42,7 +43,7 @@ static void test_unregister_self(void)
 		calls = 0;
 		CHECK_EQUAL(side_tracer_callback_register(&event.desc, unregister_self, NULL, 0),
 				0);
-		/* The second time with others before and behind. */
+		/* The second time with other callbacks before and after it. */
 		if (i == 1) {
 			CHECK_EQUAL(side_tracer_callback_register(
 						    &event.desc, count_second, NULL, 0),
@@ -77,7 +78,7 @@ static void enable_second(const struct side_event_description *desc,
 	(void)caller;
 	if (calls++ == 0) {
 		CHECK_EQUAL(side_tracer_callback_register(&second.desc, count_second, NULL, 0), 0);
-		/* On the event whose array is being walked, too: not seen by this walk. */
+		/* Also on the event whose array is being walked: this walk does not see it. */
 		CHECK_EQUAL(side_tracer_callback_register(&event.desc, count_second, NULL, 0), 0);
 	}
 	test_event_emit(&second);
@@ -169,7 +170,7 @@ static void fork_once(const struct side_event_description *desc, const struct si
 		forked = fork();
 }
 
-/* The section that is open while it forks ends in both processes. */
+/* The section that is open during the fork ends in both processes. */
 static void test_fork(void)
 {
 	int status;
@@ -195,7 +196,9 @@ static void test_fork(void)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Inside a notification nothing waits either, and the unregistration of the tracer waits for it. */
+/*
+ * Inside a notification, no call waits either, and the unregistration of the tracer waits for it.
+ */
 static void unregister_in_notification(enum side_tracer_notification notif,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches and tracers: who is told what, when, also when lists change while they are walked. */
+/*
+ * Batches and tracers: which notifications each tracer gets, when, also when lists change while
+ * they are walked.
+ */
 #include "event.h"
 
 #include <time.h>
 
-/* What tracers were told about the batches of this test, e.g. "A+1 A+2 B-1". */
+/* The notifications of tracers about the batches of this test, "A+1 A+2 B-1" for example. */
 static char log_text[4096];
 static struct side_event_description *batch_arrays[8][2];
 static struct test_event events[8];
@@ -34,7 +37,7 @@ static void notify(enum side_tracer_notification notif, struct side_event_descri
 	char word[16];
 
 	if (batch < 0)
-		return; /* the library's own, or this program's */
+		return; /* the library's own events, or those of this program */
 	CHECK_EQUAL(nr_events, 2);
 	snprintf(word, sizeof(word), "%s%c%d ", tracer->name,
 			notif == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS ? '+' : '-', batch);
@@ -57,7 +60,7 @@ static struct side_events_register_handle *handles[8];
 static void add_batch(int i)
 {
 	test_event_init(&events[i], "event", 0);
-	batch_arrays[i][0] = NULL; /* to be skipped by all readers */
+	batch_arrays[i][0] = NULL; /* readers must skip it */
 	batch_arrays[i][1] = &events[i].desc;
 	handles[i] = side_events_register(batch_arrays[i], 2);
 	CHECK(handles[i]);
@@ -134,7 +137,7 @@ static void register_another(struct tracer *tracer, enum side_tracer_notificatio
 		add_batch(3);
 }
 
-/* What dlopen in a notification does: a batch comes while a tracer is being told of others. */
+/* As dlopen() in a notification: a batch is registered during notifications of others. */
 static void test_register_in_notification(void)
 {
 	struct tracer a = {.name = "A", .extra = register_another}, b = {.name = "B"};
@@ -145,7 +148,7 @@ static void test_register_in_notification(void)
 	add_batch(1);
 	expect_log("B+1 ");
 	add_tracer(&a);
-	/* Each tracer is told of each batch once, in order. */
+	/* Each tracer is notified of each batch once, in order. */
 	expect_log("A+0 B+3 A+1 A+3 ");
 	remove_batch(0);
 	remove_batch(1);
@@ -174,10 +177,10 @@ static void test_unregister_in_notification(void)
 	add_batch(2);
 	add_batch(3);
 	add_tracer(&a);
-	/* Batch 1 is gone before the tracer hears of it. */
+	/* Batch 1 is removed before the tracer is notified of it. */
 	expect_log("A+0 A+2 A+3 ");
 	side_tracer_event_notification_unregister(a.handle);
-	/* Told once of each. */
+	/* One notification of each. */
 	expect_log("A-0 A-2 A-3 ");
 	remove_batch(0);
 	remove_batch(2);
@@ -218,7 +221,7 @@ static void count(const struct side_event_description *desc, const struct side_a
 	++*(int *)priv;
 }
 
-/* Callbacks that a tracer leaves on a batch that goes are dropped. */
+/* Callbacks that a tracer leaves on a removed batch are dropped. */
 static void test_dropped_callbacks(void)
 {
 	int calls = 0;
@@ -258,7 +261,7 @@ static void enable_all(enum side_tracer_notification notif, struct side_event_de
 	}
 }
 
-/* The same description in two batches: an error for the second, nothing breaks. */
+/* The same description in two batches: an error for the second one, and no other effect. */
 static void test_same_description_twice(void)
 {
 	int results = 0;
@@ -325,7 +328,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Without a tracer, nothing looks at the events: these would crash. */
+/* Without a tracer, the events are not accessed: these would crash. */
 static void test_cost_without_tracer(void)
 {
 	struct side_event_description **array = (void *)(uintptr_t)16;

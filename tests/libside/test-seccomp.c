@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that forbids itself membarrier, and more, after tracing has begun: unregistration keeps
- * its promise without it.
+ * A program that forbids itself membarrier() and other calls after tracing has begun:
+ * unregistration keeps its guarantee without them.
  */
 #include "event.h"
 

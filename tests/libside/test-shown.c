@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What readers from outside find in side_registry_0: its layout, in numbers, and the batches that
- * are registered, each once, in places whose ids do not come back.
+ * What external readers find in side_registry_0: its layout, in numbers, and the registered
+ * batches, each once, in slots whose ids are not reused.
  */
 #include "event.h"
 
@@ -27,11 +27,11 @@ AT(side_registry_batch, id, 0, 0);
 AT(side_registry_batch, events, 8, 4);
 AT(side_registry_batch, nr_events, 16, 8);
 
-/* Copies of all places that are not free. */
+/* Copies of all slots in use. */
 static struct side_registry_batch found[PLACES];
 static size_t nr_found;
 
-/* With the numbers that the object gives, not those of the library's own structures. */
+/* With the numbers in the object, not those of the library's own structures. */
 static void look(void)
 {
 	const struct side_registry_block *block;
@@ -149,7 +149,7 @@ int main(void)
 	look();
 	CHECK_EQUAL(nr_found, others);
 
-	/* The same places again, with other ids. */
+	/* The same slots again, with other ids. */
 	add_all();
 	test_all_are_there(others);
 	CHECK_EQUAL(count_blocks(), blocks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events in signal handlers: as a thread's first event, inside registration and grace periods, on a
- * small alternate stack; errno and the handler's surroundings stay as they were.
+ * Events in signal handlers: as a thread's first event, during registration and grace periods, on a
+ * small alternate stack; errno and the interrupted code are unaffected.
  */
 #include "event.h"
 
@@ -72,7 +72,7 @@ static void test_first_event(void)
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, NULL, 0), 0);
 }
 
-/* A timer's signal hits the library wherever it is. */
+/* A timer's signal interrupts the library at any instruction. */
 static void test_everywhere(void)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};

@@ -10,7 +10,7 @@
 
 #include "tasks.h"
 
-/* One tracer: what it heard, as text: "begin(name)", "dump", "end(name)". */
+/* One tracer: the notifications it received, as text: "begin(name)", "dump", "end(name)". */
 struct tracer {
 	uint64_t key;
 	char heard[4096];
@@ -18,7 +18,7 @@ struct tracer {
 };
 
 static pthread_mutex_t heard_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct test_event item; /* what dumps emit */
+static struct test_event item; /* the event that dumps emit */
 
 static void hear(const struct side_event_description *desc, const struct side_arg_vec *args,
 		void *priv, void *caller)
@@ -123,7 +123,7 @@ static void test_polling(void)
 	CHECK_EQUAL(dumps, 0);
 	CHECK(side_statedump_poll_pending_requests(state));
 	CHECK_EQUAL(side_statedump_run_pending_requests(state), SIDE_ERROR_OK);
-	/* The first one is for everybody. */
+	/* The first one is for all tracers. */
 	CHECK_EQUAL(dumps, 1);
 	CHECK_EQUAL(dumped_keys[0], 0);
 	expect_heard(&a, "begin(poll) item end(poll) ");
@@ -138,7 +138,7 @@ static void test_polling(void)
 	expect_heard(&a, "");
 	expect_heard(&b, "begin(poll) item end(poll) ");
 
-	/* Many at once, the same one twice, one taken back. */
+	/* Many at once, the same one twice, one cancelled. */
 	CHECK_EQUAL(side_tracer_statedump_request(b.key), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_statedump_request(a.key), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_statedump_request(b.key), SIDE_ERROR_OK);
@@ -184,7 +184,7 @@ static void test_refusals(void)
 	side_statedump_request_notification_unregister(state);
 }
 
-/* A program that never polls: a key is queued once, and there is an end to keys too. */
+/* A program that never polls: a key is queued once, and the number of keys is limited. */
 static void test_bounded_queue(void)
 {
 	struct side_statedump_request_handle *state;
@@ -199,7 +199,7 @@ static void test_bounded_queue(void)
 	for (key = 100; key < 100000 && result == SIDE_ERROR_OK; key++)
 		result = side_tracer_statedump_request(key);
 	CHECK_EQUAL(result, SIDE_ERROR_NOMEM);
-	/* Who is in the queue is told again that all is well. */
+	/* A key that is queued is accepted again. */
 	CHECK_EQUAL(side_tracer_statedump_request(77), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_statedump_run_pending_requests(state), SIDE_ERROR_OK);
 	CHECK_EQUAL(dumps - before, 1024);
@@ -213,7 +213,7 @@ static void request_again(void *key)
 	CHECK_EQUAL(side_tracer_statedump_request_cancel(51), SIDE_ERROR_OK);
 }
 
-/* A request from inside a dump is served by the next run, or goes on for ever. */
+/* A request from inside a dump is served by the next run, otherwise the dump would never end. */
 static void test_request_inside(void)
 {
 	struct side_statedump_request_handle *state;
@@ -224,7 +224,7 @@ static void test_request_inside(void)
 	CHECK_EQUAL(side_tracer_statedump_request(50), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_tracer_statedump_request(51), SIDE_ERROR_OK);
 	CHECK_EQUAL(side_statedump_run_pending_requests(state), SIDE_ERROR_OK);
-	/* 0, and 50; 51 was taken back; the second 50 waits. */
+	/* 0, and 50; 51 was cancelled; the second 50 waits. */
 	CHECK_EQUAL(dumps - before, 2);
 	CHECK(side_statedump_poll_pending_requests(state));
 	CHECK_EQUAL(side_statedump_run_pending_requests(state), SIDE_ERROR_OK);
@@ -260,7 +260,7 @@ static void test_agent(void)
 	state = side_statedump_request_notification_register(
 			"agent", look_at_thread, SIDE_STATEDUMP_MODE_AGENT_THREAD);
 	CHECK(state);
-	/* Over when registration returns. */
+	/* The dump has ended when registration returns. */
 	CHECK_EQUAL(dumps - before, 1);
 	expect_heard(&a, "begin(agent) item end(agent) ");
 	CHECK_EQUAL(tasks_named("side-statedump"), 1);
@@ -326,7 +326,7 @@ static void *register_all_the_time(void *mode)
 	return NULL;
 }
 
-/* Registration returns after its own dump, also when others ask all the time. */
+/* Registration returns after its own dump, even if others request dumps all the time. */
 static void test_load(void)
 {
 	struct side_statedump_request_handle *state, *busy;
@@ -387,7 +387,7 @@ static void register_batch(void *key)
 	side_events_unregister(batch);
 }
 
-/* A dump may register events, with a tracer listening. */
+/* A dump may register events while a tracer is registered. */
 static void test_register_events_inside(void)
 {
 	struct side_statedump_request_handle *state;
@@ -401,7 +401,7 @@ static void test_register_events_inside(void)
 	side_tracer_event_notification_unregister(a.handle);
 }
 
-/* ---- a dump that waits for a lock of the registering thread's ---- */
+/* ---- a dump that waits for a lock of the registering thread ---- */
 
 static int looks;
 

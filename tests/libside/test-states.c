@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of state dumps and of the thread that runs them. The files are included: the test plays that thread, the clock, the
- * allocator and the registry, and compares what they are asked to do.
+ * Exact values of state dumps and of the thread that runs them. The files are included: the test
+ * plays that thread, the clock, the allocator and the registry, and compares their calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static struct {
 	bool is_finished, is_mine, must_not_wait, lock_fails;
 	unsigned int nr_waits, nr_turns, nr_armed, nr_inits;
 	int timeouts[8];
-	void (*on_wait)(void); /* what another thread does meanwhile */
+	void (*on_wait)(void); /* the actions of another thread meanwhile */
 	unsigned int on_wait_at;
 	int used; /* blocks that are allocated and not freed */
 	unsigned int nr_freed, fails_at;
@@ -196,7 +196,7 @@ static void fake_free(void *block)
 static struct {
 	unsigned int nr_created, nr_joined, nr_detached, nr_masks, nr_cancels;
 	int create_fails;
-	const char *call; /* that the thread is in; NULL: its file cannot be opened */
+	const char *call; /* that the thread executes; NULL: its file cannot be opened */
 	long size;
 	int opened;
 } threads;
@@ -329,7 +329,7 @@ static void dump(void *key)
 {
 	note("dump(%u) ", (unsigned int)*(uint64_t *)key);
 	CHECK(lock.depth == 0);
-	/* The key is a copy. */
+	/* The library has a copy of the key. */
 	*(uint64_t *)key = 99;
 }
 
@@ -415,7 +415,7 @@ static void test_reserve(void)
 	CHECK(handle.queued == STATEDUMP_QUEUE_MAX - 1 && handle.queue[0].key == 10 &&
 			handle.queue[1].key == 12 && handle.queue[1022].key == 1033);
 	fake_free(handle.queue);
-	/* A tracer of the allocator has reserved meanwhile: its queue stays. */
+	/* A tracer in the allocator has reserved meanwhile: its queue stays. */
 	handle = (struct side_statedump_request_handle){.queued = 0};
 	grown = &handle;
 	fake.on_calloc = reserve_meanwhile;
@@ -485,7 +485,7 @@ static void test_requests(void)
 	fake.is_finished = false;
 	CHECK(side_statedump_poll_pending_requests(one));
 	fake.nr_turns = 0;
-	/* Three more places, for both or for none. */
+	/* Three more entries, for both or for none. */
 	CHECK_EQUAL(side_tracer_statedump_request(20), SIDE_ERROR_OK);
 	CHECK(side_tracer_statedump_request_try(21));
 	CHECK_EQUAL(fake.nr_turns, 2);
@@ -495,7 +495,7 @@ static void test_requests(void)
 	CHECK_EQUAL(side_tracer_statedump_request(23), SIDE_ERROR_OK);
 	CHECK(one->queued == 4 && other->queued == 4);
 	CHECK(!side_tracer_statedump_request_try(24) && one->queued == 4 && lock.depth == 0);
-	/* Nothing to reserve for a key that is queued, or where nothing is queued any more. */
+	/* Nothing to reserve for a queued key, or where nothing is queued any more. */
 	CHECK(side_tracer_statedump_request_try(23));
 	fake.fails_at = 1;
 	CHECK_EQUAL(side_tracer_statedump_request(23), SIDE_ERROR_OK);
@@ -639,7 +639,7 @@ static void test_run_here(void)
 	is_noted("begin(own 0) dump(0) end(own 0) ");
 	CHECK(fake.used == 0 && fake.nr_waits == 0 && !first_handle && lock.depth == 0);
 	CHECK_EQUAL(fake.nr_turns, 2);
-	/* By the agent: it is freed by the run itself. */
+	/* By the agent: the run itself frees it. */
 	own = polled("own");
 	own->cb = unregister_inside;
 	fake.nr_freed = 0;
@@ -747,7 +747,7 @@ static void test_agent_sleep(void)
 
 	reset();
 	errno = E2BIG;
-	/* It has not begun. */
+	/* The agent has not begun. */
 	strcpy(sleep.call, "old");
 	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1000 && !*sleep.call);
 	number = 77;
@@ -759,7 +759,7 @@ static void test_agent_sleep(void)
 	CHECK(agent_waits_for_lock(&sleep) == 30 && threads.opened == 0);
 	threads.size = -1;
 	CHECK(agent_waits_for_lock(&sleep) == 30 && threads.opened == 0);
-	/* It waits; the same wait lasts. */
+	/* The agent waits; the same wait continues. */
 	set_call("202 0x1 0x2");
 	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1030);
 	CHECK(!strcmp(sleep.call, "202 0x1 0x2") && threads.opened == 0);
@@ -769,7 +769,7 @@ static void test_agent_sleep(void)
 	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1055);
 	fake.now = 1060;
 	CHECK(agent_waits_for_lock(&sleep) == 5);
-	/* Another call, and no call. */
+	/* Another system call, and none. */
 	set_call("35 0x1");
 	CHECK(agent_waits_for_lock(&sleep) == 0 && sleep.since == 1060);
 	fake.now = 1070;
@@ -829,7 +829,7 @@ static void test_agent_start(void)
 	statedump_unlock();
 }
 
-/* Stops an agent that needs so many waits, which take a step each. */
+/* Stops an agent that needs this number of waits, each of one step. */
 static void stop_with(int timeout_ms, int64_t step, unsigned int ends_at)
 {
 	reset();
@@ -858,7 +858,7 @@ static void test_agent_stop(void)
 	CHECK(fake.nr_waits == 3 && fake.timeouts[0] == 2000 && fake.timeouts[1] == 1300 &&
 			fake.timeouts[2] == 600);
 	CHECK(threads.nr_joined == 1 && state == AGENT_NONE);
-	/* It takes too long, to the millisecond. */
+	/* The stop takes too long, to the millisecond. */
 	stop_with(2000, 1000, 0);
 	CHECK(fake.nr_waits == 2 && fake.timeouts[1] == 1000 && fake.nr_turns == 1);
 	CHECK(threads.nr_joined == 0 && threads.nr_detached == 1 && detached &&
@@ -906,7 +906,7 @@ static void test_agent_main(void)
 	CHECK_EQUAL(side_statedump_run_pending_requests(own), SIDE_ERROR_INVAL);
 	CHECK(lock.depth == 0 && !side_statedump_poll_pending_requests(own));
 	CHECK(side_tracer_statedump_request_try(60));
-	/* During a pause it waits. */
+	/* It waits during a pause. */
 	pauses = 1;
 	fake.nr_turns = 0;
 	fake.on_wait = resume_agent;
@@ -915,9 +915,9 @@ static void test_agent_main(void)
 	is_noted("name(side-statedump) begin(own 0) dump(0) end(own 0) begin(own 60) dump(60) "
 		 "end(own 60) ");
 	CHECK(!busy && identity == 0 && state == AGENT_ENDED && lock.depth == 0 && number == 77);
-	/* The end of the pause, two for each dump, and the end. */
+	/* The end of the pause, two for each dump, and the end of the agent. */
 	CHECK_EQUAL(fake.nr_turns, 6);
-	/* If it does not run, a request starts it; otherwise there is no thread to try. */
+	/* If the agent does not run, a request starts it; otherwise no thread is started. */
 	state = AGENT_NONE;
 	CHECK(!side_tracer_statedump_request_try(61) && own->queued == 0);
 	threads.create_fails = EAGAIN;
@@ -925,7 +925,7 @@ static void test_agent_main(void)
 	threads.create_fails = 0;
 	CHECK_EQUAL(side_tracer_statedump_request(61), SIDE_ERROR_OK);
 	CHECK(threads.nr_created == 2 && agent_runs());
-	/* Nobody joins a thread that is detached. */
+	/* A detached thread is not joined. */
 	detached = true;
 	fake.on_wait = stop_agent;
 	fake.on_wait_at = fake.nr_waits + 1;
@@ -934,12 +934,12 @@ static void test_agent_main(void)
 	state = AGENT_RUNNING;
 	unregister(own);
 	CHECK(threads.nr_joined == 1 && fake.used == 0 && state == AGENT_NONE);
-	/* Another state needs it still. */
+	/* Another state still needs the agent. */
 	own = run_by_agent("own");
 	grown = run_by_agent("other");
 	unregister(own);
 	CHECK(threads.nr_joined == 1 && agent_runs());
-	/* With the registry held, its end is not waited for. */
+	/* With the registry held, its end is not awaited. */
 	fake.is_mine = true;
 	fake.nr_waits = 0;
 	side_statedump_request_notification_unregister(grown);
@@ -980,7 +980,7 @@ static void test_pause(void)
 	statedump_lock();
 	statedump_fork_in_parent();
 	CHECK(pauses == 3 && fake.nr_turns == 1 && lock.depth == 0);
-	/* In the child: this thread is the agent, and is not. */
+	/* In the child: this thread is the agent, or is not. */
 	state = AGENT_RUNNING;
 	detached = true;
 	statedump_lock();
@@ -994,7 +994,7 @@ static void test_pause(void)
 	CHECK(lock.depth == 0);
 }
 
-/* Only the runs of the thread that forked go on in the child. */
+/* Only the runs of the forking thread continue in the child. */
 static void test_fork(void)
 {
 	struct statedump_run runs[] = {{&runs[1], OTHER}, {&runs[2], ME}, {&runs[3], OTHER},

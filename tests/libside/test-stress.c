@@ -76,7 +76,7 @@ static void check_and_free(struct subscription *subscription)
 	free(subscription);
 }
 
-/* One at a time, each with a wait of its own. */
+/* One at a time, with a wait for each. */
 static void *changer(void *seed_)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)seed_;
@@ -128,7 +128,9 @@ static void *batch_changer(void *seed)
 	return NULL;
 }
 
-/* A tracer that comes and goes, and enables what it is told of. */
+/*
+ * A tracer that registers and unregisters repeatedly, and enables the events of its notifications.
+ */
 static void notified(enum side_tracer_notification notif, struct side_event_description **array,
 		uint32_t nr_events, void *priv)
 {
@@ -194,7 +196,7 @@ static void *loader(void *path)
 	return NULL;
 }
 
-/* Threads that live for one event each: their readers are used again. */
+/* Threads with one event each: their readers are reused. */
 static void *one_event(void *unused)
 {
 	(void)unused;
@@ -266,7 +268,7 @@ int main(int argc, char **argv)
 	int i, nr = 0, forks = 0;
 	test_take_keys(15);
 	double end;
-	/* What this run leaves out: fork under a sanitizer of races is not supported by it. */
+	/* Skipped in this run: the race sanitizer does not support fork(). */
 	int with_fork = argc > 2 && !strcmp(argv[2], "fork");
 
 	alarm(test_is_long() ? 400 : 60);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tracers have that change their mind: a callback in the place of another, all batches, the event
- * lock as handlers see it, and grace periods that nobody waits for.
+ * Operations for tracers that change their configuration: replacing a callback, all batches, the
+ * event lock in handlers, and asynchronous grace periods.
  */
 #include "event.h"
 
@@ -64,7 +64,7 @@ static void *emit(void *emitted)
 	return NULL;
 }
 
-/* Each memory is used by one generation of the callback, and poisoned when nobody can see it. */
+/* Each block is used by one generation of the callback, and poisoned when no thread can read it. */
 static void test_replace_under_load(void)
 {
 	unsigned long emitted[THREADS] = {0}, sum = 0, total = 0;
@@ -121,7 +121,7 @@ static void visit(struct side_event_description **events, uint32_t nr_events, vo
 		walk->with_event += events[i] == &event.desc;
 		walk->with_second += events[i] == &second.desc;
 	}
-	/* The lock is ours: what is removed now is not visited any more. */
+	/* This thread holds the lock: removed callbacks are not visited any more. */
 	side_events_unregister(walk->to_remove);
 	walk->to_remove = NULL;
 }
@@ -155,7 +155,7 @@ static int failed, succeeded;
 static void hook(void)
 {
 	__atomic_add_fetch(&hook_calls, 1, __ATOMIC_RELAXED);
-	/* Free for who was too late. */
+	/* Free for a thread that was too late. */
 	if (side_tracer_trylock()) {
 		__atomic_add_fetch(&succeeded, 1, __ATOMIC_RELAXED);
 		side_tracer_unlock();
@@ -191,7 +191,10 @@ static void test_lock(void)
 {
 	side_tracer_unlock_hook(hook);
 	CHECK(side_tracer_trylock());
-	/* Its owner may take it again, but not in a handler, which knows not what it has interrupted. */
+	/*
+	 * Its owner may take it again, but not in a handler, which cannot know what it has
+	 * interrupted.
+	 */
 	side_tracer_lock();
 	side_tracer_unlock();
 	CHECK(!side_tracer_trylock());
@@ -211,7 +214,7 @@ static void test_lock(void)
 	CHECK_EQUAL(hook_calls, 1);
 }
 
-/* Whoever fails is served: after each attempt that failed the hook is called. */
+/* No failure stays unnoticed: after each failed attempt the hook is called. */
 static void *try_often(void *unused)
 {
 	int i;
@@ -256,7 +259,7 @@ static void begin_inside(const struct side_event_description *desc, const struct
 	(void)priv;
 	(void)caller;
 	begun = side_tracer_grace_begin();
-	/* Not while we are in a call ourselves; and it does not wait for it. */
+	/* Refused inside a call of this thread; and it does not wait for the call. */
 	CHECK(!side_tracer_grace_passed(begun));
 }
 
@@ -299,7 +302,7 @@ static void test_request(void)
 	CHECK_EQUAL(nr_dumped, 3);
 	CHECK_EQUAL(dumped[1], 10);
 	CHECK_EQUAL(dumped[2], 9);
-	/* Until there is no room without malloc(). */
+	/* Until there is no space without malloc(). */
 	while (key < 100 && side_tracer_statedump_request_try(key))
 		key++;
 	CHECK(key > 8 && key < 100);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unregistration waits for exactly those who are in the callback; memory of replaced arrays does
- * not grow; readers of threads that are gone are used again.
+ * Unregistration waits for exactly the threads in the callback; memory of replaced arrays does not
+ * grow; readers of exited threads are reused.
  */
 #include "event.h"
 
@@ -70,7 +70,7 @@ static void test_waits_for_all(void)
 	CHECK(!pthread_create(&waiter, NULL, unregister, NULL));
 	usleep(20000);
 	CHECK(!__atomic_load_n(&unregistered, __ATOMIC_SEQ_CST));
-	/* Meanwhile nobody else is held up: no lock is held by who waits. */
+	/* Other threads are not delayed meanwhile: a waiting thread holds no lock. */
 	test_event_init(&other, "other", 0);
 	CHECK_EQUAL(side_tracer_callback_register(&other.desc, count, &calls, 0), 0);
 	test_event_emit(&other);
@@ -94,7 +94,7 @@ static void leave(const struct side_event_description *desc, const struct side_a
 	pthread_exit(NULL);
 }
 
-/* Forbidden, but whoever unregisters must not wait for ever for a thread that is gone. */
+/* Forbidden, but unregistration must not wait for an exited thread for ever. */
 static void test_thread_ends_inside(void)
 {
 	pthread_t thread;
@@ -153,7 +153,7 @@ static void test_many_short_threads(void)
 	after = mapped_kb();
 	CHECK_EQUAL(calls, 3000);
 	printf("3,000 threads: %zd KiB more mapped\n", (ssize_t)(after - before));
-	/* A reader each would be 188 KiB; thread stacks and heaps are kept by the C library. */
+	/* A reader for each would need 188 KiB; the C library keeps thread stacks and heaps. */
 	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, count, &calls, 0), 0);
 }
 
