@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Asking the daemon: the connection, errors, who has not switched over. */
+/*
+ * Requests to the daemon: connection, errors, and programs that have not switched to the new rules
+ * yet.
+ */
 #include "ask.h"
 
 #include "command.h"
@@ -41,7 +44,10 @@ int ask_error(const struct control_error *error)
 
 /* ---- the connection ---- */
 
-/* Whether it is not in this user's own directory. */
+/*
+ * True if the socket is outside this user's own runtime directory: it belongs to the system's
+ * daemon.
+ */
 static bool is_elsewhere(const struct control_client *client)
 {
 	char own[PATH_MAX];
@@ -65,7 +71,7 @@ static void ask_print_started(struct ask *ask)
 	json_object_put(request);
 }
 
-/* A daemon that was killed leaves its sessions in files, which the next one reads. */
+/* A killed daemon leaves the definitions of its sessions in files, which the next daemon reads. */
 bool ask_kept_sessions(bool system, char *names, size_t size)
 {
 	static const char suffix[] = ".json";
@@ -322,7 +328,7 @@ void ask_add_text(struct json_object *request, const char *name, const char *tex
 
 	if (!list) {
 		ask_add(request, name, json_object_new_array());
-		/* NULL if it could not be added. */
+		/* NULL if the array could not be added. */
 		list = ask_list(request, name);
 	}
 	value = json_object_new_string(text);
@@ -370,7 +376,7 @@ int ask_print_json(const char *type, struct json_object *answer)
 	{
 		if (!strcmp(name, "ok") || !is_whole)
 			continue;
-		/* If there is no object, the member is null. */
+		/* json_object_get() returns NULL for NULL: the member is then null. */
 		is_whole = !json_object_object_add(line, name, json_object_get(value));
 		if (!is_whole)
 			json_object_put(value);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * programs/side: the command line.
+ * The command line of programs/side.
  *
- * table.c says once which verbs, options and topics exist. Everything that shows or reads them
- * works from it: parse.c (argv into values), help.c (--help), manual.c (man pages), markdown.c (reference)
- * and complete.c (completions for bash and zsh), the last three in a program that runs at build time (generate.c).
- * What a verb does is in the file with its name: record.c, list.c, view.c.
+ * table.c defines all verbs, options and topics once. Its readers are parse.c (argv into values),
+ * help.c (--help), manual.c (man pages), markdown.c (reference) and complete.c (completions for
+ * bash and zsh). The last three run at build time, in generate.c. A verb is implemented in the file
+ * with its name: record.c, list.c, view.c.
  */
 #ifndef PROGRAMS_COMMON_COMMAND_H
 #define PROGRAMS_COMMON_COMMAND_H
@@ -20,7 +20,7 @@
 #include "base/text-list.h"
 #include "export/export-options.h"
 
-/* What the program returns, unless `record` returns what its command returned. */
+/* The exit status of the program. `record` returns the exit status of its command instead. */
 enum command_status {
 	COMMAND_DONE = 0,
 	COMMAND_FAILED = 1,
@@ -28,7 +28,7 @@ enum command_status {
 	COMMAND_NOT_PERMITTED = 3,
 	COMMAND_LOST = 4,
 	COMMAND_PENDING = 5,
-	/* Of `record` and `list -- COMMAND`, as shells and env(1) have them. */
+	/* Of `record` and `list -- COMMAND`, with the values of shells and env(1). */
 	COMMAND_NOT_EXECUTABLE = 126,
 	COMMAND_NOT_FOUND = 127,
 	COMMAND_SIGNAL = 128, /* + number of the signal */
@@ -78,21 +78,21 @@ enum verb_id {
 	VERB_HELP
 };
 
-/* How the value of an option is read, and the C type that it is stored as. */
+/* How the value of an option is parsed, and the C type in which it is stored. */
 enum option_kind {
 	OPTION_FLAG,   /* no argument; bool */
 	OPTION_TEXT,   /* const char * */
-	OPTION_LIST,   /* may be given several times; struct text_list */
+	OPTION_LIST,   /* may be repeated; struct text_list */
 	OPTION_SIZE,   /* bytes, with K, M, G; uint64_t */
 	OPTION_NUMBER, /* uint64_t */
-	OPTION_TIME,   /* seconds, or with a unit; uint64_t, nanoseconds */
-	OPTION_CHOICE, /* one of the words in choices; int, the index */
+	OPTION_TIME,   /* seconds, or a number with a unit; uint64_t, nanoseconds */
+	OPTION_CHOICE, /* one of `choices`; int, the index */
 };
 
-/* The value of an OPTION_NUMBER whose optional argument was left out. */
+/* The value of an OPTION_NUMBER whose optional argument is missing. */
 #define OPTION_BARE UINT64_MAX
 
-/* What a shell offers to complete an option's argument or an operand. */
+/* What a shell completes for an argument of an option or for an operand. */
 enum completion {
 	COMPLETE_NONE,
 	COMPLETE_FILE,
@@ -101,9 +101,9 @@ enum completion {
 	COMPLETE_COMMAND_OR_FILE,
 	COMPLETE_EVENT,
 	COMPLETE_CHOICE,
-	COMPLETE_CONTEXT, /* names with commas between them */
+	COMPLETE_CONTEXT, /* names, separated by commas */
 	COMPLETE_VERB,
-	/* Of what runs: asked of the daemon. */
+	/* Names of running objects; the shell asks the daemon for them. */
 	COMPLETE_SESSION,
 	COMPLETE_CHANNEL,
 	COMPLETE_PROCESS,
@@ -113,20 +113,27 @@ enum completion {
 struct option {
 	char letter; /* 0: long form only */
 	const char *name;
-	/* Earlier forms: accepted until the release after 0.1, and in no help text or completion. 0, NULL: none. */
+	/*
+	 * Former forms: accepted until the release after 0.1, without help and completion. 0, NULL:
+	 * none.
+	 */
 	char former_letter;
 	const char *former_name;
-	const char *argument; /* what it is called in help; NULL for a flag */
-	bool optional;        /* the argument may be left out, and follows `=` only … */
-	bool digits_follow;   /* … or is the next word, if that is a number */
-	bool two;     /* two arguments, the second one always a word of its own; OPTION_LIST */
-	bool ordered; /* `offset` is that of a struct option_uses: the order counts */
-	bool units; /* OPTION_TIME: a number alone is refused, by which other tracers mean microseconds here */
+	const char *argument; /* its name in help; NULL for a flag */
+	bool optional;        /* the argument is optional, and only follows `=` … */
+	bool digits_follow;   /* … or is the next argument, if that is a number */
+	bool two;     /* two arguments, the second always an argument of argv; OPTION_LIST */
+	bool ordered; /* `offset` is that of a struct option_uses: the order matters */
+	/*
+	 * OPTION_TIME: a unit is required, because a plain number means microseconds in other
+	 * tracers.
+	 */
+	bool units;
 	enum option_kind kind;
 	enum completion completion;
-	size_t offset;              /* of the value in the struct of the verb */
-	const char *const *choices; /* COMPLETE_CHOICE: words, ends with NULL */
-	const char *standard; /* what holds when the option is not given; NULL: nothing to say */
+	size_t offset;              /* of the value in the options of the verb */
+	const char *const *choices; /* COMPLETE_CHOICE: ends with NULL */
+	const char *standard;       /* the default, in help; NULL: not in help */
 	const char *sentence;
 };
 
@@ -144,10 +151,11 @@ struct verb {
 	const char *name;
 	const char *operands; /* in the synopsis */
 	enum completion operand_completion;
-	bool command_follows; /* the first operand ends the options, the rest is a command's own */
+	/* The first operand ends the options; the remaining arguments are those of a command. */
+	bool command_follows;
 	unsigned int min_operands;
 	unsigned int max_operands; /* 0: any number */
-	const char *missing;       /* sentence when there are fewer than min_operands */
+	const char *missing;       /* error message for fewer than min_operands */
 	const char *summary;       /* one line, for lists of verbs */
 	const char *const *paragraphs;
 	const struct option *options; /* ends with name NULL */
@@ -155,7 +163,7 @@ struct verb {
 	const char *const *see_also; /* names of other verbs, sorted */
 };
 
-/* Something that has a section of its own in side(1) and in `side help TOPIC`. */
+/* A text with its own section in side(1) and in `side help TOPIC`. */
 struct topic {
 	const char *name;
 	const char *summary;
@@ -163,10 +171,10 @@ struct topic {
 	const struct term {
 		const char *word;
 		const char *sentence;
-	} * terms; /* ends with word NULL; NULL: there are none, or they are those of contexts.c */
+	} * terms; /* ends with word NULL; NULL: none, or the terms of contexts.c */
 };
 
-/* What was given for options whose order has a meaning, in that order. */
+/* The values of options whose order matters, in the order of the command line. */
 struct option_use {
 	const struct option *option;
 	const char *text; /* NULL: a flag, or no argument */
@@ -183,7 +191,7 @@ struct option_uses {
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* Options that every verb has. */
+/* Options of all verbs. */
 struct common_options {
 	int color; /* enum color_mode */
 	bool json;
@@ -195,17 +203,18 @@ struct common_options {
 	bool version;
 };
 
-/* `--global`, and whose hits count: programs/side/probe/global.c. */
+/* `--global`, and the processes whose hits count: programs/side/probe/global.c. */
 struct global_arguments {
-	bool never; /* `--no-uprobe`: not even of one process, where only a breakpoint could be */
+	/* `--no-uprobe`: no uprobe, not even for one process where the alternative is a breakpoint. */
+	bool never;
 	bool on;
-	bool forced;    /* watch returns even in files that handle exceptions */
-	const char *by; /* NULL: the first way that works */
+	bool forced;    /* probe returns even in files that handle exceptions */
+	const char *by; /* NULL: the first backend that works */
 	struct text_list uids, cgroups, comms;
 };
 
 struct record_options {
-	struct option_uses channels; /* all that belongs to a channel: channels.c */
+	struct option_uses channels; /* all options of channels: channels.c */
 	const char *output;
 	bool print;
 	struct text_list wrappers;
@@ -226,26 +235,27 @@ struct record_options {
 	bool force;
 	bool allow_unsafe_exit;
 	bool wait_all;
-	const char *to; /* also send it there */
+	const char *to; /* also send the trace to this receiver */
 	uint64_t spool;
-	uint64_t timeout;          /* of sending; 0: not given */
+	uint64_t timeout;          /* for sending; 0: not given */
 	struct option_uses kernel; /* --kernel, --kernel-filter: programs/side/record/kernel.c */
 	bool kernel_all;
 	uint64_t kernel_buffer;
-	int kernel_backend; /* enum kernel_record_way */
-	/* Of `trace`. */
+	int kernel_backend; /* enum kernel_record_backend */
+	/* For `trace` only. */
 	struct option_uses probes;
 	struct text_list contexts;
 	const char *command, *filter;
 	struct global_arguments global;
-	uint64_t pid; /* a program that runs, or, with `--global`, whose hits count; 0: not given */
+	/* The running program, or, with `--global`, the process whose hits count; 0: not given. */
+	uint64_t pid;
 	uint64_t duration;
 	uint64_t buffer_size; /* 0: not given */
 	bool in_sandbox;
 	const char *exe;
 };
 
-/* `attach` and `detach`. */
+/* Options of `attach` and `detach`. */
 struct attach_options {
 	uint64_t pid;
 	struct option_uses channels; /* as in struct record_options */
@@ -290,27 +300,30 @@ struct list_options {
 	bool system;
 };
 
-/* Of all verbs that ask the daemon (table-session.c); each has a part of them. */
+/*
+ * Options of all verbs that send requests to the daemon (table-session.c). Each verb has some of
+ * them.
+ */
 struct control_options {
-	struct option_uses asked; /* what goes into the request as it is */
+	struct option_uses asked; /* members of the request that need no conversion */
 	const char *session;
 	struct text_list exclude;
 	struct text_list contexts;
 	const char *loglevel;
 	const char *loglevel_only;
 	const char *file;
-	struct option_uses
-			probes; /* in order, which decides the spec of an option: spec-options.c */
-	uint64_t pid;           /* of the program that is probed; 0: not given */
+	/* In order, because an option applies to the probe spec before it: spec-options.c. */
+	struct option_uses probes;
+	uint64_t pid; /* of the probed program; 0: not given */
 	const char *exe;
 	struct global_arguments global;
-	bool kernel;  /* events of the kernel: kernel-session.c */
-	bool syscall; /* those of system calls, by the names of these */
+	bool kernel;  /* kernel events: kernel-session.c */
+	bool syscall; /* kernel events of system calls, by the names of the calls */
 	uint64_t kernel_buffer;
-	int kernel_backend; /* enum kernel_record_way */
+	int kernel_backend; /* enum kernel_record_backend */
 	bool all;
 	bool userspace;
-	bool stop; /* of `daemon` */
+	bool stop; /* for `daemon` only */
 	bool no_daemon;
 	bool system;
 };
@@ -384,7 +397,7 @@ union verb_options {
 	struct receive_arguments receive;
 };
 
-/* table-analysis.c: the verbs that make something else of a trace. */
+/* table-analysis.c: the verbs that convert a trace to something else. */
 extern const struct option command_report_options[], command_export_options[];
 extern const char *const command_report_paragraphs[], *const command_export_paragraphs[];
 extern const struct example command_report_examples[], command_export_examples[];
@@ -402,37 +415,41 @@ extern const char command_summary[];
 const struct verb *command_find_verb(const char *name);
 const struct topic *command_find_topic(const char *name);
 
-/* parse.c */
 struct parsed {
-	const struct verb *verb; /* NULL: none was given */
+	const struct verb *verb; /* NULL: the command line has none */
 	struct common_options common;
 	union verb_options options;
-	char **operands; /* inside argv, ends with NULL */
+	char **operands; /* points into argv, ends with NULL */
 	int operand_count;
-	bool dashes; /* a "--" stood before the operands */
-	char **args; /* the command line as it was, for side-more; NULL: not kept */
-	struct text_list
-			kept; /* texts that were made of arguments: each is freed with the others */
+	bool dashes; /* "--" precedes the operands */
+	char **args; /* the command line in its original order, for side-more; NULL: not kept */
+	struct text_list kept; /* allocated texts that options refer to; parsed_free() frees them */
 };
 
-/* What is wrong with a command line, for a person. */
+/* An error in a command line. */
 struct parse_error {
 	char message[512];
-	char hint[1024]; /* what to do about it; may be empty */
+	char hint[1024]; /* may be empty */
 	const struct verb *verb;
 };
 
-/* 0, or -EINVAL with *error filled in. parsed_free() in both cases. Reorders argv. */
+/* Returns 0, or -EINVAL with *error filled in. Call parsed_free() in both cases. Reorders argv. */
 int parse_command_line(int argc, char **argv, struct parsed *parsed, struct parse_error *error);
 void parsed_free(struct parsed *parsed);
 
-/* A word that the verb does not know, among those that it does (NULL ends them): an exit status. */
+/*
+ * Reports an argument that the verb does not know, with the nearest of `args`, which ends with
+ * NULL. Returns an exit status.
+ */
 int command_unknown_word(const struct verb *verb, const char *word, const char *const *args,
 		const char *hint);
 
 /* habits.c */
 
-/* What a word of another tool is called here, or NULL; options with their dashes, verb NULL for verbs. */
+/*
+ * A hint for a word of another tool: the name that this tool uses. NULL: unknown. Options have
+ * their dashes; verb is NULL for verbs.
+ */
 const char *habits_hint(const struct verb *verb, const char *word);
 
 /* help.c */
@@ -444,31 +461,40 @@ void help_print_json(FILE *out, const struct verb *verb);
 /* manual.c, markdown.c, complete.c: used at build time only. */
 int manual_print(FILE *out, const char *page);
 int markdown_print(FILE *out, const char *page);
-/* The pages that markdown_print() knows, one a line. */
+/* Prints the names of the pages that markdown_print() knows, one on each line. */
 void markdown_print_names(FILE *out);
 void complete_print_bash(FILE *out);
 void complete_print_zsh(FILE *out);
 
-/* select.c: the patterns of `-e`, for pattern_set_wants(); free() them. 0 or an exit status. */
+/*
+ * select.c: parses the patterns of `-e`, for pattern_set_wants(). The caller frees them. Returns 0
+ * or an exit status.
+ */
 struct pattern;
 int command_select(const struct text_list *args, struct pattern **patterns);
 
-/* record.c: the exit status for what a session says went wrong (enum session_error_kind). */
+/* record.c: the exit status for an enum session_error_kind. */
 int command_session_status(int kind);
 struct session;
 struct session_error;
 struct session_summary;
 struct session_options;
-/* One recording of the operands, as `side record` makes it; `after` sees the session when its program has ended. */
+/*
+ * Makes one recording of the operands, as `side record` does. `after` receives the session when its
+ * program has ended.
+ */
 typedef int command_after_fn(void *user, struct session *session);
 int command_record(const struct parsed *parsed, const struct session_options *options,
 		command_after_fn *after, void *user);
 int command_session_error(const struct session_error *error);
-/* For session_on_progress(), with the command line: the line of a recording. */
+/*
+ * For session_on_progress(), with the command line as `user`: shows the progress line of a
+ * recording.
+ */
 void command_progress(void *parsed, uint64_t bytes, size_t processes, uint64_t lost);
-/* Messages, and the summary in the form that is wanted; `verb` in JSON. */
+/* Prints the messages of a session, and its summary as text or JSON, with the name of the verb. */
 void command_session_messages(const struct session_summary *summary);
-/* Those of a session that goes on (recorder/core/live.h), since the last time. */
+/* Prints the messages of a running session (recorder/core/live.h) since the last call. */
 void command_live_messages(struct session *session);
 void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status);
@@ -476,37 +502,49 @@ void command_session_summary(
 struct session_channel;
 struct session_probe;
 
-/* What another verb records of a program that runs. */
+/* A recording of a running program for another verb. */
 struct attach_recording {
 	const struct session_channel *channel;
 	const struct session_probe *probes;
 	size_t nr_probes;
-	const int *kernel; /* tables of places that the kernel watches: programs/side/probe/kernel.h */
+	const int *kernel; /* tables of the sites that need uprobes: programs/side/probe/kernel.h */
 	size_t nr_kernel;
-	/* When the program has said what became of them. An exit status but 0 ends the recording. */
+	/*
+	 * Called when the program has reported the state of its probes. An exit status other than 0
+	 * ends the recording.
+	 */
 	int (*check)(void *user, struct session *session);
 	void *user;
 };
 
-/* attach.c: as `side attach` does; of `options` channels mean nothing. */
+/* attach.c: records like `side attach`. Ignores the channels of `options`. */
 int command_attach_recording(const struct parsed *parsed, const struct attach_options *options,
 		const struct attach_recording *recording);
-/* attach.c: the program belongs to the daemon, now or already. 0 or an exit status: said. */
+/*
+ * attach.c: connects the program to the daemon, unless it is connected already. Returns 0 or an
+ * exit status, after a message.
+ */
 int command_attach_daemon(const struct parsed *parsed, int pid);
 
-/* channels.c: from options in their order to the channels of a session. 0 or an exit status. */
+/*
+ * channels.c: converts options in their order to the channels of a session. Returns 0 or an exit
+ * status.
+ */
 struct channel_list;
 struct session_channel;
 int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **list);
 const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count);
 void channel_list_free(struct channel_list *list);
-/* Level for zstd from the value of --compress, or -1 and *status. */
+/* The zstd level for the value of --compress, or -1 and *status. */
 int command_compression(uint64_t value, int *status);
 
 /* contexts.c: the terms of the topic "contexts". */
 const struct term *command_context_terms(void);
 
-/* Called for each session that `load` has loaded, with its definition. 0 or an exit status: said. */
+/*
+ * Called for each session that `load` has loaded, with its definition. Returns 0 or an exit status,
+ * after a message.
+ */
 struct ask;
 struct json_object;
 typedef int load_probes(const struct parsed *parsed, struct ask *ask, const char *session,
@@ -528,7 +566,10 @@ int command_list_kernel(const struct parsed *parsed);
 int cmd_probe_enable(const struct parsed *parsed);
 int cmd_probe_context(const struct parsed *parsed);
 int cmd_probe_disable(const struct parsed *parsed);
-/* programs/side/probe/enable-again.c: what of the session's probes can be resolved again is there again. */
+/*
+ * programs/side/probe/enable-again.c: resolves the probes of a loaded session again, and enables
+ * those that it finds.
+ */
 load_probes probe_load;
 int cmd_trace(const struct parsed *parsed);
 int cmd_report(const struct parsed *parsed);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The protocol between `side` and side-kernel, the program that records the kernel's events in the sessions of a daemon. */
+/*
+ * The protocol between `side` and side-kernel, the program that records kernel events in the
+ * sessions of a daemon.
+ */
 #ifndef PROGRAMS_COMMON_KERNEL_COMMANDS_H
 #define PROGRAMS_COMMON_KERNEL_COMMANDS_H
 
 /*
- * The socket and the lock are in the directory of the daemon's socket. A connection takes one line, a command. The answer is one line,
- * a JSON object:
+ * The socket and the lock are in the directory of the daemon's socket. A client sends one line, a
+ * command. The answer is one line, a JSON object:
  *
- *	look            the rules of the sessions may have changed; answered when the new rules are in effect
- *	drain           answered when all events until now are in the rings
- *	knows PATTERN   {"known":true}: the kernel has such an event, or may get one
- *	status          "way", "why" (not the other one), "events" known, "on", "said", "lost"
+ *	look		the rules of the sessions may have changed; answered when they are in effect
+ *	drain		answered when all events until now are in the rings
+ *	knows PATTERN	{"known":true}: the kernel has such an event, or may get one
+ *	status		"way", "why" (not the other backend), "events" known, "on", "said", "lost"
  *
- * The first two have the same answer as the last one.
+ * `look` and `drain` have the same answer as `status`.
  */
 #define KERNEL_SESSION_SOCKET "kernel.sock"
 #define KERNEL_SESSION_LOCK "kernel.lock"

@@ -3,23 +3,25 @@
 #define PROGRAMS_COMMON_KERNEL_REPORT_H
 
 /*
- * side-kernel as the command of one recording: it records what the kernel says of the command that it starts, or of all the machine, and
- * ends as that does. `side record` has it do so where a trace of its own would not do: chunks, snapshots, sending.
+ * The interface between `side record` and side-kernel, which records kernel events for one
+ * recording. side-kernel records the kernel events of the command that it starts, or of the whole
+ * machine, and ends when the command ends. `side record` uses it for chunks, snapshots and sending,
+ * where the kernel events cannot be a separate trace.
  *
  *	side-kernel --record FD [OPTION VALUE...] [-- COMMAND [ARGUMENT...]]
  *
  *	--way perf|tracefs  --buffer BYTES  --machine yes  --wait yes
- *	--kernel PATTERN  --kernel-filter EXPRESSION	in their order
- *	--portable yes  --user-events TEXT		what COMMAND's environment had before ours
+ *	--kernel PATTERN  --kernel-filter EXPRESSION	order matters
+ *	--portable yes  --user-events TEXT		the original values in COMMAND's environment
  *
- * At the end it writes a struct kernel_report to FD. Both programs are of one build.
+ * At the end it writes a struct kernel_report to FD. Both programs are from one build.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct kernel_report {
-	int32_t status; /* 0, or why the kernel's events were not recorded, an exit status */
+	int32_t status; /* 0, or the exit status of the failure in `why` */
 	int32_t pid;
 	uint64_t event_classes, events, lost, late, plain;
 	char backend[128], why[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences for people and JSON for programs, on standard error. */
+/* Prints messages on standard error, as text for people or as JSON for programs. */
 #include "message.h"
 
 #include "progress.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer ones are cut: paths in them have their limit, too. */
+/* Longer messages are cut. */
 #define MESSAGE_MAX 6144
 
 static struct {
@@ -83,7 +83,7 @@ void print_json_hint(FILE *out, const char *hint)
 	print_json_string(out, hint);
 }
 
-/* Something in a text that the user wrote. */
+/* A position in a text that the user wrote. */
 struct source_position {
 	const char *text;
 	unsigned int column;
@@ -91,7 +91,7 @@ struct source_position {
 
 #define SOURCE_LINE_MAX 240
 
-/* As wide as it is shown: characters, not bytes. */
+/* The width on a terminal: characters, not bytes. */
 static size_t shown_width(const char *text)
 {
 	size_t width = 0;
@@ -101,7 +101,7 @@ static size_t shown_width(const char *text)
 	return width;
 }
 
-/* The text, and a mark below the column. */
+/* Prints the text, and a mark below the column. */
 static void message_print_source_line(FILE *out, const struct source_position *location)
 {
 	char before[4 * SOURCE_LINE_MAX], after[4 * SOURCE_LINE_MAX], head[SOURCE_LINE_MAX];
@@ -118,7 +118,7 @@ static void message_print_source_line(FILE *out, const struct source_position *l
 	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
 }
 
-/* "hint: ..." for each line of the hint. */
+/* Prints "hint: ..." for each line of the hint. */
 static void print_hint(FILE *out, const char *hint)
 {
 	char line[MESSAGE_MAX], printable[4 * MESSAGE_MAX];
@@ -179,8 +179,8 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
 }
 
 /*
- * One message has one write: lines of traced programs on the same terminal stay apart from it. Without memory for the whole
- * message it is written in pieces.
+ * Prints a message with one write, so that lines of traced programs on the same terminal do not
+ * interrupt it. If there is no memory for the whole message, prints it in parts.
  */
 static void print_message(const char *type, const char *color, enum command_status status,
 		const char *message, const char *hint, const struct source_position *location)

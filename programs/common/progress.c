@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One line on the terminal about long work. */
+/* Progress line of long operations on the terminal. */
 #include "base/clock.h"
 #include "progress.h"
 
@@ -21,7 +21,7 @@
 #define OFTEN 4096
 
 static struct {
-	int fd; /* the terminal, also while a pager has standard error; valid if is_on */
+	int fd; /* the terminal, even while a pager replaces standard error; valid if is_on */
 	bool is_on;
 	bool is_shown;
 	uint64_t next_ms;
@@ -40,7 +40,10 @@ void progress_start(const struct common_options *common)
 	progress.next_ms = clock_monotonic_ms() + FIRST_MS;
 }
 
-/* A program that draws on the terminal, such as an editor, has switched line editing or echo off. */
+/*
+ * True if another program, such as an editor, draws on the terminal: it has switched line editing
+ * or echo off.
+ */
 static bool is_drawn_on(void)
 {
 	struct termios modes;
@@ -73,8 +76,11 @@ void progress_show(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	/* The cursor stays at the begin of the line: what a traced program prints replaces it. */
-	/* Other users may have chosen the names of files. */
+	/*
+	 * The cursor stays at the beginning of the line, so that output of a traced program
+	 * replaces the line.
+	 */
+	/* Other users may have chosen file names in the text, so control characters are escaped. */
 	size = snprintf(whole, sizeof(whole), "\r%s\033[K\r",
 			format_printable(line, clean, sizeof(clean)));
 	progress.is_shown = true;

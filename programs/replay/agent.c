@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent in us has for programs like this one; it is preloaded, and stays when it is there. */
+/* Finds the functions of the preloaded agent that side-uprobes and side-kernel call. */
 #include "replay.h"
 
 #include <dlfcn.h>

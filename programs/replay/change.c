@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's thread says that something changes, and waits for the main thread, which holds no lock that it could want. It says so by a
- * signal, because it has descriptors of its own.
+ * Waits for the main thread at each change of the recorded events.
+ *
+ * The agent's thread calls the handler and waits for the main thread, which holds no lock that the
+ * agent needs. It wakes the main thread with a signal; the main thread reads it from its signal
+ * descriptor.
  */
 #include "base/clock.h"
 #include "replay.h"
@@ -12,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Somebody who asked waits, too. */
+/* The process that requested the change waits, too. */
 #define TIMEOUT_S 5
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,7 +28,10 @@ static void uprobes_change_notify_kernel(bool after)
 {
 	struct timespec until;
 
-	/* In an event of our own, which has come across it. */
+	/*
+	 * The main thread emitted an event and found the change itself: it must not wait for
+	 * itself.
+	 */
 	if (pthread_equal(pthread_self(), answers))
 		return;
 	until = clock_timespec_from_ns(clock_realtime_ns() + TIMEOUT_S * CLOCK_NS_PER_S);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel says times of CLOCK_MONOTONIC, rings may have another clock: a line through two moments, of which the later one is now. */
+/*
+ * Converts CLOCK_MONOTONIC of kernel events to the clock of the rings, by linear interpolation
+ * between two samples; the later one is the current one.
+ */
 #include "replay.h"
 
 #define APART_NS 500000000
 
-/* The line goes through the first and the last of them; the middle one will be the first. */
+/* The line goes through `before` and `now`. `middle` becomes `before` when it is old enough. */
 static struct ring_clock_sample before, middle, now;
-static int kind = -1; /* enum ring_clock; which it is takes a system call */
+static int kind = -1; /* enum ring_clock; cached, because ring_clock_choose() makes a system call */
 
 void clock_check(void)
 {

@@ -2,7 +2,10 @@
 #ifndef PROGRAMS_REPLAY_REPLAY_H
 #define PROGRAMS_REPLAY_REPLAY_H
 
-/* What side-uprobes and side-kernel share: both say as events of theirs what the kernel has seen of others. */
+/*
+ * What side-uprobes and side-kernel share: both emit as their own events what the kernel observed
+ * in other processes.
+ */
 
 #include <side/trace.h>
 
@@ -12,26 +15,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* agent.c: from now on events of this thread happened then and there (ring/ring.h). NULL: there is no agent. */
+/*
+ * agent.c: the following events of this thread get this time and CPU (ring/ring.h). NULL: no agent
+ * is loaded.
+ */
 typedef void agent_replay_fn(const struct ring_replay *replay);
 agent_replay_fn *agent_find_replay(void);
-/* Records of this event that the kernel had no room for are losses of those who record it. Not named: it was any of ours. */
+/*
+ * Counts records of this event that the kernel dropped as lost events of the sessions that record
+ * it. `named` false: any event of this program.
+ */
 typedef void agent_lost_fn(const struct side_event_description *event, bool named, uint32_t cpu,
 		uint64_t count);
 agent_lost_fn *agent_find_lost(void);
-/* Called in another thread before the agent changes what is recorded, and after it. */
+/*
+ * The handler is called in another thread before the agent changes the recorded events, and after
+ * it.
+ */
 void agent_notify_changes(void (*notify)(bool after));
 
-/* Before a number of records: as exact as can be for what happened lately. */
+/*
+ * Samples the clocks. Call it before each batch of records, so that recent times are converted
+ * exactly.
+ */
 void clock_check(void);
 uint64_t clock_ticks(uint64_t monotonic_ns);
 
 /*
- * change.c: a change waits until change_done() has been called, so that hits from before it are said as what they were, and places are
- * watched when whoever asked for it goes on.
+ * change.c: a change waits until change_done() is called. Earlier hits are then emitted as the
+ * events that they were, and the sites are probed when the process that requested the change
+ * continues.
  */
 enum uprobes_change_state { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
-/* In the thread that will answer, and that gets the signal, which it blocks, when there is one. */
+/*
+ * Call change_open() in the thread that handles changes. That thread has the signal blocked and
+ * receives it for each change.
+ */
 #define CHANGE_SIGNAL SIGUSR1
 void change_open(void);
 enum uprobes_change_state change_take(void);
