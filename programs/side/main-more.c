@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side-more: the verbs that read traces and programs, and with them all libraries. `side` has read the
- * command line already, answered what it can, and become this program (more.h).
+ * side-more: the verbs that read traces and programs and need the large libraries. `side` parses
+ * the command line, runs the other verbs itself, and executes this program for these (more.h).
  */
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* The verbs whose operand is a trace. */
+/* Verbs with a trace as operand: resolve the name of a session to its trace. */
 static int find_trace(struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
@@ -37,7 +37,7 @@ static void show_search(const char *path, uint64_t nr_directories)
 		progress_show("searched %" PRIu64 " directories, now %.100s", nr_directories, path);
 }
 
-/* Output that can be longer than a terminal, and that ends. */
+/* Verbs with finite output that can exceed a terminal. */
 static bool is_paged(const struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
@@ -57,7 +57,7 @@ static int side_more_run_verb(struct parsed *parsed)
 		return result;
 	progress_start(&parsed->common);
 	ctf_reader_on_search(show_search);
-	/* Before a verb drops its rights. */
+	/* The pager must start before a verb drops its rights. */
 	if (is_paged(parsed))
 		pager_start(&parsed->common);
 	switch (parsed->verb->id) {
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	struct parsed parsed;
 	int result;
 
-	/* Whoever looks at processes knows it by the name that was typed. */
+	/* ps and top show the process under the name that the user typed. */
 	prctl(PR_SET_NAME, "side");
 	confine_enable();
 	result = parse_command_line(argc, argv, &parsed, &error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* side: the way in. Reads the command line, answers --help and --version, calls the verb or becomes side-more. */
+/*
+ * The entry point of side: parses the command line, answers --help and --version, then runs the
+ * verb or executes side-more.
+ */
 #include "programs/common/command.h"
 #include "programs/side/cli/more.h"
 #include "programs/side/cli/pager.h"
@@ -67,7 +70,7 @@ int cmd_help(const struct parsed *parsed)
 			"there is no verb or topic `%.128s`", name);
 }
 
-/* @words is the command line as it was: parsing has put it in another order. */
+/* `args` is the command line in its original order; parsing has reordered argv. */
 static int side_main_run_verb(const struct parsed *parsed, char **args)
 {
 	if (parsed->common.help)
@@ -83,7 +86,7 @@ static int side_main_run_verb(const struct parsed *parsed, char **args)
 	switch (parsed->verb->id) {
 	case VERB_ENABLE_EVENT:
 	case VERB_ADD_CONTEXT:
-		/* Of a program's code: what finds it has many libraries. */
+		/* Probes in a program's code need the libraries of side-more. */
 		return !parsed->options.control.kernel &&
 						(parsed->options.control.pid ||
 								parsed->options.control.exe ||
@@ -93,7 +96,7 @@ static int side_main_run_verb(const struct parsed *parsed, char **args)
 				? more_execute(args)
 				: cmd_session(parsed);
 	case VERB_DISABLE_EVENT:
-		/* Some programs have to be made to look. */
+		/* Programs that do not check for new rules by themselves must be attached to. */
 		return parsed->options.control.pid ? more_execute(args) : cmd_session(parsed);
 	case VERB_CREATE:
 	case VERB_SET_SESSION:

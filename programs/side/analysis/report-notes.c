@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes of the verb `report`: what the trace does not have, and what exceeds the limits. */
+/* Notes of the verb `report`: missing data, and tables that exceed their limits. */
 #include "programs/side/analysis/report-notes.h"
 
 #include "analysis/report.h"

@@ -26,7 +26,7 @@ int command_select(const struct text_list *args, struct pattern **patterns)
 						      : COMMAND_DONE;
 }
 
-/* ---- what was chosen and is not there ---- */
+/* ---- patterns that match nothing ---- */
 
 #define NAMES_MAX 4096
 #define SEARCH_EVENTS_MAX 1000000
@@ -64,7 +64,7 @@ static bool matches_class(
 	return false;
 }
 
-/* "-e 'db:*' -e net", as the user can type it again. */
+/* Writes "-e 'db:*' -e net", quoted for a shell. */
 static void quote_patterns(const struct text_list *args, char *text, size_t size)
 {
 	size_t used = 0;
@@ -78,7 +78,10 @@ static void quote_patterns(const struct text_list *args, char *text, size_t size
 	}
 }
 
-/* `matched` is what matched no event, such as "`-e 'db:*'`"; `pattern` is its first pattern. */
+/*
+ * `matched` is the option that matched no event, such as "`-e 'db:*'`"; `pattern` is its first
+ * pattern.
+ */
 static void note_pattern(const struct ctf_reader *reader, const char *dir, const char *matched,
 		const char *pattern, const char *option)
 {

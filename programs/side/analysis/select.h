@@ -11,8 +11,8 @@ struct report_walk;
 struct report_walk_options;
 
 /*
- * Prints a note if `-e`, the filter or the times selected no event: the reason, and what exists. `options` has no
- * filter of its own.
+ * Prints a note if `-e`, the filter or the times selected no event: the reason, and the nearest
+ * names in the trace. `options` has no filter of its own.
  */
 void command_nothing_fits(const struct ctf_reader *reader,
 		const struct report_walk_options *options, const char *filter);

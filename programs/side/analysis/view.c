@@ -22,7 +22,10 @@ struct view_selection {
 	size_t nr_patterns;
 };
 
-/* The trace has log levels of LTTng, where the debug levels are 7 to 14. A pattern has one level for all of them. */
+/*
+ * Log levels in a trace are those of LTTng, where the debug levels are 7 to 14. A pattern has one
+ * level for all of them.
+ */
 static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
 {
 	const struct view_selection *selection = context;
@@ -54,7 +57,7 @@ int command_view(const struct view_options *options)
 {
 	int ret = view_run(options);
 
-	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
+	/* The reader closed the pipe (`| head`), which is no error. */
 	return ret == -EPIPE ? COMMAND_SIGNAL + SIGPIPE : ret ? COMMAND_FAILED : COMMAND_DONE;
 }
 
