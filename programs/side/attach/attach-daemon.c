@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that runs belongs to the daemon from now on. One that does not see the daemon's directory gets a door of the daemon's
- * where it sees it (protocol/protocol.h: PASS): we make the socket, because we have the right to, and the daemon listens to it.
+ * `side attach --daemon`: connects a running program to the daemon. If the program does not see the
+ * daemon's directory, `side attach` makes a rendezvous socket in a directory that the program sees
+ * (protocol/protocol.h: PASS), because it has the permission to. The daemon listens to that socket.
  */
 #include "attach.h"
 
@@ -21,7 +22,7 @@
 
 #define SESSION_WAIT_MS 5000
 
-/* ---- why not ---- */
+/* ---- errors ---- */
 
 static int why_no_daemon(const struct attached *attached, const char *socket, bool by_rendezvous)
 {
@@ -54,9 +55,12 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 	return attach_why_not(attached, "cannot reach the daemon");
 }
 
-/* ---- the daemon's directory, or a door ---- */
+/* ---- the daemon's directory, or a rendezvous socket ---- */
 
-/* Does the program find there what we find? What it puts there to deceive us leads it nowhere, and then to a door. */
+/*
+ * True if the program sees the daemon's socket at the same path. A program that fakes this fails to
+ * connect, and then gets a rendezvous socket.
+ */
 static bool sees(const struct attached *attached, const char *socket)
 {
 	char theirs[PATH_MAX];
@@ -67,7 +71,10 @@ static bool sees(const struct attached *attached, const char *socket)
 			here.st_ino == there.st_ino;
 }
 
-/* Without a path: is there one already? Then it is in attached->place.theirs. */
+/*
+ * Without a path: asks the daemon for an existing rendezvous socket and stores its path in
+ * attached->dir.theirs.
+ */
 static int attach_daemon_request_rendezvous(
 		struct attached *attached, struct ask *ask, const char *path, int fd, bool *known)
 {
@@ -95,7 +102,10 @@ static int attach_daemon_listen_at(const struct attached *attached)
 			: rendezvous_listen_in(attached->dir.own);
 }
 
-/* From then on it is the daemon's, which removes it when nobody comes there any more. */
+/*
+ * The daemon owns the rendezvous socket afterwards, and removes it when no program uses it any
+ * more.
+ */
 static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *ask)
 {
 	char path[RENDEZVOUS_PATH_SIZE];
@@ -119,7 +129,10 @@ static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *
 	return status;
 }
 
-/* Neither seen nor to be entered, or nothing that may be trusted (in a user namespace its owner is nobody). */
+/*
+ * True if the program cannot see or enter the daemon's directory, or must not trust it (in a user
+ * namespace its owner appears as nobody).
+ */
 static bool is_shut(const struct attached *attached)
 {
 	int result = attached->report.result;
@@ -140,7 +153,7 @@ static int attach_daemon_connect_rendezvous(struct attached *attached, struct as
 		return status;
 	message_detail("%s does not see the daemon's directory, and goes there through %s",
 			attached->name, attached->dir.theirs);
-	/* It saw the daemon once, and may still be in touch. */
+	/* A known program was connected once, and may still be. */
 	return attach_request(attached, known ? "known" : "door", attached->dir.theirs, false);
 }
 
@@ -156,7 +169,7 @@ static int go(struct attached *attached, struct ask *ask, const char *socket, bo
 	return *by_rendezvous ? attach_daemon_connect_rendezvous(attached, ask) : status;
 }
 
-/* ---- its sessions ---- */
+/* ---- sessions of the daemon ---- */
 
 static bool records(struct json_object *answer, pid_t pid)
 {
@@ -176,7 +189,7 @@ static bool records(struct json_object *answer, pid_t pid)
 	return false;
 }
 
-/* The program joins before the request returns; what the daemon knows may come a moment later. */
+/* The program joins before the request returns, but the daemon's status may show it a moment later. */
 static int check_session(struct attached *attached, struct ask *ask)
 {
 	const char *name = attached->options->session;
@@ -214,7 +227,7 @@ int attach_give_to_daemon(struct attached *attached)
 
 	if (status)
 		return status;
-	/* Is the session there at all? */
+	/* Check that the session exists before the program is changed. */
 	if (attached->options->session)
 		status = ask_call(&ask, control_request("status", attached->options->session),
 				ASK_TIMEOUT_MS, &answer);

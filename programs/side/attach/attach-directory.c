@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a program that is attached to finds a socket of ours: in the root directory that it has, which need not be ours. */
+/*
+ * Directories for sockets that a program under attachment can reach: they are in the program's root
+ * directory, which may differ from ours.
+ */
 #include "attach.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -20,21 +23,25 @@
 #include <unistd.h>
 
 #define ATTACH_PREFIX "side-attach-"
-#define DIRECTORY_MAX 40 /* a socket's path is short */
-/* A door to which nobody listens waits so long for its daemon to be started again. */
+#define DIRECTORY_MAX 40 /* keeps the path of a socket short enough */
+/* How long an unused rendezvous socket waits for its daemon to be restarted. */
 #define RENDEZVOUS_TIMEOUT_S 86400
-/* A directory without a socket and without a lock: its `side attach` may be between two of its steps for so long. */
+/*
+ * How long a directory without a socket and without a lock is kept: its `side attach` may be
+ * between two steps.
+ */
 #define ATTACH_WAITS_S 60
 
-/* Never through a link: whoever is in there may be able to put one in the place of what we have made. */
+/* Never follows a symbolic link: another user may replace our directory by one. */
 static int attach_dir_open_private(int parent, const char *name)
 {
 	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /*
- * Is it a directory of a killed `side attach`? Its socket is refused, or it has none: then it is unlocked and old. A directory in use is
- * locked, unless it is for a rendezvous socket, which outlives the process that made it.
+ * True if a killed `side attach` left this directory: its socket refuses connections, or it has no
+ * socket, no lock and is old. A directory in use is locked, unless it is for a rendezvous socket,
+ * which outlives the process that made it.
  */
 static bool is_abandoned(int directory, bool is_rendezvous)
 {
@@ -89,7 +96,10 @@ static void attach_dir_remove_abandoned(int dir)
 		closedir(directory);
 }
 
-/* Only its owner writes there. Who does not know the name does not find the socket; the program may be another user's. */
+/*
+ * Only the owner can write to the directory or list it. Another process finds the socket only if it
+ * knows the name; the program may belong to another user.
+ */
 static int attach_dir_create_private(int parent, const char *prefix, char name[64])
 {
 	char path[96];
@@ -102,7 +112,10 @@ static int attach_dir_create_private(int parent, const char *prefix, char name[6
 	(void)snprintf(name, 64, "%s", strrchr(path, '/') + 1);
 	own = attach_dir_open_private(parent, name);
 	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711)) {
-		/* As long as it is used. It fails at most while another process examines the new directory: is_abandoned(). */
+		/*
+		 * The lock shows that the directory is in use. It can only fail while another
+		 * process examines the new directory: is_abandoned().
+		 */
 		(void)flock(own, LOCK_SH | LOCK_NB);
 		return own;
 	}
@@ -134,8 +147,8 @@ static bool attach_dir_create(
 }
 
 /*
- * Programs that see no directory at all (an empty root, one that is read-only) find a name without one, in
- * the network namespace that they are in.
+ * A program may see no writable directory (an empty or read-only root). It gets an abstract socket
+ * in its network namespace.
  */
 static int name_nowhere(struct attach_dir *made, pid_t pid, const char *prefix)
 {
@@ -165,13 +178,13 @@ int attach_dir_find(struct attached *attached, const char *prefix, bool lasting)
 	const char *const for_now[] = {
 			own && *own == '/' && strlen(own) < DIRECTORY_MAX ? own : "/tmp", "/tmp",
 			"/var/tmp", "/dev/shm", "/run", NULL};
-	/* What is old is not removed there. */
+	/* System services do not remove old files in the first two directories. */
 	static const char *const for_long[] = {"/run", "/dev/shm", "/tmp", "/var/tmp", NULL};
 	const char *const *directories = lasting ? for_long : for_now;
 	int root = rendezvous_open_root(attached->pid), ret = 0;
 	size_t i;
 
-	/* Why not is said by whoever attaches. */
+	/* The injection reports the reason of this failure. */
 	if (root < 0)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (i = 0; root >= 0 && directories[i] && attached->dir.parent < 0; i++)
@@ -210,7 +223,7 @@ void attach_dir_remove(struct attached *attached)
 	attach_dir_forget(attached);
 }
 
-/* Who it is in effect, also where its files in /proc are root's. */
+/* The program's effective user. The owner of its files in /proc may be root instead. */
 uint64_t attach_user_of(pid_t pid)
 {
 	char path[64], line[256];

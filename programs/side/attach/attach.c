@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs `attach` and `detach`: the recorder comes into a program that runs (attach/inject.h), and a recording
- * without a command (recorder/core/live.h) or the daemon has it then.
+ * The verbs `attach` and `detach`: load the recorder into a running program (attach/inject.h), then
+ * record it without a command (recorder/core/live.h) or connect it to the daemon.
  *
- * The socket of a recording stands in a directory that the program sees: in the root directory that it has, which
- * need not be ours.
+ * The socket of a recording is in a directory that the program sees: in the program's root
+ * directory, which may differ from ours.
  */
 #include "base/clock.h"
 #include "attach.h"
@@ -34,7 +34,7 @@
 #define SESSION_WAIT_MS 5000
 #define SET_STEP_MS 10
 
-/* ---- asking the program ---- */
+/* ---- requests to the program ---- */
 
 static int attach_get_status(const struct inject_report *report)
 {
@@ -94,7 +94,7 @@ int attach_print_failure(const struct attached *attached)
 			attached->report.hint, "%s", attached->report.text);
 }
 
-/* The sentences are those of attaching. */
+/* The error texts of injection say "attach"; replace that word. */
 static int attach_print_detach_failure(const struct attached *attached)
 {
 	static const char prefix[] = "cannot attach to ";
@@ -106,7 +106,7 @@ static int attach_print_detach_failure(const struct attached *attached)
 			attached->report.hint, "cannot detach from %s", text + sizeof(prefix) - 1);
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 int attach_why_not(const struct attached *attached, const char *what)
 {
@@ -171,7 +171,10 @@ static int open_it(void *user)
 
 static int attach_open_in_dir(struct attached *attached, const struct session_options *options)
 {
-	/* A name that everybody can find is for this user's programs, and root's. */
+	/*
+	 * An abstract socket can be found by every user: accept only programs of this user and of
+	 * root.
+	 */
 	struct session_track users[] = {
 			{.kind = SESSION_TRACK_UID}, {.kind = SESSION_TRACK_UID, .number = 0}};
 	struct session_live live = {.socket = attached->dir.ours, .any_user = true, .active = true};
@@ -204,7 +207,7 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 	session_options.channels = channel_list_items(channels, &session_options.nr_channels);
 	if (session_options.nr_channels)
 		channel = session_options.channels[0];
-	/* Without a command, no rules mean nothing. */
+	/* Without a command, no rules mean all events. */
 	if (!channel.nr_rules) {
 		channel.rules = &everything;
 		channel.nr_rules = 1;
@@ -218,7 +221,10 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 	return attach_open_in_dir(attached, &session_options);
 }
 
-/* Until somebody or something ends it: true if the program did. */
+/*
+ * Records until a signal, the end of the duration or the end of the program. *program_ended is true
+ * for the last.
+ */
 static int go_on(struct attached *attached, bool *program_ended)
 {
 	uint64_t duration = attached->options->duration;
@@ -282,7 +288,7 @@ static void attach_report_summary(
 				format_quoted(output, text, sizeof(text)));
 }
 
-/* What was said until now is in the trace. */
+/* Drains and closes the session. The trace then contains all messages that were printed. */
 static int end_session(struct attached *attached, bool summary)
 {
 	struct session_error error;
@@ -304,7 +310,10 @@ static int end_session(struct attached *attached, bool summary)
 	return status;
 }
 
-/* It says so by itself, in a moment; one that never does may be stopped. */
+/*
+ * Waits for the program's report about its probes, with a limit, because the program may be
+ * stopped. Then starts side-uprobes and calls the check of the verb.
+ */
 static int what_was_set(struct attached *attached)
 {
 	const struct attach_recording *recording = attached->recording;
@@ -360,7 +369,7 @@ static int record_program(struct attached *attached)
 	attach_kernel_end(attached);
 	if (program_ended)
 		return status;
-	/* It may end meanwhile, and it may be anywhere. */
+	/* The program may have ended meanwhile, or may be in any code. */
 	if (!status || failed)
 		status = attach_request(attached, "leave", attached->dir.theirs, true);
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
@@ -372,7 +381,7 @@ static int record_program(struct attached *attached)
 
 static bool attach_is_empty(const char *directory)
 {
-	/* An empty one can be removed. */
+	/* rmdir() removes empty directories only. */
 	return !rmdir(directory);
 }
 
@@ -426,7 +435,10 @@ static void attach_read_name(struct attached *attached)
 		(void)fclose(file);
 }
 
-/* By the option, or, as one is used to from other programs, alone. How many words of it are that. */
+/*
+ * Takes the process ID from the option or, as in other tools, from the first operand. Returns the
+ * number of operands used.
+ */
 static int take_pid(
 		const struct parsed *parsed, const struct attach_options *options, uint64_t *pid)
 {
@@ -439,7 +451,10 @@ static int take_pid(
 	return 1;
 }
 
-/* There is no such process, or the number is of a thread, or the kernel is older. inject.c reports the first two. */
+/*
+ * True if no such process exists, the number is that of a thread, or the kernel has no
+ * pidfd_open(). inject.c reports the first two.
+ */
 static bool is_no_process(int code)
 {
 	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
@@ -483,7 +498,7 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 	sigaddset(&ends, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* The signals are blocked: without the descriptor nothing would end a recording. */
+	/* The signals are blocked: without the descriptor no signal could end a recording. */
 	attached->signals = signalfd(-1, &ends, SFD_CLOEXEC);
 	if (attached->signals < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to attach*.c: a program that is being attached to. */
+/* State of one `attach` or `detach`, private to attach*.c. */
 #ifndef PROGRAMS_SIDE_ATTACH_ATTACH_H
 #define PROGRAMS_SIDE_ATTACH_ATTACH_H
 
@@ -17,13 +17,16 @@ struct attach_recording;
 struct parsed;
 struct session;
 
-/* Where a program finds a socket of ours: in its root directory, or in its network namespace. */
+/*
+ * The directory of a socket that the program can reach: in its root directory, or none and an
+ * abstract socket in its network namespace.
+ */
 struct attach_dir {
-	int parent, own;    /* where the directory is that we have made, and itself, or -1 */
-	char directory[64]; /* its name there */
+	int parent, own;    /* descriptors of the parent directory and of our directory, or -1 */
+	char directory[64]; /* its name in the parent */
 	char ours[RENDEZVOUS_PATH_SIZE],
-			theirs[RENDEZVOUS_PATH_SIZE]; /* path of the socket; @...: it is in no directory */
-	int network; /* where there is no directory: the program's network namespace, or -1 */
+			theirs[RENDEZVOUS_PATH_SIZE]; /* paths of the socket; "@..." is abstract */
+	int network; /* without a directory: the program's network namespace, or -1 */
 };
 
 struct attached {
@@ -32,39 +35,52 @@ struct attached {
 	pid_t pid;
 	char name[64];
 	char *agent, *libside;
-	struct attach_dir dir;                    /* for a recording, or a door of the daemon's */
-	struct session *session;                  /* NULL: of the daemon */
+	struct attach_dir dir;                    /* for a recording, or for a rendezvous socket */
+	struct session *session;                  /* NULL: the daemon records */
 	const struct attach_recording *recording; /* of another verb, or NULL */
 	struct printing printing;
-	const char *output; /* what was asked for, or is printed from */
+	const char *output; /* the directory of the trace; with --print a temporary one */
 	struct inject_report report;
-	int signals, program; /* descriptors */
-	pid_t kernel;         /* side-uprobes, of this recording */
-	bool incidental;      /* somebody wants something else, and only needs it to be there */
+	int signals, program; /* a signalfd and a pidfd */
+	pid_t kernel;         /* side-uprobes of this recording, or 0 */
+	/* Attaching is only a step of another verb, so success without a change is not printed. */
+	bool incidental;
 };
 
-/* All that return int return an exit status; what went wrong has been said. */
+/* Functions that return int return an exit status. They have printed the error then. */
 
-/* attach.c. One turn of the recording, if there is one; after at most so long. */
+/* attach.c. Runs one turn of the recording, if there is one. Waits at most timeout_ms. */
 int attach_turn(struct attached *attached, int timeout_ms);
-/* Have it do something, while the recording goes on. What went wrong is in the report. */
+/*
+ * Calls a function in the program while the recording goes on. The report contains the result and
+ * the error.
+ */
 int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_there);
 int attach_print_failure(const struct attached *attached);
 int attach_why_not(const struct attached *attached, const char *what);
 void attach_print_done(const struct attached *attached, const char *type, const char *sentence);
 
-/* attach-directory.c. In a directory whose name begins so, or with a name that does; one that lasts. */
+/*
+ * attach-directory.c. Makes a directory, or an abstract name, that begins with `prefix`. `lasting`:
+ * it will be kept for a long time. attach_dir_remove() removes it.
+ */
 int attach_dir_find(struct attached *attached, const char *prefix, bool lasting);
 void attach_dir_remove(struct attached *attached);
-/* It is somebody else's now. */
+/* Closes the descriptors: the socket has another owner now. */
 void attach_dir_forget(struct attached *attached);
-/* Its network is another one, and we may not go there. */
+/*
+ * Reports that the program can reach no socket of ours: its network namespace differs, and we may
+ * not enter it.
+ */
 int attach_dir_unreachable(const struct attached *attached);
-/* Who the program is in effect, also where its files in /proc are root's. */
+/* The program's effective user. The owner of its files in /proc may be root instead. */
 uint64_t attach_user_of(pid_t pid);
 
-/* kernel.c. The places that the kernel watches are so from now on; until then. */
+/*
+ * kernel.c. Starts side-uprobes for the sites that need uprobes; returns when they are set.
+ * attach_kernel_end() ends it.
+ */
 #ifdef SIDE_HAS_PROBES
 int attach_kernel_start(struct attached *attached);
 void attach_kernel_end(struct attached *attached);

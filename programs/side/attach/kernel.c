@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a recording that the kernel sees (programs/side/probe/kernel.h): side-uprobes runs beside it, as one more program that is recorded. */
+/*
+ * Uprobes of an attached program (programs/side/probe/kernel.h): side-uprobes runs beside it as
+ * another recorded program.
+ */
 #include "attach.h"
 #include "programs/common/command.h"
 #include "programs/side/session/helper-program.h"
@@ -15,7 +18,7 @@
 
 #define STEP_MS 10
 
-/* While the recording goes on, because it waits for that. */
+/* Keeps the recording running, because side-uprobes waits for it. */
 static int wait_until_ready(struct attached *attached, int ready)
 {
 	struct pollfd watched = {.fd = ready, .events = POLLIN};
@@ -26,7 +29,7 @@ static int wait_until_ready(struct attached *attached, int ready)
 		status = attach_turn(attached, STEP_MS);
 	if (status)
 		return status;
-	/* What was wrong it has said itself. */
+	/* side-uprobes has printed its error itself. */
 	return read(ready, &byte, 1) == 1
 			? COMMAND_DONE
 			: message_error(COMMAND_FAILED, "`--no-uprobe` sets breakpoints instead",
@@ -52,7 +55,7 @@ int attach_kernel_start(struct attached *attached)
 	return status;
 }
 
-/* All that it has seen until now is recorded first. */
+/* The session records all earlier hits before side-uprobes ends. */
 void attach_kernel_end(struct attached *attached)
 {
 	int status = 0;
