@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Check the values in a table: the writer and the reader of a table apply the same rules. */
+/* Checks the values in a table. The writer and the reader of a table apply the same rules. */
 #include "format.h"
 
 #include <string.h>
@@ -131,9 +131,9 @@ static const char *check_field(const struct probe_table_field *field)
 	return NULL;
 }
 
-/* Bytes for the arguments of a structure, which the caller of the event needs. */
+/* Bytes that the caller of the event needs for the arguments of a structure. */
 #define STRUCT_BYTES 24
-/* Likewise for an optional value. */
+/* Bytes that it needs for an optional value. */
 #define GUARD_BYTES 72
 
 uint32_t table_field_bytes(const struct probe_table_field *field)
@@ -144,7 +144,7 @@ uint32_t table_field_bytes(const struct probe_table_field *field)
 			(field->guarded ? GUARD_BYTES : 0);
 }
 
-/* Names are looked at in pairs: there are at most PROBE_TABLE_FIELDS_MAX. */
+/* Compares each pair of names. That is fast enough: there are at most PROBE_TABLE_FIELDS_MAX. */
 static const char *check_range(const struct probe_table_field *fields, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i += 1 + probe_table_inside(&fields[i])) {
@@ -230,7 +230,7 @@ const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *asi
 	return NULL;
 }
 
-/* The pieces lie behind each other, and what they say of their bytes is within these. */
+/* True if the pieces are adjacent and each one's positions are within its bytes. */
 static bool are_pieces(const struct probe_site *site)
 {
 	unsigned int at = 0;

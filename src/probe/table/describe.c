@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Describes the fields of a table as types and arguments of SIDE events, for the agent and for side-uprobes. */
+/* Describes the fields of a table as types and arguments of SIDE events. */
 #include "table.h"
 
 #include <side/builder.h>
@@ -25,7 +25,7 @@ static struct side_builder_type *make_element(
 	return element;
 }
 
-/* A length of 64 bits, and behind it its elements: the format that the recorders of hits write. */
+/* A length of 64 bits, followed by its elements: the format in which the agent records hits. */
 static struct side_builder_type *make_gathered(
 		struct side_builder *builder, const struct probe_table_field *field)
 {
@@ -74,7 +74,9 @@ static struct side_builder_type *make_plain(
 			SIDE_TYPE_BYTE_ORDER_HOST);
 	if (field->type == PROBE_FIELD_HEX)
 		(void)side_builder_attr_unsigned(builder, type, "std.integer.base", 1, 16);
-	/* As the wrappers of `side record -w` call the address to which a function returns. */
+	/*
+	 * The wrappers of `side record -w` mark the return address of a function in the same way.
+	 */
 	if (is_caller(field))
 		(void)side_builder_attr_string(builder, type, ADDRESS, "call");
 	return *field->labels ? make_enumeration(builder, type, field->labels) : type;
@@ -93,7 +95,7 @@ static struct side_builder_type *table_describe_make_type(
 	return type;
 }
 
-/* Members into their structures: the last one that is not over yet. */
+/* Adds each member to its structure: the innermost one that is not complete. */
 void probe_table_describe(struct side_builder *builder, const struct probe_table *table,
 		const struct probe_table_event *event)
 {
@@ -123,7 +125,10 @@ static const struct side_event_field *members_of(const struct side_type *type)
 void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
 		const struct side_event_field *described, uint16_t *labels)
 {
-	/* Where it goes on behind the structure that a field is in. */
+	/*
+	 * For each open structure: the description of its next member, and the index after its last
+	 * one.
+	 */
 	struct {
 		const struct side_event_field *next;
 		uint32_t end;
@@ -145,16 +150,19 @@ void probe_table_labels(const struct probe_table *table, const struct probe_tabl
 			levels[++depth].next = members_of(type);
 			levels[depth].end = i + 1 + probe_table_inside(&field);
 		} else if (*field.labels) {
-			/* That of an enumeration is what its values are. */
+			/* The argument of an enumeration has the label of its values. */
 			type = side_ptr_get(type->u.side_enum.elem_type);
 			labels[i] = type->type.v;
 		}
 	}
 }
 
-/* ---- where arguments are ---- */
+/* ---- positions of arguments ---- */
 
-/* Numbers the arguments of a range of fields; `*next` is the first free number. Returns how many they are. */
+/*
+ * Numbers the arguments of a range of fields from `*next`, the first free number. Returns their
+ * count.
+ */
 static uint32_t probe_table_nest_put_range(struct probe_table_nest *nest, const uint8_t *inside,
 		uint32_t at, uint32_t end, uint8_t *next)
 {

@@ -3,9 +3,11 @@
 #define SIDE_PROBE_TABLE_FORMAT_H
 
 /*
- * A table as bytes, in host byte order: a head, where its parts are, then the parts in any order and without alignment. A
- * part is an array of records, each as long as the head says, at least as long as here: members that a reader does
- * not know are at the end. All references are indexes into parts; of strings, offsets in theirs, which ends with a NUL.
+ * The format of a table, in host byte order: a head, one part head for each part, then the parts in
+ * any order and without alignment. A part is an array of records. Each record is as long as the
+ * head states, and at least as long as here: members that a reader does not know are at the end.
+ * All references are indexes into parts; references to strings are offsets in their part, which
+ * ends with a NUL.
  */
 
 #include "probe/site.h"
@@ -33,14 +35,14 @@ _Static_assert(TABLE_NR_PARTS == PROBE_TABLE_PARTS, "what the public header has 
 struct table_head {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t nr_parts; /* those behind the ones that are known here are left alone */
-	uint32_t size;     /* of the table */
+	uint16_t nr_parts; /* readers ignore the parts after those that they know */
+	uint32_t size;     /* of the table, in bytes */
 	uint32_t reserved; /* 0 */
 };
 
-/* Behind the head, one for each part. */
+/* They follow the head, one for each part. */
 struct table_part_head {
-	uint32_t offset; /* in the table */
+	uint32_t offset; /* from the start of the table */
 	uint32_t count, stride;
 	uint32_t reserved; /* 0 */
 };
@@ -65,8 +67,8 @@ struct table_field {
 	uint32_t labels;
 };
 
-#define TABLE_FIELD_GUARDED 0x80 /* in the type */
-#define TABLE_FIELD_LEAST 8      /* bytes: without labels */
+#define TABLE_FIELD_GUARDED 0x80 /* a flag of the type */
+#define TABLE_FIELD_LEAST 8      /* bytes of a record without labels */
 
 struct table_fetch {
 	uint32_t first_op, nr_ops;
@@ -87,7 +89,11 @@ struct table_probe {
 struct table_piece {
 	uint8_t at, length, kind, field;
 	uint8_t detail;
-	uint8_t begins; /* of the first one: its site is the begin of a function. Older writers do not know it, and write 0 */
+	/*
+	 * Of the first piece: its site is the start of a function. Older writers do not know this
+	 * member and write 0.
+	 */
+	uint8_t begins;
 	uint8_t reserved[2];
 	uint64_t target;
 };
@@ -101,18 +107,26 @@ _Static_assert(sizeof(struct probe_fetch_op) == 16, "as on other word sizes");
 _Static_assert(sizeof(struct table_probe) == 96, "as on other word sizes");
 _Static_assert(sizeof(struct table_piece) == 16, "as on other word sizes");
 
-/* Bytes of a record of each part, as they are written; newer writers may have longer ones. */
+/*
+ * Bytes of a record of each part, as this version writes it. Newer writers may have longer records.
+ */
 extern const uint32_t table_strides[TABLE_NR_PARTS];
 
-/* What both the writer and the reader demand; NULL, or what is wrong, a part of a sentence. */
+/*
+ * These functions check what both the writer and the reader demand. Each returns NULL, or the
+ * reason as a part of a sentence.
+ */
 const char *table_check_event(const char *provider, const char *name);
-/* All fields of an event. */
+/* Checks all fields of an event together. */
 const char *table_check_fields(const struct probe_table_field *fields, uint32_t nr_fields);
 const char *table_check_op(const struct probe_fetch_op *op);
-/* The operations of a fetch in turn: how many numbers have been put aside, from 0. */
+/*
+ * Checks the operations of a fetch in turn. `*ret_aside` counts the values that are saved; it is 0
+ * before the first one.
+ */
 const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside);
 const char *table_check_site(const struct probe_site *site);
-/* Bytes that a value of the field may have in a record. */
+/* Returns the greatest number of bytes that a value of the field can have in a record. */
 uint32_t table_field_bytes(const struct probe_table_field *field);
 
 #endif /* SIDE_PROBE_TABLE_FORMAT_H */

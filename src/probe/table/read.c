@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a table from another process: checks all of it once, then returns its parts without further checks. Each record is
- * copied, because it may be unaligned.
+ * Reads a table from another process: checks all of it once, then returns its parts without further
+ * checks. Each record is copied because it may be unaligned.
  */
 #include "format.h"
 
@@ -92,7 +92,7 @@ void probe_table_event(
 			.first_field = record.first_field};
 }
 
-/* Those of older writers have no labels. */
+/* Records of older writers have no labels: the result then refers to an empty string. */
 static void read_field(const struct probe_table *table, uint32_t index, struct table_field *record)
 {
 	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*record);
@@ -124,7 +124,7 @@ void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t
 
 	COPY(table, TABLE_FETCHES, first + index, &record);
 	fetch->nr_ops = record.nr_ops;
-	/* Aligned, as check_part() has demanded. */
+	/* Aligned: check_part() has checked that. */
 	fetch->ops = (const void *)table_read_get_record(table, TABLE_OPS, record.first_op);
 }
 
@@ -180,7 +180,7 @@ void probe_table_probe(
 	table_read_site(table, &record, &probe->site);
 }
 
-/* ---- what is wrong with it ---- */
+/* ---- checks ---- */
 
 static bool is_string(const struct probe_table *table, uint32_t offset)
 {
@@ -206,12 +206,12 @@ static bool is_range(const struct probe_table *table, enum table_part part, uint
 static const char *check_part(const struct probe_table *table, const struct table_part_head *head,
 		enum table_part part)
 {
-	/* Those of fields have grown. */
+	/* Records of fields have grown: older writers have shorter ones. */
 	uint32_t smallest = part == TABLE_FIELDS ? TABLE_FIELD_LEAST : table_strides[part];
 
 	if (head->reserved || head->stride < smallest || head->stride > TABLE_STRIDE_MAX ||
 			(part == TABLE_STRINGS && head->stride != 1) ||
-			/* Given as an array. */
+			/* The operations are returned as an array. */
 			(part == TABLE_OPS && head->stride != smallest))
 		return "its records have a size that they cannot have";
 	if (head->offset > table->size ||
@@ -306,7 +306,7 @@ static const char *check_events(const struct probe_table *table)
 	return NULL;
 }
 
-/* Its operations are good ones, each for itself: do they go together? */
+/* Each operation is valid in itself: check that the fetch saves as many values as it uses. */
 static const char *check_aside(const struct probe_table *table, const struct table_fetch *fetch)
 {
 	unsigned int aside = 0;

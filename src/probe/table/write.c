@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table, as it is collected: one buffer for each part, which are put behind each other at the end. */
+/* Writes a table: collects one buffer for each part, and joins them at the end. */
 #include "format.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct part {
 	uint32_t count;
 };
 
-/* The fetches of one event, as a probe has them. */
+/* The fetches of one event, as the last probe has them. */
 struct last_fetches {
 	uint32_t first, nr;
 };
@@ -43,9 +43,9 @@ void probe_table_writer_free(struct probe_table_writer *writer)
 	free(writer);
 }
 
-/* ---- adding, or nothing ---- */
+/* ---- appending, with roll back ---- */
 
-/* What all parts had, to go back to when something does not fit. */
+/* The sizes of all parts, to which the writer returns if a record does not fit. */
 struct mark {
 	size_t size[TABLE_NR_PARTS];
 	uint32_t count[TABLE_NR_PARTS];
@@ -186,7 +186,7 @@ static bool are_same_ops(const struct probe_table_writer *writer, uint32_t fetch
 							other->nr_ops * sizeof(*other->ops)));
 }
 
-/* Most probes of a table fetch what the one before them does. */
+/* Most probes of a table have the same fetches as the one before them: those are written once. */
 static bool are_the_last(const struct probe_table_writer *writer, const struct probe_fetch *fetches,
 		uint32_t nr)
 {
@@ -214,7 +214,7 @@ static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch
 	return ret ? ret : table_write_append_record(writer, TABLE_FETCHES, &record, 1);
 }
 
-/* One for each field of the event. */
+/* Adds one fetch for each field of the event. */
 static int add_fetches(struct probe_table_writer *writer, uint32_t event,
 		const struct probe_fetch *fetches, uint32_t *first)
 {
@@ -326,7 +326,7 @@ int64_t probe_table_add_probe(
 	return (int64_t)mark.count[TABLE_PROBES];
 }
 
-/* ---- the whole ---- */
+/* ---- the complete table ---- */
 
 int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *size)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of a module, out of the unwinder's data as it is mapped. Its header has a table of all entries in the order of their
- * addresses, as linkers write it, which is how they are found; a module without has no rows.
+ * Builds the rows of a module from its unwind data (.eh_frame). The header (.eh_frame_hdr) has a
+ * table of all entries in the order of their addresses, as linkers write it; a module without that
+ * table has no rows.
  */
 #include "unwind.h"
 
@@ -13,7 +14,10 @@
 #define CIE_BYTES_MAX 4096
 #define FRAME_MAX 253 /* words */
 
-/* As all linkers write it: the count in 4 bytes; pairs of 4 bytes, counted from the header. */
+/*
+ * All linkers write it so: the count has 4 bytes; each entry is a pair of 4 bytes, relative to the
+ * header.
+ */
 #define VERSION 1
 #define COUNT_ENCODING 0x03
 #define TABLE_ENCODING 0x3b
@@ -23,7 +27,7 @@ struct builder {
 	struct unwind_row *rows;
 	size_t capacity, nr;
 	struct unwind_row last;
-	uint64_t end; /* of what has rows */
+	uint64_t end; /* of the code that has rows */
 	/* The CIE that was read last. */
 	size_t cie_at;
 	struct code_cie cie;
@@ -98,7 +102,7 @@ static void unwind_build_add_entry(struct builder *builder, const struct code_cu
 	uint64_t address = entry->address, end = address + entry->size, next;
 	struct code_rows rows;
 
-	/* What is damaged may go back, or round. */
+	/* In damaged data, addresses may decrease or overflow. */
 	if (end < address || address < builder->end)
 		return;
 	if (address > builder->end)
@@ -115,7 +119,7 @@ static void unwind_build_add_entry(struct builder *builder, const struct code_cu
 	builder->end = end;
 }
 
-/* The length that stands there; 0: none that fits. */
+/* Returns the length at this offset, or 0 if it does not fit. */
 static size_t length_at(const struct code_cursor *all, uint64_t at)
 {
 	size_t length;

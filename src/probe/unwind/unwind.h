@@ -3,93 +3,105 @@
 #define SIDE_PROBE_UNWIND_UNWIND_H
 
 /*
- * The calls that led to a place, inside the process itself, whether its code keeps frame pointers or not.
+ * Unwinds the stack of the own thread at an address, whether its code keeps frame pointers or not.
  *
- *	build.c    the unwinder's data (.eh_frame) of a module becomes rows of eight bytes: before any hit
- *	walk.c     from frame to frame by these rows, else by frame pointers: in a hit
+ *	build.c    converts unwind data (.eh_frame) to rows of eight bytes, before any hit
+ *	walk.c     goes from frame to frame by these rows, else by frame pointers, in a hit
  *
- * A walk allocates nothing, waits for nothing, calls nothing of libc and uses general registers only; memory that is not known to
- * be there is read by whoever gives it the function for that, and may be missing. It ends at the first frame that makes no sense.
+ * A walk allocates nothing, waits for nothing, calls no function of libc and uses general registers
+ * only. It reads memory that may be unmapped through a function of the caller, which can fail. It
+ * ends at the first frame that is invalid.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* How the begin of the frame (the stack pointer of its caller) is found. */
+/* How to find the frame's base (the stack pointer of its caller). */
 enum unwind_kind {
-	UNWIND_UNKNOWN, /* there is no data, or it says what rows cannot */
+	UNWIND_UNKNOWN, /* there is no data, or rows cannot express it */
 	UNWIND_STACK,   /* stack pointer + distance */
 	UNWIND_FRAME,   /* frame pointer + distance */
-	UNWIND_SAVED,   /* what stands at frame pointer + distance */
-	UNWIND_SLOT, /* stack pointer + 8, and 8 more behind byte `distance` of each 16 bytes of code */
-	UNWIND_SIGNAL, /* what a signal has interrupted, as the kernel has put it there */
-	UNWIND_LAST,   /* nobody has called it */
+	UNWIND_SAVED,   /* the word at frame pointer + distance */
+	/* stack pointer + 8, and 8 more after byte `distance` of each 16 bytes of code */
+	UNWIND_SLOT,
+	UNWIND_SIGNAL, /* the context that a signal interrupted, where the kernel saved it */
+	UNWIND_LAST,   /* the outermost frame */
 };
 
 #define UNWIND_FRAME_SAME 0     /* the caller's frame pointer is in its register */
-#define UNWIND_FRAME_ITSELF 254 /* it stands where the register points to */
+#define UNWIND_FRAME_ITSELF 254 /* it is at the address in the register */
 #define UNWIND_FRAME_LOST 255
 
-/* Of the code from here to the next row. */
+/* The rule for the code from here to the next row. */
 struct unwind_row {
-	uint32_t at;      /* from the module's lowest address */
-	int16_t distance; /* in words of 8 bytes, but of a slot */
+	uint32_t at;      /* offset from the module's lowest address */
+	int16_t distance; /* in words of 8 bytes; for UNWIND_SLOT, in bytes */
 	uint8_t kind;     /* enum unwind_kind */
-	uint8_t frame; /* the caller's frame pointer stands so many words below the begin of the frame */
+	uint8_t frame;    /* the caller's frame pointer is so many words below the frame's base */
 };
 
 _Static_assert(sizeof(struct unwind_row) == 8, "libraries have hundreds of thousands");
 
-/* What is mapped of a module, as a copy; the unwinder's data is in it, from its header (.eh_frame_hdr) on. */
+/*
+ * A copy of the mapped bytes of a module. It includes the unwind data, from its header
+ * (.eh_frame_hdr) on.
+ */
 struct unwind_image {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t address; /* of bytes[0], as the process has it */
-	uint64_t header;  /* likewise */
-	uint64_t lowest;  /* of the module */
+	uint64_t address; /* runtime address of bytes[0] */
+	uint64_t header;  /* runtime address of .eh_frame_hdr */
+	uint64_t lowest;  /* runtime address of the module's first byte */
 };
 
-/* In the order of addresses. How many rows there are: of these `capacity` have been written, which `size` is always enough for. */
+/*
+ * Writes the rows in the order of addresses, at most `capacity`. Returns how many there are;
+ * image->size is always enough for them.
+ */
 size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t capacity);
 
 struct unwind_module {
-	uint64_t start, end; /* addresses here */
+	uint64_t start, end; /* runtime addresses */
 	const struct unwind_row *rows;
 	size_t nr_rows;
 };
 
 #define UNWIND_KNOWN 4096
 
-/* In the order of their addresses. */
+/* The modules in the order of their addresses. */
 struct unwind_modules {
 	const struct unwind_module *modules;
 	size_t nr;
 	/*
-	 * UNWIND_KNOWN words, 0 at first, for rows that were found: walks of any thread write them, each word whole. NULL: none.
-	 * They are of these modules, so others must have others.
+	 * UNWIND_KNOWN words, 0 at first: a cache of rows that were found. Walks of any thread
+	 * write whole words. NULL: no cache. The cache belongs to these modules: other modules need
+	 * another one.
 	 */
 	uint64_t *known;
 };
 
-/* What stands in 8 bytes of memory, if there is any. */
+/* Reads 8 bytes of memory. Returns false if they are not readable. */
 typedef bool (*unwind_read)(void *user, uint64_t address, uint64_t *value);
 
 struct unwind_memory {
-	uint64_t low, high; /* what is between is there */
-	unwind_read read;   /* of all else */
+	uint64_t low, high; /* memory in this range is readable */
+	unwind_read read;   /* for all other memory */
 	void *user;
 };
 
-/* What a return address stands for. */
+/* Returns the original return address if a probe has replaced it, else the address itself. */
 typedef uint64_t (*unwind_translate)(uint64_t address);
 
 struct unwind_state {
 	uint64_t pc, stack, frame;
-	bool exact; /* the program counter is where it goes on; else a return address, which is behind a call */
+	bool exact; /* the next instruction is at pc; false: pc is a return address, after a call */
 };
 
-/* Writes return addresses, from the one of the place itself on, and says how many. */
+/*
+ * Writes the return addresses, from the caller of the current function on, at most `most`. Returns
+ * how many it wrote.
+ */
 uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
 		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
 		uint32_t most);

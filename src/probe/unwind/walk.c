@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From frame to frame. Compiled for general registers only, as all that a hit calls.
+ * Walks the stack from frame to frame. Compiled for general registers only, like all code that a
+ * hit calls.
  *
- * The search of a row among hundreds of thousands takes longer than all the rest, and programs come from the same places again and
- * again: so rows that were found are kept, by their address, in words that each say everything: one whole load says whether it is
- * the right one and what is in it.
+ * Searching for a row among hundreds of thousands takes longer than all the remaining work, and
+ * programs repeat their call paths. So rows that were found are cached by their address. Each cache
+ * word is complete in itself: one atomic load decides whether it belongs to the address, and yields
+ * the row.
  */
 #include "unwind.h"
 #include "base/inside/search.h"
 
 #define WORD 8
 
-/* In what the kernel puts on the stack before it calls a signal's handler (struct ucontext). */
+/*
+ * Offsets in the frame that the kernel writes before it calls a signal handler (struct ucontext).
+ */
 #define SIGNAL_FRAME_POINTER 120
 #define SIGNAL_STACK_POINTER 160
 #define SIGNAL_PROGRAM_COUNTER 168
 
-/* Everything that has one is compiled into the loop, so what it says is in registers. */
+/* Inlined into the loop, so that the state stays in registers. */
 #define IN_LOOP static inline __attribute__((always_inline))
 
 struct unwind_walk_state {
@@ -47,7 +51,8 @@ static __attribute__((noinline)) struct unwind_row search_row(
 }
 
 /*
- * A word of those that are known: of the address what its place does not say; distance, frame, kind; a bit, so that it is not 0.
+ * A cache word: the bits of the address that its index does not determine; distance, frame, kind;
+ * and a bit that is always set, so that the word is not 0.
  */
 #define PAGE_OFFSET_BITS 12
 #define TAG_SHIFT 28
@@ -70,7 +75,10 @@ IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_
 		return search_row(modules, address);
 	word = &modules->known[(address ^ remainder ^ remainder >> PAGE_OFFSET_BITS) %
 			UNWIND_KNOWN];
-	/* Relaxed: there is nothing but the word. */
+	/*
+	 * Relaxed: the word is complete in itself, and orders no other memory. It pairs with the
+	 * store at the end of this function, in any thread.
+	 */
 	known = __atomic_load_n(word, __ATOMIC_RELAXED);
 	if (__builtin_expect(known >> TAG_SHIFT == remainder && known, 1))
 		return (struct unwind_row){.distance = (int16_t)(known >> DISTANCE_SHIFT),
@@ -96,13 +104,13 @@ IN_LOOP bool read_word(const struct unwind_walk_state *walk, uint64_t address, u
 	return memory->read(memory->user, address, value);
 }
 
-/* To the caller, whose stack pointer that is behind the return address. */
+/* Goes to the caller; `begin` is its stack pointer, directly above the return address. */
 IN_LOOP bool go_to(struct unwind_walk_state *walk, uint64_t begin, uint64_t frame)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t pc;
 
-	/* Stacks go on upwards. */
+	/* Stacks grow downwards, so each caller is at a higher address. */
 	if (begin <= state->stack || !read_word(walk, begin - WORD, &pc))
 		return false;
 	state->pc = walk->translate(pc);
@@ -155,7 +163,10 @@ IN_LOOP bool go_by_row(struct unwind_walk_state *walk, const struct unwind_row *
 
 	if (!find_begin(walk, row, &begin))
 		return false;
-	/* Who needs it, and it is not there, finds nothing at 0. */
+	/*
+	 * If the frame pointer is not known, it becomes 0: a later rule that needs it then reads
+	 * nothing.
+	 */
 	if (row->frame == UNWIND_FRAME_ITSELF) {
 		if (!read_word(walk, frame, &frame))
 			frame = 0;
@@ -168,7 +179,7 @@ IN_LOOP bool go_by_row(struct unwind_walk_state *walk, const struct unwind_row *
 	return go_to(walk, begin, frame);
 }
 
-/* At the begin of a function, of which nothing is known but that it was called. */
+/* At the start of a function without a row: the return address is at the top of the stack. */
 IN_LOOP bool is_called(const struct unwind_walk_state *walk, uint32_t nr)
 {
 	return !nr && walk->state.exact;
@@ -194,7 +205,7 @@ uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_s
 	struct unwind_walk_state walk = {modules, memory, translate, *state};
 	uint32_t nr = 0;
 
-	/* A return is where it goes on, so that is the first one itself. */
+	/* If the state is a return address, that is the first result. */
 	if (!state->exact && most)
 		to[nr++] = state->pc;
 	while (nr < most && go_up(&walk, nr))
