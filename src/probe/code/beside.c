@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of a file that was stripped, out of the file with its debug information: in each folder of SIDE_DEBUG_PATH and in
- * /usr/lib/debug, by the build id. Only its table of symbols is read.
+ * Reads the symbol table of a stripped file from its separate debug file, which is found by the
+ * build ID in each directory of SIDE_DEBUG_PATH and in /usr/lib/debug.
  */
 #include "parts.h"
 
@@ -25,7 +25,7 @@ struct id {
 	size_t size;
 };
 
-/* Out of the bytes of notes. */
+/* Finds the build ID in the bytes of notes. */
 static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct id *id)
 {
 	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
@@ -64,9 +64,9 @@ static bool own_id(const struct code_file *file, struct id *id)
 	return false;
 }
 
-/* ---- the other file ---- */
+/* ---- the debug file ---- */
 
-/* To be freed. */
+/* The caller frees the result. */
 static uint8_t *debug_link_read_part(int fd, uint64_t offset, uint64_t size)
 {
 	uint8_t *bytes = size && size <= TABLE_BYTES_MAX && offset <= INT64_MAX - size
@@ -97,7 +97,7 @@ static bool has_id(int fd, const Elf64_Shdr *sections, size_t count, const struc
 	return found.size == id->size && !memcmp(found.bytes, id->bytes, id->size);
 }
 
-/* The symbols, and behind them their names, in one piece that stays. */
+/* Reads symbols and names. The names must remain in memory. */
 static int debug_link_read_symbols(
 		struct code_file *file, int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *names)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of the unwinder's data: what several functions have in common (CIE), and each function's own (FDE). */
+/*
+ * Reads the entries of unwind data: what several functions have in common (CIE), and each
+ * function's own (FDE).
+ */
 #include "rows.h"
 
-/* What the letters of the augmentation say; false: one that nobody knows. */
+/* Reads the values that the augmentation letters announce. Returns false for an unknown letter. */
 static bool read_letters(struct code_cursor *cursor, const char *text, struct code_cie *cie)
 {
 	for (; *text && !cursor->bad; text++) {
@@ -47,7 +50,7 @@ struct code_cie code_read_cie(const struct code_cursor *all, size_t at, size_t l
 	const char *text;
 	uint8_t version;
 
-	code_take(&cursor, 4); /* that it is a CIE */
+	code_take(&cursor, 4); /* marks a CIE */
 	version = (uint8_t)code_take(&cursor, 1);
 	text = (const char *)cursor.bytes + cursor.at;
 	while (!cursor.bad && code_take(&cursor, 1))
@@ -73,7 +76,7 @@ bool code_read_entry(const struct code_cursor *all, size_t at, size_t length,
 	*entry = (struct code_entry){.cie = *cie, .rules_end = at + length};
 	if (!cie->ok)
 		return false;
-	code_take(&cursor, 4); /* where the CIE is */
+	code_take(&cursor, 4); /* the distance to the CIE */
 	entry->address = code_take_pointer(&cursor, cie->pointer & 0x7f);
 	entry->size = code_take_pointer(&cursor, cie->pointer & 0x0f);
 	if (cie->augmented) {

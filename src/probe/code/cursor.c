@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and pointers as the unwinder's data has them. */
+/* Reads numbers and pointers in the encodings of unwind data. */
 #include "rows.h"
 
 uint64_t code_read(const uint8_t *bytes, unsigned int width)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the return from a function can be seen. To see it, the return address of a call is replaced where the call has put
- * it. That must be the place; and the function must not look at it, as those do that return twice (setjmp,
- * getcontext, vfork), that ask who has called them (dlopen, dlsym), or that unwind. Nor may a function that it calls, or its runtime.
+ * Decides whether a probe can see the return from a function. To see it, the probe replaces the
+ * return address of a call. So the return address must be at the expected position, and the
+ * function must not read it. These functions do: those that return twice (setjmp, getcontext,
+ * vfork), those that depend on their caller (dlopen, dlsym), and unwinders. Functions that it
+ * calls, and its runtime, must not read it either.
  *
- * Unwind data locates the return address. Without it the instructions must show all of that; otherwise the return is not seen.
+ * Unwind data locates the return address. Without it the instructions must prove all of that;
+ * otherwise the return is not seen.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -31,7 +34,7 @@ static const char no_memory[] = "out of memory: its instructions were not examin
 static const char never[] = "it never returns";
 static const char twice[] = "it returns more than once";
 
-/* Without the unwinder's data their names must do. */
+/* Without unwind data, these functions are recognized by name. */
 static const char *const by_name[] = {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp",
 		"vfork", "__vfork", "getcontext", "__getcontext", "swapcontext", "__swapcontext"};
 
@@ -48,7 +51,7 @@ static bool returns_twice(const struct code_file *file, const struct code_functi
 	return false;
 }
 
-/* Its memory operand is the return address, or it takes that from the stack. */
+/* True if the memory operand is the return address, or the instruction pops it. */
 static bool code_exit_reads_return(
 		const struct x86_instruction *instruction, const struct code_row *row)
 {
@@ -60,9 +63,9 @@ static bool code_exit_reads_return(
 			instruction->stack_distance == row->offset - 8;
 }
 
-/* ---- runtimes that know return addresses ---- */
+/* ---- runtimes that use return addresses ---- */
 
-/* Ends with the text, in one of the sections: names of symbols, or constants. */
+/* True if a string of the section (names of symbols, or constants) ends with the text. */
 static bool has_text(const struct code_file *file, const char *section, const char *text)
 {
 	size_t size, length = strlen(text) + 1;
@@ -72,8 +75,9 @@ static bool has_text(const struct code_file *file, const char *section, const ch
 }
 
 /*
- * Each file of OCaml has tables of its return addresses; a stripped program has the runtime that reads them, with the name of a variable of
- * its environment. (The whole name is not written here, because the files that contain this code are not OCaml.)
+ * Each OCaml file has tables of its return addresses. A stripped program is recognized by its
+ * runtime, which has the name of an environment variable. (The whole name is not written here,
+ * because the files that contain this code are not OCaml.)
  */
 static bool is_ocaml(const struct code_file *file)
 {
@@ -89,7 +93,10 @@ static bool is_ocaml(const struct code_file *file)
 
 bool code_has_exceptions(const struct code_file *file)
 {
-	/* Personality routines of C++, Rust, Ada, D and Objective-C. Swift and others use that of C++. */
+	/*
+	 * Personality routines of C++, Rust, Ada, D and Objective-C. Swift and others use the one
+	 * of C++.
+	 */
 	static const char *const personalities[] = {"gxx_personality_v0", "rust_eh_personality",
 			"gnat_personality_v0", "gdc_personality_v0", "_d_eh_personality",
 			"objc_personality_v0"};
@@ -102,11 +109,14 @@ bool code_has_exceptions(const struct code_file *file)
 				has_text(file, ".strtab", personalities[i]))
 			return true;
 	}
-	/* The owner of these handlers is unknown. */
+	/* The language of the handlers is unknown. */
 	return !has_names;
 }
 
-/* The function that -pg makes every function call. It reads its return address. It is in another file, or in a static program. */
+/*
+ * True if the file calls the function that -pg inserts in every function: it reads its return
+ * address. The function is in another file, or in a static program.
+ */
 static bool is_profiled(const struct code_file *file)
 {
 	static const char *const called[] = {"mcount", "_mcount", "__fentry__"};
@@ -132,7 +142,10 @@ static bool is_profiled(const struct code_file *file)
 	return false;
 }
 
-/* greenlet for Python, callcc of Ruby, Guile: functions return twice there. callers.c knows these files in a process. */
+/*
+ * greenlet for Python, callcc of Ruby, Guile: functions return twice there. callers.c recognizes
+ * these files in a process.
+ */
 static bool copies_stacks(const struct code_file *file)
 {
 	static const char *const names[] = {"PyInit__greenlet", "Init_continuation",
@@ -167,7 +180,7 @@ static const char *no_exit_by_runtime(struct code_file *file)
 
 /* ---- functions that read the return address of their caller ---- */
 
-#define FRAME_BEGIN 64 /* bytes of a function in which it sets its frame pointer */
+#define FRAME_BEGIN 64 /* bytes of a function within which it sets its frame pointer */
 
 static bool sets_frame(const struct code_file *file, const struct code_function *function)
 {
@@ -218,7 +231,7 @@ int code_note_frame_read(struct code_file *file, uint64_t address)
 
 /* ---- one function ---- */
 
-/* By the function's instructions alone; NULL: the exit can be watched. */
+/* Decides by the function's instructions alone. Returns NULL if the exit can be seen. */
 static const char *no_exit_without_data(
 		struct code_file *file, const struct code_function *function)
 {
@@ -234,10 +247,10 @@ static const char *no_exit_without_data(
 	return use.unknown ? not_known : NULL;
 }
 
-#define TAILS_MAX 4   /* that are followed, one into the next, */
-#define CALLED_MAX 64 /* and functions in all */
+#define TAILS_MAX 4   /* tail calls that are followed, each from the one before */
+#define CALLED_MAX 64 /* functions that are followed in total */
 
-/* False: the code can be a part of another function, and use that function's frame. */
+/* False if the code may be a part of another function that uses that function's frame. */
 static bool is_begun_by_call(struct code_file *file, const struct code_function *function)
 {
 	struct code_rows rows;
@@ -252,8 +265,8 @@ static bool is_begun_by_call(struct code_file *file, const struct code_function 
 }
 
 /*
- * Unwind data describes frames, but not each access to them: by the frame pointer, by a copy of a pointer, and in code that the function calls or ends
- * in, if that belongs to this file.
+ * Unwind data describes frames, but not each access to them: by the frame pointer, by a copy of a
+ * pointer, and in functions of this file that the function calls, or to which it jumps at its end.
  */
 static const char *no_exit_by_code(struct code_file *file, const struct code_function *function,
 		unsigned int tails, unsigned int *left)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The file in memory: headers, segments, sections. Everything that it says of itself is checked here. */
+/*
+ * Reads an ELF file into memory: headers, segments, sections. All sizes and offsets in them are
+ * checked here.
+ */
 #include "parts.h"
 
 #include <elf.h>
@@ -145,14 +148,14 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 		return code_fail(error, -ENOEXEC,
 				"%s has no code: it is neither an executable nor a shared library",
 				file->path);
-	/* Segments that overlap in a damaged file would each be swept. */
+	/* In a damaged file segments may overlap, and each would be swept. */
 	if (code > CODE_BYTES_MAX || code > file->size)
 		return code_fail(error, -EFBIG, "%s claims to have more code than bytes",
 				file->path);
 	return 0;
 }
 
-/* Without them much less is found, but nothing fails. */
+/* Without sections much less is found, but nothing fails. */
 static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr names = {0};
@@ -193,7 +196,7 @@ static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
 	return 0;
 }
 
-/* What stands there instead of an ELF file; a script says what runs it. */
+/* Reports a file that is not ELF; for a script, its interpreter. */
 static int no_elf(struct code_file *file, struct code_error *error)
 {
 	const char *text = (const char *)file->bytes;
@@ -286,7 +289,7 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct cod
 
 int code_open(const char *path, struct code_file **file, struct code_error *error)
 {
-	/* Not blocking: a name of the user's may be a pipe. */
+	/* Non-blocking: the user may give the name of a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	if (fd < 0)

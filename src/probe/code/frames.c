@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the unwinder's data (.eh_frame) says: where functions begin, also in stripped files, and where exceptions land.
+ * Reads the starts of functions from the unwind data (.eh_frame), also in stripped files, and the
+ * exception handlers.
  */
 #include "parts.h"
 #include "base/inside/search.h"
@@ -28,7 +29,7 @@ static int add_landing(struct code_file *file, uint64_t address)
 	return 0;
 }
 
-/* The table of call sites of one function: where its exceptions land. */
+/* Reads the call site table of one function: its exception handlers. */
 static int read_landings(struct code_file *file, uint64_t table, uint64_t function)
 {
 	struct code_cursor cursor = {.address = table};
@@ -49,7 +50,10 @@ static int read_landings(struct code_file *file, uint64_t table, uint64_t functi
 	if (cursor.bad || length > cursor.size - cursor.at)
 		return 0;
 	cursor.size = cursor.at + length;
-	/* A damaged file may give one table to all functions. */
+	/*
+	 * A damaged file may give one table to all functions; the limit bounds the time for all of
+	 * them.
+	 */
 	while (!cursor.bad && cursor.at < cursor.size && file->call_sites++ < CALL_SITES_MAX) {
 		uint64_t landing;
 
@@ -84,7 +88,10 @@ static int read_fde(struct code_file *file, const struct code_cursor *all, size_
 {
 	struct code_entry entry;
 
-	/* Where signal handlers return debuggers know that code by its bytes. */
+	/*
+	 * Debuggers recognize the code to which signal handlers return by its bytes, so it must not
+	 * change.
+	 */
 	if (cie->signal || !code_read_entry(all, at, length, cie, &entry))
 		return 0;
 	if (add_frame(file, entry.address, entry.size, cie->at, at))
@@ -134,7 +141,7 @@ int code_read_frames(struct code_file *file)
 		all.address = section->address;
 		return code_frame_read_all(file, &all);
 	}
-	/* Without section headers the unwinder itself finds them so. */
+	/* Without section headers, the data is found by its header, as the unwinder finds it. */
 	header.bytes = file->frame_header ? code_bytes(file, file->frame_header, &header.size)
 					  : NULL;
 	if (header.bytes && code_take(&header, 1) == 1) {

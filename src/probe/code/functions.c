@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of a file: what symbols and unwinder say, each address once. */
+/* Makes the list of functions from symbols and unwind data, each address once. */
 #include "parts.h"
 #include "base/inside/search.h"
 
@@ -46,7 +46,7 @@ static void code_function_drop_duplicates(struct code_file *file)
 		struct code_name_entry *entry = &file->names[i],
 				       *same = find_double(file, kept, entry);
 
-		/* .symtab has what .dynsym has, maybe with another rank. */
+		/* .symtab repeats the names of .dynsym, possibly with another rank. */
 		if (same) {
 			if (entry->size > same->size)
 				same->size = entry->size;
@@ -58,7 +58,7 @@ static void code_function_drop_duplicates(struct code_file *file)
 	file->nr_names = kept;
 }
 
-/* Ends of functions of which nobody said the size: the next one, or the end of the code. */
+/* Sets the end of functions of unknown size: the next function, or the end of the code. */
 static void set_sizes(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_functions; i++) {

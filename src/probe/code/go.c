@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code of Go, by the table that its runtime finds functions with (.gopclntab), which no strip takes away: where that code is, and the
- * names of its functions. Go gives each of its goroutines a stack of some kilobytes, whose size it knows, and moves it when more is
- * wanted.
+ * Finds Go code by the table that the Go runtime finds functions with (.gopclntab), which strip
+ * does not remove: the range of the code, and the names of its functions. Go gives each goroutine a
+ * stack of some kilobytes, whose size it knows, and moves it to grow it.
  *
- * The table: 4 bytes that say its version, 2 zeros, the unit of instructions, the size of a pointer; then pointers: how many
- * functions, how many files, from 1.18 on the address of the code, and where parts of the table begin: names first, functions last.
- * These are pairs of where a function begins and where what is said of it stands, which is its begin again and its name; and
- * behind the last one, the end of all.
+ * The table: 4 bytes that encode its version, 2 zeros, the unit of instructions, the size of a
+ * pointer. Then words: the number of functions, the number of files, from 1.18 on the address of
+ * the code, and the offsets of parts of the table: names first, functions last. The functions are
+ * pairs: the start of a function, and the offset of its description, which begins with its start
+ * and its name. The end of the code follows the last pair.
  */
 #include "parts.h"
 
@@ -24,8 +25,8 @@
 struct go_pclntab {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t text;                 /* what begins are counted from */
-	size_t names, functions, unit; /* of a begin in pairs */
+	uint64_t text;                 /* the address to which starts of functions are relative */
+	size_t names, functions, unit; /* bytes of each number in a pair */
 	uint64_t count;
 };
 
@@ -37,7 +38,7 @@ static uint64_t go_table_read_word(const struct go_pclntab *table, size_t index)
 	return value;
 }
 
-/* 0: not inside. */
+/* Returns 0 if it is outside of the table. */
 static uint64_t go_table_read_number(const struct go_pclntab *table, uint64_t at, size_t size)
 {
 	uint64_t value = 0;
@@ -61,7 +62,10 @@ static bool is_go(const struct code_file *file)
 			code_section_named(file, ".go.buildinfo");
 }
 
-/* The bytes of the table, and their address. Where C's linker has made the file, it is somewhere among other data. */
+/*
+ * Returns the bytes of the table and their address. If a C linker made the file, the table is
+ * somewhere among other data.
+ */
 static const uint8_t *go_table_find(const struct code_file *file, size_t *size, uint64_t *address)
 {
 	static const char *const own[] = {".gopclntab", ".data.rel.ro.gopclntab"};
@@ -88,7 +92,7 @@ static const uint8_t *go_table_find(const struct code_file *file, size_t *size, 
 	return NULL;
 }
 
-/* What the loader puts there, where it adds its own address; 0: nothing. */
+/* Returns the word that the loader writes there by a relative relocation, or 0. */
 static uint64_t go_table_relocated_word(const struct code_file *file, uint64_t address)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
@@ -158,7 +162,10 @@ static int go_table_add_symbols(struct code_file *file, const struct go_pclntab 
 	return 0;
 }
 
-/* A stripped file still names what it exports to C. */
+/*
+ * True if symbols name the functions already. A stripped file still names those that it exports to
+ * C.
+ */
 static bool go_table_is_named(const struct code_file *file, uint64_t count)
 {
 	uint64_t named = 0;
@@ -175,7 +182,7 @@ int code_read_go(struct code_file *file)
 	if (!go_table_open(file, &table)) {
 		const struct code_section *text = code_section_named(file, ".text");
 
-		/* All of it may be Go's. */
+		/* Any part of it may be Go code. */
 		if (text && is_go(file)) {
 			file->go_begin = text->address;
 			file->go_end = text->address + text->size;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of code that a probe must neither change nor execute elsewhere: the kernel restarts them, the loader or the program writes them,
- * the program reads them as data, or it copies them to other memory.
+ * Collects bytes of code that a probe must neither change nor execute elsewhere: the kernel
+ * restarts them, the loader or the program writes them, the program reads them as data, or it
+ * copies them to other memory.
  *
- * Ranges are collected in any order and may overlap. A lookup sorts them if some were added since.
+ * Ranges are added in any order and may overlap. A lookup sorts them if some were added since.
  */
 #include "parts.h"
 #include "base/inside/search.h"

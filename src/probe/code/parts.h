@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_CODE_PARTS_H
 #define SIDE_PROBE_CODE_PARTS_H
 
-/* What the files of this room share. */
+/* Declarations that the files of this directory share. */
 
 #include "probe/code/code.h"
 #include "probe/code/rows.h"
@@ -10,11 +10,12 @@
 #include <stdbool.h>
 
 struct code_segment {
-	uint64_t address, offset, size; /* of what stands in the file */
+	uint64_t address, offset, size; /* of the bytes in the file */
 	bool executable;
-	/* One bit a byte of code: something may jump there. NULL: not code. */
+	/* One bit for each byte of code: a jump may lead to it. NULL: not code. */
 	uint8_t *targets;
-	uint8_t *reachable; /* likewise: an instruction begins there, see reached.c. NULL: not known yet */
+	/* one bit for each byte: an instruction starts there, see reached.c. NULL: not known yet */
+	uint8_t *reachable;
 };
 
 struct code_section {
@@ -28,21 +29,22 @@ struct code_name_entry {
 	const char *name;
 	uint8_t rank; /* lower is better */
 	bool chooses;
-	bool former; /* of an old version of the library, which nobody gets who is linked today */
+	/* of an old version of the library; programs that are linked today do not get it */
+	bool former;
 };
 
-/* What the unwinder's data says of some code: where in that data. */
+/* An entry of the unwind data, and the position of its parts. */
 struct code_frame {
 	uint64_t address, size;
-	size_t cie, fde; /* behind their lengths */
+	size_t cie, fde; /* offsets, after the length fields */
 };
 
 /* Bytes that a probe must neither change nor execute elsewhere. */
 struct code_kept {
 	uint64_t from, to;
-	uint64_t reach; /* the last end of this one and those before */
+	uint64_t reach; /* the greatest `to` of this range and those before it */
 	const char *reason;
-	bool is_prologue; /* a sled at the begin of a function, behind which the function goes on as before */
+	bool is_prologue; /* a sled at the start of a function; the function continues after it */
 };
 
 /* A relocation that the loader applies. */
@@ -53,24 +55,24 @@ struct code_relocation {
 };
 typedef int code_relocation_fn(void *user, const struct code_relocation *relocation);
 
-/* Bytes between functions that a site has taken. */
+/* A springboard between functions, and the site that has taken it. */
 struct code_springboard {
 	uint64_t address, site;
 };
 
 struct code_file {
-	char *path; /* for sentences */
+	char *path; /* for messages */
 	uint8_t *bytes;
 	size_t size;
-	bool fixed; /* its addresses are those in the process */
+	bool fixed; /* the runtime addresses are those of the file */
 	uint64_t lowest, highest;
 	struct code_segment *segments;
 	size_t nr_segments;
 	struct code_section *sections;
 	size_t nr_sections;
 	uint64_t frame_header;  /* address of .eh_frame_hdr; 0: none */
-	uint8_t *names_memory;  /* what was compressed; names may be in it */
-	uint8_t *beside_memory; /* the same of a file beside it */
+	uint8_t *names_memory;  /* decompressed symbols; names may point into it */
+	uint8_t *beside_memory; /* names from the separate debug file */
 	struct code_name_entry *names;
 	size_t nr_names, names_capacity;
 	struct code_frame *frames; /* in the order of their addresses */
@@ -82,30 +84,33 @@ struct code_file {
 	struct code_kept *kept;
 	size_t nr_kept, kept_capacity;
 	bool kept_sorted;
-	uint64_t embedded_code,
-			embedded_size; /* V8's builtins, and the number that is their size; 0: none */
+	/* V8's embedded builtins, and the address of their size; 0: none */
+	uint64_t embedded_code, embedded_size;
 	struct code_function *functions;
 	size_t nr_functions;
 	uint64_t *landings;
 	size_t nr_landings, landings_capacity;
-	uint64_t *labels; /* in code, of symbols without a type: a branch or an access may go there */
+	/* code addresses of symbols without a type: a branch or an access may lead there */
+	uint64_t *labels;
 	size_t nr_labels, labels_capacity;
-	size_t call_sites; /* looked at */
+	size_t call_sites; /* the number that have been read */
 	bool swept, has_reachable;
 	uint64_t entry;
 	struct code_springboard *springboards;
 	size_t nr_springboards, springboards_capacity;
-	bool springboards_claimed; /* to the begins of all functions */
-	uint64_t go_begin, go_end; /* code of Go */
-	/* Runtimes that know return addresses of all functions of the file. */
+	/* the starts of all functions have taken theirs */
+	bool springboards_claimed;
+	uint64_t go_begin, go_end; /* the range of Go code */
+	/* Runtimes that use the return addresses of all functions of the file. */
 	enum code_runtime {
 		CODE_RUNTIME_UNKNOWN,
 		CODE_RUNTIME_NONE,
 		CODE_RUNTIME_OCAML,
 		CODE_RUNTIME_PROFILED,
-		CODE_RUNTIME_COPIES, /* parts of stacks */
+		CODE_RUNTIME_COPIES, /* copies parts of stacks */
 	} runtime;
-	uint64_t *frame_readers; /* begins of functions that read return addresses of their callers */
+	/* starts of functions that read the return addresses of their callers */
+	uint64_t *frame_readers;
 	size_t nr_frame_readers, frame_readers_capacity;
 };
 
@@ -113,77 +118,108 @@ struct code_file {
 
 int code_fail(struct code_error *error, int result, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
-/* The bytes at an address of the file, and how many follow there; NULL if there are none. */
+/*
+ * Returns the bytes at an address of the file and sets how many follow; NULL if the file has none.
+ */
 const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *size);
 struct code_segment *code_executable(const struct code_file *file, uint64_t address);
 const struct code_section *code_section_named(const struct code_file *file, const char *name);
-/* The bytes of a section that are in the file; NULL: none. */
+/* Returns the bytes of a section that are in the file, or NULL. */
 const uint8_t *code_section_bytes(
 		const struct code_file *file, const struct code_section *section, size_t *size);
-/* In a section that only forwards calls, or in the code of libside.a, which a hit of a probe executes. */
+/*
+ * True for sections that only forward calls, and for the code of libside.a, which a probe hit
+ * executes.
+ */
 bool code_is_excluded(const struct code_file *file, uint64_t address);
-/* Room for one more element of that size; NULL: no memory. `*capacity` elements are there. */
+/*
+ * Makes space for one more element of that size; `*capacity` is the number of elements that fit.
+ * Returns the array, which may have moved, or NULL if it is out of memory.
+ */
 void *code_grow(void *array, size_t used, size_t *capacity, size_t size);
 
 /* ---- frames.c ---- */
 
-/* The data of the code at an address; false: there is none. */
+/* Opens the unwind data of the code at an address. Returns false if there is none. */
 bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows);
 
-/* ---- the others ---- */
+/* ---- other files ---- */
 
-/* Why a return from that function cannot be seen; NULL: it can. */
+/* Returns why the return from that function cannot be seen, or NULL if it can. */
 const char *code_no_exit(struct code_file *file, const struct code_function *function);
-/* An instruction there may read what its function's frame pointer points to. -ENOMEM. */
+/*
+ * Notes that an instruction at this address may read memory at its function's frame pointer.
+ * Returns 0 or -ENOMEM.
+ */
 int code_note_frame_read(struct code_file *file, uint64_t address);
-/* Restartable sequences: -ENOMEM. */
+/* Finds the restartable sequences and keeps their bytes. Returns 0 or -ENOMEM. */
 int code_read_sequences(struct code_file *file);
 
 /* ---- kept.c ---- */
 
-/* Ignores a range outside code. Does not copy the reason. -ENOMEM. */
+/*
+ * Keeps a range; ignores it if it is outside code. Does not copy the reason. Returns 0 or -ENOMEM.
+ */
 int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *reason);
-/* A range that has some of these bytes; NULL: none. Valid until the next range is added. */
+/*
+ * Returns a kept range that overlaps these bytes, or NULL. The result is valid until the next range
+ * is added.
+ */
 const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, uint64_t size);
 
 /* ---- reached.c ---- */
 
-/* Whether an instruction certainly begins at the address, in a file without known functions. -ENOMEM. */
+/*
+ * Finds whether an instruction certainly starts at the address, in a file without known functions.
+ * Returns 0 or -ENOMEM.
+ */
 int code_is_reachable(struct code_file *file, uint64_t address, bool *ret_is_reachable);
 
 /* ---- relocations.c ---- */
 
-/* Each one; stops when `each` does not return 0, which is then the result. */
+/* Calls `each` for each relocation until it does not return 0. Returns its last result. */
 int code_each_relocation(struct code_file *file, code_relocation_fn *each, void *user);
 
 /* ---- rewritten.c ---- */
 
-/* Keeps code that the loader or the program changes or copies. Once the functions are known; -ENOMEM. */
+/*
+ * Keeps code that the loader or the program changes or copies. The functions must be known. Returns
+ * 0 or -ENOMEM.
+ */
 int code_read_rewritten(struct code_file *file);
-/* Whether the program switches the begin of a function there; then where the function goes on. */
+/*
+ * True if the program rewrites the start of a function at that address; sets *ret_end to the
+ * address where the function continues.
+ */
 bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *end);
 
 /* ---- x86-64-exchange.c ---- */
 
-/* Whether the stack pointer may point to data somewhere within the function, or memory for the analysis is missing. */
+/*
+ * True if the stack pointer may point to data anywhere in the function, or if memory for the
+ * analysis runs out.
+ */
 bool code_exchanges_stack(const struct code_file *file, const struct code_function *function);
 
 /* ---- go.c ---- */
 
-/* Where code of Go is, and its names, if nothing else has said any. -ENOMEM. */
+/*
+ * Finds the Go code of the file, and its function names if no other source has them. Returns 0 or
+ * -ENOMEM.
+ */
 int code_read_go(struct code_file *file);
 bool code_is_go(const struct code_file *file, uint64_t address);
 
 int code_read_symbols(struct code_file *file);
-/* More names: a table of symbols, which need not stay, and their texts, which must. */
+/* Adds names: a symbol table, which is copied, and their texts, which must remain valid. */
 int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
 		size_t names_size);
-/* One more, which must stay. -ENOMEM. */
+/* Adds one name, which must remain valid. Returns 0 or -ENOMEM. */
 int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const char *name);
 int code_read_beside(struct code_file *file);
 int code_read_frames(struct code_file *file);
 int code_make_functions(struct code_file *file);
-/* Marks all targets; -ENOMEM. */
+/* Marks the targets of all jumps. Returns 0 or -ENOMEM. */
 int code_sweep(struct code_file *file);
 void code_mark_target(const struct code_file *file, uint64_t address);
 bool code_is_target(const struct code_file *file, uint64_t address);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions that are reachable from the entry of a file, for files that name no function: nothing else shows where an instruction
- * begins. The walk follows branches, calls, addresses that `lea` takes, and pointers that the loader relocates. All that it finds is code, but it
+ * Finds instructions that are reachable from the entry of a file, for files that name no function:
+ * nothing else shows where an instruction starts. The walk follows branches, calls, addresses that
+ * `lea` takes, and pointers that the loader relocates. Everything that it finds is code, but it
  * does not find all code.
  */
 #include "parts.h"
@@ -31,7 +32,7 @@ static int add_begin(struct reaching *reaching, uint64_t address)
 	return 0;
 }
 
-/* Returns whether it was new. */
+/* Returns true if it was not marked before. */
 static bool code_reach_set_reachable(const struct code_file *file, uint64_t address)
 {
 	struct code_segment *segment = code_executable(file, address);
@@ -56,13 +57,15 @@ static int add_targets(
 	}
 	if (instruction->lea && instruction->piece.field)
 		return add_begin(reaching, instruction->piece.target);
-	/* The C library's entry code takes the address of main() so where addresses are fixed. */
+	/*
+	 * At fixed addresses, the C library's entry code has the address of main() as a constant.
+	 */
 	if (is_entry && reaching->file->fixed && instruction->constant)
 		return add_begin(reaching, instruction->constant);
 	return 0;
 }
 
-/* From there to the first instruction behind which code does not go on. */
+/* Marks the instructions from an address to the first one that control does not continue after. */
 static int code_reach_walk(struct reaching *reaching, uint64_t address, bool is_entry)
 {
 	while (code_reach_set_reachable(reaching->file, address)) {
@@ -90,7 +93,7 @@ static int code_reach_add_relocation(void *user, const struct code_relocation *r
 			: add_begin(reaching, relocation->target);
 }
 
-/* What a walk without enough memory has found is not all: the next one begins again. */
+/* A walk that ran out of memory is incomplete: the next one starts again. */
 static void code_reach_forget_reachable(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {

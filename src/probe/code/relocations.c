@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relocations that the loader applies: those of the dynamic section, which also files without section headers have.
- * Sections of relocations that only a linker left (--emit-relocs) are not among them.
+ * Reads the relocations that the loader applies: those of the dynamic section, which files without
+ * section headers have, too. Sections of relocations that a linker left (--emit-relocs) are not
+ * among them.
  */
 #include "parts.h"
 
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define TAG_PACKED_SIZE 35 /* DT_RELRSZ, newer than some headers */
+#define TAG_PACKED_SIZE 35 /* DT_RELRSZ, which older headers do not define */
 #define TAG_PACKED 36      /* DT_RELR */
 #define PACKED_WORDS 63    /* words that one word of bits describes */
 #define SYMBOLS_MAX 0x1000000u
@@ -59,7 +60,10 @@ static unsigned int code_relocation_get_width(uint64_t type)
 	}
 }
 
-/* The symbol's address in this file; 0: it is another file's, or damaged. */
+/*
+ * Returns the symbol's address in this file, or 0 if another file defines it or the data is
+ * damaged.
+ */
 static uint64_t symbol_address(const struct code_file *file, uint64_t symbols, uint64_t index)
 {
 	Elf64_Sym symbol;
@@ -112,7 +116,10 @@ static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn
 	return each(user, &relocation);
 }
 
-/* An even word is an address; the bits of an odd one mark which of the words after the last one are relocated, too. */
+/*
+ * An even word is an address. The bits of an odd word select which of the next words are relocated,
+ * too.
+ */
 static int each_packed(struct code_file *file, const struct relocation_tables *tables,
 		code_relocation_fn *each, void *user)
 {

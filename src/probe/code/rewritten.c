@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that the loader relocates, that the program switches itself (sleds of XRay, static keys), and that it executes in a copy (the
- * embedded builtins of V8).
+ * Keeps code that the loader relocates, that the program rewrites itself (sleds of XRay, static
+ * keys), and that it executes in a copy (the embedded builtins of V8).
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -19,7 +19,7 @@
 #define XRAY_KIND_AT 16
 #define XRAY_VERSION_AT 18
 #define XRAY_RELATIVE_VERSION 2
-#define KEY_LONG 5 /* bytes of a jump, and of the nop in its location */
+#define KEY_LONG 5 /* bytes of a jump, and of the nop that replaces it */
 #define KEY_SHORT 2
 
 static const char relocated[] = "the loader changes its bytes (a text relocation)";
@@ -61,7 +61,7 @@ static int read_sleds(struct code_file *file)
 
 /* ---- static keys ---- */
 
-/* Sections whose names mark instructions that a program switches. */
+/* True if the section's name marks instructions that a program switches. */
 static bool has_key_name(const char *name)
 {
 	static const char *const parts[] = {"jump_table", "jump_label", "jump_entr", "static_key",
@@ -74,7 +74,7 @@ static bool has_key_name(const char *name)
 	return false;
 }
 
-/* Sections of nops for tracers: the program itself leaves these alone. */
+/* True for sections of nops for tracers: the program itself does not change these. */
 static bool has_tracer_name(const char *name)
 {
 	return !strncmp(name, "__patchable_function", 20) || !strcmp(name, "__mcount_loc");
@@ -92,7 +92,7 @@ static const struct code_section *section_at(const struct code_file *file, uint6
 	return NULL;
 }
 
-/* `any`: a jump counts as well, which is such a key in its other state. */
+/* Keeps a static key. With `any`, a jump counts as well: a key in its other state. */
 static int add_key(struct code_file *file, uint64_t address, bool any)
 {
 	struct x86_instruction instruction;
@@ -114,7 +114,10 @@ static int add_key(struct code_file *file, uint64_t address, bool any)
 	return code_keep(file, address, address + length, key);
 }
 
-/* Without such a section: data has the address of a nop inside a function only if the program switches it. */
+/*
+ * Without a section of keys: only a program that switches a nop inside a function has its address
+ * in data.
+ */
 static int add_key_from_data(struct code_file *file, uint64_t where, uint64_t target)
 {
 	const struct code_section *section = section_at(file, where);
@@ -128,7 +131,9 @@ static int add_key_from_data(struct code_file *file, uint64_t where, uint64_t ta
 	return function && function->address != target ? add_key(file, target, false) : 0;
 }
 
-/* Words of the file: addresses, or distances of 32 bits from themselves. */
+/*
+ * Reads the words of the section in the file: addresses, or distances of 32 bits from themselves.
+ */
 static int read_key_section(struct code_file *file, const struct code_section *section)
 {
 	size_t size;
@@ -166,7 +171,7 @@ static int read_keys(struct code_file *file)
 				has_key_name(section->name))
 			ret = read_key_section(file, section);
 	}
-	/* Elsewhere the addresses are relocations. */
+	/* In files without fixed addresses, these addresses are relocations. */
 	for (size_t i = 0; file->fixed && !ret && i < file->nr_segments; i++) {
 		if (!file->segments[i].executable)
 			ret = read_key_words(file, &file->segments[i]);
@@ -202,7 +207,7 @@ static int keep_embedded(struct code_file *file)
 	if (bytes && available >= 4)
 		size = code_read(bytes, 4);
 	end = file->embedded_code + size;
-	/* Without the size: its functions, which come one behind the other. */
+	/* Without the size: the end of its functions, which are consecutive. */
 	for (size_t i = 0; !size && i < file->nr_functions; i++) {
 		const struct code_function *function = &file->functions[i];
 		const char *name = code_name(file, function, 0);

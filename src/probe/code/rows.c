@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the unwinder's data says of each instruction of a function: where its frame begins, whether its return address is
- * where calls put it, and what has become of the caller's frame pointer. Rules of other registers are passed over.
+ * Interprets the unwind data of a function for each instruction: the base of its frame, whether the
+ * return address is in its usual position, and the position of the caller's frame pointer. Rules
+ * for other registers are skipped.
  */
 #include "rows.h"
 
@@ -9,7 +10,7 @@
 #define STACK_POINTER 7
 #define RETURN_COLUMN 16
 
-/* Operations with their operand in their low bits. */
+/* Operations with an operand in their low bits. */
 enum { ADVANCE = 1, OFFSET = 2, RESTORE = 3 };
 
 enum {
@@ -41,7 +42,7 @@ enum {
 /* Operations of expressions. */
 enum {
 	DEREFERENCE = 0x06,
-	REGISTER_AND = 0x70, /* and the register's number */
+	REGISTER_AND = 0x70, /* plus the register's number */
 };
 
 #define SLOT_EXPRESSION_BYTES 11
@@ -70,7 +71,7 @@ static void saved_at(struct code_rows *rows, uint64_t reg, int64_t factored)
 	}
 }
 
-/* Some other rule for a register. */
+/* Applies any other rule for a register. */
 static void otherwise(struct code_rows *rows, uint64_t reg, enum code_saved saved)
 {
 	if (reg == RETURN_COLUMN)
@@ -97,7 +98,7 @@ static void cfi_row_define_register(struct code_rows *rows, uint64_t reg, int64_
 	rows->row.begin = CODE_BEGIN_PLAIN;
 }
 
-/* Its length, then the expression; the cursor is behind it afterwards. */
+/* Reads the length and the expression, and moves the cursor after it. */
 static struct code_cursor take_expression(struct code_rows *rows)
 {
 	uint64_t size = leb(rows);
@@ -109,7 +110,10 @@ static struct code_cursor take_expression(struct code_rows *rows)
 	return inner;
 }
 
-/* What linkage tables say: rsp + 8, and 8 more once their instruction has pushed something; as linkers write it. */
+/*
+ * True for the expression of linkage tables, as linkers write it: rsp + 8, and 8 more after their
+ * instruction has pushed a word.
+ */
 static bool is_slot(const struct code_cursor *expression, uint8_t *from)
 {
 	static const uint8_t form[SLOT_EXPRESSION_BYTES] = {
@@ -149,7 +153,10 @@ static void define_expression(struct code_rows *rows)
 			: CODE_BEGIN_UNKNOWN;
 }
 
-/* A function that aligns its stack says that its frame pointer points to what it was before. */
+/*
+ * A function that aligns its stack describes the saved frame pointer as the word at the frame
+ * pointer.
+ */
 static void saved_expression(struct code_rows *rows)
 {
 	uint64_t reg = leb(rows);
@@ -249,7 +256,7 @@ static void apply(struct code_rows *rows, unsigned int operation)
 	case REMEMBER:
 	case BRING_BACK: apply_frame(rows, operation); break;
 	default:
-		/* Nobody knows how long it is. */
+		/* The length of an unknown operation is unknown. */
 		rows->rules.bad = true;
 	}
 }
@@ -262,7 +269,7 @@ static void apply_short(struct code_rows *rows, unsigned int kind, unsigned int 
 		cfi_row_restore_register(rows, operand);
 }
 
-/* The place of which the next rules speak, if that is what the operation says. */
+/* Adds to the location of the next rules. Returns false if the operation does not do that. */
 static bool moves(struct code_cursor *rules, uint8_t operation, uint64_t factor, uint64_t *location)
 {
 	uint64_t by;

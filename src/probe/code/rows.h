@@ -3,13 +3,14 @@
 #define SIDE_PROBE_CODE_ROWS_H
 
 /*
- * The unwinder's data (.eh_frame) of one function, read row by row: where its frame begins at each of its instructions, and
- * where the caller's frame pointer and the return address are. Allocates nothing and calls nothing of libc, for it is
- * read in programs that are probed, too. The data is not trusted: what does not fit is a row that is not known.
+ * Reads the unwind data (.eh_frame) of one function row by row: for each of its instructions, the
+ * base of its frame, and the positions of the caller's frame pointer and of the return address.
+ * Allocates nothing and calls no function of libc, because probed programs read it, too. The data
+ * is not trusted: invalid data yields an unknown row.
  *
- *	cursor.c    numbers and pointers in the data
- *	cie.c       what several functions have in common
- *	rows.c      the rows of a function
+ *	cursor.c   numbers and pointers in the data
+ *	cie.c	   the entries: what several functions have in common, and each function's own
+ *	rows.c	   the rows of a function
  */
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 
 #define CODE_ENCODING_OMIT 0xff
 
-/* A place in the data; `bad` once something did not fit. */
+/* A position in the data. `bad` is set once data did not fit, and stays set. */
 struct code_cursor {
 	const uint8_t *bytes;
 	size_t at, size;
@@ -26,63 +27,72 @@ struct code_cursor {
 	bool bad;
 };
 
-/* Little-endian, at any place. */
+/* Little-endian and unaligned. */
 uint64_t code_read(const uint8_t *bytes, unsigned int width);
 uint64_t code_take(struct code_cursor *cursor, unsigned int width);
 uint64_t code_take_leb(struct code_cursor *cursor, bool is_signed);
 void code_pass(struct code_cursor *cursor, uint64_t size);
-/* A pointer in the encoding that was said. */
+/* Reads a pointer in the given encoding. */
 uint64_t code_take_pointer(struct code_cursor *cursor, uint8_t encoding);
 
-/* What the entries that refer to it have in common (a CIE). */
+/* The data that several entries have in common (a CIE). */
 struct code_cie {
 	uint8_t pointer, lsda; /* encodings */
 	bool augmented;
-	bool signal; /* where signal handlers return */
+	bool signal; /* the code to which signal handlers return */
 	bool ok;
 	uint64_t code_factor;
 	int64_t data_factor;
-	size_t at;               /* behind its length */
-	size_t rules, rules_end; /* of its initial row */
+	size_t at;               /* after its length */
+	size_t rules, rules_end; /* the range of the rules of its initial row */
 };
 
-/* That which stands at `at`, behind its length, and is so long; `all` is the data. */
+/*
+ * Reads the CIE at offset `at` (after its length field) with this length; `all` is the unwind data.
+ * `ok` is false if it is invalid.
+ */
 struct code_cie code_read_cie(const struct code_cursor *all, size_t at, size_t length);
 
-/* One function's entry (an FDE). */
+/* The entry of one function (an FDE). */
 struct code_entry {
 	struct code_cie cie;
-	uint64_t address, size, landings; /* code; the table of landing pads, 0: none */
+	uint64_t address, size, landings; /* code; the table of exception handlers, 0: none */
 	size_t rules, rules_end;
 };
 
-/* That which stands at `at`, behind its length, is so long and has that CIE; false: it does not fit. */
+/*
+ * Reads the FDE at offset `at` (after its length field) with this length and CIE. Returns false if
+ * it is invalid.
+ */
 bool code_read_entry(const struct code_cursor *all, size_t at, size_t length,
 		const struct code_cie *cie, struct code_entry *entry);
 
 enum code_saved {
-	CODE_SAME,      /* nobody has changed it */
-	CODE_AT_FRAME,  /* stands in memory, by the begin of the frame and an offset */
-	CODE_AT_ITSELF, /* stands where the register points to */
+	CODE_SAME,      /* the function has not changed it */
+	CODE_AT_FRAME,  /* in memory at the frame's base plus an offset */
+	CODE_AT_ITSELF, /* in memory at the address in the register */
 	CODE_LOST,
 };
 
-/* Where a call's frame begins. */
+/* How to compute the frame's base: the stack pointer of the caller. */
 enum code_begin {
-	CODE_BEGIN_UNKNOWN,  /* by another expression, or something did not fit */
-	CODE_BEGIN_PLAIN,    /* a register and an offset */
-	CODE_BEGIN_INDIRECT, /* what stands there */
-	CODE_BEGIN_SLOT, /* in a linkage table: there, and 8 behind it from byte `slot` of each 16 on */
+	CODE_BEGIN_UNKNOWN,  /* another expression, or invalid data */
+	CODE_BEGIN_PLAIN,    /* a register plus an offset */
+	CODE_BEGIN_INDIRECT, /* the word in memory at a register plus an offset */
+	/*
+	 * in a linkage table: a register plus an offset, and 8 more from byte `slot` of each 16 on
+	 */
+	CODE_BEGIN_SLOT,
 };
 
 struct code_row {
 	enum code_begin begin;
-	unsigned int reg; /* as the unwinder's data counts */
+	unsigned int reg; /* DWARF number */
 	int64_t offset;
 	uint8_t slot;
-	bool returns;                  /* the return address stands below the begin of the frame */
-	bool last;                     /* there is no caller */
-	enum code_saved frame_pointer; /* of the caller */
+	bool returns;                  /* the return address is directly below the frame's base */
+	bool last;                     /* the outermost frame */
+	enum code_saved frame_pointer; /* position of the caller's frame pointer */
 	int64_t frame_pointer_at;
 };
 
@@ -98,9 +108,9 @@ struct code_rows {
 
 void code_rows_begin(const struct code_cursor *all, const struct code_entry *entry,
 		struct code_rows *rows);
-/* The row of that address; addresses only grow. */
+/* Returns the row of that address. Addresses of successive calls must not decrease. */
 const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address);
-/* Where the next row begins; false: this is the last one. */
+/* Sets the address of the next row. Returns false if this is the last one. */
 bool code_rows_next(const struct code_rows *rows, uint64_t *address);
 
 #endif /* SIDE_PROBE_CODE_ROWS_H */

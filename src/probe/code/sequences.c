@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restartable sequences: code that the kernel does not let go on when it was interrupted, but sends to a place of its own,
- * in front of which a signature must stand. Instructions that are executed elsewhere would not be part of the sequence any
- * more, so such code keeps its bytes.
+ * Finds restartable sequences: code that the kernel does not resume after an interruption. It jumps
+ * to an abort handler instead, which a signature must precede. Instructions that are executed
+ * elsewhere would not be part of the sequence any more, so such code keeps its bytes.
  */
 #include "parts.h"
 
@@ -12,11 +12,14 @@
 
 #define DESCRIPTOR_BYTES 32
 #define SIGNATURE_BYTES 4
-#define WORDS 3 /* of a descriptor, behind 8 bytes: begin, length, where it is sent to */
+#define WORDS 3 /* of a descriptor, after 8 bytes: start, length, abort handler */
 
 static const char restarted[] = "it is in a sequence that the kernel restarts";
 
-/* A word of a file that may be mapped anywhere stands in its relocations. */
+/*
+ * Returns the word that a relative relocation writes there, or 0. A file that may be mapped
+ * anywhere has its addresses in relocations.
+ */
 static uint64_t code_sequence_relocated_word(const struct code_file *file, uint64_t address)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {

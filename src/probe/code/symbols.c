@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions: .symtab, .dynsym, and the compressed symbols of files that were stripped. */
+/* Reads names of functions: .symtab, .dynsym, and the compressed symbols of stripped files. */
 #include "parts.h"
 
 #include <elf.h>
@@ -12,13 +12,13 @@
 #define INNER_BYTES_MAX ((size_t)64 << 20)
 #define UNPACK_MEMORY_MAX ((uint64_t)128 << 20)
 
-/* A table of symbols and of their names, both inside memory that was checked. */
+/* A symbol table and its strings, both inside checked memory. */
 struct symbol_table {
 	const uint8_t *symbols;
 	size_t size;
 	const char *names;
 	size_t names_size;
-	const uint8_t *versions; /* two bytes for each symbol; NULL: they have none */
+	const uint8_t *versions; /* two bytes for each symbol; NULL: no versions */
 	size_t versions_size;
 };
 
@@ -35,7 +35,7 @@ static unsigned int code_symbol_get_rank(const Elf64_Sym *symbol, const char *na
 	return rank;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if it is out of memory. */
 static struct code_name_entry *code_symbol_add_entry(
 		struct code_file *file, uint64_t address, uint64_t size, const char *name)
 {
@@ -57,7 +57,10 @@ int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const
 	return code_symbol_add_entry(file, address, size, name) ? 0 : -ENOMEM;
 }
 
-/* The name of V8 for its blob: v8_VARIANT_embedded_blob_code_, and the same with `size_` behind it. */
+/*
+ * V8 names its embedded code v8_VARIANT_embedded_blob_code_, and the size of it the same plus
+ * `size_`.
+ */
 static bool code_symbol_ends_with(const char *name, const char *end)
 {
 	size_t length = strlen(name), wanted = strlen(end);
@@ -75,7 +78,7 @@ static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const
 		file->embedded_size = symbol->st_value;
 }
 
-/* Symbols that are not functions: data among the code, and labels of unknown type. */
+/* Adds symbols that are not functions: data among the code, and labels of unknown type. */
 static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char *name)
 {
 	static const char object[] = "its symbol marks it as data among the code";
@@ -85,7 +88,10 @@ static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || !*name ||
 			(type != STT_OBJECT && type != STT_NOTYPE))
 		return 0;
-	/* A section that is not loaded has no address, so the values of its symbols are no addresses of code: clang's coverage has such. */
+	/*
+	 * A section that is not loaded has no address, so the values of its symbols are no
+	 * addresses of code. clang's coverage writes such symbols.
+	 */
 	if (symbol->st_shndx < file->nr_sections && !file->sections[symbol->st_shndx].address)
 		return 0;
 	note_embedded(file, symbol, name);
@@ -123,7 +129,7 @@ static int add_symbol(
 	return 0;
 }
 
-/* Hidden by a newer version of the same name. */
+/* True if a newer version of the same name hides this one. */
 static bool is_former(const struct symbol_table *table, size_t index)
 {
 	uint16_t version = 0;
@@ -135,7 +141,7 @@ static bool is_former(const struct symbol_table *table, size_t index)
 
 static int code_symbol_read_table(struct code_file *file, const struct symbol_table *table)
 {
-	/* Names must end before the table does. */
+	/* Each name must end inside the table. */
 	size_t names_size = table->names_size;
 
 	while (names_size && table->names[names_size - 1])
@@ -171,7 +177,7 @@ static int code_symbol_read_section(struct code_file *file, const struct code_se
 	return table.symbols && table.names ? code_symbol_read_table(file, &table) : 0;
 }
 
-/* The table of an ELF file that was inside this one. */
+/* Reads the symbol table of an ELF file that is embedded in this one. */
 static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 {
 	Elf64_Ehdr header;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Versions of names in .dynsym: the bytes of NAME@VERSION, which only .symtab has in the name itself. */
+/*
+ * Finds the versions of names in .dynsym: NAME@VERSION, which only .symtab has as a part of the
+ * name.
+ */
 #include "parts.h"
 
 #include <elf.h>
@@ -9,7 +12,7 @@
 #define VERSION_HIDDEN 0x8000u
 #define VERSIONED_NAME_MAX 512u
 
-/* A text of a table of strings, or NULL if it does not end within the table. */
+/* Returns a string of a string table, or NULL if it does not end within the table. */
 static const char *code_version_get_text(
 		const struct code_file *file, const struct code_section *section, uint64_t offset)
 {
@@ -27,7 +30,7 @@ static const struct code_section *linked_section(
 	return section->link < file->nr_sections ? &file->sections[section->link] : NULL;
 }
 
-/* The name of a version that this file defines, or NULL. */
+/* Returns the name of a version that this file defines, or NULL. */
 static const char *version_name(const struct code_file *file, const struct code_section *section,
 		unsigned int index)
 {

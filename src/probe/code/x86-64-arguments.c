@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect whether a function reads the register of an argument: on some path from its beginning, an instruction reads the register before
- * another instruction writes it.
+ * Detects whether a function reads the register of an argument: on some path from its start, an
+ * instruction reads the register before another instruction writes it.
  *
- * Callers pass the argument to such a function. If a compiler knows that the function does not use the argument, it may leave any value in
- * the register (LLVM does, for callers in the same file).
+ * Callers pass the argument to such a function. If a compiler knows that the function does not use
+ * the argument, it may leave any value in the register (LLVM does, for callers in the same file).
  *
- * The analysis follows branches, jumps to other functions, and calls: if a function passes the argument on, its callee reads it. A call
- * destroys the register, so reads after the call do not count. Jumps through tables and calls into other files are not followed, and count
- * as no read. A variadic function saves all argument registers on its stack, including those that no caller sets; this counts as no read
- * either.
+ * The analysis follows branches, jumps to other functions, and calls: if a function passes the
+ * argument on, its callee reads it. A call destroys the register, so reads after the call do not
+ * count. Jumps through tables and calls into other files are not followed, and count as no read. A
+ * variadic function saves all argument registers on its stack, including those that no caller sets;
+ * this counts as no read either.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -32,8 +33,8 @@ struct argument_walk {
 	struct code_file *file;
 	ZydisRegister wanted; /* the largest register that contains the argument */
 	ZydisDecoder decoder;
-	uint64_t entry; /* of the function, behind an endbr64 */
-	uint64_t *seen; /* addresses, by a hash; 0: empty */
+	uint64_t entry; /* of the function, after an endbr64 */
+	uint64_t *seen; /* a hash table of addresses; 0: empty */
 	struct argument_step *todo;
 	size_t nr_seen, nr_todo;
 };
@@ -59,7 +60,7 @@ static bool is_wanted_register(const struct argument_walk *walk, ZydisRegister r
 			walk->wanted;
 }
 
-/* The result does not depend on the value of the register. */
+/* True if the result does not depend on the value of the register. */
 static bool x86_arguments_is_constant(
 		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
@@ -92,8 +93,9 @@ static bool x86_arguments_is_constant(
 }
 
 /*
- * Conversions, square roots and roundings of a scalar copy the upper part of the result from a register: the first operand, or with VEX
- * the second one. Arguments do not use this part, so compilers choose any register for it.
+ * Conversions, square roots and roundings of a scalar copy the upper part of the result from a
+ * register: the first operand, or with VEX the second one. Arguments do not use this part, so
+ * compilers choose any register for it.
  */
 static bool merges_upper_part(const ZydisDecodedInstruction *decoded)
 {
@@ -127,7 +129,7 @@ static unsigned int source_operand(
 	return last ? last - 1 : 0;
 }
 
-/* The instruction stores the register in the frame, as variadic functions do. */
+/* True if the instruction stores the register in the frame, as variadic functions do. */
 static bool is_register_save(const struct argument_walk *walk,
 		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
@@ -154,7 +156,10 @@ static void note_operand_access(const struct argument_walk *walk,
 	}
 }
 
-/* Whether the instruction reads the argument. `*ret_writes`: it replaces the argument, or a part of it, by another value. */
+/*
+ * Returns whether the instruction reads the argument. Sets `*ret_writes` if it replaces the
+ * argument, or a part of it, by another value.
+ */
 static bool instruction_reads(const struct argument_walk *walk,
 		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
 		bool *ret_writes)
@@ -185,7 +190,10 @@ static bool x86_arguments_decode(const struct argument_walk *walk, uint64_t addr
 					&walk->decoder, bytes, size, decoded, operands));
 }
 
-/* Callers of a variadic function pass the number of vector registers in al. The function tests al before it saves these registers. */
+/*
+ * Callers of a variadic function pass the number of vector registers in al. The function tests al
+ * before it saves these registers.
+ */
 static bool is_variadic(const struct argument_walk *walk, uint64_t begin)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -209,7 +217,10 @@ static bool is_variadic(const struct argument_walk *walk, uint64_t begin)
 	return false;
 }
 
-/* Follow one instruction, before which the register contains the argument. True: the instruction reads the register. */
+/*
+ * Follows one instruction, before which the register contains the argument. Returns true if the
+ * instruction reads the register.
+ */
 static bool walk_instruction(struct argument_walk *walk, struct argument_step at)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -227,8 +238,8 @@ static bool walk_instruction(struct argument_walk *walk, struct argument_step at
 	if (writes)
 		return false;
 	/*
-	 * Only calls for profilers (__fentry__) are first in a function, because the stack is not aligned there. They preserve arguments, and
-	 * save them.
+	 * Only calls for profilers (__fentry__) are first in a function, because the stack is not
+	 * aligned there. They preserve all arguments.
 	 */
 	if (instruction.call && at.address == walk->entry) {
 		walk_add(walk, at.address + decoded.length, at.saves_all);
@@ -279,7 +290,7 @@ static int function_reads(struct code_file *file, uint64_t begin, ZydisRegister 
 
 int code_reads_argument(struct code_file *file, uint64_t begin, unsigned int reg, bool vector)
 {
-	/* In the order of DWARF register numbers. */
+	/* In the order of DWARF numbers. */
 	static const ZydisRegister general[] = {ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RDX,
 			ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RBX, ZYDIS_REGISTER_RSI,
 			ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSP,

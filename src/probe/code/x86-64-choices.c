@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a function that chooses another one when the program is loaded (IFUNC) chooses from: the begins of other functions whose
+ * Finds the functions that an IFUNC resolver chooses from: the starts of other functions whose
  * addresses it takes.
  */
 #include "parts.h"
 #include "x86-64.h"
 
-#define CODE_MAX 8192 /* bytes of such a function that are looked at */
+#define CODE_MAX 8192 /* bytes of a resolver that are read */
 
 static bool is_choice(
 		const struct code_file *file, const struct code_function *chooser, uint64_t address)

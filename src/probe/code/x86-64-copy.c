@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Displaced instructions of x86-64, written for another address. Needs no decoder: the site says what they are. */
+/*
+ * Writes displaced instructions of x86-64 for another address. It needs no decoder: the site
+ * describes the instructions.
+ */
 #include "copy.h"
 
 #include <errno.h>
@@ -23,7 +26,10 @@ static void put_byte(struct code_writer *writer, uint8_t byte)
 	x86_copy_emit(writer, &byte, 1);
 }
 
-/* From the end of the field, and `behind` more bytes of the instruction, to there. */
+/*
+ * Returns the distance from the end of the instruction to `to`. The distance is a field of 4 bytes,
+ * followed by `behind` more bytes of the instruction.
+ */
 static int32_t x86_copy_displacement(
 		struct code_writer *writer, size_t field, size_t behind, uint64_t to)
 {
@@ -46,7 +52,7 @@ static void x86_copy_emit_jump(struct code_writer *writer, uint64_t to)
 	x86_copy_emit_distance(writer, to);
 }
 
-/* Touches no flag and no register. */
+/* Pushes a value without changing flags or registers. */
 static void put_push(struct code_writer *writer, uint64_t value)
 {
 	uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
@@ -90,7 +96,7 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 		x86_copy_emit_distance(writer, to);
 		break;
 	case PROBE_COUNTER:
-		/* Over the jump that is not to be taken, to the one that is. */
+		/* If the counter's branch is not taken, a short jump skips the long one. */
 		x86_copy_emit(writer, bytes, piece->length - 1u);
 		x86_copy_emit(writer, "\x02\xeb\x05", 3);
 		x86_copy_emit_jump(writer, to);
@@ -101,13 +107,15 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 		break;
 	case PROBE_CALL_INDIRECT:
 		/*
-		 * Only a call that faults itself shows that its return address is there already, and one whose target
-		 * stands right there, below the stack: nothing compiled reads that, and `rsp` as a base is refused.
+		 * The copy differs from the original in two cases only: if the call itself faults,
+		 * its return address is on the stack already; and it must not read its target
+		 * directly below the stack. Compilers generate no such calls, and `rsp` as a base
+		 * is refused.
 		 */
 		put_push(writer, behind);
 		begin = writer->at;
 		put_relative(writer, piece, bytes, to);
-		/* From call to jump. */
+		/* Change the call to a jump. */
 		writer->bytes[begin + piece->detail] =
 				(uint8_t)((writer->bytes[begin + piece->detail] & ~0x38) | 0x20);
 		break;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which instructions the kernel does by itself where it watches one (a uprobe), instead of executing a copy step by step, which takes ten
- * times as long: arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and push_setup_xol_ops().
+ * Lists the instructions that the kernel emulates at a uprobe. It executes all others by
+ * single-stepping a copy, which takes ten times as long: arch/x86/kernel/uprobes.c,
+ * branch_setup_xol_ops() and push_setup_xol_ops().
  *
- *	90                          nop
- *	eb, e9, 70 to 7f, 0f 80 to 0f 8f   jumps to an address that stands in them, on a condition or without
- *	e8                          calls of one
- *	50 to 57, 41 50 to 41 57    pushes of a register; since Linux 4.17
+ * 	90				nop
+ * 	eb, e9, 70 to 7f, 0f 80 to 0f 8f	jumps to an address in the instruction
+ * 	e8				calls of an address in the instruction
+ * 	50 to 57, 41 50 to 41 57	pushes of a register; since Linux 4.17
  *
- * Prefixes make exceptions of them that differ between kernels, as do long nops (emulated since Linux 6.18), so none of these is
- * counted. tests/probe/global looks at a kernel: where one has stepped, the process has a mapping for that.
+ * Kernels differ on instructions with prefixes and on long nops (emulated since Linux 6.18), so
+ * none of these counts. tests/probe/global checks a kernel: after a single step, the process has a
+ * mapping for the copies.
  */
 #include "code.h"
 
@@ -47,7 +49,10 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 	}
 }
 
-/* With that prefix it is an exchange of rax and r8; the kernel looks at the opcode alone. */
+/*
+ * With this prefix, 0x90 exchanges rax and r8. The kernel checks the opcode alone and takes it for
+ * a nop.
+ */
 static bool breaks(const uint8_t *bytes, size_t size)
 {
 	uint8_t before = 0;
@@ -63,8 +68,9 @@ static bool breaks(const uint8_t *bytes, size_t size)
 }
 
 /*
- * With such a prefix (es, cs, ss, ds, lock) the kernel does not watch it. It says so only where a process has the file in
- * memory; in those that come later nothing is watched, and nobody is told.
+ * The kernel sets no uprobe on an instruction with one of these prefixes (es, cs, ss, ds, lock). It
+ * reports that only if a process has mapped the file; in processes that map it later, no uprobe is
+ * set and no error is reported.
  */
 static bool is_refused(const uint8_t *bytes, size_t size)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions in which the stack pointer may point to data: a loop that walks an array by `pop`, an exchange of stacks. A hit writes below the
- * stack pointer, so inside such a function it would overwrite the program's data. At the beginning it points to a stack, because a call has just
- * pushed the return address there.
+ * Finds functions in which the stack pointer may point to data: a loop that walks an array by
+ * `pop`, an exchange of stacks. A hit writes below the stack pointer, so inside such a function it
+ * would overwrite the program's data. At the start of a function the stack pointer points to a
+ * stack, because a call has just pushed the return address there.
  *
- * The stack pointer remains in its stack where it is changed by a distance, or gets back an address that came from it: by way
- * of registers that were copied from it, or of memory of the stack in which such a register was stored. All instructions of the function are read
- * as one set, in no order, so a register that holds such an address anywhere counts as one that holds it everywhere. Any other
- * value of the stack pointer makes the function one of these.
+ * The stack pointer remains in its stack if it is changed by a distance, or gets back an address
+ * that came from it: through registers that were copied from it, or through stack memory where such
+ * a register was stored. All instructions of the function are read as one set, in no order, so a
+ * register that holds such an address anywhere counts as one that holds it everywhere. A function
+ * that gives the stack pointer any other value is one of these.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -30,7 +32,10 @@ static bool x86_exchange_record_move(struct moves *moves, const struct x86_move 
 	return true;
 }
 
-/* Whether the stack pointer gets a value other than an offset from itself; negative: out of memory. */
+/*
+ * Collects the moves of a function. Returns 1 if the stack pointer gets a value other than an
+ * offset from itself, else 0; negative if it is out of memory.
+ */
 static int read_moves(const struct code_file *file, const struct code_function *function,
 		struct moves *moves)
 {
@@ -58,7 +63,10 @@ static int read_moves(const struct code_file *file, const struct code_function *
 	return is_claimed;
 }
 
-/* Whether some register of these is stored on the stack. The caller's frame pointer is, in every function that has a frame. */
+/*
+ * True if one of the registers in `stack` is stored on the stack. The caller's frame pointer does
+ * not count: every function with a frame stores it.
+ */
 static bool is_stored(const struct moves *moves, unsigned int stack)
 {
 	for (size_t i = 0; i < moves->count; i++) {
@@ -78,7 +86,10 @@ static bool is_of_stack(const struct x86_move *move, unsigned int stack, bool st
 	return move->kind == X86_MOVE_COPY || stored;
 }
 
-/* A part that the compiler has moved away from its function has the frame pointer from there. */
+/*
+ * Registers that point to the stack at the start. A part that the compiler has moved out of its
+ * function inherits the frame pointer of the function.
+ */
 static unsigned int at_begin(const struct moves *moves)
 {
 	unsigned int stack = 1u << X86_STACK_POINTER | 1u << X86_FRAME_POINTER;

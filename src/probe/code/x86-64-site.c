@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How one place of x86-64 code can be probed. Five bytes are wanted for a jump. They may be instructions that can be
- * moved and into which nothing jumps, the end of a function and padding; else two of them for a short
- * jump, or one, with those that stand there as the rest of the jump's distance; else a breakpoint.
+ * Chooses how a probe can be set at a location of x86-64 code. A jump needs five bytes:
+ * instructions that can be moved and into which no jump leads, or the end of a function and
+ * padding. Otherwise two bytes suffice for a short jump, or one byte if the next bytes serve as the
+ * upper part of the jump's distance. A breakpoint is the last choice.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -13,7 +14,7 @@
 #define SHORT_BYTES 2
 #define SHORT_REACH 128
 #define PAGE 4096u
-/* Behind a program of fixed addresses is its heap. */
+/* The heap of a program with fixed addresses follows it. */
 #define HEAP_SPACE ((uint64_t)256 << 20)
 #define LOWEST_MAPPING 0x10000
 
@@ -31,7 +32,7 @@ static const char no_stack[] =
 		"the stack pointer may point to data there, and a hit stores below it";
 static const char not_followed[] = "its function jumps to where cannot be read";
 
-/* What stands at a place, as far as it matters. */
+/* The code at a location. */
 struct site_location {
 	struct code_file *file;
 	const uint8_t *bytes;
@@ -39,9 +40,9 @@ struct site_location {
 	uint64_t address;
 	struct x86_instruction instructions[PROBE_PIECES_MAX];
 	unsigned int count, length; /* that can be displaced */
-	unsigned int until;         /* the first byte to which something may jump; 5: none */
+	unsigned int until;         /* the first byte that a jump may lead to; 5: none */
 	bool ends;
-	const char *stopped; /* why no more can be displaced; NULL: nothing did */
+	const char *stopped; /* why no further instruction can be displaced; NULL: no obstacle */
 };
 
 static bool only_padding(const uint8_t *bytes, size_t size, size_t wanted)
@@ -94,7 +95,10 @@ static void site_check_location(struct site_location *location)
 		location->until++;
 }
 
-/* How many of the instructions make at least so many bytes; 0: not so many can be displaced. */
+/*
+ * Returns how many of the instructions have at least so many bytes, or 0 if fewer bytes can be
+ * displaced.
+ */
 static unsigned int pieces_for(const struct site_location *location, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < location->count; i++) {
@@ -116,7 +120,7 @@ static void site_choose_method(const struct site_location *location, struct prob
 	for (unsigned int i = 0; i < pieces; i++)
 		site->pieces[i] = location->instructions[i].piece;
 	site->displaced = (uint8_t)(last->piece.at + last->piece.length);
-	/* A call returns to where it came from, not to the copy. */
+	/* A call returns to the original code, not to the copy. */
 	site->ends = last->ends || last->call;
 	site->patched = (uint8_t)patched;
 	site->nr_bytes = site->displaced > PROBE_JUMP_BYTES ? site->displaced : PROBE_JUMP_BYTES;
@@ -125,7 +129,7 @@ static void site_choose_method(const struct site_location *location, struct prob
 	memcpy(site->bytes, location->bytes, site->nr_bytes);
 }
 
-/* ---- pads ---- */
+/* ---- springboards ---- */
 
 static bool site_springboard_is_used(
 		const struct code_file *file, uint64_t springboard, uint64_t site)
@@ -142,8 +146,8 @@ static bool site_springboard_is_used(
 }
 
 /*
- * Whether nothing refers to the bytes between two functions. Constants can equal padding, and code may index them from the first one: so a
- * reference to any byte keeps all of them.
+ * True if no code refers to the bytes between two functions. Constants can equal padding, and code
+ * may index them from the first one: so a reference to any byte keeps all of them.
  */
 static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 {
@@ -156,7 +160,7 @@ static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 	return true;
 }
 
-/* A site keeps its pad: whoever asks again gets the same answer. */
+/* A site keeps its springboard: a second request gets the same answer. */
 static bool site_claim_springboard(struct code_file *file, uint64_t springboard, uint64_t site)
 {
 	struct code_springboard *springboards;
@@ -176,8 +180,8 @@ static bool site_claim_springboard(struct code_file *file, uint64_t springboard,
 }
 
 /*
- * The begins of functions come first, in their order: then who asks for some of them today and for others tomorrow, in another process,
- * gets pads that do not meet.
+ * Claims springboards for the starts of all functions first, in their order. So two commands that
+ * probe different functions of one file compute the same springboards, which never overlap.
  */
 static void site_claim_springboards(struct code_file *file)
 {
@@ -191,7 +195,7 @@ static void site_claim_springboards(struct code_file *file)
 	}
 }
 
-/* The code of a function never goes on into what follows it. */
+/* True if control never continues from the function into the code after it. */
 static bool function_ends(const struct code_file *file, const struct code_function *function)
 {
 	uint64_t at = function->address, end = function->address + function->size;
@@ -204,14 +208,17 @@ static bool function_ends(const struct code_file *file, const struct code_functi
 
 		if (!bytes || !x86_decode(bytes, size, at, &instruction))
 			return false;
-		/* Padding that belongs to the function. */
+		/* Padding may follow within the function. */
 		ends = instruction.ends || (ends && instruction.padding);
 		at += instruction.piece.length;
 	}
 	return ends && at == end;
 }
 
-/* Padding between a function and the next one in which a jump can stand that a short jump at `from` reaches. */
+/*
+ * Finds padding between a function and the next one that has space for a jump and that a short jump
+ * at `from` reaches. Returns its address or 0.
+ */
 static uint64_t site_springboard_behind(struct code_file *file,
 		const struct code_function *function, uint64_t next, uint64_t from)
 {
@@ -243,7 +250,10 @@ static uint64_t site_find_springboard(struct code_file *file, uint64_t from)
 	if (!own || !last)
 		return 0;
 	index = (size_t)(own - file->functions);
-	/* Behind this function and those before it that may be near enough, then those behind it. */
+	/*
+	 * First after this function and those before it that may be in reach, then after later
+	 * ones.
+	 */
 	for (size_t i = index + 1; !springboard && i-- > 0;) {
 		if (i < last)
 			springboard = site_springboard_behind(file, &file->functions[i],
@@ -271,7 +281,7 @@ static bool try_jump(const struct site_location *location, struct probe_site *si
 	return true;
 }
 
-/* Whether nothing refers to any byte of the padding after the last instruction. */
+/* True if no code refers to any byte of the padding after the last instruction. */
 static bool padding_is_free(const struct site_location *location)
 {
 	uint64_t at = location->address + location->length;
@@ -282,7 +292,7 @@ static bool padding_is_free(const struct site_location *location)
 	while (size && x86_decode(bytes, size, 0, &instruction) && instruction.padding) {
 		const unsigned int length = instruction.piece.length;
 
-		/* A referenced address is the beginning of a function after padding, or data. */
+		/* A referenced address is the start of a function after padding, or data. */
 		if (code_function_at(location->file, at) &&
 				code_function_at(location->file, at)->address == at)
 			return true;
@@ -334,7 +344,7 @@ static bool try_short(const struct site_location *location, struct probe_site *s
 	return true;
 }
 
-/* Whether at least one page between these addresses can be mapped. */
+/* True if at least one page between these addresses can be mapped. */
 static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t high)
 {
 	uint64_t first = file->lowest & ~(uint64_t)(PAGE - 1),
@@ -350,7 +360,10 @@ static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t h
 			high >= end + HEAP_SPACE;
 }
 
-/* A function that begins there may be probed: then its bytes are no distance any more. A mark at its begin stays. */
+/*
+ * True if a function starts in these bytes: it may be probed, and then they change. A landing mark
+ * at its start never changes.
+ */
 static bool begins_function(const struct site_location *location, unsigned int from)
 {
 	for (unsigned int at = from; at < PROBE_JUMP_BYTES; at++) {
@@ -376,12 +389,14 @@ static bool try_punned(const struct site_location *location, struct probe_site *
 		unsigned int own = (unsigned int)last->at + last->length, free_bits;
 		int64_t low, high;
 
-		/* The file's bytes in the displacement must not change. */
+		/* The bytes of the file that are part of the displacement must not change. */
 		if (own > location->until || own >= PROBE_JUMP_BYTES ||
 				code_kept_at(location->file, location->address + own,
 						PROBE_JUMP_BYTES - own))
 			continue;
-		/* The distance's low bytes are ours, its high ones stand there. */
+		/*
+		 * The jump can choose the low bytes of its distance; the high ones are in the file.
+		 */
 		free_bits = 8 * (own - 1);
 		low = (int32_t)(code_read(location->bytes + own, PROBE_JUMP_BYTES - own)
 				<< free_bits);
@@ -453,13 +468,13 @@ static int find_method(
 }
 
 /*
- * How many bytes at the begin of a Go function ask whether there is room on the stack. Where there is none, it begins once more on a larger
- * one: who looks behind them sees each call once.
+ * Returns the size of the stack check at the start of a Go function. If the stack is too small, the
+ * function starts again on a larger one. A probe after the check is hit once for each call.
  */
 static size_t stack_check(const uint8_t *bytes, size_t size)
 {
 	static const struct {
-		uint8_t bytes[5], size, all; /* with a distance behind them */
+		uint8_t bytes[5], size, all; /* of all: with the distance at the end */
 	} frames[] = {
 			{{0x4c, 0x8d, 0x64, 0x24}, 4, 5}, /* lea n(%rsp),%r12 */
 			{{0x4c, 0x8d, 0xa4, 0x24}, 4, 8},
@@ -481,7 +496,7 @@ static size_t stack_check(const uint8_t *bytes, size_t size)
 	at += sizeof(small);
 	if (bytes[at] == 0x76) /* jbe */
 		return at + 2;
-	/* The jump counts only if an instruction follows: that is the location of the probe. */
+	/* The jump counts only if an instruction follows, where the probe is set. */
 	return bytes[at] == 0x0f && bytes[at + 1] == 0x86 && size > at + 6 ? at + 6 : 0;
 }
 
@@ -494,7 +509,7 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	const uint8_t *bytes = code_bytes(file, address, &size);
 	int ret;
 
-	/* Indirect branches must still land on their mark. */
+	/* A probe must not replace the landing mark of indirect branches. */
 	if (bytes && x86_decode(bytes, size, address, &instruction) && instruction.branch_mark &&
 			function->size > instruction.piece.length)
 		address += instruction.piece.length;
@@ -512,7 +527,10 @@ int code_entry(struct code_file *file, const struct code_function *function,
 	return ret;
 }
 
-/* A location in a file that names no function. Jumps to the next instructions are unknown, so the probe leaves these unchanged. */
+/*
+ * Finds the method at a location in a file that names no function. Jumps to the next instructions
+ * are unknown, so the probe must not change these.
+ */
 static int find_unnamed(struct code_file *file, uint64_t address, struct probe_site *site)
 {
 	bool is_reachable;
@@ -551,7 +569,10 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 		if (!bytes || !x86_decode(bytes, size, at, &instruction))
 			break;
 		found |= at == address;
-		/* A register: memory by itself is what a call of another file's function is made of. */
+		/*
+		 * A jump through a register. A jump through memory alone is a call of another
+		 * file's function.
+		 */
 		indirect |= instruction.indirect_jump && !instruction.piece.field;
 		table |= instruction.lea && instruction.piece.field &&
 				!code_executable(file, instruction.piece.target);

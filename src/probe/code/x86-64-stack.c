@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a function does with the return addresses on the stack, according to its instructions: for files without unwind data, and for facts that
- * unwind data does not contain.
+ * Finds what a function does with the return addresses on the stack from its instructions: for
+ * files without unwind data, and for facts that unwind data does not contain.
  *
- * Follows all branches from the beginning, with the distances of the stack pointer and the frame pointer from the return address. For code that
- * only tables reach, it uses the frame pointer's distance alone.
+ * Follows all branches from the start, with the distances of the stack pointer and the frame
+ * pointer from the return address. For code that only tables reach, it uses the frame pointer's
+ * distance alone.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -17,18 +18,20 @@
 
 #define STACK_FUNCTION_MAX 65536 /* bytes of a function that are followed */
 #define STACK_WORD 8
-/* A distance that is not known. No function has so large a frame. */
+/* An unknown distance: no function has so large a frame. */
 #define STACK_UNKNOWN INT32_MIN
 #define STACK_DISTANCE_MAX 0x10000000
 
 #define REGISTERS 16
-#define CHANGES_MAX (5 + REGISTERS) /* it is first seen, and each of its values becomes unknown */
+#define CHANGES_MAX (5 + REGISTERS) /* the first visit, and each value becoming unknown */
 
-/* Before an instruction: how far below the return address the registers point. */
+/* The state before an instruction: how far below the return address the registers point. */
 struct return_slot_state {
 	int32_t stack, frame;
-	int32_t others[REGISTERS]; /* by number; those of these two are unused */
-	/* Registers that have the frame pointer and the caller's, as Zydis counts them; 0: none. */
+	int32_t others[REGISTERS]; /* by number; the entries of rsp and rbp are unused */
+	/*
+	 * Registers (as Zydis numbers them) that hold the frame pointer, and the caller's; 0: none.
+	 */
 	uint16_t own, caller;
 	bool seen;
 };
@@ -37,7 +40,7 @@ struct following {
 	struct code_file *file;
 	const struct code_function *function;
 	const uint8_t *bytes;
-	struct return_slot_state *states; /* of each byte */
+	struct return_slot_state *states; /* one for each byte */
 	uint32_t *todo;
 	size_t nr_todo;
 	ZydisDecoder decoder;
@@ -60,7 +63,7 @@ static int32_t bounded(int64_t distance)
 									       : STACK_UNKNOWN;
 }
 
-/* How far below the return address a register points. */
+/* Returns how far below the return address a register points. */
 static int32_t stack_operand_value(ZydisRegister reg, const struct return_slot_state *state)
 {
 	if (reg == ZYDIS_REGISTER_RSP)
@@ -70,7 +73,10 @@ static int32_t stack_operand_value(ZydisRegister reg, const struct return_slot_s
 	return is_general(reg) ? state->others[ZydisRegisterGetId(reg)] : STACK_UNKNOWN;
 }
 
-/* The distance of a memory operand from the return address; STACK_UNKNOWN: it is not on the stack, or the distance is unknown. */
+/*
+ * Returns the distance of a memory operand from the return address; STACK_UNKNOWN if it is not on
+ * the stack, or the distance is unknown.
+ */
 static int32_t stack_get_offset(
 		const ZydisDecodedOperand *operand, const struct return_slot_state *state)
 {
@@ -124,7 +130,10 @@ static void note_operands(struct following *following, const ZydisDecodedInstruc
 	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
 			stack_is_register(&operands[0], ZYDIS_REGISTER_RSP);
-	/* Compilers copy the return address to the new frame of a function that aligns its stack. Only debuggers read the copy. */
+	/*
+	 * Compilers copy the return address to the new frame of a function that aligns its stack.
+	 * Only debuggers read the copy.
+	 */
 	bool aligns = decoded->mnemonic == ZYDIS_MNEMONIC_PUSH && state->stack == STACK_UNKNOWN &&
 			operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 			operands[0].mem.base != ZYDIS_REGISTER_RBP;
@@ -156,7 +165,7 @@ static bool is_move_to_register(
 			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
-/* What an instruction writes to its first operand, a register. */
+/* Returns the value that an instruction writes to its first operand, a register. */
 static int32_t written_value(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
@@ -186,7 +195,10 @@ static void forget_pointers(struct return_slot_state *state)
 		state->others[i] = STACK_UNKNOWN;
 }
 
-/* Other registers that point to the stack. After a call none does, also of those that the callee keeps: few functions use one so long. */
+/*
+ * Updates the other registers that point to the stack. After a call none does, not even those that
+ * the callee preserves: few functions use such a register across a call.
+ */
 static void follow_pointers(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
@@ -212,7 +224,7 @@ static void follow_pointers(const ZydisDecodedInstruction *decoded,
 				written_value(decoded, operands, &before);
 }
 
-/* It loads the word that the frame pointer points to. */
+/* True if it loads the word that the frame pointer points to. */
 static bool loads_caller(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
@@ -225,7 +237,7 @@ static bool loads_caller(const ZydisDecodedInstruction *decoded,
 			stack_get_offset(&operands[1], state) == -state->frame;
 }
 
-/* Frame pointers that registers hold. */
+/* Updates the registers that hold frame pointers. */
 static void follow_frames(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
@@ -271,7 +283,7 @@ static struct return_slot_state stack_state_after(const ZydisDecodedInstruction 
 	default: break;
 	}
 	follow_frames(decoded, operands, &state);
-	/* An exchange writes both. */
+	/* An exchange writes both operands. */
 	for (unsigned int i = 1; i < decoded->operand_count_visible; i++) {
 		if (writes(&operands[i], ZYDIS_REGISTER_RSP))
 			state.stack = STACK_UNKNOWN;
@@ -288,7 +300,10 @@ static struct return_slot_state stack_state_after(const ZydisDecodedInstruction 
 	return state;
 }
 
-/* Merge two states. True: the result has less information than before, or is the first one. */
+/*
+ * Merges two states. Returns true if the result has less information than before, or is the first
+ * one.
+ */
 static bool stack_merge_states(
 		struct return_slot_state *state, const struct return_slot_state *other)
 {
@@ -326,7 +341,7 @@ static void stack_add_target(struct following *following, uint64_t address,
 		following->todo[following->nr_todo++] = (uint32_t)at;
 }
 
-/* Whether a register of an argument points to the return address. */
+/* True if an argument register points to the return address. */
 static bool passes_location(const struct return_slot_state *state)
 {
 	static const ZydisRegister arguments[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI,
@@ -340,7 +355,10 @@ static bool passes_location(const struct return_slot_state *state)
 	return false;
 }
 
-/* A call with nothing on the stack between its return address and the function's; `tail`: a jump, with one return address for both. */
+/*
+ * Notes a call with nothing on the stack between its return address and the function's; `tail`: a
+ * jump, where both have the same return address.
+ */
 static void note_shallow(struct following *following, uint64_t target, bool tail)
 {
 	struct x86_stack_use *use = &following->use;
@@ -354,7 +372,7 @@ static bool stack_is_inside(const struct following *following, uint64_t address)
 	return address - following->function->address < following->function->size;
 }
 
-/* Behind a call that its target does not return from, nothing follows. False: nothing does. */
+/* Returns whether control may continue after the call. */
 static bool follow_call(struct following *following, uint64_t target, uint64_t next_address,
 		const struct return_slot_state *next)
 {
@@ -362,7 +380,10 @@ static bool follow_call(struct following *following, uint64_t target, uint64_t n
 
 	if (!state.stack)
 		note_shallow(following, target, false);
-	/* A part of the function, which may read or change the return address of the whole. It is called to push its address, or it returns. */
+	/*
+	 * The target is a part of the function, which may read or change the return address of the
+	 * function. It returns, or the call only pushes its own address.
+	 */
 	if (target == following->function->address || !stack_is_inside(following, target))
 		return true;
 	if (state.stack != STACK_UNKNOWN)
@@ -371,7 +392,7 @@ static bool follow_call(struct following *following, uint64_t target, uint64_t n
 	return target != next_address;
 }
 
-/* One instruction at a state; false: it cannot be read. */
+/* Follows one instruction from a state. Returns false if it cannot be decoded. */
 static bool stack_step(
 		struct following *following, uint32_t at, const struct return_slot_state *state)
 {
@@ -422,7 +443,9 @@ static bool stack_walk(struct following *following)
 	return true;
 }
 
-/* Code that no branch leads to: use the frame pointer, if the function has set one before. */
+/*
+ * Follows code that no branch leads to, with the frame pointer if the function has set one before.
+ */
 static bool follow_others(struct following *following, int32_t frame)
 {
 	const uint64_t size = following->function->size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where any instruction of a file may jump to, besides the next one: branches, calls, tables of switches, landing
- * pads, and every constant that may be an address of code. Rather too much than too little: a place
- * that is marked without need costs one probe its jump, a place that is missing costs the program its life.
+ * Marks all addresses that an instruction of a file may jump to, besides the next one: targets of
+ * branches and calls, tables of switches, exception handlers, and every constant that may be an
+ * address of code. A mark too many costs one probe its jump; a missing mark crashes the program.
  */
 #include "parts.h"
 #include "x86-64.h"
@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_ENTRIES_MAX 65536        /* of one table */
-#define ENTRIES_MAX ((size_t)16 << 20) /* of all: a damaged file may have many that overlap */
-#define SECTION_PACKED_RELATIVE 19     /* SHT_RELR, newer than some headers */
+#define TABLE_ENTRIES_MAX 65536 /* of one table */
+/* of all tables: a damaged file may have many that overlap */
+#define ENTRIES_MAX ((size_t)16 << 20)
+#define SECTION_PACKED_RELATIVE 19 /* SHT_RELR, which older headers do not define */
 
 void code_mark_target(const struct code_file *file, uint64_t address)
 {
@@ -38,7 +39,10 @@ bool code_is_target(const struct code_file *file, uint64_t address)
 	return segment->targets[at / 8] >> (at % 8) & 1;
 }
 
-/* Addresses that code takes: a table of a switch begins at one of them, and ends at another one at the latest. */
+/*
+ * Addresses that code takes. A switch table starts at one of them, and ends at the next one at the
+ * latest.
+ */
 struct taken {
 	uint64_t *addresses;
 	size_t count, capacity;
@@ -64,8 +68,9 @@ static int by_value(const void *left, const void *right)
 }
 
 /*
- * Distances of 32 bits from the table's begin to code, as switches have them. It is not known whether there is such a
- * table at all, nor how long it is: it ends where an entry leads out of the code, or where something else begins.
+ * Marks distances of 32 bits from the table's start to code, as switches have them. Neither the
+ * existence of such a table nor its length is known: it ends at an entry that leads out of the
+ * code, or where other data begins.
  */
 static void mark_table(const struct code_file *file, uint64_t table, uint64_t end, size_t *budget)
 {
@@ -96,8 +101,8 @@ static void mark_tables(const struct code_file *file, const struct taken *taken)
 }
 
 /*
- * An instruction accesses bytes of code. These are data. A program that reads the beginning of a function copies it, or checks it for
- * changes, so the whole function keeps its bytes.
+ * An instruction accesses bytes of code, so these are data. A program that reads the start of a
+ * function copies it, or checks it for changes, so the whole function keeps its bytes.
  */
 static int keep_read(struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
 {
@@ -118,7 +123,7 @@ static int keep_read(struct code_file *file, uint64_t address, const uint8_t *by
 	return ret;
 }
 
-/* Data among the code: constants, and functions that the program copies. */
+/* Keeps data among the code: constants, and functions that the program copies. */
 static int sweep_memory(struct code_file *file, const struct x86_instruction *instruction,
 		uint64_t from, const uint8_t *bytes, size_t size)
 {
@@ -128,24 +133,24 @@ static int sweep_memory(struct code_file *file, const struct x86_instruction *in
 		address = instruction->piece.target;
 	else if (instruction->absolute && file->fixed && !instruction->lea)
 		address = instruction->displacement;
-	/* Bytes outside of functions may be no instructions. */
+	/* Bytes outside of functions may be data. */
 	if (!address || instruction->padding || !code_executable(file, address) ||
 			!code_function_at(file, from))
 		return 0;
 	return keep_read(file, address, bytes, size);
 }
 
-/* It reads what the frame pointer points to, or copies that. */
+/* True if it reads memory at the frame pointer, or copies the frame pointer. */
 static bool may_read_frame(const struct x86_instruction *instruction, const uint8_t *bytes)
 {
 	if (instruction->stack == STACK_FRAME && !instruction->stack_distance)
 		return true;
-	/* mov %rbp,%REG; back to the stack pointer is what functions end with. */
+	/* mov %rbp,%REG. A move to the stack pointer does not count: functions end with it. */
 	return instruction->piece.length == 3 && (bytes[0] & 0xfe) == 0x48 && bytes[1] == 0x89 &&
 			(bytes[2] & 0xf8) == 0xe8 && (bytes[0] == 0x49 || bytes[2] != 0xec);
 }
 
-/* The instructions of code that begins at an instruction, to its end. */
+/* Reads the instructions from an instruction to an end. */
 static int sweep_code(struct code_file *file, const struct code_segment *segment, uint64_t from,
 		uint64_t to, struct taken *taken)
 {
@@ -171,7 +176,10 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 			if (x86_sweep_read_address(taken, instruction.piece.target))
 				return -ENOMEM;
 		}
-		/* Only in files with fixed addresses: a constant is no address in a file whose address the loader chooses. */
+		/*
+		 * Only in files with fixed addresses: if the loader chooses the address, a constant
+		 * is none.
+		 */
 		if (instruction.constant && file->fixed)
 			code_mark_target(file, instruction.constant);
 		if (instruction.displacement && file->fixed)
@@ -202,7 +210,7 @@ static int sweep_segment(
 	return sweep_code(file, segment, from, end, taken);
 }
 
-/* Addresses that stand in data: labels of computed jumps, tables of a file with fixed addresses. */
+/* Marks addresses in data: labels of computed jumps, tables of a file with fixed addresses. */
 static void mark_words(const struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {

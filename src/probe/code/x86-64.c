@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions of x86-64, read by Zydis. */
+/* Decodes instructions of x86-64 with Zydis. */
 #include "x86-64.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const ZydisDecoder *decoder(void)
 	static ZydisDecoder made;
 	static bool ready;
 
-	/* More than once does no harm: it is always the same. */
+	/* Initializing it more than once is harmless: the result is always the same. */
 	if (!ready) {
 		ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 		ready = true;
@@ -30,14 +30,17 @@ static bool has_prefix(const ZydisDecodedInstruction *decoded, uint8_t value)
 	return false;
 }
 
-/* Its memory operand counts from the next instruction. */
+/* True if its memory operand is relative to the next instruction. */
 static bool is_relative_memory(const ZydisDecodedInstruction *decoded)
 {
 	return (decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) && decoded->raw.modrm.mod == 0 &&
 			decoded->raw.modrm.rm == 5 && decoded->raw.disp.size == 32;
 }
 
-/* A displacement that may be an address: in a file with fixed addresses tables and constants have those. */
+/*
+ * Notes a displacement that may be an address: in a file with fixed addresses, tables and constants
+ * have such addresses.
+ */
 static void describe_displacement(
 		const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
@@ -52,7 +55,7 @@ static void describe_displacement(
 					decoded->raw.sib.base == 5 && decoded->raw.sib.index == 4);
 }
 
-/* Its operand refers to the stack pointer, which a call that is moved has changed before. */
+/* True if its operand uses the stack pointer, which a displaced call has changed already. */
 static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 {
 	if (decoded->raw.modrm.rm != 4)
@@ -63,7 +66,10 @@ static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 			!((decoded->attributes & ZYDIS_ATTRIB_HAS_REX) && decoded->raw.rex.B);
 }
 
-/* mov to the stack pointer, in both forms; the frame pointer is where it was. */
+/*
+ * True for a mov to the stack pointer, in both encodings, unless from the frame pointer: that
+ * points into the same stack.
+ */
 static bool gives_stack(const ZydisDecodedInstruction *decoded)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
@@ -77,7 +83,7 @@ static bool gives_stack(const ZydisDecodedInstruction *decoded)
 			(decoded->raw.modrm.reg != 5 || (rex && decoded->raw.rex.R));
 }
 
-/* xchg with the stack pointer, in all forms. */
+/* True for an xchg with the stack pointer, in all encodings. */
 static bool exchanges_stack(const ZydisDecodedInstruction *decoded)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
@@ -88,7 +94,7 @@ static bool exchanges_stack(const ZydisDecodedInstruction *decoded)
 			(decoded->raw.modrm.reg == 4 && !(rex && decoded->raw.rex.R));
 }
 
-/* Memory at a distance from the stack or frame pointer. */
+/* Notes memory at a distance from the stack or frame pointer. */
 static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
@@ -149,7 +155,9 @@ static void describe_indirect(const ZydisDecodedInstruction *decoded, struct x86
 
 static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
 {
-	/* The decoder has it among the branches; outside of a transaction it does nothing. */
+	/*
+	 * The decoder counts xabort among the branches; outside of a transaction it does nothing.
+	 */
 	if (decoded->mnemonic == ZYDIS_MNEMONIC_XABORT)
 		return;
 	switch (decoded->meta.category) {
@@ -255,7 +263,7 @@ static uint8_t x86_base_register(const ZydisDecodedOperand *operand)
 	return x86_gp_register(operand->mem.base);
 }
 
-/* The effect of the second operand on the first one. */
+/* Returns the effect of the second operand on the first one. */
 static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
 {
 	struct x86_move move = {.kind = X86_MOVE_NONE};
@@ -293,7 +301,7 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &decoded, operands)))
 		return 0;
 	switch (decoded.mnemonic) {
-	/* By a distance, or along the frame pointer, which is checked where it is set. */
+	/* Changes by a distance, or uses of the frame pointer, which is checked where it is set. */
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_AND:
@@ -309,7 +317,7 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 					x86_gp_register(operands[0].reg.value)};
 		return decoded.length;
 	case ZYDIS_MNEMONIC_POP:
-		/* Other registers are restored to the caller's values. */
+		/* Other registers get back the values of the caller. */
 		if (operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 				operands[0].reg.value == ZYDIS_REGISTER_RSP)
 			moves[0] = (struct x86_move){
@@ -318,7 +326,7 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 	case ZYDIS_MNEMONIC_XCHG: moves[1] = move_of(&operands[1], &operands[0]); break;
 	default: break;
 	}
-	/* Other results of the same register are no addresses of the stack. */
+	/* Other results in the same register are no stack addresses. */
 	if (decoded.operand_count_visible &&
 			(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)) {
 		static const ZydisDecodedOperand other = {.type = ZYDIS_OPERAND_TYPE_UNUSED};
