@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions of BPF. Whoever has put too many finds `overflow` set. */
+/* Assembles instructions of BPF. `overflow` is set if they are too many. */
 #include "parts.h"
 
 #include <string.h>

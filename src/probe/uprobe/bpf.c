@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs in the kernel, and its ring of records. Sides whose programs are the same share one; the cookie of its place says which
- * side was hit. With uprobe_multi one link watches all places of a file that share a program, and goes away in one step; else each
- * place has a perf event and a link. Everything is held by descriptors of ours alone.
+ * Loads BPF programs into the kernel, and reads their ring of records. Sides with equal programs
+ * share one; the cookie of a location selects the side that was hit. With uprobe_multi, one link
+ * watches all locations of a file that share a program, and is removed in one step; otherwise each
+ * location has a perf event and a link. Only the descriptors of this process hold these objects.
  */
 #include "parts.h"
 
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of kernels that are newer than some headers. */
+/* Constants that older headers do not define. */
 #define MAP_RING 27
 #define ATTACH_PERF 41
 #define ATTACH_MULTI 48
@@ -28,7 +29,7 @@
 #define RECORD_DISCARDED (1u << 30)
 #define RECORD_HEAD 8
 
-/* What BPF_LINK_CREATE takes, beyond what older headers have. */
+/* The argument of BPF_LINK_CREATE, with members that older headers do not have. */
 struct link_request {
 	uint32_t program, target, attach, flags;
 	union {
@@ -44,7 +45,7 @@ struct link_request {
 struct uprobe_bpf_program {
 	int fd;
 	uint32_t nr;
-	struct bpf_insn *code; /* to compare with */
+	struct bpf_insn *code; /* for comparison */
 };
 
 /* Sides that one link watches. */
@@ -60,12 +61,15 @@ struct bpf {
 	int ring, lost;
 	struct uprobe_bpf_program *programs;
 	uint32_t nr_programs;
-	uint32_t *program_of; /* side */
+	uint32_t *program_of; /* by side */
 	struct group *groups;
 	uint32_t nr_groups;
 	int *links;
 	uint32_t nr_links;
-	/* The ring: our page, the kernel's, and the data, mapped twice in a row. */
+	/*
+	 * The ring: the page that this process writes, the page that the kernel writes, and the
+	 * data, mapped twice in a row.
+	 */
 	uint64_t *consumed;
 	const uint64_t *produced;
 	const unsigned char *data;
@@ -115,7 +119,7 @@ static int uprobe_bpf_load_program(const struct bpf_assembly *assembly, bool mul
 	fd = bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
 	if (fd >= 0 || fd == -EPERM || !log)
 		return fd;
-	/* Once more, for what the kernel has against it. */
+	/* Try again to get the kernel's reason. */
 	request.log_level = 1;
 	request.log_size = (uint32_t)capacity;
 	request.log_buf = uprobe_bpf_symbol_address(log);
@@ -199,7 +203,7 @@ static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, 
 	return ret ? ret : add_program(bpf, assembly, error);
 }
 
-/* Programs that may sleep read more, and kernels before 6.1 have none for these places. */
+/* Programs that may sleep can read more memory. Kernels before 6.1 have none for uprobes. */
 static void try_sleeping(struct bpf *bpf)
 {
 	struct bpf_assembly assembly = {.nr = 0};
@@ -306,7 +310,7 @@ static int link_multi(const struct global *global, const struct group *group)
 	return fd;
 }
 
-/* The type of perf events for uprobes, and so on. */
+/* Reads a number from a file of sysfs, such as the type of perf events for uprobes. */
 static int uprobe_bpf_read_number(const char *path)
 {
 	char text[32] = "";
@@ -330,7 +334,7 @@ static int uprobe_bpf_open_event(const struct global *global, const struct globa
 	attributes.config = (side->exit ? 1u : 0u) | side->reference << 32;
 	attributes.uprobe_path = uprobe_bpf_symbol_address(side->path);
 	attributes.probe_offset = side->offset;
-	/* The program runs on all CPUs, whichever the event has. */
+	/* The program runs on all CPUs, whatever the CPU of the event. */
 	fd = (int)syscall(SYS_perf_event_open, &attributes, process, process > 0 ? -1 : 0, -1,
 			PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -349,7 +353,7 @@ static int link_event(struct bpf *bpf, const struct global *global, const struct
 	request.attach = ATTACH_PERF;
 	request.cookie = side->number;
 	fd = bpf_call(BPF_LINK_CREATE, &request, 24);
-	/* The link keeps it, and one descriptor a place is enough. */
+	/* The link holds the event, so one descriptor for each location suffices. */
 	close(event);
 	return fd;
 }
@@ -426,7 +430,7 @@ static int map_ring(struct bpf *bpf, uint32_t size, struct global_error *error)
 	return 0;
 }
 
-/* Does the kernel have links of this kind? Asked with a path that is none. */
+/* Checks whether the kernel has links of this type, with an empty path. */
 static int try_multi(const struct bpf *bpf, struct global_error *error)
 {
 	uint64_t offset = 0;
@@ -535,12 +539,17 @@ int bpf_fd(const struct bpf *bpf)
 void bpf_read(struct bpf *bpf, struct global *global)
 {
 	uint64_t at = *bpf->consumed;
-	/* Acquire: the heads of records before the position. Pairs with the kernel's release of it. */
+	/*
+	 * Acquire: the heads of records before the position. Pairs with the kernel's release of it.
+	 */
 	uint64_t end = __atomic_load_n(bpf->produced, __ATOMIC_ACQUIRE);
 
 	while (at < end) {
 		const unsigned char *head = bpf->data + (at & (bpf->size - 1));
-		/* Acquire: the record before its head. Pairs with the kernel's exchange when it is submitted. */
+		/*
+		 * Acquire: the record before its head. Pairs with the kernel's exchange when it is
+		 * submitted.
+		 */
 		uint32_t length = __atomic_load_n(
 				(const uint32_t *)(const void *)head, __ATOMIC_ACQUIRE);
 		uint32_t size = length & ~(RECORD_BUSY | RECORD_DISCARDED);
@@ -552,7 +561,10 @@ void bpf_read(struct bpf *bpf, struct global *global)
 				record->side < global->nr_sides)
 			hits_add(&global->hits, record, size);
 		at += (RECORD_HEAD + size + 7u) & ~7u;
-		/* Release: we have read it. Pairs with the kernel's acquire before it gives the room again. */
+		/*
+		 * Release: the record has been copied. Pairs with the kernel's acquire before it
+		 * reuses the space.
+		 */
 		__atomic_store_n(bpf->consumed, at, __ATOMIC_RELEASE);
 	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes whose code is not what their file says. The kernel takes the instruction of a probe from the file: over a jump that somebody
- * has put there it would go on in the middle of it, and end the program. Breakpoints and calls of the kernel's own are no reason: it
- * knows them.
+ * Finds processes whose code differs from their file. The kernel reads the instruction of a probe
+ * from the file: inside a jump that another tool has written there, the program would continue in
+ * the middle of an instruction and crash. Breakpoints and calls that the kernel wrote are no
+ * conflict.
  */
 #include "parts.h"
 
@@ -21,10 +22,10 @@
 #define LONG_JUMP 0xe9
 #define BEFORE (2 * (JUMP - 1)) /* bytes that identify the owner of a change */
 #define BREAKPOINT 0xcc
-#define CALL 0xe8 /* the kernel's, in the place of a long nop */
+#define CALL 0xe8 /* written by the kernel over a long nop */
 #define LONG_NOP 0x0f
 
-/* A file with sides in it. */
+/* A file with sides. */
 struct watched {
 	const char *path;
 	ino_t inode;
@@ -35,7 +36,7 @@ struct looking {
 	const struct global *global;
 	struct watched *files;
 	uint32_t nr_files;
-	uint32_t *file_of; /* side */
+	uint32_t *file_of; /* by side */
 	struct global_error *error;
 };
 
@@ -69,7 +70,10 @@ static int add_file(struct looking *looking, uint32_t side)
 	return 0;
 }
 
-/* The last bytes of a jump that ends before the location, as springboards between functions do. */
+/*
+ * True for the last bytes of a jump that ends before the location, such as a springboard between
+ * functions.
+ */
 static bool is_of_jump_before(const unsigned char *memory, const unsigned char *file, uint64_t at,
 		uint64_t before)
 {
@@ -80,8 +84,9 @@ static bool is_of_jump_before(const unsigned char *memory, const unsigned char *
 }
 
 /*
- * Has it something that is neither the file's nor the kernel's at this place? A breakpoint may be either's: where our recorder
- * is, it counts as ours. 1, 0, or the error of reading the file.
+ * Returns 1 if the process has bytes at this location that are neither the file's nor the kernel's,
+ * 0 if not, or the error of reading the file. A breakpoint may be the kernel's or a tracer's: in a
+ * process with an agent it counts as the agent's.
  */
 static int differs(const struct looking *looking, pid_t pid, const struct global_side *side,
 		uint64_t runtime, bool recorded)
@@ -99,7 +104,7 @@ static int differs(const struct looking *looking, pid_t pid, const struct global
 	if (got != (ssize_t)before + 1 ||
 			process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)before + 1)
 		return 0;
-	/* A jump over the place begins here at the latest. */
+	/* A jump over the location starts here at the earliest. */
 	for (uint64_t i = before < JUMP ? 0 : before - (JUMP - 1); i < before; i++)
 		if (memory[i] != file[i] && memory[i] != BREAKPOINT &&
 				!is_of_jump_before(memory, file, i, before))
@@ -174,7 +179,10 @@ static int uprobe_conflict_check_line(const struct looking *looking, pid_t pid, 
 			    rights, &offset, &inode) != 5 ||
 			rights[2] != 'x' || !inode)
 		return 0;
-	/* Some file systems have other devices there than stat() says. */
+	/*
+	 * For some file systems, the device in this line differs from that of stat(): compare the
+	 * inode only.
+	 */
 	for (uint32_t i = 0; i < looking->nr_files && !ret; i++)
 		if (looking->files[i].inode == inode)
 			ret = uprobe_conflict_check_mapping(looking, pid, begin, end, offset, i,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether so many places can be watched, before the first one is. The kernel gives back uprobes that are not one
- * uprobe_multi one by one, and waits for all processors each time: who had only found out at the last one would wait for minutes.
+ * Checks before the first probe is set whether all locations can be watched. Without uprobe_multi,
+ * the kernel removes uprobes one by one and waits for all processors each time: a failure at the
+ * last one would take minutes to undo.
  */
 #include "parts.h"
 
@@ -14,7 +15,7 @@
 int global_descriptors(uint64_t wanted, int any, struct global_error *error)
 {
 	struct rlimit limit;
-	/* The lowest that is free: those below it are taken. */
+	/* The lowest free descriptor: all below it are open. */
 	int next = fcntl(any, F_DUPFD_CLOEXEC, 0);
 
 	if (next >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ways, in their order, and hits in the order of time. */
+/* Chooses the backend, and delivers hits in the order of time. */
 #include "base/clock.h"
 #include "parts.h"
 
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So long a hit may be on its way from its time to the buffer. */
+/* The longest time from the time of a hit until it is in the buffer. */
 #define SETTLE_NS 2000000
-#define HITS_MAX (1u << 20) /* that are held */
+#define HITS_MAX (1u << 20) /* that are kept in memory */
 
 const char *global_backend_name(enum global_backend backend)
 {
@@ -20,7 +20,7 @@ const char *global_backend_name(enum global_backend backend)
 	return backend < GLOBAL_NR_BACKENDS ? names[backend] : "?";
 }
 
-/* ---- the ways ---- */
+/* ---- backends ---- */
 
 static int global_try_backend(
 		struct global *global, enum global_backend backend, struct global_error *error)
@@ -35,7 +35,7 @@ static int global_try_backend(
 	}
 }
 
-/* Says why each of them is none. */
+/* Tries all backends; the error names the reason of each. */
 static int global_find_backend(struct global *global, int wanted, struct global_error *error)
 {
 	bool permission = false;
@@ -143,7 +143,7 @@ int global_watch(struct global *global, bool on, struct global_error *error)
 	return ret;
 }
 
-/* ---- facts ---- */
+/* ---- queries ---- */
 
 enum global_backend global_used(const struct global *global)
 {
@@ -236,7 +236,7 @@ static void give(struct global *global, const struct hit_record *record, global_
 void global_read(struct global *global, bool last, global_hit_fn *each, void *user, uint64_t *lost)
 {
 	struct hits *hits = &global->hits;
-	/* Before anything is read: what is older than this by then is all there. */
+	/* Before reading: all hits that are older than this are in the buffer. */
 	uint64_t until = last ? UINT64_MAX : clock_monotonic_ns() - SETTLE_NS;
 	size_t nr_delivered = 0;
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls and their returns: a stack for each thread, known by the stack pointer. At its entry a function's return address is what the
- * pointer points to, and at its return the pointer is behind that; so calls that never returned (longjmp) are known by a pointer that is
- * below, and are forgotten.
+ * Matches returns with calls: a stack of open calls for each thread, identified by the stack
+ * pointer. At the entry of a function the stack pointer is the address of its return address; at
+ * the return it is 8 bytes above. Calls that never returned (longjmp) have a lower stack pointer
+ * than a later return, and are dropped then.
  */
 #include "parts.h"
 
 #include <stdlib.h>
 
 #define BUCKETS 1024
-#define CALLS_MAX (1u << 20) /* open, of all threads */
+#define CALLS_MAX (1u << 20) /* open calls of all threads */
 
 struct open_call {
 	struct open_call *below;
@@ -61,7 +62,7 @@ void global_pairs_free(struct uprobe_pairs *pairs)
 	free(pairs);
 }
 
-/* NULL: no memory. A thread without open calls is not kept. */
+/* Returns the link of the thread; the link is NULL if the thread has no open calls. */
 static struct uprobe_thread **uprobe_pair_find_thread(struct uprobe_pairs *pairs, uint32_t tid)
 {
 	struct uprobe_thread **at = &pairs->buckets[tid % BUCKETS];
@@ -110,7 +111,10 @@ static void note_exit(
 
 	if (!thread)
 		return;
-	/* What lies below has ended without a return; a call on another stack (a signal's) may lie between. */
+	/*
+	 * Calls above the found one have ended without a return. Calls on another stack (of a
+	 * signal) may be among them.
+	 */
 	found = &thread->top;
 	while (*found &&
 			!((*found)->sp + 8 == record->sp && uprobe_pair_is_same(*found, hit->side)))

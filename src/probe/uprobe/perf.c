@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hits of definitions in tracefs, through perf's buffers: one a CPU, into which all events of that CPU write. The filter is
- * asked here: what the kernel gives with a sample, and, for users, what /proc says of the process.
+ * Reads the hits of definitions in tracefs through perf's buffers: one for each CPU, into which all
+ * events of that CPU write. The filter is applied here, on values of the kernel's sample; the user
+ * of a process is read from /proc.
  */
 #include "base/clock.h"
 #include "parts.h"
@@ -21,26 +22,26 @@
 #include <unistd.h>
 
 #define SAMPLE_CGROUP (1u << 21)
-#define BUFFER_SIZE (1u << 20) /* of a CPU */
+#define BUFFER_SIZE (1u << 20) /* for one CPU */
 #define CPUS_MAX 4096
 #define RAW_MAX 65536
 
-/* Where an argument stands in a record. */
+/* The position of an argument in a record. */
 struct argument {
 	uint32_t at, size;
 };
 
-#define FORMAT_LOST (1u << 4) /* of read_format, from Linux 6.0 on */
+#define FORMAT_LOST (1u << 4) /* a flag of read_format, from Linux 6.0 on */
 
 struct uprobe_event_definition {
-	uint32_t id; /* of the event, as records have it */
+	uint32_t id; /* of the event, in records */
 	struct argument stack, name;
 	struct argument *fields;
 };
 
 struct uprobe_perf_buffer {
 	struct perf_event_mmap_page *page;
-	int fd; /* of the event whose it is; -1: the CPU is not there */
+	int fd; /* the event that the buffer belongs to; -1: the CPU is offline */
 };
 
 struct uprobe_perf {
@@ -52,13 +53,13 @@ struct uprobe_perf {
 	uint32_t nr_buffers;
 	int *events;
 	uint32_t nr_events;
-	uint64_t lost, lost_before; /* ...: until the events of now were opened */
+	uint64_t lost, lost_before; /* lost_before: until the present events were opened */
 	/*
-	 * CPUs are switched on and off one after the other, and threads go from one to another: only what was hit while all of them were
-	 * on has no gaps.
+	 * Events of CPUs are enabled and disabled one after the other, and threads migrate between
+	 * CPUs: hits have no gaps only while all events are enabled.
 	 */
 	uint64_t from, until;
-	uint64_t unknown; /* hits of processes that had ended before it was asked whose they were */
+	uint64_t unknown; /* hits of processes that had exited before their user was known */
 	unsigned char *record, *raw;
 };
 
@@ -146,7 +147,7 @@ static uint32_t count_cpus(void)
 	return count < 1 || count > CPUS_MAX ? 1 : (uint32_t)count;
 }
 
-/* Of the others there are no events. */
+/* CPUs that are offline have no events. */
 static uint32_t count_online(void)
 {
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
@@ -174,7 +175,7 @@ static int uprobe_perf_open_event(const struct global *global,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	/* Before Linux 6.0 what is lost at the very end is not counted. */
+	/* Kernels before Linux 6.0 do not count the last lost samples. */
 	if (fd < 0 && errno == EINVAL) {
 		attributes.read_format = 0;
 		fd = (int)syscall(SYS_perf_event_open, &attributes, -1, cpu, -1,
@@ -183,7 +184,7 @@ static int uprobe_perf_open_event(const struct global *global,
 	return fd < 0 ? -errno : fd;
 }
 
-/* The first event of a CPU has the buffer, all others write into it. */
+/* The first event of a CPU owns the buffer; all others write into it. */
 static int uprobe_perf_add_event(struct uprobe_perf *perf, uint32_t cpu, int fd)
 {
 	struct uprobe_perf_buffer *buffer = &perf->buffers[cpu];
@@ -235,7 +236,7 @@ static int open_events(struct global *global, struct global_error *error)
 		for (uint32_t cpu = 0; cpu < perf->nr_buffers; cpu++) {
 			int fd = uprobe_perf_open_event(global, &perf->definitions[i], cpu), ret;
 
-			/* The CPU is not there now. */
+			/* The CPU is offline. */
 			if (fd == -ENODEV)
 				continue;
 			ret = fd < 0 ? fd : uprobe_perf_add_event(perf, cpu, fd);
@@ -250,8 +251,8 @@ static int open_events(struct global *global, struct global_error *error)
 }
 
 /*
- * The buffers only say what was lost when there is room again, which may be never; the events themselves know, each its own. Kernels
- * that do not count answer with one number.
+ * A buffer reports its losses when it has space again, which may be never; each event counts its
+ * own. Kernels without that counter return one number only.
  */
 static void count_lost(struct uprobe_perf *perf)
 {
@@ -269,7 +270,7 @@ int perf_watch(struct global *global, bool on, struct global_error *error)
 {
 	int ret;
 
-	/* What is in the buffers goes with them. */
+	/* Closing the events discards the samples in the buffers: read them first. */
 	if (global->on) {
 		global->perf->until = clock_monotonic_ns();
 		for (uint32_t i = 0; i < global->perf->nr_events; i++)
@@ -390,7 +391,7 @@ static uint64_t uprobe_perf_read_number(
 	return value;
 }
 
-/* A text's bytes; NULL: it could not be read. */
+/* Returns the bytes of a string; NULL: it could not be read. */
 static const char *uprobe_perf_read_text(const struct uprobe_sample *sample,
 		const struct argument *argument, uint32_t *length)
 {
@@ -440,7 +441,10 @@ static void uprobe_perf_read_value(struct hit_record *record, const struct uprob
 		record->unreadable |= UINT64_C(1) << index;
 }
 
-/* What /proc says of it now. A process that has ended may have been meant: that is counted. */
+/*
+ * Checks the user in /proc. If the process has exited, the hit counts as lost, because it may
+ * belong to the user.
+ */
 static bool is_of_user(struct uprobe_perf *perf, const struct global_filter *filter, uint32_t pid)
 {
 	char path[64], text[4096];
@@ -483,7 +487,7 @@ static bool uprobe_perf_filter_sample(struct uprobe_perf *perf, const struct glo
 
 static const struct global_side *find_side(const struct global *global, uint32_t id)
 {
-	/* Ids are given in a row, but for what others define meanwhile. */
+	/* Ids are consecutive, except where other tools define events at the same time. */
 	for (uint32_t i = 0; i < global->nr_sides; i++)
 		if (global->perf->definitions[i].id == id)
 			return &global->sides[i];
@@ -524,7 +528,7 @@ static void take_sample(struct global *global, const struct uprobe_sample *sampl
 		hits_add(&global->hits, record, sizeof(*record) + side->size);
 }
 
-/* In the order in which the kernel writes what was asked for. */
+/* Parses a sample in the kernel's order of its members. */
 static bool parse_sample(
 		const unsigned char *bytes, size_t size, bool cgroup, struct uprobe_sample *sample)
 {
@@ -561,7 +565,10 @@ static void read_buffer(struct global *global, struct perf_event_mmap_page *page
 {
 	struct uprobe_perf *perf = global->perf;
 	uint64_t at = page->data_tail;
-	/* Acquire: records before the head. Pairs with the kernel's barrier before it writes it. */
+	/*
+	 * Acquire: records before the head. Pairs with the kernel's barrier before it writes the
+	 * head.
+	 */
 	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
 	while (at < end) {
@@ -584,7 +591,10 @@ static void read_buffer(struct global *global, struct perf_event_mmap_page *page
 		}
 		at += head.size;
 	}
-	/* Release: we have copied them. Pairs with the kernel's read before it writes there again. */
+	/*
+	 * Release: the records have been copied. Pairs with the kernel's read before it writes
+	 * there again.
+	 */
 	__atomic_store_n(&page->data_tail, end, __ATOMIC_RELEASE);
 }
 

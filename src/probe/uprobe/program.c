@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A side as a BPF program: asks the filter, takes room for a record in the ring, and fills it in. All of a record has
- * its place at once, so there are no lengths for the kernel to doubt.
+ * Compiles a side to a BPF program: checks the filter, reserves a record in the ring, and writes
+ * it. All values have fixed positions in the record, so the verifier needs no proof of lengths.
  *
- * Registers: 6 the registers of the program that was hit, 7 the record, 8 the value that is being fetched, 9 which fields could not be
- * read. Below the stack's end: 16 bytes for a thread's name, then 8 for what is read, 8 for how many there are of it, and numbers
- * that are put aside.
+ * Registers: 6 the registers of the program that was hit, 7 the record, 8 the value that is being
+ * fetched, 9 the fields that could not be read. Stack, from its end downwards: 16 bytes for a
+ * thread's name, 8 for memory that is read, 8 for a length, and the saved values of a fetch.
  *
- * Where the program may sleep it reads memory that is there but not mapped yet, as texts of the program's file often are.
+ * A program that may sleep also reads memory that is not resident, such as strings in the file of
+ * the traced program.
  */
 #include "parts.h"
 
@@ -39,16 +40,16 @@ struct bpf_builder {
 	struct bpf_assembly *a;
 	const struct global_side *side;
 	bool sleepable;
-	uint32_t fails[4 * PROBE_TABLE_OPS_MAX]; /* jumps, of the field that is being made */
+	uint32_t fails[4 * PROBE_TABLE_OPS_MAX]; /* jumps to the failure of the present field */
 	uint32_t nr_fails, nr_aside;
-	bool counted; /* how many there are stands at LENGTH_AT */
+	bool counted; /* the length is at LENGTH_AT */
 	struct global_error *error;
 };
 
 /* ---- registers of the program ---- */
 
 #if defined(__x86_64__)
-/* In struct pt_regs, by DWARF's numbers. */
+/* Offsets in struct pt_regs, by DWARF numbers. */
 static const int16_t register_at[] = {
 		80, 96, 88, 40, 104, 112, 32, 152, 72, 64, 56, 48, 24, 16, 8, 0, 128};
 #define REGISTER_IP 16
@@ -84,7 +85,7 @@ static void put_leave(struct bpf_assembly *a)
 	put(a, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Register 0 has to be one of them. */
+/* Leaves the program unless register 0 is one of the numbers. */
 static void put_one_of(struct bpf_assembly *a, const uint32_t *numbers, uint32_t nr)
 {
 	uint32_t fits[GLOBAL_FILTER_MAX];
@@ -167,7 +168,7 @@ static void put_filter(struct bpf_assembly *a, const struct global_filter *filte
 
 /* ---- the record ---- */
 
-/* Room in the ring, or one more that is lost. */
+/* Reserves a record in the ring, or counts a lost one. */
 static void put_reserve(struct bpf_assembly *a, uint32_t size, int ring, int lost)
 {
 	uint32_t got, none;
@@ -184,7 +185,7 @@ static void put_reserve(struct bpf_assembly *a, uint32_t size, int ring, int los
 	put_call(a, HELPER_LOOKUP);
 	none = put_jump(a, BPF_JEQ, 0, 0);
 	put_constant(a, 1, 1);
-	/* Programs on other CPUs count there, too; only the sum matters. */
+	/* Programs on other CPUs add to the same counter; only the sum matters. */
 	put(a, BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD);
 	put_here(a, none);
 	put_leave(a);
@@ -226,7 +227,7 @@ static void put_fail(struct bpf_builder *making, uint8_t condition, unsigned int
 	making->fails[making->nr_fails++] = put_jump(making->a, condition, left, 0);
 }
 
-/* Register 8 is an address, and becomes what stands there. */
+/* Replaces the address in register 8 by the memory at that address. */
 static void put_read(struct bpf_builder *making, unsigned int size)
 {
 	struct bpf_assembly *a = making->a;
@@ -259,7 +260,7 @@ static void put_shift(struct bpf_assembly *a, uint8_t operation, unsigned int to
 		put(a, (uint8_t)(BPF_ALU64 | operation | BPF_K), to, 0, 0, (int32_t)bits);
 }
 
-/* Register 8 becomes what was put aside last, and it, together. */
+/* Combines the last saved value with register 8, and writes the result to register 8. */
 static int put_calculate(
 		struct bpf_builder *making, const struct global_field *field, unsigned int sum)
 {
@@ -277,7 +278,7 @@ static int put_calculate(
 		return uprobe_program_set_unsupported(making, field->field.name,
 				"it is calculated with what the kernel does not do for a probe");
 	put_load(a, 8, 1, 10, ASIDE_AT(--making->nr_aside));
-	/* The kernel divides without signs. */
+	/* The kernel divides unsigned numbers only. */
 	if (sum == PROBE_SUM_DIVIDE || sum == PROBE_SUM_MODULO) {
 		put_fail(making, BPF_JSLT, 1);
 		put_fail(making, BPF_JSLT, 8);
@@ -368,7 +369,7 @@ static void put_text_read(struct bpf_assembly *a, int at, uint32_t capacity)
 	put_call(a, HELPER_READ_TEXT);
 }
 
-/* Of memory at register 8 plus so much: it is there afterwards, if it can be. */
+/* Reads one byte at register 8 plus `behind`, which makes its page resident if possible. */
 static void put_touch(struct bpf_assembly *a, uint32_t behind)
 {
 	put_move(a, 1, 10);
@@ -379,7 +380,7 @@ static void put_touch(struct bpf_assembly *a, uint32_t behind)
 	put_call(a, HELPER_COPY);
 }
 
-/* Register 0 becomes its length with the NUL. */
+/* Reads a string. Register 0 becomes its length with the NUL. */
 static void uprobe_program_emit_text(struct bpf_builder *making, int at, uint32_t capacity)
 {
 	struct bpf_assembly *a = making->a;
@@ -391,7 +392,7 @@ static void uprobe_program_emit_text(struct bpf_builder *making, int at, uint32_
 		put(a, BPF_ST | BPF_MEM | BPF_DW, 10, 0, READ_AT, 0);
 		put_touch(a, 0);
 		put_fail(making, BPF_JNE, 0);
-		/* The rest may lie in another page, or end before. */
+		/* The remainder may be in another page, or the string may end before it. */
 		put_touch(a, capacity - 1);
 		put_text_read(a, at, capacity);
 		put_here(a, done);
@@ -399,7 +400,10 @@ static void uprobe_program_emit_text(struct bpf_builder *making, int at, uint32_
 	put_fail(making, BPF_JSLE, 0);
 }
 
-/* That register becomes how many there are, at most `limit`; before each use, for the kernel to see that it is no more. */
+/*
+ * Sets the register to the number of elements, at most `limit`. Emitted before each use, so that
+ * the verifier sees the bound.
+ */
 static void put_count(struct bpf_builder *making, unsigned int to, uint32_t limit)
 {
 	struct bpf_assembly *a = making->a;
@@ -429,7 +433,7 @@ static void put_several(struct bpf_builder *making, int at, const struct probe_t
 	put_count(making, 0, field->limit);
 }
 
-/* A text that says how long it is: as bytes, and a NUL behind them. */
+/* Reads a string with an explicit length: its bytes, and a NUL after them. */
 static void put_counted_text(
 		struct bpf_builder *making, int at, const struct probe_table_field *field)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that are replaced while they are watched, as an upgrade does. The kernel's probes are the file's, not the path's: what runs on
- * is watched, and what starts from then on is another file.
+ * Detects files that are replaced while they are watched, as an upgrade does. The kernel's probes
+ * belong to the file, not to the path: running processes are still watched, and processes that
+ * start later execute another file.
  */
 #include "parts.h"
 
@@ -48,7 +49,7 @@ const char *global_replaced(struct global *global)
 		struct watched_file *file = &global->files[i];
 		struct stat status;
 
-		/* A file that is only removed has nobody who could start it. */
+		/* If the file was only removed, no process can start it. */
 		if (file->reported || stat(file->path, &status) ||
 				(status.st_dev == file->device && status.st_ino == file->inode))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From tables of probes to sides, with the offsets in files that the kernel wants. */
+/* Converts tables of probes to sides, with the offsets in files that the kernel requires. */
 #include "parts.h"
 
 #include <elf.h>
@@ -28,7 +28,7 @@ int global_fail(struct global_error *error, int result, const char *hint, const 
 	return result;
 }
 
-/* 0, -ENXIO: the file ends before the end of the part, or the error of the call. */
+/* Returns 0, -ENXIO if the file ends before the end of the part, or the error of the call. */
 static int uprobe_side_read_part(int fd, void *part, size_t size, uint64_t at)
 {
 	ssize_t got = pread(fd, part, size, (off_t)at);
@@ -131,7 +131,7 @@ static enum global_source source_of(const struct global_field *field)
 static void uprobe_side_make_field(struct global_side *side, struct global_field *field)
 {
 	field->source = source_of(field);
-	/* The place is another one in each process; where the file has it is the same everywhere. */
+	/* The runtime address differs between processes: record the address in the file. */
 	if (side->exit && field->fetch.nr_ops == 1 &&
 			field->fetch.ops[0].code == PROBE_FETCH_SITE) {
 		field->source = GLOBAL_CONSTANT;
@@ -155,8 +155,9 @@ static void uprobe_side_make_field(struct global_side *side, struct global_field
 /* ---- sides ---- */
 
 /*
- * A marker beside an event is a nop and one of five bytes (side/sdt.h). From Linux 6.18 on the kernel makes a call of the latter, which
- * costs less than the trap that it puts on the former.
+ * A marker beside an event is a nop and a long nop of five bytes (side/sdt.h). From Linux 6.18 on
+ * the kernel replaces the long nop by a call, which costs less than the trap that it writes over
+ * the short one.
  */
 static bool takes_call(void)
 {
@@ -180,7 +181,7 @@ static bool has_long_nop_behind(const char *path, uint64_t offset)
 	return found;
 }
 
-/* Offsets of the location and of the semaphore, if the marker has one. */
+/* Sets the offsets of the location and of the semaphore, if the marker has one. */
 static int find_offsets(struct global_side *side, uint64_t semaphore, struct global_error *error)
 {
 	int ret = file_offset(side->path, side->address, &side->offset);

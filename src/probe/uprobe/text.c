@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A side as the arguments of a definition in tracefs. There memory is read behind registers, at most several times in a row, and nothing
- * is calculated: what a fetch does behind its last read is done when the hit is read.
+ * Writes a side as the arguments of a definition in tracefs. Such a definition reads memory through
+ * registers, several levels deep, but does not calculate: the operations after the last read of a
+ * fetch are executed when the hit is read.
  */
 #include "parts.h"
 
@@ -44,7 +45,7 @@ uint32_t text_done(const struct probe_fetch *fetch)
 	return done;
 }
 
-/* The first operation, and what is to be added. */
+/* Writes the first operation, and sets the offset that later operations must add. */
 static bool uprobe_text_begin_fetch(const struct global_side *side, const struct probe_fetch_op *op,
 		char *text, int64_t *added)
 {
@@ -67,7 +68,7 @@ static bool uprobe_text_begin_fetch(const struct global_side *side, const struct
 	}
 }
 
-/* Memory at what is there, plus so much: "+8(%di)". */
+/* Wraps the expression: the memory at its value plus `added`, as in "+8(%di)". */
 static bool uprobe_text_wrap_deref(char *text, int64_t added)
 {
 	char before[32];
@@ -82,7 +83,7 @@ static bool uprobe_text_wrap_deref(char *text, int64_t added)
 	return true;
 }
 
-/* "+8(+16(%di)):u32". */
+/* Writes an expression such as "+8(+16(%di)):u32". */
 static int expression(const struct global_side *side, const struct global_field *field, char *text,
 		struct global_error *error)
 {
@@ -93,7 +94,7 @@ static int expression(const struct global_side *side, const struct global_field 
 	int64_t added = 0;
 
 	fits = fits && uprobe_text_begin_fetch(side, &fetch->ops[0], text, &added);
-	/* Nothing is added to what is not read afterwards. */
+	/* An offset can only be added to an address that is read. */
 	fits = fits && (end > 1 || !added || is_address(field));
 	for (uint32_t i = 1; i < end && fits; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];

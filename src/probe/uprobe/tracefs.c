@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Definitions of uprobes in tracefs. They belong to nobody there, so their group says whose they are: the process, when it began,
- * and in which pid namespace. Whoever is gone in a namespace that is ours has left them.
+ * Makes and removes definitions of uprobes in tracefs. The kernel does not know their owner, so the
+ * name of their group identifies it: the process, its start time, and its pid namespace.
+ * Definitions are stale if their process has exited and was in the pid namespace of this process.
  */
 #include "parts.h"
 
@@ -23,7 +24,7 @@
 #define PERMISSION_HINT \
 	"run as root (or root gives this user's group write permission in /sys/kernel/tracing)"
 
-/* ---- finding it ---- */
+/* ---- finding tracefs ---- */
 
 static int uprobe_tracefs_open_directory(const char *path)
 {
@@ -57,16 +58,16 @@ static int uprobe_tracefs_open_mounted(void)
 	return fd;
 }
 
-/* A mount that nobody else sees, and that ends with its descriptor. */
+/* Mounts tracefs detached: no other process sees the mount, and it ends with its descriptor. */
 static int mount_hidden(void)
 {
 #if defined(SYS_fsopen) && defined(SYS_fsmount)
-	int context = (int)syscall(SYS_fsopen, "tracefs", 1 /* close on exec */), fd = -1;
+	int context = (int)syscall(SYS_fsopen, "tracefs", 1 /* FSOPEN_CLOEXEC */), fd = -1;
 
 	if (context < 0)
 		return -errno;
-	if (!syscall(SYS_fsconfig, context, 6 /* create */, NULL, NULL, 0))
-		fd = (int)syscall(SYS_fsmount, context, 1 /* close on exec */, 0);
+	if (!syscall(SYS_fsconfig, context, 6 /* FSCONFIG_CMD_CREATE */, NULL, NULL, 0))
+		fd = (int)syscall(SYS_fsmount, context, 1 /* FSMOUNT_CLOEXEC */, 0);
 	if (fd < 0)
 		fd = -errno;
 	close(context);
@@ -117,13 +118,16 @@ int global_tracefs_read(int tracefs, const char *path, char *text, size_t capaci
 	return got < 0 ? (int)got : 0;
 }
 
-/* ---- whose a group is ---- */
+/* ---- owners of groups ---- */
 
 struct tracefs_owner {
 	uint64_t pid, started, space;
 };
 
-/* Field 22; 0: there is no such process, or it has ended and nobody has asked how (field 3). */
+/*
+ * Returns the start time of a process (field 22 of its stat), or 0 if it does not exist or is a
+ * zombie (field 3).
+ */
 static uint64_t started_at(uint64_t pid)
 {
 	char path[64], text[1024];
@@ -133,7 +137,7 @@ static uint64_t started_at(uint64_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
 	if (global_tracefs_read(AT_FDCWD, path, text, sizeof(text)))
 		return 0;
-	/* The name may have blanks and brackets. */
+	/* The name may contain blanks and brackets. */
 	at = strrchr(text, ')');
 	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
 		return 0;
@@ -166,7 +170,7 @@ static bool parse_group(const char *name, struct tracefs_owner *owner)
 			end && !name[end];
 }
 
-/* In another namespace nobody can tell. */
+/* Processes in other namespaces cannot be checked. */
 static bool is_left(const char *group)
 {
 	struct tracefs_owner owner;
@@ -179,7 +183,7 @@ static bool is_left(const char *group)
 
 static int uprobe_tracefs_write_file(int tracefs, const char *path, const char *text)
 {
-	/* Not truncated: that would remove everybody's. */
+	/* Not truncated: that would remove the definitions of all users. */
 	int fd = openat(tracefs, path, O_WRONLY | O_APPEND | O_CLOEXEC), ret;
 
 	if (fd < 0)
@@ -217,7 +221,10 @@ static bool uprobe_tracefs_group_is_selected(const char *group, const char *only
 	return only ? !strcmp(group, only) : is_left(group);
 }
 
-/* Those of the group, or (NULL) those that are left of anybody. */
+/*
+ * Removes the definitions of the group, or with NULL all stale ones. Returns how many, or a
+ * negative errno.
+ */
 static int remove_all(int tracefs, const char *only)
 {
 	int fd = openat(tracefs, DEFINITIONS, O_RDONLY | O_CLOEXEC), removed = 0;
@@ -233,7 +240,7 @@ static int remove_all(int tracefs, const char *only)
 			close(fd);
 		return code;
 	}
-	/* All of them first: the list changes under who reads it and removes. */
+	/* Collect all names first: removing a definition changes the list that is being read. */
 	while (getline(&line, &capacity, file) > 0) {
 		char group[72], event[72];
 
