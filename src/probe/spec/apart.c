@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of events that are apart. Functions of several files, or of several types, may have the same one; then the second is numbered
- * 2, and so on. Found by a hash, and each name knows the last number that was given to one like it: there may be as
- * many as a program has functions.
+ * Number the names of events that would otherwise be equal.
+ *
+ * A spec that makes an event of each function can find functions with one name in several files, or
+ * with several parameter types. The second one gets the suffix _2, and so on. A program can have
+ * tens of thousands of functions, so names are found by a hash, and each name keeps the last number
+ * that was used for it.
  */
 #include "parts.h"
 
@@ -12,14 +15,14 @@
 
 #include "base/inside/hash.h"
 
-#define PLAIN_MAX 200 /* of a name that is numbered */
+#define PLAIN_MAX 200 /* length at which a name is cut before its number */
 
 struct apart_name {
 	char name[EVENT_NAME_MAX];
-	unsigned int number; /* the last one of those like it */
+	unsigned int number; /* last number used for this name */
 };
 
-/* Where it stands, or would. */
+/* Returns the table entry of the name, or the free entry where it belongs. */
 static uint32_t *spec_split_find_slot(const struct apart *apart, const char *name)
 {
 	size_t at = hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, name) & (apart->capacity - 1);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a file's DWARF is at an address: the unit, and the function with all that is around it. Looked through once, and each unit once
- * somebody asks for something of it: who asks for the arguments of all functions asks tens of thousands of times.
+ * Find the unit and the functions around an address in a file's debug information.
+ *
+ * Each file is indexed once, and each unit when it is first needed: a spec with the arguments of
+ * all functions asks tens of thousands of times.
  */
 #include "debug.h"
 #include "base/inside/search.h"
@@ -15,21 +17,21 @@
 #define FIRST_CAPACITY 64
 #define NOTHING UINT32_MAX
 
-/* Code of a unit or function. */
+/* Addresses of the code of a unit or function. */
 struct code_span {
 	uint64_t begin, end;
-	uint64_t reach; /* the last end of this one and those before */
-	uint32_t order; /* of two at an address the first one is meant */
-	uint32_t what;  /* its number */
+	uint64_t reach; /* highest end of this span and all before it */
+	uint32_t order; /* of two spans with the same address, the lower order wins */
+	uint32_t what;  /* index of the unit or node */
 };
 
-/* By their begins. */
+/* Sorted by begin. */
 struct spans {
 	struct code_span *items;
 	size_t count, capacity;
 };
 
-/* A function, or what has some. */
+/* A function, or a scope that contains functions. */
 struct scope_node {
 	Dwarf_Die die;
 	uint32_t parent; /* NOTHING: the unit */
@@ -50,7 +52,7 @@ struct around {
 	size_t count, capacity;
 };
 
-/* Room for one more; NULL: out of memory. */
+/* Grow the array by one item. Returns NULL if out of memory; the old array is then still valid. */
 static void *spec_range_grow_array(void *items, size_t count, size_t *capacity, size_t size)
 {
 	size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
@@ -106,7 +108,7 @@ static void spec_range_sort(struct spans *spans)
 	}
 }
 
-/* The number of what is there, or NOTHING. */
+/* Returns the index of the span with this address and the lowest order, or NOTHING. */
 static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
 {
 	uint32_t found = NOTHING, order = NOTHING;
@@ -125,7 +127,10 @@ static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
 
 /* ---- functions of a unit ---- */
 
-/* libdw does not look into what has no addresses itself: namespaces, functions whose classes or other functions have some. */
+/*
+ * libdw does not descend into scopes without addresses: namespaces, and functions or classes that
+ * only declare other functions.
+ */
 static bool may_have_functions(int tag)
 {
 	switch (tag) {
@@ -143,7 +148,10 @@ static bool may_have_functions(int tag)
 static bool add_functions(
 		struct dwarf_unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth);
 
-/* Functions inside of a function come first, if an address is one of theirs. What has none is not kept. */
+/*
+ * Nested functions come first, because an address in one of them is also in its parent. Scopes
+ * without functions are not kept.
+ */
 static bool add_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
 {
 	struct scope_node *nodes = spec_range_grow_array(
@@ -214,7 +222,7 @@ void around_free(struct around *around)
 	free(around);
 }
 
-/* Not by the table of addresses: clang makes none. */
+/* Read each unit: the table of addresses (.debug_aranges) may be missing, clang writes none. */
 static struct around *learn_units(struct debug *debug)
 {
 	struct around *around = calloc(1, sizeof(*around));

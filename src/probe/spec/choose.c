@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that only choose another one for this processor, when the program is loaded (IFUNC): strlen, memcpy. Which one it was
- * stands in the process where calls of it go through: in the library itself (a relocation of the kind IRELATIVE), or in
- * another file that has called it by its name. Where neither is, all that it chooses from are meant.
+ * Find the function that an indirect function (IFUNC) selected for this processor when the program
+ * was loaded: strlen, memcpy.
+ *
+ * The process has the address of the selected function in the slot through which it is called: in
+ * the library itself (a relocation of type IRELATIVE), or in another file that calls it by name. If
+ * no slot has it, all functions that the resolver may return are selected.
  */
 #include "parts.h"
 
@@ -54,7 +57,7 @@ static bool is_its_name(const struct chooser *chooser, const char *name)
 	return false;
 }
 
-/* The slot leads somewhere: to a function of the library, or to nothing that has to do with it. */
+/* The slot holds the address of a function of the module, of another file, or of no file. */
 static bool spec_choose_resolve_slot(const struct chooser *chooser,
 		const struct resolve_module *module, uint64_t address)
 {
@@ -64,7 +67,10 @@ static bool spec_choose_resolve_slot(const struct chooser *chooser,
 	if (pread(chooser->resolve->memory, &value, sizeof(value), (off_t)address) != sizeof(value))
 		return false;
 	if (value < chooser->module->begin || value >= chooser->module->end) {
-		/* Not asked for yet, or taken over by another file. What is in no file is the kernel's own. */
+		/*
+		 * The slot is not resolved yet, or another file's function replaces this one. An
+		 * address outside of all files is in the kernel's code (vDSO).
+		 */
 		for (size_t i = 0; i < chooser->resolve->nr_modules; i++) {
 			module = &chooser->resolve->modules[i];
 			if (value >= module->begin && value < module->end)
@@ -149,7 +155,7 @@ void choose(struct resolve *resolve, struct resolve_module *module,
 
 	*choices = (struct resolve_choices){.certain = false};
 	if (resolve->memory >= 0 && module->loaded) {
-		/* Its own word comes first. */
+		/* A slot of the module itself takes precedence. */
 		found = search_module(&chooser, module);
 		for (size_t i = 0; i < resolve->nr_modules && !found; i++)
 			found = search_module(&chooser, &resolve->modules[i]);
@@ -180,9 +186,9 @@ int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
 	return -1;
 }
 
-/* ---- what is told of it ---- */
+/* ---- notes for the user ---- */
 
-/* Does it choose one of those, too? */
+/* Whether the function may also select one of these. */
 static bool shares(const struct resolve_module *module, const struct code_function *function,
 		const struct resolve_choices *choices)
 {

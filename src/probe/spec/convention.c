@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments at the first instruction of a function, and what it returns, as the System V convention for x86-64 has
- * them. Compilers that do not optimise say only where they will have been stored a moment later.
+ * Locate arguments at a function's first instruction, and return values at its exit, by the System
+ * V calling convention for x86-64.
+ *
+ * Compilers that do not optimize record only where the function stores its arguments a moment
+ * later.
  */
 #include "locate.h"
 
@@ -13,26 +16,35 @@
 
 #define MEMBERS_MAX 1024
 #define DEPTH_MAX 8
-#define END_DEPTH_MAX 3 /* parts of parts that may have to be done with */
+#define END_DEPTH_MAX 3 /* nesting of members that are searched for destructors */
 
-/* KIND_UPPER: of what is in the lower half of the same vector register (SSEUP). */
+/*
+ * CLASS_UPPER: the upper half of a vector register whose lower half is the previous class (SSEUP).
+ */
 enum argument_class { CLASS_NONE, CLASS_INTEGER, CLASS_FLOAT, CLASS_UPPER, CLASS_MEMORY };
 
-/* Of both halves of something of at most 16 bytes. */
+/* The argument classes of both halves of a value of at most 16 bytes. */
 struct classes {
 	enum argument_class half[2];
 	uint64_t size, align;
-	bool x87; /* a long double is in it: in memory, but returned in a register that no probe sees */
-	bool x87_pair; /* two of these: likewise, but larger */
+	/*
+	 * contains a long double: passed in memory, but returned in an x87 register, which no probe
+	 * can read
+	 */
+	bool x87;
+	bool x87_pair; /* contains two of them: larger, otherwise the same */
 	bool untold;   /* the location of the return value is unknown */
-	bool quad;     /* a binary128 is in it */
+	bool quad;     /* contains a binary128 */
 	bool vector;   /* both halves are in one register */
 };
 
 static bool has_own_end(Dwarf_Die *type, unsigned int depth);
 static bool rust_by_reference(Dwarf_Die *type);
 
-/* Something that has to be done when it goes, or is copied; or a part that has. */
+/*
+ * Whether this child gives its class a destructor, a copy constructor or a virtual table, or is a
+ * member whose type has one.
+ */
 static bool ends_by_itself(Dwarf_Die *child, unsigned int depth)
 {
 	const char *name = dwarf_diename(child);
@@ -66,7 +78,10 @@ static bool has_own_end(Dwarf_Die *type, unsigned int depth)
 	return false;
 }
 
-/* Objects of C++ that are more than their bytes. Before DWARF 5 it is not said, but follows from what they have. */
+/*
+ * Whether C++ passes the object by address. Before DWARF 5 the compiler does not record this, but
+ * its members imply it.
+ */
 static bool is_by_reference(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -115,7 +130,7 @@ static void spec_convention_classify_members(
 		else if (dwarf_attr_integrate(&child, DW_AT_data_bit_offset, &attribute) &&
 				!dwarf_formudata(&attribute, &bits))
 			at = bits / 8;
-		/* Of bits, the whole number that has the first of them. */
+		/* Bit fields: the whole number that contains the first bit. */
 		if (dwarf_hasattr(&child, DW_AT_bit_size) && type_size(&member, &size) && size)
 			at -= at % size;
 		add_type(classes, &member, offset + at, depth + 1);
@@ -140,7 +155,7 @@ static void spec_convention_classify_number(struct classes *classes, enum number
 {
 	if (size > 8 && size > classes->align)
 		classes->align = size;
-	/* What is packed so that it is not aligned is not taken apart. */
+	/* Members that are packed and therefore not aligned are passed in memory. */
 	if (!size || offset % size || size > 16) {
 		spec_convention_add_class(classes, offset, CLASS_MEMORY);
 		return;
@@ -172,7 +187,7 @@ static void add_base(struct classes *classes, Dwarf_Die *type, uint64_t offset)
 	spec_convention_classify_number(classes, part_form, true, offset + part, part);
 }
 
-/* Two numbers of the x87 are passed in memory, and returned in two of its registers. */
+/* A complex long double is passed in memory, and returned in two x87 registers. */
 static void add_large(struct classes *classes, Dwarf_Die *type)
 {
 	uint64_t size;
@@ -193,7 +208,10 @@ static void spec_convention_end_classes(struct classes *classes)
 	classes->vector = classes->half[0] == CLASS_FLOAT;
 }
 
-/* Of several numbers that are calculated with at once: in one register; the largest depend on how it was compiled. */
+/*
+ * Vectors of numbers are passed in one register. How larger ones are passed depends on compiler
+ * options.
+ */
 static bool add_vector(struct classes *classes)
 {
 	classes->align = classes->size;
@@ -251,7 +269,10 @@ static bool is_aggregate(Dwarf_Die *type)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_array_type;
 }
 
-/* Members that have bytes; -1: it is one of several things, which says nothing of how it is passed. */
+/*
+ * Returns the number of members that have a size; -1: the type is an enum with variants, which does
+ * not determine how it is passed.
+ */
 static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
 {
 	unsigned int count = 0;
@@ -275,8 +296,10 @@ static int rust_members(Dwarf_Die *type, Dwarf_Die *first)
 }
 
 /*
- * How functions of Rust pass things nobody promises. What all its compilers do: single numbers as C, what has more than 16 bytes by its
- * address, two of 8 bytes in two registers; nothing for what has no bytes. Others cannot be told, and no arguments behind them.
+ * The calling convention of Rust is unspecified. This code follows what all its compilers do:
+ * single numbers as in C, types of more than 16 bytes by address, two members of 8 bytes in two
+ * registers, and no register for types without size. Other types, and all arguments after one of
+ * them, cannot be located.
  */
 static bool classify_rust(Dwarf_Die *type, struct classes *classes)
 {
@@ -305,7 +328,10 @@ static bool rust_by_reference(Dwarf_Die *type)
 	return is_aggregate(type) && is_rust(type) && type_size(type, &size) && size > 16;
 }
 
-/* Versions of clang differ in whether a structure with a binary128 in it is passed in a register. */
+/*
+ * Versions of clang differ in whether a structure that contains a binary128 is passed in a
+ * register.
+ */
 static bool is_clang(Dwarf_Die *thing)
 {
 	Dwarf_Attribute attribute;
@@ -318,7 +344,7 @@ static bool is_clang(Dwarf_Die *thing)
 	return producer && strstr(producer, "clang");
 }
 
-/* false: it has no size that is known. */
+/* Returns false if the size of the type is unknown. */
 static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *classes)
 {
 	uint64_t size;
@@ -346,7 +372,7 @@ static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *class
 	return true;
 }
 
-/* The registers of the return value, if it is not in memory. */
+/* Whether the value is returned in x87 registers. */
 static bool is_in_x87(const struct classes *classes)
 {
 	return classes->x87 && (classes->size <= 16 || classes->x87_pair);
@@ -356,7 +382,7 @@ static bool is_in_x87(const struct classes *classes)
 
 struct hand {
 	unsigned int integers, floats;
-	uint64_t stack; /* behind the return address */
+	uint64_t stack; /* offset from the return address */
 };
 
 static int take_half(struct hand *hand, enum argument_class kind, struct fetch *fetch)
@@ -368,7 +394,7 @@ static int take_half(struct hand *hand, enum argument_class kind, struct fetch *
 	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[hand->integers++], 0, 0);
 }
 
-/* Its halves, each in a register of its kind. */
+/* Locate each half in the next register of its class. */
 static void take_both(struct hand *hand, const struct classes *classes,
 		int (*take_one)(struct hand *hand, enum argument_class kind, struct fetch *fetch),
 		struct located *located)
@@ -411,7 +437,10 @@ static void spec_convention_assign_registers(
 	take_both(hand, classes, take_half, located);
 }
 
-/* The compiler says of the argument that what will be stored is its address: arrays of Fortran, objects of C++. */
+/*
+ * Whether debug information shows that the argument is passed by address: arrays of Fortran,
+ * objects of C++.
+ */
 static bool is_where_register_says(Dwarf_Die *argument)
 {
 	Dwarf_Attribute attribute;
@@ -423,7 +452,10 @@ static bool is_where_register_says(Dwarf_Die *argument)
 			ops[0].atom == DW_OP_fbreg && ops[1].atom == DW_OP_deref;
 }
 
-/* Behind the return address, where the caller has put it and where it stays: the compiler says that by the frame. */
+/*
+ * Locate an argument that the caller stored on the stack, above the return address. The compiler
+ * records its offset from the frame.
+ */
 static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
 {
 	Dwarf_Attribute where, base;
@@ -438,7 +470,10 @@ static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct locat
 			dwarf_getlocation(&base, &base_ops, &base_count) || base_count != 1)
 		return false;
 	offset = (int64_t)ops[0].number;
-	/* Counted from behind the return address, or from rbp, of which the caller's stands between. */
+	/*
+	 * The offset counts from above the return address, or from rbp, which points to the saved
+	 * rbp of the caller, 16 bytes below.
+	 */
 	if (base_ops[0].atom == DW_OP_reg6)
 		offset -= 16;
 	else if (base_ops[0].atom != DW_OP_call_frame_cfa)
@@ -459,9 +494,15 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 
 	if (find_on_stack(function, argument, located))
 		return 0;
-	/* What is returned in memory is said where by a first argument that nobody sees. */
+	/*
+	 * A value that is returned in memory has a hidden first argument: the address of that
+	 * memory.
+	 */
 	if (type_of(function, &type)) {
-		/* What Rust returns in registers is not told, but that it does is. */
+		/*
+		 * The exact registers of a returned value of Rust are unknown; that it is returned
+		 * in registers is enough here.
+		 */
 		if (!spec_convention_classify_type(&type, &classes) &&
 				(!is_rust(function) || !type_size(&type, &classes.size) ||
 						classes.size > 16))
@@ -491,7 +532,7 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 		spec_convention_assign_registers(&hand, &classes, located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
-		/* It is where the register says. */
+		/* The register holds the address of the argument. */
 		if (reference)
 			located->kind = LOCATED_MEMORY;
 		return 0;
@@ -501,7 +542,7 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 
 static int take_result(struct hand *hand, enum argument_class kind, struct fetch *fetch)
 {
-	/* rax, rdx; xmm0, xmm1. */
+	/* rax and rdx; xmm0 and xmm1. */
 	if (kind == CLASS_FLOAT)
 		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
 	return fetch_op(fetch, PROBE_FETCH_REGISTER, hand->integers++, 0, 0);
@@ -515,7 +556,7 @@ bool locate_result(Dwarf_Die *type, struct located *located)
 	*located = (struct located){.kind = LOCATED_VALUE};
 	if (!spec_convention_classify_type(type, &classes) || is_in_x87(&classes) || classes.untold)
 		return false;
-	/* In memory of the caller: where, is returned. */
+	/* The value is in memory of the caller; the function returns its address in rax. */
 	if (is_by_reference(type) || classes.half[0] == CLASS_MEMORY) {
 		located->kind = LOCATED_MEMORY;
 		return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What compilers say of a file: units, scopes, lines. */
+/* Read debug information of a file: units, scopes and lines. */
 #include "debug.h"
 
 #include <dwarf.h>
@@ -25,7 +25,7 @@ static bool open_debug(struct debug *debug, struct resolve_module *module)
 		module->debug_error = -errno;
 		return false;
 	}
-	/* dwfl_begin() fails only if memory is missing. */
+	/* dwfl_begin() fails only if out of memory. */
 	debug->dwfl = dwfl_begin(&callbacks);
 	if (!debug->dwfl) {
 		module->debug_error = -ENOMEM;
@@ -165,7 +165,7 @@ bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
 	return count;
 }
 
-/* Behind the function: its blocks around that address, and what was put into it. */
+/* Add the blocks and inlined functions around the address, within the function. */
 static void find_blocks(struct chain *chain)
 {
 	Dwarf_Die child;
@@ -189,7 +189,10 @@ int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **
 {
 	struct chain chain = {.address = address};
 
-	/* Not as libdw has them: around what was put into a function it gives what is around its source. */
+	/*
+	 * libdw's own scopes do not fit: for inlined functions it returns the scopes around their
+	 * source.
+	 */
 	*scopes = NULL;
 	chain.count = debug_around(debug, address, chain.scopes);
 	if (!chain.count)
@@ -208,7 +211,7 @@ int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **
 
 /* ---- lines ---- */
 
-/* "dir/file.c" is meant by "file.c", and not by "le.c". */
+/* The source "file.c" names "dir/file.c", but "le.c" does not. */
 static bool spec_debug_is_source(const char *path, const char *source)
 {
 	size_t length = strlen(path), wanted = strlen(source);
@@ -287,7 +290,7 @@ int debug_lines(struct debug *debug, const char *source, int line,
 	return ret;
 }
 
-/* ---- functions that were put into others ---- */
+/* ---- inlined functions ---- */
 
 struct inlined_search {
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables and types by name that another unit of the file has. All units are looked through. */
+/* Find variables and types by name in other units of the file. */
 #include "debug.h"
 
 #include "symbolize/demangle.h"
@@ -22,7 +22,7 @@ static bool spec_definition_die_is_complete(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_location) || dwarf_hasattr(die, DW_AT_const_value);
 }
 
-/* A member of a class, or of a namespace, that is defined at another place than it was declared at. */
+/* Whether the definition is of a member of a class or namespace that is declared elsewhere. */
 static bool has_linkage_name(Dwarf_Die *die, const char *name)
 {
 	Dwarf_Attribute attribute;
@@ -52,7 +52,7 @@ static bool spec_definition_die_matches(
 			((name && !strcmp(name, remainder)) || has_linkage_name(die, search->name));
 }
 
-/* What is left of the name inside a namespace; NULL: it is not in that one. */
+/* Returns the part of the name after this namespace; NULL: the name is not in it. */
 static const char *inside(Dwarf_Die *die, const char *remainder)
 {
 	const char *name = dwarf_diename(die);
@@ -60,7 +60,7 @@ static const char *inside(Dwarf_Die *die, const char *remainder)
 
 	if (dwarf_tag(die) != DW_TAG_namespace)
 		return NULL;
-	/* Those without a name are not written. */
+	/* Names in anonymous namespaces are written without it. */
 	if (!name)
 		return remainder;
 	return !strncmp(remainder, name, length) && !strncmp(remainder + length, "::", 2)

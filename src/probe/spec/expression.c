@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions of DWARF, which have a stack, as operations of the agent, which has one number and may put some aside. Each cell of
- * the stack is what has to be done to get it. What variables are is rarely more than a register or the frame, and an
- * offset; that stays as short as it is.
+ * Convert location expressions of DWARF to fetch operations.
+ *
+ * DWARF expressions use a stack; fetch operations have one number, and can save a few. Each item of
+ * the stack here is the sequence of operations that computes it. Most variables are in a register,
+ * or at an offset from the frame, which needs one or two operations.
  */
 #include "expression.h"
 
@@ -20,8 +22,8 @@ struct running {
 	struct expression_answer *answer;
 	struct fetch stack[STACK_MAX];
 	unsigned int used;
-	bool in_base; /* where the frame is, is being found out */
-	bool value;   /* what is on the stack is the value */
+	bool in_base; /* while the address of the frame is computed */
+	bool value;   /* the item on the stack is the value, not its address */
 };
 
 static struct fetch *top(struct running *running)
@@ -60,7 +62,7 @@ static int push_register(struct running *running, unsigned int number, int64_t o
 	return ret ? ret : fetch_add(top(running), offset);
 }
 
-/* ---- two cells become one ---- */
+/* ---- combine two items ---- */
 
 static bool spec_expression_get_constant(const struct fetch *fetch, int64_t *value)
 {
@@ -68,7 +70,7 @@ static bool spec_expression_get_constant(const struct fetch *fetch, int64_t *val
 	return fetch->nr_ops == 1 && fetch->ops[0].code == PROBE_FETCH_CONSTANT;
 }
 
-/* A register and what is added to it. */
+/* Whether the item is a register plus a constant. */
 static bool register_of(const struct fetch *fetch, unsigned int *number, int64_t *offset)
 {
 	*number = fetch->ops[0].reg;
@@ -121,7 +123,7 @@ static int combine(struct running *running, enum probe_fetch_sum sum)
 	return fetch_calculate(left, sum, right);
 }
 
-/* -x, ~x, |x|: with a constant. */
+/* -x, ~x and |x| are computed with a constant. */
 static int combine_one(struct running *running, unsigned int atom)
 {
 	struct fetch *one = top(running), left = {.nr_ops = 0}, sign;
@@ -139,7 +141,7 @@ static int combine_one(struct running *running, unsigned int atom)
 		*one = left;
 		return ret;
 	}
-	/* (x ^ s) - s, where s is 0 or -1 as the sign. */
+	/* |x| is (x ^ s) - s, where s is 0 or -1, as the sign. */
 	(void)fetch_op(&left, PROBE_FETCH_CONSTANT, 0, 0, 63);
 	sign = *one;
 	ret = fetch_calculate(&sign, PROBE_SUM_RIGHT_SIGNED, &left);
@@ -176,7 +178,7 @@ static enum probe_fetch_sum sum_of(unsigned int atom)
 
 static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t count);
 
-/* Where the frame of the function is; by unwinders' data. */
+/* Push the frame address of the function (CFA), as unwinding data defines it. */
 static int push_frame(struct running *running)
 {
 	for (size_t i = 0; i < 2; i++) {
@@ -206,7 +208,7 @@ static int push_base(struct running *running, int64_t offset)
 	size_t count;
 	int ret;
 
-	/* A frame that is said by itself has no end. */
+	/* A frame base that uses the frame base would recurse forever. */
 	if (running->in_base || !running->location->function ||
 			!dwarf_attr_integrate(running->location->function, DW_AT_frame_base,
 					&attribute) ||
@@ -218,14 +220,17 @@ static int push_base(struct running *running, int64_t offset)
 	ret = spec_expression_run(running, ops, count);
 	running->attribute = outer;
 	running->in_base = false;
-	/* A register here means what it holds. */
+	/* Here a register stands for its contents. */
 	running->value = false;
 	return ret || !running->used ? -ENOTSUP : fetch_add(top(running), offset);
 }
 
 /* ---- single operations ---- */
 
-/* What an expression gave at the begin of the function: at that very place it is what it gives now. */
+/*
+ * The value of an expression at the function's entry. If the location is the entry, that is its
+ * value now.
+ */
 static int push_entry_value(struct running *running, Dwarf_Op *op)
 {
 	Dwarf_Attribute inner, *outer = running->attribute;
@@ -250,7 +255,7 @@ static int push_entry_value(struct running *running, Dwarf_Op *op)
 	return ret;
 }
 
-/* An address, or a constant, that stands in a table of the unit. */
+/* An address or constant from a table of the unit. */
 static int push_indexed(struct running *running, Dwarf_Op *op)
 {
 	bool address = op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
@@ -270,7 +275,7 @@ static int push_indexed(struct running *running, Dwarf_Op *op)
 					  running, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
 }
 
-/* Types of numbers: all of them fill the 64 bits, with or without their sign. */
+/* Convert to a number type: all types fill the 64 bits, with or without sign extension. */
 static int spec_expression_convert_type(struct running *running, Dwarf_Op *op)
 {
 	Dwarf_Word size, encoding;
@@ -280,7 +285,7 @@ static int spec_expression_convert_type(struct running *running, Dwarf_Op *op)
 
 	if (!running->used)
 		return -EINVAL;
-	/* Of no type: an address. */
+	/* The generic type: an address. */
 	if (!op->number)
 		return 0;
 	if (dwarf_getlocation_die(running->attribute, op, &type) ||
@@ -312,7 +317,7 @@ static int spec_expression_copy_stack_slot(struct running *running, uint64_t bel
 	return push_fetch(running, &running->stack[running->used - 1 - below]);
 }
 
-/* The topmost of so many becomes the lowest of them. */
+/* Move the top item below the `count` - 1 items under it. */
 static int spec_expression_rotate(struct running *running, unsigned int count)
 {
 	struct fetch *lowest, moved;
@@ -332,7 +337,7 @@ static int run_register(struct running *running, unsigned int number)
 	return push_register(running, number, 0);
 }
 
-/* Those that come as a number of their own. */
+/* Operations whose number encodes an operand. Returns false for other operations. */
 static bool run_numbered(struct running *running, const Dwarf_Op *op, int *ret)
 {
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
@@ -363,7 +368,7 @@ static int run_stack(struct running *running, const Dwarf_Op *op)
 	}
 }
 
-/* A variable that each thread has. */
+/* A thread-local variable. */
 static int find_of_thread(struct running *running)
 {
 	struct fetch found;
@@ -458,7 +463,7 @@ int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribu
 	running->attribute = attribute;
 	running->answer = answer;
 	ret = spec_expression_run(running, ops, count);
-	/* What is below the top was for others to use. */
+	/* Items below the top are intermediate results. */
 	if (!ret && !running->used)
 		ret = -EINVAL;
 	if (!ret)

@@ -2,21 +2,22 @@
 #ifndef SIDE_PROBE_SPEC_EXPRESSION_H
 #define SIDE_PROBE_SPEC_EXPRESSION_H
 
-/* What DWARF says of one place, as operations that the agent can do. */
+/* Convert one location expression of DWARF to operations of the agent. */
 
 #include "locate.h"
 
 struct expression_answer {
-	bool value; /* the fetch is the value, not its address */
-	/* Why there is no answer. */
-	const char *entry_value; /* it is made of what this held when the function began */
+	bool value; /* the fetch computes the value, not its address */
+	/* Why the conversion failed. */
+	/* the expression uses the value of this register or variable at the function's entry */
+	const char *entry_value;
 	bool thread_local;
-	const char *unknown; /* what it says that is not understood; NULL: nothing single */
+	const char *unknown; /* the operation that is not supported; NULL: no single one */
 };
 
 /*
- * One place: no pieces, no constants that are bytes. 0, or -ENOTSUP, -E2BIG, -EINVAL. The attribute is the one that the operations
- * are of.
+ * Convert the operations of a location without pieces or constant bytes. `attribute` is the
+ * attribute that contains them. Returns 0, -ENOTSUP, -E2BIG or -EINVAL.
  */
 int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
 		size_t count, struct fetch *fetch, struct expression_answer *answer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that get a value, and the registers of x86-64 by name. */
+/* Build the operations of a fetch, and find registers of x86-64 by name. */
 #include "fetch.h"
 
 #include <ctype.h>
@@ -35,7 +35,7 @@ int fetch_add(struct fetch *fetch, int64_t value)
 	return fetch_op(fetch, PROBE_FETCH_ADD, 0, 0, value);
 }
 
-/* Puts its number aside, and gets the other one. */
+/* Append the operations of `right` to those of `left`, saving the result of `left`. */
 static int fetch_both(struct fetch *left, const struct fetch *right)
 {
 	int ret = fetch_op(left, PROBE_FETCH_PUSH, 0, 0, 0);
@@ -86,7 +86,7 @@ const char *fetch_register_name(unsigned int number)
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
-/* Those that the 8086 had. */
+/* The eight oldest registers, which have names for their parts: ax, al, ah. */
 static bool find_old(const char *name, size_t length, struct fetch_register *found)
 {
 	for (unsigned int i = 0; i < 8; i++) {
@@ -179,7 +179,7 @@ void fetch_name(char name[FETCH_NAME_MAX], const char *text)
 	size_t used = 0;
 
 	for (; *text && used < FETCH_NAME_MAX - 8; text++) {
-		/* No dots: filters take those for the way into a structure. */
+		/* No dots: in filters they separate the members of a structure. */
 		bool letter = isalnum((unsigned char)*text) || *text == '_';
 
 		if (!used && isdigit((unsigned char)*text))

@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_SPEC_FETCH_H
 #define SIDE_PROBE_SPEC_FETCH_H
 
-/* Operations that get a value inside the program, collected. */
+/* Build the operations that compute a value inside the traced program. */
 
 #include "probe/table/table.h"
 
@@ -10,7 +10,7 @@
 
 #define FETCH_NAME_MAX 128
 
-/* x86-64, as DWARF counts them. */
+/* Register numbers of x86-64 in DWARF. */
 #define FETCH_RBX 3
 #define FETCH_RSP 7
 #define FETCH_RIP 16
@@ -21,44 +21,50 @@ struct fetch {
 	uint32_t nr_ops;
 };
 
-/* What a field is, and how its value is got at one place. */
+/* A field of an event, and the operations that compute its value at one location. */
 struct value {
 	char name[FETCH_NAME_MAX];
 	uint8_t type, size;
 	bool guarded; /* behind a pointer that may be invalid */
 	uint16_t limit;
-	Dwarf_Die enumeration; /* its type, if it is one; else all 0 */
+	Dwarf_Die enumeration; /* the type of an enumeration; otherwise all 0 */
 	struct fetch fetch;
 };
 
-/* Both: 0 or -E2BIG. Sums of constants become one. */
+/* Both return 0 or -E2BIG. fetch_add() merges with a constant that was added before. */
 int fetch_op(struct fetch *fetch, enum probe_fetch_code code, unsigned int reg, unsigned int size,
 		int64_t value);
-/* Whether the kernel can do all of it, for who has it watch a place (probe/global). */
+/* Whether the kernel can perform all of these operations (probe/uprobe). */
 bool fetch_is_of_kernel(const struct fetch *fetch);
 int fetch_add(struct fetch *fetch, int64_t value);
-/* `left` becomes the sum of both. 0 or -E2BIG. */
+/* Combine `left` and `right` in `left`. Returns 0 or -E2BIG. */
 int fetch_calculate(struct fetch *left, enum probe_fetch_sum sum, const struct fetch *right);
-/* Both halves of a number of 16 bytes, the lower one in `low`, which becomes that of both. 0 or -E2BIG. */
+/* Combine the halves of a 16-byte number in `low`. Returns 0 or -E2BIG. */
 int fetch_wide(struct fetch *low, const struct fetch *high);
-/* Does it need registers that functions keep for their callers? */
+/* Whether the fetch reads registers that functions preserve for their callers. */
 bool fetch_needs_all(const struct fetch *fetch);
 
 struct fetch_register {
-	uint8_t number;      /* as DWARF counts; vectors from FETCH_XMM0 on */
-	uint8_t bits, shift; /* the part that is meant */
+	uint8_t number;      /* number in DWARF; vector registers from FETCH_XMM0 on */
+	uint8_t bits, shift; /* the part of the register that the name selects */
 };
 
-/* "rdi", "%edi", "ah", "xmm0", "rip", "eflags". */
+/* Find a register by name: "rdi", "%edi", "ah", "xmm0", "rip", "eflags". */
 bool fetch_register_named(const char *name, size_t length, struct fetch_register *found);
-/* Its value. */
+/* Append the operations that read the register. Returns 0 or -E2BIG. */
 int fetch_register(struct fetch *fetch, const struct fetch_register *which);
-/* The full register of a number, without the sign; NULL: there is none. */
+/* Returns the name of the full register with this number, without `%`; NULL: no such register. */
 const char *fetch_register_name(unsigned int number);
-/* Letters and digits of it, with a '_' for each way between them: a name for a field. */
+/*
+ * Make a field name of an expression: letters and digits, with one '_' for the characters between
+ * them.
+ */
 void fetch_name(char name[FETCH_NAME_MAX], const char *text);
 
-/* thread.c: the address of a variable that each thread has, by where it is among those of its module. 0, -ENOTSUP or -E2BIG. */
+/*
+ * thread.c: append the address of a thread-local variable at this offset of its module's block.
+ * Returns 0, -ENOTSUP or -E2BIG.
+ */
 struct resolve_module;
 int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch *fetch);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a thing a field of an event can hold. */
+/* Convert an item to the value of an event field. */
 #include "type.h"
 
 #include "library.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define STRING_STANDARD 256
-#define SEVERAL_STANDARD 64 /* elements, if nothing else says how many there may be */
+#define SEVERAL_STANDARD 64 /* maximum number of elements if the source does not limit it */
 #define WRAPPED_MAX 8
 
 static bool spec_field_is_text(Dwarf_Die *type)
@@ -53,7 +53,7 @@ static enum probe_field_type enumeration_type(Dwarf_Die *type)
 			: PROBE_FIELD_UNSIGNED;
 }
 
-/* Pieces may have all of it in one. */
+/* If one piece contains the whole value, use only this piece. */
 static void take_whole_piece(struct item *item, uint64_t size)
 {
 	for (uint32_t i = 0; item->where.kind == LOCATED_PIECES && i < item->where.nr_pieces; i++) {
@@ -69,7 +69,7 @@ static void take_whole_piece(struct item *item, uint64_t size)
 	}
 }
 
-/* `a`, `b`, …: for who has to ask for one of them. */
+/* "`a`, `b`, …": the members that the user can request instead. */
 static void list_members(struct item *item, char *text, size_t capacity)
 {
 	unsigned int count = 0;
@@ -90,7 +90,7 @@ static void list_members(struct item *item, char *text, size_t capacity)
 	} while (count < 4 && !dwarf_siblingof(&child, &child));
 }
 
-/* Text and bytes stay where they are: what is fetched is their address. */
+/* For text and bytes, the fetch computes the address. */
 static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
 		struct resolve_error *error)
 {
@@ -103,7 +103,7 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 				text ? "ask for its elements, as in `a[0]`" : members,
 				"it is %s in registers, which is no value of its own",
 				text ? "text" : "a structure");
-	/* The last member of a structure may go on as it likes. */
+	/* The last member of a structure may be an array without size. */
 	if (!size && text)
 		size = STRING_STANDARD;
 	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
@@ -156,7 +156,7 @@ static int pointer_value(struct item *item, struct value *value, struct resolve_
 	return 0;
 }
 
-/* As libstdc++ has its strings: a pointer to text that ends with a NUL comes first. */
+/* A std::string of libstdc++ begins with a pointer to text that ends with a NUL. */
 static bool string_value(struct item *item, struct value *value)
 {
 	struct resolve_error ignored;
@@ -164,7 +164,7 @@ static bool string_value(struct item *item, struct value *value)
 
 	if (!item_own_member(&text, "_M_dataplus") && !item_own_member(&text, "_M_p"))
 		return !pointer_value(&text, value, &ignored) && value->type == PROBE_FIELD_STRING;
-	/* clang says no more of it than that there is such a thing. */
+	/* clang records only a declaration of this type. */
 	if (!type_is_standard_string(&item->type) || item->where.kind != LOCATED_MEMORY)
 		return false;
 	text = *item;
@@ -179,7 +179,7 @@ static bool string_value(struct item *item, struct value *value)
 
 /* ---- several ---- */
 
-/* Behind what says how many there are, the address. */
+/* First the number of elements, then the address of the first one. */
 static int count_and_address(const struct item *first, const struct item_count *count,
 		uint64_t factor, struct value *value, struct resolve_error *error)
 {
@@ -212,7 +212,7 @@ static uint16_t limit_of(uint64_t count, uint64_t size)
 	return (uint16_t)(count < most ? count : most);
 }
 
-/* The type of each as a number; 0: it is none. */
+/* The field type of each element; 0: it is not a number. */
 static enum probe_field_type spec_field_number_type(Dwarf_Die *type, uint64_t size)
 {
 	enum probe_field_type number;
@@ -238,7 +238,7 @@ static int not_in_memory(struct resolve_error *error)
 			"they are in registers, which is no value of its own");
 }
 
-/* Bytes that people read, by what several of them are in C++ and Rust. */
+/* Whether several of these bytes are text in C++ or Rust. */
 static bool spec_field_is_letter(Dwarf_Die *type)
 {
 	const char *name = dwarf_diename(type);
@@ -261,7 +261,7 @@ static int lengthy_value(const struct item *first, const struct item_count *coun
 static int text_value(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error)
 {
-	/* Without a count it ends with its NUL. */
+	/* Without a count, the text ends with its NUL. */
 	value->type = PROBE_FIELD_STRING;
 	return lengthy_value(item, count, 1, STRING_STANDARD, value, error);
 }
@@ -308,7 +308,10 @@ static int sequence_value(
 	return ret;
 }
 
-/* From a pointer, an array or a container of a library to its first element in memory. The message calls the elements `what`. */
+/*
+ * From a pointer, an array or a container of a library to its first element in memory. The message
+ * calls the elements `what`.
+ */
 static int spec_field_find_first(struct item *item, struct item_count *count, const char *what,
 		struct resolve_error *error)
 {
@@ -344,7 +347,10 @@ static int spec_field_find_first(struct item *item, struct item_count *count, co
 	return 0;
 }
 
-/* The first `count` bytes of the text of a libstdc++ string, not of the object, which only points to the text. */
+/*
+ * The first `count` bytes of the text of a libstdc++ string, not of the object, which only points
+ * to the text.
+ */
 static int counted_string(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error)
 {
@@ -417,9 +423,9 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 	return lengthy_value(item, &own, size, STRING_STANDARD, value, error);
 }
 
-/* ---- one ---- */
+/* ---- a single value ---- */
 
-/* The only member that it has, as large as it is; what has no bytes does not count. */
+/* Find the only member with a size, if it is as large as the whole type. */
 static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
 {
 	unsigned int count = 0;
@@ -440,7 +446,7 @@ static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
 			continue;
 		if (dwarf_hasattr(&child, DW_AT_bit_size) || !type_of(&child, &part))
 			return false;
-		/* Without members one of C++ has one byte all the same. */
+		/* An empty class of C++ has a size of 1. */
 		if (!type_size(&part, &size) || !size || (size == 1 && dwarf_child(&part, &inner)))
 			if (dwarf_tag(&part) != DW_TAG_base_type)
 				continue;
@@ -451,7 +457,7 @@ static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
 	return count == 1;
 }
 
-/* Those that people take for what is in them. */
+/* Whether users treat a value of this type as the value in it. */
 static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
 {
 	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
@@ -464,7 +470,7 @@ static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
 	return member && !strcmp(member, "__0");
 }
 
-/* A structure that is nothing but a number or a pointer, as atomics are. */
+/* A structure that only contains a number or a pointer, such as an atomic: use that. */
 static bool unwrap(struct item *item)
 {
 	struct resolve_error ignored;
@@ -491,7 +497,7 @@ static bool unwrap(struct item *item)
 	return false;
 }
 
-/* A thing of Rust that is one of several: which one, as a number with their names. */
+/* An enum of Rust with variants: the discriminant, as a number with labels. */
 static bool variant_value(struct item *item, struct value *value)
 {
 	struct resolve_error ignored;
@@ -529,7 +535,7 @@ static int scalar_value(
 	return number_value(item, value, base_type(&item->type), (unsigned int)size, error);
 }
 
-/* All numbers of an array, of whatever dimensions. */
+/* All numbers of an array with any number of dimensions. */
 static bool array_value(
 		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
 {

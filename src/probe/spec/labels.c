@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the values of an enumeration are called. */
+/* List the names of the values of an enumeration. */
 #include "type.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@
 
 #define ENUMERATORS_MAX 10000
 
-/* Small unsigned forms are numbers without a sign, whatever the enumeration is. */
+/* Small unsigned forms are unsigned, whatever the type of the enumeration. */
 static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
 {
 	Dwarf_Attribute attribute;
@@ -33,7 +33,7 @@ static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
 	return true;
 }
 
-/* "NAME=VALUE,", or 0: it cannot be said. */
+/* Print "NAME=VALUE,". Returns the length, or 0 if the label cannot be represented. */
 static size_t print_label(Dwarf_Die *child, char *text, size_t capacity)
 {
 	const char *name = dwarf_diename(child);
@@ -48,7 +48,7 @@ static size_t print_label(Dwarf_Die *child, char *text, size_t capacity)
 	return size > 0 && (size_t)size < capacity ? (size_t)size : 0;
 }
 
-/* Of one of several ways in which a thing of Rust may be. */
+/* Print the label of a variant of a Rust enum. */
 static size_t spec_labels_print_variant(Dwarf_Die *variant, char *text, size_t capacity)
 {
 	Dwarf_Attribute attribute;
@@ -81,7 +81,7 @@ char *item_labels(Dwarf_Die *enumeration)
 		used += print_label(&child, text + used, capacity - used);
 		used += spec_labels_print_variant(&child, text + used, capacity - used);
 	} while (++count < ENUMERATORS_MAX && !dwarf_siblingof(&child, &child));
-	/* What did not fit may have left its begin, and the last comma goes. */
+	/* Remove the last comma, and a label that was printed only in part. */
 	text[used ? used - 1 : 0] = '\0';
 	return text;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What standard libraries have instead of pointers and arrays, by the members that it has there: strings, vectors, spans and views,
- * pointers that own or share, things that may be missing, of libstdc++, libc++, Rust and Go. Members are looked for by name, whatever the
- * type is called; where they are others than these, it is a structure as any other.
+ * Values of standard library types: strings, vectors, spans, views, owning and shared pointers, and
+ * optional values of libstdc++, libc++, Rust and Go.
+ *
+ * Types are recognized by the names of their members, whatever the type is called. A type with
+ * other members is an ordinary structure.
  */
 #include "library.h"
 
@@ -13,9 +15,12 @@
 #define DEPTH_MAX 8
 #define TEMPLATE_MAX 64
 
-/* ---- the way to a member ---- */
+/* ---- paths to a member ---- */
 
-/* "a.b.c"; false: it is not so, and `item` is somewhere on the way. */
+/*
+ * Follow the path "a.b.c". Returns false if a member is missing; `item` is then at the last member
+ * that was found.
+ */
 static bool spec_library_walk_path(struct item *item, const char *path)
 {
 	char name[64];
@@ -34,7 +39,7 @@ static bool spec_library_walk_path(struct item *item, const char *path)
 	return true;
 }
 
-/* The first of the ways that there is. */
+/* Follow the first of the paths that exists. */
 static bool walk_one(const struct item *from, const char *const *paths, struct item *item)
 {
 	for (; *paths; paths++) {
@@ -58,7 +63,7 @@ static bool spec_library_is_structure(struct item *item)
 			!item->is_count && !item->dimension;
 }
 
-/* ---- what a template was made with ---- */
+/* ---- arguments of templates ---- */
 
 static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die *found)
 {
@@ -75,7 +80,7 @@ static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die 
 	return false;
 }
 
-/* Of a span: -1: it says so itself. */
+/* The extent of a span; -1: dynamic, stored in the object. */
 static int64_t spec_library_get_extent(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -113,7 +118,7 @@ static void spec_library_set_count(struct sequence *sequence, struct item *count
 		sequence->lost = true;
 }
 
-/* From the pointer to the first element, of which it says the type, or `element` does. */
+/* Set the first element, from a pointer to it. Its type is `element`, or the pointer's. */
 static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die *element)
 {
 	struct resolve_error ignored;
@@ -128,7 +133,7 @@ static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die
 	return true;
 }
 
-/* What Rust calls so no program of C has. */
+/* No C program has a type with the name that Rust uses for slices. */
 static bool is_slice(Dwarf_Die *type)
 {
 	return spec_library_is_named(type, "&") || spec_library_is_named(type, "*const ") ||
@@ -136,7 +141,7 @@ static bool is_slice(Dwarf_Die *type)
 			spec_library_is_named(type, "alloc::boxed::Box<");
 }
 
-/* A pointer and how many. */
+/* A pointer and a count. */
 static bool read_counted(const struct item *item, struct sequence *sequence)
 {
 	static const char *const pointers[] = {
@@ -171,7 +176,7 @@ static bool load_pointer(struct item *pointer, struct fetch *fetch)
 	struct value value = {.type = 0};
 	struct item copy = *pointer;
 
-	/* Of characters, too: the number is meant. */
+	/* Also for characters: the number is needed, not the text. */
 	copy.is_count = true;
 	if (item_value(&copy, &value, &ignored))
 		return false;
@@ -179,7 +184,7 @@ static bool load_pointer(struct item *pointer, struct fetch *fetch)
 	return true;
 }
 
-/* Two pointers: to the first one and behind the last one. */
+/* Two pointers: to the first element, and behind the last one. */
 static bool read_vector(const struct item *item, struct sequence *sequence)
 {
 	static const char *const begins[] = {"_M_impl._M_start", "__begin_", NULL};
@@ -237,7 +242,7 @@ static bool read_go(const struct item *item, struct sequence *sequence)
 	return set_first(sequence, &pointer, NULL);
 }
 
-/* What may be missing: one or none. */
+/* An optional value: no element or one. */
 static bool spec_library_read_optional(const struct item *item, struct sequence *sequence)
 {
 	static const char *const values[] = {"_M_payload._M_payload._M_value", "__val_", NULL};
@@ -286,7 +291,9 @@ bool library_sequence(struct item *item, struct sequence *sequence)
 
 /* ---- pointers ---- */
 
-/* The first member of that name that is a pointer, in whatever it is derived from: tuples have several. */
+/*
+ * The first member of that name that is a pointer, searching base classes too: a tuple has several.
+ */
 static bool find_pointer(
 		const struct item *item, const char *name, struct item *found, unsigned int depth)
 {
@@ -317,7 +324,10 @@ static bool find_pointer(
 	return false;
 }
 
-/* A pointer in a structure; what it points to may have the thing in a member, which is `inside` then. */
+/*
+ * A pointer in a structure. If the object that it points to contains the value in a member,
+ * `inside` is the name of that member.
+ */
 static bool find_plain(const struct item *item, struct item *found, const char **inside)
 {
 	static const char *const shared[] = {"_M_ptr", "__ptr_", "_M_data", NULL};
@@ -397,7 +407,7 @@ static bool spec_library_is_one_of(const char *name, const char *const *names)
 	return *names;
 }
 
-/* How many there are, as a number. */
+/* Replace the item by the number of elements. */
 static void become_count(struct item *item, const struct sequence *sequence)
 {
 	item->where = (struct located){.kind = LOCATED_VALUE};

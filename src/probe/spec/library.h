@@ -2,31 +2,40 @@
 #ifndef SIDE_PROBE_SPEC_LIBRARY_H
 #define SIDE_PROBE_SPEC_LIBRARY_H
 
-/* Strings, vectors, pointers and the like of standard libraries. */
+/* Values of standard library types: strings, vectors, pointers and others. */
 
 #include "type.h"
 
-/* Elements behind each other. */
+/* Consecutive elements in memory. */
 struct sequence {
 	struct item first;
-	struct fetch count; /* how many there are, or */
-	uint64_t fixed;     /* always so many; 0: see `count` */
-	bool text;          /* whatever the elements are */
-	bool optional;      /* one or none */
-	bool lost; /* it is one, but the compiler has not kept all of it at this location */
+	struct fetch count; /* computes the number of elements, if `fixed` is 0 */
+	uint64_t fixed;     /* constant number of elements; 0: see `count` */
+	bool text;          /* the elements are text, whatever their type */
+	bool optional;      /* no element or one */
+	bool lost; /* it is a sequence, but the compiler has not kept all of it at this location */
 };
 
-/* False: it is none that is known. */
+/* Returns false if the item is not a sequence of a known library. */
 bool library_sequence(struct item *item, struct sequence *sequence);
-/* -ENOENT */
+/* Report that the sequence is lost. Returns -ENOENT. */
 int library_lost(struct resolve_error *error);
-/* A pointer of a library becomes the plain one that is in it. */
+/*
+ * Replace a smart pointer of a library by the plain pointer in it. Returns false if the item is not
+ * one.
+ */
 bool library_pointer(struct item *item);
-/* What a pointer of a library leads to, if it is one. */
+/*
+ * Replace a smart pointer of a library by the object it points to. Returns false if the item is not
+ * one; else `*ret` is the result.
+ */
 bool library_pointee(struct item *item, int *ret, struct resolve_error *error);
-/* `*item`, if it is something of a library; `*ret` is as that of item_dereference(). */
+/*
+ * Apply `*` to an item of a library type. Returns false if it is not one; else `*ret` is the
+ * result, as of item_dereference().
+ */
 bool library_dereference(struct item *item, int *ret, struct resolve_error *error);
-/* `item.name()` */
+/* Apply the method `name` to the item: `item.name()`. */
 int library_method(struct item *item, const char *name, struct resolve_error *error);
 
 #endif /* SIDE_PROBE_SPEC_LIBRARY_H */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a variable is, out of DW_AT_location: one thing, pieces of it in several places, or nowhere in the program because the
- * compiler knows what it is. What is said of each single place is expression.c's.
+ * Find where a variable is at one location, from DW_AT_location.
+ *
+ * A variable is in one register or memory location, in pieces at several of them, or nowhere if the
+ * compiler knows its value. expression.c converts the expression of each single one.
  */
 #include "locate.h"
 
@@ -62,7 +64,7 @@ int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
 	return 0;
 }
 
-/* Bytes that the compiler knows: constants. */
+/* Constant bytes from debug information. */
 static int locate_bytes(struct located *located, const unsigned char *bytes, size_t size)
 {
 	int ret = 0;
@@ -85,7 +87,7 @@ static int locate_bytes(struct located *located, const unsigned char *bytes, siz
 	return ret ? ret : located->nr_pieces ? 0 : -ENOENT;
 }
 
-/* Without a place in the program. */
+/* A variable with a constant value and no location. */
 static int locate_constant(Dwarf_Die *variable, struct located *located)
 {
 	Dwarf_Attribute attribute;
@@ -107,7 +109,7 @@ static bool is_piece(const Dwarf_Op *op)
 	return op->atom == DW_OP_piece || op->atom == DW_OP_bit_piece;
 }
 
-/* One place: all of it, or the operations before a piece. */
+/* Convert the operations of the whole variable, or those before the next piece. */
 static int read_simple(const struct location_reader *reading, Dwarf_Op *ops, size_t count,
 		enum located_kind *kind, struct fetch *fetch)
 {
@@ -136,7 +138,9 @@ static int spec_locate_read_block(const struct location_reader *reading, Dwarf_O
 	return 0;
 }
 
-/* The bytes of the section from the attribute's location list on. False: there is no such section. */
+/*
+ * The bytes of the section from the attribute's location list on. False: there is no such section.
+ */
 static bool list_bytes(
 		Dwarf_Attribute *attribute, Dwarf_Half version, const uint8_t **bytes, size_t *size)
 {
@@ -168,7 +172,10 @@ static bool list_bytes(
 	return false;
 }
 
-/* Decode the LEB128 number at `bytes`, as unsigned and as signed. False: it does not end within `size` bytes. */
+/*
+ * Decode the LEB128 number at `bytes`, as unsigned and as signed. False: it does not end within
+ * `size` bytes.
+ */
 static bool read_leb128(
 		const uint8_t *bytes, size_t size, uint64_t *without_sign, int64_t *with_sign)
 {
@@ -188,7 +195,10 @@ static bool read_leb128(
 	return false;
 }
 
-/* The offset of a removed pointer is signed, but libdw (elfutils 0.188) reads it as unsigned: decode the operation's bytes again. */
+/*
+ * The offset of a removed pointer is signed, but libdw (elfutils 0.188) reads it as unsigned:
+ * decode the operation's bytes again.
+ */
 static int64_t pointer_offset(const struct location_reader *reading, const Dwarf_Op *op)
 {
 	const uint8_t *bytes;
@@ -243,7 +253,10 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 		return resolve_fail(reading->error, -ENOTSUP, "ask for its members",
 				"pieces of `%.128s` that are no whole bytes are in different places",
 				reading->name);
-	/* A constant in a piece, or a pointer that is nowhere, is only missed when it is asked for. */
+	/*
+	 * A constant in a piece, or a removed pointer, causes an error only if the user requests
+	 * this piece.
+	 */
 	if (count && ops[0].atom == DW_OP_implicit_value) {
 		Dwarf_Block block;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a place that was said to those that there are.
+ * Find all locations of a spec.
  *
- * Without LIB: the program itself is meant, and if it has no such function, the one library that has it.
+ * A spec without LIB: selects functions of the program itself. If the program has no such function,
+ * it selects those of the only library that has one.
  */
 #include "parts.h"
 
@@ -22,7 +23,7 @@ struct location_search {
 	const struct parsed_spec *spec;
 	struct locations *locations;
 	struct resolve_error *error;
-	/* What is looked at just now. */
+	/* The module that is being searched. */
 	struct resolve_module *module;
 	int nearest;
 	bool has_debug;
@@ -42,21 +43,21 @@ static bool is_loader(const struct resolve_module *module)
 	return !strncmp(module->name, "ld-linux", 8) || !strncmp(module->name, "ld-musl", 7);
 }
 
-/* ---- each module that is meant ---- */
+/* ---- modules that the spec selects ---- */
 
 typedef int spec_search_fn(struct location_search *finding);
 
 static int spec_location_search_module(struct location_search *finding,
 		struct resolve_module *module, spec_search_fn *search)
 {
-	/* A library that cannot be read is no reason to fail, if there are others. */
+	/* Skip a library that cannot be read: other libraries may have the function. */
 	if (module->refused || module_code(module, finding->error))
 		return 0;
 	finding->module = module;
 	return search(finding);
 }
 
-/* "libc" of libc.so.6: what module_is() takes. */
+/* "libc" for libc.so.6: a name that module_is() accepts. */
 static void short_name(const struct resolve_module *module, char *name, size_t size)
 {
 	const char *end = strstr(module->name, ".so");
@@ -82,7 +83,7 @@ static void list_libraries(const struct resolve *resolve, char *text, size_t siz
 		snprintf(text, size, "`ldd` lists what a program will load");
 }
 
-/* Those that the LIB: names. */
+/* Search the libraries that LIB: names. */
 static int spec_location_search_library(struct location_search *finding, spec_search_fn *search)
 {
 	const char *library = finding->spec->library;
@@ -111,7 +112,7 @@ static int spec_location_search_library(struct location_search *finding, spec_se
 			program_name(finding->resolve), library);
 }
 
-/* The program; then all libraries, and it must be in one only. */
+/* Search the program, then all libraries. Only one library may have the function. */
 static int spec_location_search_all_modules(struct location_search *finding, spec_search_fn *search)
 {
 	const struct resolve_module *found = NULL;
@@ -128,7 +129,7 @@ static int spec_location_search_all_modules(struct location_search *finding, spe
 		struct resolve_module *module = &finding->resolve->modules[i];
 		size_t before = finding->locations->count;
 
-		/* The loader has a small malloc of its own, which is not meant. */
+		/* The loader has a small malloc of its own, which users do not mean. */
 		if (module->executable || is_loader(module))
 			continue;
 		ret = spec_location_search_module(finding, module, search);
@@ -173,7 +174,7 @@ static void spec_location_suggest_names(struct resolve_module *module, struct ne
 	}
 }
 
-/* The program, if its file is known at all. */
+/* Returns the program's module; NULL: its file is unknown. */
 static const struct resolve_module *program_module(const struct resolve *resolve)
 {
 	for (size_t i = 0; i < resolve->nr_modules; i++) {
@@ -196,7 +197,7 @@ static int no_functions(struct location_search *finding)
 			spec->library ? spec->library : program_name(finding->resolve));
 }
 
-/* A function of the library that the glob matches. Its code is read for that. */
+/* Whether the glob matches a function of the library. Reads the library's symbols. */
 static bool has_match(struct location_search *finding, struct resolve_module *module)
 {
 	const struct code_function *functions;
@@ -216,7 +217,10 @@ static bool has_match(struct location_search *finding, struct resolve_module *mo
 	return false;
 }
 
-/* What the libraries have of a name without LIBRARY: that the program does not have. */
+/*
+ * Write a hint with the libraries that have a function of this name, which the program does not
+ * have.
+ */
 static bool hint_at_libraries(struct location_search *finding, char *hint, size_t size)
 {
 	const char *name = finding->spec->name;
@@ -324,7 +328,7 @@ static int no_symbol(struct location_search *finding)
 			spec->library ? spec->library : program_name(finding->resolve), spec->name);
 }
 
-/* Some way behind the begin of one function. */
+/* Apply an offset to the only function found. */
 static int add_offset(struct location_search *finding)
 {
 	struct location *location = &finding->locations->items[0];
@@ -345,7 +349,7 @@ static int add_offset(struct location_search *finding)
 	return 0;
 }
 
-/* ---- functions that choose others ---- */
+/* ---- indirect functions (IFUNC) ---- */
 
 static int no_choice(struct location_search *finding, const struct location *location, bool outside)
 {
@@ -367,7 +371,10 @@ static bool spec_location_contains(const struct locations *locations, const stru
 	return false;
 }
 
-/* What it chooses takes its place, by its own name if it has one. */
+/*
+ * Replace an indirect function by the functions that it selects, with their own names if they have
+ * one.
+ */
 static int add_chosen(struct location_search *finding, const struct location *chooser,
 		struct locations *locations)
 {
@@ -393,7 +400,10 @@ static int add_chosen(struct location_search *finding, const struct location *ch
 	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
 }
 
-/* Functions that only choose another one for this processor, when the program is loaded, are never meant themselves. */
+/*
+ * Users of an indirect function's name mean the function that it selects, never the indirect
+ * function itself.
+ */
 static int follow_choosers(struct location_search *finding)
 {
 	struct locations *locations = finding->locations, old = *locations;
@@ -433,13 +443,13 @@ static int add_address(
 			: 0;
 }
 
-/* Of the file that the LIB: names. */
+/* An address in the file that LIB: names. */
 static int find_file_address(struct location_search *finding)
 {
 	return add_address(finding, finding->module, finding->spec->number);
 }
 
-/* As the process has it, if it is running; else as its file has it. */
+/* An address in the process, if it is running; otherwise an address in the program's file. */
 static int find_address(struct location_search *finding)
 {
 	uint64_t address = finding->spec->number;
@@ -469,7 +479,7 @@ static int find_address(struct location_search *finding)
 			"there is nothing at 0x%" PRIx64, address);
 }
 
-/* ---- functions that are there only within others ---- */
+/* ---- inlined functions ---- */
 
 static int spec_location_add_address(void *user, uint64_t address)
 {
@@ -512,7 +522,7 @@ static int find_symbol(struct location_search *finding)
 
 /* ---- lines ---- */
 
-/* The first statement of the line in each function. */
+/* Keep the first statement of the line in each function. */
 static int add_statement(void *user, uint64_t address)
 {
 	struct location_search *finding = user;
@@ -588,7 +598,7 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
 	nearest_offer(&search->nearest, full);
-	/* Both may have colons and brackets of their own. */
+	/* Both names may contain colons and brackets of their own. */
 	if (strcmp(search->location_text, full) != 0 &&
 			fnmatch(search->location_text, full, 0) != 0 &&
 			(fnmatch(search->provider, marker->provider, 0) != 0 ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Markers that programs were built with (SDT, USDT): notes in sections that are not loaded. */
+/* Read markers (SDT, USDT) of a file: notes in sections that are not loaded. */
 #include "parts.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #define MARKER_NOTE 3
 #define MARKER_TEXT_MAX 4096
 
-/* A text that ends inside the note; NULL: it does not. */
+/* Returns a text that ends inside the note, and skips it. NULL: it does not end. */
 static const char *spec_marker_read_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
@@ -35,7 +35,10 @@ static bool read_marker(
 
 	if (size < 24 + 3)
 		return false;
-	/* prelink moves code, but not what notes say: so they have an address that moves as they should. */
+	/*
+	 * prelink moves code, but not addresses in notes. The note has the address of
+	 * .stapsdt.base, which moves too; the difference corrects it.
+	 */
 	moved = base ? base - spec_marker_read_word(bytes + 8) : 0;
 	marker->address = spec_marker_read_word(bytes) + moved;
 	marker->semaphore = spec_marker_read_word(bytes + 16)
@@ -90,11 +93,11 @@ int module_markers(struct resolve_module *module,
 	return notes ? walk_notes(elf_getdata(notes, NULL), base, &marker, each, user) : 0;
 }
 
-/* ---- for who lists them ---- */
+/* ---- list markers ---- */
 
 struct marker_walk {
 	struct resolve_module *module;
-	int memory; /* of the process; -1: there is none */
+	int memory; /* of the process; -1: none */
 	int (*each)(void *user, const struct resolve_marker *marker);
 	void *user;
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole structure: a field that says how many of those behind it are in it, and its members, each fetched for itself, so that what
- * is in registers, in memory or behind a pointer to text is shown as it would be if somebody had asked for it alone.
+ * Convert a whole structure to fields: one field with the number of fields in it, then its members.
+ *
+ * Each member is fetched for itself, so members in registers, in memory or behind a pointer to text
+ * are recorded as if the user had requested each by name.
  */
 #include "type.h"
 
@@ -11,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH_MAX 4 /* structures in structures */
+#define DEPTH_MAX 4 /* nesting of structures */
 #define MEMBERS_MAX 1000
 
 struct collecting {
@@ -38,7 +40,7 @@ static bool spec_member_is_structure(struct item *item)
 			!type_is_string(&item->type) && !item_is_single(item);
 }
 
-/* Members that objects of that type do not have, or that compilers have put there. */
+/* Whether objects of the type contain the member, and the compiler did not add it. */
 static bool is_own(Dwarf_Die *member)
 {
 	return !dwarf_hasattr(member, DW_AT_external) &&
@@ -47,7 +49,7 @@ static bool is_own(Dwarf_Die *member)
 			!dwarf_hasattr(member, DW_AT_const_value);
 }
 
-/* What it is derived from may have one of that name, too. */
+/* A base class may have a member with the same name. */
 static void spec_member_set_name(struct collecting *all, size_t first, const char *name)
 {
 	struct value *member = &all->values[all->count];
@@ -71,7 +73,7 @@ static void spec_member_set_name(struct collecting *all, size_t first, const cha
 static void spec_member_add_all(
 		struct collecting *all, struct item *item, size_t first, unsigned int depth);
 
-/* As one value; false: that cannot be. */
+/* Add one value. Returns false if it cannot be a field. */
 static bool add_single(struct collecting *all, struct item *item)
 {
 	struct resolve_error ignored;
@@ -84,7 +86,10 @@ static bool add_single(struct collecting *all, struct item *item)
 	return true;
 }
 
-/* The two parts of a complex number; false: one of them is not available, or there is no space for both. */
+/*
+ * Add the two parts of a complex number. Returns false if one of them is not available, or if there
+ * is no space for both.
+ */
 static bool add_parts(struct collecting *all, struct item *item)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -101,7 +106,7 @@ static bool add_parts(struct collecting *all, struct item *item)
 	return true;
 }
 
-/* Its own fields, or none of it. */
+/* Add the fields of a structure, or none of them. */
 static bool add_structure(struct collecting *all, struct item *item, unsigned int depth)
 {
 	size_t at = all->count++;
@@ -127,7 +132,7 @@ static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die
 	struct item member = *item;
 	bool done;
 
-	/* Of a virtual base only the program knows where it is. */
+	/* The offset of a virtual base is known only at run time. */
 	if (dwarf_hasattr(child, DW_AT_virtuality) || item_enter(&member, child, &ignored)) {
 		all->left_out = true;
 		return;
@@ -149,7 +154,7 @@ static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die
 		all->left_out = true;
 }
 
-/* Those from `first` on are in the same structure. */
+/* The fields from `first` on belong to the same structure. */
 static void spec_member_add_all(
 		struct collecting *all, struct item *item, size_t first, unsigned int depth)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The files with code of a process, as it sees them itself, or of a program that is not started yet. */
+/*
+ * The files with code of a process, as the process sees them, or of a program that is not started
+ * yet.
+ */
 #include "parts.h"
 
 #include <errno.h>
@@ -62,7 +65,7 @@ void resolve_free(struct resolve *resolve)
 	free(resolve);
 }
 
-/* ---- what a file says of itself ---- */
+/* ---- the file's identity ---- */
 
 static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX])
 {
@@ -80,7 +83,7 @@ static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t id[PROBE_TABL
 	return 0;
 }
 
-/* In segments: that is where the program itself looks for it. */
+/* Search segments, not sections: the agent in the program searches there too. */
 static void spec_module_read_build_id(struct resolve_module *module)
 {
 	size_t count;
@@ -102,7 +105,10 @@ Elf *module_elf(struct resolve_module *module)
 {
 	if (module->elf)
 		return module->elf;
-	/* Read, not mapped: a file that is cut while we look at it must not end us. */
+	/*
+	 * Read the file, do not map it: if another process truncates it, access to the mapping
+	 * would be fatal.
+	 */
 	module->elf = elf_begin(module->fd, ELF_C_READ, NULL);
 	if (module->elf && elf_kind(module->elf) != ELF_K_ELF) {
 		elf_end(module->elf);
@@ -127,7 +133,7 @@ int module_code(struct resolve_module *module, struct resolve_error *error)
 		return resolve_fail(error, ret, "", "%s", reason.text);
 	}
 	(void)module_elf(module);
-	/* The mapping says where the file is only together with the file. */
+	/* The mapping and the file together give the load bias. */
 	if (module->loaded &&
 			(module->head ? code_bias_of_head(module->code, module->head, &module->bias)
 				      : code_bias(module->code, module->begin, module->offset,
@@ -144,14 +150,14 @@ bool module_is(const struct resolve_module *module, const char *library)
 		return !fnmatch(library, module->path, 0);
 	if (!fnmatch(library, module->name, 0))
 		return true;
-	/* libc is libc.so.6, and libfoo is libfoo-1.2.so. */
+	/* "libc" selects libc.so.6, and "libfoo" selects libfoo-1.2.so. */
 	return !strncmp(module->name, library, length) &&
 			(!strncmp(module->name + length, ".so", 3) ||
 					(module->name[length] == '-' &&
 							strstr(module->name + length, ".so")));
 }
 
-/* ---- things that are no functions ---- */
+/* ---- symbols of variables ---- */
 
 struct symbol_search {
 	const char *name;
@@ -225,7 +231,7 @@ bool module_thread_symbol(struct resolve_module *module, const char *name, uint6
 	return true;
 }
 
-/* ---- which there are ---- */
+/* ---- find the modules ---- */
 
 static struct resolve_module *spec_module_add(struct resolve *resolve, const char *path, int fd)
 {
@@ -253,7 +259,7 @@ static struct resolve_module *spec_module_add(struct resolve *resolve, const cha
 	return module;
 }
 
-/* The path leads from here to the file that is open. */
+/* Whether the path leads to the open file. */
 static bool spec_module_is_file_of(const char *path, const struct stat *open)
 {
 	struct stat here;
@@ -261,7 +267,10 @@ static bool spec_module_is_file_of(const char *path, const struct stat *open)
 	return !stat(path, &here) && here.st_dev == open->st_dev && here.st_ino == open->st_ino;
 }
 
-/* The resolved path of an open file, or `path` itself if it does not lead to that file. The caller frees it. NULL: errno is set. */
+/*
+ * The resolved path of an open file, or `path` itself if it does not lead to that file. The caller
+ * frees it. NULL: errno is set.
+ */
 static char *full_path(const char *path, int fd)
 {
 	struct stat open;
@@ -281,7 +290,7 @@ static char *full_path(const char *path, int fd)
 
 int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error)
 {
-	/* Not blocking: a name of the user's may be a pipe. */
+	/* Do not block: the user may have named a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct resolve_module *module;
 	char *full;
@@ -304,14 +313,17 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 		return resolve_fail(error, -ENOMEM, "", "out of memory");
 	}
 	module->executable = resolve->nr_modules == 1;
-	/* Of the program it is said at once that it cannot be probed; its libraries may be anything. */
+	/*
+	 * Report at once that the program itself cannot be probed; for its libraries this is not an
+	 * error.
+	 */
 	return module->executable ? module_code(module, error) : 0;
 }
 
 struct module_mapping {
 	uint64_t begin, end, offset, inode;
 	bool is_code;
-	char *path; /* in the line; empty: of no file */
+	char *path; /* points into the line; empty: no file */
 	uint64_t head;
 };
 
@@ -332,7 +344,7 @@ static bool spec_module_parse_mapping(char *line, struct module_mapping *mapping
 	return true;
 }
 
-/* Not of what we have brought there ourselves. */
+/* Whether the mapping is of a library that side itself brought into the process. */
 static bool spec_module_is_own_mapping(const struct module_mapping *mapping, uint64_t program)
 {
 	const char *slash = strrchr(mapping->path, '/');
@@ -352,7 +364,7 @@ static int open_checked(const char *path, uint64_t inode, struct stat *status)
 	return -1;
 }
 
-/* Its file, also when another one has its name or none has. */
+/* Open the mapped file, even if its path now leads to another file or none. */
 static int spec_module_open_mapped(
 		pid_t pid, const struct module_mapping *mapping, struct stat *status)
 {
@@ -373,11 +385,17 @@ static int spec_module_open_mapped(
 		fd = open_checked(path, mapping->inode, status);
 		free(path);
 	}
-	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
+	/*
+	 * The kernel prints paths as we see them, if we do: a program with another root directory
+	 * sees other paths.
+	 */
 	return fd < 0 ? open_checked(mapping->path, mapping->inode, status) : fd;
 }
 
-/* A path from here to the mapped file, for the kernel, which opens it here; NULL: use its own path, or there is none. */
+/*
+ * Returns a path that leads from here to the mapped file, for the kernel, which opens it here.
+ * NULL: use its own path, or there is none.
+ */
 static char *path_from_here(
 		pid_t pid, const struct module_mapping *mapping, const struct stat *status)
 {
@@ -389,7 +407,7 @@ static char *path_from_here(
 			spec_module_is_file_of(path, status))
 		return path;
 	free(path);
-	/* It was deleted or replaced. */
+	/* The file was deleted or replaced. */
 	if (asprintf(&path, "/proc/%ld/exe", (long)pid) > 0 && spec_module_is_file_of(path, status))
 		return path;
 	free(path);
@@ -411,7 +429,7 @@ static struct resolve_module *spec_module_find_known(
 	return NULL;
 }
 
-/* Code may be mapped in several pieces, and only the first one says where the file is. */
+/* Code may be mapped in several parts; only the first part determines the load bias. */
 static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
 		struct module_mapping *mapping, uint64_t program)
 {
@@ -432,7 +450,7 @@ static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
 		return 0;
 	}
 	fd = spec_module_open_mapped(pid, mapping, &status);
-	/* What cannot be read any more is missed when somebody asks for it. */
+	/* A file that can no longer be read causes an error only if the spec selects it. */
 	if (fd < 0)
 		return 0;
 	module = spec_module_add(resolve, mapping->path, fd);
@@ -450,15 +468,15 @@ static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
 	return 0;
 }
 
-/* A file whose mappings follow one another, from its first page on. */
+/* Consecutive mappings of one file, from its first page on. */
 struct mapping_run {
 	char *path;
 	uint64_t begin, head_end, end, inode;
 };
 
 /*
- * Programs that move their code to other pages, such as huge ones, keep its address, but the mapping has no file. The mapping before it
- * identifies the file.
+ * Some programs copy their code to other pages, such as huge pages, at the same address. The new
+ * mapping has no file; the mapping before it identifies the file.
  */
 static bool spec_module_is_moved_code(
 		const struct mapping_run *run, const struct module_mapping *mapping)
@@ -545,7 +563,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	if (ret)
 		return resolve_fail(error, ret, "", "cannot inspect process %ld: %s", (long)pid,
 				ret == -ENOMEM ? "out of memory" : strerror(-ret));
-	/* Without it something less is known. */
+	/* Without access to memory, selected indirect functions and semaphores are unknown. */
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)

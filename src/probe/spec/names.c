@@ -2,11 +2,12 @@
 /*
  * Find functions by name.
  *
- * The first pass compares the symbol itself. The second pass selects copies that the compiler made of the function (foo.isra.0), because a
- * call of a copy is a call of the function. If neither finds a function, the name is compared with names of C++, Rust or Fortran: the
- * whole name, without parameters, or without the return type; at last the end of the name. A call of a piece is not a call of the
- * function. The seldom-used part (foo.cold) is never probed. Other pieces (foo.part.0) are probed only by their own symbol or by a pattern
- * that matches it.
+ * The first pass compares the symbol itself. The second pass selects copies that the compiler made
+ * of the function (foo.isra.0), because a call of a copy is a call of the function. If neither
+ * finds a function, the name is compared with names of C++, Rust or Fortran: the whole name,
+ * without parameters, or without the return type; at last the end of the name. A call of a piece is
+ * not a call of the function. The seldom-used part (foo.cold) is never probed. Other pieces
+ * (foo.part.0) are probed only by their own symbol or by a pattern that matches it.
  */
 #include "parts.h"
 
@@ -23,7 +24,7 @@
 
 int locations_add(struct locations *locations, const struct location *location)
 {
-	/* One place may have several names. */
+	/* One address may have several names. */
 	for (size_t i = locations->count; i-- > 0 && locations->count - i < 64;) {
 		if (locations->items[i].module == location->module &&
 				locations->items[i].address == location->address)
@@ -51,7 +52,10 @@ static bool is_cold(const char *name)
 	return dot && (!dot[5] || dot[5] == '.');
 }
 
-/* NAME@VERSION, as linkers and debuggers say also of the version that programs of today get, which is NAME@@VERSION. */
+/*
+ * Linkers and debuggers write NAME@VERSION also for the default version, whose symbol is
+ * NAME@@VERSION.
+ */
 static bool is_version(const char *wanted, const char *name)
 {
 	const char *at = strchr(wanted, '@');
@@ -74,8 +78,8 @@ static bool version_fits(const void *user, const char *name)
 }
 
 /*
- * Without debug symbols a name has no version in it, but .dynsym has one beside it. Not for globs, which would search the table once for
- * each name.
+ * Without debug symbols a name has no version in it; .dynsym has the version separately. Not for
+ * globs, which would search .dynsym once for each name.
  */
 static bool matches_version(const struct resolve_module *module, const struct parsed_spec *spec,
 		const struct code_function *function, size_t index)
@@ -87,7 +91,7 @@ static bool matches_version(const struct resolve_module *module, const struct pa
 			code_name_version(module->code, function, index, version_fits, spec);
 }
 
-/* The end of a name, as people write it who are inside of its namespace: `Class::method`. */
+/* Whether the readable name ends with the name within its namespaces: `Class::method`. */
 static bool spec_name_ends_with(const char *name, const char *wanted)
 {
 	size_t length = strlen(name), end = strlen(wanted);
@@ -103,7 +107,7 @@ static bool spec_name_part_matches(
 		     : spec_name_ends_with(name, wanted);
 }
 
-/* `readable` is changed. */
+/* Whether the readable name fits. Changes `readable`. */
 static bool readable_fits(
 		const struct parsed_spec *spec, const char *wanted, char *readable, bool whole)
 {
@@ -115,7 +119,7 @@ static bool readable_fits(
 	length = written_name(readable, &begin);
 	if (spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
-	/* Of a method it may be left out that it changes nothing. */
+	/* The `const` of a method may be omitted. */
 	end = strlen(readable);
 	if (end > 6 && !strcmp(readable + end - 6, ")const")) {
 		readable[end - 5] = '\0';
@@ -126,7 +130,7 @@ static bool readable_fits(
 	if (spec_name_part_matches(spec, wanted, readable, whole) ||
 			spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
-	/* All that were made from one template. */
+	/* A template's name without arguments selects all its instances. */
 	return !spec->glob && !strchr(wanted, '<') && written_template(readable + begin) &&
 			spec_name_part_matches(spec, wanted, readable + begin, whole);
 }

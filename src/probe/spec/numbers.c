@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Forms of numbers that DWARF tells apart by encoding, size and name: which of them a field can hold, and how. */
+/*
+ * Recognize the number types that DWARF distinguishes by encoding, size and name, and convert them
+ * to fields.
+ */
 #include "numbers.h"
 
 #include "type.h"
@@ -16,7 +19,10 @@ static bool spec_number_has_encoding(const char *text, const char *part)
 	return text && strstr(text, part);
 }
 
-/* Compilers write binary128 and the x87's 80 bits as numbers of 16 bytes: only the names differ. */
+/*
+ * binary128 and the 80 bits of the x87 both have 16 bytes in debug information: only their names
+ * differ.
+ */
 static bool is_named_quad(const char *name)
 {
 	return spec_number_has_encoding(name, "128") || spec_number_has_encoding(name, "kind=16") ||
@@ -99,7 +105,7 @@ enum number_form number_part(Dwarf_Die *type, uint64_t *size)
 	if (number_form(type) != NUMBER_COMPLEX || !type_size(type, size))
 		return NUMBER_NONE;
 	*size /= 2;
-	/* clang calls each of them "complex". */
+	/* clang gives each complex type the name "complex". */
 	if (*size == WIDE_BYTES && name && !strcmp(name, "complex"))
 		return NUMBER_UNKNOWN;
 	return float_form(type, *size);
@@ -148,7 +154,7 @@ static int half_value(
 	if (ret)
 		return ret;
 	ret = fetch_op(&value->fetch, PROBE_FETCH_ZERO_EXTEND, 0, 16, 0);
-	/* The upper half of a float, or a form of its own. */
+	/* A bfloat is the upper half of a float; _Float16 has a format of its own. */
 	if (!ret && brain)
 		ret = fetch_op(&bits, PROBE_FETCH_CONSTANT, 0, 0, 16) ||
 				fetch_calculate(&value->fetch, PROBE_SUM_LEFT, &bits);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operands of markers. Each is SIZE@OPERAND, the size negative if the value has a sign:
+ * Parse the operands of markers. Each is SIZE@OPERAND; SIZE is negative if the value is signed:
  *
- *	%reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
+ * 	%reg   $number   $symbol   number   symbol   [symbol][+-number](%base[,%index[,scale]])
  *
- * with a symbol only relative to %rip, or alone. Whatever else an assembler may write is refused.
+ * A symbol must be relative to %rip, or the only term. Anything else that an assembler may write is
+ * refused.
  *
- * The longest one, such as -1@9(%rax,%rbx,8), takes five operations, so a fetch always has space for them.
+ * The longest operand, such as -1@9(%rax,%rbx,8), needs five operations, so a fetch always has
+ * space for it.
  */
 #include "operand.h"
 
@@ -19,7 +21,7 @@
 struct operand {
 	const char *at, *end;
 	struct resolve_module *module;
-	int64_t size; /* negative: with a sign */
+	int64_t size; /* negative: signed */
 	bool is_float;
 	struct value *value;
 	struct resolve_error *error;
@@ -81,7 +83,7 @@ static int spec_operand_read_symbol(struct operand *operand, uint64_t *address)
 	return 0;
 }
 
-/* Numbers and at most one symbol, added up. */
+/* Parse a sum of numbers and at most one symbol. */
 static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *symbol)
 {
 	*sum = 0;
@@ -140,7 +142,7 @@ static int add_index(struct operand *operand, struct fetch *fetch)
 	return 0;
 }
 
-/* What stands between the parentheses, behind the first one. */
+/* Parse the terms between parentheses, after the opening one. */
 static int spec_operand_read_address(
 		struct operand *operand, struct fetch *fetch, int64_t sum, bool symbol)
 {
@@ -151,7 +153,7 @@ static int spec_operand_read_address(
 		return -EINVAL;
 	if (has_base && (base.bits != 64 || base.number > FETCH_RIP))
 		return spec_operand_set_error(operand, "there is no such base");
-	/* A symbol is where it is; %rip says only how it is written. */
+	/* The symbol is the address; (%rip) only shows how the instruction encodes it. */
 	if (has_base && base.number == FETCH_RIP && !symbol)
 		return spec_operand_set_error(operand, "the address is missing");
 	if (has_base && base.number != FETCH_RIP && symbol)
@@ -206,7 +208,7 @@ static int spec_operand_read_constant(struct operand *operand, struct fetch *fet
 	return 0;
 }
 
-/* `-4@`, `8f@`, or nothing, as in the first version of these notes. */
+/* Parse `-4@` or `8f@`. The first version of these notes has no size. */
 static int read_size(struct operand *operand)
 {
 	const char *at = memchr(operand->at, '@', (size_t)(operand->end - operand->at));

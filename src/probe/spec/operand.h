@@ -10,8 +10,8 @@
 #define OPERANDS_MAX 40
 
 /*
- * Up to OPERANDS_MAX values, named arg1, arg2 and so on; integers are extended to 8 bytes. Symbols are looked for in the module
- * (NULL: there are none).
+ * Parse up to OPERANDS_MAX operands into values named arg1, arg2 and so on; integers are extended
+ * to 8 bytes. Symbols are looked up in the module (NULL: none). Returns 0 or a negative errno.
  */
 int operands_read(const char *text, struct resolve_module *module, struct value *values,
 		size_t *count, struct resolve_error *error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `$params` and `$vars`, as perf has them: the names of all that a function has been given, or of all variables that are there. */
+/*
+ * List the names that `$params` and `$vars` stand for: a function's parameters, or all variables at
+ * a location (as in perf).
+ */
 #include "variable.h"
 
 #include "debug.h"
@@ -16,7 +19,7 @@ static bool spec_parameters_is_function(Dwarf_Die *scope)
 	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-/* Inner ones hide those of the same name. */
+/* A variable of an inner block hides the outer ones of its name. */
 static bool spec_parameters_has_name(const struct variable_names *names, const char *name)
 {
 	for (size_t i = 0; i < names->count; i++)

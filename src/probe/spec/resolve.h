@@ -3,33 +3,41 @@
 #define SIDE_PROBE_SPEC_RESOLVE_H
 
 /*
- * Resolve a spec into a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`, `server.c:120`,
- * `p->name`, and markers (SDT).
+ * Resolve a spec into a probe table: `handle_request`, `libc:mallo[c]`, `net::Server::read(int)`,
+ * `server.c:120`, `p->name`, and markers (SDT).
  *
- *	spec.c         takes the text of a location apart
- *	modules.c      the files with code of a process, or of a program that is not started yet
- *	names.c        functions by name, also by their names in C++ and Rust
- *	written.c      the spellings of a name with types in it
- *	choose.c       functions that select another function when the program is loaded
- *	locations.c    the locations of a spec
- *	fetch.c        operations that get a value
- *	typed-values.c values by register and offset: TYPE:NAME:ADDR
- *	debug.c        debug information of a file (DWARF), and lines of sources
- *	elsewhere.c    variables and types that other units have
- *	expression.c   one location expression of DWARF
- *	locate.c       where a variable is, at one location
- *	convention.c   where arguments are at the begin of a function, if the compiler did not record it
- *	variable.c     `p->name`
- *	parameters.c   all arguments, all variables
- *	types.c        types without their names, and their sizes
- *	type.c         members, elements, and the parts of a type that an event can have
- *	members.c      whole structures
- *	marker.c       SDT notes
- *	operand.c      the operands of a marker
- *	table.c        makes the table of all of that
+ * 	spec.c         parses the text of a location
+ * 	modules.c      the files with code of a process, or of a program that is not started yet
+ * 	names.c        functions by name, also by their names in C++ and Rust
+ * 	written.c      the spellings of a name with types in it
+ * 	choose.c       indirect functions, which select another function when the program is loaded
+ * 	locations.c    the locations of a spec
+ * 	fetch.c        operations that compute a value
+ * 	typed-values.c values by register and offset: TYPE:NAME:ADDR
+ * 	debug.c        debug information of a file (DWARF), and source lines
+ * 	around.c       the unit and the functions around an address
+ * 	elsewhere.c    variables and types of other units
+ * 	expression.c   one location expression of DWARF
+ * 	locate.c       where a variable is, at one location
+ * 	convention.c   where arguments are at a function's entry, if the compiler did not record it
+ * 	thread.c       addresses of thread-local variables
+ * 	variable.c     `p->name`
+ * 	parameters.c   all parameters, all variables
+ * 	types.c        types without typedefs and qualifiers, and their sizes
+ * 	type.c         members, elements, and pointers
+ * 	field.c        from an item to the value of a field
+ * 	numbers.c      numbers of unusual formats
+ * 	labels.c       names of the values of an enumeration
+ * 	library.c      types of standard libraries
+ * 	members.c      whole structures
+ * 	marker.c       SDT notes
+ * 	operand.c      the operands of a marker
+ * 	apart.c        different names for the events of one spec
+ * 	table.c        makes the table from all of that
  *
- * Files and processes are not trusted: the resolver refuses what does not fit, with a sentence. But the library that reads
- * DWARF does not survive each damaged file, so the caller resolves in a child process.
+ * Files and processes are not trusted: the resolver refuses invalid data with an error message. But
+ * the library that reads DWARF can crash on a damaged file, so the caller resolves in a child
+ * process.
  */
 
 #include "probe/table/table.h"
@@ -39,16 +47,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RESOLVE_PROVIDER "probe" /* of events whose name says none */
+#define RESOLVE_PROVIDER "probe" /* of events whose name has no provider */
 #define RESOLVE_LOCATIONS_MAX 200000
 #define RESOLVE_AT_EXIT "exit:"
-/* As perf has it: in the place of an argument's name, all arguments; likewise all variables that are there. */
+/* Instead of an argument's name, as in perf: all parameters, or all variables at the location. */
 #define RESOLVE_PARAMETERS "$params"
 #define RESOLVE_VARIABLES "$vars"
 
 struct resolve;
 
-/* Sentences without their full stop; an empty hint: the user can do nothing about it. */
+/*
+ * `text` and `hint` are sentences without full stop. An empty hint: the user cannot fix the
+ * problem.
+ */
 struct resolve_error {
 	char text[640];
 	char hint[640];
@@ -58,44 +69,52 @@ struct resolve_error {
 struct resolve *resolve_new(void);
 void resolve_free(struct resolve *resolve);
 
-/* All that return int: 0, or a negative errno with a sentence. */
+/* Functions that return int: 0, or a negative errno with `error` set. */
 
-/* All files that the process executes, as it sees them. */
+/* Add all files that the process executes, as the process sees them. */
 int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error);
-/* One file of a program that is not there yet; the program itself comes first. */
+/* Add one file of a program that is not started yet; the program's own file first. */
 int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error);
 
 enum resolve_kind {
 	RESOLVE_LOCATION, /* one instruction, or several */
-	RESOLVE_FUNCTION, /* begins of functions, and their returns if they are wanted */
-	RESOLVE_MARKER,   /* PROVIDER:NAME of markers that the program has */
+	RESOLVE_FUNCTION, /* the first instructions of functions, and their returns if `exits` */
+	RESOLVE_MARKER,   /* PROVIDER:NAME of markers of the program */
 };
 
 struct probe_spec {
 	enum resolve_kind kind;
-	const char *name;          /* of the event: [PROVIDER:]NAME; NULL: made from the location */
-	const char *location_text; /* where */
+	/* of the event: [PROVIDER:]NAME; NULL: derived from the location */
+	const char *name;
+	const char *location_text; /* the text that selects the locations */
 	bool exits;                /* an event NAME_return, with duration and return value */
-	bool apart; /* of several functions each is an event of its own, with its name in place of `name` */
-	/* For the kernel: watch returns even in files that handle exceptions, although an exception then ends the program. */
+	/* an event of its own for each function, with the function's name instead of `name` */
+	bool apart;
+	/*
+	 * With `kernel`: watch returns even in files that handle exceptions, although an exception
+	 * then ends the program.
+	 */
 	bool forced;
-	bool kernel; /* for the kernel to fetch: of $params and $vars, what it cannot have is left out */
+	bool kernel; /* the kernel fetches: of $params and $vars, leave out what it cannot fetch */
 	const char *const *arguments;
 	size_t nr_arguments;
-	const char *const *results; /* what is returned, at exits: `return->name`, TYPE:NAME:ADDR */
+	const char *const *results; /* values at the exit: `return->name`, TYPE:NAME:ADDR */
 	size_t nr_results;
-	/* regs, reg:NAME, backtrace, TYPE:NAME:ADDR; with RESOLVE_AT_EXIT before it: at the exit. */
+	/*
+	 * regs, reg:NAME, backtrace, TYPE:NAME:ADDR; with the prefix RESOLVE_AT_EXIT: at the exit.
+	 */
 	const char *const *contexts;
 	size_t nr_contexts;
 };
 
-/* Is it one of these two, in the place of a name? */
+/* Whether the text is RESOLVE_PARAMETERS or RESOLVE_VARIABLES. */
 bool resolve_is_several(const char *text);
-/* Is it a context that a probe fetches, and not one that any event may have? */
+/* Whether the text is a context that a probe fetches, not one that any event may have. */
 bool resolve_is_context(const char *text);
 
 enum resolve_refused {
-	RESOLVE_LEFT_OUT, /* it cannot be probed, or lacks what is wanted of it */
+	/* the location cannot be probed, or something that the spec requests is missing there */
+	RESOLVE_LEFT_OUT,
 	RESOLVE_NO_RETURN,
 	RESOLVE_NOTE, /* nothing was refused; the reason is a note for the user */
 };
@@ -109,38 +128,44 @@ struct resolve_refusal {
 };
 typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusal);
 
-/* Resolve the whole spec, or nothing. `refused` is called for each location that cannot be probed beside others that can. */
+/*
+ * Write the events and probes of the spec to `writer`, or fail. `refused` is called for each
+ * location that cannot be probed while others can.
+ */
 int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct resolve_error *error);
 
 #define RESOLVE_CHOICES_MAX 32
 
-/* What a function chooses from, or has chosen. */
+/* The functions that an indirect function has selected, or may select. */
 struct resolve_choices {
 	uint64_t addresses[RESOLVE_CHOICES_MAX];
 	size_t count;
-	bool certain; /* that is the one that the process has chosen */
-	bool outside; /* it has chosen one that is in no file: of the kernel's (vDSO) */
+	bool certain; /* the process has selected this one */
+	bool outside; /* the selected one is in no file: in the kernel's code (vDSO) */
 };
 
-/* Of the function at that address of a file. -1: there is no such file. */
+/*
+ * Get them for the indirect function at that address of a file. Returns 0; -1: the file is not
+ * known.
+ */
 int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
 		struct resolve_choices *choices);
 
-/* A marker as it stands in a file. */
+/* A marker in a file. */
 struct resolve_marker {
 	const char *module;
 	const char *provider, *name, *arguments;
 	uint64_t address, semaphore;
 	const struct probe_site *site; /* how it can be probed; NULL: its code cannot be read */
-	/* Of a process: */
+	/* In a process: */
 	bool loaded;
-	uint64_t runtime; /* where the place is */
-	int listeners;    /* what its semaphore counts; -1: it has none, or that cannot be read */
+	uint64_t runtime; /* the marker's address */
+	int listeners;    /* value of its semaphore; -1: it has none, or it cannot be read */
 };
 
-/* Each of them; stops when `each` does not return 0, which is then the result. */
+/* Call each() for each marker. Stops when each() does not return 0, and returns its result. */
 int resolve_markers(struct resolve *resolve,
 		int (*each)(void *user, const struct resolve_marker *marker), void *user);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ADDR, SYMBOL, SYMBOL+OFFSET, FILE:LINE, each with a LIB: before it if it is not of the program itself.
+ * Parse the text of a location: ADDR, SYMBOL, SYMBOL+OFFSET or FILE:LINE, with LIB: before it if it
+ * is not in the program itself.
  *
- * Names of C++ and Rust have colons, too, always two together; and types with operators and globs in them, so what
- * stands behind a parenthesis is never taken apart.
+ * Names of C++ and Rust also contain colons, but always two together. Types in them can contain
+ * operators and glob characters, so nothing after a parenthesis is parsed.
  */
 #include "spec.h"
 
@@ -46,13 +47,13 @@ bool spec_number(const char *text, size_t length, uint64_t *number)
 	return length > 0;
 }
 
-/* Where names end and types begin. */
+/* Returns the length of the name before any types. */
 static size_t spec_plain_length(const char *text)
 {
 	return strcspn(text, "(<");
 }
 
-/* The colon that stands alone, or NULL. */
+/* Returns the first single colon, or NULL. */
 static const char *lone_colon(const char *text)
 {
 	size_t length = spec_plain_length(text);
@@ -135,7 +136,7 @@ static int parse_symbol(const char *text, struct parsed_spec *spec, struct resol
 	return 0;
 }
 
-/* What stands behind the LIB:, or all of it. */
+/* Parse what follows LIB:, or the whole text. */
 static int spec_parse_location(
 		const char *text, struct parsed_spec *spec, struct resolve_error *error)
 {

@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_SPEC_SPEC_H
 #define SIDE_PROBE_SPEC_SPEC_H
 
-/* Take apart the text of a location in a spec. Nothing here reads a file. */
+/* Parse the text of a location in a spec, without reading any file. */
 
 #include "probe/spec/resolve.h"
 
@@ -10,21 +10,24 @@
 
 enum spec_kind {
 	SPEC_ADDRESS,
-	SPEC_SYMBOL, /* + offset */
+	SPEC_SYMBOL, /* with an optional offset */
 	SPEC_LINE,   /* of a source file */
 };
 
 struct parsed_spec {
 	enum spec_kind kind;
-	char *library;   /* a glob, or a begin of a name; NULL: it is not said */
+	char *library;   /* a glob, or the beginning of a name; NULL: not given */
 	char *name;      /* of the symbol or source file */
-	bool glob;       /* the name is one */
-	uint64_t number; /* address, offset, line */
+	bool glob;       /* the name is a glob */
+	uint64_t number; /* address, offset or line */
 };
 
-/* Octal with a 0 before it, hexadecimal with 0x, else decimal; false: it is none, or larger than 64 bits. */
+/*
+ * Parse an octal number with the prefix 0, a hexadecimal with 0x, or a decimal. Returns false if
+ * the text is not one, or if it exceeds 64 bits.
+ */
 bool spec_number(const char *text, size_t length, uint64_t *number);
-/* spec_free() in both cases. */
+/* Call spec_free() also after a failure. */
 int spec_parse(const char *text, struct parsed_spec *spec, struct resolve_error *error);
 void spec_free(struct parsed_spec *spec);
 

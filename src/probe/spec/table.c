@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the table of a spec: its locations, the fetches at each, and its one or two events.
+ * Make the probe table of a spec: its locations, the fetches at each, and its one or two events.
  *
- * All locations of a spec have the same events, unless the spec requests an event for each function. So the first location
- * decides the fields of the events, and a location where a field has another type is refused. If a spec may have several
- * locations, its events have a field that names the location.
+ * All locations of a spec have the same events, unless the spec requests an event for each
+ * function. So the first location decides the fields of the events, and a location where a field
+ * has another type is refused. If a spec may have several locations, its events have a field that
+ * names the location.
  */
 #include "parts.h"
 
@@ -21,7 +22,7 @@
 #include <string.h>
 
 #define MEMBERS_MAX \
-	40 /* of a structure that is asked for as a whole, so that other things have room beside it */
+	40 /* members of a structure that is requested as a whole: leaves fields for other values */
 #define LEFT_OUT                                                                               \
 	"not all members of a structure fit or can be had; ask for the others by name, as in " \
 	"`p->name`"
@@ -46,14 +47,14 @@ struct table_builder {
 	bool many; /* events have a field with the location */
 	bool apart;
 	bool same_result;   /* all functions return values of the same type, or none */
-	struct apart names; /* of the events, if they are apart */
+	struct apart names; /* of the events, with `apart` */
 	bool has_events;
-	bool sign[OPERANDS_MAX]; /* of the operands of the marker, in any place */
+	bool sign[OPERANDS_MAX]; /* whether an operand of the marker is signed, at any location */
 	size_t nr_operands;
-	struct values entry, exit; /* as the events have them */
+	struct values entry, exit; /* the fields of the events */
 	uint32_t entry_event, exit_event;
 	uint64_t added;
-	bool warned; /* of exceptions */
+	bool warned; /* the note about exceptions was reported */
 };
 
 static int spec_table_set_no_memory(struct resolve_error *error)
@@ -81,15 +82,15 @@ static void spec_table_add_refusal(const struct table_builder *making,
 	refuse_with_hint(making, location, reason, NULL, what);
 }
 
-/* ---- values of a place ---- */
+/* ---- values at a location ---- */
 
-/* Itself, and those that are in it. */
+/* Returns the number of values: the value itself and the members in it. */
 static size_t values_of(const struct value *value)
 {
 	return value->type == PROBE_FIELD_STRUCT ? 1u + value->size : 1;
 }
 
-/* Both with all that is in them. */
+/* Whether two values, with their members, are equal. */
 static bool same_values(const struct value *one, const struct value *other)
 {
 	size_t count = values_of(one);
@@ -103,7 +104,7 @@ static bool same_values(const struct value *one, const struct value *other)
 	return true;
 }
 
-/* One value, or a structure and what is in it. */
+/* Add a value, or a structure with its members. */
 static int spec_table_add_value(
 		struct values *values, const struct value *value, struct resolve_error *error)
 {
@@ -121,7 +122,7 @@ static int spec_table_add_value(
 		i += values_of(other);
 		if (strcmp(other->name, added->name) != 0)
 			continue;
-		/* Asked for twice. */
+		/* The spec requests it twice. */
 		if (same_values(other, value))
 			return 0;
 		snprintf(added->name, sizeof(added->name), "%.100s_%u", value->name, ++number);
@@ -166,7 +167,7 @@ static int spec_table_add_operands(const struct table_builder *making,
 			location->operands, location->module, operands, &count, making->error);
 
 	for (size_t i = 0; i < making->nr_operands && !ret; i++) {
-		/* The marker may stand in code with fewer operands, too. */
+		/* Another location of the marker may have fewer operands. */
 		if (i >= count) {
 			operands[i] = (struct value){.type = PROBE_FIELD_UNSIGNED, .size = 8};
 			snprintf(operands[i].name, sizeof(operands[i].name), "arg%zu", i + 1);
@@ -208,7 +209,7 @@ static bool are_of_kernel(const struct values *values, size_t from)
 	return true;
 }
 
-/* As many of them as can be had there; of the others it is said how many. */
+/* Add all values of $params or $vars that are available there, and report if some are left out. */
 static int add_several(const struct table_builder *making, const struct location *location,
 		const char *text, struct values *values)
 {
@@ -216,7 +217,10 @@ static int add_several(const struct table_builder *making, const struct location
 	size_t missing = 0;
 	int ret = variable_names(location, text, &names, making->error);
 
-	/* Of many functions some are as a rule of a compiler's library. */
+	/*
+	 * Of many functions, some are usually of the compiler's own files, which have no debug
+	 * information.
+	 */
 	if (ret == -ENODATA && making->apart)
 		return 0;
 	for (size_t i = 0; i < names.count && !ret; i++) {
@@ -263,7 +267,7 @@ static int spec_table_add_context(const struct table_builder *making,
 	return ret;
 }
 
-/* Those of the entry, or those of the exit. */
+/* Add the contexts of the entry, or of the exit. */
 static int spec_table_add_contexts(const struct table_builder *making,
 		const struct location *location, bool exit, struct values *values)
 {
@@ -309,7 +313,7 @@ static int make_exit(const struct table_builder *making, const struct location *
 
 	if (ret)
 		return -E2BIG;
-	/* Functions that return different things have what the register has in common. */
+	/* If functions return different types, record the register. */
 	if (!making->many || making->apart || making->same_result) {
 		ret = variable_result(location, result, &nothing, &left_out, making->error);
 		if (ret < 0)
@@ -340,7 +344,7 @@ static void derive_name(char *name, size_t capacity, const char *location_text)
 	snprintf(name, capacity, "%s", strcmp(full, "_") != 0 ? full : "function");
 }
 
-/* An event is recorded by a pattern, in which these mean something else. */
+/* Rules that record an event are patterns, in which these characters have a meaning. */
 static void replace_each(char *text, const char *characters)
 {
 	for (text = strpbrk(text, characters); text; text = strpbrk(text, characters))
@@ -350,7 +354,7 @@ static void replace_each(char *text, const char *characters)
 static void event_name(const struct probe_spec *spec, char provider[256], char name[256])
 {
 	const char *location_text = spec->name ? spec->name : spec->location_text;
-	/* The provider of a marker may have colons. */
+	/* The provider of a marker may contain colons. */
 	const char *colon = spec->name ? strchr(location_text, ':') : strrchr(location_text, ':');
 	bool parts = colon && colon > location_text && colon[1];
 
@@ -368,7 +372,7 @@ static void event_name(const struct probe_spec *spec, char provider[256], char n
 	}
 }
 
-/* That of the function, without what it takes; those of several files or of several types are numbered. */
+/* Name the event after the function, without parameters. Equal names get numbers. */
 static void function_name(
 		struct table_builder *making, const struct location *location, char name[256])
 {
@@ -400,7 +404,10 @@ static bool is_guarded(const struct value *value)
 		return false;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
 		loads |= fetch->ops[i].code == PROBE_FETCH_LOAD;
-	/* The address of a text or an array is a value by itself, unless it is a location of this function or its module. */
+	/*
+	 * The address of a text or array is a pointer of the program if it is loaded from memory or
+	 * is a register. Any other address is in the function's frame or its module.
+	 */
 	if (value->limit &&
 			(loads ||
 					(fetch->nr_ops == 1 &&
@@ -461,7 +468,7 @@ static int spec_table_add_events(struct table_builder *making, const struct loca
 	return ret;
 }
 
-/* What is of the exit needs one. */
+/* Contexts of the exit need a spec with exits. */
 static int check_exit(const struct probe_spec *spec, struct resolve_error *error)
 {
 	for (size_t i = 0; i < spec->nr_contexts && !spec->exits; i++) {
@@ -475,7 +482,7 @@ static int check_exit(const struct probe_spec *spec, struct resolve_error *error
 	return 0;
 }
 
-/* Two enumerations with different labels are not the same, though both are numbers of that size. */
+/* Enumerations with different labels are different types, although both are numbers of one size. */
 static bool same_labels(const struct value *left, const struct value *right)
 {
 	Dwarf_Die one = left->enumeration, other = right->enumeration;
@@ -492,7 +499,7 @@ static bool same_labels(const struct value *left, const struct value *right)
 	return same;
 }
 
-/* Are they what the event has? */
+/* Whether the values have the names and types of the event's fields. */
 static int same_fields(const struct values *wanted, const struct values *values,
 		struct resolve_error *error)
 {
@@ -514,7 +521,7 @@ static int same_fields(const struct values *wanted, const struct values *values,
 
 static int spec_table_add_module(const struct table_builder *making, struct resolve_module *module)
 {
-	/* The kernel opens the file in our namespace. */
+	/* The kernel opens the file in our mount namespace. */
 	struct probe_table_module location_text = {.path = making->spec->kernel && module->our_path
 					? module->our_path
 					: module->path,
@@ -624,8 +631,8 @@ static int spec_table_refuse_no_function(
 	"the program"
 
 /*
- * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether exceptions pass through files without
- * handlers.
+ * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether
+ * exceptions pass through files without handlers.
  */
 static int check_exceptions(struct table_builder *making, const struct location *location)
 {
@@ -644,7 +651,7 @@ static int check_exceptions(struct table_builder *making, const struct location 
 	return 0;
 }
 
-/* How it can be probed. -EINVAL with a sentence, also if it cannot. */
+/* Find out how the location can be probed. Returns -EINVAL or another error if it cannot. */
 static int find_site(struct table_builder *making, const struct location *location,
 		struct probe_site *site)
 {
@@ -679,7 +686,7 @@ static int find_site(struct table_builder *making, const struct location *locati
 	return 0;
 }
 
-/* Of the files that compilers put into every program: nobody waits for these to return. */
+/* Functions that compilers add to every program. A missing return of these is not reported. */
 static bool is_of_compiler(const char *name)
 {
 	static const char *const names[] = {"_start", "_init", "_fini", "frame_dummy",
@@ -691,7 +698,7 @@ static bool is_of_compiler(const char *name)
 	return false;
 }
 
-/* With room for the values of both events. */
+/* `entry` and `exit` have space for the values of both events. */
 static int spec_table_make_probe(struct table_builder *making, const struct location *location,
 		struct values *entry, struct values *exit)
 {
@@ -729,7 +736,7 @@ static int spec_table_compile_location(
 	return ret;
 }
 
-/* Which operands the marker has in all of its places. */
+/* Collect the operands of the marker at all locations. */
 static int survey_operands(struct table_builder *making)
 {
 	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
@@ -754,7 +761,10 @@ static int survey_operands(struct table_builder *making)
 
 #define RESULTS_MAX 64 /* do not compare results of more functions than this */
 
-/* Whether all locations return values of the same type, as copies of one function do. Returns 1, 0 or a negative errno. */
+/*
+ * Whether all locations return values of the same type, as copies of one function do. Returns 1, 0
+ * or a negative errno.
+ */
 static int is_same_result(const struct locations *locations, struct resolve_error *error)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
@@ -786,8 +796,8 @@ static int is_same_result(const struct locations *locations, struct resolve_erro
 }
 
 /*
- * Report a piece, whose calls are not recorded. No report if the first location is inlined code: it contains the beginning, so nothing is
- * missing.
+ * Report a piece, whose calls are not recorded. If the first location is inlined code, it contains
+ * the beginning, so nothing is missing and nothing is reported.
  */
 static void report_piece(const struct table_builder *making)
 {
@@ -825,7 +835,7 @@ static int make_all(struct table_builder *making)
 				RESOLVE_NOTE);
 	if (!ret && making->added)
 		report_piece(making);
-	/* The sentence is the one of the last place. */
+	/* The error is that of the last location. */
 	if (!ret && !making->added)
 		ret = -ENOTSUP;
 	return ret;
@@ -845,7 +855,7 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 			.refused = refused,
 			.user = user,
 			.error = error};
-	/* Another table may have stood where this one is. */
+	/* An earlier writer may have had the same address. */
 	for (size_t i = 0; i < resolve->nr_modules; i++)
 		resolve->modules[i].writer = NULL;
 	if (spec->exits && spec->kind != RESOLVE_FUNCTION)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables that each thread has of its own: where they are is counted from the thread pointer for those of the program, which has them
- * at a place that the linker has decided. Of a library the loader decides, and writes into the library's table of addresses (GOT)
- * either the number by which it knows the library, or how far from the thread pointer they are; which words of that table these are, the
- * relocations say.
+ * Compute addresses of thread-local variables.
+ *
+ * Variables of the program have an offset from the thread pointer that the linker determined. For a
+ * library, the loader decides. It writes to the library's global offset table (GOT) either the
+ * number of the library's thread-local block and the variable's offset in it, or the variable's
+ * offset from the thread pointer. The relocations identify these entries.
  */
 #include "fetch.h"
 #include "parts.h"
@@ -25,7 +27,7 @@ static bool spec_thread_find_segment(Elf *elf, GElf_Phdr *found)
 	return false;
 }
 
-/* Below the thread pointer, aligned as the segment asks for. */
+/* The program's block ends at the thread pointer, aligned as the segment requires. */
 static int in_program(const GElf_Phdr *segment, uint64_t offset, struct fetch *fetch)
 {
 	uint64_t align = segment->p_align > 1 ? segment->p_align : 1,
@@ -38,11 +40,11 @@ static int in_program(const GElf_Phdr *segment, uint64_t offset, struct fetch *f
 }
 
 struct relocations {
-	uint64_t module, offset; /* addresses of words; 0: there is none */
-	uint64_t from;           /* which variable the second one is of */
+	uint64_t module, offset; /* addresses of table entries; 0: none */
+	uint64_t from;           /* offset of the variable that the second entry is for */
 };
 
-/* What the loader writes for a symbol that is here; others are of other libraries. */
+/* Get the value of a symbol that this file defines. Others belong to other libraries. */
 static bool symbol_is_here(
 		Elf *elf, const GElf_Shdr *header, const GElf_Rela *rela, uint64_t *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a thing to its members, elements, and what it points to. */
+/* Step from an item to its members, its elements, and what it points to. */
 #include "type.h"
 
 #include "library.h"
@@ -19,7 +19,7 @@ int item_too_long(struct resolve_error *error)
 	return resolve_fail(error, -E2BIG, "", "that takes too many steps to fetch");
 }
 
-/* Rust has pointers that are called as the source has them. */
+/* Rust's debug information gives references the name of their type in the source. */
 static bool is_borrowed(Dwarf_Die *type)
 {
 	const char *name = dwarf_diename(type);
@@ -35,7 +35,7 @@ bool type_is_reference(Dwarf_Die *type)
 			is_borrowed(type);
 }
 
-/* So many bytes of a piece, from `at` of it on. */
+/* Load `size` bytes of a piece, from its byte `at` on. */
 static int load_piece(const struct located_piece *piece, uint64_t at, unsigned int size,
 		struct fetch *fetch)
 {
@@ -48,7 +48,7 @@ static int load_piece(const struct located_piece *piece, uint64_t at, unsigned i
 	return fetch_op(fetch, PROBE_FETCH_LOAD, 0, size, 0);
 }
 
-/* Moves them to where they are in the whole, and puts them together. */
+/* Shift a part to its position in the whole, and combine both. */
 static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, unsigned int size)
 {
 	struct fetch left = {.nr_ops = 0};
@@ -71,7 +71,7 @@ static int part_not_kept(struct resolve_error *error)
 			"the compiler has not kept this part of it at this location");
 }
 
-/* Some bytes of a thing that is in several places. */
+/* Load bytes of an item that is in several pieces. */
 static int load_pieces(struct item *item, unsigned int size, struct resolve_error *error)
 {
 	struct fetch whole = {.nr_ops = 0}, part;
@@ -104,7 +104,7 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 	return 0;
 }
 
-/* A vector register is of 16 bytes, of which a fetch has one half. */
+/* A vector register has 16 bytes; a fetch reads one half of it. */
 static void enter_vector(struct item *item)
 {
 	struct probe_fetch_op *op = item->where.fetch.ops;
@@ -145,7 +145,7 @@ int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 	return ret;
 }
 
-/* What has no address, but a place that is known. */
+/* Follow a pointer that was optimized out, to an object without address but with known contents. */
 static int follow_nowhere(struct item *item, struct resolve_error *error)
 {
 	Dwarf_Die target = item->where.target;
@@ -209,7 +209,9 @@ int item_dereference(struct item *item, struct resolve_error *error)
 		item->type = element;
 		return 0;
 	}
-	/* `*r` of Rust is what has been meant by `r` already. */
+	/*
+	 * `r` of Rust already means the object that the reference refers to, so `*r` is the same.
+	 */
 	if (item->borrowed) {
 		item->borrowed = false;
 		return 0;
@@ -249,7 +251,7 @@ bool item_size(struct item *item, uint64_t *size)
 	return true;
 }
 
-/* Which one of its dimension the first element is. */
+/* The index of the first element in the item's dimension. */
 static int64_t first_index(struct item *item)
 {
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
@@ -287,7 +289,7 @@ int item_index(struct item *item, uint64_t index, struct resolve_error *error)
 struct member_search {
 	const char *name;
 	Dwarf_Die found;
-	uint64_t offset; /* bytes */
+	uint64_t offset; /* in bytes */
 	struct nearest nearest;
 };
 
@@ -301,14 +303,17 @@ static uint64_t member_offset(Dwarf_Die *member)
 	return at;
 }
 
-/* A static member belongs to the class. Before DWARF 5 it is a DW_TAG_member like the others, but has no location in an object. */
+/*
+ * A static member belongs to the class. Before DWARF 5 it is a DW_TAG_member like the others, but
+ * has no location in an object.
+ */
 static bool is_static(Dwarf_Die *member)
 {
 	return dwarf_hasattr(member, DW_AT_external) || dwarf_hasattr(member, DW_AT_declaration) ||
 			dwarf_hasattr(member, DW_AT_const_value);
 }
 
-/* Also of what it is derived from, and of members without a name. */
+/* Also search base classes and members without a name. */
 static bool search_members(Dwarf_Die *type, struct member_search *search, unsigned int depth)
 {
 	unsigned int count = 0;
@@ -320,7 +325,7 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 		int tag = dwarf_tag(&child);
 		const char *name = dwarf_diename(&child);
 
-		/* What Rust has in one of several ways stands by its name in a part of its own. */
+		/* Members of a variant of a Rust enum are in a part of its own. */
 		if ((tag == DW_TAG_variant_part || tag == DW_TAG_variant) &&
 				search_members(&child, search, depth + 1))
 			return true;
@@ -349,7 +354,10 @@ static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word 
 	return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formudata(&attribute, number);
 }
 
-/* Counted from the begin of the structure; in older forms from the highest bit of what is stored. */
+/*
+ * The offset of a bit field is from the beginning of the structure; in older DWARF from the highest
+ * bit of its storage.
+ */
 static void spec_type_read_bits(struct item *item, Dwarf_Die *member, uint64_t *offset)
 {
 	Dwarf_Word bits, first, stored;
@@ -383,7 +391,7 @@ void item_complete(struct item *item)
 		item->type = whole;
 }
 
-/* The member at that offset. */
+/* Replace the item by its member at that offset. */
 static int spec_type_descend(
 		struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
 {
@@ -402,7 +410,7 @@ static int spec_type_descend(
 	return 0;
 }
 
-/* As gdb and the sources of Rust have it, `.` goes through a pointer, too. */
+/* As in gdb and Rust, `.` also follows a pointer. */
 static int through_pointer(struct item *item, struct resolve_error *error)
 {
 	bool is = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
@@ -440,7 +448,7 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 			(!strcmp(name, "real") || !strcmp(name, "imag")))
 		return number_enter(item, *name == 'i', error);
 	nearest_begin(&search.nearest, name);
-	/* Nor do pointers of libraries keep anybody. */
+	/* Smart pointers are followed too. */
 	for (unsigned int i = 0; i < DEPTH_MAX && !ret && !has; i++) {
 		search.offset = 0;
 		has = search_members(&item->type, &search, 0);

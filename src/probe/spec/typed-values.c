@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TYPE:NAME:ADDR, where ADDR says where in memory the value stands:
+ * Parse TYPE:NAME:ADDR, where ADDR is the address of the value in memory:
  *
- *	ADDR    = TERM { ("+" | "-") NUMBER }
- *	TERM    = "%" REGISTER | NUMBER | SYMBOL | "(" ADDR ")" | "*" TERM
+ * 	ADDR    = TERM { ("+" | "-") NUMBER }
+ * 	TERM    = "%" REGISTER | NUMBER | SYMBOL | "(" ADDR ")" | "*" TERM
  *
- * `*` reads the pointer that stands there. A register alone is the value itself, unless the value is text or bytes, which
- * stand where it points. So `s32:n:%edi` is an argument, `s32:n:%rdi+4` a member of what it points to, and
- * `string:name:*(%rdi+0x10)` a text to which a member points.
+ * `*` reads the pointer at an address. A register alone is the value itself, or for text and bytes
+ * their address. So `s32:n:%edi` is an argument, `s32:n:%rdi+4` a member of the structure that it
+ * points to, and `string:name:*(%rdi+0x10)` a text to which a member points.
  */
 #include "typed-values.h"
 
@@ -20,8 +20,8 @@
 
 #define DEPTH_MAX 16
 /*
- * Each term adds one operation: it reads a pointer, or adds what follows its parentheses. The innermost one, a register or a symbol, has a
- * few more. So a fetch always has space for an ADDR.
+ * Each term adds one operation: it reads a pointer, or adds the number after its parentheses. The
+ * innermost term, a register or a symbol, adds a few more. So a fetch always has space for an ADDR.
  */
 _Static_assert(DEPTH_MAX + 12 <= PROBE_TABLE_OPS_MAX, "operations of the deepest ADDR");
 #define BACKTRACE_STANDARD 32
@@ -75,7 +75,7 @@ static const struct spec_type {
 static const char argument_hint[] =
 		"types are u8 to u64, s8 to s64, x8 to x64 (shown in hexadecimal), int8 to int64, uint8_t to uint64_t, char, short, int, long, uint, ulong, bool, float, double, pointer, string and bytes, the last two also with a length: bytes[8]";
 
-/* Without the ending that C has for names of types. */
+/* Returns the length without the suffix of C's type names, `_t`. */
 static size_t spec_argument_plain_length(const char *text, size_t length)
 {
 	bool known = length > 2 && !memcmp(text + length - 2, "_t", 2) &&
@@ -85,7 +85,7 @@ static size_t spec_argument_plain_length(const char *text, size_t length)
 	return known ? length - 2 : length;
 }
 
-/* "bytes[8]": with a length. */
+/* With a length: "bytes[8]". */
 static bool spec_argument_parse_type(const char *text, size_t length, struct value *value)
 {
 	const char *bracket = memchr(text, '[', length);
@@ -115,15 +115,15 @@ static bool spec_argument_parse_type(const char *text, size_t length, struct val
 	return false;
 }
 
-/* ---- where ---- */
+/* ---- addresses ---- */
 
 struct spec_argument_parser {
 	const char *at, *text;
 	struct resolve_module *module;
 	struct fetch fetch;
 	unsigned int depth;
-	bool alone;     /* a register, and nothing with it */
-	bool is_vector; /* which has no address */
+	bool alone;     /* a register and nothing else */
+	bool is_vector; /* a vector register, which cannot be an address */
 	struct resolve_error *error;
 };
 
@@ -158,7 +158,10 @@ static int spec_argument_read_register(struct spec_argument_parser *reading)
 	return 0;
 }
 
-/* Only the probe's own file is where it is said to be. Returns what stands behind the library. */
+/*
+ * Only symbols of the probe's own file have an address that is known here. Returns the text after
+ * the library.
+ */
 static const char *behind_library(const struct spec_argument_parser *reading, char *name)
 {
 	char *colon = strchr(name, ':');
@@ -288,7 +291,7 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 		return spec_argument_set_error(&reading, "there is more than an ADDR");
 	if (reading.is_vector && memory)
 		return spec_argument_set_error(&reading, "a vector register is no address");
-	/* What is not a register has an address, and text is fetched by its own. */
+	/* Everything but a register is an address. Text and bytes are fetched by their address. */
 	if (!reading.alone && !memory)
 		(void)fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
 	/* An address from the user may be invalid. */
@@ -306,7 +309,7 @@ bool spec_is_value(const char *text)
 			spec_argument_parse_type(text, (size_t)(first - text), &value);
 }
 
-/* Also with a type that there is not: of a variable's name the parts are not divided so. */
+/* Also with an unknown type: a variable's name never contains such parts. */
 bool spec_seems_value(const char *text)
 {
 	size_t word = strspn(text,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a type is when names and qualifiers are off, how large it is, and how many elements it has. */
+/* Strip typedefs and qualifiers from types, and get their sizes and dimensions. */
 #include "locate.h"
 
 #include "debug.h"
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX 32 /* typedefs of typedefs */
+#define NAMES_MAX 32 /* nesting of typedefs */
 #define DEPTH_MAX 8
-#define STRING_BYTES 32 /* of std::string in libstdc++ */
+#define STRING_BYTES 32 /* size of std::string in libstdc++ */
 
-/* Of a type that stands in a unit of its own. */
+/* Replace the type by its definition if it is in a type unit. */
 static void whole_type(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -63,7 +63,10 @@ static bool spec_type_size_read_number(Dwarf_Die *die, unsigned int name, int64_
 	return true;
 }
 
-/* Where counting begins if nothing else is said. Units that several files share do not tell their language. */
+/*
+ * The index of the first element if the array has none. Shared units (partial units) do not record
+ * their language.
+ */
 static int64_t standard_lower(Dwarf_Die *array)
 {
 	Dwarf_Sword lower = 0;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `p->name`, `list[2].next`, `*counter`, `(*p).x`, `&x`: from the name of a variable to a value, step by step, each with the place
- * where it is and its type. What a reference refers to is meant by it, as in the source. Around that, once: `string(p, n)`,
- * `bytes(p, n)`, `*p@n` as gdb has it, and `NAME=` for what the field is to be called.
+ * Parse and evaluate `p->name`, `list[2].next`, `*counter`, `(*p).x` or `&x`: from a variable, step
+ * by step, to a value.
+ *
+ * Each step has a type and a location. A reference stands for the object that it refers to, as in
+ * the source. The outermost form can also be `string(p, n)`, `bytes(p, n)` or gdb's `*p@n`; `NAME=`
+ * before it names the field.
  */
 #include "variable.h"
 
@@ -28,7 +31,7 @@ struct expression {
 	const struct location *location;
 	struct debug *debug;
 	unsigned int depth;
-	bool exit; /* the function has returned */
+	bool exit; /* at the function's exit */
 	struct locate_frame where;
 	Dwarf_Die function;
 	struct resolve_error *error;
@@ -44,7 +47,9 @@ static int spec_variable_set_error(struct expression *expression, const char *wh
 
 /* ---- variables ---- */
 
-/* The compiler says only where it will be when the function has begun. */
+/*
+ * Whether the compiler recorded only where the variable is after the function's first instructions.
+ */
 static bool is_stored_later(Dwarf_Die *variable)
 {
 	Dwarf_Attribute attribute;
@@ -57,7 +62,7 @@ static bool is_stored_later(Dwarf_Die *variable)
 			ops[0].atom == DW_OP_fbreg;
 }
 
-/* Pieces at the end may not even be said to be missing. */
+/* Debug information may omit missing pieces at the end. */
 static bool lacks_pieces(const struct located *located, Dwarf_Die *variable)
 {
 	uint64_t size = 0, whole;
@@ -232,7 +237,7 @@ static int spec_variable_find_location(
 			dwarf_hasattr_integrate(function, DW_AT_external) &&
 			spec_variable_locate_by_convention(expression, variable, located))
 		ret = 0;
-	/* Of another unit: the symbol is where it is. */
+	/* A variable of another unit: its symbol has the address. */
 	if (ret && dwarf_tag(variable) == DW_TAG_variable && name &&
 			dwarf_hasattr_integrate(variable, DW_AT_external) &&
 			module_symbol(location->module, name, &address)) {
@@ -282,7 +287,7 @@ static int no_variable(
 	return ret;
 }
 
-/* At the exit nothing else is there any more. */
+/* At the exit, only the return value can be located. */
 static int find_returned(struct expression *expression, const char *name, struct item *item)
 {
 	const struct location *location = expression->location;
@@ -311,7 +316,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 	return item_follow_reference(item, expression->error);
 }
 
-/* Within a method its own class's members are meant, too. */
+/* Within a method, also search the members of its class. */
 static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, int count,
 		const char *name, struct item *item)
 {
@@ -329,7 +334,7 @@ static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, in
 	return found;
 }
 
-/* Of the file; within a function of a class or namespace also what that has. */
+/* Search global variables; within a function of a class or namespace, also its members. */
 static bool spec_variable_find_global(
 		struct expression *expression, const char *name, Dwarf_Die *variable)
 {
@@ -354,7 +359,10 @@ static bool spec_variable_find_global(
 	return found;
 }
 
-/* At the entry those of the function come first; blocks in it and what was put into it may begin there, too. */
+/*
+ * At the entry, search the function first; nested blocks and inlined functions may begin at the
+ * same address.
+ */
 static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *variable)
 {
 	const struct location *location = expression->location;
@@ -432,7 +440,7 @@ static int spec_variable_read_name(struct expression *expression, char name[256]
 	return 0;
 }
 
-/* Those of Rust's tuples are numbers, which its compiler calls `__0` and so on. */
+/* Members of Rust's tuples are numbers, which its compiler names `__0` and so on. */
 static int read_member(struct expression *expression, char name[256])
 {
 	size_t length = strspn(expression->at, "0123456789");
@@ -444,7 +452,7 @@ static int read_member(struct expression *expression, char name[256])
 	return 0;
 }
 
-/* Behind a `.` or `->`. */
+/* Parse a member after `.` or `->`. */
 static int spec_variable_read_part(struct expression *expression, struct item *item)
 {
 	char name[256];
@@ -533,9 +541,9 @@ static int read_unary(struct expression *expression, struct item *item)
 			   : item_address(item, expression->error);
 }
 
-/* ---- around it ---- */
+/* ---- the outermost form ---- */
 
-/* After what has been read up to here, of which `string(` is not the beginning. */
+/* Name the field after the text parsed so far, without the beginning `string(`. */
 static void name_field(const struct expression *expression, struct value *value)
 {
 	const char *from = expression->text;
@@ -549,7 +557,7 @@ static void name_field(const struct expression *expression, struct value *value)
 	fetch_name(value->name, text);
 }
 
-/* How many: a number, or a variable that is one. */
+/* Parse a count: a number, or a variable that is one. */
 static int read_count(struct expression *expression, struct item_count *count)
 {
 	size_t length = strspn(expression->at, "0123456789abcdefABCDEFxX");
@@ -586,7 +594,7 @@ static int read_count(struct expression *expression, struct item_count *count)
 typedef int form_fn(struct item *item, const struct item_count *count, struct value *value,
 		struct resolve_error *error);
 
-/* `(p)` or `(p, n)` */
+/* Parse `(p)` or `(p, n)`. */
 static int spec_variable_read_form(
 		struct expression *expression, form_fn *form, struct value *value)
 {
@@ -633,7 +641,7 @@ static int spec_variable_read_value(struct expression *expression, struct value 
 	return ret ? ret : item_several(&item, &number, values, expression->error);
 }
 
-/* Without spaces, which mean nothing here. */
+/* Copy without spaces, which have no meaning here. */
 static void spec_variable_copy_text(char *to, size_t capacity, const char *text)
 {
 	size_t used = 0;
@@ -644,7 +652,7 @@ static void spec_variable_copy_text(char *to, size_t capacity, const char *text)
 	to[used] = '\0';
 }
 
-/* The C library hides it behind a function. */
+/* The C library hides errno behind a function. */
 static int errno_value(const char *name, struct value *value)
 {
 	value->type = PROBE_FIELD_SIGNED;
@@ -701,7 +709,7 @@ int variable_values(const struct location *location, const char *expression_text
 	return failed ? failed : ret;
 }
 
-/* A number in other registers than integers, or in several: never the value of rax. */
+/* The value of a number that is returned in other registers than rax, or in several. */
 static bool number_result(struct item *item, struct value *found)
 {
 	struct resolve_error ignored;
@@ -727,7 +735,7 @@ static bool find_result(const struct location *location, struct debug *debug,
 		*nothing = true;
 		return false;
 	}
-	/* A structure is what somebody asks for by its members. */
+	/* Structures are not recorded as a whole: users request members of them. */
 	if (!type_of(&function, &item.type))
 		return false;
 	if (number_form(&item.type) > NUMBER_PLAIN) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Rewrite names of functions with types in them to one spelling. */
 #include "written.h"
 
 #include <string.h>
 
-/* Without spaces, for people put them where they like. */
+/* Remove spaces: users write them in different positions. */
 static void squeeze(char *text)
 {
 	char *to = text;
@@ -18,7 +19,7 @@ static void squeeze(char *text)
 	*to = '\0';
 }
 
-/* Behind a list of arguments that begins there; NULL: it does not end. */
+/* Returns the text after the argument list that begins at `at`; NULL: it does not end. */
 static char *behind_brackets(char *at)
 {
 	int depth = 0;
@@ -36,7 +37,7 @@ static void spec_text_remove_range(char *from, const char *to)
 	memmove(from, to, strlen(to) + 1);
 }
 
-/* Arguments of templates that are what they are if nobody says anything. */
+/* Remove template arguments that have their default value. */
 static void drop_standard(char *name)
 {
 	static const char *const standard[] = {",std::allocator<", ",std::char_traits<",
@@ -74,7 +75,7 @@ static void name_strings(char *name)
 	}
 }
 
-/* `const char*` becomes `char const*`, which is as long. */
+/* `const char*` becomes `char const*`, which has the same length. */
 static void move_const(char *name)
 {
 	static const char word[] = "const ";
@@ -105,7 +106,7 @@ void written_plainly(char *name)
 	move_const(name);
 }
 
-/* Where the parameters begin: at the last parenthesis that is not inside another one. */
+/* Returns where the parameters begin: the last parenthesis that is not inside another one. */
 static size_t without_parameters(const char *name)
 {
 	size_t length = strlen(name), end = length;
@@ -121,7 +122,7 @@ static size_t without_parameters(const char *name)
 	return length;
 }
 
-/* Where the name begins behind the type that is returned, as functions made from templates have it. */
+/* Returns where the name begins, after the return type that functions made from templates have. */
 static size_t without_result(const char *name, size_t length)
 {
 	size_t begin = 0;
@@ -154,7 +155,7 @@ bool written_template(char *name)
 		bool sign = at - name >= 8 && !strncmp(at - 8, "operator", 8);
 		char *end = sign ? NULL : behind_brackets(at);
 
-		/* Of operators it is a part of the name. */
+		/* An operator's name contains brackets. */
 		if (!end)
 			break;
 		spec_text_remove_range(at, end);

@@ -2,16 +2,22 @@
 #ifndef SIDE_PROBE_SPEC_WRITTEN_H
 #define SIDE_PROBE_SPEC_WRITTEN_H
 
-/* Names of functions with types in them, of which there are several ways to write each. In place. */
+/*
+ * Bring names of functions with types in them, which can be spelled in several ways, to one form,
+ * in place.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One way: no spaces, `char const*`, std::string, no arguments of templates that everybody leaves out. */
+/* The form: no spaces, `char const*`, std::string, and no default template arguments. */
 void written_plainly(char *name);
-/* Where the name without parameters ends, and where it begins behind the type that is returned. */
+/*
+ * Returns where the name without parameters ends; `*begin` is where it begins, after the return
+ * type.
+ */
 size_t written_name(const char *name, size_t *begin);
-/* Without the arguments of templates; false: it has none. */
+/* Remove template arguments. Returns false if there are none. */
 bool written_template(char *name);
 
 #endif /* SIDE_PROBE_SPEC_WRITTEN_H */
