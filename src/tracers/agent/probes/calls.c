@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that led to a hit. What the walk needs of each module is made before probes are set, and again when libraries have
- * come, out of the unwinder's data as it is mapped; read by the kernel, for another thread may unmap it meanwhile.
+ * Collect the return addresses of a hit's callers (backtrace).
  *
- * Hits read the picture without a lock: it is published whole, and what is not in it any more is given back when all hits that
- * may have seen it are over (sites.c waits for them). All but hits happens under the event lock.
+ * Unwinding needs rows for each module. They are built before probes are set, and again when
+ * libraries have been loaded, from the mapped unwinding data. The kernel reads that data
+ * (process_vm_readv), because another thread may unmap it meanwhile.
+ *
+ * Hits read a snapshot of all modules without a lock. A snapshot is published whole; memory that is
+ * no longer in it is freed when all hits that may use it have ended (sites.c waits for them).
+ * Everything but hits runs under the event lock.
  */
 #include <elf.h>
 #include <link.h>
@@ -24,21 +28,21 @@
 #include <sys/mman.h>
 
 #define SEGMENTS_MAX 64
-#define FRAMES_MAX ((size_t)256 << 20) /* bytes of the unwinder's data of one module */
+#define FRAMES_MAX ((size_t)256 << 20) /* unwinding data of one module, in bytes */
 
-/* One module's rows. */
+/* The rows of one module. */
 struct module_rows {
 	struct module_rows *next;
 	size_t mapped, nr;
 	uint64_t base, end, device, inode;
-	bool used; /* in the picture that is made */
+	bool used; /* in the new snapshot */
 	struct unwind_row rows[];
 };
 
 struct calls_snapshot {
-	struct calls_snapshot *next; /* of those that were retired */
+	struct calls_snapshot *next; /* next in the list of retired snapshots */
 	size_t mapped;
-	uint64_t known[UNWIND_KNOWN]; /* written by hits */
+	uint64_t known[UNWIND_KNOWN]; /* rows that were found before, by address; hits write them */
 	struct unwind_modules modules;
 	struct unwind_module list[];
 };
@@ -59,7 +63,7 @@ static bool probes_call_read_memory(uint64_t from, void *to, size_t size)
 			(long)size;
 }
 
-/* Where the unwinder's data is, and the end of what is mapped with it. */
+/* Find the unwinding data of a module, and the end of the mapping that contains it. */
 static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64_t *end)
 {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
@@ -90,14 +94,17 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 			!probes_call_read_memory(
 					*header + sizeof(first), &distance, sizeof(distance)))
 		return false;
-	/* Some linkers put the header behind what it is the header of. */
+	/* Some linkers place .eh_frame_hdr after .eh_frame. */
 	*begin = *header;
 	if (first[1] == 0x1b && distance < 0)
 		*begin += sizeof(first) + (uint64_t)(int64_t)distance;
 	return *end > *begin && *end - *begin <= FRAMES_MAX;
 }
 
-/* Room for as many rows as the data may have; what is not used of it is given back. */
+/*
+ * Allocate space for the most rows that the data can have, build the rows, and free the space that
+ * is left over.
+ */
 static struct module_rows *probes_call_build_block(const struct unwind_image *image)
 {
 	size_t mapped = sizeof(struct module_rows) + image->size * sizeof(struct unwind_row), used;
@@ -114,7 +121,7 @@ static struct module_rows *probes_call_build_block(const struct unwind_image *im
 	return block;
 }
 
-/* Also where there are none: it is not looked for again. */
+/* A module without rows gets a block too, so the search is not repeated. */
 static struct module_rows *probes_call_make_block(const struct base_library *library)
 {
 	struct unwind_image image = {.lowest = library->base};
@@ -152,7 +159,7 @@ static bool probes_call_block_belongs_to(
 			block->device == library->device && block->inode == library->inode;
 }
 
-/* ---- the picture ---- */
+/* ---- the snapshot ---- */
 
 struct snapshot_builder {
 	uint32_t nr;
@@ -206,7 +213,7 @@ static void probes_call_publish_snapshot(struct calls_snapshot *picture)
 	retired = old;
 }
 
-/* Blocks are in the order in which they were made. */
+/* Blocks are listed in the order in which they were made. */
 static void list_modules(struct calls_snapshot *picture)
 {
 	struct unwind_module *list = picture->list;
@@ -230,7 +237,7 @@ static void make_picture(uint32_t nr)
 	struct calls_snapshot *picture = raw_mmap(
 			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-	/* Without: by frame pointers. */
+	/* Without a snapshot, hits follow frame pointers. */
 	if (picture) {
 		picture->mapped = mapped;
 		picture->modules.known = picture->known;
@@ -278,21 +285,25 @@ void probe_calls_free_retired(void)
 /* ---- a thread's own stack ---- */
 
 /*
- * A thread's stack, from where it is now up to where it began, is there as long as the thread is: for a thread of libc up to
- * its control block, for the first one up to what the kernel has put there. Pages are looked at once, when the stack has not been
- * so deep before, and are read without the kernel from then on. Only those that are in one piece with the end: between another
- * stack that the program made and this one are pages that cannot be read, and those above the end are none of it.
+ * A thread's stack stays mapped while the thread runs, from the stack pointer up to its end: up to
+ * the control block of a thread of libc, or the kernel's data of the first thread. Pages are
+ * checked once, when the stack has become deeper than before, and are then read without system
+ * calls. Only pages without a gap up to the end are checked: a gap separates this stack from
+ * another one that the program made, and memory above the end does not belong to the stack.
  */
 #define PAGE 4096u
 #define PAGES_BITS 28
 
-/* The lowest page that was looked at << PAGES_BITS | how many from there; one word, so that it is right at any time. */
+/*
+ * The lowest page that was checked << PAGES_BITS | the number of pages from there. In one word, so
+ * that a signal handler never sees a part of it.
+ */
 static __thread uint64_t known_stack __attribute__((tls_model("initial-exec")));
 
-/* What the loader has found at the begin. Other C libraries have none. */
+/* Set by the loader of glibc. Other C libraries do not have it. */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* The thread's control block, which says its own address. */
+/* Returns the address of the thread's control block, which the block contains. */
 static uint64_t own_control_block(void)
 {
 	uint64_t address;
@@ -306,7 +317,10 @@ static bool probes_call_is_in_range(uint64_t page, uint64_t end)
 	return end > page && end - page <= PROBE_PAGES_MAX;
 }
 
-/* The page behind the end of the stack, or where it is known, if that is near; 0: it is not. */
+/*
+ * Returns the page after the end of the stack, or the lowest known page, if it is near; otherwise
+ * 0.
+ */
 static uint64_t end_of_stack(uint64_t page)
 {
 	uint64_t known = known_stack >> PAGES_BITS, end = 0;
@@ -323,21 +337,21 @@ static uint64_t end_of_stack(uint64_t page)
 static __attribute__((noinline)) void probes_calls_check_stack(
 		uint64_t page, struct probes_block *block)
 {
-	/* In a sandbox the agent makes no system call: it then reads one page. */
+	/* In a sandbox the agent makes no system call and reads one page only. */
 	uint64_t known = known_stack, end = context_may_ask() ? end_of_stack(page) : 0;
 	uint64_t nr = end - page;
 	void *memory = end ? probe_hit_memory(block) : NULL;
 
 	if (!memory || !probe_are_there(page * PAGE, nr, memory))
 		return;
-	/* In one piece with what was known, or in place of it. */
+	/* Extend the known pages if there is no gap; otherwise replace them. */
 	if (known && end == known >> PAGES_BITS)
 		nr += known % (UINT64_C(1) << PAGES_BITS);
 	if (nr < UINT64_C(1) << PAGES_BITS)
 		known_stack = page << PAGES_BITS | nr;
 }
 
-/* Where words may be read without asking the kernel: the page of the stack pointer at least. */
+/* Set the memory that can be read without system calls: at least the page of the stack pointer. */
 static __attribute__((noinline)) void set_memory(
 		struct unwind_memory *memory, const uint64_t *stack, struct probes_block *block)
 {
@@ -364,7 +378,7 @@ static bool probes_call_read_word(void *user, uint64_t address, uint64_t *value)
 	struct probes_window *window = user;
 	uint64_t *words = probe_hit_memory(window->block);
 
-	/* Words are aligned, so none is partly in it. */
+	/* Words are aligned, so each is in one window. */
 	if (words && address - window->from >= window->size) {
 		window->size = PROBE_CALLS_BYTES - address % PROBE_CALLS_BYTES;
 		window->from = address;

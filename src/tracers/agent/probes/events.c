@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The SIDE events of a table of probes: made at run time, registered all at once. From here on they are events like any other;
- * who listens to them is looked at elsewhere.
+ * Create the events of a probe table at run time, and register all of them with libside at once.
+ *
+ * After that they are events like any other. sites.c checks whether they have callbacks.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,7 +18,10 @@
 
 #define LOGLEVEL_LAST SIDE_LOGLEVEL_DEBUG
 
-/* Buffers for strings and arrays of one field, the location of an optional value, and the locations of a structure's members. */
+/*
+ * Returns the bytes for a field's text or array, the location of an optional value, and the
+ * locations of a structure's members.
+ */
 static uint32_t scratch_bytes(const struct probe_table_field *field)
 {
 	uint32_t bytes;
@@ -61,7 +65,7 @@ static int make_fields(struct probes_table *table, const struct probe_table_even
 	return 0;
 }
 
-/* Arguments are labelled as the description says. */
+/* Copy the labels of the description to the arguments. */
 static void probes_event_copy_labels(const struct probe_table *table,
 		const struct probe_table_event *table_event,
 		const struct side_event_description *description, struct probes_event *event)
@@ -74,7 +78,10 @@ static void probes_event_copy_labels(const struct probe_table *table,
 		fields[i].label = labels[i];
 }
 
-/* Not the program's allocator: a leak checker would report it as the program's. The size of the table bounds it. */
+/*
+ * Do not use the program's allocator: a leak checker would report the memory as leaked. The size of
+ * the table bounds it.
+ */
 static void *take_described(void *user, size_t size)
 {
 	struct probes_table *table = user;
@@ -105,7 +112,7 @@ static int probes_event_make(struct probes_table *table, uint32_t index)
 	}
 	description = side_builder_description(event->builder);
 	probes_event_copy_labels(&table->table, &table_event, description, event);
-	/* Without this memory, hits that are not seen are not counted. */
+	/* Without this memory, unseen hits are not counted. */
 	event->unseen = agent_memory_take(
 			&table->memory, PROBES_NR_UNSEEN * sizeof(*event->unseen));
 	event->state = side_builder_state(event->builder);
@@ -114,7 +121,7 @@ static int probes_event_make(struct probes_table *table, uint32_t index)
 	return 0;
 }
 
-/* Events of one call have the same probes. */
+/* The entry event and the exit event of a call belong to the same probes. */
 static void pair_events(struct probes_table *table)
 {
 	uint32_t nr_events = probe_table_nr_events(&table->table),
@@ -151,7 +158,7 @@ int probes_events_make(struct probes_table *table)
 	return table->handle ? 0 : -ENOMEM;
 }
 
-/* Nobody hits them any more. */
+/* No thread can be in a hit of these events any more. */
 void probes_events_free(struct probes_table *table)
 {
 	uint32_t nr = table->events ? probe_table_nr_events(&table->table) : 0, i;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The value of a field where a probe hits: out of registers, of memory that may not be there, and of what is known of the place.
- * As in probe-hit.c: any thread, signal handlers, general registers only, nothing of libc.
+ * Compute the value of a field at a hit, from registers, from memory that may be unmapped, and from
+ * constants of the location.
+ *
+ * As in hit.c: runs in any thread and in signal handlers, with general registers only, and calls no
+ * function of libc.
  */
 #include "tracers/agent/probes/probes.h"
 
@@ -17,7 +20,7 @@
 
 int probe_fetch_offset(unsigned int reg, bool leaves)
 {
-	/* As DWARF counts them. */
+	/* In the order of DWARF's register numbers. */
 	static const uint8_t offsets[] = {IN_HIT(registers.rax), IN_HIT(registers.rdx),
 			IN_HIT(registers.rcx), IN_HIT(registers.rbx), IN_HIT(registers.rsi),
 			IN_HIT(registers.rdi), IN_HIT(registers.rbp), IN_HIT(stack),
@@ -25,7 +28,7 @@ int probe_fetch_offset(unsigned int reg, bool leaves)
 			IN_HIT(registers.r11), IN_HIT(registers.r12), IN_HIT(registers.r13),
 			IN_HIT(registers.r14), IN_HIT(registers.r15), IN_HIT(address)};
 
-	/* Behind a return, that is where it goes. */
+	/* After a return, rip is the address that the function returns to. */
 	if (leaves && reg == INSTRUCTION)
 		return -1;
 	return reg < sizeof(offsets) ? offsets[reg] - 1 : -1;
@@ -40,13 +43,13 @@ static uint64_t probes_fetch_register_value(const struct probes_moment *moment, 
 		return patch_return_address(hit->returns_to);
 	if (offset >= 0)
 		return *(const uint64_t *)(const void *)((const char *)hit + offset);
-	/* lahf in the second byte, seto in the first: bit 11. */
+	/* The flags were saved by lahf (second byte) and seto (first byte): bit 11. */
 	return (hit->registers.flags >> 8 & 0xff) | (hit->registers.flags & 1) << 11;
 }
 
 /*
- * Nobody has changed it since the hit: that is what general registers only means. Stored by an instruction that the
- * compiler need not know of.
+ * Vector registers still have their values at the hit, because the code in between uses general
+ * registers only. The compiler does not know that this instruction reads them.
  */
 static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool upper)
 {
@@ -78,7 +81,7 @@ static __attribute__((noinline)) uint64_t vector_value(unsigned int number, bool
 
 /* ---- fetching ---- */
 
-/* Its first word is its own address. */
+/* The first word of the control block is its own address. */
 static const uint64_t *probes_fetch_thread_pointer(void)
 {
 	const uint64_t *pointer;
@@ -107,7 +110,10 @@ static uint64_t probes_fetch_load_register(
 	return value;
 }
 
-/* To the nearest, of two as near the even one; `drop`: bits that go, at most 63. */
+/*
+ * Round to the nearest number; if two are equally near, to the even one. `drop`: number of bits to
+ * remove, at most 63.
+ */
 static uint64_t round_off(uint64_t value, unsigned int drop)
 {
 	uint64_t remainder = value & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
@@ -116,7 +122,10 @@ static uint64_t round_off(uint64_t value, unsigned int drop)
 	return value + (remainder > half || (remainder == half && (value & 1)));
 }
 
-/* From a number of the x87, which has 64 bits behind an exponent of 15, to the bits of a double. */
+/*
+ * Convert a number of the x87, with 64 bits of fraction and 15 of exponent, to the bits of a
+ * double.
+ */
 static uint64_t as_double(uint64_t bits, uint64_t head)
 {
 	uint64_t sign = (head >> 15 & 1) << 63, infinite = UINT64_C(0x7ff) << 52;
@@ -128,12 +137,15 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 		return sign | infinite;
 	if (!bits || exponent < -52)
 		return sign;
-	/* The value is below the smallest number: more than half of it rounds up. round_off() cannot drop so many bits. */
+	/*
+	 * The value is below the smallest number: more than half of it rounds up. round_off()
+	 * cannot drop so many bits.
+	 */
 	if (exponent == -52)
 		return sign | (bits > UINT64_C(1) << 63);
 	if (exponent <= 0)
 		return sign | round_off(bits, (unsigned int)(12 - exponent));
-	/* A carry out of the fraction counts the exponent up, as it should. */
+	/* A carry out of the fraction increments the exponent, which is correct. */
 	return sign | (((uint64_t)exponent << 52) + round_off(bits << 1 >> 1, 11));
 }
 
@@ -144,7 +156,10 @@ static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
 	return as_double(bits, probes_fetch_load_register(moment, from + 8, 2));
 }
 
-/* From 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which can represent each such number. */
+/*
+ * Convert 16 bits, of which 5 are the exponent and 10 the fraction, to the bits of a float, which
+ * can represent each such number.
+ */
 static uint64_t half_as_float(uint64_t half)
 {
 	uint64_t sign = (half >> 15 & 1) << 31, fraction = half & 0x3ff;
@@ -160,7 +175,7 @@ static uint64_t half_as_float(uint64_t half)
 	return sign | (exponent + 127 - 15) << 23 | (fraction & 0x3ff) << 13;
 }
 
-/* What stands at the stack pointer is ours where the return is seen. */
+/* While side watches the return, the word at the stack pointer is the address of a gate. */
 static uint64_t return_address(struct probes_moment *moment)
 {
 	const struct patch_hit *hit = moment->hit;
@@ -170,19 +185,21 @@ static uint64_t return_address(struct probes_moment *moment)
 				  : probes_fetch_load_register(moment, (uintptr_t)hit->stack, 8));
 }
 
-/* ---- variables of the thread ---- */
+/* ---- thread-local variables ---- */
 
 static int64_t errno_at;
 
 void probe_fetch_start(void)
 {
-	/* The C library is loaded with the program, so that is the same in each thread. */
+	/* The C library is loaded with the program, so the offset is the same in each thread. */
 	errno_at = (int64_t)((uintptr_t)&errno - (uintptr_t)probes_fetch_thread_pointer());
 }
 
 /*
- * As the C library has it: behind the thread pointer stands where a list of blocks is, two words for each module, the first of which is
- * the block, or all bits are set until the thread uses it. Before the list stands how many there are.
+ * Get a thread's block of variables of a module from the C library's vector (DTV). The second word
+ * of the control block points to it. It has two words for each module; the first is the address of
+ * the block, or all bits are set until the thread uses it. The entry before the vector has the
+ * number of modules.
  */
 static uint64_t probes_fetch_get_block(struct probes_moment *moment, uint64_t module)
 {
@@ -220,7 +237,7 @@ static uint64_t begin_value(struct probes_moment *moment, const struct probe_fet
 
 static uint64_t probes_fetch_divide(int64_t left, int64_t right)
 {
-	/* The one quotient that there is no room for comes out as it is. */
+	/* The one quotient that overflows: return the number unchanged. */
 	if (right == -1)
 		return 0 - (uint64_t)left;
 	return right ? (uint64_t)(left / right) : 0;
@@ -257,7 +274,10 @@ static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
 	}
 }
 
-/* What is put aside is counted when the table is opened: there is room for it, and it is there. */
+/*
+ * probe_table_open() has checked that the saved numbers fit, and that none is used before it is
+ * saved.
+ */
 uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch)
 {
 	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
@@ -307,7 +327,7 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(moment, value); break;
 		default: value = begin_value(moment, op); break;
 		}
-		/* What cannot be read leads nowhere. */
+		/* A pointer that cannot be read has no target. */
 		if (moment->unreadable >> moment->field & 1)
 			return 0;
 	}

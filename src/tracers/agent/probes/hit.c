@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit that is more than a record (record.c): where anybody but the recorder listens, where there
- * is a filter, or there are too many bytes, fields become arguments, and the event is called. In any thread and in
- * signal handlers, on the program's stack, with general registers only: all that is called from here is compiled so
- * (tests/probe/agent/test-registers.py), and where others listen, which are not, the rest is saved before.
+ * Emit a hit as an event with arguments, if record.c cannot write it as a record.
  *
- * Nothing of libc is called. What strings and arrays of arguments are read into is one of a few blocks, taken by setting its
- * bit, as in record.c; most events need none.
+ * This is necessary if another tracer has a callback, if there is a filter, or if the record has
+ * too many bytes. Runs in any thread and in signal handlers, on the program's stack, with general
+ * registers only: all functions called from here are compiled this way
+ * (tests/probe/agent/test-registers.py). Callbacks of other tracers are not, so the other registers
+ * are saved before.
+ *
+ * No function of libc is called. Texts and arrays of arguments are read into one of a few blocks. A
+ * thread takes a block by setting its bit; most events need none.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +36,7 @@ static char *blocks;
 static uint32_t blocks_taken;
 static struct side_tracer_functions gp_only;
 
-/* What the recorder registers with libside needs no more: the first and the last of it. */
+/* Callbacks in this range of the recorder use general registers only. */
 void probe_hit_start(void)
 {
 	if (!blocks)
@@ -62,7 +65,10 @@ static int probes_hit_allocate_block(void)
 
 static void give_block(int index)
 {
-	/* Release: our accesses come before the next owner's. Pairs with probes_hit_allocate_block(). */
+	/*
+	 * Release: our accesses come before the next owner's. Pairs with
+	 * probes_hit_allocate_block().
+	 */
 	__atomic_fetch_and(&blocks_taken, ~(1u << index), __ATOMIC_RELEASE);
 }
 
@@ -73,7 +79,7 @@ static void mark_unreadable(struct probes_moment *moment)
 	moment->unreadable |= UINT64_C(1) << moment->field;
 }
 
-/* The limit, or what the fetch has said if that is less. */
+/* Returns the limit of the field, or the length that its fetch has computed if that is less. */
 static size_t length_of(const struct probes_moment *moment, const struct probe_table_field *field)
 {
 	return moment->length < field->limit ? (size_t)moment->length : field->limit;
@@ -99,7 +105,7 @@ void *probe_hit_memory(struct probes_block *block)
 	return block->memory;
 }
 
-/* Where the walk keeps what it has read is too large for the stack, and mostly not needed. */
+/* The walk's window is too large for the stack, and is rarely needed. */
 static uint64_t read_calls(
 		struct probes_moment *moment, const struct probe_table_field *field, void *to)
 {
@@ -112,7 +118,7 @@ static uint64_t read_calls(
 	return count;
 }
 
-/* How many. */
+/* Returns the number of elements. */
 uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, void *to)
 {
@@ -144,7 +150,7 @@ static void fill_string(struct probes_moment *moment, const struct probe_table_f
 {
 	char *text = take_scratch(moment, field->limit + 1u);
 
-	/* The name is ours: in the table, which is there. */
+	/* The function's name is in the table, which stays mapped. */
 	if (address == (uintptr_t)moment->details->function) {
 		side_ptr_set(arg->u.side_static.string_value, moment->details->function);
 		return;
@@ -153,7 +159,7 @@ static void fill_string(struct probes_moment *moment, const struct probe_table_f
 	side_ptr_set(arg->u.side_static.string_value, text);
 }
 
-/* A count and what it counts, which the description says how to gather. */
+/* Fill a count and the elements; the description defines how to gather them. */
 static void fill_gathered(struct probes_moment *moment, const struct probe_table_field *field,
 		uint64_t address, struct side_arg *arg)
 {
@@ -195,7 +201,7 @@ static inline void fill_value(struct probes_moment *moment, const struct probes_
 	case PROBE_FIELD_STRING: fill_string(moment, field, value, arg); break;
 	case PROBE_FIELD_STRUCT: fill_struct(moment, named, args, arg); break;
 	default:
-		/* The lower bytes are the value of each size, of floats too. */
+		/* For each size, the lower bytes are the value, also of floats. */
 		arg->u.side_static.integer_value.side_u64 = value;
 		if (field->size > sizeof(value))
 			arg->u.side_static.integer_value
@@ -235,8 +241,8 @@ static inline void probes_hit_fill_arg(struct probes_moment *moment,
 /* ---- events ---- */
 
 /*
- * Others than the recorder listen, or contexts are asked of the program: all that they may change is saved. Not the
- * protection keys, nor the tiles, which nobody but the program uses.
+ * Another tracer has a callback, or a context is read from the program: save all state that they
+ * may change. Not the protection keys or the tiles, which only the program uses.
  */
 #define SAVED_BYTES 4096
 #define SAVED_PARTS UINT32_C(0xe7) /* x87, SSE, AVX, AVX-512 */
@@ -314,7 +320,7 @@ static __attribute__((noinline)) void call_others(const struct probes_event *eve
 	call_saved(&call);
 }
 
-/* Needs little of the stack while the event's callbacks run. */
+/* Uses little of the stack while the event's callbacks run. */
 static void call_event(struct probes_moment *moment, struct side_arg *args)
 {
 	void *caller = (void *)(uintptr_t)moment->hit->address;
@@ -349,7 +355,7 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	give_block(index);
 }
 
-/* The program is only armed where nothing but the lowest bit of the highest byte is set. */
+/* If only the lowest bit of the highest byte is set, the event is armed, but has no callback. */
 static inline bool probes_hit_event_is_armed(const struct probes_event *event)
 {
 	return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) & ~((uintptr_t)1 << ARMED_SHIFT);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries that come and go: the loader calls a function that does nothing, for debuggers, whenever its list has changed and is
- * whole again: before the constructors of a library, and after it is unmapped. A probe of our own is put there.
+ * Detect that libraries are loaded or unloaded.
  *
- * What follows happens in the thread that loads, with the loader's lock: as in notifications of libside, which come from
- * constructors. It may take the event lock, since nobody asks the loader with that.
+ * The loader calls an empty function, for debuggers, whenever it has changed its list and the list
+ * is consistent: before the constructors of a library, and after it is unmapped. The agent sets a
+ * probe on that function.
+ *
+ * The handler runs in the thread that loads, while it holds the loader's lock, as libside's own
+ * notifications do, which come from constructors. It may take the event lock, because no code calls
+ * the loader while it holds the event lock.
  */
 #include <link.h>
 #include <stdbool.h>
@@ -17,7 +21,10 @@
 #include "tracers/agent/probes/probes.h"
 #include "tracers/agent/core/debug.h"
 
-/* What stands behind a lone return, up to the next function, as assemblers fill it. Four bytes of it are enough. */
+/*
+ * The bytes that assemblers insert after a lone return, up to the next function. Four bytes are
+ * enough to recognize them.
+ */
 static const char *const paddings[] = {"\x66\x66\x2e\x0f", "\x66\x2e\x0f\x1f", "\x0f\x1f\x80\x00",
 		"\x0f\x1f\x40\x00", "\x66\x0f\x1f\x44", "\x0f\x1f\x44\x00", "\x90\x90\x90\x90",
 		"\xcc\xcc\xcc\xcc"};
@@ -59,7 +66,7 @@ void probes_loader_start(void)
 			.nr_bytes = PROBE_JUMP_BYTES};
 	struct patch_setup setup = {.site = &site, .entry = on_change};
 
-	/* A loader that is made otherwise: libraries are then looked for with each change of rules only. */
+	/* The loader has another form: libraries are then found only when rules change. */
 	if (probe || !code || !is_lone_return(code))
 		return;
 	memcpy(site.bytes, code, PROBE_JUMP_BYTES);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where there is no code for probes yet: the program says that it cannot set any, and nobody brings tables. */
+/*
+ * Replaces the other files on processors without probes: the agent reports that it cannot set any,
+ * so no recorder sends tables.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +16,7 @@
 
 const bool agent_has_probes = false;
 
-/* As probe/patch/patch.h has it: the library has the same symbols everywhere. */
+/* As in probe/patch/patch.h: the library exports the same symbols on all processors. */
 extern uint64_t side_probe_kept __attribute__((visibility("default")));
 uint64_t side_probe_kept;
 extern uint64_t side_probe_traps __attribute__((visibility("default")));

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of probes come with a session's rules and go with them. What an exchange has brought is kept until the rules are
- * in force; then tables that are new get their events, those that are not named any more are over, and all places are
- * made to be as they are wanted. What is over is given back when nobody can be in it: never where nothing may be waited for.
+ * Receive probe tables with the rules of a session, and end them with the rules.
+ *
+ * Tables of an exchange are kept until its rules are applied. Then new tables get their events,
+ * tables that the rules no longer name end, and each location's patch is set or removed as
+ * requested. The memory of an ended table is freed when no thread can be in one of its hits. That
+ * requires waiting, so it never happens where the caller must not wait.
  */
 #include <errno.h>
 #include <link.h>
@@ -31,9 +34,9 @@
 
 #include <sys/mman.h>
 
-/* Of the exchange that is under way: one at a time, because of the event lock. */
+/* The tables of the current exchange. Only one exchange runs at a time, under the event lock. */
 static struct {
-	bool is_signaled; /* all that hold are here */
+	bool is_signaled; /* all tables of the exchange have arrived */
 	uint32_t nr;
 	struct {
 		uint64_t number, size;
@@ -43,14 +46,15 @@ static struct {
 
 const bool agent_has_probes = true;
 
-static struct probes_table *over; /* their hooks are away */
+static struct probes_table *over; /* ended tables, whose specs are unlinked */
 static bool started;
-static bool apply_due; /* places are not as they are wanted: nothing could be waited for */
+/* patches do not match the requests yet, because the caller could not wait */
+static bool apply_due;
 static int start_error;
 
-/* ---- what is kept when no probe is left ---- */
+/* ---- memory that stays when no probe is left ---- */
 
-/* Its variables are the writable segments of the library that @user, a function, is in. */
+/* Count the writable segments of the library that contains the function @user. */
 static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
 {
 	uintptr_t function = (uintptr_t)user;
@@ -64,7 +68,10 @@ static int count_variables(struct dl_phdr_info *object, size_t size, void *user)
 		is_libside |= segment->p_type == PT_LOAD &&
 				function - object->dlpi_addr - segment->p_vaddr < segment->p_memsz;
 	}
-	/* The program itself has no name: with libside in it, its variables are not the tracer's. */
+	/*
+	 * The program itself has no name: if libside is linked into it, its variables are not the
+	 * tracer's.
+	 */
 	if (!is_libside || !object->dlpi_name || !*object->dlpi_name)
 		return is_libside;
 	for (i = 0; i < object->dlpi_phnum; i++) {
@@ -86,7 +93,7 @@ void agent_probes_count_libside(void)
 	agent_objects_each(count_variables, address);
 }
 
-/* ---- what an exchange brings ---- */
+/* ---- receive tables ---- */
 
 void agent_probes_begin(void)
 {
@@ -129,7 +136,10 @@ static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
 		ret = -EPROTO;
 	if (ret)
 		return ret;
-	/* Private, so that it may be mapped however it was opened; sealed, so that it never changes. */
+	/*
+	 * Private, because the descriptor may be read-only. The file is sealed, so its contents
+	 * never change.
+	 */
 	table->bytes = raw_mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd);
 	if (!table->bytes)
 		return -ENOMEM;
@@ -140,7 +150,7 @@ static int map_table(struct probes_table *table, uint64_t declared_size, int fd)
 	return ret;
 }
 
-/* Each fetch is found once, not at each hit. */
+/* Decode each fetch once, not at each hit. */
 static int take_fetches(struct probes_table *table)
 {
 	uint32_t nr = probe_table_nr_fetches(&table->table), i;
@@ -168,7 +178,7 @@ static int fill_table(struct probes_table *table, uint64_t size, int fd)
 	return ret ? ret : probes_events_make(table);
 }
 
-/* Nobody is in a spec of it any more. */
+/* No thread can be in a spec of the table any more. */
 static void free_table(struct probes_table *table)
 {
 	struct agent_memory memory;
@@ -181,7 +191,7 @@ static void free_table(struct probes_table *table)
 	agent_memory_free(&memory);
 }
 
-/* In its own memory, together with all that it needs. */
+/* The table is at the beginning of its own memory, with everything it needs after it. */
 static struct probes_table *new_table(uint64_t number)
 {
 	struct agent_memory memory = {0};
@@ -202,7 +212,7 @@ static void end_table(struct probes_table *table)
 	apply_due = true;
 }
 
-/* ---- those of a session ---- */
+/* ---- tables of a session ---- */
 
 static struct probes_table *probes_find(const struct agent_session *session, uint64_t number)
 {
@@ -241,9 +251,12 @@ static void end_unnamed(struct agent_session *session)
 
 /* ---- sandboxes ---- */
 
-#define LOCK_TRIES 1000 /* of a millisecond */
+#define LOCK_TRIES 1000 /* of one millisecond */
 
-/* Bounded: the thread may have interrupted itself while it held the lock. */
+/*
+ * The number of attempts is limited: the thread may have been interrupted while it holds the lock
+ * itself.
+ */
 static bool lock_for_sandbox(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -266,7 +279,7 @@ static enum patch_sandbox sandbox_of(enum context_hits hits)
 						    : PATCH_SANDBOX_NO_RETURN;
 }
 
-/* In the thread that is about to enter a sandbox. */
+/* Called in the thread that is about to enter a sandbox. */
 static void probes_limit_hits(enum context_hits hits)
 {
 	struct agent_session *session;
@@ -299,7 +312,7 @@ static void probes_limit_hits(enum context_hits hits)
 	side_tracer_unlock();
 }
 
-/* Before an event ends, and at the end of the process. */
+/* Count unseen hits as losses before an event ends, and at the end of the process. */
 static void probes_count_lost(struct probes_table *table)
 {
 	uint32_t i, nr = table->events && !table->error ? probe_table_nr_events(&table->table) : 0;
@@ -321,13 +334,13 @@ static const struct patch_hooks hooks = {.unseen = probe_hit_unseen,
 		.may_ask = context_may_ask,
 		.is_vforked = probe_hit_is_vforked};
 
-/* Durations are measured by the time stamp, whose frequency whoever records knows best. */
+/* Durations are measured with the TSC. The recorder has measured its frequency best. */
 static void probes_start_clock(const struct agent_session *session)
 {
 	uint64_t frequency =
 			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
 
-	/* Without it they are 0. */
+	/* Without a frequency, durations are 0. */
 	if (frequency || !started)
 		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
 	if (!started) {
@@ -367,7 +380,10 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 	for (i = 0; i < incoming.nr; i++) {
 		struct probes_table *table = probes_find(session, incoming.tables[i].number);
 
-		/* Whoever brings it once more may be another recorder, which has heard nothing of it. */
+		/*
+		 * If a table is sent again, the sender may be another recorder, which has no
+		 * reports of it.
+		 */
 		if (table)
 			table->reported = false;
 		if (table)
@@ -375,7 +391,10 @@ void agent_probes_update(struct agent_session *session, bool may_wait)
 		table = new_table(incoming.tables[i].number);
 		if (!table)
 			continue;
-		/* Before there are events of it: the session records those of its own tables only. */
+		/*
+		 * Add the table before it has events: the session records events of its own tables
+		 * only.
+		 */
 		table->next = session->tables;
 		session->tables = table;
 		table->error = incoming.tables[i].fd < 0
@@ -397,7 +416,7 @@ void agent_probes_leave(struct agent_session *session)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- tables of all sessions ---- */
 
 static bool there_are_any(void)
 {
@@ -462,14 +481,17 @@ void agent_probes_apply(void)
 	agent_each_session(session) find_all(session);
 	probe_calls_update(calls_are_wanted());
 	probes_locations_apply();
-	/* Hits of what was removed, or is read by nobody any more, are over. It asks for system calls, as below. */
+	/*
+	 * Hits of removed patches, and hits that read memory for ended events, are over.
+	 * patch_reads() makes system calls that a sandbox may not expect.
+	 */
 	if (!agent_is_sandboxed())
 		(void)patch_reads(probes_locations_read());
 	probe_calls_free_retired();
 	free_over();
 	if (!there_are_any()) {
 		probes_loader_stop();
-		/* It asks for system calls that a sandbox may not expect. */
+		/* Makes system calls that a sandbox may not expect. */
 		if (!agent_is_sandboxed() && patch_quiesce())
 			probes_locations_quiesce();
 	}
@@ -486,7 +508,7 @@ bool agent_probes_due(void)
 
 void agent_probes_check(void)
 {
-	/* Relaxed: one that begins just now has looked itself. */
+	/* Relaxed: a thread that starts the probes at this moment has checked them itself. */
 	if (!__atomic_load_n(&started, __ATOMIC_RELAXED))
 		return;
 	patch_find_unwinder();
@@ -514,7 +536,10 @@ void agent_probes_forked(void)
 	struct probes_table *table;
 	bool apply = false, gone = false;
 
-	/* Before anything is set here: the control thread may just have looked around, which is in nobody's turn. */
+	/*
+	 * First of all, because the parent's control thread may have been scanning, without a lock,
+	 * when the process forked.
+	 */
 	patch_forked();
 	agent_probes_begin();
 	agent_each_session(session)
@@ -525,7 +550,7 @@ void agent_probes_forked(void)
 			apply |= !table->error && probes_locations_forked(table);
 		}
 	}
-	/* What another thread of the parent's has half changed is let be. */
+	/* Do not continue changes that another thread of the parent has begun. */
 	if (apply && !gone && !agent_is_sandboxed())
 		probes_locations_apply();
 	agent_probes_answer();

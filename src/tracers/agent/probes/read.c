@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the program that may not be there, read where a probe hits. The page of the stack pointer is there. Other memory is read
- * by loads whose faults are caught (probe/patch/reading.c), or, where these may not be, by a system call, which fails where an instruction would
- * fault. In a sandbox that call could be the program's end, so nothing is there then.
+ * Read memory of the program at a hit, where it may be unmapped.
+ *
+ * The page of the stack pointer is always mapped. Other memory is read by loads whose faults are
+ * caught (probe/patch/reading.c), or, where these are not possible, by a system call, which fails
+ * where a load would fault. In a sandbox that call could end the program, so such memory counts as
+ * unreadable there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +22,7 @@
 #define PAGE 4096u
 #define LITTLE 64u
 
-/* Plain loops: what libc has for it uses vector registers. */
+/* Plain loops: libc's functions use vector registers. */
 static void probes_read_copy_memory(void *to, uint64_t from, size_t size)
 {
 	const volatile unsigned char *bytes = (const volatile unsigned char *)(uintptr_t)from;
@@ -69,7 +72,7 @@ static bool probes_read_is_in_range(uint64_t address, const uint64_t *stack)
 	return address / PAGE == (uintptr_t)stack / PAGE;
 }
 
-/* Where no program has memory: what is no pointer is mostly a small number. */
+/* No program has memory here. Values that are not pointers are mostly small numbers. */
 static inline bool is_nowhere(uint64_t from)
 {
 	return from < PAGE || from >> PATCH_ADDRESS_BITS;
@@ -97,8 +100,8 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 }
 
 /*
- * As much of a page as there is room for, up to a NUL: whether there is one. `got` is how much is before it, or without it; negative:
- * nothing can be read.
+ * Read up to a NUL, at most `wanted` bytes of one page. Returns whether a NUL was found. `got`:
+ * number of bytes before it, or of all bytes read; negative: nothing can be read.
  */
 static bool probes_read_text(
 		char *to, uint64_t from, size_t wanted, long *got, struct patch_reading **reading)
@@ -108,7 +111,7 @@ static bool probes_read_text(
 	*got = patch_read_text(to, from, wanted, reading);
 	if (*got >= 0)
 		return *got < (long)wanted;
-	/* A little: most strings are short. */
+	/* Read a few bytes first: most texts are short. */
 	is_read = read_remote(to, from, wanted < LITTLE ? wanted : LITTLE);
 	if (is_read <= 0)
 		return false;
@@ -119,14 +122,14 @@ static bool probes_read_text(
 	return i < is_read;
 }
 
-/* How much is before the NUL, or before what cannot be read. */
+/* Returns the number of bytes before the NUL, or before the first byte that cannot be read. */
 static size_t read_string(char *to, uint64_t from, size_t size, bool *ret_is_there,
 		struct patch_reading **reading)
 {
 	size_t filled = 0;
 
 	while (filled < size - 1 && !is_nowhere(from + filled) && (*reading || context_may_ask())) {
-		/* A page at a time: what follows may be missing. */
+		/* One page at a time: the next one may be unmapped. */
 		size_t wanted = PAGE - (from + filled) % PAGE;
 		long got;
 		bool ends;
@@ -148,9 +151,10 @@ static size_t read_string(char *to, uint64_t from, size_t size, bool *ret_is_the
 /* ---- return addresses ---- */
 
 /*
- * While side watches a call, the slot of its return address contains the address of a gate instead. A value that is read from
- * such a slot, or from a part of it, is that of the return address, as the program expects it there. It can be the slot of the call that
- * the hit begins, of any caller, or of a call on another stack. Slots have the alignment of the stack pointer at the hit.
+ * While side watches a call, the slot of its return address contains the address of a gate instead.
+ * A value that is read from such a slot, or from a part of it, is that of the return address, as
+ * the program expects it there. It can be the slot of the call that the hit begins, of any caller,
+ * or of a call on another stack. Slots have the alignment of the stack pointer at the hit.
  */
 #define SLOT sizeof(uint64_t)
 
@@ -180,7 +184,7 @@ static uint64_t join_bytes(const char *bytes, unsigned int nr)
 	return value;
 }
 
-/* Most values are not those bytes of any gate's address: the slot need not be read for them. */
+/* Most values do not contain these bytes of any gate's address, so the slot need not be read. */
 static bool may_be_gate(uint64_t value, const struct slot_part *part)
 {
 	uint64_t first = patch_gate_range.first >> 8 * part->begin,
@@ -190,7 +194,10 @@ static bool may_be_gate(uint64_t value, const struct slot_part *part)
 	return (value - first) << unused >> unused <= last - first;
 }
 
-/* False: the slot contains what the program has put there. `value`: the bytes that were read of it. */
+/*
+ * Returns false if the slot contains what the program stored there. `value`: the bytes that were
+ * read from it.
+ */
 static bool find_return_address(struct probes_moment *moment, const struct slot_part *part,
 		uint64_t value, uint64_t *ret_address)
 {
@@ -237,12 +244,15 @@ bool probe_read_as_program(struct probes_moment *moment, void *to, uint64_t from
 	return true;
 }
 
-/* The highest byte of the address of a gate is 0, so a string that contains bytes of one ends there. `filled`: bytes before its end. */
+/*
+ * The highest byte of a gate's address is 0, so a text that contains bytes of one ends there.
+ * `filled`: number of bytes before its end.
+ */
 static void restore_string(
 		struct probes_moment *moment, char *to, uint64_t from, size_t filled, size_t size)
 {
 	uint64_t slot = slot_of(moment, from + filled), begin = slot < from ? from : slot, address;
-	/* With its NUL, but not the one that is at the end of `to`. */
+	/* Include the text's NUL, but not one that was added at the end of `to`. */
 	uint64_t end = from + filled + (filled < size - 1);
 	struct slot_part part = {slot, (unsigned int)(begin - slot), (unsigned int)(end - slot)};
 	size_t at = begin - from;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit becomes a record: where one callback listens, which is the recorder's, and no filter is to be asked, nothing is called
- * but the ring. That is looked at in a section of libside, which is entered here. A record of one or two values that stand in the hit goes from there
- * into the ring, by a function for its size; others are made in a buffer of the thread's.
- * probe-hit.c does what is left, before anything has happened.
+ * Write a hit as a record, if the recorder's callback is the event's only one and has no filter.
  *
- * In any thread and in signal handlers, with general registers only and nothing of libc, as there.
+ * No function is called but the ring's. The check needs a read section of libside, which is entered
+ * here. A record of one or two words of the hit goes directly to the ring, by a function for its
+ * size; others are made in a buffer of the thread. hit.c handles all other hits, before anything is
+ * written.
+ *
+ * Runs in any thread and in signal handlers, with general registers only, and calls no function of
+ * libc, as there.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,7 +30,7 @@
 #include "tracers/agent/core/recording.h"
 #include "libside/section.h"
 
-/* Of libside, and where the recorder's callbacks are that use general registers only. */
+/* libside's sections, and the range of the recorder's callbacks that use general registers only. */
 static const struct side_tracer_sections no_sections = {.gp = SECTION_SLOW};
 static struct {
 	const struct side_tracer_sections *sections;
@@ -47,12 +50,12 @@ void probe_record_start(void)
 
 static inline uint8_t *probes_record_write_value(uint8_t *to, uint64_t value, size_t size)
 {
-	/* What is too much is overwritten by the next one, or not recorded. */
+	/* Excess bytes are overwritten by the next value, or not recorded. */
 	memcpy(to, &value, sizeof(value));
 	return to + size;
 }
 
-/* All but the plain ones. */
+/* Write any field but a plain one. */
 static inline __attribute__((always_inline)) uint8_t *put_fetched(
 		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
 {
@@ -108,7 +111,7 @@ static inline uint8_t *probes_record_write_plain(
 	return probes_record_write_value(to, value, step->size);
 }
 
-/* From the first one on that is not plain. */
+/* Write the fields from the first one that is not plain. */
 static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct patch_hit *hit,
 		const struct probes_spec *spec, const struct probes_layout *layout,
 		struct probes_scratch *scratch, uint8_t *to)
@@ -127,14 +130,14 @@ static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct
 	return to;
 }
 
-/* What stands in the hit as it is to be recorded, from the first field on: of most events all of them. */
+/* Write the plain fields at the beginning: all fields of most events. */
 static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
 		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *to)
 {
 	const struct probes_step *step = layout->steps, *words = step + layout->nr_words,
 				 *end = step + layout->nr_plain;
 
-	/* All registers are sixteen of them. */
+	/* Sixteen of them if all registers are recorded. */
 	for (; step != words; step++, to += sizeof(uint64_t))
 		memcpy(to, (const char *)hit + step->from, sizeof(uint64_t));
 	for (; step != end; step++)
@@ -142,7 +145,10 @@ static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
 	return to;
 }
 
-/* The end of a call has been looked at, and its begin is looked at here: once for both purposes. */
+/*
+ * The time of the exit was read before. The entry's time is read here, once for the record and for
+ * the duration.
+ */
 static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 {
 	if (leaves)
@@ -152,9 +158,9 @@ static inline uint64_t clock_of(const struct patch_hit *hit, bool leaves)
 	return *hit->began = __builtin_ia32_rdtsc();
 }
 
-/* ---- any record ---- */
+/* ---- a record of any fields ---- */
 
-/* The most bytes that the steps may store. */
+/* Returns the most bytes that the steps can store. */
 static inline uint64_t most_bytes(
 		const struct probes_spec *spec, const struct probes_layout *layout)
 {
@@ -164,7 +170,7 @@ static inline uint64_t most_bytes(
 							(*probes_details_of(spec))->function_bytes;
 }
 
-/* With contexts, or with fields that must be fetched. */
+/* A record with contexts, or with fields that must be fetched. */
 static __attribute__((noinline)) bool record_more(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, struct probes_scratch *scratch)
@@ -182,7 +188,7 @@ static __attribute__((noinline)) bool record_more(const struct agent_event *even
 	return true;
 }
 
-/* The name of the function, a word at a time, and words of the hit. */
+/* A record of the function's name, copied in words, and words of the hit. */
 static __attribute__((noinline)) void record_named(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, uint8_t *buffer)
@@ -198,7 +204,7 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 	recording_end(event, buffer, to, clock_of(hit, layout->leaves));
 }
 
-/* Words of the hit. */
+/* A record of words of the hit. */
 static __attribute__((noinline)) void record_plain(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *buffer)
 {
@@ -235,7 +241,10 @@ static __attribute__((noinline)) bool record_on_stack(const struct agent_event *
 	return record_in(event, hit, spec, layout, &scratch);
 }
 
-/* The program's stack may be small: the buffers are on it only if the thread has no memory for them. */
+/*
+ * The program's stack may be small: the buffers are on it only if the thread has no memory for
+ * them.
+ */
 static __attribute__((noinline)) bool record_any(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout)
@@ -260,9 +269,9 @@ void *agent_probes_filter_memory(void)
 	return scratch ? scratch->values : NULL;
 }
 
-/* ---- a piece of the hit ---- */
+/* ---- a record of at most two words ---- */
 
-/* Now, or for a return when that was; and the begin of a call whose return is to be seen. */
+/* Returns the time of the record. Stores it as the call's begin if its return will be seen. */
 static inline __attribute__((always_inline)) uint64_t ticks_of(
 		const struct patch_hit *hit, bool leaves)
 {
@@ -273,7 +282,10 @@ static inline __attribute__((always_inline)) uint64_t ticks_of(
 	return ticks;
 }
 
-/* False: the record is of another kind, or not for this thread. Keeps nothing while the ring is at work. */
+/*
+ * Returns false if the record is of another kind, or if the thread cannot use this path. Keeps no
+ * data on the stack while the ring works.
+ */
 static inline __attribute__((always_inline)) bool record_piece(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_layout *layout, bool leaves)
 {
@@ -307,7 +319,7 @@ static inline const struct side_event_state_0 *probes_record_get_event_state(
 	return (const struct side_event_state_0 *)(const void *)layout->state;
 }
 
-/* The event's only callback, if that is one of ours. */
+/* Returns the event's only callback if it is one of the recorder's, else NULL. */
 static inline __attribute__((always_inline)) const struct side_callback *our_callback(
 		const struct probes_layout *layout)
 {
@@ -317,7 +329,7 @@ static inline __attribute__((always_inline)) const struct side_callback *our_cal
 	return section_is_only(state, cb, known.gp_only.begin, known.gp_only.end) ? cb : NULL;
 }
 
-/* In a section, which it leaves. */
+/* Called in a read section, which it leaves. */
 static __attribute__((noinline)) void hit_in_section(const struct patch_hit *hit,
 		const struct probes_spec *spec, const struct probes_layout *layout,
 		const struct side_callback *ours, uintptr_t *epoch)
@@ -341,14 +353,17 @@ static void note_unseen(const struct probes_layout *layout, unsigned int why)
 		__atomic_fetch_add(&layout->event->unseen[why], 1, __ATOMIC_RELAXED);
 }
 
-/* Has the thread been in no section before? */
+/* Whether the thread has never been in a read section. */
 static bool probes_record_thread_is_new(const uintptr_t *epoch)
 {
-	/* Relaxed: the thread's own. A reader's epoch has not that flag. */
+	/* Relaxed: the thread's own. Once registered, its epoch does not have that flag. */
 	return __atomic_load_n(epoch, __ATOMIC_RELAXED) == SECTION_SLOW;
 }
 
-/* Register the thread now: the call of its first event, with arguments, would need more of the program's stack. */
+/*
+ * Register the thread now: the call of its first event, with arguments, would need more of the
+ * program's stack.
+ */
 static __attribute__((noinline)) void begin_sections(const struct probes_layout *layout)
 {
 	static const struct side_tracer_functions none;
@@ -357,7 +372,7 @@ static __attribute__((noinline)) void begin_sections(const struct probes_layout 
 	side_tracer_call(layout->state, &nothing, NULL, &none);
 }
 
-/* In no section, and in none that could be entered at once. */
+/* Called outside a read section, if the thread could not enter one directly. */
 static __attribute__((noinline)) void hit_outside(const struct patch_hit *hit,
 		const struct probes_spec *spec, const struct probes_layout *layout,
 		uintptr_t *epoch)
@@ -397,8 +412,8 @@ static __attribute__((noinline)) void hit_each(
 }
 
 /*
- * Most places have one spec, for which few registers are needed. Entries and exits each their own: they take turns, and a
- * decision between them would be wrong too often.
+ * Most locations have one spec; this path uses few registers. Entries and exits have separate
+ * instances: they alternate, so a branch between them would often be mispredicted.
  */
 static inline __attribute__((always_inline)) void hit_location(
 		const struct patch_hit *hit, bool leaves)
@@ -411,14 +426,14 @@ static inline __attribute__((always_inline)) void hit_location(
 	if (__builtin_expect(!spec, 0))
 		return;
 	layout = leaves ? spec->exit : spec->entry;
-	/* Whoever came first sees entries alone, and others returns, too. */
+	/* The first spec may record entries only, while a later one records returns. */
 	if (__builtin_expect(!layout, 0)) {
 		hit_each(hit, probes_next_spec(&spec->next), leaves);
 		return;
 	}
 	several = (uintptr_t)probes_next_spec(&spec->next);
 	epoch = section_epoch(known.sections);
-	/* Also within another event, and before a thread's first. */
+	/* The section cannot be entered within another event, or before the thread's first. */
 	if (__builtin_expect(!section_enter(known.sections, epoch, several), 0)) {
 		hit_each(hit, spec, leaves);
 		return;
@@ -442,11 +457,12 @@ void probe_hit_exit(const struct patch_hit *hit)
 	hit_location(hit, true);
 }
 
-/* ---- returns that are not seen ---- */
+/* ---- unseen returns ---- */
 
 /*
- * In a read section, or under libside's lock. The recorder's callback is one of the event's callbacks, because the event belongs to its session's table. Filters are
- * not evaluated: they need arguments that are known at the return only.
+ * Call in a read section, or under libside's lock. The recorder's callback is one of the event's
+ * callbacks, because the event belongs to its session's table. Filters are not evaluated: they need
+ * arguments that are known only at the return.
  */
 static void probes_record_count_lost(const struct probes_event *of)
 {
@@ -484,15 +500,17 @@ bool probe_hit_is_vforked(void)
 	return agent_vforked == CONTEXT_VFORKED;
 }
 
-/* Inside an event's callback no section can be entered: the next hit outside counts this one too. */
+/*
+ * Inside an event's callback no section can be entered: the next hit outside counts this one too.
+ */
 void probe_hit_unseen(const struct patch_hit *hit, enum patch_unseen why)
 {
-	/* Thread-local memory, which may be foreign for that reason. */
+	/* A child that shares memory has the parent's thread-local memory. */
 	uintptr_t *epoch = why == PATCH_UNSEEN_PROCESS ? NULL : section_epoch(known.sections);
 
 	for (const struct probes_spec *spec = hit->user; spec;
 			spec = probes_next_spec(&spec->next)) {
-		/* Without thread-local memory of its own no section can be entered. */
+		/* Without thread-local memory of its own, the thread can enter no section. */
 		if (!epoch) {
 			note_unseen(spec->entry, why);
 			note_unseen(spec->exit, why);
@@ -533,9 +551,10 @@ static uint8_t mark_unless_removed(uint8_t number)
 }
 
 /*
- * Returns the bit of a channel at a spec, plus 1; takes one if the channel has none yet. 0: no bit is free, or the spec has been removed.
- * Signal handlers and other threads may call this at the same time. A hit at a spec that was removed finds PROBES_MARKS_RETURNED, and gives
- * its bit back itself.
+ * Returns the bit of a channel at a spec, plus 1; takes one if the channel has none yet. 0: no bit
+ * is free, or the spec has been removed. Signal handlers and other threads may call this at the
+ * same time. A hit at a spec that was removed finds PROBES_MARKS_RETURNED, and gives its bit back
+ * itself.
  */
 static uint8_t probes_record_claim_channel_bit(
 		struct probes_spec_details *details, uint32_t channel)
@@ -566,8 +585,8 @@ static uint8_t probes_record_claim_channel_bit(
 }
 
 /*
- * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel at the call's spec. NULL: there are
- * none.
+ * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel
+ * at the call's spec. NULL: none.
  */
 static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
 {

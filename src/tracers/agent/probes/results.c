@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What has become of a table's probes, as runs of those that are alike, for the session that has brought it. */
+/*
+ * Report the state of a table's probes to the session that sent it, as runs of probes with the same
+ * state.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +28,7 @@ static uint16_t probes_result_probe_state(const struct probes_location *location
 	return location->error ? WIRE_PROBE_REFUSED : WIRE_PROBE_RESTS;
 }
 
-/* The worst of the places of one probe. */
+/* Returns the worst state of a probe among its locations. */
 static struct wire_probe_run probes_result_worst_run(
 		const struct probes_table *table, uint32_t index)
 {
@@ -54,7 +57,7 @@ static bool are_alike(const struct wire_probe_run *one, const struct wire_probe_
 	return one->state == other->state && one->error == other->error && one->maps == other->maps;
 }
 
-/* As many as one message holds, from `at` on, which moves on. */
+/* Collect as many runs as one message holds, from probe `*at` on; advances `*at`. */
 static uint32_t probes_result_collect(const struct probes_table *table, uint32_t nr_probes,
 		uint32_t *at, struct wire_probe_run *runs)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores of markers: 16 bits of the program's memory that count who listens. Others (tracers outside, the
- * program itself) change them too, so each change must be one; and the library that they belong to may be
- * unmapped meanwhile, so it must be able to fail. The kernel has an operation that is both, for words of 32 bits (of futexes):
- * what is added to one half of it does not reach the other.
+ * Change semaphores of markers: 16-bit counters in the program's memory, which count the tracers
+ * that use the marker.
+ *
+ * Other tracers and the program change them too, so each change must be atomic. The library that
+ * contains a semaphore may be unmapped meanwhile, so a change must be able to fail. The kernel has
+ * one operation that is both, for 32-bit futex words. An addition to one half of the word does not
+ * carry into the other.
  */
 #include <linux/futex.h>
 #include <sys/uio.h>
@@ -16,14 +19,17 @@
 
 #define HALF_BITS 16
 
-/* Adds `operand`, or a power of two if it is SHIFTED, to the word, and wakes nobody. */
+/* Add `operand`, or with SHIFTED a power of two, to the word. Wakes no thread. */
 #define SHIFTED (FUTEX_OP_ADD | FUTEX_OP_OPARG_SHIFT)
 
 static bool probes_semaphore_atomic_add(uint64_t word, unsigned int how, int operand)
 {
-	/* Where waiters of the operation would be. */
+	/* The operation needs an address of waiters. */
 	static uint32_t no_waiters;
-	/* It also compares, and may then wake those who wait at the word: nobody does. */
+	/*
+	 * The operation also compares, and may then wake threads that wait at the word; no thread
+	 * does.
+	 */
 	unsigned int operation = (how & 0xf) << 28 | (unsigned int)FUTEX_OP_CMP_LT << 24 |
 			((unsigned int)operand & 0xfff) << 12 | 0x800;
 
@@ -42,7 +48,9 @@ static bool probes_semaphore_is_zero(uint64_t address)
 			!value;
 }
 
-/* -2^16 is the sum of 2^16 to 2^31: from the lowest on, so that it is not 0 in between. */
+/*
+ * -2^16 is the sum of 2^16 to 2^31. Add the lowest first, so that the counter is not 0 in between.
+ */
 static bool lower_upper(uint64_t word)
 {
 	bool done = true;
@@ -58,7 +66,7 @@ bool probe_semaphore_change(uint64_t address, bool raise)
 
 	if (address & 1)
 		return false;
-	/* Somebody has set it to 0: what was added is gone, and the neighbour must not pay for it. */
+	/* The program has reset the counter to 0: subtracting would borrow from the other half. */
 	if (!raise && probes_semaphore_is_zero(address))
 		return false;
 	if (address == word)

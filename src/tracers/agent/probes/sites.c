@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the locations of the probes of a table in the modules that are mapped here, and sets and removes the patch at each.
+ * Find the locations of a table's probes in the modules that are mapped here, and set and remove
+ * the patch at each.
  *
- * A location stays as long as any table exists or any patch is set. A thread that hits it walks its specs without a lock: a spec is
- * published whole, and the memory of a removed spec is given back when no thread can be in it (patch_settle(), patch_remove()).
+ * A location stays as long as any table exists or any patch is set. A thread that hits it walks its
+ * specs without a lock: a spec is published whole, and the memory of a removed spec is given back
+ * when no thread can be in it (patch_settle(), patch_remove()).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,9 +25,9 @@
 #include <sys/mman.h>
 
 #define BUCKETS 4096
-#define MAPS_MAX 4 /* of one module */
+#define MAPS_MAX 4 /* mappings of one module */
 
-static struct probes_location **locations; /* NULL: there are none */
+static struct probes_location **locations; /* hash table; NULL: no location */
 static uint32_t nr_locations;
 static struct agent_memory locations_memory;
 
@@ -70,7 +72,7 @@ static struct probes_location *probes_site_location_at(const struct probe_site *
 
 struct mapped_modules {
 	uint64_t bias[MAPS_MAX];
-	bool other[MAPS_MAX]; /* a file beside that of the table, with the same build id */
+	bool other[MAPS_MAX]; /* another file than the table's, with the same build id */
 	uint32_t nr;
 };
 
@@ -118,12 +120,12 @@ static void probes_site_check_library(void *user, const struct base_library *lib
 
 /* ---- specs ---- */
 
-/* One listener more or less, as the program sees it. */
+/* Change the number of tracers that the program sees. */
 static void change_semaphore(struct probes_spec_details *details, bool raise)
 {
 	if (!details->semaphore || details->raised == raise)
 		return;
-	/* What could not be raised is not lowered. */
+	/* If it could not be raised, it is not lowered later. */
 	details->raised = probe_semaphore_change(details->semaphore, raise) && raise;
 }
 
@@ -136,7 +138,10 @@ uint8_t probes_mark_take(struct probes_location *location)
 		mark = (uint8_t)__builtin_ctz(~(uint32_t)taken | 1u << PATCH_MARKS);
 		if (mark == PATCH_MARKS)
 			return mark;
-		/* Relaxed, as in probes_marks_give(): a bit orders nothing, it only records its owner. */
+		/*
+		 * Relaxed, as in probes_marks_give(): a bit orders nothing, it only records its
+		 * owner.
+		 */
 	} while (!__atomic_compare_exchange_n(&location->marks, &taken,
 			(uint16_t)(taken | 1u << mark), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return mark;
@@ -148,9 +153,10 @@ void probes_marks_give(struct probes_location *location, uint32_t marks)
 }
 
 /*
- * Give back all bits that hits have taken at this spec, which is no longer at its location. One operation gives back all of them, because
- * another spec may take a bit as soon as it is free. A hit that takes a bit meanwhile either stores it before the exchange, or finds the
- * result of the exchange and gives its bit back.
+ * Give back all bits that hits have taken at this spec, which is no longer at its location. One
+ * operation gives back all of them, because another spec may take a bit as soon as it is free. A
+ * hit that takes a bit meanwhile either stores it before the exchange, or finds the result of the
+ * exchange and gives its bit back.
  */
 static void give_marks(struct probes_spec_details *details)
 {
@@ -173,7 +179,10 @@ static void unlink_spec(struct probes_spec_details *details)
 
 	while (*at != spec)
 		at = &(*at)->next;
-	/* Release: pairs with the acquire in probes_next_spec(). The removed spec keeps its own pointer, because a hit may still use it. */
+	/*
+	 * Release: pairs with the acquire in probes_next_spec(). The removed spec keeps its own
+	 * pointer, because a hit may still use it.
+	 */
 	__atomic_store_n(at, spec->next, __ATOMIC_RELEASE);
 	if (at == &location->specs && location->patch)
 		patch_change_user(location->patch, spec->next);
@@ -182,7 +191,7 @@ static void unlink_spec(struct probes_spec_details *details)
 	change_semaphore(details, false);
 }
 
-/* With the name of its function, in whole words. */
+/* Allocate a spec, and copy the name of its function in whole words. */
 static struct probes_spec *take_spec(
 		struct probes_table *table, struct probes_spec_details *details)
 {
@@ -201,7 +210,7 @@ static struct probes_spec *take_spec(
 	return spec;
 }
 
-/* `other`: it is in another file than the one that the kernel watches. */
+/* `other`: the module is mapped from another file than the one that the kernel watches. */
 static struct probes_spec_details *probes_site_take_details(struct probes_table *table,
 		const struct probe_table_probe *probe, uint64_t bias, bool other)
 {
@@ -285,7 +294,7 @@ static void update_specs(
 			at = &(*at)->next_same;
 			continue;
 		}
-		/* Its memory is the table's, so it stays until that goes. */
+		/* The memory belongs to the table, and is freed with it. */
 		unlink_spec(*at);
 		*at = (*at)->next_same;
 		table->reported = false;
@@ -330,7 +339,7 @@ void probes_locations_drop(struct probes_table *table)
 	}
 }
 
-/* ---- what is set ---- */
+/* ---- patches ---- */
 
 static bool probes_site_is_enabled(const struct probes_layout *layout)
 {
@@ -357,8 +366,9 @@ bool probes_locations_forked(struct probes_table *table)
 }
 
 /*
- * The flags that a probe must have here for all that is wanted. If the kernel watches for all of them, none is to be set. One that is
- * here for somebody is for all, because the kernel finds nothing then.
+ * Returns the flags that the location's patch needs for all enabled specs, or UNWANTED. If the
+ * kernel watches all of them, the patch is not set. If it is set for one spec, it serves all,
+ * because the kernel then finds its breakpoint replaced.
  */
 static uint32_t wanted_flags(struct probes_location *location)
 {
@@ -373,7 +383,10 @@ static uint32_t wanted_flags(struct probes_location *location)
 		     leave = probes_site_is_enabled(spec->exit);
 
 		change_semaphore(details, entry || leave);
-		/* What the kernel does for it may have begun before anybody listened, or not have ended yet. */
+		/*
+		 * The kernel may have begun before any event was enabled, or may not have ended
+		 * yet.
+		 */
 		location->over |= details->over;
 		if (!entry && !leave)
 			continue;
@@ -387,7 +400,7 @@ static uint32_t wanted_flags(struct probes_location *location)
 	return flags;
 }
 
-/* The state of the sandboxes of all threads. */
+/* The most restricted sandbox of all threads. */
 static enum context_hits allowed;
 
 static bool frozen; /* A thread is in such a sandbox: code must not change. */
@@ -400,7 +413,7 @@ static bool is_fatal(const struct probes_location *location)
 					location->method == PROBE_BREAKPOINT);
 }
 
-/* Those of one round, in memory of its own. */
+/* The patches of one call of probes_locations_apply(), in memory of its own. */
 struct round {
 	struct patch **removed, **settled;
 	struct patch_setup *setups;
@@ -408,7 +421,7 @@ struct round {
 	size_t nr_removed, nr_settled, nr_setups;
 };
 
-/* A hit of it may be at what is to be given back. */
+/* Whether a hit of the location may read a retired snapshot. */
 static bool may_read_retired(const struct probes_location *location)
 {
 	const struct probes_spec *spec = location->specs;
@@ -419,7 +432,10 @@ static bool may_read_retired(const struct probes_location *location)
 	return spec && probe_calls_has_retired();
 }
 
-/* How many bytes a probe at that location changes, executes elsewhere or uses in the displacement of its jump. */
+/*
+ * How many bytes a probe at that location changes, executes elsewhere or uses in the displacement
+ * of its jump.
+ */
 static unsigned int site_bytes(const struct probe_site *site)
 {
 	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
@@ -437,8 +453,8 @@ static bool is_wanted_at(uint64_t address)
 }
 
 /*
- * Whether another probe is wanted within the bytes that a jump would need, as with adjacent markers. A breakpoint then leaves the
- * other probe's instruction unchanged.
+ * Whether another probe is wanted within the bytes that a jump would need, as with adjacent
+ * markers. A breakpoint then leaves the other probe's instruction unchanged.
  */
 static bool is_crowded(const struct probes_location *location)
 {
@@ -478,7 +494,7 @@ static void consider(struct round *round, struct probes_location *location)
 	round->requested[round->nr_setups++] = location;
 }
 
-/* Bytes that are not there would be read in vain. */
+/* Do not try to patch bytes that are not mapped. */
 static bool probes_site_is_mapped(const struct probe_site *site)
 {
 	uint8_t bytes[PROBE_BYTES_MAX];
@@ -490,7 +506,7 @@ static bool probes_site_is_mapped(const struct probe_site *site)
 			(long)site->nr_bytes;
 }
 
-/* From there on down the larger one of two comes first. */
+/* Restore the heap from `at` downwards: a parent has a higher address than its children. */
 static void sift(struct probes_location **heap, size_t at, size_t count)
 {
 	struct probes_location *location = heap[at];
@@ -506,8 +522,8 @@ static void sift(struct probes_location **heap, size_t at, size_t count)
 }
 
 /*
- * By their addresses: what belongs to functions that stand beside one another does so, too, and a page of code is written to
- * once. In place, without the program's heap.
+ * Sort by address, in place, without the program's heap. The memory of adjacent functions' patches
+ * is then adjacent, and each page of code is changed once.
  */
 static void probes_site_sort(struct probes_location **requested, size_t count)
 {
@@ -522,7 +538,10 @@ static void probes_site_sort(struct probes_location **requested, size_t count)
 	}
 }
 
-/* Not among those of the place: nobody is to be set anew for them. One that the kernel watches a forked child will set. */
+/*
+ * Flags that do not cause a new patch when they change, unlike those of the location. A forked
+ * child sets the patches that the kernel watches (PATCH_READY).
+ */
 static uint32_t extra_flags(const struct probes_location *location)
 {
 	return (location->over ? (uint32_t)PATCH_OVER : 0) |
@@ -591,7 +610,7 @@ void probes_locations_apply(void)
 	round.settled = round.removed + nr_locations;
 	each_location(bucket, location) location->wanted = wanted_flags(location);
 	each_location(bucket, location) consider(&round, location);
-	/* Those that cannot be removed have no specs any more, for these may go away. */
+	/* A patch that cannot be removed has no specs from now on, because they may be freed. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
 	if (round.nr_removed)

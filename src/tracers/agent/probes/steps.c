@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How the fields of an event become the bytes of a record at one place, decided once, when the place becomes known.
- */
+/* Decide once for each location how the fields of an event become the bytes of a record. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +9,13 @@
 #include "tracers/agent/probes/probes.h"
 #include "tracers/agent/core/memory.h"
 
-#define STORED_BYTES 8 /* at once, whatever the size of a value */
+#define STORED_BYTES 8 /* bytes that a step stores, whatever the size of the value */
 #define TOO_MANY (PROBES_RECORD_MAX + 1)
 
-/* A register or what else stands in the hit as it is recorded. */
+/*
+ * Returns the offset in the hit of a value that is recorded unchanged; negative: the value must be
+ * computed.
+ */
 static int probes_step_hit_offset(bool leaves, const struct probe_fetch *fetch)
 {
 	if (fetch->nr_ops != 1)
@@ -33,13 +34,13 @@ static bool is_name(const struct probe_fetch *fetch)
 	return fetch->nr_ops == 1 && fetch->ops->code == PROBE_FETCH_FUNCTION;
 }
 
-/* The most bytes that it may make, but for a name. */
+/* Make the step of a field. Returns the most bytes that it can store, without a name. */
 static size_t make_plain_step(bool leaves, struct probes_step *step,
 		const struct probe_table_field *field, const struct probe_fetch *fetch)
 {
 	int offset = probes_step_hit_offset(leaves, fetch);
 
-	/* For a value in a register, the selector is written here, too. */
+	/* If the value is in a register, the selector is written here, too. */
 	if (field->guarded) {
 		offset = -1;
 		step->from = 1;
@@ -77,7 +78,7 @@ static size_t make_step(bool leaves, struct probes_step *step,
 	return make_plain_step(leaves, step, field, fetch) + field->guarded;
 }
 
-/* What goes from the hit into the ring as it stands there. */
+/* Describe the record if its bytes are at most two words of the hit. */
 static void make_piece(struct probes_layout *layout)
 {
 	const struct probes_step *steps = layout->steps;
@@ -98,7 +99,10 @@ static void make_piece(struct probes_layout *layout)
 	layout->second = steps[1].from == layout->from + sizeof(uint64_t) ? 0 : steps[1].from;
 }
 
-/* A name, and what stands in the hit behind it, as of most events of many functions. */
+/*
+ * Describe the record if it is a name and then words of the hit, as for most events of many
+ * functions.
+ */
 static void make_named(struct probes_layout *layout)
 {
 	const struct probes_step *steps = layout->steps;
@@ -116,7 +120,7 @@ static void make_named(struct probes_layout *layout)
 	layout->named = true;
 }
 
-/* Whether it leads to memory, but for what is at the stack pointer. */
+/* Whether the step reads memory other than the word at the stack pointer. */
 static bool is_read(const struct probes_step *step, const struct probe_fetch *fetch)
 {
 	for (uint32_t i = 0; i < fetch->nr_ops; i++)
@@ -127,7 +131,7 @@ static bool is_read(const struct probes_step *step, const struct probe_fetch *fe
 	return step->kind == PROBES_STEP_STRING || step->kind == PROBES_STEP_GATHERED;
 }
 
-/* The one that was made last, if it is the same. */
+/* Returns the latest layout if it is equal. */
 static const struct probes_layout *probes_steps_store_layout(struct probes_table *table,
 		const struct probes_layout **last, const struct probes_step *made, uint32_t most,
 		const struct probes_event *event, bool leaves)
