@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes that a session has, made again from what was written when they were enabled: with more contexts by `add-context`,
- * and after `load`, whose definitions have no tables: what these say holds for files as they were.
+ * Resolve the probes of a session again from the options that the session keeps with them.
+ *
+ * `add-context` does this to add contexts to a probe. `load` does it because session definitions
+ * contain no tables: a table is valid only for the files that it was made from.
  */
 #include "programs/common/command.h"
 #include "enable.h"
@@ -18,7 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- as the definition has it ---- */
+/* ---- options from the definition ---- */
 
 static bool is_event(struct json_object *name_json, const char *name)
 {
@@ -58,7 +60,7 @@ static bool probe_reenable_is_selected(const struct enabling *enabling, struct j
 	return found || !named;
 }
 
-/* Of its two events only the return is meant. */
+/* Whether the patterns name only the return event of the probe. */
 static bool is_meant_return(const struct enabling *enabling, struct json_object *events)
 {
 	const struct option_uses *asked = &enabling->options->asked;
@@ -85,7 +87,7 @@ static const struct option *find_option(const char *word)
 	return option->name ? option : NULL;
 }
 
-/* What the user wrote when the probe was made; room for that many words is in both lists. */
+/* Parse the options that the user wrote for the probe. Both lists have space for `count` items. */
 static bool probe_reenable_read_text(
 		char **args, size_t count, struct option_uses *uses, struct text_list *contexts)
 {
@@ -125,7 +127,7 @@ static const char *find_filter(struct json_object *channels, const char *channel
 	return NULL;
 }
 
-/* The probe has an event. */
+/* Requires that the probe has an event. */
 static int make_again(struct enabling *enabling, struct ask *ask, struct json_object *probe,
 		struct json_object *channels, const char *session)
 {
@@ -165,7 +167,7 @@ static int make_again(struct enabling *enabling, struct ask *ask, struct json_ob
 
 /* ---- add-context ---- */
 
-/* The context as it is of the exit, to be freed. */
+/* Returns the context with the prefix for the exit; the caller frees it. */
 static char *at_exit(const char *context)
 {
 	char *text = NULL;
@@ -175,7 +177,9 @@ static char *at_exit(const char *context)
 	return asprintf(&text, RESOLVE_AT_EXIT "%s", context) < 0 ? NULL : text;
 }
 
-/* Those that were given are of the entry, or of the return if only that is meant. */
+/*
+ * The requested contexts are for the entry, or for the return if the patterns name only that event.
+ */
 static int make_of_event(struct enabling *enabling, struct ask *ask, struct json_object *probe,
 		struct json_object *channels, const char *session, bool returns)
 {
@@ -204,7 +208,7 @@ static int make_of_event(struct enabling *enabling, struct ask *ask, struct json
 	return status;
 }
 
-/* Of the session as `status` has it. */
+/* `session` is a session of the answer to `status`. */
 static int probe_reenable_add_contexts(struct enabling *enabling, struct ask *ask,
 		struct json_object *session, const char *name)
 {
@@ -268,7 +272,7 @@ int cmd_probe_context(const struct parsed *parsed)
 
 /* ---- load ---- */
 
-/* Why it cannot be there again; NULL: it is tried. */
+/* Returns why the probe cannot be made again; NULL: try it. */
 static const char *probe_reenable_refusal_text(struct json_object *probe, char *text, size_t space)
 {
 	uint64_t pid = ask_number(probe, "pid");
@@ -340,7 +344,7 @@ int probe_load(const struct parsed *parsed, struct ask *ask, const char *session
 	struct parsed enable = *parsed;
 	int worst = COMMAND_DONE;
 
-	/* What `load` was told is not about probes. */
+	/* Do not take over options of `load` that do not concern probes. */
 	enable.options.control = (struct control_options){.system = parsed->options.control.system,
 			.no_daemon = parsed->options.control.no_daemon};
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `enable-event --global`: the event is a rule of the session as any other, and side-uprobes a program that has it.
+ * Implement `enable-event --global`: the event becomes a rule of the session, and side-uprobes is
+ * started as the program that emits it.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -11,7 +12,7 @@
 #include <json-c/json.h>
 #include <unistd.h>
 
-/* What says how many hits were lost. */
+/* The channel for the number of lost hits. */
 static void probe_enable_global_add_loss_channel(struct json_object *request)
 {
 	struct json_object *events = ask_list(request, "event");
@@ -24,7 +25,7 @@ static void probe_enable_global_add_loss_channel(struct json_object *request)
 	ask_add_text(request, "event", text);
 }
 
-/* The events as rules of the session: `enable-event`, or back again. */
+/* Add the events as rules of the session (`enable-event`), or remove them. */
 static int change_rules(struct enabling *enabling, struct ask *ask, const char *session, bool on)
 {
 	struct json_object *request =
@@ -61,7 +62,7 @@ static int probe_enable_global_start_recorder(
 	if (!status || status == COMMAND_PENDING) {
 		int started = probe_global_start(&args, session, ask->system);
 
-		/* Without it the rule would wait for nobody. */
+		/* No program would emit the events of this rule. */
 		if (started)
 			(void)change_rules(enabling, ask, session, false);
 		status = started ? started : status;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `enable-event --pid`: places that the kernel watches (kernel.h), in a session of the daemon. */
+/*
+ * Implement `enable-event --pid` for sites that the kernel watches (kernel.h), in a session of the
+ * daemon.
+ */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "enable.h"
@@ -10,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the session records of a channel's contexts all its events get. */
+/* Contexts that a session requests for a channel apply to all events of the channel. */
 static bool has_contexts(struct json_object *definition)
 {
 	struct json_object *channels = ask_list(definition, "channels");
@@ -25,7 +28,7 @@ static bool has_contexts(struct json_object *definition)
 	return false;
 }
 
-/* A probe of that name in this process, wherever it is. */
+/* Whether the session already has a probe of that name for this process, at any location. */
 static bool has_former(struct json_object *definition, pid_t pid, const char *name)
 {
 	struct json_object *probes = ask_list(definition, "probes");
@@ -44,7 +47,7 @@ static bool has_former(struct json_object *definition, pid_t pid, const char *na
 	return false;
 }
 
-/* What the session is like before it gets the probe. */
+/* Query the session before the probe is added to it. */
 static int probe_enable_kernel_query_session(struct ask *ask, const char *session, pid_t pid,
 		const char *name, bool *contexts, bool *former)
 {
@@ -76,7 +79,10 @@ static const char *probe_enable_kernel_get_filter(const struct enabling *enablin
 	return enabling->filter;
 }
 
-/* Of the first event of the table, which is the probe's; and whether the kernel could watch any of its places. */
+/*
+ * Get the name of the table's first event, which is the probe's, and whether the kernel could watch
+ * any of its sites.
+ */
 static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
 {
 	struct probe_table_event event;
@@ -96,8 +102,9 @@ static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
 }
 
 /*
- * One that watches for a former probe of that name would be in the way, or find itself wanted again: also by one that is elsewhere, where
- * the kernel watches nothing.
+ * End the side-uprobes of a former probe with this name. It would occupy the sites, or be
+ * considered part of the new probe, even if the new one is elsewhere and the kernel watches none of
+ * its sites.
  */
 static int end_former(const struct enabling *enabling, const struct ask *ask, const char *session,
 		const char *name)
@@ -132,7 +139,7 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 	if (!status)
 		status = probe_enable_kernel_query_session(
 				ask, session, enabling->target.pid, name, &contexts, &former);
-	/* One that was disabled just now may not have ended yet. */
+	/* The side-uprobes of a probe that was just disabled may not have ended yet. */
 	if (!status && (former || kernel))
 		status = end_former(enabling, ask, session, name);
 	if (!status)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets probes in running programs: `enable-event` with `--pid` or `--exe`. enable-again.c uses parts of it.
+ * Set probes in running programs: `enable-event` with `--pid` or `--exe`. enable-again.c uses parts
+ * of it.
  *
- * This process resolves the spec, with the rights of the user. The daemon gets the table and sends it to the selected
- * programs (sessions/client.h). A program without an agent gets one first, as by `side attach`.
+ * This process resolves the spec, with the rights of the user. The daemon gets the table and sends
+ * it to the selected programs (sessions/client.h). A program without an agent gets one first, as by
+ * `side attach`.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -43,7 +45,10 @@ static int find_exe(struct enabling *enabling)
 
 	if (status)
 		return status;
-	/* A session identifies programs of other namespaces by their paths there, which may be other files here. */
+	/*
+	 * A session identifies programs of other namespaces by their paths there, which may be
+	 * other files here.
+	 */
 	if (exe.pid && !options->global.on)
 		return message_error(COMMAND_FAILED,
 				"use `--global` (the kernel watches the file) or `--pid PID` (probes in one process)",
@@ -90,7 +95,7 @@ void probe_add_asked(struct json_object *request, const struct option_uses *aske
 	for (size_t i = 0; i < asked->count; i++) {
 		const struct option_use *use = &asked->items[i];
 
-		/* Those of add-context have patterns, too, which the probe's events take the place of. */
+		/* The options of add-context contain patterns, which the probe's events replace. */
 		if (use->option->kind == OPTION_TEXT)
 			ask_add(request, use->option->name, json_object_new_string(use->text));
 		else if (use->option->kind == OPTION_TIME)
@@ -165,7 +170,7 @@ static int make_request(const struct enabling *enabling, const struct spec_optio
 	return status;
 }
 
-/* `modes`: those among the programs that have to be made to look. */
+/* `modes`: the programs that must be made to check their sessions (request-check.h). */
 static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
 		const struct spec_options *spec, const char *session, struct json_object *modes)
 {
@@ -188,7 +193,7 @@ static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
 	return looked ? looked : status;
 }
 
-/* Afterwards it may be known that its control mode is one of those. */
+/* Attach the agent. Only then is it known whether the program's control mode requires a check. */
 static int attach(struct enabling *enabling, struct ask *ask, struct json_object **modes)
 {
 	int status = command_attach_daemon(enabling->parsed, enabling->target.pid);
@@ -198,7 +203,7 @@ static int attach(struct enabling *enabling, struct ask *ask, struct json_object
 	return status ? status : probe_modes(ask, &enabling->target, modes);
 }
 
-/* Resolved, brought there, asked for. */
+/* Resolve the spec, attach the agent, send the request. */
 int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session)
 {
@@ -212,7 +217,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 		status = probe_modes(ask, &enabling->target, &modes);
 	if (!status)
 		status = probe_enable_choose(enabling, ask, spec, session);
-	/* One that is to look afterwards has all that it needs. */
+	/* A program that is in `modes` already has the agent. */
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
 		status = attach(enabling, ask, &modes);
 	if (!status)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that `--exe` names, under a path that leads there from here.
+ * Find the file that `--exe` names, under a path that leads there from here.
  *
- * /proc/PID/exe and /proc/PID/root are links that lead into the mount namespace of the process. Their text is a path of
- * that namespace: realpath() of it names no file here, or another file with the same path. Therefore a path is used only
- * if it leads to the same inode.
+ * /proc/PID/exe and /proc/PID/root are links that lead into the mount namespace of the process.
+ * Their text is a path of that namespace: realpath() of it names no file here, or another file with
+ * the same path. Therefore a path is used only if it leads to the same inode.
  */
 #include "executable.h"
 
@@ -31,7 +31,7 @@ static bool probe_exe_is_same_file(const char *path, const struct stat *file)
 			status.st_ino == file->st_ino;
 }
 
-/* PID and what follows, of a path below /proc/PID/; 0: it is none. */
+/* Returns the PID of a path below /proc/PID/, and the rest of the path; 0: it is another path. */
 static pid_t exe_process(const char *requested, const char **ret_below)
 {
 	static const char proc[] = "/proc/";
@@ -46,7 +46,7 @@ static pid_t exe_process(const char *requested, const char **ret_below)
 	return *end == '/' && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-/* The file that the process sees at `inner`: links in it begin at its root directory. */
+/* Get the file that the process sees at `inner`: links in it begin at its root directory. */
 static int exe_stat_inside(pid_t pid, const char *inner, struct stat *ret_file)
 {
 	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -67,7 +67,10 @@ static int exe_stat_inside(pid_t pid, const char *inner, struct stat *ret_file)
 	return ret;
 }
 
-/* A path to the file through the root directory of the process; false: there is none. */
+/*
+ * Make a path to the file through the root directory of the process. Returns false if there is
+ * none.
+ */
 static bool exe_through_root(
 		pid_t pid, const char *inner, const struct stat *file, char path[PATH_MAX])
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All files that a program executes: those of a process, or the program and what its linker will load. */
+/*
+ * List the files that a program executes: those of a process, or the program and all files that its
+ * dynamic linker will load.
+ */
 #include "spec-options.h"
 
 #include "elf/image.h"
@@ -22,7 +25,7 @@ struct probe_file_list {
 	struct library_search *search;
 };
 
-/* Takes the path, which may be NULL. */
+/* Takes ownership of the path, which may be NULL. */
 static void probe_files_add_path(struct probe_file_list *files, char *path)
 {
 	bool known = !path || files->count == FILES_MAX;
@@ -35,7 +38,7 @@ static void probe_files_add_path(struct probe_file_list *files, char *path)
 		files->paths[files->count++] = path;
 }
 
-/* A library that is not found will be missed by the linker, too. */
+/* If a library is not found, the dynamic linker will report it. */
 static void add_needed(struct probe_file_list *files, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -53,7 +56,10 @@ static void add_needed(struct probe_file_list *files, const char *path)
 	close(fd);
 }
 
-/* Libraries of a list that the program's linker reads: names and paths, with blanks or colons between them. */
+/*
+ * Add a list of libraries that the program's linker reads: names and paths, separated by blanks or
+ * colons.
+ */
 static void probe_files_add_list(
 		struct probe_file_list *files, struct image *image, const char *program, char *list)
 {
@@ -79,7 +85,10 @@ static void add_list_file(struct probe_file_list *files, struct image *image, co
 	fclose(file);
 }
 
-/* The libraries that the dynamic linker loads before those that a program needs, if the program needs any. */
+/*
+ * The libraries that the dynamic linker loads before those that a program needs, if the program
+ * needs any.
+ */
 static void add_preloads(struct probe_file_list *files, const char *program)
 {
 	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -101,7 +110,7 @@ static void add_preloads(struct probe_file_list *files, const char *program)
 	free(list);
 }
 
-/* All that the linker will load for the program, which is the first one. */
+/* Add all files that the linker will load for the program, beginning with the program. */
 static void find_files(struct probe_file_list *files, const char *program, bool preloads)
 {
 	files->paths[0] = strdup(program);
@@ -131,7 +140,7 @@ int probe_add_files(const struct probe_target *target, struct resolve *resolve,
 	if (files->search)
 		find_files(files, target->exe, target->preloads);
 	for (size_t i = 0; i < files->count; i++) {
-		/* The program is there already. */
+		/* The program was added before. */
 		if (i)
 			(void)resolve_add_file(resolve, files->paths[i], &ignored);
 		free(files->paths[i]);

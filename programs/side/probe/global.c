@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of side-uprobes, the program that has the kernel watch places and records its hits. */
+/*
+ * Make calls of side-uprobes, the program that lets the kernel watch sites and emits their hits as
+ * events.
+ */
 #include "global.h"
 
 #include "programs/side/session/helper-program.h"
@@ -28,7 +31,7 @@ void probe_global_free(char **args)
 	helper_free(args);
 }
 
-/* ---- whose hits count ---- */
+/* ---- filters of processes ---- */
 
 static int probe_global_report_added(bool added)
 {
@@ -52,7 +55,7 @@ static int add_user(char ***args, const char *name)
 	return probe_global_report_added(helper_add_number(args, "--uid", user->pw_uid));
 }
 
-/* The kernel knows a control group by the number of its directory. */
+/* The kernel identifies a control group by the inode number of its directory. */
 static int add_cgroup(char ***args, const char *path)
 {
 	char procs[PATH_MAX];
@@ -101,7 +104,7 @@ int probe_global_check(const struct global_arguments *arguments)
 
 /* ---- the program ---- */
 
-/* It inherits them. */
+/* side-uprobes inherits the descriptors. */
 static int add_tables(char ***args, const int *tables, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -115,8 +118,8 @@ static int add_tables(char ***args, const int *tables, size_t nr)
 }
 
 /*
- * Refuse processes under valgrind. Its tools would translate the kernel's breakpoint as an instruction of the program, and executing that
- * ends the program.
+ * Refuse processes under valgrind. Its tools would translate the kernel's breakpoint as an
+ * instruction of the program, and executing that ends the program.
  */
 static int refuse_valgrind(uint64_t pid)
 {
@@ -171,6 +174,9 @@ int probe_global_start(char ***args, const char *session, bool system)
 	if (!helper_add(args, "--session", session) ||
 			(system && !helper_add(args, "--system", NULL)))
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	/* Its events are this session's: another one that wants events of the same name means those of programs. */
+	/*
+	 * Only this session may record its events: other sessions with the same patterns mean the
+	 * events of programs.
+	 */
 	return helper_start(args, "SIDE_AGENT_SESSION", session);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables made of a table of probes: some of its places alone, or all, with a mark at those. */
+/*
+ * Copy a probe table with only the chosen probes, or with all of them and the chosen ones marked.
+ */
 #include "kernel.h"
 
 static int64_t probe_kernel_table_copy_event(
@@ -66,7 +68,7 @@ int probe_kernel_copy(
 		if (copy == PROBE_KERNEL_ALONE && !chosen[i])
 			continue;
 		probe_table_probe(table, i, &probe);
-		/* The recorder in the process counts listeners. */
+		/* The agent in the process changes the semaphore. */
 		if (copy == PROBE_KERNEL_ALONE)
 			probe.semaphore = 0;
 		else if (chosen[i])

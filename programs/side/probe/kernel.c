@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which places of a probe the kernel watches. It is tried before anything is set: the places are watched for a moment, so what the kernel
- * or its rights refuse, or what somebody has put there, is known while breakpoints can still be chosen. Where all of them cannot be had,
- * those are found that can. For a program that is to be started the moment is one of ours: its files are known, and it will be a process
- * of the same user.
+ * Decide which sites of a probe the kernel watches.
  *
- * Returns are left to the process: the kernel's way of seeing them ends programs that throw exceptions through the function. So is a place
- * that a jump beside it needs, and all of a process that sees another root directory, where side-uprobes would not find the files.
+ * Before any probe is set, side-uprobes' code watches the sites for a moment. So side knows whether
+ * the kernel refuses a site, for lack of rights or because of another tracer, while it can still
+ * choose breakpoints. If not all sites can be watched together, a search finds those that can. For
+ * a program that is not started yet, a process of ours is used: it has the same user, and the files
+ * are known.
+ *
+ * Some sites are left to the process. The kernel's return probes end programs that throw exceptions
+ * through the function. A jump beside the site may need its bytes. And side-uprobes would not find
+ * the files of a process with another root directory.
  */
 #include "kernel.h"
 
@@ -26,9 +30,12 @@
 
 #define TRIAL_RING 65536
 #define TRIALS_MAX 48 /* each takes some milliseconds */
-/* Where the kernel gives places back one by one, a tenth of a second each: more are not worth it if there can be breakpoints, nor tried. */
+/*
+ * On kernels that remove uprobes one by one, each removal takes a tenth of a second. Above this
+ * number, use breakpoints if possible, and try no more sites.
+ */
 #define SLOW_MAX 16
-#define SLOW_REPORTED 100 /* with more, a note: removing them takes long */
+#define SLOW_REPORTED 100 /* above this number, print a note that removing takes long */
 #define REASONS_MAX 8
 
 bool probe_kernel_could(const struct probe_site *site)
@@ -54,9 +61,9 @@ bool probe_kernel_would(const struct probe_site *site)
 	return probe_kernel_could(site) && probe_kernel_may();
 }
 
-/* ---- which ---- */
+/* ---- which sites ---- */
 
-/* A jump before it would stand on it. */
+/* Whether the jump of a probe before this one would cover its site. */
 static bool is_covered(const struct probe_table *table, const struct probe_table_probe *of)
 {
 	for (uint32_t i = 0; i < probe_table_nr_probes(table); i++) {
@@ -102,8 +109,8 @@ static bool same_module(
 static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe);
 
 /*
- * Another event that is asked for together with this one is recorded there in the process, which then has its own byte there; or a jump of
- * another one would stand on it. The kernel would find either.
+ * Another event of the same command uses this site in the process, which then has its own byte
+ * there, or its jump would cover the site. The kernel would find the changed bytes in both cases.
  */
 static const char *why_not_beside(const struct probe_table *other, const struct probe_table *table,
 		const struct probe_table_probe *of)
@@ -134,14 +141,17 @@ static const char *why_not_beside(const struct probe_table *other, const struct 
 	return "";
 }
 
-/* Whether it is because of what was asked for; that could be left out. */
+/* Whether the reason is something that the user requested and could omit. */
 static bool is_asked(const struct probe_table *table, const struct probe_table_probe *probe)
 {
 	return probe_kernel_could(&probe->site) &&
 			(probe->exit != PROBE_TABLE_NONE || has_backtrace(table, probe->entry));
 }
 
-/* Why the kernel is not even asked; "": it is, NULL: it is not such a place. */
+/*
+ * Returns why the kernel should not watch this site; "": it can be tried; NULL: the site needs no
+ * breakpoint, or has a trap of its own.
+ */
 static const char *why_left(const struct probe_table *table, const struct probe_table_probe *probe)
 {
 	if (probe->site.method < PROBE_BREAKPOINT || (probe->flags & PROBE_ENTRY_TRAP))
@@ -152,7 +162,9 @@ static const char *why_left(const struct probe_table *table, const struct probe_
 		return "the probe records the return, and the kernel's method ends programs whose exceptions pass through the function";
 	if (has_backtrace(table, probe->entry))
 		return "a backtrace is recorded, which the kernel cannot provide";
-	/* Beside a place of Go there is none, and a program has tens of thousands of them. */
+	/*
+	 * Next to a site in Go code there is none, and a Go program has tens of thousands of them.
+	 */
 	if (probe->site.method == PROBE_KERNEL)
 		return "";
 	return is_covered(table, probe) ? "a jump beside it needs its byte" : "";
@@ -172,27 +184,27 @@ bool probe_kernel_any(const struct probe_table *table)
 	return false;
 }
 
-/* ---- those that are left over ---- */
+/* ---- search for sites that work ---- */
 
 struct probe_kernel_choice {
 	const struct probe_table *table;
-	const struct probe_seen *others; /* that are asked for together with it */
+	const struct probe_seen *others; /* tables of the same command */
 	size_t nr_others;
-	pid_t pid;      /* that is watched for a moment */
-	bool *chosen;   /* of each probe */
-	uint32_t *list; /* the chosen, one by one */
-	uint32_t nr;    /* of these */
+	pid_t pid;      /* the process in which sites are watched for the trial */
+	bool *chosen;   /* for each probe */
+	uint32_t *list; /* indexes of the chosen probes */
+	uint32_t nr;    /* number of items in `list` */
 	unsigned int trials;
-	bool slow; /* the kernel gives them back one by one */
+	bool slow; /* the kernel removes uprobes one by one */
 	struct kernel_refusal_reason {
 		uint32_t locations;
-		bool asked; /* what was asked for is the reason: it could be left out */
-		bool left;  /* nobody watches them: a breakpoint cannot be there either */
+		bool asked; /* the reason is something that the user requested and could omit */
+		bool left;  /* the site is not probed: a breakpoint cannot be there either */
 		char text[1024];
 	} reasons[REASONS_MAX];
 };
 
-/* With too many reasons the last one stands for the rest. */
+/* With too many reasons, the last entry counts all others. */
 static void probe_kernel_add_refusal(
 		struct probe_kernel_choice *choice, uint32_t index, bool asked, const char *why)
 {
@@ -228,7 +240,7 @@ static void refuse_list(
 	refuse_all(choice, first, count, false, why);
 }
 
-/* After some have been refused. */
+/* Make the list again, after some sites were refused. */
 static void probe_kernel_collect_chosen(struct probe_kernel_choice *choice)
 {
 	choice->nr = 0;
@@ -256,7 +268,7 @@ static void choose_all(struct probe_kernel_choice *choice)
 	probe_kernel_collect_chosen(choice);
 }
 
-/* ---- whether ---- */
+/* ---- the trial ---- */
 
 static bool sees_our_files(pid_t pid)
 {
@@ -268,7 +280,9 @@ static bool sees_our_files(pid_t pid)
 			own.st_ino == others.st_ino;
 }
 
-/* The file at this path is the one that the process has loaded, and not one that has replaced it. */
+/*
+ * Whether this path leads to the file that the process has loaded, not to one that has replaced it.
+ */
 static bool probe_kernel_is_loaded(pid_t pid, const char *file)
 {
 	struct stat status;
@@ -337,7 +351,10 @@ static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_
 	return works;
 }
 
-/* All together, or half by half, until those are found that cannot be had. */
+/*
+ * Try all of them together; if that fails, try both halves, until the sites that cannot be watched
+ * are found.
+ */
 static void probe_kernel_try_list(
 		struct probe_kernel_choice *choice, uint32_t first, uint32_t count)
 {
@@ -392,14 +409,14 @@ static void probe_kernel_try_all_backends(struct probe_kernel_choice *choice)
 	tried = choice->slow && choice->nr > SLOW_MAX ? SLOW_MAX : choice->nr;
 	probe_kernel_try_list(choice, 0, tried);
 	probe_kernel_collect_chosen(choice);
-	/* In parts they can be had; and together? */
+	/* The halves succeeded separately; try them together. */
 	tried = choice->nr < tried ? choice->nr : tried;
 	if (tried && choice->trials > 1 && !try_some(choice, 0, tried, &error))
 		refuse_list(choice, 0, choice->nr, error.text);
 	probe_kernel_collect_chosen(choice);
 }
 
-/* ---- all together ---- */
+/* ---- the result ---- */
 
 static const char never_reported[] = "`--no-uprobe` is given";
 
@@ -445,7 +462,7 @@ static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
 				format_number(choice->nr, number));
 	for (const struct kernel_refusal_reason *reason = choice->reasons;
 			reason < choice->reasons + REASONS_MAX && reason->locations; reason++) {
-		/* Whoever may have none anyway need not know what else would be in the way. */
+		/* A user without the right to use uprobes need not know what else prevents them. */
 		bool shown = reason->left || (reason->asked && probe_kernel_may());
 
 		(shown ? message_note : message_detail)(reason->left ? left_out : trapped,
@@ -460,7 +477,7 @@ static void close_table(int *table)
 	*table = -1;
 }
 
-/* The tables of the choice. */
+/* Make the tables of the choice. */
 static int make_tables(const struct probe_kernel_choice *choice, bool starts, int *table,
 		struct probe_kernel *kernel)
 {

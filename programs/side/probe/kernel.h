@@ -3,8 +3,9 @@
 #define PROGRAMS_SIDE_PROBE_KERNEL_H
 
 /*
- * Places that a probe in the process could have by a breakpoint only, and that the kernel watches at a third of the price (a uprobe of
- * this process alone): where it does the instruction by itself, and may be asked. What it sees is recorded by side-uprobes.
+ * Choose the sites that the kernel watches with a uprobe of one process. The agent could only set a
+ * breakpoint there, which costs three times as much. The kernel must be able to emulate the
+ * instruction. side-uprobes records the hits.
  */
 
 #include "spec-options.h"
@@ -12,36 +13,57 @@
 #include "probe/site.h"
 
 struct probe_kernel {
-	int table; /* those places alone, for side-uprobes; -1: there are none */
-	int others; /* of a program to be started: what its file's other processes get (session_probe), or -1 */
+	int table; /* these sites only, for side-uprobes; -1: none */
+	/*
+	 * for a program to be started: the table for other processes of its file (session_probe),
+	 * or -1
+	 */
+	int others;
 };
 
 /*
- * Of a table for a process, or for a program that is to be started: if there are such places, *table is exchanged for one that leaves
- * them to the kernel. `not`: why none may be left to it, or NULL. `others` are asked for together with it, maybe at the same places.
- * 0 or an exit status: said.
+ * If the table has such sites, replace `*table` by one that leaves them to the kernel. The table is
+ * for a process, or for a program that is to be started. `not`: why none may be left to it, or
+ * NULL. `others` are tables of the same command, possibly with the same sites. Returns 0 or an exit
+ * status, after printing a message.
  */
 int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
 		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel);
-/* That, of what is asked for: contexts that any event may have would be those of who records, also in a filter. */
+/*
+ * Returns why these options do not allow it, or NULL. side-uprobes would add its own values of
+ * contexts that any event may have, also in a filter.
+ */
 const char *probe_kernel_not(bool never, bool contexts, const char *filter);
-/* Whether there are any that could be left to it. */
+/* Whether the table has sites that the kernel could watch. */
 bool probe_kernel_any(const struct probe_table *table);
-/* A call of side-uprobes; to be freed by probe_global_free(). 0 or an exit status: said. */
+/*
+ * Make the arguments of a call of side-uprobes; free them with probe_global_free(). Returns 0 or an
+ * exit status, after printing a message.
+ */
 int probe_kernel_args(pid_t pid, const int *tables, size_t nr, char ***args);
-/* One has ended so: said, if somebody has killed it, for nobody else has seen what it did not. */
+/*
+ * Check how side-uprobes ended. If it was killed, report that hits may be lost: no other process
+ * counts them.
+ */
 void probe_kernel_ended(int status);
 
-/* Whether a place could be one of those, whoever asks; whether we may ask; and whether it is one if we do, of any process. */
+/*
+ * probe_kernel_could(): the kernel can watch the site. probe_kernel_may(): this user may use
+ * uprobes. probe_kernel_would(): both, for any process.
+ */
 bool probe_kernel_could(const struct probe_site *site);
 bool probe_kernel_may(void);
 bool probe_kernel_would(const struct probe_site *site);
 
-/* kernel-table.c: `chosen` is of each probe. A memfd, or a negative errno. */
+/*
+ * kernel-table.c: copy the table. `chosen` has one flag for each probe. Returns a memfd, or a
+ * negative errno.
+ */
 enum probe_kernel_copy {
-	PROBE_KERNEL_ALONE,  /* the chosen and nothing else */
-	PROBE_KERNEL_MARKED, /* all; the chosen are left to the kernel */
-	PROBE_KERNEL_OTHERS, /* all; the chosen are left to it in another process */
+	PROBE_KERNEL_ALONE,  /* only the chosen probes */
+	PROBE_KERNEL_MARKED, /* all probes; the chosen ones are left to the kernel */
+	/* all probes; the chosen ones are left to the kernel, in another process */
+	PROBE_KERNEL_OTHERS,
 };
 int probe_kernel_copy(
 		const struct probe_table *table, const bool *chosen, enum probe_kernel_copy copy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side probe list`: each function, and how it can be probed. */
+/* Implement `side probe list`: each function, and how it can be probed. */
 #include "symbolize/demangle.h"
 #include "base/nearest/nearest.h"
 #include "kernel.h"
@@ -26,19 +26,20 @@ struct probe_listing {
 	char *library;    /* glob of files; NULL: all */
 	char prefix[128]; /* "LIBRARY:", or "" */
 	const char *function;
-	struct nearest nearest;  /* names that are like `function` */
+	struct nearest nearest;  /* names that are similar to `function` */
 	pid_t process;           /* 0: a file */
-	struct resolve *resolve; /* of the process; NULL: nobody has asked yet */
+	struct resolve *resolve; /* of the process; NULL: not opened yet */
 	uint64_t count, by_method[PROBE_METHODS];
 };
 
-/* What is printed: a function, by one of its names, and how it can be probed. */
+/* A line of output: a function, by one of its names, and how it can be probed. */
 struct probe_list_row {
 	const struct code_function *function;
-	const char *name; /* NULL: it has none */
+	const char *name; /* NULL: it has no name */
 	struct probe_site site;
-	const struct code_function *chooser; /* that chooses it; NULL: nobody does */
-	bool chosen;                         /* it has been chosen in the process */
+	/* the indirect function (IFUNC) that selects it; NULL: none */
+	const struct code_function *chooser;
+	bool chosen; /* the process has selected it */
 };
 
 static const char *base_name(const char *path)
@@ -69,7 +70,10 @@ static bool fits_copy(const char *glob, const char *name)
 	return fits;
 }
 
-/* The name by which it was selected, or its best one; NULL: it has none. `*selected` is whether it was. */
+/*
+ * Returns the name that the glob selects, or the best one; NULL: no name. `*selected`: whether the
+ * glob selects one.
+ */
 static const char *select_name(struct probe_listing *listing, const struct code_file *code,
 		const struct code_function *function, bool *selected)
 {
@@ -102,7 +106,10 @@ static void print_chooser(const struct probe_module *module, const struct probe_
 	putchar(')');
 }
 
-/* As things are: what only the kernel could do, and does not, nobody does. */
+/*
+ * The method that would be used now: sites that require the kernel, which this user may not use,
+ * have none.
+ */
 static enum probe_method method_of(const struct probe_site *site)
 {
 	if (probe_kernel_would(site))
@@ -115,7 +122,7 @@ static const char *method_name(const struct probe_site *site)
 	return probe_method_name(method_of(site));
 }
 
-/* Why it is no jump; where the kernel can be asked also why it is no uprobe. */
+/* Print why the method is not a jump, and, if the user may use uprobes, why it is not a uprobe. */
 static void probe_list_print_reason(const struct probe_site *site)
 {
 	bool steps = site->method == PROBE_BREAKPOINT && !probe_kernel_could(site) &&
@@ -128,7 +135,7 @@ static void probe_list_print_reason(const struct probe_site *site)
 				      : "");
 }
 
-/* Why `--exit` records its entry only. */
+/* Returns why `--exit` records only the entry. */
 static const char *no_exit(const struct probe_site *site)
 {
 	return method_of(site) == PROBE_NONE ? NULL : site->no_exit;
@@ -284,7 +291,7 @@ static void find_choices(struct probe_listing *listing, const struct probe_modul
 				module->code, chooser, choices->addresses, RESOLVE_CHOICES_MAX);
 }
 
-/* That is not probed, but what it chooses is. */
+/* List the functions that an indirect function selects: these are probed instead. */
 static int list_choices(struct probe_listing *listing, const struct probe_module *module,
 		const struct code_function *chooser, const char *name)
 {
@@ -345,7 +352,7 @@ static int probe_list_file(struct probe_listing *listing, const char *path)
 	return ret;
 }
 
-/* What probes that are gone have left in the process. */
+/* Report the traces that former probes have left in the process. */
 static void probe_list_print_leftovers(const struct probe_listing *listing)
 {
 	struct inject_kept kept;
@@ -399,7 +406,7 @@ static int conclude(const struct probe_listing *listing, bool markers, const cha
 	return output_flush(stdout);
 }
 
-/* Behind the name of a library: "libc:malloc", and not "net::read". */
+/* Returns the colon after the name of a library: "libc:malloc", but not "net::read". */
 static const char *find_colon(const char *glob)
 {
 	const char *colon = strchr(glob, ':');

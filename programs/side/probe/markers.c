@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side probe probe_markers_list_file`: the markers of a file or process, below its functions, or alone. */
+/* List the markers of a file or process, after its functions or alone. */
 #include "list.h"
 
 #include "programs/common/command.h"
@@ -18,8 +18,8 @@ struct marker_listing {
 	const char *glob; /* NULL: all */
 	uint64_t count;
 	bool alone; /* with --sdt */
-	bool files; /* of several */
-	bool begun; /* the head of the table is there */
+	bool files; /* several files are listed */
+	bool begun; /* the table's header was printed */
 };
 
 static void probe_markers_print_json(const struct resolve_marker *marker)
@@ -42,7 +42,7 @@ static void probe_markers_print_json(const struct resolve_marker *marker)
 	puts("}");
 }
 
-/* The end of a line: what it is called, its arguments, and why it cannot be probed well. */
+/* Print the end of a line: name, arguments, and why the marker cannot be probed well. */
 static void print_named(const struct resolve_marker *marker)
 {
 	char provider[256], name[256], arguments[1024];
@@ -114,7 +114,7 @@ static int print_marker(void *user, const struct resolve_marker *marker)
 	return 0;
 }
 
-/* What the process that reads ends with. */
+/* Exit statuses of the process that reads. */
 enum { SOME, NONE, WRONG };
 
 static int probe_markers_list_target(const struct probe_target *target,
@@ -135,7 +135,10 @@ static int probe_markers_list_target(const struct probe_target *target,
 	return listing->count ? SOME : NONE;
 }
 
-/* By another process, as all that reads notes and the like: an end that is not one of the above is a damaged file's. */
+/*
+ * Read the file in a child process, as for all reading of notes. If it does not exit with one of
+ * the statuses above, the file is damaged.
+ */
 static int probe_markers_list_file(
 		const struct probe_target *target, struct marker_listing *listing, bool quiet)
 {
@@ -163,7 +166,7 @@ static int probe_markers_list_file(
 	return WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
 }
 
-/* What is wrong with the file was said of its functions. */
+/* Errors in the file were reported when its functions were listed. */
 bool probe_list_markers(const struct probe_target *target, const char *glob)
 {
 	struct marker_listing listing = {.glob = glob};
@@ -171,7 +174,7 @@ bool probe_list_markers(const struct probe_target *target, const char *glob)
 	return probe_markers_list_file(target, &listing, true) == SOME;
 }
 
-/* ---- alone ---- */
+/* ---- only markers ---- */
 
 static int probe_markers_list_process(void *user, const char *path)
 {

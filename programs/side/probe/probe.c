@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `probe`. */
+/* Implement the verb `probe`. */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 
@@ -52,7 +52,7 @@ int cmd_probe_context(const struct parsed *parsed)
 	return missing();
 }
 
-/* There are none. */
+/* On this processor there are no probes. */
 int cmd_probe_disable(const struct parsed *parsed)
 {
 	return cmd_session(parsed);

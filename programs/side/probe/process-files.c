@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that a process executes, as it sees them itself. */
+/* List the files that a process executes, as the process sees them. */
 #include "list.h"
 
 #include "programs/common/command.h"
@@ -23,8 +23,12 @@ struct probe_process_mapping {
 	uint64_t start, end, offset, inode;
 	unsigned int major, minor;
 	bool is_code;
-	char *path; /* in the line; empty: of no file */
-	bool moved; /* the file's first page is at `start`, and its code on pages of no file behind it */
+	char *path; /* points into the line; empty: no file */
+	/*
+	 * the first page of the file is at `start`; its code was copied to pages without a file
+	 * after it
+	 */
+	bool moved;
 };
 
 static bool parse_any(char *line, struct probe_process_mapping *mapping)
@@ -44,13 +48,16 @@ static bool parse_any(char *line, struct probe_process_mapping *mapping)
 	return true;
 }
 
-/* false: not code of a file. */
+/* Returns false if the mapping is not code of a file. */
 static bool probe_process_parse_mapping(char *line, struct probe_process_mapping *mapping)
 {
 	return parse_any(line, mapping) && mapping->is_code && *mapping->path == '/';
 }
 
-/* Programs may have moved their code to other pages, such as huge ones. The mapping before it then identifies the file. */
+/*
+ * Programs may move their code to other pages, such as huge pages. The mapping before it then
+ * identifies the file.
+ */
 struct before {
 	struct probe_process_mapping head; /* the first page of a file; its path is allocated */
 	uint64_t end;
@@ -91,7 +98,10 @@ static int probe_process_open_same(const char *path, const struct probe_process_
 	return -1;
 }
 
-/* Its file, if it is still the one that is mapped: as the process sees it, or as we do where its root directory is another one. */
+/*
+ * Open the mapped file, if its path still leads to it: the path that the process sees, or ours if
+ * the process has another root directory.
+ */
 static int probe_process_open_mapped(pid_t pid, const struct probe_process_mapping *mapping)
 {
 	char *path, exe[64];
@@ -192,7 +202,7 @@ int probe_sees_proc(pid_t pid, const char *hint)
 	snprintf(path, sizeof(path), "/proc/%d/root/proc/self", pid);
 	if (!lstat(path, &status) || errno != ENOENT)
 		return COMMAND_DONE;
-	/* Whoever attaches says that there is none. */
+	/* `side attach` reports that there is no such process. */
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	if (lstat(path, &status))
 		return COMMAND_DONE;
@@ -230,7 +240,7 @@ int probe_process(pid_t pid, int (*each)(void *user, const struct probe_module *
 	return ret;
 }
 
-/* ---- of everybody ---- */
+/* ---- all processes ---- */
 
 struct probe_mapped_files {
 	struct probe_mapped_file {
@@ -267,7 +277,7 @@ static bool probe_process_is_new(
 	return true;
 }
 
-/* As we see it where that is the same file, else as the process does. */
+/* Use our path if it leads to the same file, otherwise the path through the process. */
 static int probe_process_report_file(const struct probe_mapped_files *files, pid_t pid,
 		const struct probe_process_mapping *mapping)
 {
@@ -279,7 +289,7 @@ static int probe_process_report_file(const struct probe_mapped_files *files, pid
 		return files->each(files->user, mapping->path);
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) < 0)
 		return 0;
-	/* A file that is gone has no name. */
+	/* A deleted file has no name. */
 	ret = !stat(path, &stat_here) && stat_here.st_ino == mapping->inode
 			? files->each(files->user, path)
 			: 0;
@@ -287,7 +297,7 @@ static int probe_process_report_file(const struct probe_mapped_files *files, pid
 	return ret;
 }
 
-/* -EACCES: it may not be looked at. */
+/* -EACCES: this user may not inspect the process. */
 static int walk_files(struct probe_mapped_files *files, pid_t pid)
 {
 	char path[64], *line = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs in control modes without a thread of ours: those that a change of probes is for are made to look. */
+/*
+ * Make programs in control modes without an agent thread check their sessions after a change of
+ * probes.
+ */
 #include "request-check.h"
 
 #include "programs/common/ask.h"
@@ -58,7 +61,7 @@ static void probe_check_print_later(struct json_object *process)
 			by_signal ? "at an event of its own after the signal" : "when it starts");
 }
 
-/* It is no more as it was. */
+/* The process has changed: remove it from the list of unchanged ones. */
 static void drop_unchanged(struct json_object *answer, uint64_t pid)
 {
 	struct json_object *unchanged = ask_list(answer, "unchanged");
@@ -79,7 +82,7 @@ static struct json_object *probe_query_find_table(struct json_object *probes, ui
 	return NULL;
 }
 
-/* What there is of the probes of the answer by now. */
+/* Get the present state of the answer's probes. */
 static int renew(struct ask *ask, const char *session, struct json_object *answer)
 {
 	struct json_object *probes = ask_list(answer, "probes"), *status_answer, *sessions, *now;

@@ -8,17 +8,22 @@ struct parsed;
 struct probe_target;
 
 /*
- * Programs that no thread of ours is in, in control mode sync or signal, hear of probes where they may wait: when they
- * start, at an event of their own (signal), or when somebody attaches and makes them look.
+ * Programs in the control modes sync and signal have no thread of ours. They notice a change of
+ * probes only where they may wait: when they start, at one of their events (signal), or when `side
+ * attach` makes them check their sessions.
  */
 
-/* Those among the programs that are meant: an array to be put. 0 or an exit status: said. */
+/*
+ * Get an array of the selected programs in such a mode; the caller puts it. Returns 0 or an exit
+ * status, after printing a message.
+ */
 int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **modes);
 /*
- * Makes them look, and puts what they say into the answer to the request, in place of what it had of them (NULL: there is
- * none). 0 or an exit status: said, with process, mode and mend.
+ * Make these programs check their sessions, and replace their entries in the answer to the request
+ * (NULL: no answer). Returns 0 or an exit status, after printing a message with process, mode and
+ * hint.
  */
 int probe_check(const struct parsed *parsed, struct ask *ask, const char *session,
 		struct json_object *modes, struct json_object *answer);
 
-#endif /* SIDE_CMD_PROBE_LOOK_H */
+#endif /* PROGRAMS_SIDE_PROBE_REQUEST_CHECK_H */

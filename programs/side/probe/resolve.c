@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resolves a spec into a table in a child process, which sends the table and exits. */
+/* Resolve a spec into a table in a child process, which sends the table and exits. */
 #include "spec-options.h"
 
 #include "base/descriptors.h"
@@ -111,7 +111,7 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 	return COMMAND_DONE;
 }
 
-/* A table is sent with a message of one byte. Returns 0 or a negative errno. */
+/* Send the table with a message of one byte. Returns 0 or a negative errno. */
 static int probe_resolve_send(int socket, int table)
 {
 	ssize_t sent = descriptors_send(socket, "", 1, &table, 1, 0);
@@ -119,7 +119,10 @@ static int probe_resolve_send(int socket, int table)
 	return sent < 0 ? (int)sent : 0;
 }
 
-/* Returns the table, or a negative errno: -EPROTO if the process has ended without one, or has sent something else. */
+/*
+ * Returns the table, or a negative errno: -EPROTO if the process has ended without one, or has sent
+ * something else.
+ */
 static int probe_resolve_receive(int socket)
 {
 	struct descriptors_received received;
@@ -138,7 +141,7 @@ __attribute__((noreturn)) static void work(
 	struct probe_resolve_work *work = calloc(1, sizeof(*work));
 	int table = -1, status, ret = 0;
 
-	/* No server is asked for debug information behind the user's back. */
+	/* libdwfl must not ask a server for debug information unless the user requests it. */
 	unsetenv("DEBUGINFOD_URLS");
 	status = work ? make_table(work, target, spec, &table)
 		      : message_error(COMMAND_FAILED, NULL, "out of memory");
@@ -220,7 +223,7 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 	return COMMAND_DONE;
 }
 
-/* ---- looking at one ---- */
+/* ---- map a table ---- */
 
 int probe_see(int fd, struct probe_seen *seen)
 {

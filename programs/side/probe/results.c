@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What became of probes: where they are, and how, or why not. */
+/*
+ * Print the results of a request for probes: the locations and their methods, or why they are not
+ * set.
+ */
 #include "results.h"
 
 #include "programs/common/ask.h"
@@ -49,7 +52,10 @@ static void probe_report_print_location(FILE *out, const struct probe_seen *seen
 			probe.site.address);
 }
 
-/* Prints a line for each location that is refused for this reason. Returns how many lines have been printed. */
+/*
+ * Prints a line for each location that is refused for this reason. Returns how many lines have been
+ * printed.
+ */
 static uint64_t probe_report_print_refusal(
 		struct json_object *refusal, const struct probe_seen *seen, uint64_t shown)
 {
@@ -157,7 +163,7 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 	return refused && !set ? COMMAND_FAILED : COMMAND_DONE;
 }
 
-/* Of a session that was never started there is nobody who could say anything. */
+/* A session that was never started has no program that could report results. */
 static void probe_report_print_defined(const struct probe_seen *seen)
 {
 	struct probe_table_event event;

@@ -4,7 +4,9 @@
 
 struct json_object;
 
-/* What became of the probes of a request, place by place where they are few. 0 or an exit status. */
+/*
+ * Print the results of a request, for each location if there are few. Returns 0 or an exit status.
+ */
 int probe_report(struct json_object *answer, int table);
 
-#endif /* SIDE_CMD_PROBE_SAID_H */
+#endif /* PROGRAMS_SIDE_PROBE_RESULTS_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `--probe`, `--function`, `--sdt`, `--arg`, `--exit`, `--ret`: options whose order says what belongs to what. */
+/*
+ * Read `--probe`, `--function`, `--sdt`, `--arg`, `--exit` and `--ret`: their order decides which
+ * location they belong to.
+ */
 #include "spec-options.h"
 
 #include "programs/common/message.h"
@@ -30,7 +33,10 @@ static int probe_spec_append_text(const char **items, size_t *count, const char 
 	return COMMAND_DONE;
 }
 
-/* `--arg`, `--args`, `--exit`, `--ret`: of one place. What a session has written down says `--no-uprobe`, too. */
+/*
+ * Options that belong to one location: `--arg`, `--args`, `--exit`, `--ret`. The text that a
+ * session keeps also contains `--no-uprobe`.
+ */
 static int probe_spec_add_option(struct spec_options *spec, const struct option_use *use)
 {
 	if (!strcmp(use->option->name, "no-uprobe")) {
@@ -123,7 +129,10 @@ static size_t probe_spec_count_args(const char *text)
 	return count;
 }
 
-/* Puts a copy of the text at `to`, and its words into the list; what is behind the copy. */
+/*
+ * Copy the text to `to`, split it there, and append its parts to the list. Returns the end of the
+ * copy.
+ */
 static char *split(const char *text, char *to, struct text_list *each)
 {
 	char *remainder = strcpy(to, text), *word;

@@ -2,7 +2,7 @@
 #ifndef PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
 #define PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H
 
-/* Specs of the command line, and the tables that they become. */
+/* Read specs from the command line, and resolve them into tables. */
 
 #include "programs/common/command.h"
 
@@ -12,55 +12,63 @@
 
 #define PROBE_SPECS_MAX 64
 
-/* One `--probe`, `--function` or `--sdt`, with the options behind it that belong to it. */
+/* One `--probe`, `--function` or `--sdt`, with the options after it that belong to it. */
 struct spec_options {
 	struct probe_spec spec;
 	const char *arguments[PROBE_TABLE_FIELDS_MAX], *results[PROBE_TABLE_FIELDS_MAX],
 			*contexts[PROBE_TABLE_FIELDS_MAX];
-	bool no_uprobe; /* the kernel is to watch nothing of it */
+	bool no_uprobe; /* do not use uprobes for it */
 };
 
 /*
- * Reads specs from options in their order; the caller frees them. Options before the first location belong to all specs. Contexts
- * that any event may have are ignored. Returns 0 or an exit status, after printing a message.
+ * Reads specs from options in their order; the caller frees them. Options before the first location
+ * belong to all specs. Contexts that any event may have are ignored. Returns 0 or an exit status,
+ * after printing a message.
  */
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
 		struct spec_options **specs, size_t *count);
 /*
- * Each of `--context a,b` alone, then each of the operands (NULL: none), in one allocation: free() its items. 0 or an exit
- * status: said.
+ * Split each `--context a,b`, and append the operands (NULL: none). All texts are in one
+ * allocation: free() the list's items. Returns 0 or an exit status, after printing a message.
  */
 int probe_contexts(
 		const struct text_list *requested, char *const *operands, struct text_list *each);
-/* The options that give the same spec again; the caller frees the text. NULL: out of memory. */
+/* Returns options that give the same spec again; the caller frees the text. NULL: out of memory. */
 char *probe_spec_text(const struct spec_options *spec);
 
-/* In whom. */
+/* The program to probe. */
 struct probe_target {
-	pid_t pid;       /* 0: in no process that runs */
+	pid_t pid;       /* 0: not a running process */
 	const char *exe; /* the file of a program */
 	bool preloads;   /* side starts the program: it loads the libraries of LD_PRELOAD */
 };
 
 /*
- * resolve.c: makes the table of a spec, a sealed memfd. A child process reads the files, because the library that reads
- * them does not survive each damaged one. Returns 0 or an exit status, after printing a message.
+ * resolve.c: makes the table of a spec, a sealed memfd. A child process reads the files, because
+ * the library that reads them can crash on a damaged file. Returns 0 or an exit status, after
+ * printing a message.
  */
 int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table);
 /*
- * For which other processor the file is, of which there is nothing to be found then; NULL: for ours, or it cannot be read, which is
- * said later.
+ * Returns the name of the processor that the file is for, if it is another one, so that nothing can
+ * be found. NULL: this processor, or the file cannot be read, which is reported later.
  */
 const char *probe_other_processor(const char *path);
 
-/* files.c: all files that the target executes, or will. */
+/* files.c: add all files that the target executes, or will execute. */
 int probe_add_files(const struct probe_target *target, struct resolve *resolve,
 		struct resolve_error *error);
 
-/* markers.c: prints the markers (PROVIDER:NAME) that the glob selects (NULL: all); false: there is none. */
+/*
+ * markers.c: print the markers (PROVIDER:NAME) that the glob selects (NULL: all). Returns false if
+ * there is none.
+ */
 bool probe_list_markers(const struct probe_target *target, const char *glob);
 
-/* A table in memory of ours, for showing it; what is wrong with it is said. */
+/*
+ * A table that is mapped here, to print parts of it. probe_see() prints a message if the table is
+ * invalid.
+ */
 struct probe_seen {
 	struct probe_table table;
 	void *memory;
@@ -68,9 +76,9 @@ struct probe_seen {
 };
 int probe_see(int fd, struct probe_seen *seen);
 void probe_unsee(struct probe_seen *seen);
-/* By enum probe_method. */
+/* Returns the name of an enum probe_method. */
 const char *probe_method_name(unsigned int method);
-/* Of what the kernel watches: kernel.h. */
+/* The name for sites that the kernel watches (kernel.h). */
 #define PROBE_UPROBE_NAME "uprobe"
 
 #endif /* PROGRAMS_SIDE_PROBE_SPEC_OPTIONS_H */

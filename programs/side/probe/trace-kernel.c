@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* side-uprobes beside a command of ours. It ends with the command's process, after all that it has seen of it. */
+/*
+ * Run side-uprobes beside the command that `side trace` starts. It ends when the command's process
+ * has ended and all its hits are recorded.
+ */
 #include "trace-kernel.h"
 
 #include "programs/common/command.h"
@@ -14,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What was wrong it has said itself. */
+/* side-uprobes has printed the error. */
 static int trace_kernel_set_error(struct session_error *error)
 {
 	*error = (struct session_error){.kind = SESSION_ERROR_FAILED, .code = EIO};
@@ -56,7 +59,7 @@ static bool trace_kernel_tracer_has_ended(void *user, bool now)
 	struct trace_kernel *kernel = user;
 	int status = 0;
 
-	/* Who waits for all processes of the command may have waited for this one. */
+	/* The code that waits for all processes of the command may already have reaped this one. */
 	if (kernel->child > 0 && waitpid(kernel->child, &status, WNOHANG)) {
 		kernel->child = 0;
 		probe_kernel_ended(status);

@@ -2,7 +2,10 @@
 #ifndef PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
 #define PROGRAMS_SIDE_PROBE_TRACE_KERNEL_H
 
-/* Of a program that is started, the places that the kernel watches (kernel.h): side-uprobes is there before it executes anything. */
+/*
+ * Let the kernel watch sites (kernel.h) of a program that side starts: side-uprobes is ready before
+ * the program executes anything.
+ */
 
 #include "recorder/core/session.h"
 
@@ -13,11 +16,11 @@ struct trace_kernel {
 	const int *tables;
 	size_t nr;
 	struct session_helper helper;
-	pid_t child; /* 0: it has ended, or was never there */
+	pid_t child; /* 0: it has ended, or was never started */
 	int ready;
 };
 
-/* For the options of the session, as long as both stay. */
+/* Returns the helper for the options of the session. The options and `kernel` must stay valid. */
 const struct session_helper *trace_kernel_helper(
 		struct trace_kernel *kernel, const int *tables, size_t nr);
 

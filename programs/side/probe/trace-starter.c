@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that start another one, which is the one to trace. side skips their options as their manuals describe
- * them. It refuses what would keep the recorder from the program, or leaves open which program is started, before
+ * Find the program to trace in a command of programs that start another one.
+ *
+ * side skips the options of these programs as their manuals describe them. It refuses options that
+ * would keep the recorder from the program, or that leave open which program is started, before
  * anything runs.
  */
 #include "trace-starter.h"
@@ -60,7 +62,10 @@ static const struct starter starters[] = {
 };
 /* clang-format on */
 
-/* A name without a directory, or in a system directory. Elsewhere it may be any program of that name. */
+/*
+ * A name without a directory, or in a system directory. Elsewhere it may be any program of that
+ * name.
+ */
 static const struct starter *starter_of(const char *word)
 {
 	static const char *const directories[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"};
@@ -129,7 +134,10 @@ struct command_walk {
 	const char *path;      /* PATH; NULL: the current one */
 };
 
-/* An option that takes an argument: its letter, or the first `size` bytes of its long name, which may be abbreviated. */
+/*
+ * An option that takes an argument: its letter, or the first `size` bytes of its long name, which
+ * may be abbreviated.
+ */
 struct starter_option {
 	char letter;
 	const char *name;
@@ -205,7 +213,7 @@ static int starter_options(struct command_walk *walk, const struct starter *star
 			walk->at++;
 			break;
 		}
-		if (!strcmp(word, "-")) /* env - is env -i. */
+		if (!strcmp(word, "-")) /* `env -` is `env -i` */
 			status = walk->global ? (int)!++walk->at
 					      : starter_refuse_option(starter, word, 'i');
 		else
@@ -241,7 +249,10 @@ static bool starter_is_machine(const char *word)
 	return false;
 }
 
-/* sudo and its like remove LD_PRELOAD, and a recorder of one user does not reach programs of another. */
+/*
+ * sudo and similar programs remove LD_PRELOAD, and a recorder of one user does not reach programs
+ * of another.
+ */
 static int starter_refuse_user(const struct starter *starter)
 {
 	bool is_su = !strcmp(starter->name, "su") || !strcmp(starter->name, "runuser");
@@ -256,8 +267,9 @@ static int starter_refuse_user(const struct starter *starter)
 }
 
 /*
- * Refuse a starter that executes a translation. A probe in the process has no effect there. The kernel's breakpoint would be translated as
- * an instruction of the program, and executing that ends the program.
+ * Refuse a starter that executes a translation. A probe in the process has no effect there. The
+ * kernel's breakpoint would be translated as an instruction of the program, and executing that ends
+ * the program.
  */
 static int starter_refuse_translator(const struct starter *starter)
 {
@@ -312,7 +324,7 @@ int starter_follow(char *const *args, size_t count, bool global, size_t *ret_at,
 
 		if (status)
 			return status;
-		/* It does something by itself, as `env` without a program. */
+		/* The starter runs no other program, such as `env` without operands. */
 		if (walk.at >= count)
 			break;
 		at = walk.at;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `trace`: a program is started with probes in it, and recorded until it has ended, as `side record` does. The
- * agent in it has the tables before the program's own first instruction. Or it is one that runs: the recorder comes into
- * it as by `side attach`, and brings them.
+ * Implement the verb `trace`: start a program with probes, and record it until it ends, as `side
+ * record` does.
+ *
+ * The agent in the program has the tables before the program's own first instruction. If the
+ * program already runs, the agent is attached as by `side attach`, and receives the tables then.
  */
 #include "programs/common/command.h"
 #include "programs/side/session/helper-program.h"
@@ -30,7 +32,7 @@
 #include <unistd.h>
 
 #define REFUSALS_SHOWN 10
-#define EVENTS_FEW 4 /* of one table, which are named one by one */
+#define EVENTS_FEW 4 /* name the events of a table one by one up to this number */
 
 struct tracing {
 	const char *filter; /* NULL: none */
@@ -40,22 +42,23 @@ struct tracing {
 	pid_t files_of; /* with --global: a process that has mapped the files to probe */
 	struct session_probe probes[PROBE_SPECS_MAX];
 	size_t nr_probes;
-	int kernel[PROBE_SPECS_MAX]; /* tables of what the kernel watches */
+	int kernel[PROBE_SPECS_MAX]; /* tables of the sites that the kernel watches */
 	size_t nr_kernel;
-	const char *no_kernel; /* why it is to watch nothing; NULL: it may */
+	const char *no_kernel; /* why the kernel may watch no site; NULL: it may */
 	char *patterns[2 * PROBE_SPECS_MAX + 2];
 	size_t nr_patterns;
 	struct text_list contexts,
-			others; /* those of probes are among all; those that any event may have */
-	int status;             /* what the programs said */
-	bool running;           /* the program runs already */
-	bool starts;            /* side starts the program, with its own environment */
-	bool forced;            /* let the kernel watch returns in files that handle exceptions */
+			/* contexts that any event may have; `contexts` also has those of probes */
+			others;
+	int status;   /* exit status from the answers of the programs */
+	bool running; /* the program runs already */
+	bool starts;  /* side starts the program, with its own environment */
+	bool forced;  /* let the kernel watch returns in files that handle exceptions */
 };
 
 /* ---- the program ---- */
 
-/* What places are looked for in: of a script that is the program that runs it. */
+/* Find the file in which locations are searched. For a script, that is its interpreter. */
 static int trace_find_program(const char *name, char exe[PATH_MAX])
 {
 	char path[PATH_MAX], text[256];
@@ -89,7 +92,7 @@ static int trace_find_program(const char *name, char exe[PATH_MAX])
 
 /* ---- probes ---- */
 
-/* An event of another probe with the same name would be a second one that nobody can tell from it. */
+/* Refuse an event with the name of another probe's event: their records could not be distinguished. */
 static int trace_add_pattern(struct tracing *tracing, const char *provider, const char *event)
 {
 	char name[600];
@@ -115,7 +118,10 @@ static int trace_add_events(struct tracing *tracing, int table)
 
 	if (status)
 		return status;
-	/* Each function an event: all have the provider of ours. */
+	/*
+	 * With an event for each function, one pattern for the provider is enough: the provider is
+	 * side's own.
+	 */
 	if (probe_table_nr_events(&seen.table) > EVENTS_FEW)
 		status = trace_add_pattern(tracing, RESOLVE_PROVIDER, "*");
 	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
@@ -129,7 +135,7 @@ static int trace_add_events(struct tracing *tracing, int table)
 	return status;
 }
 
-/* Those of two functions are not the same fields of one event. */
+/* The arguments of two functions are not the fields of one event. */
 static bool wants_all_arguments(const struct probe_spec *spec)
 {
 	for (size_t i = 0; i < spec->nr_arguments; i++)
@@ -154,7 +160,10 @@ static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_tar
 	return status;
 }
 
-/* When all are known: the kernel leaves a place alone that one of them needs in the process. */
+/*
+ * Called when all tables are known: the kernel must not watch a site that one of the probes needs
+ * in the process.
+ */
 static int leave_all_to_kernel(struct tracing *tracing, const struct probe_target *target)
 {
 	struct probe_seen *seen = calloc(tracing->nr_probes + 1, sizeof(*seen));
@@ -163,7 +172,7 @@ static int leave_all_to_kernel(struct tracing *tracing, const struct probe_targe
 
 	if (!seen)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	/* As they are now: each is exchanged for another one when some of its places are left to the kernel. */
+	/* Use the tables before any of them is replaced by one that leaves sites to the kernel. */
 	for (; nr < tracing->nr_probes && !status; nr += !status)
 		status = probe_see(tracing->probes[nr].table, &seen[nr]);
 	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
@@ -201,7 +210,7 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 	return status || global ? status : leave_all_to_kernel(tracing, &target);
 }
 
-/* ---- what they became ---- */
+/* ---- results ---- */
 
 static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t number)
 {
@@ -246,7 +255,7 @@ static void trace_report_refusals(
 	probe_unsee(&seen);
 }
 
-/* They were set until the program entered a sandbox. */
+/* The probes were set until the program entered a sandbox. */
 static bool were_removed(const struct session_probe_answer *answer)
 {
 	uint64_t removed = 0;
@@ -256,7 +265,9 @@ static bool were_removed(const struct session_probe_answer *answer)
 	return removed && removed == answer->states[WIRE_PROBE_REFUSED];
 }
 
-/* No rule records the events of this answer, because the filter names fields that they do not have. */
+/*
+ * No rule records the events of this answer, because the filter names fields that they do not have.
+ */
 static bool is_filtered_out(const struct session_probe_answer *answer)
 {
 	return !answer->error && answer->locations &&
@@ -418,7 +429,7 @@ static int start_running(struct tracing *tracing, const struct parsed *parsed)
 	return status ? status : command_attach_recording(parsed, &options, &recording);
 }
 
-/* What side-uprobes says of itself. */
+/* Add the patterns of side-uprobes' own events. */
 static int add_own_patterns(struct tracing *tracing)
 {
 	char *lost = NULL, *hello = strdup("side:uprobes");
@@ -435,16 +446,19 @@ static int add_own_patterns(struct tracing *tracing)
 	return COMMAND_DONE;
 }
 
-/* Another program is recorded than the one that is asked for: side-uprobes, which runs that. */
+/* Record side-uprobes, which starts the requested program. */
 static int trace_start_global(struct tracing *tracing, const struct parsed *parsed, char **command)
 {
-	/* Its hits are ours: sessions that want events of the same name mean those of programs. */
+	/*
+	 * Only this session records its hits: other sessions with the same patterns mean the events
+	 * of programs.
+	 */
 	static const char portable[] = "SIDE_RING_PORTABLE=1", ours[] = "SIDE_AGENT_SESSION=";
 	const struct record_options *asked = &parsed->options.record;
 	const char *preload = getenv("LD_PRELOAD");
 	const char *const environment[] = {portable, ours};
 	char **args = NULL;
-	/* What is asked for, and what side-uprobes says of itself. */
+	/* The requested events, and side-uprobes' own. */
 	struct session_rule rules[2] = {{.patterns = (const char *const *)tracing->patterns,
 			.nr_patterns = tracing->nr_patterns,
 			.filter = asked->filter}};
@@ -547,7 +561,10 @@ static int trace_check_options(const struct parsed *parsed, size_t count)
 	return count || options->pid ? COMMAND_DONE : no_program(options);
 }
 
-/* Find the file to probe, which may be a library. `args` is the command; this refuses a command that cannot be used. */
+/*
+ * Find the file to probe, which may be a library. `args` is the command; this refuses a command
+ * that cannot be used.
+ */
 static int trace_find_probed_file(struct tracing *tracing, const struct record_options *options,
 		char **args, size_t count)
 {
@@ -573,7 +590,7 @@ static int trace_find_probed_file(struct tracing *tracing, const struct record_o
 	return COMMAND_DONE;
 }
 
-/* A mistake is shown before the program is started. */
+/* Report errors before the program is started. */
 static int trace_check_filter(const char *text)
 {
 	struct where where;
@@ -584,7 +601,7 @@ static int trace_check_filter(const char *text)
 	return status;
 }
 
-/* Check without running the program: its work would be lost if it cannot be probed. */
+/* Check before the program runs: if it cannot be probed, its work would be lost. */
 static int check_reachable(const char *program, const char *exe)
 {
 	const char *hint = probe_other_processor(exe)
@@ -617,16 +634,17 @@ static int find_traced(struct tracing *tracing, const struct record_options *opt
 		status = check_reachable(program, tracing->exe);
 	if (status || !at)
 		return status;
-	/* The kernel is asked to watch the process that executes its first program. */
+	/* The kernel watches the process that executes the command's first program. */
 	tracing->no_kernel = "another program starts the traced one";
 	message_detail("the program to trace is %.256s, which %.64s starts", tracing->exe, args[0]);
 	return COMMAND_DONE;
 }
 
 /*
- * Two locations are often the begin and the end of one operation, and the thread pairs them. One function with its exit needs no
- * context for that: the number of the call identifies the thread. Two functions need it, with exits or without; so does a glob whose
- * functions are events of their own. Locations that the kernel watches cannot have the context.
+ * Two locations are often the beginning and the end of one operation, and the thread pairs them.
+ * One function with its exit needs no context for that: the number of the call identifies the
+ * thread. Two functions need it, with exits or without; so does a glob whose functions are events
+ * of their own. Locations that the kernel watches cannot have the context.
  */
 static void add_threads(struct tracing *tracing)
 {
@@ -646,7 +664,7 @@ static void add_threads(struct tracing *tracing)
 	tracing->others.items[tracing->others.count++] = "vtid"; /* There is space for one more. */
 }
 
-/* Is there something in the directory? Then `--force` is for that, and for nothing else. */
+/* Whether the directory contains anything. If so, `--force` only permits to overwrite it. */
 static bool trace_is_overwrite(const char *output)
 {
 	DIR *directory = output ? opendir(output) : NULL;
@@ -702,7 +720,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **ar
 	return status ? status : trace_start_program(tracing, parsed, args, count);
 }
 
-/* A pipe and what else only shells know is a word as any other to the program. */
+/* The program gets shell syntax, such as a pipe, as ordinary arguments. */
 static void note_shell(const char *command, const char *program)
 {
 	const char *sign = shell_syntax_in(command);
