@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of records that are being made: one allocation that only grows. */
+/* A growing buffer in which records are built: one allocation that only grows. */
 #ifndef SIDE_KERNEL_EVENTS_BYTES_H
 #define SIDE_KERNEL_EVENTS_BYTES_H
 
@@ -13,10 +13,13 @@ struct byte_buffer {
 	uint8_t *data;
 	size_t size;
 	size_t capacity;
-	bool failed; /* there was no memory: what is in it is not whole */
+	bool failed; /* out of memory: the contents are incomplete */
 };
 
-/* Room for so many bytes more (not 0), which the caller fills; NULL without memory. */
+/*
+ * Append `size` bytes (not 0), which the caller fills. Returns their address, or NULL if out of
+ * memory. The pointer is valid until the next append.
+ */
 static inline uint8_t *bytes_grow(struct byte_buffer *bytes, size_t size)
 {
 	if (bytes->capacity - bytes->size < size) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing many events of perf. The kernel waits for all of its readers at each tracepoint that nobody uses any more, one after the other:
- * all system calls take it half a minute. They are switched off by then, so whoever has recorded need not wait: a process does that has
- * nothing of us but these descriptors.
+ * Closing many perf events in a helper process, so that the recorder need not wait for the kernel.
+ *
+ * For each tracepoint that has no other user, the kernel waits until all readers of the tracepoint
+ * have finished. It does so for one tracepoint after the other: half a minute for all system calls.
+ * The events are disabled by then, so their closing can be left to a process that inherits nothing
+ * but these descriptors.
  */
 #include "kernel-events/parts.h"
 
@@ -13,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FEW 32 /* a second at most */
+#define FEW 32 /* so few events take a second at most */
 
 static int kernel_close_compare_fds(const void *one, const void *other)
 {
@@ -23,8 +26,9 @@ static int kernel_close_compare_fds(const void *one, const void *other)
 }
 
 /*
- * In the new process, which has a copy of our memory, and threads of ours may hold any lock: system calls only. What it becomes has no memory of
- * ours, which may be large, and closes them by ending.
+ * Runs in the new process, which has a copy of the recorder's memory. Other threads of the recorder
+ * may have held any lock, so only system calls are safe. execve() releases that memory, which may
+ * be large; /bin/true closes the descriptors by exiting.
  */
 static _Noreturn void keep_and_end(const int *fds, size_t nr)
 {
@@ -33,7 +37,10 @@ static _Noreturn void keep_and_end(const int *fds, size_t nr)
 	unsigned int from = 0;
 	size_t i;
 
-	/* Not one of us for those who look at our group, and nobody waits for it. */
+	/*
+	 * Leave the recorder's session and process group: no signal to the group arrives, and
+	 * nothing waits for this process.
+	 */
 	(void)syscall(SYS_setsid);
 	for (i = 0; i < nr; i++) {
 		if ((unsigned int)fds[i] > from)
@@ -47,7 +54,11 @@ static _Noreturn void keep_and_end(const int *fds, size_t nr)
 	__builtin_unreachable();
 }
 
-/* Without libc's fork(): the recorder in us would think that a program begins. The one between ends at once, so that nobody has to wait. */
+/*
+ * Start the helper process by clone() instead of libc's fork(), whose handlers would make an agent
+ * in the recorder register a new program. The intermediate process exits at once, so the helper
+ * process has no parent that must wait for it.
+ */
 static bool kernel_close_move_to_child(const int *fds, size_t nr)
 {
 	pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a record as the kernel wrote it to the same as CTF: fields one after the other, in the form that the event's types have. The sink
- * gets each event once, before its first record, and then its records.
+ * Converts a record of the kernel to CTF: the fields one after the other, in the form that the
+ * event's types describe.
+ *
+ * The sink gets each event once, before its first record, and then its records.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,10 +11,14 @@
 #include "base/inside/hash.h"
 #include "kernel-events/parts.h"
 
-#define CLASSES_MAX 4096 /* of one tracepoint: who makes a description for each record gets bytes */
+/*
+ * variants of one tracepoint: limits a program that writes another description in each record,
+ * whose further records are stored as bytes
+ */
+#define CLASSES_MAX 4096
 #define LEVEL_INFO 6
 
-/* ---- the kernel's own ---- */
+/* ---- events that tracefs describes ---- */
 
 int kernel_describe_class(struct kernel_record *record, struct kernel_event_class *event_class)
 {
@@ -41,7 +47,7 @@ int kernel_describe_class(struct kernel_record *record, struct kernel_event_clas
 
 /* ---- EventHeader ---- */
 
-/* CRITICAL to VERBOSE as log levels of ours. */
+/* Convert an EventHeader level, CRITICAL to VERBOSE, to a log level of side. */
 static int loglevel(uint8_t level)
 {
 	static const int levels[] = {LEVEL_INFO, 2, 3, 4, 6, 7};
@@ -49,7 +55,7 @@ static int loglevel(uint8_t level)
 	return level < sizeof(levels) / sizeof(levels[0]) ? levels[level] : 7;
 }
 
-/* What stands beside the fields, if anything does: the numbers of the header, and the activity. */
+/* True if the record needs a context for the numbers of its header: id, version, tag, opcode. */
 static bool has_numbers(const struct eventheader *header)
 {
 	return header->id || header->version || header->tag || header->opcode;
@@ -173,8 +179,9 @@ static int describe_class(struct kernel_record *record,
 }
 
 /*
- * The class of a record and its fields, converted: it is described when a record has fitted for the first time, so that
- * what readers have to reckon with is bounded by what was really there. NULL: it cannot be decoded.
+ * Find or add the variant of a record, and convert its fields. A variant is described at its first
+ * record that can be decoded, so the readers' work is bounded by the records in the trace. Returns
+ * NULL if the record cannot be decoded.
  */
 static struct event_class_variant *kernel_convert_decode(struct kernel_record *record,
 		struct kernel_event_class *event_class, const struct eventheader *header)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to eventheader*.c: numbers of the format, and fields as they are kept. */
+/* Private to eventheader*.c: numbers of the EventHeader format, and its fields after parsing. */
 #ifndef SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
 #define SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
 
@@ -43,13 +43,14 @@ enum eventheader_format {
 	EH_FORMAT_IP_OLD,
 };
 
-/* How a value is recorded. */
+/* How a value is copied to CTF. */
 enum eventheader_form {
 	EH_FORM_STRUCT,
-	EH_FORM_COPY,     /* `size` bytes as they are */
-	EH_FORM_TEXT,     /* to its zero, or counted; units of `size` bytes */
-	EH_FORM_BYTES,    /* counted; a u16 before them */
-	EH_FORM_OPTIONAL, /* counted bytes that are a number, or none: a tag, then 8 bytes */
+	EH_FORM_COPY,  /* `size` bytes, unchanged */
+	EH_FORM_TEXT,  /* ended by a zero or counted; units of `size` bytes */
+	EH_FORM_BYTES, /* counted bytes, preceded by a u16 in CTF */
+	/* counted bytes that are a number or absent: in CTF a tag, then 8 bytes if present */
+	EH_FORM_OPTIONAL,
 };
 
 enum eventheader_array { EH_NO_ARRAY, EH_FIXED_ARRAY, EH_COUNTED_ARRAY };
@@ -75,9 +76,10 @@ struct eventheader_node {
 	uint8_t encoding; /* without the bits for arrays */
 	uint8_t format;
 	enum eventheader_array array;
-	uint16_t count;   /* EH_FIXED_ARRAY */
-	uint16_t members; /* EH_STRUCT: that follow, directly in it */
-	uint32_t end;     /* the first node behind it and all that it contains */
+	uint16_t count;   /* elements of an EH_FIXED_ARRAY */
+	uint16_t members; /* direct members of an EH_STRUCT; they follow this node */
+	/* index of the first node after this one and all nodes that it contains */
+	uint32_t end;
 	enum eventheader_form form;
 	uint8_t size;
 };

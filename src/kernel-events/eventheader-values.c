@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a record, in the form that the types of eventheader.c have. */
+/* Converts the values of an EventHeader record to the types of eventheader.c. */
 #include <errno.h>
 
 #include "kernel-events/eventheader-parts.h"
@@ -8,7 +8,7 @@ struct eventheader_reader {
 	const struct eventheader_node *nodes;
 	const uint8_t *at, *end;
 	struct byte_buffer *to;
-	size_t limit; /* of what is written */
+	size_t limit; /* of the output's size */
 	bool foreign;
 };
 
@@ -26,7 +26,7 @@ static bool take16(struct eventheader_reader *r, uint16_t *value)
 	return true;
 }
 
-/* ---- texts: always UTF-8, ended by a zero ---- */
+/* ---- strings: always UTF-8 with a terminating zero ---- */
 
 static void eventheader_value_append_utf8(struct byte_buffer *to, uint32_t c)
 {
@@ -59,7 +59,7 @@ static uint32_t eventheader_value_read_unit(const uint8_t *from, unsigned int si
 	return size == 2 ? eventheader_u16(from, foreign) : eventheader_u32(from, foreign);
 }
 
-/* Up to the first zero: what stands behind it is not a text's. */
+/* Append up to the first zero: a CTF string ends there. */
 static void eventheader_value_append_text(
 		struct eventheader_reader *r, size_t count, unsigned int size, bool latin)
 {
@@ -107,15 +107,18 @@ static int eventheader_value_read_text(
 		if (count == left(r) / node->size)
 			return -EINVAL;
 		eventheader_value_append_text(r, count, node->size, latin);
-		count++; /* the zero */
+		count++; /* the terminating zero */
 	}
 	r->at += count * node->size;
 	return 0;
 }
 
-/* ---- others ---- */
+/* ---- other values ---- */
 
-/* So many bytes as they stand, or, of another machine, the other way round. */
+/*
+ * Append `size` bytes: in their order, or in reverse order if `turn` (a value of the other byte
+ * order).
+ */
 static void put_ordered(struct byte_buffer *to, const uint8_t *from, size_t size, bool turn)
 {
 	uint8_t *at = bytes_grow(to, size);
@@ -124,7 +127,9 @@ static void put_ordered(struct byte_buffer *to, const uint8_t *from, size_t size
 		at[i] = from[turn ? size - 1 - i : i];
 }
 
-/* Those that are texts or addresses of a network, not numbers, have one order on all machines. */
+/*
+ * False for bytes that are strings or network addresses: they have the same order on all machines.
+ */
 static bool has_order(const struct eventheader_node *node)
 {
 	switch (node->format) {
@@ -136,7 +141,7 @@ static bool has_order(const struct eventheader_node *node)
 	}
 }
 
-/* The number that so many bytes are, as eight. False: they are none. */
+/* Convert `size` bytes to a number of 8 bytes. Returns false if there is no number of this size. */
 static bool eventheader_value_sign_extend(
 		const uint8_t *from, uint16_t size, uint8_t format, bool foreign, uint64_t *value)
 {
@@ -178,7 +183,7 @@ static int take_optional(struct eventheader_reader *r, const struct eventheader_
 		bytes_put_zeros(r->to, 1);
 		return 0;
 	}
-	/* A number of no fitting length has no place in this type. */
+	/* The type of the field can hold only numbers of the known sizes. */
 	if (!eventheader_value_sign_extend(r->at, size, node->format, r->foreign, &value))
 		return -EINVAL;
 	r->at += size;
@@ -211,7 +216,7 @@ static int eventheader_value_read(struct eventheader_reader *r, uint32_t index)
 {
 	const struct eventheader_node *node = &r->nodes[index];
 
-	/* An array of structures without bytes could be very long. */
+	/* The limit also ends a huge array of structures that occupy no bytes of the payload. */
 	if (r->to->size > r->limit || r->to->failed)
 		return -EINVAL;
 	switch (node->form) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The record's parts and its metadata: fields and their types. */
+/*
+ * Splits EventHeader records into their parts, and converts their metadata to fields and CTF types.
+ */
 #include <errno.h>
 
 #include "ctf/write/describe.h"
@@ -21,7 +23,7 @@
 #define ENCODING_FIXED 0x20
 #define ENCODING_COUNTED 0x40
 
-/* ---- the parts ---- */
+/* ---- the parts of a record ---- */
 
 static int take_extension(
 		struct eventheader *header, uint16_t kind, const uint8_t *data, size_t size)
@@ -53,14 +55,17 @@ int eventheader_split(const uint8_t *record, size_t size, struct eventheader *he
 	if (size < HEADER_SIZE)
 		return -EINVAL;
 	header->flags = record[0];
-	/* Another machine's order: of a program that is emulated, or that passes on what it was sent. */
+	/*
+	 * The other byte order: from an emulated program, or from one that forwards data of another
+	 * machine.
+	 */
 	header->foreign = !(header->flags & FLAG_LITTLE_ENDIAN) != CTF_HOST_BIG_ENDIAN;
 	header->version = record[1];
 	header->id = eventheader_u16(record + 2, header->foreign);
 	header->tag = eventheader_u16(record + 4, header->foreign);
 	header->opcode = record[6];
 	header->level = record[7];
-	/* How long pointers are says nothing of the record: each value says its size. */
+	/* The pointer size is not needed: each value contains its size. */
 	if (header->flags & ~(FLAG_POINTER64 | FLAG_LITTLE_ENDIAN | FLAG_EXTENSION))
 		return -EINVAL;
 	for (more = header->flags & FLAG_EXTENSION; more;) {
@@ -91,7 +96,7 @@ struct eventheader_parser {
 	bool foreign;
 };
 
-/* Up to a zero. NULL: there is none. */
+/* Read a string. Returns NULL if there is no terminating zero. */
 static const char *eventheader_read_text(struct eventheader_parser *d)
 {
 	const uint8_t *zero = memchr(d->at, 0, (size_t)(d->end - d->at));
@@ -160,7 +165,7 @@ static void choose_form(struct eventheader_node *node)
 static int eventheader_parse_fields(
 		struct eventheader_parser *d, uint32_t most, unsigned int depth);
 
-/* One field, with all that it contains. */
+/* Parse one field and all fields that it contains. */
 static int eventheader_parse_field(struct eventheader_parser *d, unsigned int depth)
 {
 	struct eventheader_node *node = &d->nodes[d->nr_nodes];
@@ -246,7 +251,7 @@ static struct ctf_type *boolean_type(struct ctf_arena *arena, unsigned int bits)
 	return type;
 }
 
-/* A number of so many bits. */
+/* Create the type of a number of `bits` bits. */
 static struct ctf_type *eventheader_number_type(
 		struct ctf_arena *arena, uint8_t format, unsigned int bits)
 {
@@ -312,7 +317,10 @@ static struct ctf_type *eventheader_option_type(
 	return type;
 }
 
-/* A value that is no array, and the field that must stand before it, or NULL. */
+/*
+ * Create the type of a value that is not an array. `*related` is the field that must precede it (a
+ * length or a tag), or NULL.
+ */
 static struct ctf_type *value_type(struct ctf_arena *arena, const struct eventheader_node *nodes,
 		uint32_t index, struct ctf_type **related, const char **suffix)
 {
@@ -351,7 +359,7 @@ static const char *eventheader_join_names(struct ctf_arena *arena, struct ctf_na
 	return ctf_names_take(names, text);
 }
 
-/* An element of an array: what needs a companion has a structure around both. */
+/* Create the type of an array's element that needs a preceding field: a structure of both. */
 static struct ctf_type *eventheader_wrap_element(struct ctf_arena *arena, struct ctf_type *type,
 		struct ctf_type *related, const char *suffix)
 {
@@ -373,7 +381,7 @@ static int eventheader_add_member(struct ctf_arena *arena, struct ctf_names *nam
 	const char *name, *suffix = NULL;
 	struct ctf_type *related, *type;
 
-	/* Attributes stand behind the name. */
+	/* The attributes follow the name, after a semicolon. */
 	name = ctf_arena_copy(arena, node->name, strcspn(node->name, ";"));
 	name = name ? ctf_name_escape(arena, name) : NULL;
 	name = name ? ctf_names_take(names, name) : NULL;
@@ -445,7 +453,7 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 	*class = (struct eventheader_class){.name = NULL};
 	if (!name)
 		return -EINVAL;
-	/* A field takes two bytes at least. */
+	/* Each field takes at least two bytes of metadata. */
 	d.nodes = ctf_arena_alloc(arena,
 			most < EVENTHEADER_NODES_MAX ? most : EVENTHEADER_NODES_MAX,
 			sizeof(*d.nodes));
@@ -455,7 +463,7 @@ int eventheader_describe(const struct eventheader *header, struct ctf_arena *are
 		ret = eventheader_parse_field(&d, 0);
 	if (ret)
 		return ret;
-	/* The metadata itself is the record's, which goes. */
+	/* The names point into the record, which is released before the class: copy them. */
 	for (uint32_t i = 0; i < d.nr_nodes; i++) {
 		d.nodes[i].name = ctf_arena_copy(arena, d.nodes[i].name, strlen(d.nodes[i].name));
 		if (!d.nodes[i].name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EventHeader records, read: each brings the names and types of its fields. Any program that may write user_events may
- * have made them up.
+ * Decodes EventHeader records, each of which contains the names and types of its fields.
+ *
+ * Any program that may write user_events can write such a record: nothing in it is trusted.
  */
 #ifndef SIDE_KERNEL_EVENTS_EVENTHEADER_H
 #define SIDE_KERNEL_EVENTS_EVENTHEADER_H
@@ -9,12 +10,15 @@
 #include "ctf/type.h"
 #include "kernel-events/bytes.h"
 
-/* Deeper structures are refused by other readers as well. */
+/* Other decoders refuse deeper structures, too. */
 #define EVENTHEADER_DEPTH_MAX 8
 #define EVENTHEADER_NODES_MAX 8192
-#define EVENTHEADER_BYTES_MAX ((size_t)1 << 20) /* that one record may become */
+#define EVENTHEADER_BYTES_MAX ((size_t)1 << 20) /* output bytes of one record */
 
-/* A record, without the kernel's common bytes, taken apart; all points into it. */
+/*
+ * A record without the kernel's common bytes, split into its parts. The pointers point into the
+ * record.
+ */
 struct eventheader {
 	uint8_t flags, version, opcode, level;
 	uint16_t id, tag;
@@ -24,27 +28,33 @@ struct eventheader {
 	size_t activity_size;
 	const uint8_t *payload;
 	size_t payload_size;
-	bool foreign; /* numbers have the byte order that this machine has not */
+	bool foreign; /* numbers have the other byte order than this machine */
 };
 
-struct eventheader_node; /* a field, as the metadata has it */
+struct eventheader_node; /* a field of the metadata */
 
-/* What the metadata says. */
+/* A parsed description. */
 struct eventheader_class {
-	const char *name; /* of the event, in the arena */
+	const char *name; /* of the event; in the arena */
 	struct eventheader_node *nodes;
 	uint32_t nr_nodes;
 	struct ctf_type *type;
 };
 
-/* 0 or -EINVAL. */
+/* Split a record. Returns 0 or -EINVAL. */
 int eventheader_split(const uint8_t *record, size_t size, struct eventheader *header);
 
-/* 0, -ENOMEM, or -EINVAL: that is no metadata. All is in the arena. */
+/*
+ * Parse the metadata. Returns 0, -ENOMEM, or -EINVAL if it is malformed. All memory is in the
+ * arena.
+ */
 int eventheader_describe(const struct eventheader *header, struct ctf_arena *arena,
 		struct eventheader_class *class);
 
-/* The values, as the type has them. 0, or -EINVAL: the payload does not fit; `to` is as before. */
+/*
+ * Append the values in the form of the class's type. Returns 0, or -EINVAL if the payload does not
+ * match; `to` is then unchanged.
+ */
 int eventheader_convert(const struct eventheader_class *class, const struct eventheader *header,
 		struct byte_buffer *to);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A `format` file:
+ * Parses a `format` file of tracefs.
+ *       name: sched_switch
+ *       ID: 310
+ *       format:
+ *               field:unsigned short common_type; offset:0; size:2; signed:0;
+ *               ...
+ *               field:char prev_comm[16]; offset:8; size:16; signed:0;
  *
- *	name: sched_switch
- *	ID: 310
- *	format:
- *		field:unsigned short common_type;	offset:0;	size:2;	signed:0;
- *		...
- *		field:char prev_comm[16];	offset:8;	size:16;	signed:0;
+ *       print fmt: "prev_comm=%s ... ", REC->prev_comm, ...
  *
- *	print fmt: "prev_comm=%s ... ", REC->prev_comm, ...
- *
- * Of a declaration only the last word (the name), brackets and some words of the type matter: sizes and offsets stand beside.
+ * Of a declaration, only the name, the brackets and some words of the type are parsed: offset and
+ * size have keys of their own.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #include "kernel-events/format.h"
 
-/* ---- words of types ---- */
+/* ---- names of types ---- */
 
 static const struct {
 	const char *word;
@@ -57,7 +57,7 @@ static const struct {
 		{"long long", FORMAT_INTEGER, 8, true},
 		{"cpumask_t", FORMAT_INTEGER, sizeof(long), false},
 		{"bool", FORMAT_BOOL, 1, false},
-		/* What libside-kernel.so calls what the kernel has no word for. */
+		/* Names that libside-kernel.so uses for types that the kernel does not have. */
 		{"f32", FORMAT_FLOAT, 4, true},
 		{"f64", FORMAT_FLOAT, 8, true},
 		{"float", FORMAT_FLOAT, 4, true},
@@ -88,7 +88,7 @@ static bool is_number_size(uint32_t size)
 
 /* ---- one field ---- */
 
-/* What an element of an array is, by its word or at least by its size. */
+/* Choose the type of an array's element by its name, or by its size if the name is not known. */
 static void take_element(
 		struct format_field *field, enum format_kind *kind, const char *word, uint32_t size)
 {
@@ -104,7 +104,10 @@ static void take_element(
 	field->unit = is_number_size(size) ? size : 1;
 }
 
-/* `type` is what stands before the name, without blanks at its end; `dimension` what is in brackets, or NULL. */
+/*
+ * `type` is the text before the name, without trailing blanks; `dimension` is the text in brackets,
+ * or NULL.
+ */
 static void take_type(struct format_field *field, char *type, const char *dimension)
 {
 	bool relative = !strncmp(type, "__rel_loc ", 10);
@@ -227,7 +230,7 @@ static int kernel_format_parse_field(struct format *format, char *line)
 	(void)kernel_format_parse_number(end, "signed:", &is_signed);
 	field.is_signed = is_signed;
 	*end = '\0';
-	/* What the kernel has of its own stands in contexts; what takes no room has no value. */
+	/* The kernel's common fields become contexts; a field of size 0 has no value. */
 	if (field.offset < FORMAT_COMMON_SIZE || !field.size)
 		return 0;
 	if (field.size > UINT16_MAX || field.offset > UINT16_MAX ||
@@ -255,7 +258,7 @@ static const char *kernel_format_skip_blanks(const char *at)
 	return at;
 }
 
-/* `"text"`, whose escapes stay as they are. NULL: there is none. */
+/* Parse `"text"`; escape sequences are kept. Returns NULL if there is no string. */
 static const char *take_quoted(const char *at, char **text)
 {
 	const char *end;
@@ -283,7 +286,7 @@ static void drop_labels(struct format_field *field)
 	field->labels = NULL;
 }
 
-/* `{ value, "text" }`. NULL: it is something else, such as an expression. */
+/* Parse `{ value, "text" }`. Returns NULL for anything else, such as an expression. */
 static const char *take_label(struct format_field *field, const char *at)
 {
 	struct format_label label = {.text = NULL}, *labels;
@@ -326,7 +329,7 @@ static struct format_field *kernel_format_find_field(
 	return NULL;
 }
 
-/* Behind the opening bracket. What is not simple gets no labels. */
+/* Parse the arguments after the opening bracket. Arguments that are not simple yield no labels. */
 static void kernel_format_parse_labels(const struct format *format, const char *at, bool flags)
 {
 	struct format_field *field;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What tracefs says of an event: its `format` file, read. The text may have been chosen by any program. */
+/*
+ * Parses the description of an event in tracefs, its `format` file. Any program may have written
+ * the text: nothing in it is trusted.
+ */
 #ifndef SIDE_KERNEL_EVENTS_FORMAT_H
 #define SIDE_KERNEL_EVENTS_FORMAT_H
 
@@ -9,7 +12,7 @@
 
 #define FORMAT_FIELDS_MAX 1024
 #define FORMAT_LABELS_MAX 1024
-#define FORMAT_COMMON_SIZE 8 /* the number of the event, flags, thread: before the fields */
+#define FORMAT_COMMON_SIZE 8 /* the event's number, flags and thread: they precede the fields */
 
 enum format_kind {
 	FORMAT_INTEGER,
@@ -19,8 +22,8 @@ enum format_kind {
 	FORMAT_FLOAT128,
 	FORMAT_INT128,
 	FORMAT_TEXT,     /* char[N] */
-	FORMAT_BYTES,    /* nothing is known but the size */
-	FORMAT_LOCATION, /* a word that says where a text or an array stands */
+	FORMAT_BYTES,    /* only the size is known */
+	FORMAT_LOCATION, /* a word with the offset and size of a string or an array */
 };
 
 struct format_label {
@@ -30,15 +33,15 @@ struct format_label {
 
 struct format_field {
 	char *name;
-	enum format_kind kind; /* FORMAT_LOCATION: `element` says of what */
+	enum format_kind kind; /* FORMAT_LOCATION: `element` is the type at that location */
 	enum format_kind element;
-	uint32_t offset; /* from the beginning of the record */
+	uint32_t offset; /* from the start of the record */
 	uint32_t size;
 	uint32_t unit;  /* bytes of one value */
-	uint32_t count; /* of an array; 0: it is none */
+	uint32_t count; /* elements of an array; 0: not an array */
 	bool is_signed;
 	bool relative; /* __rel_loc */
-	bool flags;    /* the labels name bits */
+	bool flags;    /* the labels are names of bits */
 	struct format_label *labels;
 	uint32_t nr_labels;
 };
@@ -46,12 +49,15 @@ struct format_field {
 struct format {
 	uint16_t id;
 	char *name;
-	struct format_field *fields; /* without the common ones */
+	struct format_field *fields; /* without the common fields */
 	uint32_t nr_fields;
-	bool event_header; /* the fields are the beginning of an EventHeader record */
+	bool event_header; /* the fields are the header of an EventHeader record */
 };
 
-/* 0, -ENOMEM, or -EINVAL: that is no description. kernel_format_free() in any case. */
+/*
+ * Parse a `format` file. Returns 0, -ENOMEM, or -EINVAL if it is malformed. Call
+ * kernel_format_free() in any case.
+ */
 int kernel_format_parse(const char *text, size_t size, struct format *format);
 void kernel_format_free(struct format *format);
 

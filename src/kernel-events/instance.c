@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's events by an instance of ftrace that is ours: where perf_event_open() is not permitted, but tracefs may be
- * written to.
+ * Records the kernel's events through an ftrace instance of its own, where perf_event_open() is not
+ * permitted but tracefs is writable.
  *
- * An instance outlives who made it. Its name, side-PID-START, says whose it is; whoever comes next removes those whose
- * process is gone, and no others. Our own system calls are left out, which would fill the buffers. Buffers do not overwrite, so the kernel counts what found no room. Threads' names and
- * processes are those that /proc has when a record is read: what has ended by then has none.
+ * An instance outlives the process that created it. Its name, side-PID-START, identifies that
+ * process. The next recording removes the instances whose process has exited, and no others.
+ *
+ * The recorder's own system calls are excluded, because they would fill the buffers. The buffers do
+ * not overwrite, so the kernel counts the records that it discards. Names and processes of threads
+ * are read from /proc when a record is drained: threads that have exited by then have none.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +24,10 @@
 #define PREFIX "side-"
 #define PAGE_MAX ((size_t)64 << 10)
 #define POLL_MS 20
-#define ROUND_PAGES 256 /* of a CPU; who reads may make more than that, by reading */
+/* pages of a CPU in one round: draining itself may create more records than it reads */
+#define ROUND_PAGES 256
 
-/* Records of a page, as events/header_page and events/header_event say. */
+/* The layout of records in a page; events/header_page and events/header_event describe it. */
 #define PAGE_HEADER 16
 #define COMMIT_MASK 0xfffffu
 #define TYPE_PADDING 29
@@ -35,20 +39,23 @@
 struct tracefs_instance {
 	char path[200];
 	char name[100];
-	int *pipes; /* by CPU */
+	int *pipes; /* one for each CPU */
 	uint8_t *page;
 	bool made;
-	bool calls;        /* system calls are switched on, and we make some */
-	bool foreign;      /* somebody else has done something */
-	bool apart;        /* ours are left out */
-	bool reader_apart; /* ... at least those of the thread that reads */
-	pid_t pid;         /* asked once: each time would be a call more to record */
-	pid_t opener;      /* the thread that opened it, and starts the command */
+	bool calls;        /* system calls are enabled, and draining makes some */
+	bool foreign;      /* another process has created a record */
+	bool apart;        /* the recorder's own threads are excluded */
+	bool reader_apart; /* at least the draining thread is excluded */
+	pid_t pid;         /* read once: each getpid() would be a further record */
+	pid_t opener;      /* the thread that opened the instance and starts the command */
 };
 
-/* ---- whose ---- */
+/* ---- instances of processes that have exited ---- */
 
-/* Field 22 of its stat: when it began, in clock ticks since the boot. 0: there is none. */
+/*
+ * Read the start time of a process, in clock ticks since boot (field 22 of its stat). Returns 0 if
+ * the process does not exist.
+ */
 static unsigned long long kernel_instance_process_start_time(long pid)
 {
 	char path[64], *text = NULL, *at;
@@ -56,13 +63,13 @@ static unsigned long long kernel_instance_process_start_time(long pid)
 	int field;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	/* tracefs_read() allocates the text of an empty file, too. */
+	/* tracefs_read() allocates the text even if the file is empty. */
 	if (tracefs_read(path, &text) <= 0) {
 		free(text);
 		return 0;
 	}
 	at = strrchr(text, ')');
-	/* One that nobody has waited for has ended all the same. */
+	/* A zombie has exited, even if its parent has not waited for it yet. */
 	if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3)))
 		at = NULL;
 	for (field = 2; at && field < 22; field++)
@@ -128,12 +135,18 @@ static int kernel_instance_set_up(struct kernel_record *record, struct tracefs_i
 		ret = kernel_instance_write_file(instance, "buffer_size_kb", text);
 	if (!ret)
 		ret = kernel_instance_write_file(instance, "options/overwrite", "0");
-	/* Switching on thousands of events is thousands of calls of our own, which would fill the buffers: nothing before kernel_instance_start(). */
+	/*
+	 * Recording starts in kernel_instance_start(): enabling thousands of events takes thousands
+	 * of system calls, whose records would fill the buffers.
+	 */
 	if (!ret)
 		ret = kernel_instance_write_file(instance, "tracing_on", "0");
 	if (ret || record->options.machine)
 		return ret;
-	/* Ours, whose children follow; what we do ourselves is left out. */
+	/*
+	 * Record this thread and the processes that it starts. The recorder's own records are
+	 * excluded later.
+	 */
 	ret = kernel_instance_write_file(instance, "options/event-fork", "1");
 	instance->opener = (pid_t)syscall(SYS_gettid);
 	(void)snprintf(text, sizeof(text), "%d", (int)instance->opener);
@@ -158,7 +171,7 @@ static void kernel_instance_close(struct kernel_record *record)
 	record->backend_state = NULL;
 }
 
-/* Fill the error in. The caller then calls kernel_instance_close(). */
+/* Set `error`. The caller must then call kernel_instance_close(). */
 static int kernel_instance_set_error(struct kernel_record_error *error, int code)
 {
 	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
@@ -222,7 +235,7 @@ static int kernel_instance_add_class(struct kernel_record *record,
 					event_class->filter, event_class->system, event_class->name,
 					strerror(-ret));
 	}
-	/* What is there before the command begins is only ours, which is left out. */
+	/* Records from before the command starts are the recorder's own, which are excluded. */
 	(void)snprintf(file, sizeof(file), "%s/events/%.255s/%.120s/enable", instance->path,
 			event_class->system, event_class->name);
 	ret = tracefs_write(file, "1");
@@ -248,7 +261,7 @@ static void kernel_instance_remove_class(
 	(void)tracefs_write(file, "0");
 }
 
-/* The kernel puts one filter in the place of the other. */
+/* The kernel replaces one filter by the other. */
 static int kernel_instance_widen_filter(struct kernel_record *record,
 		struct kernel_event_class *event_class, const char *more, const char *all)
 {
@@ -326,7 +339,9 @@ static void put_page(struct kernel_record *record, uint32_t cpu, const uint8_t *
 			ticks += (uint64_t)more << DELTA_BITS | delta;
 			at += 4;
 		} else if (type == TYPE_STAMP) {
-			/* The upper bits are those of before. */
+			/*
+			 * An absolute time has 59 bits; keep the upper bits of the previous time.
+			 */
 			ticks = (ticks & ~(((uint64_t)1 << STAMP_BITS) - 1)) |
 					((uint64_t)more << DELTA_BITS | delta);
 			at += 4;
@@ -359,8 +374,9 @@ static void leave_out(const struct tracefs_instance *instance, const char *threa
 }
 
 /*
- * Each page that is read is two system calls. Children of who is left out would be, too, where children follow: so whoever starts the
- * command is not before it is there. (Before Linux 5.7 nobody can be left out.)
+ * Exclude the recorder's own threads: draining a page makes two system calls. Children inherit the
+ * exclusion, so the thread that starts the command is excluded only once the command exists.
+ * Kernels before Linux 5.7 cannot exclude threads.
  */
 static void stand_apart(struct kernel_record *record, struct tracefs_instance *instance)
 {
@@ -388,7 +404,7 @@ static void stand_apart(struct kernel_record *record, struct tracefs_instance *i
 		closedir(threads);
 }
 
-/* A page, full or not, as it is. */
+/* Read pages, whether full or not. */
 static bool kernel_instance_drain(struct kernel_record *record)
 {
 	struct tracefs_instance *instance = record->backend_state;
@@ -412,7 +428,7 @@ static bool kernel_instance_drain(struct kernel_record *record)
 
 /* ---- the end ---- */
 
-/* The kernel does not say which events they were: they are told with the first kind. */
+/* The kernel does not count losses by event: they are reported for the first event class. */
 static uint64_t kernel_instance_lost_count(struct kernel_record *record,
 		const struct kernel_event_class *event_class, uint32_t cpu)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording of the kernel's events: the choice of the way, and the thread that drains.
+ * A recording of the kernel's events: chooses the backend, and runs the draining thread.
  *
- * All of the room's state belongs to one thread at a time: who opens it, until the thread runs; the thread; and again who
- * stops it, after it has ended.
+ * One thread at a time owns the whole state: the opening thread until the draining thread starts,
+ * then the draining thread, then the stopping thread after it has joined the draining thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "kernel-events/tasks.h"
 
 #define ROUND_MS 100
-#define LATE_MS 50 /* how often it is looked for events that programs have registered */
+#define LATE_MS 50 /* interval of the scans for events that programs have registered */
 
 /* ---- options ---- */
 
@@ -47,7 +47,7 @@ static int copy_options(struct kernel_record *record, const struct kernel_record
 	}
 	if (!options->buffer_size)
 		record->options.buffer_size = KERNEL_RECORD_BUFFER_DEFAULT;
-	/* A power of two, as perf wants it. */
+	/* perf needs a power of two. */
 	for (uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);; size *= 2)
 		if (size >= record->options.buffer_size || size >= (uint64_t)1 << 30) {
 			record->options.buffer_size = size;
@@ -60,7 +60,7 @@ static void free_options(struct kernel_record *record)
 	struct kernel_record_options *options = &record->options;
 	size_t i;
 
-	/* All of these were made by copy_options(). */
+	/* copy_options() allocated all of these; free() takes no pointer to const. */
 	for (i = 0; options->choices && i < options->nr_choices; i++) {
 		free((void *)(uintptr_t)options->choices[i].pattern);
 		free((void *)(uintptr_t)options->choices[i].filter);
@@ -71,14 +71,14 @@ static void free_options(struct kernel_record *record)
 	free((void *)(uintptr_t)options->hostname);
 }
 
-/* ---- the way ---- */
+/* ---- the backend ---- */
 
 static const char *word_of(const struct kernel_backend *backend)
 {
 	return backend == &backend_perf ? "perf" : "tracefs";
 }
 
-/* perf first: its buffers are ours alone, and go with us however we end. */
+/* Prefer perf: the kernel frees its buffers even if the recorder is killed. */
 static int kernel_record_choose_backend(
 		struct kernel_record *record, struct kernel_record_error *error)
 {
@@ -88,7 +88,9 @@ static int kernel_record_choose_backend(
 	size_t i;
 	int ret = 0;
 
-	/* Whichever way it will be: what was left behind costs all of the machine. */
+	/*
+	 * Clean up whichever backend is used: an abandoned instance slows down the whole machine.
+	 */
 	kernel_instances_clean(record);
 	for (i = 0; i < 2; i++) {
 		if ((wanted == KERNEL_RECORD_PERF && i) || (wanted == KERNEL_RECORD_TRACEFS && !i))
@@ -179,9 +181,9 @@ void kernel_record_backend(
 	*why = record->why;
 }
 
-/* ---- the thread ---- */
+/* ---- the draining thread ---- */
 
-/* What is found this way was there before, and nobody has told us. */
+/* Scan for event classes that a program registered without a notification. */
 static void kernel_record_scan_late(struct kernel_record *record)
 {
 	struct kernel_record_error ignored;
@@ -199,10 +201,16 @@ static void *kernel_record_run_thread(void *user)
 	struct kernel_record_error ignored;
 	uint64_t looked = 0;
 
-	/* Of a command all is heard of. */
+	/*
+	 * A recording of a command gets a record of each thread that starts; of the whole machine,
+	 * the threads that already run must be read.
+	 */
 	if (record->options.machine)
 		tasks_scan(record->tasks);
-	/* Acquire: pairs with the release in kernel_record_stop(), whose caller's events were before. */
+	/*
+	 * Acquire: pairs with the release in kernel_record_join_thread(): the events before that
+	 * store are drained.
+	 */
 	while (!atomic_load_explicit(&record->stop, memory_order_acquire)) {
 		if (clock_monotonic_ms() - looked >= LATE_MS) {
 			kernel_record_scan_late(record);
@@ -210,7 +218,10 @@ static void *kernel_record_run_thread(void *user)
 		}
 		record->backend->wait(record, record->waits_for_late ? LATE_MS : ROUND_MS);
 		record->backend->drain(record);
-		/* Behind the draining: whoever tells is known by then. */
+		/*
+		 * Accept notifications after the drain: the threads that send them are known by
+		 * then.
+		 */
 		if (kernel_notice_take(record)) {
 			kernel_classes_scan(record, true, &ignored);
 			kernel_late_reported(&record->late);
@@ -251,7 +262,7 @@ static void kernel_record_join_thread(struct kernel_record *record)
 		return;
 	/* Release: pairs with the acquire in kernel_record_run_thread(). */
 	atomic_store_explicit(&record->stop, true, memory_order_release);
-	/* Should that fail, it wakes up by itself. */
+	/* If the write fails, the thread still wakes up at the end of its round. */
 	(void)!write(record->wake, &one, sizeof(one));
 	pthread_join(record->thread, NULL);
 	record->runs = false;
@@ -278,7 +289,7 @@ const struct kernel_record_summary *kernel_record_stop(
 	return &record->summary;
 }
 
-/* Its files, and nothing else. */
+/* Remove the files of the directory, and the directory. */
 static void kernel_record_remove_trace(const char *path)
 {
 	DIR *folder = opendir(path);

@@ -3,19 +3,19 @@
 #define SIDE_KERNEL_EVENTS_KERNEL_EVENTS_H
 
 /*
- * The kernel's trace events (sched, syscalls, user_events, ...) as one CTF trace beside those of programs, on their
- * clock: the other side of this folder, which gives events *to* the kernel.
+ * The kernel's trace events (sched, syscalls, user_events, ...) as a CTF trace beside those of
+ * programs, on their clock. (src/tracers/user-events/ does the opposite: it passes events *to* the
+ * kernel.)
+ *       kernel_record_open()   choose events and backend; nothing is recorded yet
+ *       kernel_record_start()  start a thread that drains the kernel's buffers into the trace
+ *       kernel_record_stop()   drain the remainder; losses, final clock parameters, summary
  *
- *	kernel_record_open()	which events, by which way; nothing is recorded yet
- *	kernel_record_start()	a thread drains the kernel's buffers into the trace
- *	kernel_record_stop()	what is left, losses, the clock's final figures, the summary
+ * There are two backends, chosen by what is permitted: buffers of perf_event_open(), one for each
+ * CPU, and an instance of tracefs. Kernel and programs may have written anything into descriptions
+ * and records: everything is checked, and a record that cannot be decoded is stored as bytes.
  *
- * Two ways, by what is permitted: buffers of perf_event_open(), one a CPU, and an instance of tracefs of our own. Kernel
- * and programs may have written anything into descriptions and records: all is checked, and a record that makes no
- * sense stays as bytes.
- *
- * kernel_record_open() has to be called by the thread that starts the command, because the command inherits what it is
- * to record.
+ * The thread that starts the command must call kernel_record_open(), because the command inherits
+ * its events.
  */
 
 #include <stdbool.h>
@@ -28,15 +28,16 @@
 struct kernel_record;
 
 #define KERNEL_RECORD_BUFFER_DEFAULT (2ull << 20)
-#define KERNEL_RECORD_DIRECTORY "kernel" /* of the trace, below the recording's */
+#define KERNEL_RECORD_DIRECTORY "kernel" /* of the trace, inside the recording's directory */
 
-/* Events by "system:name" globs (protocol/pattern.h), with what the kernel is to ask of their fields. */
+/* Events by "system:name" globs (protocol/pattern.h), with filters of their fields. */
 struct kernel_record_choice {
 	const char *pattern;
-	const char *filter; /* in the kernel's language, or NULL */
+	const char *filter; /* in the kernel's filter language, or NULL */
 	/*
-	 * For listeners that choose: in ours (filter/filter.h), or NULL. As much of it as the kernel understands it is asked, so that
-	 * what it rejects takes no room; the listener checks all that comes.
+	 * For listeners that choose events: a filter of side (filter/filter.h), or NULL. The kernel
+	 * evaluates as much of it as it can, so that rejected records take no buffer space; the
+	 * listener evaluates all of it.
 	 */
 	const char *expression;
 };
@@ -50,12 +51,16 @@ enum kernel_record_backend {
 struct kernel_record_options {
 	const struct kernel_record_choice *choices;
 	size_t nr_choices;
-	bool machine; /* of all processes; else of those that this thread starts from now on, once they have called exec */
+	/*
+	 * all processes; otherwise the processes that this thread starts from now on, after their
+	 * exec
+	 */
+	bool machine;
 	enum kernel_record_backend backend;
-	uint64_t buffer_size; /* bytes a CPU; 0: the default */
+	uint64_t buffer_size; /* bytes of each CPU's buffer; 0: the default */
 
-	/* Of the trace. */
-	const char *directory; /* made; its parent exists */
+	/* Options of the trace. */
+	const char *directory; /* is created; its parent must exist */
 	const char *hostname;
 	enum ring_clock clock;
 	struct ctf_clock parameters;
@@ -64,9 +69,9 @@ struct kernel_record_options {
 };
 
 struct kernel_record_error {
-	int code;       /* negative errno; -EPERM and -EACCES: rights are missing */
-	char text[512]; /* a sentence */
-	char hint[256]; /* what helps, or "" */
+	int code;       /* negative errno; -EPERM and -EACCES: missing permission */
+	char text[512]; /* the problem, a sentence */
+	char hint[256]; /* what the user can do, or "" */
 };
 
 struct kernel_record_loss {
@@ -78,60 +83,68 @@ struct kernel_record_loss {
 
 struct kernel_record_summary {
 	const char *backend;    /* "perf buffers" or "the tracefs instance side-..." */
-	const char *why;        /* not the other one: a sentence, or "" */
-	uint64_t event_classes; /* events that were switched on */
+	const char *why;        /* why the other backend is not used: a sentence, or "" */
+	uint64_t event_classes; /* enabled events */
 	uint64_t events;        /* records in the trace */
 	uint64_t bytes;
 	uint64_t lost;
-	uint64_t late; /* of the kinds: found some time after programs had registered them */
-	uint64_t plain; /* EventHeader records that are there as bytes, because they cannot be decoded */
+	/* event classes that were found some time after programs had registered them */
+	uint64_t late;
+	/* EventHeader records that are stored as bytes, because they cannot be decoded */
+	uint64_t plain;
 	const struct kernel_record_loss *losses;
 	size_t nr_losses;
-	const char *problem;      /* why the trace is not complete, or "" */
+	const char *problem;      /* why the trace is incomplete, or "" */
 	const char *problem_hint; /* what the user can do about it, or "" */
 };
 
 /*
- * Can perf's own time be turned into the ticks of the TSC? If not, a recording with the kernel's events has to use
- * CLOCK_MONOTONIC for all.
+ * True if perf's timestamps can be converted to TSC ticks. If not, a recording with events of the
+ * kernel must use CLOCK_MONOTONIC for all events.
  */
 bool kernel_record_knows_tsc(void);
 
-/* 0 or a negative errno with *error filled in. */
+/* Return 0, or a negative errno with *error set. */
 int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **record,
 		struct kernel_record_error *error);
 int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error);
-/* Which way was taken and why not the other, before the end as well. */
+/*
+ * Report the backend in use and why the other one is not used. May be called before the end, too.
+ */
 void kernel_record_backend(
 		const struct kernel_record *record, const char **backend, const char **why);
-/* clock may be NULL. The summary is valid until kernel_record_close(). */
+/*
+ * Stop and finish the trace. `clock` may be NULL. The summary is valid until kernel_record_close().
+ */
 const struct kernel_record_summary *kernel_record_stop(
 		struct kernel_record *record, const struct ctf_clock *clock);
-/* Instead: as if nothing had been recorded. NULL is accepted, here and below. */
+/* Instead of kernel_record_stop(): remove the trace. NULL is accepted, here and below. */
 void kernel_record_discard(struct kernel_record *record);
 void kernel_record_close(struct kernel_record *record);
 
 /*
- * What the kernel has: called for each event that the patterns mean (none: all), until it says anything but 0, which is returned.
+ * Call `call` for each event of the kernel that the patterns match (no pattern: all events), until
+ * it returns anything but 0, which is then returned.
  */
 typedef int kernel_record_name(void *user, const char *system, const char *name);
 int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_name *call, void *user,
 		struct kernel_record_error *error);
 
-/* ---- for who does not want a trace, but each record ---- */
+/* ---- for callers that need each record instead of a trace ---- */
 
-/* An event of the kernel, or one that EventHeader records of it have described. */
+/* An event of the kernel, or an event that an EventHeader record describes. */
 struct kernel_event {
-	const char *system, *name;      /* of EventHeader the latter is "TRACEPOINT:NAME" */
-	int level;                      /* -1: it has none */
+	const char *system, *name;      /* the name of an EventHeader event is "TRACEPOINT:NAME" */
+	int level;                      /* -1: none */
 	const struct ctf_type *context; /* a structure, or NULL */
 	const struct ctf_type *fields;  /* a structure */
-	bool comes_by_another;          /* which is switched on: it cannot be by itself */
-	void *own;                      /* of whoever listens */
+	/* enabled only together with the tracepoint that carries it */
+	bool comes_by_another;
+	void *own; /* for use by the listener */
 };
 
 struct kernel_moment {
-	uint64_t ticks; /* of the clock that was asked for */
+	uint64_t ticks; /* of the requested clock */
 	uint32_t cpu;
 	int32_t pid, tid; /* -1: not known */
 	const char *comm;
@@ -142,39 +155,45 @@ struct kernel_payload {
 	size_t size;
 };
 
-/* All are called by whoever calls the functions below. */
+/* Runs in the thread that calls the functions below. */
 struct kernel_listener {
 	void *user;
-	/* The types stay until gone(). Not 0: nothing is to be heard of it. */
+	/*
+	 * The event and its types are valid until gone(). A return value other than 0 refuses the
+	 * event: no records of it are delivered.
+	 */
 	int (*found)(void *user, struct kernel_event *event);
 	void (*gone)(void *user, struct kernel_event *event);
-	/* As CTF: one value after the other. */
+	/* Payloads in the form of CTF: one value after the other. */
 	void (*record)(void *user, const struct kernel_event *event,
 			const struct kernel_moment *moment, struct kernel_payload context,
 			struct kernel_payload fields);
-	/* event: NULL if that is not known. */
+	/* event: NULL if unknown. */
 	void (*lost)(void *user, const struct kernel_event *event, uint32_t cpu, uint64_t count);
 };
 
 /*
- * With choices: they are switched on, of the machine or of what this thread starts, as by kernel_record_open(). Without: of the whole
- * machine, and switched on is nothing yet: kernel_listen_choose(), kernel_listen_switch(). Of the options only those count that do not
- * belong to the trace, and the clock.
+ * Listen to the kernel's events.
+ *
+ * With choices: the events are enabled as in kernel_record_open(). Without: listen to the whole
+ * machine with no event enabled; use kernel_listen_choose() and kernel_listen_switch(). Of the
+ * options, only the clock and those that do not belong to the trace are used.
  */
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
 		struct kernel_record_error *error);
 /*
- * What is meant from now on: found() for all that is new, and what is switched on and more is wanted of comes in full. -EINVAL: a
- * pattern cannot be read.
+ * Replace the choices: calls found() for each new event, and widens the filters of enabled events.
+ * Returns -EINVAL if a pattern is malformed.
  */
 int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
 		size_t nr, struct kernel_record_error *error);
-/* Does the kernel have an event that this means? Or might a program register one? */
+/* True if the pattern matches an event of the kernel, or one that a program may still register. */
 bool kernel_listen_knows(const struct kernel_record *record, const char *pattern);
 /*
- * Look again for what programs may have registered; true: there may be such events. Programs that have told us of theirs wait until
- * kernel_listen_seen(), before which these have to be switched on.
+ * Scan for events that programs may have registered since. Returns true if such events can exist.
+ * Programs that have sent a notification wait until kernel_listen_seen(); enable their events
+ * before that call.
  */
 bool kernel_listen_scan(struct kernel_record *record);
 bool kernel_listen_is_notified(struct kernel_record *record);
@@ -183,15 +202,21 @@ int kernel_listen_switch(struct kernel_record *record, const struct kernel_event
 		struct kernel_record_error *error);
 void kernel_listen_each(struct kernel_record *record,
 		void (*call)(void *user, const struct kernel_event *event, bool on), void *user);
-/* Sleep until there is something, also from that descriptor, at most so long. */
+/* Sleep until there are records or `fd` is readable, at most `timeout_ms`. */
 void kernel_listen_wait(struct kernel_record *record, int fd, int timeout_ms);
-/* What has come until now. losses: also what was lost most lately, which costs a call for each event. True: there was something. */
+/*
+ * Deliver the records so far. `losses`: also read the exact losses, one system call for each event.
+ * Returns true if there were records.
+ */
 bool kernel_listen_drain(struct kernel_record *record, bool losses);
-/* How many of those that are switched on the kernel is asked about, by a filter. */
+/* Returns the number of enabled events that have a filter in the kernel. */
 uint32_t kernel_listen_filtered(const struct kernel_record *record);
-/* How many are known. */
+/* Returns the number of known events. */
 uint64_t kernel_listen_classes(const struct kernel_record *record);
-/* Nothing comes any more, and what came is said, losses too. Of the summary: the way, kinds and what could not be decoded. */
+/*
+ * Stop, and deliver the remaining records and losses. The summary has the backend, the number of
+ * event classes and of records that could not be decoded.
+ */
 const struct kernel_record_summary *kernel_listen_end(struct kernel_record *record);
 
 #endif /* SIDE_KERNEL_EVENTS_KERNEL_EVENTS_H */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel is asked of an event that several want, each by an expression of side's language. It is asked less than all of it:
- * comparisons of plain fields with constants that both understand alike. So what comes is what somebody wants, and maybe more.
+ * Translates the filters that several choices have for one event into one filter of the kernel.
  *
- * A filter in use may only become wider: whoever wants less of the event is not in the others' way.
+ * The kernel's filter has only comparisons of plain fields with constants that kernel and side
+ * evaluate alike. It therefore accepts every record that a choice accepts, and maybe more.
+ *
+ * A filter in use may only be widened: a choice that needs less of the event never narrows the
+ * filter of others.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +17,10 @@
 
 #define ASKED_MAX 8
 #define ASKED_TEXT_MAX 1024
-#define ASKED_ALL_MAX 3900 /* the kernel takes a page */
+#define ASKED_ALL_MAX 3900 /* the kernel accepts a page */
 
 struct class_asked {
-	char *texts[ASKED_MAX]; /* one of which has to be true */
+	char *texts[ASKED_MAX]; /* alternatives: a record must match one of them */
 	size_t nr;
 	char all[ASKED_ALL_MAX];
 };
@@ -29,7 +32,10 @@ static bool kernel_filter_is_plain_name(const char *name)
 	size_t size = strlen(name);
 	static const char derived[] = "_length";
 
-	/* Ours have no _ in front, and lengths are no fields of the kernel. */
+	/*
+	 * Names of the kernel's fields do not begin with `_`, and `NAME_length` is a field of side
+	 * only.
+	 */
 	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
 			size &&
 			*name != '_' &&
@@ -51,7 +57,7 @@ static const struct format_field *kernel_filter_find_field(
 	return found;
 }
 
-/* The kernel cuts numbers to the field's size before it compares. */
+/* False if the kernel would truncate the number to the size of the field before comparing. */
 static bool kernel_filter_field_fits(
 		const struct format_field *field, const struct filter_comparison *comparison)
 {
@@ -72,7 +78,7 @@ static bool kernel_filter_print_number(const struct format_field *field,
 {
 	int used;
 
-	/* Pointers may be texts to the kernel. */
+	/* The kernel compares some pointers as strings. */
 	if (field->kind != FORMAT_INTEGER || field->count || field->unit != field->size ||
 			!kernel_filter_field_fits(field, comparison))
 		return false;
@@ -89,7 +95,10 @@ static bool kernel_filter_print_text(const struct format_field *field,
 			(field->kind == FORMAT_LOCATION && field->element == FORMAT_TEXT);
 	int used;
 
-	/* Whose quotes and other signs mean the same to both is not worth a thought; a pattern of digits means a CPU or worse. */
+	/*
+	 * Skip characters that the two languages may quote differently. A pattern of digits selects
+	 * CPUs in the kernel.
+	 */
 	if (!is_text ||
 			(strcmp(comparison->relation, "==") &&
 					strcmp(comparison->relation, "!=")) ||
@@ -100,7 +109,10 @@ static bool kernel_filter_print_text(const struct format_field *field,
 					"_./:-") != strlen(comparison->text) ||
 			strspn(comparison->text, "0123456789") == strlen(comparison->text))
 		return false;
-	/* One that fills it has no zero behind, and the kernel looks no further than we do. */
+	/*
+	 * A string that fills the array has no terminating zero, and the kernel compares only up to
+	 * the size of the field.
+	 */
 	if (field->kind == FORMAT_TEXT && strlen(comparison->text) >= field->size)
 		return false;
 	used = snprintf(text, capacity, "%s %s \"%s\"", field->name, comparison->relation,
@@ -122,7 +134,7 @@ static bool kernel_filter_format_comparison(
 				: kernel_filter_print_number(field, comparison, text, capacity);
 }
 
-/* ---- all that is wanted of an event ---- */
+/* ---- all filters of an event ---- */
 
 static void free_texts(struct class_asked *asked)
 {
@@ -141,7 +153,7 @@ static bool kernel_filter_has_expression(const struct class_asked *asked, const 
 static bool kernel_filter_add_expression(struct class_asked *asked,
 		const struct kernel_event_class *event_class, const char *expression)
 {
-	/* It only reads. */
+	/* The cast drops const; the callback only reads. */
 	const struct filter_language language = {.compare = kernel_filter_format_comparison,
 			.user = (void *)(uintptr_t)event_class};
 	char text[ASKED_TEXT_MAX];
@@ -180,7 +192,10 @@ static bool put_list(char *text, size_t capacity, const struct class_asked *aske
 	return used < capacity;
 }
 
-/* Collects the expressions in an empty list. False: a choice wants every event, or the kernel cannot evaluate them, or they are too many. */
+/*
+ * Collect the expressions in an empty list. Returns false if the event needs no filter: a choice
+ * selects every record, the kernel cannot evaluate an expression, or there are too many.
+ */
 static bool kernel_filter_collect_expressions(const struct kernel_record *record,
 		const struct kernel_event_class *event_class, struct class_asked *asked)
 {
@@ -198,7 +213,7 @@ static bool kernel_filter_collect_expressions(const struct kernel_record *record
 	return asked->nr && put_list(asked->all, sizeof(asked->all), asked);
 }
 
-/* ---- its life ---- */
+/* ---- filters of event classes ---- */
 
 void kernel_ask_end(struct kernel_event_class *event_class)
 {
@@ -229,7 +244,10 @@ void kernel_ask_begin(const struct kernel_record *record, struct kernel_event_cl
 	event_class->filter = asked->all;
 }
 
-/* What is wanted now and was not asked for until now; `wanted` becomes all of it. */
+/*
+ * Print the expressions that are wanted and not yet in the kernel's filter; `wanted` gets all of
+ * them.
+ */
 static bool find_more(const struct class_asked *asked, struct class_asked *wanted, char *text,
 		size_t capacity)
 {
@@ -250,7 +268,7 @@ static bool find_more(const struct class_asked *asked, struct class_asked *wante
 
 static int kernel_filter_store_expressions(struct class_asked *asked, struct class_asked *wanted)
 {
-	/* All that was asked before still is. */
+	/* Keep all previous expressions: a filter may only be widened. */
 	for (size_t i = 0; i < asked->nr; i++) {
 		char *text;
 

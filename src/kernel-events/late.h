@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds of events that were found without a word of who registered them, so that some records may be missing. A program that
- * tells its recorder does so behind the registration, and waits until it is answered: what is found in between is not late.
- * Who is found is therefore late only when nobody has told for a while.
+ * Counts event classes that were found without a notification of the program that registered them:
+ * some of their records may be missing.
  *
- * Not safe among threads; times are milliseconds of CLOCK_MONOTONIC.
+ * A program notifies the recorder after the registration and waits for the answer, so an event
+ * class that is found in between is not late. An event class therefore counts as late only if no
+ * notification arrives for some time.
+ *
+ * Not thread-safe. Times are milliseconds of CLOCK_MONOTONIC.
  */
 #ifndef SIDE_KERNEL_EVENTS_LATE_H
 #define SIDE_KERNEL_EVENTS_LATE_H
@@ -13,13 +16,16 @@
 
 #include "base/clock.h"
 
-/* A program between its registration and its word has stood still for that long on loaded machines. */
+/*
+ * On loaded machines, this much time has passed between a program's registration and its
+ * notification.
+ */
 #define KERNEL_LATE_DOUBT_MS 500
 
 struct kernel_late {
-	uint64_t late;   /* kinds: certain */
-	uint64_t unsure; /* kinds: found within the last KERNEL_LATE_DOUBT_MS */
-	uint64_t since;  /* when the first of them was found */
+	uint64_t late;   /* event classes that are certainly late */
+	uint64_t unsure; /* event classes found within the last KERNEL_LATE_DOUBT_MS */
+	uint64_t since;  /* when the first of these was found */
 };
 
 static inline void kernel_late_found(struct kernel_late *late, uint64_t event_classes)
@@ -35,13 +41,13 @@ static inline void kernel_late_found(struct kernel_late *late, uint64_t event_cl
 	late->unsure += event_classes;
 }
 
-/* Somebody has told. */
+/* A notification has arrived: the event classes found just before it are not late. */
 static inline void kernel_late_reported(struct kernel_late *late)
 {
 	late->unsure = 0;
 }
 
-/* Nobody tells any more. */
+/* Returns the number of late event classes when no more notifications can arrive. */
 static inline uint64_t kernel_late_all(const struct kernel_late *late)
 {
 	return late->late + late->unsure;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Builds the CTF type of a kernel event's fields, and copies the fields of its records.
+ */
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +15,7 @@
 
 /* ---- types ---- */
 
-/* Values that are named: one text a value, one value a text, as readers want it. */
+/* CTF readers need distinct labels: one name for each value, one value for each name. */
 static bool is_repeated(const struct format_field *field, uint32_t index)
 {
 	uint32_t i;
@@ -36,7 +39,7 @@ static bool kernel_layout_value_fits(const struct format_field *field, uint64_t 
 	return value < (uint64_t)1 << bits;
 }
 
-/* The number of the only bit, or -1. */
+/* Returns the number of the only bit that is set, or -1. */
 static int single_bit(uint64_t value)
 {
 	return value && !(value & (value - 1)) ? __builtin_ctzll(value) : -1;
@@ -87,7 +90,7 @@ static struct ctf_type *label_bits(
 		labels[kept++] = (struct ctf_label){text, (uint64_t)bit, (uint64_t)bit};
 	}
 	integer->base = 16;
-	/* Bits of a signed number have no names in CTF 2. */
+	/* In CTF 2, only unsigned numbers can have names of bits. */
 	if (!kept || integer->is_signed)
 		return integer;
 	integer->bitmap = true;
@@ -140,7 +143,7 @@ static struct ctf_type *one_type(
 	return byte_type(arena);
 }
 
-/* ---- making ---- */
+/* ---- building ---- */
 
 struct maker {
 	struct ctf_arena *arena;
@@ -158,7 +161,7 @@ static int kernel_layout_add_member(
 	return 0;
 }
 
-/* Fields that stand side by side are one copy. */
+/* Add a step. Adjacent fields are copied by one step. */
 static void kernel_layout_add_step(struct maker *maker, struct layout_step step)
 {
 	struct layout *layout = maker->layout;
@@ -274,7 +277,10 @@ void layout_free(struct layout *layout)
 
 /* ---- running ---- */
 
-/* Where the word at this place points to. What leads out of the record is nothing. */
+/*
+ * Returns the data that the location word of this step points to. If it leads out of the record,
+ * `*length` is 0.
+ */
 static const uint8_t *locate(
 		const struct layout_step *step, const uint8_t *record, size_t size, size_t *length)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each record to somebody who listens, who also says which events are switched on: no trace, and no thread. */
+/*
+ * Passes each record to a listener, which also chooses the events that are enabled: without a trace
+ * and without a thread.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -34,7 +37,7 @@ static void kernel_listen_deliver_event(struct kernel_record *record,
 			(struct kernel_payload){converted->fields->data, converted->fields->size});
 }
 
-/* Which events they were, the events themselves say. */
+/* The events are not known here; kernel_listen_report_losses() reads their own counters. */
 static void kernel_listen_count_lost(struct kernel_record *record, uint32_t cpu, uint64_t count)
 {
 	(void)cpu;
@@ -78,7 +81,10 @@ static uint64_t kernel_listen_report_losses_of(
 	return sum;
 }
 
-/* Kernels before Linux 6.0 do not say of which events they were. */
+/*
+ * Report new losses by event. Kernels before Linux 6.0 do not count losses by event: the remainder
+ * is reported without an event.
+ */
 static void kernel_listen_report_losses(struct kernel_record *record)
 {
 	uint64_t reported = 0;
@@ -97,7 +103,7 @@ static void kernel_listen_report_losses(struct kernel_record *record)
 	record->lost_some = false;
 }
 
-/* ---- what is wanted ---- */
+/* ---- choices ---- */
 
 static void free_choices(struct kernel_record_choice *choices, size_t nr)
 {
@@ -118,7 +124,7 @@ static bool copy_choice(
 	return copy->pattern && (copy->expression || !choice->expression);
 }
 
-/* What was asked of the kernel until now may be less than what is wanted. */
+/* Widen the kernel's filters: the new choices may accept more than the previous ones. */
 static void ask_more(struct kernel_record *record)
 {
 	struct kernel_record_error ignored;
@@ -127,7 +133,10 @@ static void ask_more(struct kernel_record *record)
 	for (event_class = record->event_classes; event_class; event_class = event_class->next) {
 		if (!event_class->on || !kernel_ask_more(record, event_class))
 			continue;
-		/* Else without asking; between the two there is a moment. */
+		/*
+		 * The filter cannot be widened: enable the event without one. Events are lost
+		 * between the two calls.
+		 */
 		(void)kernel_listen_switch(record, &event_class->event, false, &ignored);
 		kernel_ask_end(event_class);
 		if (!record->backend->add(record, event_class, &ignored))
@@ -154,7 +163,10 @@ int kernel_listen_open(const struct kernel_record_options *options,
 		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
 				strerror(-ret));
 	}
-	/* Of a command all is heard of. */
+	/*
+	 * A listener to a command gets a record of each thread that starts; of the whole machine,
+	 * the threads that already run must be read.
+	 */
 	if (machine.machine)
 		tasks_scan(record->tasks);
 	kernel_notice_open(record);
@@ -177,7 +189,7 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 	}
 	if (!copy)
 		return record_fail(error, -ENOMEM, NULL, "out of memory");
-	/* All of these were made here, or by copy_options(). */
+	/* Allocated by this function or by copy_options(); free() takes no pointer to const. */
 	free_choices((struct kernel_record_choice *)(uintptr_t)record->options.choices,
 			record->options.nr_choices);
 	record->options.choices = copy;
@@ -207,7 +219,7 @@ void kernel_listen_seen(struct kernel_record *record)
 	kernel_notice_answer(record);
 }
 
-/* ---- switching ---- */
+/* ---- enabling ---- */
 
 static struct kernel_event_class *kernel_listen_find_class(
 		struct kernel_record *record, const struct kernel_event *event)
@@ -230,7 +242,7 @@ int kernel_listen_switch(struct kernel_record *record, const struct kernel_event
 	if (on) {
 		kernel_ask_begin(record, event_class);
 		ret = record->backend->add(record, event_class, error);
-		/* It is a help, and no condition. */
+		/* The filter only saves work: enable the event without it. */
 		if (ret && event_class->asked) {
 			kernel_ask_end(event_class);
 			ret = record->backend->add(record, event_class, error);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that tell of user_events that they have registered, and wait until these are switched on (protocol/kernel-notice.h). */
+/*
+ * Accepts notifications of programs that have registered user_events and wait until these are
+ * enabled (protocol/kernel-notice.h).
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -7,7 +10,10 @@
 #include "kernel-events/parts.h"
 #include "protocol/kernel-notice.h"
 
-/* The first name that is free. Without one it is looked now and then, as for programs that do not tell. */
+/*
+ * Listen on the first free address. If there is none, the periodic scan finds the events, as it
+ * does for programs that send no notification.
+ */
 void kernel_notice_open(struct kernel_record *record)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), i;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's events by perf_event_open(): a buffer a CPU, into which all events of that CPU write, and a second one
- * with what threads are called, so that what is lost in the first is events and nothing else.
+ * Records the kernel's events with perf_event_open().
  *
- * Time. With the TSC as clock, perf's own time is turned back into ticks by the conversion that the kernel publishes
- * (cap_user_time_zero); else the kernel is asked for CLOCK_MONOTONIC, which needs no conversion.
+ * Each CPU has one buffer for all of its events. A second buffer has the names of threads, so that
+ * a full event buffer loses only events.
  *
- * Losses. PERF_RECORD_LOST says them as soon as there is room again; what was lost at the end, and of which event, each
- * event says itself (PERF_FORMAT_LOST, Linux 6.0).
+ * Time. If the clock is the TSC, perf's time is converted back to ticks with the parameters that
+ * the kernel publishes (cap_user_time_zero). Otherwise perf uses CLOCK_MONOTONIC, which needs no
+ * conversion.
  *
- * Of a command: the events are opened on our own thread, for all that it starts (inherit), and the kernel switches them on
- * at exec. An event that appears later is opened on each thread that has been heard of.
+ * Losses. PERF_RECORD_LOST reports them once the buffer has space again. The losses at the end, and
+ * losses by event, are read from each event (PERF_FORMAT_LOST, Linux 6.0).
+ *
+ * Recording a command: the events are opened on the recorder's own thread and inherited by the
+ * processes that it starts; the kernel enables them at exec. An event that is registered later is
+ * opened on each known thread.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -27,7 +31,7 @@
 #define NAMES_SIZE ((size_t)256 << 10)
 #define BUFFER_MIN ((uint64_t)16 << 10)
 
-/* An event of a kind on a CPU (of a thread). */
+/* A perf event: an event class on a CPU, of all threads or of one. */
 struct counter {
 	struct counter *next;
 	const struct kernel_event_class *event_class;
@@ -39,33 +43,33 @@ struct kernel_perf_buffer {
 	int fd;
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
-	uint64_t size; /* a power of two; 0: there is none */
+	uint64_t size; /* a power of two; 0: not mapped */
 };
 
 struct kernel_perf_sample {
 	uint64_t time;
-	uint64_t at; /* in `flat` */
+	uint64_t at; /* offset in `flat` */
 };
 
 struct kernel_perf {
 	struct counter *counters;
 	struct kernel_perf_buffer *events, *names; /* by CPU */
 	struct pollfd *polls;
-	struct byte_buffer flat; /* of one buffer, in one piece */
+	struct byte_buffer flat; /* the new bytes of one buffer, contiguous */
 	struct kernel_perf_sample *samples;
 	size_t capacity;
-	uint64_t *heads; /* of one round, by CPU */
-	uint64_t size;   /* of a buffer */
-	int *gone;       /* events that are switched off and will be closed */
+	uint64_t *heads; /* of the current round, by CPU */
+	uint64_t size;   /* of each buffer */
+	int *gone;       /* disabled events that wait for closing */
 	size_t nr_gone, gone_capacity;
 	bool started;
 	/*
-	 * Of the whole machine, in ticks: CPUs are switched on and off one after the other, and threads go from one to another, so only
-	 * what happened while all of them were on has no gaps.
+	 * When recording the whole machine, in ticks: CPUs are enabled and disabled one after the
+	 * other and threads migrate, so only the time in which all CPUs were enabled has no gaps.
 	 */
 	uint64_t from, until;
 	struct ring_clock_conversion conversion; /* from perf's time to ticks */
-	bool says_lost;                          /* since Linux 6.0, by event */
+	bool says_lost;                          /* the kernel counts losses by event (Linux 6.0) */
 	char name[80];
 };
 
@@ -144,7 +148,10 @@ static int kernel_perf_map_ring(struct kernel_perf_buffer *buffer, uint64_t size
 	return 0;
 }
 
-/* A buffer hangs on an event of its own that never happens: kinds come and go. */
+/*
+ * A buffer belongs to a dummy event that never occurs, because the events that write to it come and
+ * go.
+ */
 static int open_buffer(const struct kernel_record *record, struct kernel_perf_buffer *buffer,
 		int cpu, uint64_t size, bool names)
 {
@@ -172,7 +179,10 @@ static int open_buffer(const struct kernel_record *record, struct kernel_perf_bu
 	return ret;
 }
 
-/* As large as is allowed: who has no CAP_IPC_LOCK has kernel.perf_event_mlock_kb. */
+/*
+ * Open the buffers of a CPU, as large as permitted: without CAP_IPC_LOCK,
+ * kernel.perf_event_mlock_kb is the limit.
+ */
 static int open_cpu(struct kernel_record *record, struct kernel_perf *perf, uint32_t cpu)
 {
 	int ret;
@@ -183,14 +193,14 @@ static int open_cpu(struct kernel_record *record, struct kernel_perf *perf, uint
 			break;
 		perf->size /= 2;
 	}
-	/* Without the names of threads /proc has to do. */
+	/* If the buffer for names fails, names are read from /proc. */
 	if (!ret)
 		(void)open_buffer(record, &perf->names[cpu], (int)cpu,
 				perf->size < NAMES_SIZE ? perf->size : NAMES_SIZE, true);
 	return ret;
 }
 
-/* "-1", "2", ... of a file in /proc/sys/kernel. */
+/* Set the error of a refused perf_event_open(), with the value of perf_event_paranoid. */
 static void kernel_perf_set_denied(struct kernel_record_error *error, int code)
 {
 	char *level = NULL;
@@ -206,7 +216,7 @@ static void kernel_perf_set_denied(struct kernel_record_error *error, int code)
 	free(level);
 }
 
-/* Each event has a file on each CPU. */
+/* Each event needs a descriptor for each CPU. */
 static void kernel_perf_raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -245,7 +255,7 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 		opened += !ret;
 		perf->polls[i] = (struct pollfd){.fd = perf->events[i].fd, .events = POLLIN};
 	}
-	if (opened && (!ret || ret == -ENODEV)) { /* -ENODEV: a CPU that is off */
+	if (opened && (!ret || ret == -ENODEV)) { /* -ENODEV: the CPU is offline */
 		(void)snprintf(perf->name, sizeof(perf->name), "perf buffers of %llu KiB a CPU",
 				(unsigned long long)perf->size >> 10);
 		return 0;
@@ -273,7 +283,10 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 	attributes.type = PERF_TYPE_TRACEPOINT;
 	attributes.config = event_class->id;
 	attributes.sample_period = 1;
-	/* With the period in it a record is one sample, also where an event counts something, such as nanoseconds. */
+	/*
+	 * With PERF_SAMPLE_PERIOD each record is one sample, even if the event has a count of its
+	 * own, such as nanoseconds.
+	 */
 	attributes.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	attributes.read_format = perf->says_lost ? PERF_FORMAT_LOST : 0;
 	attributes.enable_on_exec = !record->options.machine && !perf->started;
@@ -332,7 +345,7 @@ static void open_late(void *user, pid_t tid)
 					late->event_class->filter, tid, cpu, &error);
 }
 
-/* Soon, together with others: close_gone(). */
+/* Queue the event for close_gone(), which closes many together. */
 static void drop_counter(struct kernel_perf *perf, struct counter *counter)
 {
 	if (perf->nr_gone == perf->gone_capacity) {
@@ -392,12 +405,15 @@ static int kernel_perf_add_class(struct kernel_record *record,
 		if (perf->events[cpu].size)
 			ret = kernel_perf_open_counter(record, event_class, event_class->filter,
 					record->options.machine ? -1 : 0, cpu, error);
-	if (ret) /* The kind goes: nothing may refer to it. */
+	if (ret) /* the caller frees the event class: nothing may refer to it */
 		kernel_perf_remove_class(record, event_class);
 	return ret;
 }
 
-/* Another event beside the one that there is, because perf changes no filter: it has nothing in common with that. */
+/*
+ * perf cannot change a filter, so open a second event beside the first. The two filters match
+ * different records.
+ */
 static int kernel_perf_widen_filter(struct kernel_record *record,
 		struct kernel_event_class *event_class, const char *more, const char *all)
 {
@@ -429,7 +445,7 @@ static int kernel_perf_start(struct kernel_record *record)
 	perf->started = true;
 	perf->until = UINT64_MAX;
 	if (!record->options.machine)
-		return 0; /* at exec */
+		return 0; /* the kernel enables the events at exec */
 	for (counter = perf->counters; counter; counter = counter->next)
 		if (ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
@@ -461,13 +477,16 @@ static void kernel_perf_wait(struct kernel_record *record, int timeout_ms)
 	(void)poll(perf->polls, record->nr_cpus + 3, timeout_ms);
 }
 
-/* Acquire: the records before the head. Pairs with the kernel's barrier before it stores data_head. */
+/*
+ * Acquire: the records before the head are visible. Pairs with the kernel's barrier before it
+ * stores data_head.
+ */
 static uint64_t kernel_perf_ring_head(const struct kernel_perf_buffer *buffer)
 {
 	return buffer->size ? __atomic_load_n(&buffer->page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* All up to the head in one piece. Its bytes, or 0. */
+/* Copy the bytes up to the head into `flat`, contiguously. Returns their number, or 0. */
 static uint64_t flatten(
 		struct kernel_perf *perf, const struct kernel_perf_buffer *buffer, uint64_t head)
 {
@@ -485,12 +504,15 @@ static uint64_t flatten(
 
 static void kernel_perf_advance_tail(const struct kernel_perf_buffer *buffer, uint64_t head)
 {
-	/* Release: our reads before the kernel writes there again. Pairs with the kernel's load of data_tail. */
+	/*
+	 * Release: the reads of the records come before the kernel reuses their bytes. Pairs with
+	 * the kernel's load of data_tail.
+	 */
 	if (buffer->size)
 		__atomic_store_n(&buffer->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
-/* The record at this place; NULL: that is none. */
+/* Returns the record at this offset, or NULL if it is malformed. */
 static const struct perf_event_header *kernel_perf_get_record(
 		const struct kernel_perf *perf, uint64_t at, uint64_t size)
 {
@@ -505,7 +527,7 @@ static const struct perf_event_header *kernel_perf_get_record(
 struct names_record {
 	struct perf_event_header header;
 	uint32_t pid, second, tid,
-			fourth; /* FORK, EXIT: pid, ppid, tid, ptid. COMM: pid, tid, text */
+			fourth; /* FORK, EXIT: pid, ppid, tid, ptid. COMM: pid, tid, name */
 };
 
 struct trailer {
@@ -554,7 +576,7 @@ static void drain_names(struct kernel_record *record, uint32_t cpu)
 	kernel_perf_advance_tail(buffer, head);
 }
 
-/* The body of a sample, behind the header. */
+/* The body of a sample, after its header. */
 struct sample_body {
 	uint32_t pid, tid;
 	uint64_t time;
@@ -563,7 +585,7 @@ struct sample_body {
 };
 
 #define BODY_SIZE 28
-#define COMMON_PID 4 /* in the kernel's record */
+#define COMMON_PID 4 /* offset in the kernel's record */
 
 static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 {
@@ -580,7 +602,10 @@ static void put_sample(struct kernel_record *record, uint32_t cpu, uint64_t at)
 	if (body.size > header->size - sizeof(*header) - BODY_SIZE || ticks < perf->from ||
 			ticks > perf->until)
 		return;
-	/* -1: what ends has none any more. The event itself has the thread, and the table may know its process. */
+	/*
+	 * -1: an exiting thread has no number any more. The kernel's record has its thread, and the
+	 * table of threads may know its process.
+	 */
 	tid = (pid_t)body.tid;
 	if (tid < 0 && body.size >= FORMAT_COMMON_SIZE)
 		memcpy(&tid, bytes + sizeof(*header) + BODY_SIZE + COMMON_PID, sizeof(tid));
@@ -606,7 +631,10 @@ static bool add_sample(struct kernel_perf *perf, size_t *nr, uint64_t time, uint
 		perf->samples = samples;
 		perf->capacity = capacity;
 	}
-	/* One that was interrupted took its time before, and its place after. */
+	/*
+	 * Insert by time: an interrupted writer has an earlier time, but a later offset than its
+	 * interrupter.
+	 */
 	for (; i && perf->samples[i - 1].time > time; i--)
 		perf->samples[i] = perf->samples[i - 1];
 	perf->samples[i] = (struct kernel_perf_sample){time, at};
@@ -653,8 +681,8 @@ static bool drain_events(struct kernel_record *record, uint32_t cpu, uint64_t he
 }
 
 /*
- * The heads of events are read before those of names: a name that holds for one of these records was written earlier, and
- * so is there.
+ * Read the heads of the event buffers before those of the names: a name that applies to one of
+ * these records was written earlier, so it is then visible.
  */
 static bool kernel_perf_drain(struct kernel_record *record)
 {
@@ -680,7 +708,7 @@ static uint64_t kernel_perf_lost_count(struct kernel_record *record,
 {
 	const struct kernel_perf *perf = record->backend_state;
 	const struct counter *counter;
-	uint64_t sum = 0, value[2]; /* count, lost */
+	uint64_t sum = 0, value[2]; /* count, losses */
 
 	for (counter = perf->counters; counter; counter = counter->next)
 		if (counter->event_class == event_class && counter->cpu == cpu &&

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of threads by number. Each has its names since the last round, with the times from which on they hold: records
- * of several CPUs are looked at one CPU after the other, so what a thread is called now says nothing of a record.
+ * A table of threads by number, with their names of the last rounds and the times from which each
+ * name applies.
+ *
+ * The CPUs are drained one after the other, so the current name of a thread need not be the name at
+ * the time of a record.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,12 +15,12 @@
 #include "kernel-events/tasks.h"
 
 #define BUCKETS 4096
-#define ENDED_ROUNDS 64 /* what ends may have to wait for its last moment on a CPU */
+#define ENDED_ROUNDS 64 /* an exited thread may still have records on another CPU */
 
 struct task_name {
-	struct task_name *before; /* older ones */
+	struct task_name *before; /* the next older name */
 	uint64_t from;
-	uint32_t round; /* in which it was heard of */
+	uint32_t round; /* in which the name was received */
 	char comm[COMM_SIZE];
 };
 
@@ -27,7 +30,7 @@ struct task {
 	bool ended;
 	uint64_t ended_at;
 	uint32_t ended_round;
-	struct task_name *names; /* the newest */
+	struct task_name *names; /* newest first */
 };
 
 struct tasks {
@@ -103,13 +106,13 @@ void tasks_named(struct tasks *tasks, pid_t tid, pid_t pid, uint64_t time, const
 		}
 	}
 	if (!task || !name) {
-		free(name); /* An older name is better than none. */
+		free(name); /* On failure, an older name is still better than none. */
 		return;
 	}
 	memcpy(name->comm, comm, strnlen(comm, COMM_SIZE - 1));
 	name->from = time;
 	name->round = tasks->round;
-	/* What other CPUs said may be older. */
+	/* Names from another CPU's buffer may be older. */
 	for (at = &task->names; *at && (*at)->from > time; at = &(*at)->before)
 		;
 	name->before = *at;
@@ -138,7 +141,7 @@ void tasks_ended(struct tasks *tasks, pid_t tid, uint64_t time)
 	task->ended_round = tasks->round;
 }
 
-/* Names that were followed by another one before this round hold for nothing that comes. */
+/* Free the names that a newer name replaced before this round: no record to come needs them. */
 static void forget_names(const struct tasks *tasks, struct task *task)
 {
 	struct task_name *name = task->names;
@@ -149,7 +152,10 @@ static void forget_names(const struct tasks *tasks, struct task *task)
 	name->before = NULL;
 }
 
-/* What a round hears of names may be ahead of its records: it is kept for one more. */
+/*
+ * End a round. The names of a round may be newer than its records, so the previous names are kept
+ * for one more round.
+ */
 void tasks_settle(struct tasks *tasks)
 {
 	size_t i;
@@ -208,7 +214,7 @@ static void kernel_task_read_names(struct tasks *tasks, pid_t tid, pid_t pid)
 	if (!kernel_task_read_line(path, comm, sizeof(comm)))
 		comm[0] = '\0';
 	comm[strcspn(comm, "\n")] = '\0';
-	/* /proc adds what a worker does just now. */
+	/* /proc appends the current work of a worker. */
 	if (!strncmp(comm, "kworker/", 8))
 		comm[strcspn(comm, "+-")] = '\0';
 	tasks_named(tasks, tid, pid > 0 ? pid : kernel_task_get_process(tid), 0, comm);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace: one stream a CPU, each event described before its first record.
+ * Writes the trace: one stream for each CPU; each event is described before its first record.
  *
- * A record is the header of docs/spec/recording.md, the context (process, thread, name) and the fields. Records of one
- * CPU may come a little out of order, where one interrupted another: their times are moved up to the one before.
+ * A record has the header of docs/spec/recording.md, the context (process, thread, name) and the
+ * fields. Records of one CPU may be slightly out of order if one writer interrupted another: their
+ * times are raised to that of the preceding record.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static uint8_t *kernel_trace_write_header(struct record_cpu *cpu, uint32_t id, u
 
 	if (packet->size && id < COMPACT_IDS && ticks - cpu->last < (uint64_t)1 << COMPACT_BITS) {
 		word = id | (uint32_t)(ticks & (((uint64_t)1 << COMPACT_BITS) - 1)) << 5;
-		if (CTF_HOST_BIG_ENDIAN) /* Bits are filled from the top there. */
+		if (CTF_HOST_BIG_ENDIAN) /* Big-endian CTF fills bit fields from the top. */
 			word = id << COMPACT_BITS | (word >> 5);
 		to = bytes_grow(packet, sizeof(word));
 		return to ? memcpy(to, &word, sizeof(word)) : NULL;
@@ -139,7 +140,7 @@ static void kernel_trace_count_lost(struct kernel_record *record, uint32_t numbe
 
 /* ---- describing ---- */
 
-/* PROVIDER of PROVIDER_L4K1:NAME. */
+/* Get the provider from a tracepoint: PROVIDER of PROVIDER_L4K1:NAME. */
 static const char *provider_of(const char *tracepoint, char *to, size_t capacity)
 {
 	const char *end = strchr(tracepoint, ':');
@@ -157,7 +158,7 @@ static int kernel_trace_describe(struct kernel_record *record, struct kernel_eve
 	struct ctf_error why = {.text = ""};
 	int ret;
 
-	/* PROVIDER:NAME of user_events:PROVIDER_L4K1:NAME. */
+	/* The event's name is PROVIDER:NAME, from user_events:PROVIDER_L4K1:NAME. */
 	if (event->comes_by_another)
 		(void)snprintf(full, sizeof(full), "%.255s:%.400s",
 				provider_of(event->name, provider, sizeof(provider)),
@@ -206,7 +207,8 @@ static void kernel_trace_write_event(struct kernel_record *record, const struct 
 	bytes_put(&cpu->packet, converted->context->data, converted->context->size);
 	bytes_put(&cpu->packet, converted->fields->data, converted->fields->size);
 	if (cpu->packet.failed) {
-		cpu->packet.size = before; /* Half a record would make the rest unreadable. */
+		/* Half a record would make all later records unreadable. */
+		cpu->packet.size = before;
 		return;
 	}
 	cpu->last = ticks;
@@ -222,7 +224,10 @@ const struct kernel_sink sink_trace = {
 
 /* ---- the end ---- */
 
-/* What is not in the trace, by CPU and event: exactly, because the kernel has counted its attempts. */
+/*
+ * Count the records that are not in the trace, by CPU and event. The result is exact: the kernel
+ * counts its attempts.
+ */
 static void count_losses(struct kernel_record *record)
 {
 	const struct kernel_event_class *event_class;
@@ -287,7 +292,7 @@ void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct
 		if (record->cpus[i].discarded != record->cpus[i].written)
 			kernel_trace_write_packet(record, i, ticks, ticks);
 	note_losses(record, ticks);
-	/* The first figures are good enough when the better ones find no room. */
+	/* If the final parameters cannot be written, the initial ones are good enough. */
 	if (clock)
 		ctf_writer_set_clock(record->writer, clock, &why);
 	record->summary.bytes = ctf_writer_bytes(record->writer);

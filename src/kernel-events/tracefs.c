@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of tracefs. */
+/* Reads and writes the files of tracefs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

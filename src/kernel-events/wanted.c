@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of the kernel's events are wanted: globs over the folders of tracefs. */
+/* Finds the kernel's events that the choices match: globs over the directories of tracefs. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "kernel-events/parts.h"
 
-/* Groups whose events come and go with programs. */
+/* Systems whose events programs register and remove. */
 static const char *const late_systems[] = {"user_events", "user_events_multi"};
 
-/* ---- what was asked for ---- */
+/* ---- choices ---- */
 
 static int kernel_select_add_pattern(
 		struct kernel_record *record, const char *text, struct kernel_record_error *error)
@@ -43,7 +43,7 @@ int kernel_classes_take_choices(struct kernel_record *record, struct kernel_reco
 	return ret;
 }
 
-/* The filter of the last choice that means this event. */
+/* Returns the filter of the last choice that matches this event, or NULL. */
 static const char *kernel_select_choose_filter(
 		const struct kernel_record *record, const char *system, const char *name)
 {
@@ -149,7 +149,7 @@ static int kernel_select_read_format(struct kernel_record *record,
 	return 0;
 }
 
-/* An event that was removed leaves its number to another one: the trace keeps both. */
+/* A new event may get the number of a removed one: the trace keeps both. */
 static void kernel_select_link_class(
 		struct kernel_record *record, struct kernel_event_class *event_class)
 {
@@ -179,7 +179,7 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 		record_fail(error, -ENOMEM, NULL, "out of memory");
 	if (!ret && record->sink->chooses)
 		ret = kernel_describe_class(record, event_class);
-	/* Records may come at once. */
+	/* Enabled last: records may arrive immediately. */
 	if (!ret && (!record->sink->chooses || record->all_on))
 		ret = record->backend->add(record, event_class, error);
 	event_class->on = !ret && record->all_on;
@@ -191,9 +191,11 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 	return 0;
 }
 
-/* ---- looking ---- */
+/* ---- scanning ---- */
 
-/* What has files `id` and `format` is an event; ftrace's own ones cannot be switched on. */
+/*
+ * A directory with the files `id` and `format` is an event; ftrace's own events cannot be enabled.
+ */
 static int kernel_select_scan_system(struct kernel_record *record, const char *system, bool late,
 		struct kernel_record_error *error)
 {
@@ -211,7 +213,7 @@ static int kernel_select_scan_system(struct kernel_record *record, const char *s
 				kernel_select_has_class(record, system, entry->d_name))
 			continue;
 		ret = kernel_select_add_class(record, system, entry->d_name, error);
-		/* It may have gone just now. */
+		/* The event may just have been removed. */
 		if (ret == -ENOENT || ret == -ENODEV || late ||
 				(record->sink->chooses && !record->all_on))
 			ret = 0;
@@ -243,7 +245,10 @@ static int kernel_select_scan_all_systems(
 	return ret;
 }
 
-/* May events come later that this pattern means? `*:name` means one that is there: else each slip would wait. */
+/*
+ * True if the pattern may match events that programs register later. `*:name` does not: otherwise
+ * each misspelled name would wait for an event instead of being reported.
+ */
 static bool may_come(const struct pattern *pattern)
 {
 	const char *colon = strchr(pattern->glob, ':');
@@ -345,7 +350,10 @@ bool kernel_classes_know(const struct kernel_record *record, const char *text)
 			kernel_select_on_class_found, NULL);
 }
 
-/* Those that nobody holds end with their programs, and another one may have the name, or the number. */
+/*
+ * Free the event classes whose event has been removed: another event may get the name or the
+ * number.
+ */
 static void drop_ended(struct kernel_record *record)
 {
 	struct kernel_event_class **at = &record->event_classes, *event_class;
@@ -375,7 +383,9 @@ static void drop_ended(struct kernel_record *record)
 	}
 }
 
-/* Is one of them no event, but a system call, as strace and lttng name them? */
+/*
+ * True if a choice is the name of a system call instead of an event, as strace and lttng accept it.
+ */
 static bool means_call(const struct kernel_record *record)
 {
 	char call[128];
@@ -397,7 +407,7 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_r
 
 	if (late && !record->waits_for_late)
 		return 0;
-	/* Whoever has chosen nothing wants nothing, and not all. */
+	/* No choices select no events here; an empty list of patterns would select all. */
 	if (record->sink->chooses && !record->nr_patterns)
 		return 0;
 	if (record->sink->chooses)
@@ -412,7 +422,10 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_r
 	for (i = 0; i < record->nr_patterns; i++)
 		record->waits_for_late |=
 				!record->patterns[i].exclude && may_come(&record->patterns[i]);
-	/* `sched:swich` means nothing, `user_events:*` what programs will register. */
+	/*
+	 * `sched:swich` matches nothing: an error. `user_events:*` matches events that programs
+	 * will register.
+	 */
 	if (ret || record->event_classes || record->waits_for_late ||
 			(record->sink->chooses && !record->all_on))
 		return ret;
