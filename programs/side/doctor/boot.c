@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Check: recording from the first process on, by a static configuration. */
+/* Check: the configuration that records from the first process on, before a daemon runs. */
 #include "doctor.h"
 
 #include "sessions/boot.h"
@@ -12,7 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Folders of processes in the places of all sessions, and whether a recorder is there. */
+/*
+ * The number of sessions in the configuration, of process directories in their state directories,
+ * and of recorders.
+ */
 struct looked {
 	unsigned int processes, sessions, recorders;
 };
@@ -48,7 +51,10 @@ static struct looked doctor_boot_inspect(
 	return looked;
 }
 
-/* The nearest directory above it that is there, or NULL: it can be made. */
+/*
+ * Walks up to the nearest existing directory, into `part`. Returns NULL if the state directory can
+ * be created, else the reason why not.
+ */
 static const char *what_hinders(const struct doctor *doctor, const char *state_dir, char *part)
 {
 	char whole[DOCTOR_PATH_MAX];

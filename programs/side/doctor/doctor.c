@@ -14,7 +14,7 @@
 
 #define CHECKS_MAX 64
 
-/* ---- for checks ---- */
+/* ---- functions for checks ---- */
 
 void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 {
@@ -130,7 +130,7 @@ static bool doctor_is_selected(const struct parsed *parsed, const char *name)
 	return !parsed->operand_count;
 }
 
-/* Each name must be that of a check. */
+/* Checks that each operand is the name of a check. */
 static int doctor_check_names(const struct parsed *parsed)
 {
 	const char *names[CHECKS_MAX];
@@ -161,7 +161,7 @@ static int doctor_check_names(const struct parsed *parsed)
 	return COMMAND_DONE;
 }
 
-/* How many are missing. */
+/* Returns the number of checks with the result DOCTOR_MISSING. */
 static unsigned int doctor_run_checks(const struct doctor *doctor, const struct parsed *parsed)
 {
 	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);

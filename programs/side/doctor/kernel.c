@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks: what the kernel and the C library have. */
+/* Checks: features of the kernel and of the C library. */
 #include "doctor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Weak: only a C library that registers rseq for each thread has it. */
+/* Weak: only a C library that registers rseq for each thread defines it. */
 extern const unsigned int __rseq_size __attribute__((weak));
 
 static bool doctor_kernel_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
@@ -23,7 +23,10 @@ static bool doctor_kernel_is_skipped(const struct doctor *doctor, struct doctor_
 	return doctor->other;
 }
 
-/* Calls of the kernel that cannot succeed as they are made here: does it know them? */
+/*
+ * Makes a system call with arguments that make it fail or do nothing. False if the kernel does not
+ * know it.
+ */
 static bool doctor_kernel_has_syscall(long number, long first, long second, long third)
 {
 	long ret = syscall(number, first, second, third, 0L, 0L);
@@ -76,7 +79,7 @@ static void doctor_check_rseq(const struct doctor *doctor, struct doctor_finding
 {
 	if (doctor_kernel_is_skipped(doctor, finding))
 		return;
-	/* No such area: an error in any kernel that has it. */
+	/* An area of size 0 is an error in each kernel that has rseq. */
 	if (!doctor_kernel_has_syscall(SYS_rseq, 0, 0, 0)) {
 		doctor_found(finding, DOCTOR_NOTE,
 				"the kernel has no rseq: side uses a slower method");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks: the libraries of this installation. Does the loader find libside.so.0, does pkg-config find libside.pc, does another installation
- * come before this one, and do the parts have one version?
+ * Checks: the libraries of this installation. Does the loader find libside.so.0, does pkg-config
+ * find libside.pc, does the loader find another installation first, and do all parts have one
+ * version?
  *
- * The loader itself answers where it finds a library: it preloads the library into a program that it only lists.
+ * The check lets the loader itself search: it starts a program with the library in LD_PRELOAD, in
+ * the mode in which the loader only prints what it would load.
  */
 #include "doctor.h"
 
@@ -33,8 +35,8 @@
 extern char **environ;
 
 struct doctor_library {
-	char path[PATH_MAX]; /* real; "": none */
-	char version[32];    /* "": none is in the file */
+	char path[PATH_MAX]; /* resolved; "": not found */
+	char version[32];    /* "": the file contains none */
 };
 
 /* ---- files ---- */
@@ -111,7 +113,7 @@ static const char *library_version(const struct doctor_library *library)
 	return *library->version ? library->version : "unknown version";
 }
 
-/* The file beside `side`, by which it records. */
+/* Finds the file beside `side`, which recordings use. */
 static bool library_own(struct doctor_library *library, const char *name)
 {
 	char *path = session_library(name);
@@ -134,7 +136,7 @@ static bool library_is_built(const struct doctor_library *library)
 	return size >= sizeof(end) - 1 && !strcmp(library->path + size - (sizeof(end) - 1), end);
 }
 
-/* True: nothing can be found out, and the finding says why. */
+/* True if the check is impossible; the finding then contains the reason. */
 static bool library_skip(const struct doctor *doctor, struct doctor_finding *finding,
 		struct doctor_library *own)
 {
@@ -155,7 +157,7 @@ static bool library_skip(const struct doctor *doctor, struct doctor_finding *fin
 
 /* ---- other programs ---- */
 
-/* What a command prints, up to @size. False: it cannot be started, or fails. */
+/* Runs a command and reads its output, up to `size`. False if it does not start, or fails. */
 static bool library_run(char *const argv[], char *const environment[], char *text, size_t size)
 {
 	posix_spawn_file_actions_t actions;
@@ -190,7 +192,7 @@ static bool library_is_variable(const char *entry, const char *name)
 	return !strncmp(entry, name, length) && entry[length] == '=';
 }
 
-/* Where the loader finds the library. */
+/* Finds the library as the loader does, with or without LD_LIBRARY_PATH. */
 static bool library_loaded(struct doctor_library *library, bool with_path)
 {
 	static char list[] = "LD_TRACE_LOADED_OBJECTS=1", preload[] = "LD_PRELOAD=" LIBRARY_NAME,
@@ -221,7 +223,7 @@ static bool library_loaded(struct doctor_library *library, bool with_path)
 	return *arrow == '/' && library_open(library, arrow);
 }
 
-/* Is its directory among those that ldconfig reads? */
+/* True if ldconfig reads the directory of the library. */
 static bool library_is_configured(const struct doctor_library *own)
 {
 	const char *variable = getenv("LD_LIBRARY_PATH");
@@ -233,7 +235,7 @@ static bool library_is_configured(const struct doctor_library *own)
 	struct image *image = NULL;
 	char *path = NULL;
 
-	/* Without the directories of the variable, which is not changed for the other checks. */
+	/* Search without the directories of the variable, then restore it for the other checks. */
 	(void)unsetenv("LD_LIBRARY_PATH");
 	search = library_search_open();
 	if (kept)
@@ -265,7 +267,7 @@ static void doctor_check_libside(const struct doctor *doctor, struct doctor_find
 	directory = library_directory(&own);
 	if (!library_loaded(&loaded, true)) {
 		doctor_found(finding, DOCTOR_MISSING, "the loader does not find %.300s", own.path);
-		/* A damaged file there hides all others. */
+		/* A damaged file in one of these directories hides all others. */
 		if (path && *path && library_loaded(&loaded, false))
 			doctor_set_hint(finding, "unset LD_LIBRARY_PATH");
 		else if (library_is_configured(&own))
@@ -298,7 +300,7 @@ static void library_reinstall(struct doctor_finding *finding, const struct docto
 		doctor_set_hint(finding, "sudo ninja -C build install");
 }
 
-/* `side`, libside.so.0 and the agent are of one release. */
+/* `side`, libside.so.0 and the agent must be from one release. */
 static void doctor_check_agent(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct doctor_library libside, agent;
@@ -368,7 +370,7 @@ static void doctor_check_pkgconfig(const struct doctor *doctor, struct doctor_fi
 	doctor_set_hint(finding, "export PKG_CONFIG_PATH=%.300s", own.path);
 }
 
-/* Replaced or removed since the program started: the kernel shows that. */
+/* The kernel marks files that were replaced or removed after the program started. */
 static bool library_is_deleted(const char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -377,7 +379,7 @@ static bool library_is_deleted(const char *path)
 	return size >= sizeof(deleted) && !strcmp(path + size - (sizeof(deleted) - 1), deleted);
 }
 
-/* The libside of a running program. The version of a deleted one is not known. */
+/* Finds the libside of a running program. The version of a deleted file is unknown. */
 static bool library_used(pid_t pid, struct doctor_library *library)
 {
 	char path[PATH_MAX];
@@ -392,7 +394,10 @@ static bool library_used(pid_t pid, struct doctor_library *library)
 	return true;
 }
 
-/* Running programs with another libside, by their RUNPATH or their environment, or because it was replaced. */
+/*
+ * Finds running programs with another libside: their RUNPATH or environment selects it, or it was
+ * replaced.
+ */
 static void doctor_library_scan_programs(
 		const struct doctor *doctor, struct doctor_finding *finding)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks: the daemon, its directory, the group, the libraries, memory for rings, limits. */
+/* Checks: the daemon, its directory, its group, memory for rings, limits. */
 #include "doctor.h"
 
 #include "programs/common/ask.h"

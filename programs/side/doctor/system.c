@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks: what this user may do: ptrace, capabilities, counters, events of the kernel, debug information. */
+/*
+ * Checks: permissions of this user (ptrace, capabilities, counters, kernel events) and debug
+ * information.
+ */
 #include "doctor.h"
 
 #include <errno.h>
@@ -91,7 +94,7 @@ static void doctor_check_perf(const struct doctor *doctor, struct doctor_finding
 	doctor_set_hint(finding, "sudo sysctl kernel.perf_event_paranoid=2");
 }
 
-/* ---- events of the kernel ---- */
+/* ---- kernel events ---- */
 
 static void doctor_check_tracefs(const struct doctor *doctor, struct doctor_finding *finding)
 {
