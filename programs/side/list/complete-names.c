@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `complete`: names of what is there now, for the completion of shells.
+ * The verb `complete`: prints names of running objects, for the completion of shells.
  *
- * Whoever types does not want to read why something has no names: nothing is said, and a daemon is
- * asked only if it runs.
+ * A failure prints no message, because it would appear in the line that the user is typing. It
+ * never starts a daemon.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -20,7 +20,7 @@
 
 #define TIMEOUT_MS 2000
 
-/* A member of each element, a line each. */
+/* Prints a member of each element, one on each line. */
 static void side_names_print_members(struct json_object *list, const char *member)
 {
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {

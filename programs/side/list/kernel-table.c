@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of libside-kernel.so in another process: where the library is mapped, its symbol, the memory. The process may
- * have written anything: sizes are bounded, texts are ended, addresses lead to reads that fail.
+ * Reads the table of libside-kernel.so in another process: finds the mapping of the library and its
+ * symbol, then reads the memory. The process may have written anything, so sizes are bounded, texts
+ * are terminated here, and a read of a bad address fails.
  */
 #include "kernel-table.h"
 
@@ -31,7 +32,10 @@ static int kernel_table_read_memory(pid_t pid, uint64_t address, void *to, size_
 	return got == (ssize_t)size ? 0 : -EFAULT;
 }
 
-/* Where its first page is mapped, and a path that leads to the file as the process sees it. */
+/*
+ * Finds the mapping of the first page, and a path that leads to the file in the process's root
+ * directory.
+ */
 static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
 {
 	char maps_path[64], *line = NULL;
@@ -122,7 +126,7 @@ int kernel_table_read(pid_t pid, const struct kernel_table_reader *reader)
 		return -EPROTO;
 	table.problem[sizeof(table.problem) - 1] = '\0';
 	if (*table.problem) {
-		/* Its second line, if it has one, is a hint. */
+		/* The second line, if there is one, is a hint. */
 		char *hint = strchr(table.problem, '\n');
 
 		if (hint)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `kernel`: which events the kernel has, from whom, and who listens. */
+/* The verb `kernel`: prints the events that programs pass to the kernel, and their listeners. */
 #include "programs/common/command.h"
 #include "kernel-table.h"
 #include "programs/side/processes/running.h"
@@ -16,14 +16,14 @@
 static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
 struct kernel_view {
-	const char *tracefs; /* NULL: it cannot be looked at */
+	const char *tracefs; /* NULL: not readable */
 	size_t nr_events;
-	bool unreadable; /* programs that we may not look into */
+	bool unreadable; /* there are programs whose memory we may not read */
 };
 
-/* ---- the kernel's side ---- */
+/* ---- state in the kernel ---- */
 
-/* One line that says what is missing, and the mend. NULL: nothing is. */
+/* Returns what is missing, and the hint. NULL if nothing is. */
 static const char *side_kernel_view_print_reason(struct kernel_view *view, const char **hint)
 {
 	char path[128];
@@ -60,7 +60,10 @@ static void side_kernel_view_append_name(char *names, size_t capacity, const cha
 		(void)snprintf(names + size, capacity - size, "%s%s", size ? " " : "", word);
 }
 
-/* "ftrace perf" as user_events_status says; several formats of a name have numbers behind it. */
+/*
+ * Adds listeners such as "ftrace perf" from user_events_status. An event with several formats has
+ * numbers after its name there.
+ */
 static void status_listeners(const struct kernel_view *view,
 		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
@@ -84,7 +87,7 @@ static void status_listeners(const struct kernel_view *view,
 		(void)fclose(status);
 }
 
-/* The instances of ftrace that have it on. */
+/* Adds the instances of ftrace in which the event is enabled. */
 static void instance_listeners(const struct kernel_view *view,
 		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
@@ -112,7 +115,7 @@ static void instance_listeners(const struct kernel_view *view,
 	globfree(&found);
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static const char *state_word(const struct side_kernel_event_0 *event)
 {

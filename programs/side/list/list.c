@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The verb `list`: what is to be listed (a file, a process, a command), and who reads it.
- */
+/* The verb `list`: finds the events of files, processes, commands and sessions, and prints them. */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "elf/image.h"
@@ -45,9 +43,9 @@ struct list {
 	} * visited;
 	size_t nr_visited;
 	/*
-	 * Libraries that the file being listed needs, itself or through others, by the name they
-	 * are asked for, in the order in which the linker loads them: breadth first, each name
-	 * once. The path is NULL where there is none.
+	 * Libraries that the listed file needs, directly or indirectly, by the requested name, in
+	 * the order in which the linker loads them: breadth first, each name once. The path is NULL
+	 * if the library was not found.
 	 */
 	struct needed {
 		char *name;
@@ -72,7 +70,7 @@ static int list_print_listing_error(const char *path, int error)
 					: strerror(-error));
 }
 
-/* True the first time that a file comes along, under whatever name. */
+/* True at the first visit of a file, under any of its names. */
 static bool list_visit_first(struct list *list, int fd)
 {
 	struct file_identity *visited;
@@ -102,7 +100,7 @@ static bool list_is_needed(const struct list *list, const char *name)
 	return false;
 }
 
-/* Note the libraries that a file needs, to be listed after it. */
+/* Records the libraries that a file needs, which are listed after it. */
 static int need_libraries(struct list *list, struct image *image, const char *path)
 {
 	const char *name;
@@ -183,7 +181,7 @@ static int list_read_image(
 	return error ? list_print_listing_error(path, error) : COMMAND_DONE;
 }
 
-/* A file, or a member of an archive, on its way through objects_read(). */
+/* State of objects_read() for one file, which may be an archive with several members. */
 struct file_walk {
 	struct list *list;
 	const char *path;
@@ -191,7 +189,10 @@ struct file_walk {
 	int status;
 };
 
-/* "lib.a(member.o)", as ld(1) says it; @path itself without a member. NULL: no memory. */
+/*
+ * Returns "lib.a(member.o)", the notation of ld(1), or `path` if there is no member. The caller
+ * frees it. NULL: out of memory.
+ */
 static char *member_path(const char *path, const char *member)
 {
 	char *text = NULL;
@@ -251,7 +252,7 @@ static int list_file_and_libraries(struct list *list, const char *path)
 {
 	int worst = list_read_file(list, path, false);
 
-	/* More are added on the way. */
+	/* list_read_file() adds more during the loop. */
 	for (size_t i = 0; i < list->nr_needed; i++) {
 		if (list->needed[i].path) {
 			int status = list_read_file(list, list->needed[i].path, true);
@@ -265,7 +266,7 @@ static int list_file_and_libraries(struct list *list, const char *path)
 
 /* ---- a command ---- */
 
-/* What the session collected stays in the session, which must outlive the listing. */
+/* The collected descriptions belong to the session, which must outlive the listing. */
 static int list_collect_session(struct list *list, struct session *session, const char *command)
 {
 	size_t count = session_nr_events(session, 0);
@@ -306,7 +307,7 @@ static int list_command(struct list *list, char **command, struct session **sess
 				"give its file to list the events in it, as in `side list ./FILE`",
 				"cannot list the events of %s: it does not load libraries that it is given (it is linked statically, or gains privileges when it starts)",
 				command[0]);
-	/* What it registered until then is listed all the same. */
+	/* The events registered before the signal are listed nevertheless. */
 	if (WIFSIGNALED(summary->status))
 		status = message_error(COMMAND_FAILED, NULL,
 				"%s was ended by signal %d (%s) before its main function",
@@ -336,7 +337,10 @@ static int list_process(struct list *list, const char *text)
 	return process_list(&list->listing, (pid_t)pid, false);
 }
 
-/* Of programs that were started before the daemon, or that it has not found, nothing can be recorded yet. */
+/*
+ * Prints a note about programs without a recorder, such as those that started before the daemon:
+ * nothing can record them yet.
+ */
 static void list_print_unreached(const pid_t *pids, size_t count)
 {
 	char name[RUNNING_NAME_MAX], hint[64];
@@ -361,7 +365,10 @@ static void list_print_unreached(const pid_t *pids, size_t count)
 	}
 }
 
-/* All programs that have libside in them. One that ends meanwhile is no failure, and one that cannot be read hides no other. */
+/*
+ * Lists all programs that use libside. A program that exits meanwhile is no failure, and an
+ * unreadable one does not end the list.
+ */
 static int list_read_process(struct list *list)
 {
 	size_t count = 0;
@@ -385,7 +392,10 @@ static int list_read_process(struct list *list)
 	return worst;
 }
 
-/* What the daemon, if it runs, knows by that name, or all of its sessions. *known: there is something. */
+/*
+ * Prints the session of that name, or all sessions. *known is false if the daemon does not run or
+ * has no such session.
+ */
 static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
 {
 	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);
@@ -399,7 +409,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 	if (ask_connect_silently(&ask, parsed->options.list.system, &error)) {
 		if (name)
 			return COMMAND_DONE;
-		/* One that is there and does not talk to us has sessions, for all we know. */
+		/* A daemon that runs but cannot be reached may have sessions. */
 		if (error.kind != CONTROL_NOT_FOUND)
 			return ask_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
@@ -494,7 +504,10 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 	return worst;
 }
 
-/* Print the first pattern that matches no event, the events that exist, and the nearest name as a hint. */
+/*
+ * Prints the first pattern that matches no event, the existing events, and the nearest name as a
+ * hint.
+ */
 static void list_print_unmatched(const struct list *list)
 {
 	const struct listing *listing = &list->listing;
@@ -526,7 +539,10 @@ static void list_print_nothing(const struct list *list)
 		message_note("there are no events");
 }
 
-/* Sessions: nothing was named, or one of them was. *known: it is done. */
+/*
+ * Handles a command line without operands, or with the name of a session. *known is true if that
+ * was all.
+ */
 static int list_known(const struct parsed *parsed, bool *known)
 {
 	const char *word = parsed->operands[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of `side list`: text for people, names, JSON. */
+/* Prints a listing: as text for people, as names, or as JSON. */
 #include "programs/side/processes/descriptions.h"
 
 #include "programs/side/processes/running.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How text is coloured; all empty without colours. */
+/* Colours of the text output; all empty without colours. */
 struct palette {
 	const char *source;
 	const char *name;
@@ -224,7 +224,7 @@ static int listing_print_json(
 	return result;
 }
 
-/* "app (process 2099)" above the blocks of a process, if several are listed. */
+/* Prints "app (process 2099)" above the sources of a process. */
 static void print_process(FILE *out, pid_t pid, const struct palette *palette)
 {
 	char name[RUNNING_NAME_MAX];
@@ -234,7 +234,10 @@ static void print_process(FILE *out, pid_t pid, const struct palette *palette)
 	fprintf(out, " (process %d)%s\n", (int)pid, palette->off);
 }
 
-/* A heading where the process or the source changes, if there are several; an empty line between providers. */
+/*
+ * Prints a heading for each new process and source if there are several, and an empty line between
+ * providers.
+ */
 static void print_break(
 		FILE *out, const struct listing *listing, size_t at, const struct palette *palette)
 {
