@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collecting event descriptions from memory that is not ours. */
+/* Collects event descriptions from the memory of files and other processes. */
 #include "descriptions.h"
 
 #include "elf/addresses.h"
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All descriptions of one listing together, in encoded form. Real programs have some 100 KiB. */
+/* Limit of the encoded descriptions of one listing. Real programs have a few 100 KiB. */
 #define LISTING_BYTES_MAX (256u << 20)
 
-/* A file or process that is made to waste our time is not read to its end. */
+/* Stops reading a hostile file or process that would cost too much time. */
 #define LISTING_FAILURES_MAX 100
 
 int listing_source(struct listing *listing, const char *path)
@@ -45,7 +45,10 @@ static bool listing_event_is_selected(
 					side_enum_get(description->loglevel));
 }
 
-/* Note an event that no pattern selects, for the message about these patterns. If memory is short, the message names fewer events. */
+/*
+ * Records an event that no pattern selects, for the message about these patterns. After a failed
+ * allocation that message names fewer events.
+ */
 static void note_other(struct listing *listing, const struct side_event_description *description)
 {
 	if (!listing->others)
@@ -96,7 +99,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 	return 0;
 }
 
-/* ---- foreign memory ---- */
+/* ---- memory of files and processes ---- */
 
 uint64_t listing_decode(
 		const struct listing_memory *from, const unsigned char *bytes, unsigned int size)
@@ -120,7 +123,10 @@ static void read_state(
 		return;
 	state->known = true;
 	state->tracers = found.nr_callbacks;
-	/* An armed process listens for the first event of all, not for this one. */
+	/*
+	 * The bit of an armed process means that it waits for its first event, not that this event
+	 * has a listener.
+	 */
 	state->enabled = found.enabled & ~(top >> 7);
 	state->kernel = found.enabled & top;
 	state->debugger = found.enabled & top >> 1;
@@ -165,7 +171,7 @@ int listing_take(struct listing *listing, const struct listing_memory *from,
 	if (!found->owned) {
 		char sentence[1024];
 
-		/* What is wrong with it does not keep the others from being read. */
+		/* A damaged description does not prevent the others from being read. */
 		return listing_fail(listing, "an event",
 				visit_error_sentence(&found->error, sentence, sizeof(sentence)));
 	}
@@ -174,7 +180,7 @@ int listing_take(struct listing *listing, const struct listing_memory *from,
 	return result ? result : listing->bytes > LISTING_BYTES_MAX ? -E2BIG : 0;
 }
 
-/* One walk over the tables of an image. */
+/* The state of image_each_event() for one image. */
 struct listing_tables {
 	struct listing *listing;
 	const struct listing_memory *from;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a filter can be true for any of some events: the reason of the first event that it does not fit. */
+/*
+ * Checks whether a filter can be true for any of several events, and keeps the reason of the first
+ * event that does not fit.
+ */
 #include "filter-fit.h"
 
 #include "filter/filter.h"
@@ -20,7 +23,7 @@ bool filter_fit_begin(struct filter_fit *fit, const char *text)
 	return false;
 }
 
-/* Names of contexts were checked with the command line: each exists. */
+/* The command line was checked for unknown contexts before, so each name exists. */
 static int filter_fit_context(void *user, const char *name)
 {
 	(void)user;
@@ -38,7 +41,7 @@ void filter_fit_event(struct filter_fit *fit, const struct side_event_descriptio
 		return;
 	if (filter_link_size(fit->program, fit->size, event, &names, &error) >= 0)
 		fit->fits = true;
-	/* A suggestion is worth more than the first reason. */
+	/* Prefer a reason with a suggestion to the first reason. */
 	else if (!*fit->reason || (*error.hint && !*fit->hint)) {
 		snprintf(fit->reason, sizeof(fit->reason), "%s", error.text);
 		snprintf(fit->hint, sizeof(fit->hint), "%s", error.hint);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of a running process.
+ * Lists the events of a running process.
  *
- * /proc/PID/maps says which files are mapped where; the section headers, which are not mapped, come
- * from the files; everything else (tables, descriptions, states) is read from the memory of the
- * process, where relocations are done and the enabled words are alive. What libside has registered
- * and is in no table comes last. The process is not stopped, so what it unloads meanwhile may vanish
- * under the reader: events of tables that do are reported and passed over.
+ * /proc/PID/maps contains the mappings of files. Section headers are not mapped, so they are read
+ * from the files. Everything else (tables, descriptions, states) is read from the memory of the
+ * process, where relocations are applied and the enabled words have their current values. Events
+ * that are only in the registry of libside come last. The process is not stopped, so it may unload
+ * a module meanwhile: events that disappear then are reported and skipped.
  */
 #include "process.h"
 
@@ -29,7 +29,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* One line of maps that maps a file. */
+/* A line of the maps file that maps a file. */
 struct process_mapping {
 	uint64_t start, end;
 	uint64_t offset;
@@ -38,7 +38,7 @@ struct process_mapping {
 	char *path;
 };
 
-/* A libside that tells what it has registered. There are several in a process only with dlmopen(3). */
+/* The registry of a libside. A process has several of them only after dlmopen(3). */
 #define REGISTRIES_MAX 16
 
 struct registry {
@@ -47,7 +47,7 @@ struct registry {
 	uint8_t byte_order;
 };
 
-/* A process that is made to waste our time is not read for ever. */
+/* Limits of the reads from a hostile process that would cost too much time. */
 #define READS_MAX (UINT64_C(1) << 24)
 #define READ_BYTES_MAX (UINT64_C(1) << 31)
 
@@ -59,8 +59,8 @@ struct traced_process {
 	size_t unreadable; /* files whose section headers could not be read */
 	struct registry registries[REGISTRIES_MAX];
 	size_t nr_registries;
-	bool has_silent_libside; /* one that does not tell */
-	struct addresses seen;   /* descriptions that are listed already */
+	bool has_silent_libside; /* a libside without a registry symbol */
+	struct addresses seen;   /* addresses of descriptions that were added */
 };
 
 static int process_read_memory(void *opaque, uint64_t address, void *to, size_t size)
@@ -88,7 +88,7 @@ static int process_read_memory(void *opaque, uint64_t address, void *to, size_t 
 	return 0;
 }
 
-/* ---- what is not permitted ---- */
+/* ---- missing permissions ---- */
 
 static int process_read_number(const char *path, long *number)
 {
@@ -202,8 +202,9 @@ static bool process_same_file(
 /* ---- files ---- */
 
 /*
- * Whether the file is what was loaded: its first bytes (ELF header, program headers, mostly the
- * build id, too) must be those in memory. A program that was replaced on disk while it runs is not.
+ * True if the file is the loaded one: its first bytes (ELF header, program headers, usually the
+ * build ID) must equal those in memory. They differ if the program was replaced on disk while it
+ * runs.
  */
 static bool process_is_loaded(
 		struct traced_process *process, const struct process_mapping *mapping, int fd)
@@ -224,7 +225,10 @@ static int process_open_file(struct traced_process *process, const struct proces
 	char *paths[2] = {NULL, NULL};
 	int fd = -1;
 
-	/* The first also finds deleted files, and needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN. */
+	/*
+	 * The first path also works for deleted files, but needs CAP_CHECKPOINT_RESTORE or
+	 * CAP_SYS_ADMIN.
+	 */
 	if (asprintf(&paths[0], "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)process->pid,
 			    mapping->start, mapping->end) < 0)
 		paths[0] = NULL;
@@ -249,7 +253,7 @@ static int process_open_file(struct traced_process *process, const struct proces
 	return fd;
 }
 
-/* Whether all segments of the image are mapped where this bias puts them. */
+/* True if all segments of the image are mapped at the addresses that this bias requires. */
 static bool bias_fits(const struct traced_process *process, const struct process_mapping *mapping,
 		const struct image *image, uint64_t bias)
 {
@@ -281,7 +285,7 @@ static void find_registry(struct traced_process *process, struct image *image, u
 	size_t nr_tables;
 	bool all;
 
-	/* A libside that is linked in statically has its own events in a table of the executable. */
+	/* The events of a statically linked libside are in a table of the executable. */
 	image_tables(image, &nr_tables);
 	all = nr_tables > 0;
 	if (!image_find_symbol(image, SIDE_REGISTRY_SYMBOL, all, &symbol)) {
@@ -333,7 +337,7 @@ static int process_list_image(struct traced_process *process, struct listing *li
 	return error ? error : listing_add_tables(listing, image, &memory, bias);
 }
 
-/* What was registered without being in a table, or is in the table of a file that cannot be read. */
+/* Lists events that are registered but in no event table, or in the table of an unreadable file. */
 static int list_registries(struct traced_process *process, struct listing *listing)
 {
 	char source[64];
@@ -353,7 +357,7 @@ static int list_registries(struct traced_process *process, struct listing *listi
 	return error;
 }
 
-/* The mapping of the beginning of a file may be the beginning of a loaded image. */
+/* The mapping of the first page of a file may be the beginning of a loaded image. */
 static int list_mapping(struct traced_process *process, struct listing *listing,
 		const struct process_mapping *mapping)
 {
@@ -393,8 +397,7 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 		error = list_mapping(&process, listing, &process.mappings[i]);
 	if (!error)
 		error = list_registries(&process, listing);
-	/* Processes without memory of their own: threads of the kernel, and those that have ended.
-	 */
+	/* Kernel threads and exited processes have no memory of their own. */
 	if (!error && !process.nr_mappings)
 		error = kill(pid, 0) && errno == ESRCH ? -ESRCH : 0;
 	for (size_t i = 0; i < process.nr_mappings; i++)
@@ -410,7 +413,7 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	if (process.has_silent_libside && !process.nr_registries)
 		message_note("the libside of process %d does not list its events: events that were made at run time are missing",
 				(int)pid);
-	/* What these files have registered is listed if there is a registry. */
+	/* If there is a registry, it has listed the events of these files. */
 	if (process.unreadable && !process.nr_registries)
 		message_note_hint("restart the program to see its events",
 				"%zu mapped %s of process %d could not be read, because the file was replaced or deleted since",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the registry of a process that goes on, as side/debugger.h says: the id of a place, the
- * place, the descriptions, the id again. What was not there all the time is dropped without a word,
- * so each place is read once however busy the process is.
+ * Reads the registry of a running process by the protocol of side/debugger.h: the id of a slot, the
+ * slot, the descriptions, the id again. A batch that changed meanwhile is dropped without a
+ * message, so each slot is read once, however busy the process is.
  *
- * The process may have written anything: numbers are bounded, addresses lead to reads that fail.
+ * The process may have written anything, so numbers are bounded and a read of a bad address fails.
  */
 #include "registry.h"
 
@@ -14,16 +14,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* More than any program has: places, the blocks that they are in, and pointers to events. */
+/* Limits above those of any program: slots, their blocks, and pointers to events. */
 #define REGISTRY_SLOTS_MAX (1u << 20)
 #define BLOCKS_MAX (1u << 16)
 #define EVENTS_MAX (1u << 22)
 
-/* Sizes that a later version may have. */
+/* Limits of the struct sizes of later versions. */
 #define BATCH_SIZE_MAX 1024
 #define BLOCK_SIZE_MAX 4096
 
-/* How many places and pointers are read at a time. */
+/* Slots and pointers of one read. */
 #define SLOTS_AT_ONCE 64
 #define EVENTS_AT_ONCE 32
 
@@ -37,14 +37,14 @@
 struct registry_reader {
 	struct listing *listing;
 	const struct listing_memory *from;
-	unsigned int width; /* of a pointer */
+	unsigned int width; /* size of a pointer */
 	unsigned int batch_size, block_size;
 	size_t nr_blocks, nr_slots, nr_events;
 	struct listing_found *found; /* EVENTS_AT_ONCE */
-	unsigned char *slots[2];     /* PLACES_AT_ONCE, read twice */
+	unsigned char *slots[2];     /* SLOTS_AT_ONCE, read twice */
 };
 
-/* One place, of which we know that it had this id before its members were read. */
+/* A slot that had this id before its members were read. */
 struct registry_batch {
 	uint64_t slot;
 	uint64_t id;
@@ -66,7 +66,10 @@ static bool is_still_there(const struct registry_reader *reader, const struct re
 			listing_pointer(reader->from, id) == batch->id;
 }
 
-/* A part of a batch: some pointers to descriptions. Positive: the batch has gone. */
+/*
+ * Lists some events of a batch. Returns a positive number if the batch was removed, or a negative
+ * errno.
+ */
 static int list_part(struct registry_reader *reader, const struct registry_batch *batch,
 		uint64_t address, size_t nr)
 {
@@ -126,7 +129,7 @@ static int registry_list_slots(struct registry_reader *reader, uint64_t address,
 	const struct listing_memory *from = reader->from;
 	int result = 0;
 
-	/* The first time for the ids, the second time for the rest. */
+	/* The first read is for the ids, the second for the other members. */
 	for (size_t i = 0; i < 2 && !result; i++)
 		result = registry_read_memory(
 				reader, address, reader->slots[i], nr * reader->batch_size);
@@ -174,7 +177,7 @@ static int list_blocks(struct registry_reader *reader, uint64_t block)
 	return 0;
 }
 
-/* The object itself; the address of its first block. */
+/* Reads the object itself, and the address of its first block. */
 static int registry_read_head(struct registry_reader *reader, uint64_t address, uint64_t *block)
 {
 	unsigned char head[32];

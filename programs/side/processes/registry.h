@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libside in a process has registered, read through the object of side/debugger.h. */
+/* Reads the registry of libside in a process, through the object of side/debugger.h. */
 #ifndef PROGRAMS_SIDE_PROCESSES_REGISTRY_H
 #define PROGRAMS_SIDE_PROCESSES_REGISTRY_H
 
@@ -9,8 +9,9 @@ struct listing;
 struct listing_memory;
 
 /*
- * List the events of all batches that were registered the whole time that it takes to read them, less
- * those of @from->seen. @address: of the object. Says what cannot be read. 0 or -ENOMEM, -E2BIG, -ESRCH.
+ * Lists the events of all batches that were registered during the whole read, except those in
+ * from->seen. `address` is that of the object. Reports errors. Returns 0, -ENOMEM, -E2BIG or
+ * -ESRCH.
  */
 int registry_list(struct listing *listing, const struct listing_memory *from, uint64_t address);
 

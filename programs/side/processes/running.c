@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs that run now and have libside in them, as /proc shows them. */
+/* Finds running programs that use libside, through /proc. */
 #include "running.h"
 
 #include <dirent.h>
@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The path of the first mapped file with that in its path, in *ret_path if that is not NULL. */
+/*
+ * Finds the first mapped file with `file` in its path. Writes the path to ret_path unless that is
+ * NULL.
+ */
 static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 {
 	char path[64], *line = NULL, *slash;
@@ -101,7 +104,7 @@ int running_find(pid_t **pids, size_t *count)
 
 bool running_has_recorder(pid_t pid)
 {
-	/* From a file, or from memory. */
+	/* The agent was loaded from a file or from a memfd. */
 	return has_mapped(pid, "/libside-agent.so") || has_mapped(pid, "/memfd:libside-agent.so");
 }
 

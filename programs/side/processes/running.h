@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs that run now and have libside in them, as /proc shows them. */
+/* Finds running programs that use libside, through /proc. */
 #ifndef PROGRAMS_SIDE_PROCESSES_RUNNING_H
 #define PROGRAMS_SIDE_PROCESSES_RUNNING_H
 
@@ -8,17 +8,23 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Those that we may look at, in the order of their numbers; free() them. 0 or a negative errno. */
+/*
+ * Finds the processes that we may inspect, sorted by number. The caller frees *pids. Returns 0 or a
+ * negative errno.
+ */
 int running_find(pid_t **pids, size_t *count);
 
-/* Was the agent brought to it, in any way? */
+/* True if the process has loaded the agent, from any source. */
 bool running_has_recorder(pid_t pid);
 
-/* The path of its libside.so, and of its program. False: the process has gone, or has none. */
+/*
+ * The paths of the libside.so and of the executable of a process. False if it has none, or has
+ * exited.
+ */
 bool running_library(pid_t pid, char path[PATH_MAX]);
 bool running_program(pid_t pid, char path[PATH_MAX]);
 
-/* The name of a process, as in ps; "" if it has gone. Returns @name. */
+/* The name of a process, as in ps; "" if it has exited. Returns `name`. */
 #define RUNNING_NAME_MAX 64
 const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns that match no event: the reason, the events that exist, and what was probably meant. */
+/* Explains patterns that match no event: the reason, the existing events, and the nearest names. */
 #include "unmatched.h"
 
 #include "programs/common/message.h"
@@ -28,7 +28,7 @@ static void text_add(struct unmatched_text *text, const char *more)
 	text->used += size;
 }
 
-/* The glob without `!` and log level. */
+/* The glob of a pattern, without `!` and log level. */
 static void pattern_glob(const char *pattern, char glob[NEAREST_NAME_SIZE])
 {
 	size_t size = 0;
@@ -47,7 +47,7 @@ static int unmatched_compare_names(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* The names once each, sorted; free() it. NULL: out of memory. */
+/* The names, sorted, without duplicates. The caller frees the array. NULL: out of memory. */
 static const char **distinct_names(const struct unmatched *unmatched, size_t *count)
 {
 	const char **names = calloc(unmatched->nr_names + 1, sizeof(*names));
@@ -86,7 +86,7 @@ static void unmatched_print_names(struct unmatched_text *text, const struct unma
 		text_add(text, ", ...");
 }
 
-/* Of a word without a colon also the event of that name, in whatever provider. */
+/* Offers all names and providers. A word without a colon is compared with the providers alone. */
 static void unmatched_suggest_names(struct nearest *nearest, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ static void unmatched_suggest_names(struct nearest *nearest, const char *const *
 	}
 }
 
-/* The full names of the events that are called like the nearest name without a provider. */
+/* Offers the full names of the events whose name without provider is nearest to the word. */
 static void offer_events(struct nearest *nearest, const char *const *names, size_t count)
 {
 	struct nearest events;
@@ -120,7 +120,7 @@ static void offer_events(struct nearest *nearest, const char *const *names, size
 					names[i]);
 		nearest_offer(&events, colon + 1);
 	}
-	/* An event of exactly this name is what was meant. */
+	/* An event with exactly this name is the best suggestion. */
 	if (full.count) {
 		for (size_t i = 0; i < full.count; i++)
 			full.names[i].cost = 0;
@@ -166,7 +166,7 @@ static void add_meant(struct unmatched_text *text, const struct unmatched *unmat
 		text_add(text, "?");
 }
 
-/* Does the pattern match without its log level? */
+/* True if the pattern matches when its log level is ignored. */
 static bool matches_any(const char *glob, const char *const *names, size_t count)
 {
 	const bool bare = !strchr(glob, ':');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns that match no event: the reason, the events that exist, and what was probably meant. */
+/* Explains patterns that match no event: the reason, the existing events, and the nearest names. */
 #ifndef PROGRAMS_SIDE_PROCESSES_UNMATCHED_H
 #define PROGRAMS_SIDE_PROCESSES_UNMATCHED_H
 
@@ -8,9 +8,10 @@
 #define UNMATCHED_TEXT_SIZE 2048
 
 struct unmatched {
-	const char *pattern;      /* the first one that matches nothing, as it was typed */
-	const char *option;       /* "-e ": how the pattern is given */
-	const char *const *names; /* provider:event of the events that exist; may have equal ones */
+	const char *pattern; /* the first pattern that matches nothing, as typed */
+	const char *option;  /* "-e ": the option of the pattern */
+	/* Provider:event of the existing events; may contain duplicates. */
+	const char *const *names;
 	size_t nr_names;
 	const char *owner; /* "the trace", "server" */
 	const char *noun;  /* "event" of programs, "event class" of traces */
