@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `export`: its options, and the file or directory that it writes. */
+/* The verb `export`: checks the options, and makes the output file or directory. */
 #include "export/export.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 struct export_output {
 	int fd;
 	const char *path; /* for messages */
-	char *partial;    /* the name of the file until it is whole, or NULL */
+	char *partial;    /* the name of the file until it is complete, or NULL */
 	struct keeper keeper;
 };
 
@@ -35,14 +35,14 @@ static int export_print_cannot_write(const struct export_output *output, int cod
 {
 	struct error error;
 
-	/* The reader of the output has closed it (`| head`): the usual end, without a message. */
+	/* The reader closed the pipe (`| head`), which is no error. */
 	if (code == -EPIPE)
 		return COMMAND_SIGNAL + SIGPIPE;
 	export_set_write_error(&error, code, output->path);
 	return message_library_error(&error);
 }
 
-/* A file appears whole or not at all: the helper process renames it. */
+/* The file appears complete or not at all: the helper process renames or removes it. */
 static int open_partial(struct export_output *output)
 {
 	int ret;
@@ -82,7 +82,7 @@ static int export_open_output(struct export_output *output, const struct export_
 	return output->fd < 0 ? export_print_cannot_write(output, -errno) : COMMAND_DONE;
 }
 
-/* For tables. It is removed again if it remains empty. */
+/* Makes the directory for tables. The helper process removes it if it remains empty. */
 static int export_make_directory(struct export_output *output, const char *path)
 {
 	int ret;
@@ -97,7 +97,7 @@ static int export_make_directory(struct export_output *output, const char *path)
 	return export_print_cannot_write(output, ret);
 }
 
-/* Renames the file, or removes it. */
+/* Renames the file if `good`, else removes it. */
 static int export_close_output(struct export_output *output, bool good)
 {
 	int error = 0, renamed;
@@ -186,7 +186,7 @@ static int export_trace(const struct export_options *options, const char *dir)
 	return status;
 }
 
-/* ---- JSON lines: what the view prints ---- */
+/* ---- JSON lines: the output of view ---- */
 
 struct export_json_lines {
 	struct pattern *patterns;
@@ -292,7 +292,10 @@ static int export_check_options(const struct export_options *options)
 	return COMMAND_DONE;
 }
 
-/* Reads `--to FORMAT` of earlier releases: the name of a format is not a time. False: it may be a time. */
+/*
+ * Accepts `--to FORMAT` of earlier releases: the name of a format is not a time. False if it may be
+ * a time.
+ */
 static bool take_former_format(struct export_options *options)
 {
 	for (int i = 0; options->times.to && command_export_formats[i]; i++) {
