@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `adopt_all_sessions`: traces of what programs record by a static configuration, without a daemon. */
+/*
+ * The verb `adopt`: makes traces of the events that programs record by a static configuration,
+ * without a daemon.
+ */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "programs/side/session/losses.h"
@@ -23,12 +26,12 @@
 #define TURN_MS 100
 #define CONFIG_NAME "boot.conf"
 
-/* One session of the configuration, while it is being adopted. */
+/* A session of the configuration during its adoption. */
 struct adopted {
 	struct session *session;
 	const char *name;
-	char *output; /* as the user wants it, or NULL */
-	bool alone;   /* no process lives that could say more */
+	char *output; /* requested by the user, or NULL */
+	bool alone;   /* no running process can record more */
 	int status;
 };
 
@@ -41,7 +44,7 @@ struct adopt_run {
 	int signals;
 };
 
-/* ---- what is meant ---- */
+/* ---- the configuration ---- */
 
 static bool adopt_is_file(const char *path)
 {
@@ -51,8 +54,9 @@ static bool adopt_is_file(const char *path)
 }
 
 /*
- * The configuration: what --boot says, what lies in the place, or what programs are told. Only the first program
- * leaves a copy in the place, so it is what the programs there were told.
+ * Reads the configuration: the file of --boot, else the copy in the state directory, else the file
+ * that programs use. Only the first program of a state directory writes a copy, so the copy is the
+ * configuration of all programs there.
  */
 static int adopt_read_source(struct adopt_run *adoption)
 {
@@ -152,7 +156,7 @@ static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
 	char state_dir[BOOT_STATE_DIR_MAX];
 	int status;
 
-	/* Nobody has said anything for it. */
+	/* No program has recorded anything for this session. */
 	if (boot_path(state_dir, sizeof(state_dir), adoption->state_dir, boot->name, NULL) &&
 			access(state_dir, F_OK) && !adoption->options->follow)
 		return COMMAND_DONE;
@@ -161,7 +165,7 @@ static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
 	adopted->name = boot->name;
 	adopted->output = adopt_choose_output(adoption, boot->name);
 	adoption->nr++;
-	/* Without it, the output that the configuration names would be written. */
+	/* Without this check, the session would write to the output of the configuration. */
 	if (adoption->options->output && !adopted->output)
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	else
@@ -170,7 +174,7 @@ static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
 	return status;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void adopt_print_json(const struct adopted *adopted, const struct session_status *status)
 {
@@ -238,9 +242,9 @@ static void adopt_report_summary(struct adopted *adopted, const struct parsed *p
 	session_status_free(&status);
 }
 
-/* ---- while it goes on ---- */
+/* ---- the running session ---- */
 
-/* Is there nobody left who could say more? */
+/* True if no running process can record more. Sets *seen if there was any process. */
 static bool adopt_is_alone(struct session *session, bool *seen)
 {
 	struct session_status status;
@@ -271,7 +275,7 @@ static int adopt_run_once(struct adopt_run *adoption, int timeout_ms)
 	return COMMAND_DONE;
 }
 
-/* Until a signal, or, when somebody was there, until nobody is. */
+/* Runs until a signal, or until all processes have exited if there was one. */
 static int adopt_run_until_signal(struct adopt_run *adoption)
 {
 	struct pollfd called = {.fd = adoption->signals, .events = POLLIN};
@@ -302,7 +306,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 		status = message_error(COMMAND_FAILED,
 				"the remaining events stay in the state directory: run `side adopt` again",
 				"not everything could be written: %s", strerror(-ret));
-	/* Deaths that were not seen yet. */
+	/* Handle exits of processes that were not handled yet. */
 	if (!status && session_turn(adopted->session, 0, &error))
 		status = command_session_error(&error);
 	adopted->alone = adopt_is_alone(adopted->session, &seen);
@@ -332,7 +336,7 @@ static int block_signals(struct adopt_run *adoption)
 			: COMMAND_DONE;
 }
 
-/* With everything open: go on, and close. */
+/* Runs the open sessions with --follow, then drains and closes them. */
 static int adopt_run_and_close(struct adopt_run *adoption, const struct parsed *parsed, int status)
 {
 	int closed;
@@ -361,7 +365,7 @@ static int adopt_all_sessions(struct adopt_run *adoption, const struct parsed *p
 	return adopt_run_and_close(adoption, parsed, status);
 }
 
-/* ---- a process whose rings are in no place ---- */
+/* ---- a process whose rings are in memory only ---- */
 
 static pid_t adopt_get_process(const char *operand)
 {
@@ -403,7 +407,7 @@ static int open_process(struct adopt_run *adoption, pid_t pid, const char *direc
 	return status;
 }
 
-/* Has it anything for us? An error says what hinders. */
+/* Checks that the process records. Reports why it does not. */
 static int adopt_check_process(struct adopt_run *adoption, pid_t pid)
 {
 	struct session_status stats;
@@ -441,7 +445,7 @@ static int adopt_process(struct adopt_run *adoption, const struct parsed *parsed
 	if (!status)
 		status = adopt_check_process(adoption, pid);
 	status = adopt_run_and_close(adoption, parsed, status);
-	/* What a recorder leaves to the next one: here there is none. */
+	/* Remove the files that a recorder leaves for its successor: there is none here. */
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, left[i]);
 		unlink(path);

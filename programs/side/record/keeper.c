@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper process waits for one byte. Without it, at the end of the file, the output is not whole. */
+/*
+ * The helper process that renames or removes an output. It waits for one byte; the end of file
+ * instead means that the output is incomplete.
+ */
 #include "keeper.h"
 
 #include <errno.h>
@@ -14,7 +17,10 @@ static int keeper_rename(const char *partial, const char *path)
 	return path && rename(partial, path) ? errno : 0;
 }
 
-/* Signals from the terminal go to the command, which ends, and the helper process with it. */
+/*
+ * Ignores the signals of the terminal: they end the command, and the helper
+ * process ends after it.
+ */
 __attribute__((noreturn)) static void keeper_work(int socket, const char *partial, const char *path)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -24,7 +30,10 @@ __attribute__((noreturn)) static void keeper_work(int socket, const char *partia
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_IGN);
-	/* All other descriptors are closed: a pipe that the command writes to, and the command's socket, end with the command. */
+	/*
+	 * Close all other descriptors: a pipe of the command must end when the command ends, and so
+	 * must its socket.
+	 */
 	dup2(socket, STDIN_FILENO);
 	close_range(STDOUT_FILENO, ~0u, 0);
 	do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A helper process that gives an output its name when the command has written it, or removes it. The command itself reads a
- * trace and may not rename and remove files beside its output.
+ * A helper process that renames the output when it is complete, or removes it. The command itself
+ * parses a trace, so it is not permitted to rename and remove files beside its output.
  */
 #ifndef PROGRAMS_SIDE_RECORD_KEEPER_H
 #define PROGRAMS_SIDE_RECORD_KEEPER_H
@@ -10,14 +10,20 @@
 #include <sys/types.h>
 
 struct keeper {
-	int socket; /* -1: there is no helper process */
+	int socket; /* -1: no helper process */
 	pid_t pid;
 };
 
-/* `partial`: a file, or a directory, which is removed only if it is empty; `path`: NULL, or the file's name at the end. 0 or a negative errno. */
+/*
+ * `partial` is a file or a directory; a directory is removed only if it is empty. `path` is the
+ * final name of the file, or NULL. Returns 0 or a negative errno.
+ */
 int keeper_start(struct keeper *keeper, const char *partial, const char *path);
 
-/* The output is whole, or it is to be removed, as it is if the command is killed. 0, or a negative errno of the renaming. */
+/*
+ * `is_whole`: renames the output, else removes it, as after a kill of the command. Returns 0, or a
+ * negative errno of the rename.
+ */
 int keeper_end(struct keeper *keeper, bool is_whole);
 
 #endif /* PROGRAMS_SIDE_RECORD_KEEPER_H */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side record --kernel` where the kernel's events have to be in the rings of the session: chunks, snapshots, flight recorders, sending. Then
- * COMMAND is started by side-kernel (programs/common/kernel-report.h), which is a program of the recording and says them, as it does in sessions.
+ * `side record --kernel` with the kernel events in the rings of the session, which chunks,
+ * snapshots, flight recorders and sending need. side-kernel (programs/common/kernel-report.h)
+ * starts COMMAND. It is a program of the recording and emits the kernel events, as in sessions of
+ * the daemon.
  */
 #include "programs/side/session/helper-program.h"
 #include "programs/side/cli/path-search.h"
@@ -17,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHANNEL "kernel" /* for them alone */
+#define CHANNEL "kernel" /* for kernel events alone */
 
 struct kernel_joined {
 	char **args;
@@ -29,7 +31,7 @@ struct kernel_joined {
 	const char *variables[3];
 };
 
-/* ---- is it needed? ---- */
+/* ---- conditions ---- */
 
 static bool record_kernel_session_overwrites(const struct session_options *session)
 {
@@ -67,8 +69,9 @@ static int record_kernel_session_make_patterns(
 }
 
 /*
- * A rule more in the first channel. Contexts of the channel are those of programs, and would be those of side-kernel: they become contexts of all
- * other rules, which is the same to these.
+ * Adds a rule for the kernel events to the first channel. The contexts of the channel are meant for
+ * programs, and would be those of side-kernel here. They are moved to all other rules, where they
+ * have the same effect.
  */
 static int record_kernel_session_add_rule(struct kernel_joined *joined,
 		struct session_channel *channel, const struct session_rule *rule)
@@ -103,7 +106,10 @@ static int record_kernel_session_add_rule(struct kernel_joined *joined,
 	return 0;
 }
 
-/* Rings of threads have no CPUs, which the kernel's events came from: they get others. */
+/*
+ * Rings of threads have no CPU, but kernel events need the CPU on which they happened. They get a
+ * channel with rings of CPUs.
+ */
 static int record_kernel_session_make_channels(struct kernel_joined *joined,
 		const struct kernel_recording *recording, struct session_options *session)
 {
@@ -139,7 +145,7 @@ static int record_kernel_session_make_channels(struct kernel_joined *joined,
 	return 0;
 }
 
-/* ---- the call ---- */
+/* ---- arguments of side-kernel ---- */
 
 static bool record_kernel_session_add_args(struct kernel_joined *joined,
 		const struct kernel_recording *recording, const struct record_options *options)
@@ -174,7 +180,10 @@ static bool record_kernel_session_add_args(struct kernel_joined *joined,
 
 static void add_environment(struct kernel_joined *joined, struct session_options *session)
 {
-	/* What it says of user_events would be some itself. */
+	/*
+	 * side-kernel must not write user_events, because it would record them again as kernel
+	 * events.
+	 */
 	static const char *const texts[] = {
 			"SIDE_AGENT_KERNEL=1", "SIDE_RING_PORTABLE=1", "SIDE_USER_EVENTS="};
 
@@ -192,7 +201,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 	char path[PATH_MAX];
 	int status;
 
-	/* A command that cannot be found does not run, and the session reports that. */
+	/* If the command is not found, the session reports that. */
 	if (!recording->wanted || !record_kernel_session_is_needed(options, session) ||
 			(parsed->operand_count && !path_has_program(parsed->operands[0])))
 		return COMMAND_DONE;
@@ -204,7 +213,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 	if (!joined || pipe(joined->report))
 		return message_error(
 				COMMAND_FAILED, NULL, "cannot make a pipe: %s", strerror(errno));
-	/* The other end is for side-kernel, and side-kernel keeps it from COMMAND. */
+	/* side-kernel inherits the other end, and closes it for COMMAND. */
 	(void)fcntl(joined->report[0], F_SETFD, FD_CLOEXEC);
 	status = record_kernel_session_make_patterns(joined, recording);
 	if (!status)
@@ -223,7 +232,8 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	add_environment(joined, session);
 	session->pass_on = recording->alone;
-	session->monotonic = false; /* side-kernel turns perf's times into those of the rings */
+	/* Side-kernel converts the times of perf to those of the rings. */
+	session->monotonic = false;
 	return status;
 }
 
@@ -239,7 +249,7 @@ void kernel_recording_hear(struct kernel_recording *recording, struct kernel_rep
 	close(joined->report[1]);
 	joined->report[1] = -1;
 	memset(report, 0, sizeof(*report));
-	/* It ended before it could say anything: its own words are on standard error. */
+	/* If side-kernel ended before it wrote a report, it has printed its error itself. */
 	(void)fcntl(joined->report[0], F_SETFL, O_NONBLOCK);
 	if (read(joined->report[0], report, sizeof(*report)) != sizeof(*report))
 		report->status = COMMAND_FAILED;

@@ -33,7 +33,7 @@ static bool record_kernel_add_choice(struct kernel_recording *recording, const c
 	return true;
 }
 
-/* Several with commas between them, as other tools take them; names have none. */
+/* Splits a list of patterns at commas, as other tools do; names contain no comma. */
 static bool record_kernel_add_patterns(
 		struct kernel_recording *recording, const char *text, bool syscalls)
 {
@@ -97,7 +97,10 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 	status = take_choices(recording, &options->kernel);
 	if (status)
 		return status;
-	/* All traces of a recording have one clock: perf's own time is not always that of the TSC. */
+	/*
+	 * All traces of a recording have one clock, and the time of perf is not always that of the
+	 * TSC.
+	 */
 	session->monotonic = options->kernel_backend != KERNEL_RECORD_TRACEFS &&
 			!kernel_record_knows_tsc();
 	return COMMAND_DONE;
@@ -122,7 +125,7 @@ bool kernel_recording_means(const char *pattern)
 					&ignored) == 1;
 }
 
-/* Nothing that was chosen can be had: say so, once, and go on with what else there is to record. */
+/* Reports once that the kernel events cannot be recorded. The recording of the programs goes on. */
 static int record_kernel_set_error(
 		struct kernel_recording *recording, const struct kernel_record_error *error)
 {
@@ -153,7 +156,10 @@ static void record_kernel_block_signals(sigset_t *signals)
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 }
 
-/* With --force, the name may be that of an earlier recording's. NULL: out of memory. */
+/*
+ * Chooses a name that does not exist: with --force, the directory may contain that of an earlier
+ * recording. The caller frees the path. NULL: out of memory.
+ */
 static char *record_kernel_choose_directory(struct kernel_recording *recording, const char *output)
 {
 	char *path;
@@ -197,7 +203,7 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 
 	if (!recording->wanted || recording->joined)
 		return COMMAND_DONE;
-	/* From here on they end the recording, and not us. */
+	/* From here on these signals end the recording, not the process. */
 	if (recording->alone)
 		record_kernel_block_signals(&signals);
 	if (options->compress)
@@ -280,7 +286,7 @@ static void record_kernel_print_text(const struct kernel_record_summary *summary
 				format_number(summary->event_classes, event_classes),
 				summary->event_classes == 1 ? "" : "s", joined ? "" : ", ",
 				joined ? "" : format_size(summary->bytes, size), summary->backend);
-	/* Print losses also with --quiet: a loss is no note. */
+	/* A loss is no note, so --quiet does not suppress it. */
 	if (summary->late)
 		fprintf(stderr, "%s %s kernel event class%s appeared meanwhile: events of their first 50 ms may be missing\n",
 				message_label(true), format_number(summary->late, event_classes),
@@ -291,7 +297,7 @@ static void record_kernel_print_text(const struct kernel_record_summary *summary
 				summary->lost == 1 ? "was" : "were", message_hint_label());
 }
 
-/* Its bytes and losses are in the session's summary. */
+/* The bytes and losses of side-kernel are in the session's summary. */
 static int finish_joined(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session *session)
 {
@@ -305,7 +311,7 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 	recording->refused = report.status == COMMAND_USAGE || (report.status && recording->alone);
 	if (recording->refused)
 		return report.status;
-	/* The events of programs are recorded, but not all that was requested. */
+	/* The events of programs are recorded, but the request was for more. */
 	if (report.status)
 		return parsed->options.record.strict ? COMMAND_LOST : report.status;
 	summary.backend = report.backend;
@@ -353,7 +359,7 @@ void kernel_recording_free(struct kernel_recording *recording)
 {
 	kernel_record_close(recording->record);
 	kernel_joined_free(recording->joined);
-	/* All of these were made by record_kernel_add_choice(). */
+	/* record_kernel_add_choice() allocated all patterns. */
 	for (size_t i = 0; i < recording->nr_choices; i++)
 		free((void *)(uintptr_t)recording->choices[i].pattern);
 	free(recording->choices);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a recording of programs has no event. The events of a program are read from its file and from the libraries
- * that it is linked with, as `side list` does, but without messages: a file that cannot be read has no events.
+ * Explains why a recording of programs has no event.
+ *
+ * Reads the events of each program from its file and from the libraries that it is linked with, as
+ * `side list` does, but without messages: an unreadable file counts as one without events.
  */
 #include "no-events.h"
 
@@ -27,7 +29,7 @@
 #define FILES_MAX 512
 #define EVENTS_MAX 4096
 #define PATTERNS_SHOWN 3
-#define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
+#define LIBSIDE_PROVIDER "side" /* its events begin and end state dumps */
 #define LIBSIDE_EVENTS 2
 #define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
 
@@ -37,10 +39,10 @@ struct found_events {
 	char *names[EVENTS_MAX];
 	size_t nr_names;
 	struct library_search *search;
-	struct visit_memory memory; /* of the file at hand */
-	const char *program;        /* the first one that has events */
-	struct filter_fit fit;      /* of the only filter */
-	struct pattern *patterns;   /* of events that the filter is meant for; none: all */
+	struct visit_memory memory; /* of the current file */
+	const char *program;        /* the first one with events */
+	struct filter_fit fit;      /* result for the only filter */
+	struct pattern *patterns;   /* of the events that the filter applies to; none: all */
 	size_t nr_patterns;
 };
 
@@ -56,7 +58,7 @@ static void nothing_add_file(struct found_events *events, char *path)
 		events->files[events->nr_files++] = path;
 }
 
-/* Does the filter fit an event that the patterns select? */
+/* Compares the filter with an event if the patterns select that event. */
 static void nothing_compare(struct found_events *events, const struct side_event_description *event)
 {
 	if (events->fit.program &&
@@ -79,7 +81,7 @@ static int nothing_add_event(void *user, uint64_t address)
 	if (events->nr_names == EVENTS_MAX ||
 			image_read_event(&events->memory, address, &owned, &bytes, &error))
 		return 0;
-	/* Those of libside are in each program. */
+	/* Each program has the events of libside. */
 	if (!strcmp(side_ptr_get(owned->desc->provider_name), LIBSIDE_PROVIDER)) {
 		visit_owned_free(owned);
 		return 0;
@@ -117,7 +119,7 @@ static void nothing_read_file(struct found_events *events, const char *path)
 	close(fd);
 }
 
-/* The events of wrappers are in their libraries. */
+/* The events of wrappers are in the wrapper libraries. */
 static void nothing_read_wrappers(struct found_events *events, const struct text_list *wrappers)
 {
 	char name[128], *path;
@@ -161,14 +163,17 @@ static void nothing_free(struct found_events *events)
 	free(events);
 }
 
-/* ---- what was asked for ---- */
+/* ---- the user's selection ---- */
 
 static bool nothing_is_pattern(const struct option_use *use)
 {
 	return !strcmp(use->option->name, "event");
 }
 
-/* The patterns, as they can be written again; the first one alone in *ret_first. 0: there is none. */
+/*
+ * Writes the patterns as options that can be typed again, and the first one to *ret_first. Returns
+ * their number.
+ */
 static size_t nothing_patterns(
 		const struct option_uses *uses, char text[512], const char **ret_first)
 {
@@ -191,7 +196,7 @@ static size_t nothing_patterns(
 	return count;
 }
 
-/* False: not printed, because only a suggestion was wanted and there is none. */
+/* Prints nothing and returns false if only a suggestion is wanted and there is none. */
 static bool nothing_print_unmatched(const struct found_events *events, const char *patterns,
 		const char *first, bool with_suggestion_only)
 {
@@ -213,7 +218,10 @@ static bool nothing_print_unmatched(const struct found_events *events, const cha
 	return true;
 }
 
-/* The only filter; NULL: there is none, or there are several for different patterns. */
+/*
+ * Returns the only filter. NULL if there is none, or if there are several for
+ * different patterns.
+ */
 static const char *nothing_filter(const struct option_uses *uses, size_t *ret_count)
 {
 	const char *filter = NULL;
@@ -228,7 +236,7 @@ static const char *nothing_filter(const struct option_uses *uses, size_t *ret_co
 	return *ret_count == 1 ? filter : NULL;
 }
 
-/* The patterns of all channels, and the filter. */
+/* Parses the filter, and the patterns of all channels. */
 static void nothing_parse(
 		struct found_events *events, const struct option_uses *uses, const char *filter)
 {
@@ -245,7 +253,10 @@ static void nothing_parse(
 	}
 }
 
-/* False: the filter fits an event, or none was read that it could be compared with. */
+/*
+ * Prints nothing and returns false if the filter fits an event, or if no event was found to compare
+ * it with.
+ */
 static bool nothing_print_filter(
 		const struct found_events *events, const char *patterns, const char *filter)
 {
@@ -274,7 +285,7 @@ static void nothing_print_patterns(const struct found_events *events, const char
 				patterns);
 }
 
-/* Event classes that were recorded, although no event happened. */
+/* The number of event classes that were enabled, even if no such event happened. */
 static uint64_t nothing_enabled(const struct session_summary *summary)
 {
 	uint64_t enabled = 0;
@@ -294,7 +305,10 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	bool has_own, has_wrappers;
 	size_t asked, nr_filters;
 
-	/* The reasons why programs are not recorded are printed; nothing else is known of their events. */
+	/*
+	 * The reasons why programs were not recorded are printed already, and their events are
+	 * unknown.
+	 */
 	if (summary->nr_refused) {
 		if (nothing_patterns(nothing->uses, patterns, &first) && !enabled)
 			message_note("no event of the recorded programs matched `%s`", patterns);

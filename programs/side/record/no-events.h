@@ -2,7 +2,10 @@
 #ifndef PROGRAMS_SIDE_RECORD_NO_EVENTS_H
 #define PROGRAMS_SIDE_RECORD_NO_EVENTS_H
 
-/* Why a recording of programs has no event: compare the user's choice with the events of the files. */
+/*
+ * Explains why a recording of programs has no event: compares the user's selection with the events
+ * in the files.
+ */
 
 struct option_uses;
 struct session_summary;
@@ -13,7 +16,7 @@ struct nothing {
 	const struct text_list *wrappers; /* NULL: none */
 };
 
-/* Prints a note about the processes of the recording. */
+/* Prints a note about the programs of the recording. */
 void nothing_explain(const struct nothing *nothing, const struct session_summary *summary);
 
 #endif /* PROGRAMS_SIDE_RECORD_NO_EVENTS_H */

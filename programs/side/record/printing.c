@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A watcher, a process of its own, waits until there is a trace, and then starts the program that shows it. Both are in a group of
- * their own: Ctrl-C ends the recording, and what was recorded until then is shown.
+ * `--print`: a watcher process waits until there is a trace, and then starts the viewer. Both are
+ * in their own process group: Ctrl-C ends the recording, and the viewer shows the remaining events.
  */
 #include "printing.h"
 
@@ -36,7 +36,7 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 	return COMMAND_DONE;
 }
 
-/* ---- the watcher ---- */
+/* ---- the watcher process ---- */
 
 static bool is_trace(const char *output)
 {
@@ -56,7 +56,7 @@ static bool is_trace(const char *output)
 	return found;
 }
 
-/* False: it is over, and there is none. */
+/* Waits for the first trace. False if the recording ended without one. */
 static bool wait_for_trace(const char *output, int end)
 {
 	struct pollfd over = {.fd = end, .events = POLLIN};
@@ -89,7 +89,10 @@ __attribute__((noreturn)) static void watch(
 	int status = 0;
 
 	setpgid(0, 0);
-	/* The lock on the directory, by which its end is seen, would be held by a copy of its descriptor. */
+	/*
+	 * An inherited descriptor would keep the lock on the directory, whose release shows the end
+	 * of the recording.
+	 */
 	if (end > STDERR_FILENO + 1)
 		close_range(STDERR_FILENO + 1, (unsigned int)end - 1, 0);
 	close_range((unsigned int)end + 1, ~0u, 0);
@@ -98,7 +101,7 @@ __attribute__((noreturn)) static void watch(
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
-	/* Written to in the background of the terminal. */
+	/* The viewer writes to the terminal from the background. */
 	signal(SIGTTOU, SIG_IGN);
 	if (beside_command)
 		dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `--print` of the verbs that record: what is recorded is shown meanwhile, by a `side view --follow`. */
+/*
+ * `--print` of the verbs that record: `side view --follow` shows the events during
+ * the recording.
+ */
 #ifndef PROGRAMS_SIDE_RECORD_PRINTING_H
 #define PROGRAMS_SIDE_RECORD_PRINTING_H
 
@@ -10,20 +13,24 @@ struct parsed;
 
 struct printing {
 	bool wanted;
-	char *made; /* the directory, if it is only there for the sake of printing */
+	char *made; /* the temporary directory of a recording that is only printed */
 	pid_t watcher;
-	int end; /* closed when the recording is over */
+	int end; /* closed at the end of the recording */
 };
 
-/* Before there is a directory: NULL in *output becomes one that goes at the end. 0 or an exit status: said. */
+/*
+ * Call it before the output directory exists. Replaces NULL in *output by a temporary directory.
+ * Returns 0 or an exit status, after a message.
+ */
 int printing_prepare(struct printing *printing, bool wanted, const char **output);
 /*
- * When the recorder has the directory. On standard output; beside a command, which standard output belongs to, on standard
- * error, as of strace. Without a command the recording ends when nobody reads any more.
+ * Starts the viewer. Call it when the recorder has made the directory. The viewer writes to
+ * standard output; beside a command, which owns standard output, it writes to standard error, like
+ * strace. Without a command the recording ends when the reader of the output has gone.
  */
 int printing_start(struct printing *printing, const struct parsed *parsed, const char *output,
 		bool beside_command);
-/* When the recorder has left it: waits until all is shown. */
+/* Waits until all events are shown. Call it when the recorder has finished the directory. */
 void printing_finish(struct printing *printing);
 
 #endif /* PROGRAMS_SIDE_RECORD_PRINTING_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Root's programs may change to another user, who must be able to read the recorder's libraries. */
+/*
+ * Checks the permissions of the recorder's libraries. A program of root may change to another user,
+ * who must be able to read them.
+ */
 #include "private-directory.h"
 
 #include "programs/common/message.h"
@@ -30,7 +33,10 @@ static void private_add(struct private_paths *paths, const char *folder)
 		snprintf(paths->folders + used, sizeof(paths->folders) - used, " %s", quoted);
 }
 
-/* Finds directories of the path that other users cannot search, or the library that they cannot read. */
+/*
+ * Finds directories of the path that other users cannot search, or the library
+ * that they cannot read.
+ */
 static void private_find(struct private_paths *paths, char *library)
 {
 	struct stat status;
@@ -45,10 +51,13 @@ static void private_find(struct private_paths *paths, char *library)
 		private_add(paths, library);
 }
 
-/* Whether the argument names such a program, alone or in a shell command, with or without a directory. */
+/*
+ * True if the argument contains the name of such a program, alone or in a shell command, with or
+ * without a directory.
+ */
 static bool private_names_changer(const char *word)
 {
-	/* Programs that keep LD_PRELOAD: sudo, doas and pkexec remove it. */
+	/* Programs that keep LD_PRELOAD; sudo, doas and pkexec remove it. */
 	static const char *const changers[] = {"su", "runuser", "setpriv", "setuidgid",
 			"s6-setuidgid", "chpst", "gosu", "su-exec", "capsh", "start-stop-daemon"};
 	static const char separators[] = " \t\n/;|&()'\"`";
@@ -82,7 +91,7 @@ void record_note_private(char *const *command)
 		return;
 	private_find(&paths, library);
 	if (*paths.first)
-		/* Any program of root can change the user; most do not. */
+		/* Any program of root can change its user, but most do not. */
 		(private_changes_user(command) ? message_note : message_detail)(
 				"programs that change to another user run unrecorded, and their loader prints \"cannot be preloaded\": other users cannot read %s: `chmod %s%s` lets them",
 				format_printable(paths.first, shown, sizeof(shown)),

@@ -3,8 +3,8 @@
 #define PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H
 
 /*
- * Before a command of root's starts: a note if other users cannot load the recorder, and the command names a program
- * that changes the user; with --verbose also if it names none.
+ * Call it before a command of root starts. Prints a note if other users cannot load the recorder
+ * and the command names a program that changes the user. With --verbose the command may be any.
  */
 void record_note_private(char *const *command);
 

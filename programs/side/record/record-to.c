@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side record --to`: what is recorded goes to somewhere else, and is kept here until it is there. */
+/* `side record --to`: sends the recording to a receiver, and keeps it until it is delivered. */
 #include "programs/common/command.h"
 #include "programs/side/cli/temporary-directory.h"
 #include "programs/common/message.h"
@@ -44,7 +44,10 @@ static int sending_make(struct sending_state *sending, const struct record_optio
 	if (ret)
 		return message_error(COMMAND_FAILED, NULL, "cannot start the sending process: %s",
 				strerror(-ret));
-	/* The session writes the two counters that the sender reads; src/recorder and src/relay each declare them. */
+	/*
+	 * The session writes the two counters that the sender reads; src/recorder and
+	 * src/relay each declare them.
+	 */
 	session->rounds = shared;
 	return COMMAND_DONE;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `record_run`: a session around a command, and the summary at its end.
+ * The verb `record`: runs a session around a command, and prints its summary.
  *
- * The command owns standard output and the terminal. Everything that we say goes to standard error,
- * before it starts or after it ended; the progress line, which would come in between, is there only
- * with --verbose, and only on a terminal.
+ * The command owns standard output and the terminal. All our messages go to standard error, before
+ * the command starts or after it has ended. The progress line is printed in between, so it requires
+ * --verbose and a terminal.
  */
 #include "programs/common/command.h"
 #include "programs/side/session/losses.h"
@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Rows of the tables in the summary, unless --verbose asks for all. */
+/* Rows of the tables in the summary. --verbose prints all. */
 #define SUMMARY_ROWS 10
 
 int command_session_status(int kind)
@@ -42,7 +42,7 @@ int command_session_status(int kind)
 	return COMMAND_FAILED;
 }
 
-/* What a shell would report of the command. */
+/* The exit status of a shell for the command. */
 static int exit_status(int wait_status)
 {
 	if (WIFEXITED(wait_status))
@@ -90,7 +90,7 @@ void command_progress(void *user, uint64_t bytes, size_t processes, uint64_t los
 
 /* ---- the summary ---- */
 
-/* A process is counted if an event of it was recorded or lost. */
+/* A process counts if at least one event was recorded or lost. */
 static bool has_events(const struct session_process *process)
 {
 	return process->recorded || process->lost || process->overwritten;
@@ -102,11 +102,11 @@ static size_t count_processes(const struct session_summary *summary)
 
 	for (size_t i = 0; i < summary->nr_processes; i++)
 		count += has_events(&summary->processes[i]);
-	/* Of an empty recording, all that were reached. */
+	/* For an empty recording, count all processes. */
 	return count ? count : summary->nr_processes;
 }
 
-/* Those with most events first, and equal ones in their order. */
+/* Sorts by the number of events, then by the order in the summary. */
 static int by_events(const void *one, const void *other)
 {
 	const struct session_process *a = *(const struct session_process *const *)one;
@@ -238,7 +238,7 @@ static void print_snapshots(const struct session_summary *summary)
 				last);
 }
 
-/* What was given up on purpose, and what was kept beside the trace. */
+/* Prints overwritten events, chunks and snapshots. */
 static void print_windows(const struct session_summary *summary)
 {
 	char size[FORMAT_NUMBER_MAX];
@@ -293,12 +293,12 @@ static void print_summary(const struct session_summary *summary, const struct pa
 	bool kept = !records || !parsed->options.record.print || parsed->options.record.output;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
-	/* Kept here only until it is there. */
+	/* The directory here is temporary: name the receiver instead. */
 	const char *to = records && !parsed->options.record.output ? parsed->options.record.to
 								   : NULL;
 	char output[4096], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
-	/* The recorder of global probes has said why there are none. */
+	/* The recorder of global probes has already explained an empty recording. */
 	if (records && parsed->options.record.global.on && !summary->bytes &&
 			!record_has_losses(summary))
 		return;
@@ -318,12 +318,12 @@ static void print_summary(const struct session_summary *summary, const struct pa
 		record_print_processes(summary, rows);
 		print_windows(summary);
 	}
-	/* Losses are no note: they are said with --quiet, too. */
+	/* A loss is no note, so --quiet does not suppress it. */
 	if (record_has_losses(summary))
 		record_print_losses(summary, parsed->verb->id, output_is_silent() ? 0 : rows);
 	if (output_is_silent())
 		return;
-	/* Where no process was reached, the session has said so. */
+	/* The session has already reported that no process was reached. */
 	if (!summary->nr_processes && !kernel)
 		return;
 	if (!summary->bytes && !record_has_losses(summary) && records && !kernel)
@@ -401,7 +401,7 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 
 /* ---- the verb ---- */
 
-/* Our exit status from what happened, in the order of what matters most to a script. */
+/* The exit status of `side`, by the priority that matters to scripts. */
 static int final_status(const struct session_summary *summary, const struct record_options *options,
 		int failed)
 {
@@ -452,7 +452,10 @@ void command_session_summary(
 	fflush(stderr);
 }
 
-/* No shell says it, as it is not the shell's child. What the user did is not told to him. */
+/*
+ * Reports the signal that ended the command, which no shell does here. Signals that the user caused
+ * are not reported.
+ */
 static void record_print_signal(const struct session_summary *summary, const char *command)
 {
 	int number;
@@ -476,7 +479,7 @@ static int record_finish(struct session *session, const struct parsed *parsed, i
 	return final_status(summary, &parsed->options.record, failed);
 }
 
-/* Without a command there is only the kernel. */
+/* Records kernel events without a command. */
 static int record_kernel(const struct parsed *parsed, struct session *session,
 		struct kernel_recording *kernel, struct printing *printing)
 {
@@ -529,14 +532,20 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		session_destroy(session);
 		return status;
 	}
-	/* With additional variables the command is side-uprobes, and the kernel watches the program. */
+	/*
+	 * With additional variables the command is side-uprobes, and the kernel executes the
+	 * probes.
+	 */
 	if (!options->nr_environment)
 		record_note_private(parsed->operands);
 	if (session_spawn(session,
 			    kernel->joined ? kernel_recording_args(kernel) : parsed->operands,
 			    &error)) {
 		kernel_recording_discard(kernel);
-		/* Nothing was recorded: leave nothing behind (only an empty folder can be removed). */
+		/*
+		 * Nothing was recorded, so remove the directory (rmdir() removes only an empty
+		 * one).
+		 */
 		if (!existed)
 			rmdir(session_summary(session)->output);
 		status = command_session_error(&error);
@@ -551,8 +560,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		session_on_progress(session, command_progress, (void *)(uintptr_t)parsed);
 	if (session_run(session, &error))
 		status = command_session_error(&error);
-	/* From here on only we write, and a reader that left must not take the exit status from us.
-	 */
+	/* The command has ended. A closed pipe must not replace its exit status. */
 	signal(SIGPIPE, SIG_IGN);
 	progress_end();
 	of_kernel = kernel_recording_finish(kernel, parsed, session);
@@ -629,7 +637,7 @@ int cmd_record(const struct parsed *parsed)
 	struct printing printing = {.end = -1};
 	int status;
 
-	/* For libside's loader in COMMAND and all that it starts. */
+	/* For libside's loader in COMMAND and in its child processes. */
 	if (options->validate)
 		setenv("SIDE_VALIDATE", "1", 1);
 	status = command_channels(&options->channels, options->symbols, &channels);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `recover`: traces of what a killed recorder or program left. */
+/* The verb `recover`: makes traces from the buffers of a killed recorder or program. */
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
 #include "programs/common/progress.h"
