@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `receive`: traces out of a stream of bytes: a file, a FIFO, a serial line, standard input,
- * a TCP connection, or those that others make to us.
+ * The verb `receive`: writes traces from a byte stream: a file, a FIFO, a serial line, standard
+ * input, a TCP connection, or accepted connections.
  */
 #include "base/clock.h"
 #include "programs/common/command.h"
@@ -29,19 +29,20 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MAX 64
-#define CONNECTIONS_OF_PEER_MAX 32 /* of one address, so that another one can always connect */
-#define SILENT_S 10         /* A connection that has delivered no session by then is closed. */
-#define ACCEPT_PAUSE_MS 100 /* after a connection that could not be accepted */
+/* Connections of one address, so that other addresses can still connect. */
+#define CONNECTIONS_OF_PEER_MAX 32
+#define SILENT_S 10         /* a connection without a session is closed after this time */
+#define ACCEPT_PAUSE_MS 100 /* after a failure of accept4() */
 #define LISTENERS_MAX 4
 #define PIECE (256u << 10)
 #define LOSSES_SHOWN 10
 
 struct receive_connection {
 	int fd;
-	bool answers; /* A socket. */
-	bool endless; /* The senders say when it is over. */
+	bool answers; /* a socket, on which answers are sent */
+	bool endless; /* the end of the sessions ends it, not the end of file */
 	struct receive_source *receive;
-	time_t since; /* CLOCK_MONOTONIC, of a connection that was accepted; 0: of another source */
+	time_t since; /* CLOCK_MONOTONIC, for accepted connections; 0: another source */
 	struct sockaddr_storage peer;
 };
 
@@ -52,11 +53,11 @@ struct reception {
 	unsigned int nr_listeners;
 	struct receive_connection sources[CONNECTIONS_MAX];
 	unsigned int nr_sources;
-	int64_t accept_again_ms; /* no connection is accepted before */
+	int64_t accept_again_ms; /* no connection is accepted earlier */
 	bool keep;
 	bool interrupted;
 	bool failed;
-	unsigned char *bytes; /* PIECE */
+	unsigned char *bytes; /* size PIECE */
 };
 
 static void receive_print_message(void *user, bool is_error, const char *sentence)
@@ -171,7 +172,7 @@ static int listen_one(const struct addrinfo *address)
 	return fd;
 }
 
-/* The host is the loopback if it is left out: whoever wants others to send says so. */
+/* Listens on loopback if no host is given: receiving from other machines must be requested. */
 static int start_listening(struct reception *reception, const char *text)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
@@ -209,12 +210,15 @@ static void receive_send_answer(const struct receive_connection *source)
 	unsigned char bytes[RECEIVE_ANSWER_MAX];
 	size_t size = source->answers ? receive_answer(source->receive, bytes) : 0;
 
-	/* If there is no room for it now, the next one says more. */
+	/* If the socket has no space now, the next answer includes this one. */
 	if (size)
 		(void)!send(source->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Reports the error, unless it is a normal end: ECONNRESET, or EIO of a terminal whose other end was closed. */
+/*
+ * Reports the error, unless it is a normal end: ECONNRESET, or EIO of a terminal
+ * whose other end was closed.
+ */
 static void fail_source(
 		struct reception *reception, const struct receive_connection *source, int error)
 {
@@ -227,7 +231,7 @@ static void fail_source(
 	reception->failed = true;
 }
 
-/* false: it is over. */
+/* False if the source has ended. */
 static bool receive_read_source(
 		struct reception *reception, const struct receive_connection *source)
 {
@@ -278,13 +282,16 @@ static void receive_accept(struct reception *reception, int listener)
 	int fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0) {
-		/* The connection stays in the queue (no descriptor, no memory): without a pause poll() would return at once. */
+		/*
+		 * The connection stays in the queue (no descriptor, no memory), so without a pause
+		 * poll() would return at once.
+		 */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			reception->accept_again_ms =
 					(int64_t)clock_monotonic_ms() + ACCEPT_PAUSE_MS;
 		return;
 	}
-	/* Detect a peer that has gone without closing its connection. */
+	/* Detect a peer that has disappeared without closing its connection. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 	if (has_too_many(reception, &peer) || !add_source(reception, fd, true)) {
 		close(fd);
@@ -295,7 +302,10 @@ static void receive_accept(struct reception *reception, int listener)
 	reception->sources[reception->nr_sources - 1].peer = peer;
 }
 
-/* Closes connections that delivered no session. Returns the timeout of poll(), -1: none. */
+/*
+ * Closes connections that delivered no session. Returns the timeout of the next
+ * poll(); -1: none.
+ */
 static int end_silent(struct reception *reception)
 {
 	int64_t now = (int64_t)clock_monotonic_ms(), wait = -1;
@@ -348,7 +358,7 @@ static void receive_serve(struct reception *reception)
 	if (poll(polls, 1 + listeners + sources, wait) < 0)
 		return;
 	reception->interrupted = polls[0].revents != 0;
-	/* From the last one on: the place of one that ends is taken by the last. */
+	/* Backwards, because the last source replaces one that ends. */
 	for (unsigned int i = sources; i-- > 0;)
 		if (polls[1 + listeners + i].revents &&
 				!receive_read_source(reception, &reception->sources[i]))
@@ -358,7 +368,7 @@ static void receive_serve(struct reception *reception)
 			receive_accept(reception, reception->listeners[i]);
 }
 
-/* ---- what came of it ---- */
+/* ---- the summary ---- */
 
 struct receive_losses {
 	unsigned int shown;

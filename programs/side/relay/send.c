@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `send`: a trace, finished or running, to somewhere else. */
+/* The verb `send`: sends a finished or running trace to a receiver. */
 #include "base/clock.h"
 #include "programs/common/command.h"
 #include "programs/side/cli/confine.h"
@@ -86,7 +86,7 @@ static void send_print_delivered(const struct send_status *status, const char *u
 				status->connections);
 		return;
 	}
-	/* For a relay daemon they are not counted. */
+	/* Events for a relay daemon are not counted. */
 	message_note("%s %s packet%s, %s%s%s%s, to %s%s", is_file ? "wrote" : "delivered",
 			format_number(status->packets, packets), status->packets == 1 ? "" : "s",
 			format_size(status->bytes, bytes), status->events ? ", " : "",
@@ -133,7 +133,7 @@ int sending_end(const struct send_status *status, const char *url, const char *d
 	return status->dropped_packets ? COMMAND_LOST : COMMAND_DONE;
 }
 
-/* Whether there is anything to send, now or soon. */
+/* True if there is something to send, now or soon. */
 static bool has_traces(const char *dir)
 {
 	struct ctf_reader *reader;
@@ -149,7 +149,7 @@ static bool has_traces(const char *dir)
 	return ret != -ENOENT;
 }
 
-/* Create the output file: it must exist before the process is confined to it. */
+/* Creates the output file, because it must exist before the process is confined to it. */
 static void make_file(const char *dir, const char *url)
 {
 	int fd;

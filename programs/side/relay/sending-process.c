@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sending process of `side record --to`, and the recorder's end of it.
+ * The sending process of `side record --to`, and the functions by which the recorder uses it.
  *
- * The two exchange whole messages over a socket pair. The process reports the outcome of its start, its status, and sentences for the
- * user. A thread of the recorder reads them, and prints the sentences between its progress lines. Each side ends when the other one closes
- * its socket.
+ * The two exchange whole messages over a socket pair. The process reports the outcome of its start,
+ * its status, and messages for the user. A thread of the recorder reads them, and prints the
+ * messages between its progress lines. Each side ends when the other one closes its socket.
  */
 #include "sending-process.h"
 
@@ -32,7 +32,8 @@ enum sending_order_kind { SENDING_START = 1, SENDING_FINISH };
 struct sending_order {
 	enum sending_order_kind kind;
 	char dir[PATH_MAX];
-	char fallback[NAME_MAX + 1]; /* empty: none */
+	/* Name of the session if the directory has none; empty: none. */
+	char fallback[NAME_MAX + 1];
 };
 
 enum sending_message_kind { SENDING_STARTED = 1, SENDING_STATUS, SENDING_NOTE, SENDING_ERROR };
@@ -49,7 +50,7 @@ struct sending_process {
 	bool has_reader;
 	pthread_t reader;
 	pthread_mutex_t lock;
-	struct send_status status; /* the last status that was received */
+	struct send_status status; /* the last one received */
 };
 
 /* ---- the sending process ---- */
@@ -137,7 +138,10 @@ static _Noreturn void sending_work(struct sending_child *child)
 	}
 }
 
-/* Ignores signals from the terminal, which the recorder handles. Keeps only the socket and standard error of the recorder's descriptors. */
+/*
+ * Ignores signals from the terminal, which the recorder handles. Keeps only the socket and standard
+ * error of the recorder's descriptors.
+ */
 static _Noreturn void sending_begin_process(const struct send_options *options, int socket)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
@@ -161,7 +165,10 @@ static _Noreturn void sending_begin_process(const struct send_options *options, 
 
 /* ---- the recorder ---- */
 
-/* Fork twice, so that the sending process is no child of the recorder: the recorder waits for its children with `--wait-all`. */
+/*
+ * Forks twice, so that the sending process is no child of the recorder: with `--wait-all` the
+ * recorder waits for its children.
+ */
 static int sending_fork(const struct send_options *options, struct sending_process *process)
 {
 	int sockets[2], status;
@@ -212,7 +219,7 @@ int sending_process_make(const struct send_options *options, struct sending_proc
 	return ret;
 }
 
-/* Receive one message. False: the process has ended. */
+/* Receives one message. False if the process has ended. */
 static bool sending_take(const struct sending_process *process, struct sending_message *message)
 {
 	ssize_t got;
@@ -270,7 +277,7 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 	snprintf(error->text, sizeof(error->text), "the sending process has ended");
 	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
 		return -errno;
-	/* A thread of that process may send sentences before the process reports its start. */
+	/* A thread of that process may send messages before the process reports its start. */
 	for (;;) {
 		if (!sending_take(process, &message))
 			return -EPIPE;
