@@ -205,7 +205,10 @@ struct common_options {
 
 /* `--global`, and the processes whose hits count: programs/side/probe/global.c. */
 struct global_arguments {
-	/* `--no-uprobe`: no uprobe, not even for one process where the alternative is a breakpoint. */
+	/*
+	 * `--no-uprobe`: no uprobe, not even for one process where the alternative is a
+	 * breakpoint.
+	 */
 	bool never;
 	bool on;
 	bool forced;    /* probe returns even in files that handle exceptions */

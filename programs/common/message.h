@@ -53,7 +53,10 @@ int message_error(enum command_status status, const char *hint, const char *form
 int message_error_at(enum command_status status, const char *hint, const char *text,
 		unsigned int column, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Prints an error of a library, with its hint and its position. Returns the exit status for its kind. */
+/*
+ * Prints an error of a library, with its hint and its position. Returns the exit
+ * status for its kind.
+ */
 int message_library_error(const struct error *error);
 
 /* Prints information that is not an error. Prints nothing with --quiet. */
@@ -70,7 +73,10 @@ void message_detail(const char *format, ...) __attribute__((format(printf, 1, 2)
  */
 void print_json_hint(FILE *out, const char *hint);
 
-/* Reports that running_find() failed with this negative errno. Returns the status of the command. */
+/*
+ * Reports that running_find() failed with this negative errno. Returns the status
+ * of the command.
+ */
 int print_search_error(int ret);
 
 /*

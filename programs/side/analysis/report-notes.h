@@ -5,7 +5,10 @@
 
 struct report;
 
-/* Prints a note for each table that is empty or incomplete, and for each name that no event has. Call it after the report. */
+/*
+ * Prints a note for each table that is empty or incomplete, and for each name that
+ * no event has. Call it after the report.
+ */
 void report_notes_print(const struct report *report);
 /* The notes about `--callers` alone. */
 void report_callers_note(const struct report *report);

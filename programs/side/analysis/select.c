@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* `-e PATTERN` of all verbs: parse the patterns, and report patterns and filters that selected no event. */
+/*
+ * `-e PATTERN` of all verbs: parse the patterns, and report patterns and filters
+ * that selected no event.
+ */
 #include "programs/common/command.h"
 #include "analysis/missing.h"
 #include "analysis/report-walk.h"

@@ -20,7 +20,10 @@ void command_nothing_fits(const struct ctf_reader *reader,
 /* The same, for a walk that had no event. */
 void command_note_nothing(const struct report_walk *walk);
 
-/* Prints a note if no event class of the trace matches this half of a `--pair`. True if there is none. */
+/*
+ * Prints a note if no event class of the trace matches this half of a `--pair`.
+ * True if there is none.
+ */
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,
 		const struct pattern *pattern, const char *text);
 

@@ -189,7 +189,10 @@ static bool records(struct json_object *answer, pid_t pid)
 	return false;
 }
 
-/* The program joins before the request returns, but the daemon's status may show it a moment later. */
+/*
+ * The program joins before the request returns, but the daemon's status may show
+ * it a moment later.
+ */
 static int check_session(struct attached *attached, struct ask *ask)
 {
 	const char *name = attached->options->session;

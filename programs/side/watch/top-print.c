@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One interval of `side top`, as a table for people or lines of JSON. */
+/* Prints one interval of `side top`, as a table for people or as lines of JSON. */
 #include "programs/side/watch/top-print.h"
 
 #include "programs/common/message.h"
@@ -14,7 +14,7 @@
 
 static double rate(const struct top_view *view, uint64_t now, uint64_t before)
 {
-	/* A recorder that was started again counts anew. */
+	/* A restarted recorder counts from zero. */
 	uint64_t more = now >= before ? now - before : now;
 
 	return view->seconds > 0 ? (double)more / view->seconds : 0;
@@ -39,7 +39,7 @@ static int by_rate(const void *one, const void *other, void *user)
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-/* Those that are there, with most first; free() it. */
+/* The processes, sorted by byte rate. The caller frees the array. NULL: out of memory. */
 static const struct top_process **top_print_sort_processes(const struct top_view *view)
 {
 	const struct top_process **order = calloc(view->nr_processes + 1, sizeof(*order));
@@ -54,7 +54,7 @@ static const struct top_process **top_print_sort_processes(const struct top_view
 
 /* ---- text ---- */
 
-/* Lines that may still be printed; the end of the screen is kept free. */
+/* Counts the remaining lines of the screen. */
 struct top_page {
 	FILE *out;
 	unsigned int left;
@@ -204,7 +204,10 @@ int top_print_text(const struct top_view *view, FILE *out)
 	int ret;
 
 	print_head(view, &page);
-	/* What was asked for by name comes before what is always there. */
+	/*
+	 * Durations were requested by an option, so they precede the tables that are always
+	 * printed.
+	 */
 	top_print_durations(view, &page);
 	ret = top_print_processes(view, &page,
 			page.bounded ? (page.left > 8 ? page.left / 2 : 4) : UINT32_MAX);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* One interval of `side top`, as a table for people or lines of JSON. */
+/* Prints one interval of `side top`, as a table for people or as lines of JSON. */
 #ifndef PROGRAMS_SIDE_WATCH_TOP_PRINT_H
 #define PROGRAMS_SIDE_WATCH_TOP_PRINT_H
 
 #include "programs/side/watch/top-trace.h"
 
-/* A process, now and at the end of the interval before. */
+/* A process, with its counters at the end of this interval and of the previous one. */
 struct top_process {
 	char name[64];
 	uint64_t pid;
-	uint64_t vpid; /* as it knows itself, and its trace */
+	uint64_t vpid; /* in the process's own namespace, as in its trace */
 	uint64_t bytes, recorded, lost;
 	uint64_t bytes_before, lost_before;
-	bool seen; /* in the latest answer */
+	bool seen; /* in the last answer */
 };
 
 struct top_view {
 	char session[65];
 	char state[32];
-	double seconds;       /* how long the interval was */
-	double event_seconds; /* the same for what is counted in the trace */
+	double seconds;       /* length of the interval */
+	double event_seconds; /* length of the interval of the events in the trace */
 	uint64_t bytes, recorded, lost, bytes_before, lost_before;
 	struct top_process *processes;
 	size_t nr_processes;
@@ -28,7 +28,7 @@ struct top_view {
 	struct top_trace trace;
 };
 
-/* 0 or -ENOMEM. */
+/* Return 0 or -ENOMEM. */
 int top_print_text(const struct top_view *view, FILE *out);
 int top_print_json(const struct top_view *view, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `side top` counts in a trace while it is written. */
+/* Counts the events of a growing trace for `side top`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,13 @@
 #include "programs/side/watch/top-trace.h"
 #include "ctf/ctf.h"
 
-/* As `side view --follow`: by then the recorder has fetched an event from all rings. */
+/*
+ * The same delay as in `side view --follow`: the recorder has drained an event from all rings
+ * within it.
+ */
 #define HOLD_NS INT64_C(1000000000)
 
-/* What stands in ctf_event_class.user. */
+/* The value of ctf_event_class.user. */
 struct top_class {
 	bool wanted;
 	uint32_t row;
@@ -114,7 +117,7 @@ static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
 	return 0;
 }
 
-/* The recorder's own words are no events of a program. */
+/* Events of the recorder itself are no events of a program. */
 static bool top_trace_is_program_event(const struct top_trace *trace, const struct ctf_item *item)
 {
 	if (item->trace->is_side && !strncmp(item->stream->name, "side_session", 12))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `side top` counts in a trace while it is written: events by name, and the times between pairs
- * of them. Numbers are of one interval; top_trace_reset() begins the next.
+ * Counts the events of a growing trace for `side top`: events by name, and the times between pairs
+ * of events. The numbers are those of one interval; top_trace_reset() begins the next one.
  */
 #ifndef PROGRAMS_SIDE_WATCH_TOP_TRACE_H
 #define PROGRAMS_SIDE_WATCH_TOP_TRACE_H
@@ -18,7 +18,7 @@ struct pattern;
 
 struct top_event {
 	uint64_t count; /* in this interval */
-	uint64_t all;   /* since the beginning of the trace, or of the watching */
+	uint64_t all;   /* since the beginning of the trace, or of watching */
 };
 
 struct top_trace {
@@ -28,28 +28,31 @@ struct top_trace {
 	struct identity identity;
 	struct stats durations[PAIR_RULES_MAX]; /* of this interval */
 	struct keys names;                      /* "provider:event" */
-	struct top_event *events;               /* names.count of them */
+	struct top_event *events;               /* names.count elements */
 	uint32_t capacity;
-	struct top_event *by_process; /* who.keys.count of them */
+	struct top_event *by_process; /* process_capacity elements */
 	uint32_t process_capacity;
-	struct ctf_reader *reader; /* NULL: there is no trace yet */
+	struct ctf_reader *reader; /* NULL: no trace exists yet */
 	char directory[4096];
 	struct view_sink sink;
 	struct view_out scratch;
-	int64_t from_ns; /* Older events are not of an interval. */
+	int64_t from_ns; /* older events do not belong to an interval */
 };
 
-/* 0, or an exit status: said. */
+/* Returns 0 or an exit status, after a message. */
 int top_trace_create(struct top_trace *trace, const struct top_options *options);
 void top_trace_free(struct top_trace *trace);
 
-/* Take what has been written into the traces in `directory`, up to that time: a second ago. 0 or -ENOMEM. */
+/*
+ * Reads the new events of the traces in `directory` up to that time, which must be at least a
+ * second ago. Returns 0 or -ENOMEM.
+ */
 int top_trace_read(struct top_trace *trace, const char *directory, int64_t until);
 void top_trace_reset(struct top_trace *trace);
 
-/* The rows of events in the order of their numbers; free() it. NULL: no memory. */
+/* The rows of events, sorted by count. The caller frees the array. NULL: out of memory. */
 uint32_t *top_trace_order(const struct top_trace *trace);
-/* The events of the process of this name and number, as it knows it itself. */
+/* The events of the process of this name and number, in its own namespace. */
 struct top_event top_trace_process(const struct top_trace *trace, const char *name, uint64_t pid);
 const char *top_trace_name(const struct top_trace *trace, uint32_t event);
 

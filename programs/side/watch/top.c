@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `top`: the loop. The daemon sends the state of the session once an interval, which is also
- * when the trace is looked at; on a terminal the keyboard is watched meanwhile.
+ * The verb `top`: the daemon sends the state of the session once an interval. After each message
+ * the loop reads the trace and prints both; on a terminal it also reads the keyboard.
  */
 #include "base/clock.h"
 #include "programs/common/ask.h"
@@ -21,7 +21,7 @@
 
 #define INTERVAL_NS UINT64_C(1000000000)
 #define INTERVAL_LEAST_NS UINT64_C(100000000)
-/* Longer than an interval: then the daemon hangs. */
+/* Much longer than an interval: the daemon hangs. */
 #define TIMEOUT_MS 60000
 
 static volatile sig_atomic_t stopped;
@@ -35,12 +35,12 @@ static void top_on_signal(int signal)
 struct top {
 	const struct top_options *options;
 	bool json;
-	bool screen; /* standard output is a terminal that we draw on */
+	bool screen; /* standard output is a terminal, on which we draw */
 	struct ask ask;
 	struct top_view view;
 	bool begun;    /* an interval has begun */
-	uint64_t time; /* when the previous interval ended: statistics of the daemon, … */
-	int64_t until; /* … and events */
+	uint64_t time; /* end of the previous interval: of the daemon's statistics, … */
+	int64_t until; /* … and of events */
 	struct termios before;
 };
 
@@ -57,7 +57,7 @@ static void screen_begin(struct top *top)
 	raw = top->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	/* Another screen, without a cursor. */
+	/* Switch to the alternate screen, hide the cursor. */
 	fputs("\033[?1049h\033[?25l", stdout);
 }
 
@@ -79,7 +79,7 @@ static void screen_size(struct top *top)
 		top->view.rows = size.ws_row;
 }
 
-/* ---- what the daemon says ---- */
+/* ---- answers of the daemon ---- */
 
 static struct top_process *top_get_process(struct top_view *view, uint64_t pid, const char *name)
 {
@@ -120,7 +120,7 @@ static int top_parse_process(struct top_view *view, struct json_object *json)
 	return 0;
 }
 
-/* Those that are not there any more. */
+/* Removes processes that are not in the last answer. */
 static void forget_processes(struct top_view *view)
 {
 	size_t kept = 0;
@@ -186,7 +186,10 @@ static int top_add_answer(struct top *top, struct json_object *answer, uint64_t 
 	if (!sessions || !json_object_array_length(sessions))
 		return 0;
 	session = json_object_array_get_idx(sessions, 0);
-	/* Confine the process here: the first answer names the trace, and nothing of it has been read yet. */
+	/*
+	 * Confine the process here: the first answer names the trace, and nothing of it
+	 * has been read yet.
+	 */
 	if (*ask_text(session, "output"))
 		confine_watcher(ask_text(session, "output"));
 	ret = top_parse_session(&top->view, session);
@@ -206,7 +209,7 @@ static int top_add_answer(struct top *top, struct json_object *answer, uint64_t 
 	return ret;
 }
 
-/* 1: a message has arrived; 0: the command must end; or a negative errno. */
+/* Returns 1 if a message has arrived, 0 if the user ends the command, or a negative errno. */
 static int wait_for_message(const struct top *top)
 {
 	struct pollfd fds[] = {{.fd = control_fd(top->ask.client), .events = POLLIN},
