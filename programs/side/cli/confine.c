@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Confine the process to the files of one command, as far as the kernel and this build support it. */
+/*
+ * Confine the process to the files of one command, as far as the kernel and this
+ * build support it.
+ */
 #include "confine.h"
 
 #include "isolate/isolate.h"
@@ -18,7 +21,10 @@ void confine_enable(void)
 	is_enabled = true;
 }
 
-/* False: the kernel supports no filter. The caller may then parse unconfined, because a reader of traces must work on all kernels. */
+/*
+ * False: the kernel supports no filter. The caller may then parse unconfined,
+ * because a reader of traces must work on all kernels.
+ */
 static bool confine_to(const struct isolate_limits *limits)
 {
 	if (!is_enabled || is_confined)

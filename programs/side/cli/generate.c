@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Run at build time: writes one manual page, one page of the reference, or the completions of one shell to a file. */
+/*
+ * Run at build time: writes one manual page, one page of the reference, or the
+ * completions of one shell to a file.
+ */
 #include "programs/common/command.h"
 
 #include <string.h>

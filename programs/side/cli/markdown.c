@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table as pages of the documentation's reference: one for `side`, for each verb and for each topic, in Markdown (MyST). */
+/*
+ * The table as pages of the documentation's reference: one for `side`, for each
+ * verb and for each topic, in Markdown (MyST).
+ */
 #include "programs/common/command.h"
 
 #include <errno.h>

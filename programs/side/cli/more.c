@@ -14,7 +14,10 @@
 
 #define MORE "side-more"
 
-/* Relative to the directory of this executable: in a build, and in an installation wherever it was moved to. */
+/*
+ * Relative to the directory of this executable: in a build, and in an installation
+ * wherever it was moved to.
+ */
 static const char *const candidates[] = {MORE, SIDE_LIBEXEC "/" MORE};
 
 static bool own_directory(char path[PATH_MAX])

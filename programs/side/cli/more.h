@@ -8,7 +8,10 @@
  * `side-more`, which `side` becomes when it is asked for one of them.
  */
 
-/* Become side-more with this command line. Returns only with the exit status of a failure, which it has said. */
+/*
+ * Become side-more with this command line. Returns only with the exit status of a
+ * failure, which it has said.
+ */
 int more_execute(char **argv);
 
 /*

@@ -37,7 +37,10 @@ static void pager_block_signals(sigset_t *ret_before)
 	sigprocmask(SIG_BLOCK, &signals, ret_before);
 }
 
-/* A process does not inherit pending signals: a Ctrl-C before the second fork did not reach the process that prints. */
+/*
+ * A process does not inherit pending signals: a Ctrl-C before the second fork did
+ * not reach the process that prints.
+ */
 static void pager_ignore_key(int number, pid_t child)
 {
 	sigset_t pending;
@@ -123,7 +126,10 @@ static int pager_wait(pid_t pid)
 	return status;
 }
 
-/* Exits with the status of the process that prints. A user who leaves the pager early has seen enough: that is no error. */
+/*
+ * Exits with the status of the process that prints. A user who leaves the pager
+ * early has seen enough: that is no error.
+ */
 static void pager_finish(const char *command, pid_t pager, pid_t child)
 {
 	const int of_pager = pager_wait(pager), of_child = pager_wait(child);

@@ -452,7 +452,10 @@ static int missing_argument(struct cmdline_parser *parser, const struct option *
 	return cmdline_report_error(parser, "`--%s` needs its %s", option->name, option->argument);
 }
 
-/* The word behind an option, which is its argument; NULL: there is none, for an option of the verb does not mean to be one. */
+/*
+ * The word behind an option, which is its argument; NULL: there is none, for an
+ * option of the verb does not mean to be one.
+ */
 static const char *next_word(struct cmdline_parser *parser)
 {
 	const char *word = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;

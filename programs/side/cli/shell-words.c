@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A text as words, for commands that are given as one argument and for what was kept of a command line. */
+/*
+ * A text as words, for commands that are given as one argument and for what was
+ * kept of a command line.
+ */
 #include "shell-words.h"
 
 #include <errno.h>

@@ -10,7 +10,10 @@
  */
 char **shell_split(const char *text, size_t *count);
 
-/* The first word of it that would be a shell's: a pipe, a redirection, another command. NULL: there is none. */
+/*
+ * The first word of it that would be a shell's: a pipe, a redirection, another
+ * command. NULL: there is none.
+ */
 const char *shell_syntax_in(const char *text);
 
 #endif /* SIDE_CMD_WORDS_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of channels, in the order of the command line, as channels of a session.
+ * Converts the options of channels, in the order of the command line, to the channels of a session.
  *
- * Options stand behind the --channel that they belong to; those before the first one make the channel
- * `ring`. -e collects the patterns of a rule; --filter and --event-context complete it, and the next
- * -e begins another one. A filter before the first -e of a channel holds for all of its rules.
+ * An option belongs to the --channel before it; options before the first one make the channel
+ * `ring`. -e adds a pattern to a rule; --filter and --event-context complete the rule, and the next
+ * -e begins another one. A filter before the first -e of a channel applies to all rules of the
+ * channel.
  */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -26,14 +27,14 @@ struct rule_arguments {
 	struct channel_args patterns;
 	struct channel_args contexts;
 	const char *filter;
-	char *joined;  /* of the channel's filter and its own */
+	char *joined;  /* conjunction of the channel's filter and of `filter` */
 	bool complete; /* the next -e begins another rule */
 };
 
 struct channel_arguments {
 	struct session_channel channel;
 	struct channel_args contexts;
-	const char *filter; /* of all rules */
+	const char *filter; /* for all rules */
 	struct rule_arguments *rules;
 	size_t count;
 	struct session_rule *made;
@@ -43,7 +44,7 @@ struct channel_arguments {
 struct channel_list {
 	struct channel_arguments *channels;
 	size_t count;
-	bool symbols; /* the first one also gets the events of the agent */
+	bool symbols; /* add the rule for the agent's events to the first channel */
 	struct session_channel *made;
 };
 
@@ -193,9 +194,12 @@ static int channel_options_parse(struct channel_list *list, const struct option_
 	return COMMAND_DONE;
 }
 
-/* ---- as the session wants them ---- */
+/* ---- conversion to the structs of a session ---- */
 
-/* Both must match. Each of them has been parsed by itself, so that a mistake is shown where it is. */
+/*
+ * Both filters must be true. Each was parsed alone before, so that an error message shows the text
+ * of the user.
+ */
 static int join_filters(struct rule_arguments *rule, const char *of_channel)
 {
 	size_t size;
@@ -291,7 +295,10 @@ static int channel_options_check_filter(const char *text)
 	return status;
 }
 
-/* Patterns and filters as the user wrote them, so that a mistake is shown where it stands. */
+/*
+ * Checks patterns and filters in the form in which the user wrote them, so that a message shows the
+ * position of the error.
+ */
 static int check_texts(const struct channel_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {

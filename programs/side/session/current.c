@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The current session: a file with its name in the runtime directory of a user's daemon. A daemon whose directory
- * belongs to another user is the system's, or the one that $SIDE_RUNTIME names: each of its users has a file in the
- * user's own runtime directory.
+ * The current session: its name is in a file in the runtime directory of a user's daemon. If the
+ * directory of the daemon belongs to another user, the daemon is the system's, or the one that
+ * $SIDE_RUNTIME names. Each of its users then has a file in the user's own runtime directory.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The directory, which is created if it is missing. 0, or a negative errno: another user can write there. */
+/*
+ * Creates the directory if it is missing. Returns 0, or a negative errno if another user can write
+ * there.
+ */
 static int current_session_make_directory(const char *path)
 {
 	if (mkdir(path, 0700) && errno != EEXIST)
@@ -42,7 +45,7 @@ static int current_session_append_text(char *path, size_t buffer, const char *te
 			: -ENAMETOOLONG;
 }
 
-/* current-system, or current and the daemon's directory: current-srv-side. */
+/* Appends "current-system", or "current" and the daemon's directory: current-srv-side. */
 static int append_name(char *path, size_t buffer, const char *directory)
 {
 	size_t used = strlen(path) + strlen("/current");
@@ -74,7 +77,7 @@ static int file(const struct ask *ask, char *path, size_t buffer)
 	return ret ? ret : append_name(path, buffer, elsewhere);
 }
 
-/* 0, or a negative errno; -ENOENT: no session is current. */
+/* Returns 0 or a negative errno; -ENOENT if no session is current. */
 static int current_session_read_name(const struct ask *ask, char name[ASK_NAME_MAX])
 {
 	char path[PATH_MAX] = "", text[ASK_NAME_MAX + 1];
@@ -114,7 +117,7 @@ bool current_read_silently(const struct ask *ask, char name[ASK_NAME_MAX])
 	return !current_session_read_name(ask, name);
 }
 
-/* Another command may read it meanwhile: it is there as a whole, or the one before. */
+/* Another command may read the file meanwhile, so it is replaced by rename(). */
 static int current_session_replace_file(const char *path, const char *name)
 {
 	char other[PATH_MAX + 32];
@@ -167,7 +170,7 @@ void current_try_write(const struct ask *ask, const char *name)
 			path, strerror(-ret));
 }
 
-/* The command that selects one of the sessions that are there. False: none is known. */
+/* Writes the command that selects one of the existing sessions. False if there are none. */
 static bool current_hint(const struct ask *ask, char *hint, size_t size)
 {
 	char names[1024], shown[2048];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `daemon`: start sided, show where it runs, or stop it. */
+/* The verb `daemon`: starts sided, prints its process and socket, or stops it. */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -29,7 +29,10 @@ static int daemon_print_not_stopped(uint64_t pid, int code, bool system)
 			strerror(code));
 }
 
-/* Sends the signal, and waits until the process has ended. The daemon has answered, so the number is not reused. */
+/*
+ * Sends the signal and waits until the process has ended. The daemon has answered just before, so
+ * its number cannot be reused already.
+ */
 static int stop_process(uint64_t pid, bool system)
 {
 	struct pollfd ended = {.events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting programs of ours that stay. */
+/* Starts helper programs that run in the background. */
 #include "helper-program.h"
 
 #include "programs/common/command.h"
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- words ---- */
+/* ---- arguments ---- */
 
 static size_t helper_count_args(char *const *args)
 {
@@ -72,7 +72,7 @@ int helper_find(const char *program, const char *what, char path[PATH_MAX])
 	self[size > 0 ? size : 0] = 0;
 	if (strrchr(self, '/')) {
 		*strrchr(self, '/') = 0;
-		/* Installed it is beside side-more, which `side` is not. */
+		/* An installation has it beside side-more; `side` is in another directory. */
 		if (snprintf(path, PATH_MAX, "%s/%s", self, program) < PATH_MAX &&
 				!access(path, X_OK))
 			return COMMAND_DONE;
@@ -87,22 +87,28 @@ int helper_find(const char *program, const char *what, char path[PATH_MAX])
 			"the part of side that records %s, %s, is not there", what, program);
 }
 
-/* `bound`: it is for a recording of ours without a daemon, and ends with us. */
+/*
+ * Executes the program. `bound`: it belongs to a recording without a daemon, and ends with this
+ * process.
+ */
 static _Noreturn void become(char **args, const char *variable, const char *value, bool bound)
 {
 	char *agent = session_library("libside-agent.so");
 
 	setsid();
-	/* Whatever else was preloaded is for other programs. */
+	/* Other preloaded libraries are meant for other programs. */
 	if (agent)
 		setenv("LD_PRELOAD", agent, 1);
-	/* Its events have times of their own (ring/ring.h). */
+	/* Its events have explicit times (ring/ring.h). */
 	setenv("SIDE_RING_PORTABLE", "1", 1);
-	/* What it says of user_events would be some itself. */
+	/*
+	 * The program must not write user_events, because it would record them again as kernel
+	 * events.
+	 */
 	unsetenv("SIDE_USER_EVENTS");
 	if (variable)
 		setenv(variable, value, 1);
-	/* Sessions that want events of the same name mean those of programs. */
+	/* Rules of sessions for events of the same name mean those of other programs. */
 	if (bound && (setenv("SIDE_AGENT_SESSION", "", 1) || prctl(PR_SET_PDEATHSIG, SIGTERM)))
 		_exit(message_error(COMMAND_FAILED, NULL, "out of memory"));
 	execv(args[0], args);
@@ -156,7 +162,7 @@ int helper_start(char ***args, const char *variable, const char *value)
 		got = read(ready, &byte, 1);
 	while (got < 0 && errno == EINTR);
 	close(ready);
-	/* It goes on, and is nobody's child when we have ended. */
+	/* The program runs on, and init adopts it when this process ends. */
 	if (got == 1)
 		return COMMAND_DONE;
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)

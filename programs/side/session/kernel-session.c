@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's events in sessions: rules as all others, and a program that has these events. One is started when a session wants some, serves
- * all sessions of the daemon, and ends by itself.
+ * Kernel events in sessions. Their rules are like all others, and the program side-kernel has these
+ * events. `side` starts it when a session needs it. It serves all sessions of the daemon, and ends
+ * when none needs it.
  */
 #include "kernel-session.h"
 
@@ -25,10 +26,10 @@
 #include <unistd.h>
 
 #define ANSWER_MAX 4096
-#define TIMEOUT_S 60 /* thousands of events take some seconds */
+#define TIMEOUT_S 60 /* enabling thousands of events takes some seconds */
 #define VARIABLE "SIDE_AGENT_KERNEL"
 
-/* ---- asking it ---- */
+/* ---- requests to side-kernel ---- */
 
 static int kernel_session_connect_to(struct ask *ask)
 {
@@ -52,7 +53,10 @@ static int kernel_session_connect_to(struct ask *ask)
 	return -1;
 }
 
-/* NULL: there is none, or it does not answer. */
+/*
+ * Sends a command and returns the answer, which the caller puts. NULL: side-kernel does not run, or
+ * does not answer.
+ */
 static struct json_object *kernel_session_call(struct ask *ask, const char *word, const char *more)
 {
 	struct control_error error;
@@ -91,9 +95,12 @@ int kernel_session_refresh(struct ask *ask)
 	return COMMAND_DONE;
 }
 
-/* ---- starting it ---- */
+/* ---- start of side-kernel ---- */
 
-/* It is this daemon's and no other's: sessions of another one would have each event twice. */
+/*
+ * Starts side-kernel for this daemon alone: with a second daemon, sessions would have each event
+ * twice.
+ */
 static int start_there(const struct ask *ask, char ***args)
 {
 	const char *path = control_path(ask->client), *slash = path ? strrchr(path, '/') : NULL,
@@ -213,7 +220,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 	struct control_error error;
 	bool has = false;
 
-	/* What is wrong with the session says whoever asks for more. */
+	/* An error of the session is reported by the request that follows. */
 	if (request && !control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
 		for (size_t i = 0; sessions && i < json_object_array_length(sessions); i++) {
@@ -225,7 +232,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 		json_object_put(answer);
 	}
 	json_object_put(request);
-	/* All else is recorded without it. */
+	/* All other events are recorded without side-kernel. */
 	if (has && !kernel_session_run_server(ask, NULL))
 		(void)kernel_session_refresh(ask);
 	return has;

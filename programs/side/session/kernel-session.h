@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's events in sessions: how `side` starts and asks the program side-kernel, which records them. */
+/*
+ * Kernel events in sessions: starts the program side-kernel, which records them, and sends requests
+ * to it.
+ */
 #ifndef PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
 #define PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H
 
@@ -11,21 +14,24 @@ struct ask;
 struct json_object;
 struct parsed;
 
-/* Before `enable-event --kernel`: the program runs, and knows these patterns (of the request). 0 or an exit status: said. */
+/*
+ * Call it before `enable-event --kernel`: starts side-kernel if necessary, and checks that it knows
+ * the patterns of the request. Returns 0 or an exit status, after a message.
+ */
 int kernel_session_prepare(
 		struct ask *ask, const struct parsed *parsed, struct json_object *request);
-/* After a change of rules. */
+/* Makes side-kernel read the changed rules. Returns 0. */
 int kernel_session_refresh(struct ask *ask);
 /*
- * Start side-kernel if the session (NULL: any session) has kernel events. Called before `start` and
- * after `load`. An error is printed and does not fail the verb.
+ * Starts side-kernel if the session (NULL: any session) has kernel events. Call it before `start`
+ * and after `load`. Prints an error, which does not fail the verb. True if there are kernel events.
  */
 bool kernel_session_ensure(struct ask *ask, const char *session);
-/* Before `snapshot` and `rotate`: what has happened until now is in them. */
+/* Call it before `snapshot` and `rotate`, so that they contain all kernel events until now. */
 void kernel_session_drain(struct ask *ask);
-/* What the program says of itself, or NULL: there is none. The caller puts it. */
+/* The status of side-kernel, which the caller puts. NULL: it does not run. */
 struct json_object *kernel_session_status(struct ask *ask);
-/* Does a definition have such events? */
+/* True if a definition has kernel events. */
 bool kernel_session_has(struct json_object *definition);
 
 #endif /* PROGRAMS_SIDE_SESSION_KERNEL_SESSION_H */

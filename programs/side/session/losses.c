@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of the reasons that sessions give (recorder/core/losses.c), in the words of a sentence, and what whoever reads it can do.
- * A reason that is not in it is shown as it is.
+ * Explains lost events: a table from the reasons of sessions (recorder/core/losses.c) to a sentence
+ * and a hint for the user. A reason that is missing in the table is printed unchanged.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 struct loss_text {
 	const char *reason;
 	const char *because;
-	const char *hint; /* NULL: there is none, or it depends on who tells */
+	const char *hint; /* NULL: none, or it depends on the verb */
 };
 
 static const struct loss_text known[] = {
@@ -30,7 +30,7 @@ static const struct loss_text known[] = {
 		{SESSION_LOST_BY_KIND,
 				"of event classes that stayed disabled: the recorder did not answer in time",
 				"`SIDE_TIMEOUT_FACTOR=N` in its environment has a program wait N times as long"},
-		/* Whoever read it there says what would help. */
+		/* The program that read that buffer prints the hint. */
 		{SESSION_LOST_IN_KERNEL, "while a buffer of the kernel was full", NULL},
 		{"invalid arguments", "because their arguments did not fit the description",
 				"`SIDE_VALIDATE=1` in a program's environment makes it report the call"},
@@ -67,7 +67,7 @@ void lost_add(struct lost_sums *losses, const char *reason, uint64_t count)
 
 	while (i < losses->nr && strcmp(losses->reasons[i].reason, reason) != 0)
 		i++;
-	/* The room that is left is for what is not told apart. */
+	/* The last element is for losses without a known reason. */
 	if (i >= LOST_REASONS_MAX - 1)
 		return;
 	if (i == losses->nr) {
@@ -131,7 +131,7 @@ static const char *loss_hint_full(enum lost_teller teller)
 	return NULL;
 }
 
-/* NULL, or a text in @text or elsewhere. */
+/* Returns NULL, or a text, which may be in `text`. */
 static const char *loss_hint(
 		const struct lost_sums *losses, const char *reason, char text[HINT_MAX])
 {
@@ -165,7 +165,7 @@ static void loss_print_reason(const char *reason)
 	fputc('\n', stderr);
 }
 
-/* A line for each hint. Reasons can have the same one. */
+/* Prints each hint once, because several reasons can have the same hint. */
 static void print_hints(const struct lost_sums *losses)
 {
 	for (size_t i = 0; i < losses->nr; i++) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events that were lost, by reason: what the reason is, and what would have kept them.
- */
+/* Lost events by reason: the explanation of each reason, and a hint how to keep the events. */
 #ifndef PROGRAMS_SIDE_SESSION_LOSSES_H
 #define PROGRAMS_SIDE_SESSION_LOSSES_H
 
@@ -13,7 +11,7 @@
 
 #define LOST_REASONS_MAX 32
 
-/* Who tells: a mend is something that its user can do. */
+/* The verb that prints the losses. Its hints name options of that verb. */
 enum lost_teller {
 	LOST_OF_RECORD,
 	LOST_OF_TRACE,
@@ -24,29 +22,33 @@ enum lost_teller {
 
 struct lost_sums {
 	enum lost_teller teller;
-	uint64_t ring_size; /* of the largest ring that lost something; 0: not known */
+	uint64_t ring_size; /* of the largest ring with losses; 0: unknown */
 	uint64_t total;
 	size_t nr;
 	struct {
-		const char *reason; /* the caller's */
+		const char *reason; /* owned by the caller */
 		uint64_t count;
 	} reasons[LOST_REASONS_MAX];
 };
 
-/* So many more for this reason. */
+/* Adds `count` lost events for this reason. */
 void lost_add(struct lost_sums *losses, const char *reason, uint64_t count);
 /*
- * All of them: those that no reason was given for are of processes that are gone, or too many to be told apart, and get a
- * reason of their own, so that the reasons make up the whole. The one with the most comes first then.
+ * Sets the total number of lost events, and sorts the reasons by count. Losses without a reason
+ * belong to exited processes, or were too many to be counted separately. They get a reason of their
+ * own, so that the counts add up to the total.
  */
 void lost_end(struct lost_sums *losses, uint64_t total);
 
-/* Those that the summary tells apart, of so many; and all of these. */
+/* Adds the losses of the summary, and calls lost_end(). */
 void lost_take(struct lost_sums *losses, const struct session_summary *summary, uint64_t total);
 
-/* "side: 12 events were lost while a ring was full; a larger ...", or a line for each reason. Nothing if there are none. */
+/*
+ * Prints "side: 12 events were lost while a ring was full" and hints, or a line for each reason.
+ * Prints nothing if no event was lost.
+ */
 void lost_print(const struct lost_sums *losses);
-/* [{"reason":"ring full","count":12,"mend":"..."}] */
+/* Prints [{"reason":"ring full","count":12,"hint":"..."}]. */
 void lost_json(FILE *out, const struct lost_sums *losses);
 
 #endif /* PROGRAMS_SIDE_SESSION_LOSSES_H */

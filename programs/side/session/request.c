@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a command line to what is asked of the daemon.
+ * Converts a command line to a request to the daemon.
  *
- * An option goes into the request under its own name. Some things that lttng's users write have a form
- * of their own here and are brought into it: exclusions and log levels become parts of patterns,
- * words with commas between them become several.
+ * An option becomes a member with its own name. Some options of lttng have another form in the
+ * protocol: exclusions and log levels become parts of patterns, and lists with commas become
+ * arrays.
  */
 #include "request.h"
 
@@ -25,14 +25,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- options as they are ---- */
+/* ---- options ---- */
 
 static bool session_request_is_number(const char *text)
 {
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Users and groups have numbers in the request. */
+/* The protocol identifies users and groups by number. */
 static int add_owner(struct json_object *request, const char *name, const char *text)
 {
 	bool user = !strcmp(name, "uid");
@@ -67,7 +67,7 @@ static int add_pid(struct json_object *request, const char *name, const char *te
 	return COMMAND_DONE;
 }
 
-/* Each of the words that have commas between them. */
+/* Calls `add` for each element of a comma-separated list. */
 static int session_request_add_list_items(struct json_object *request, const char *name,
 		const char *text, int (*add)(struct json_object *, const char *, const char *))
 {
@@ -89,7 +89,7 @@ static int session_request_add_list_items(struct json_object *request, const cha
 	return status;
 }
 
-/* What the protocol calls an option, where that is another name. */
+/* The member of the protocol for an option. */
 static const char *session_request_option_member(const struct option *option)
 {
 	static const char *const others[][2] = {{"rotate-every", "rotate-time"},
@@ -116,7 +116,7 @@ static int session_request_add_option_list(
 	return COMMAND_DONE;
 }
 
-/* The daemon has another working directory. */
+/* Makes the path absolute, because the daemon has another working directory. */
 static int session_request_add_path(struct json_object *request, const char *name, const char *text)
 {
 	char directory[PATH_MAX], path[2 * PATH_MAX + 2];
@@ -133,7 +133,7 @@ static int session_request_add_path(struct json_object *request, const char *nam
 	return COMMAND_DONE;
 }
 
-/* A URL as it is, a path in full. */
+/* Adds a URL unchanged, and a path in absolute form. */
 static int add_to(struct json_object *request, const char *text)
 {
 	struct send_error error;
@@ -191,7 +191,7 @@ static int session_request_add_option(struct json_object *request, const struct 
 /* ---- patterns ---- */
 
 struct levels {
-	const char *sign; /* what stands before the level in a pattern; NULL: none is given */
+	const char *sign; /* separates pattern and level; NULL: no level */
 	const char *level;
 	const struct control_options *options;
 };
@@ -218,7 +218,7 @@ static bool has_level(const char *pattern)
 	return false;
 }
 
-/* Of the kernel, which the request says in the pattern. */
+/* Marks the pattern as one for kernel events by its prefix. */
 static int add_kernel(struct json_object *request, const char *text,
 		const struct control_options *options)
 {
@@ -371,7 +371,7 @@ static int session_request_add_contexts(struct json_object *request, const struc
 	return COMMAND_DONE;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole request ---- */
 
 int session_request_takes_operand(const struct parsed *parsed)
 {
@@ -417,7 +417,7 @@ static int session_request_add_operands(struct json_object *request, const struc
 	}
 }
 
-/* Events of one process are those of its probes. */
+/* With a process, `disable-event` means the probes of that process. */
 static bool is_probe(const struct parsed *parsed)
 {
 	return parsed->verb->id == VERB_DISABLE_EVENT && parsed->options.control.pid;

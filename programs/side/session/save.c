@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The verbs `save` and `load`: definitions of sessions as files, one JSON object after the other.
- */
+/* The verbs `save` and `load`: session definitions in files, as a sequence of JSON objects. */
 #include "base/io.h"
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -19,7 +17,7 @@
 
 #define FILE_DEPTH_MAX 64
 
-/* What a file may have; the daemon has a limit of its own for each definition. */
+/* Limit of a file; the daemon also limits each definition. */
 #define FILE_SIZE_MAX (4u << 20)
 
 /* ---- save ---- */
@@ -108,7 +106,7 @@ int cmd_save(const struct parsed *parsed)
 	status = ask_connect_only(&ask, options->system);
 	if (status)
 		return status;
-	/* All of it first: a file is not replaced by half of what it should have. */
+	/* Collect the whole text first, so that no incomplete text replaces a file. */
 	out = open_memstream(&text, &size);
 	if (out)
 		status = save(&ask, parsed, out);
@@ -166,7 +164,7 @@ struct loading {
 	const struct parsed *parsed;
 	load_probes *probes;
 	struct ask ask;
-	int worst; /* of what became of probes, which ends nothing */
+	int worst; /* the worst exit status of probes; they do not stop the loading */
 };
 
 static void note_status(struct loading *loading, int status)
@@ -201,7 +199,7 @@ static int load_one(struct loading *loading, struct json_object *definition)
 	return status;
 }
 
-/* Each object of the text, all before the first is loaded. */
+/* Parses all objects of the text before the first one is loaded. */
 static int parse_text(const char *path, const char *text, size_t size, struct json_object *objects)
 {
 	size_t at = 0, parsed;

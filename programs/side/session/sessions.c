@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs that ask the daemon for one thing: create, start, enable-event, track, snapshot and so on.
+ * The verbs with one request to the daemon: create, start, enable-event, track, snapshot and so on.
  *
- * What a verb finds out is on standard output (the path of a snapshot, and with --json the whole
- * answer); sentences are on standard error.
+ * The result of a verb is on standard output (the path of a snapshot; with --json the whole
+ * answer), messages are on standard error.
  */
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What takes as long as a disk does. */
+/* Operations that write to the disk have no limit. */
 static int sessions_get_timeout(enum verb_id verb, struct json_object *request)
 {
 	uint64_t timeout = ask_number(request, "timeout") / 1000000;
@@ -36,7 +36,7 @@ static int sessions_get_timeout(enum verb_id verb, struct json_object *request)
 	}
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void sessions_print_output(
 		const char *sentence, const char *name, struct json_object *answer)
@@ -80,8 +80,8 @@ static void sessions_report_losses(struct json_object *answer)
 }
 
 /*
- * Losses are no note: they are said with --quiet, too. Of what goes on, and of processes that ended long ago, only the
- * traces know the reasons.
+ * A loss is no note, so --quiet does not suppress it. For a running session, and for processes that
+ * ended long ago, only the traces contain the reasons.
  */
 static void sessions_report_lost(struct json_object *answer)
 {
@@ -98,7 +98,10 @@ static void sessions_report_lost(struct json_object *answer)
 	lost_print(&losses);
 }
 
-/* Print the snapshots: they have the events of a flight recorder, until its programs end. */
+/*
+ * Prints the number of snapshots, which contain the events of a flight recorder while its programs
+ * run.
+ */
 static void sessions_print_snapshots(struct json_object *answer)
 {
 	const uint64_t snapshots = ask_number(answer, "snapshots");
@@ -111,7 +114,7 @@ static void sessions_print_snapshots(struct json_object *answer)
 				snapshots == 1 ? "" : " in all");
 }
 
-/* Print the statistics up to now: the session may be started again. */
+/* Prints the statistics so far: the session may be started again. */
 static void sessions_report_stopped(const char *name, struct json_object *answer)
 {
 	char events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
@@ -129,8 +132,8 @@ static void sessions_report_stopped(const char *name, struct json_object *answer
 }
 
 /*
- * Processes that joined and have no event are not counted, as in `side report`. The daemon lists the processes that it has not
- * forgotten; the others are counted.
+ * Counts the processes with events, as `side report` does. The daemon lists recent processes, and
+ * only counts the others.
  */
 static uint64_t count_recorded(struct json_object *answer)
 {
@@ -148,7 +151,7 @@ static uint64_t count_recorded(struct json_object *answer)
 
 static void sessions_print_destroyed(const char *name, struct json_object *answer)
 {
-	/* With those that ended before. */
+	/* Includes processes that ended earlier. */
 	uint64_t seen = count_recorded(answer);
 	char size[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX], number[FORMAT_NUMBER_MAX],
 			quoted[4096];
@@ -172,7 +175,7 @@ static void sessions_print_destroyed(const char *name, struct json_object *answe
 		sessions_report_losses(answer);
 }
 
-/* What became of what was sent. 0 or an exit status. */
+/* Prints what was delivered. Returns 0 or an exit status. */
 static int sessions_print_sent(struct json_object *answer)
 {
 	struct json_object *sending = NULL;
@@ -211,7 +214,7 @@ static void sessions_print_enabled(
 	sessions_print_changed(name, what, answer);
 }
 
-/* Where it is, in full: what the daemon names may stand in the output of the session. */
+/* Prints the absolute path: the daemon's path may be relative to the output of the session. */
 static void sessions_print_path(struct json_object *answer)
 {
 	const char *path = ask_text(answer, "path"), *output = ask_text(answer, "output");
@@ -222,7 +225,10 @@ static void sessions_print_path(struct json_object *answer)
 		printf("%s%s%s\n", output, *path ? "/" : "", path);
 }
 
-/* A process id that does not exist is a mistake: unlike names and users, the user cannot know it before. */
+/*
+ * Prints a note if the process does not exist, because that is a mistake: unlike a name or a user,
+ * a process ID cannot be known in advance.
+ */
 static void note_missing_process(const char *text, const char *name)
 {
 	unsigned long pid;
@@ -254,8 +260,8 @@ static void note_missing_processes(const struct option_uses *uses, const char *n
 }
 
 /*
- * Print the path only if the snapshot has events: a directory without a trace cannot be opened. The messages name programs whose events
- * are missing.
+ * Prints the path only if the snapshot has events, because a directory without a trace cannot be
+ * opened. The messages name programs whose events are missing.
  */
 static void sessions_print_snapshot(const char *name, struct json_object *answer)
 {
@@ -319,7 +325,7 @@ static void sessions_print_done(
 	}
 }
 
-/* With --json it stands in the answer. */
+/* The exit status of sending. With --json the answer contains the details. */
 static int sent_status(const struct parsed *parsed, struct json_object *answer)
 {
 	struct json_object *sending = NULL;
@@ -333,7 +339,7 @@ static int sent_status(const struct parsed *parsed, struct json_object *answer)
 
 /* ---- one session ---- */
 
-/* Events of the kernel are said by a program, which has to be there. */
+/* Kernel events need side-kernel. */
 static int before(struct ask *ask, const struct parsed *parsed, const char *name,
 		struct json_object *request)
 {
@@ -363,7 +369,7 @@ static bool has_filter(const struct option_uses *uses)
 	return false;
 }
 
-/* Patterns and filters that fit no event of the programs that have joined get a note. */
+/* Notes patterns and filters that fit no event of the connected programs. */
 static void explain_events(const struct parsed *parsed, struct json_object *answer)
 {
 	const struct control_options *options = &parsed->options.control;
@@ -414,7 +420,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 	return status;
 }
 
-/* It must be there. */
+/* Selects the session, after a check that it exists. */
 static int set_session(struct ask *ask, const struct parsed *parsed)
 {
 	struct json_object *answer;
@@ -432,7 +438,7 @@ static int set_session(struct ask *ask, const struct parsed *parsed)
 	return status;
 }
 
-/* ---- several ---- */
+/* ---- several sessions ---- */
 
 static int destroy_all(struct ask *ask, const struct parsed *parsed)
 {
@@ -494,7 +500,7 @@ static int sessions_request(struct ask *ask, const struct parsed *parsed)
 		return set_session(ask, parsed);
 	if (parsed->verb->id == VERB_DESTROY)
 		return destroy(ask, parsed);
-	/* The daemon finds a name. */
+	/* Without a name, the daemon chooses one. */
 	if (parsed->verb->id == VERB_CREATE)
 		return sessions_request_one(ask, parsed, parsed->operands[0]);
 	status = ask_which(ask, session_request_takes_operand(parsed) ? parsed->operands[0] : NULL,
@@ -502,7 +508,7 @@ static int sessions_request(struct ask *ask, const struct parsed *parsed)
 	return status ? status : sessions_request_one(ask, parsed, name);
 }
 
-/* What is wrong with a command line is said before a daemon is started for it. */
+/* Reports errors of the command line before a daemon is started for it. */
 static int sessions_check_options(const struct parsed *parsed)
 {
 	struct json_object *request;
@@ -529,7 +535,7 @@ int cmd_session(const struct parsed *parsed)
 	return status ? status : printed;
 }
 
-/* As lttng calls it: what is made anew is named. */
+/* The name of lttng, with the object to regenerate as operand. */
 int cmd_regenerate(const struct parsed *parsed)
 {
 	const char *what = parsed->operands[0];

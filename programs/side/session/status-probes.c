@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes of a session, as `status` shows them: what was asked for, in whom, and what became of it there. */
+/*
+ * Prints the probes of a session for `status`: the spec, the target programs, and the result in
+ * each of them.
+ */
 #include "status.h"
 
 #include "programs/common/ask.h"
@@ -10,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How they are set, as the daemon calls it and as people do. */
+/* The methods of probes: the name in the protocol, and the text. */
 static const struct {
 	const char *name, *text;
 } methods[] = {
@@ -22,7 +25,7 @@ static const struct {
 		{"uprobe", "by uprobe"},
 };
 
-/* Figures that are there only when something went wrong, or on. */
+/* Statistics that are printed if they are not zero. */
 static const struct {
 	const char *name, *text;
 	bool bad;

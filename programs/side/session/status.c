@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `status`: what the daemon says of sessions, as text and as JSON. */
+/* The verb `status`: prints the daemon's status of sessions, as text or as JSON. */
 #include "status.h"
 
 #include "programs/common/ask.h"
@@ -19,9 +19,9 @@ struct style {
 
 static const struct style no_style = {"", "", ""}, colors = {"\033[1m", "\033[1;31m", "\033[0m"};
 
-/* ---- parts ---- */
+/* ---- parts of a session ---- */
 
-/* Texts with blanks between them, such as patterns and contexts. */
+/* Prints strings, such as patterns and contexts, with blanks between them. */
 static void status_print_strings(const char *before, struct json_object *strings)
 {
 	for (size_t i = 0; strings && i < json_object_array_length(strings); i++) {
@@ -50,7 +50,7 @@ static void status_print_rule(struct json_object *rule)
 	putchar('\n');
 }
 
-/* What a channel has recorded, among the figures of all of them. */
+/* Finds the statistics of a channel by its name, and prints them. */
 static void status_print_channel_stats(
 		struct json_object *stats, const char *name, const struct style *style)
 {
@@ -132,7 +132,10 @@ static void print_definition(struct json_object *session, const struct style *st
 		status_print_channel(json_object_array_get_idx(channels, i), stats, style);
 }
 
-/* Who says the kernel's events, which are of the whole machine and in all sessions the same. */
+/*
+ * Prints the status of side-kernel. Its events are those of the whole machine, the same for all
+ * sessions.
+ */
 static void print_kernel(struct ask *ask, struct json_object *session, const struct style *style)
 {
 	struct json_object *definition = NULL, *kernel_status;
@@ -161,7 +164,7 @@ static void print_kernel(struct ask *ask, struct json_object *session, const str
 	json_object_put(kernel_status);
 }
 
-/* Of a session that has no process nobody knows more than its definition says. */
+/* Without a process of the session, the definition is the only source. */
 static void print_probes(struct json_object *session, const struct style *style)
 {
 	struct json_object *probes = ask_list(session, "probes"), *definition = NULL;
@@ -200,7 +203,7 @@ static void status_print_processes(struct json_object *processes, const struct s
 	}
 }
 
-/* A session that records no program, and no event of the kernel. */
+/* Explains a running session in which no program and no kernel event is recorded. */
 static void print_unjoined(struct json_object *answer, struct json_object *session)
 {
 	struct json_object *processes = ask_list(session, "processes"), *definition = NULL;
@@ -221,7 +224,7 @@ static void print_unjoined(struct json_object *answer, struct json_object *sessi
 		puts("\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`");
 }
 
-/* Programs for which there was no share of memory, connections or descriptions. */
+/* Prints the programs that got no share of memory, connections or descriptions. */
 static void print_refused(struct json_object *session, const struct style *style)
 {
 	struct json_object *waiting = ask_list(session, "waiting");
@@ -272,7 +275,7 @@ static void status_print_losses(struct json_object *losses, const struct style *
 	}
 }
 
-/* "15:04:05", or with the date if it was another day. */
+/* Writes "15:04:05", with the date if that is not today. */
 static const char *clock_time(uint64_t ns, char text[32])
 {
 	time_t then = (time_t)(ns / 1000000000), now = time(NULL);
@@ -288,7 +291,7 @@ static const char *clock_time(uint64_t ns, char text[32])
 	return text;
 }
 
-/* Whose packets the spool had no space for. */
+/* Prints the users whose packets had no space in the spool. */
 static void print_dropped_users(struct json_object *sending, const struct style *style)
 {
 	struct json_object *users = ask_list(sending, "dropped-users");
@@ -443,7 +446,10 @@ static int status_print_json(struct json_object *session, const char *current)
 				: ask_print_json("session", session);
 }
 
-/* Programs that do not see the daemon's directory, and lost it when it was started again. */
+/*
+ * Reports programs that do not see the daemon's directory and lost their rendezvous socket when the
+ * daemon was restarted.
+ */
 static void status_print_closed_rendezvous(struct json_object *rendezvous_list)
 {
 	for (size_t i = 0; rendezvous_list && i < json_object_array_length(rendezvous_list); i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Showing sessions: a line each (`status --all`, `list`), or one in full (`status`, `list NAME`). */
+/*
+ * Prints sessions: in one line each (`status --all`, `list`), or one of them in full (`status`,
+ * `list NAME`).
+ */
 #ifndef PROGRAMS_SIDE_SESSION_STATUS_H
 #define PROGRAMS_SIDE_SESSION_STATUS_H
 
@@ -8,12 +11,12 @@
 struct ask;
 struct json_object;
 
-/* `name` NULL: all, a line each. 0 or an exit status: said. */
+/* `name` NULL: all sessions, in one line each. Returns 0 or an exit status, after a message. */
 int status_show(struct ask *ask, const char *name, bool json, bool color);
 
 /*
- * status-probes.c: probes, as `status` and the answer to "enable-probe" have them in "probes": a line each,
- * and behind it one for each program.
+ * status-probes.c: prints the member "probes" of `status` and of the answer to "enable-probe": a
+ * line for each probe, followed by one for each program.
  */
 void status_print_probes(struct json_object *probes, bool color);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces by the name of their session: `side view mine`, or the current session where nothing is named. */
+/*
+ * Finds the trace of a session by its name: `side view mine`, or that of the current session if no
+ * trace is named.
+ */
 #include "trace-of-session.h"
 
 #include "programs/common/ask.h"
@@ -18,7 +21,10 @@
 
 #define TIMEOUT_MS 10000
 
-/* Where the session writes; false: nobody knows of such a session, or it writes nowhere. */
+/*
+ * Writes the output directory of the session to `path`. False if the session does not exist, or has
+ * no output.
+ */
 static bool find_output(struct ask *ask, const char *name, char *path)
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions;
@@ -38,7 +44,7 @@ static bool find_output(struct ask *ask, const char *name, char *path)
 	return *path;
 }
 
-/* `name`: NULL for the current session. */
+/* `name` NULL: the current session. */
 static bool session_trace_find(const char *name, char *path)
 {
 	char current[ASK_NAME_MAX];
@@ -55,9 +61,9 @@ static bool session_trace_find(const char *name, char *path)
 	return found;
 }
 
-/* ---- names that are misspelled ---- */
+/* ---- misspelled names ---- */
 
-#define TRACE_DEPTH 2 /* Directories above `metadata`: of processes, and of chunks. */
+#define TRACE_DEPTH 2 /* levels of directories above `metadata`: processes and chunks */
 
 static bool has_trace(int at, const char *name, unsigned int depth)
 {
@@ -78,7 +84,7 @@ static bool has_trace(int at, const char *name, unsigned int depth)
 	return found;
 }
 
-/* Offer the traces of a directory. Only those whose names are near are opened. */
+/* Offers the traces of a directory. Opens only those with a similar name. */
 static void offer_traces(struct nearest *nearest, const char *path)
 {
 	const struct dirent *entry;
@@ -117,7 +123,10 @@ void session_offer_names(struct nearest *nearest, bool system)
 	ask_close(&ask);
 }
 
-/* Refuse a path that is close to an existing name. COMMAND_DONE: no name is near, so the verb reports what is wrong with the path. */
+/*
+ * Refuses a path that is close to an existing name. Returns COMMAND_DONE if no name is close: the
+ * verb then reports the error of the path.
+ */
 static int refuse_misspelled(const struct parsed *parsed, const char *requested)
 {
 	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
@@ -125,7 +134,7 @@ static int refuse_misspelled(const struct parsed *parsed, const char *requested)
 	const char *slash;
 	size_t size = strlen(requested);
 
-	/* Ignore a slash at the end, which shells add when they complete a name. */
+	/* Ignore a trailing slash, which shells add when they complete a name. */
 	while (size > 1 && requested[size - 1] == '/')
 		size--;
 	if (snprintf(path, sizeof(path), "%.*s", (int)size, requested) >= (int)sizeof(path))
@@ -153,7 +162,7 @@ int session_trace(struct parsed *parsed)
 	if (parsed->operand_count) {
 		const char *requested = parsed->operands[0];
 
-		/* A path that exists is meant, and what cannot be a name is a path. */
+		/* An existing path has priority over the name of a session. */
 		if (!access(requested, F_OK) || errno != ENOENT)
 			return COMMAND_DONE;
 		if (strchr(requested, '/') || !session_trace_find(requested, path))

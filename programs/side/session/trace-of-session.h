@@ -5,12 +5,13 @@
 #include "programs/common/command.h"
 
 struct nearest;
-/* Offer the names of the sessions of the user's daemon, or of the system's. */
+/* Offers the names of the sessions of the user's daemon, or of the system's. */
 void session_offer_names(struct nearest *nearest, bool system);
 
 /*
- * Of a verb whose first operand is a trace: where there is no such file, but a session of that name, its directory takes
- * the operand's place; without operands, that of the current session. Once in a process. 0 or an exit status: said.
+ * For verbs whose first operand is a trace. If no such file exists, but a session of that name,
+ * replaces the operand by the session's directory. Without operands, adds the directory of the
+ * current session. Call it once in a process. Returns 0 or an exit status, after a message.
  */
 int session_trace(struct parsed *parsed);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patterns and filters of a session that fit no event of the programs that have joined the daemon. The events are read
- * from the memory of these programs, which are not stopped. A program that cannot be read is left out; without any
- * program that can be read, nothing is known and nothing is reported.
+ * Finds patterns and filters of a session that fit no event of the connected programs.
+ *
+ * Reads the events from the memory of these programs, without stopping them. Skips a program that
+ * cannot be read; if none can be read, reports nothing.
  */
 #include "unmatched-rules.h"
 
@@ -23,20 +24,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A machine has hundreds of programs; the first ones are enough to find a misspelled name. */
+/* A machine has hundreds of programs, and the first ones suffice to find a misspelled name. */
 #define PROGRAMS_MAX 32
-#define LIBSIDE_PROVIDER "side" /* its events are the begin and the end of state dumps */
+#define LIBSIDE_PROVIDER "side" /* its events begin and end state dumps */
 
 struct unmatched_search {
 	const char *session;
-	struct json_object *patterns;   /* texts, or NULL: all events */
+	struct json_object *patterns;   /* array of texts; NULL: all events */
 	const char *filter;             /* "": none */
-	size_t nr_programs;             /* that were read */
-	char program[RUNNING_NAME_MAX]; /* the first one */
-	char **names;                   /* provider:event of all programs */
+	size_t nr_programs;             /* programs read */
+	char program[RUNNING_NAME_MAX]; /* the first program */
+	char **names;                   /* provider:event, of all programs */
 	size_t nr_names, names_capacity;
 	struct pattern *parsed;
-	bool *is_matched; /* of each pattern */
+	bool *is_matched; /* for each pattern */
 	size_t nr_parsed;
 	struct filter_fit fit;
 };
@@ -46,7 +47,7 @@ static const char *search_pattern(const struct unmatched_search *search, size_t 
 	return json_object_get_string(json_object_array_get_idx(search->patterns, index));
 }
 
-/* False: there is nothing to search for, or out of memory. */
+/* False if there is nothing to search for, or out of memory. */
 static bool search_begin(struct unmatched_search *search)
 {
 	size_t count = search->patterns ? json_object_array_length(search->patterns) : 0;
@@ -59,7 +60,7 @@ static bool search_begin(struct unmatched_search *search)
 	for (size_t i = 0; i < count; i++) {
 		const char *text = search_pattern(search, i);
 
-		/* No program has events of the kernel. */
+		/* Kernel events are in no program. */
 		if (pattern_is_kernel(text) || pattern_parse(text, &search->parsed[i], &error))
 			return false;
 		search->is_matched[i] = search->parsed[i].exclude;
@@ -116,7 +117,7 @@ static void search_event(
 		filter_fit_event(&search->fit, event);
 }
 
-/* Is everything that the user asked for there? */
+/* True if each pattern has matched an event, and the filter fits one. */
 static bool search_is_over(const struct unmatched_search *search)
 {
 	for (size_t i = 0; i < search->nr_parsed; i++)
@@ -152,7 +153,7 @@ static void search_programs(struct unmatched_search *search, struct json_object 
 	}
 }
 
-/* ---- what was not found ---- */
+/* ---- output ---- */
 
 static void search_print(const struct unmatched_search *search)
 {
