@@ -24,7 +24,7 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 static struct probe_site find_site(void)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	struct probe_site site;
 	size_t count;

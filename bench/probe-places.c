@@ -139,7 +139,7 @@ static void print(const char *path, struct tally *tally)
 static int next_check(const char *path, const ZydisDecoder *decoder)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	struct tally tally = {.all = 0};
 	uint8_t *image;

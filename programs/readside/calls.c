@@ -628,7 +628,7 @@ void check_calls(struct check *check, struct image *image, const char *path,
 {
 	struct calls_check calls = {
 			.check = check, .image = image, .path = path, .budget = STEPS_MAX};
-	struct code_error error;
+	struct error error;
 	size_t nr_segments;
 	int ret;
 

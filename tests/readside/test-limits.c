@@ -39,7 +39,7 @@ static const struct image_segment *played_segments(const struct image *image, si
 	return NULL;
 }
 
-static int played_open(const char *path, struct code_file **file, struct code_error *error)
+static int played_open(const char *path, struct code_file **file, struct error *error)
 {
 	(void)file;
 	(void)error;

@@ -340,7 +340,7 @@ static int list_module(void *user, const struct probe_module *module)
 static int probe_list_file(struct probe_listing *listing, const char *path)
 {
 	struct probe_module module = {.path = path, .memory = -1};
-	struct code_error error;
+	struct error error;
 	int ret = code_open(path, &module.code, &error);
 
 	if (ret)

@@ -127,7 +127,7 @@ static int probe_process_scan_mapping(pid_t pid, const struct probe_process_mapp
 		int memory, int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	struct probe_module module = {.path = mapping->path, .memory = memory};
-	struct code_error error;
+	struct error error;
 	int fd = probe_process_open_mapped(pid, mapping), ret = 0;
 
 	if (fd < 0)

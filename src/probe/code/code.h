@@ -33,16 +33,13 @@
  * Files are not trusted: invalid data is ignored, or the file is refused with a reason.
  */
 
+#include "base/error.h"
 #include "probe/site.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct code_file;
-
-struct code_error {
-	char text[512];
-};
 
 struct code_function {
 	uint64_t address, size;
@@ -53,11 +50,11 @@ struct code_function {
 };
 
 /* These return 0, or a negative errno with a sentence in *error. The caller closes *ret_file. */
-int code_open(const char *path, struct code_file **file, struct code_error *error);
-int code_open_fd(int fd, const char *path, struct code_file **file, struct code_error *error);
+int code_open(const char *path, struct code_file **file, struct error *error);
+int code_open_fd(int fd, const char *path, struct code_file **file, struct error *error);
 /* Copies the bytes. */
 int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **file,
-		struct code_error *error);
+		struct error *error);
 void code_close(struct code_file *file);
 
 /* Returns their number. They are in the order of their addresses, and belong to the file. */

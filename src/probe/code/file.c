@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +18,6 @@
 
 #define FILE_BYTES_MAX ((uint64_t)2 << 30)
 #define CODE_BYTES_MAX ((uint64_t)1 << 30)
-
-int code_fail(struct code_error *error, int result, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	return result;
-}
 
 void *code_grow(void *array, size_t used, size_t *capacity, size_t size)
 {
@@ -103,19 +92,19 @@ bool code_is_excluded(const struct code_file *file, uint64_t address)
 	return false;
 }
 
-static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struct code_error *error)
+static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struct error *error)
 {
 	uint64_t code = 0;
 
 	if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > file->size ||
 			header->e_phnum > (file->size - header->e_phoff) / sizeof(Elf64_Phdr))
-		return code_fail(error, -ENOEXEC,
+		return error_set(error, -ENOEXEC, NULL,
 				"%s is damaged: its program headers are not inside of it",
 				file->path);
 	file->segments = calloc(header->e_phnum + 1, sizeof(*file->segments));
 	if (!file->segments)
-		return code_fail(error, -ENOMEM, "out of memory: cannot read the segments of %s",
-				file->path);
+		return error_set(error, -ENOMEM, NULL,
+				"out of memory: cannot read the segments of %s", file->path);
 	file->lowest = UINT64_MAX;
 	for (size_t i = 0; i < header->e_phnum; i++) {
 		struct code_segment *segment = &file->segments[file->nr_segments];
@@ -145,12 +134,12 @@ static int read_segments(struct code_file *file, const Elf64_Ehdr *header, struc
 		file->nr_segments += segment->size > 0;
 	}
 	if (!code)
-		return code_fail(error, -ENOEXEC,
+		return error_set(error, -ENOEXEC, NULL,
 				"%s has no code: it is neither an executable nor a shared library",
 				file->path);
 	/* In a damaged file segments may overlap, and each would be swept. */
 	if (code > CODE_BYTES_MAX || code > file->size)
-		return code_fail(error, -EFBIG, "%s claims to have more code than bytes",
+		return error_set(error, -EFBIG, NULL, "%s claims to have more code than bytes",
 				file->path);
 	return 0;
 }
@@ -197,22 +186,23 @@ static int read_sections(struct code_file *file, const Elf64_Ehdr *header)
 }
 
 /* Reports a file that is not ELF; for a script, its interpreter. */
-static int no_elf(struct code_file *file, struct code_error *error)
+static int no_elf(struct code_file *file, struct error *error)
 {
 	const char *text = (const char *)file->bytes;
 	size_t size = file->size < 128 ? file->size : 128, begin = 2, end;
 
 	if (size < 3 || memcmp(text, "#!", 2) != 0)
-		return code_fail(error, -ENOEXEC, "%s is no ELF file", file->path);
+		return error_set(error, -ENOEXEC, NULL, "%s is no ELF file", file->path);
 	while (begin < size && (text[begin] == ' ' || text[begin] == '\t'))
 		begin++;
 	for (end = begin; end < size && text[end] > ' ' && text[end] < 127;)
 		end++;
-	return code_fail(error, -ENOEXEC, "%s is a script; probe the program that runs it: %.*s",
-			file->path, (int)(end - begin), text + begin);
+	return error_set(error, -ENOEXEC, NULL,
+			"%s is a script; probe the program that runs it: %.*s", file->path,
+			(int)(end - begin), text + begin);
 }
 
-static int code_file_read_headers(struct code_file *file, struct code_error *error)
+static int code_file_read_headers(struct code_file *file, struct error *error)
 {
 	Elf64_Ehdr header;
 	int ret;
@@ -222,13 +212,13 @@ static int code_file_read_headers(struct code_file *file, struct code_error *err
 	memcpy(&header, file->bytes, sizeof(header));
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
 			header.e_machine != EM_X86_64)
-		return code_fail(error, -ENOEXEC,
+		return error_set(error, -ENOEXEC, NULL,
 				"%s is for another kind of processor: only x86-64 can be probed",
 				file->path);
 	file->fixed = header.e_type == ET_EXEC;
 	file->entry = header.e_entry;
 	if (!file->fixed && header.e_type != ET_DYN)
-		return code_fail(error, -ENOEXEC,
+		return error_set(error, -ENOEXEC, NULL,
 				"%s is neither an executable nor a shared library", file->path);
 	ret = read_segments(file, &header, error);
 	if (ret)
@@ -236,8 +226,8 @@ static int code_file_read_headers(struct code_file *file, struct code_error *err
 	if (read_sections(file, &header) || code_read_symbols(file) || code_read_go(file) ||
 			code_read_frames(file) || code_read_sequences(file) ||
 			code_make_functions(file))
-		return code_fail(error, -ENOMEM, "out of memory: cannot read the functions of %s",
-				file->path);
+		return error_set(error, -ENOMEM, NULL,
+				"out of memory: cannot read the functions of %s", file->path);
 	return 0;
 }
 
@@ -256,27 +246,27 @@ static struct code_file *code_file_create(const char *path, size_t size)
 	return NULL;
 }
 
-int code_open_fd(int fd, const char *path, struct code_file **result, struct code_error *error)
+int code_open_fd(int fd, const char *path, struct code_file **result, struct error *error)
 {
 	struct code_file *file;
 	struct stat stat;
 	int ret;
 
 	if (fstat(fd, &stat))
-		return code_fail(error, -errno, "cannot read %s: %s", path, strerror(errno));
+		return error_set(error, -errno, NULL, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(stat.st_mode))
-		return code_fail(error, -ENOEXEC, "%s is no file with a program or library in it",
-				path);
+		return error_set(error, -ENOEXEC, NULL,
+				"%s is no file with a program or library in it", path);
 	if ((uint64_t)stat.st_size > FILE_BYTES_MAX)
-		return code_fail(error, -EFBIG,
+		return error_set(error, -EFBIG, NULL,
 				"%s is larger than 2 GiB, which is more than is read", path);
 	file = code_file_create(path, (size_t)stat.st_size);
 	if (!file)
-		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", path);
+		return error_set(error, -ENOMEM, NULL, "out of memory: cannot read %s", path);
 	ret = io_read_exactly_at(fd, file->bytes, file->size, 0);
 	ret = ret == -ENODATA ? -EIO : ret;
 	if (ret)
-		code_fail(error, ret, "cannot read %s: %s", path, strerror(-ret));
+		error_set(error, ret, NULL, "cannot read %s: %s", path, strerror(-ret));
 	else
 		ret = code_file_read_headers(file, error);
 	if (ret) {
@@ -287,26 +277,26 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct cod
 	return 0;
 }
 
-int code_open(const char *path, struct code_file **file, struct code_error *error)
+int code_open(const char *path, struct code_file **file, struct error *error)
 {
 	/* Non-blocking: the user may give the name of a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	if (fd < 0)
-		return code_fail(error, -errno, "cannot open %s: %s", path, strerror(errno));
+		return error_set(error, -errno, NULL, "cannot open %s: %s", path, strerror(errno));
 	ret = code_open_fd(fd, path, file, error);
 	close(fd);
 	return ret;
 }
 
 int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **result,
-		struct code_error *error)
+		struct error *error)
 {
 	struct code_file *file = code_file_create(name, size);
 	int ret;
 
 	if (!file)
-		return code_fail(error, -ENOMEM, "out of memory: cannot read %s", name);
+		return error_set(error, -ENOMEM, NULL, "out of memory: cannot read %s", name);
 	if (size)
 		memcpy(file->bytes, bytes, size);
 	ret = code_file_read_headers(file, error);

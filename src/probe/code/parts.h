@@ -116,8 +116,6 @@ struct code_file {
 
 /* ---- file.c ---- */
 
-int code_fail(struct code_error *error, int result, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
 /*
  * Returns the bytes at an address of the file and sets how many follow; NULL if the file has none.
  */

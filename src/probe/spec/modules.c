@@ -120,7 +120,7 @@ Elf *module_elf(struct resolve_module *module)
 
 int module_code(struct resolve_module *module, struct resolve_error *error)
 {
-	struct code_error reason;
+	struct error reason;
 	int ret;
 
 	if (module->code)

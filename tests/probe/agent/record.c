@@ -71,7 +71,7 @@ static void finish(struct specs *specs)
 static void open_file(struct specs *specs, const char *path)
 {
 	struct probe_table_module module = {.path = path, .name = path};
-	struct code_error error;
+	struct error error;
 
 	if (!strcmp(specs->path, path))
 		return;

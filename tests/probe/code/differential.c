@@ -290,7 +290,7 @@ static int by_bytes(const void *left, const void *right)
 static void collect(const char *path)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	size_t count;
 
@@ -378,7 +378,7 @@ static struct code_file *make_file(const uint8_t *bytes, size_t size)
 			.p_vaddr = 0x10000,
 			.p_filesz = 4096,
 			.p_memsz = 4096};
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 
 	memset(image, 0xc3, sizeof(image));

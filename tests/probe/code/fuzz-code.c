@@ -43,7 +43,7 @@ static void check_site(struct probe_site *site)
 static size_t next_check(const void *bytes, size_t size)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	struct probe_site site;
 	size_t count, names = 0;

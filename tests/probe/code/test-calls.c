@@ -87,7 +87,7 @@ static void check_reached(struct code_file *file, unsigned int step)
 static void test_reached(void)
 {
 	struct code_file *file = NULL;
-	struct code_error error;
+	struct error error;
 	unsigned int number;
 	size_t before = 0;
 
@@ -170,7 +170,7 @@ static const char path[] = "/proc/self/exe";
 static void test_opened(void)
 {
 	struct code_file *file = NULL;
-	struct code_error error;
+	struct error error;
 	struct summary expected, found;
 	unsigned int number, descriptors;
 	size_t before = 0;
@@ -217,7 +217,7 @@ static void test_opened(void)
 static void test_swept(void)
 {
 	struct code_file *file = NULL;
-	struct code_error error;
+	struct error error;
 	struct summary expected, found;
 	size_t before = 0;
 	unsigned int number, nr_refused = 0;
@@ -252,7 +252,7 @@ static void test_swept(void)
 static void test_no_files(void)
 {
 	struct code_file *file = NULL;
-	struct code_error error;
+	struct error error;
 	unsigned int descriptors = resources_descriptors();
 
 	CHECK(code_open("/proc/self", &file, &error) == -ENOEXEC && !file &&

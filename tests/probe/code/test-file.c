@@ -14,7 +14,7 @@
 
 #include "probe/code/code.h"
 
-static int open_bytes(const void *bytes, size_t size, struct code_error *error)
+static int open_bytes(const void *bytes, size_t size, struct error *error)
 {
 	struct code_file *file = NULL;
 	int ret = code_open_memory(bytes, size, "file", &file, error);
@@ -51,7 +51,7 @@ static struct image make_image(void)
 
 static void assert_refused(const struct image *image, const char *text)
 {
-	struct code_error error;
+	struct error error;
 
 	assert_int_equal(open_bytes(image, sizeof(*image), &error), -ENOEXEC);
 	assert_string_equal(error.text, text);
@@ -64,7 +64,7 @@ static void test_headers(void **unused)
 	static const char neither[] = "file is neither an executable nor a shared library";
 	static const char none[] = "file is no ELF file";
 	struct image changed = make_image();
-	struct code_error error;
+	struct error error;
 
 	(void)unused;
 	assert_int_equal(open_bytes(&changed, sizeof(changed), &error), 0);
@@ -102,7 +102,7 @@ static void test_size(void **unused)
 {
 	char path[] = "/tmp/side-probe-file-XXXXXX";
 	struct code_file *file = NULL;
-	struct code_error error;
+	struct error error;
 	int made = mkstemp(path), fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	(void)unused;

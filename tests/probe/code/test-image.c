@@ -40,7 +40,7 @@ static struct {
 } image;
 static size_t used, names_used;
 static struct code_file *file;
-static struct code_error error;
+static struct error error;
 
 /* The address of a byte of `bytes`. */
 static uint64_t address_of(size_t at)

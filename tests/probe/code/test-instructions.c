@@ -457,7 +457,7 @@ static void open_code(const void *code, size_t size)
 {
 	static uint8_t image[IMAGE_MAX];
 	const size_t data_at = HEAD + (size + 7) / 8 * 8;
-	struct code_error error = {""};
+	struct error error = {.text = ""};
 
 	assert_true(data_at + setup.data_size <= sizeof(image));
 	code_address = setup.base + HEAD;

@@ -92,7 +92,7 @@ static void *played_grow(void *array, size_t used, size_t *capacity, size_t size
 #include "probe/code/x86-64-choices.c"
 
 /* A file of 2 GiB, whose only segment has so many bytes of code. */
-static int read_code(uint64_t size, struct code_error *error)
+static int read_code(uint64_t size, struct error *error)
 {
 	static struct {
 		Elf64_Ehdr header;
@@ -122,7 +122,7 @@ static int read_code(uint64_t size, struct code_error *error)
 
 static void test_code(void)
 {
-	struct code_error error = {.text = ""};
+	struct error error = {.text = ""};
 
 	CHECK(CODE_BYTES_MAX == 1u << 30 && !read_code(1u << 30, &error));
 	CHECK(read_code((1u << 30) + 1, &error) == -EFBIG &&
@@ -403,7 +403,7 @@ static void test_cut_segment(void)
 	uint8_t bytes[4096] = "";
 	char path[] = "/x";
 	const Elf64_Ehdr header = {.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_phoff = 64};
-	struct code_error error;
+	struct error error;
 
 	for (uint64_t more = 0; more <= 2; more++) {
 		struct code_file file = {.path = path, .bytes = bytes, .size = sizeof(bytes)};
@@ -427,7 +427,7 @@ static void test_cut_segment(void)
 /* Descriptor 0 works like any other. */
 static void test_first_descriptor(void)
 {
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 
 	(void)close(0);

@@ -19,7 +19,7 @@ static void fail(const char *what)
 
 static void open_self(void)
 {
-	struct code_error error;
+	struct error error;
 	const struct code_function *functions;
 	size_t count;
 

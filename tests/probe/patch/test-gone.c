@@ -36,7 +36,7 @@ static int fail(const char *what, const char *which)
 static int read_sites(const char *path, struct probe_site *sites)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	size_t count;
 

@@ -76,7 +76,7 @@ static int add_location(struct report *report, const struct probe_site *site, co
 static int read_module(struct report *report, uint32_t index)
 {
 	const struct code_function *functions;
-	struct code_error error;
+	struct error error;
 	struct code_file *file;
 	size_t count;
 	int ret = 0;
