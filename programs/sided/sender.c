@@ -129,7 +129,7 @@ static bool take_order(struct sender_state *sending)
 static void sender_start_send(struct sender_state *sending)
 {
 	struct send_status failed = {.over = true, .failed = true};
-	struct send_error error;
+	struct error error;
 
 	if (!send_start(&sending->options, &sending->send, &error))
 		return;

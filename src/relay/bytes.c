@@ -127,7 +127,7 @@ static int open_end(const char *path, int flags)
 	return -1;
 }
 
-static int open_path(struct byte_sink *bytes, struct send_error *error)
+static int open_path(struct byte_sink *bytes, struct error *error)
 {
 	const char *path = bytes->sink.url.path;
 	/* A device may appear later; it is never created. */
@@ -138,35 +138,29 @@ static int open_path(struct byte_sink *bytes, struct send_error *error)
 	int ret = fd < 0 ? -errno : 0;
 	struct stat status;
 
-	if (ret == -ENXIO) {
-		snprintf(error->text, sizeof(error->text), "cannot write to %.200s: %s", path,
+	if (ret == -ENXIO)
+		return error_set(error, ret, NULL, "cannot write to %.200s: %s", path,
 				line_error(ret));
-		return ret;
-	}
 	if (!ret && bytes->sink.no_files && (fstat(fd, &status) || S_ISREG(status.st_mode))) {
 		close(fd);
-		snprintf(error->text, sizeof(error->text),
+		bytes->sink.final_error = true;
+		return error_set(error, -EPERM, NULL,
 				"%.200s is a file: a daemon of the system sends to devices and pipes only",
 				path);
-		bytes->sink.final_error = true;
-		return -EPERM;
 	}
 	if (ret == -ELOOP) {
-		snprintf(error->text, sizeof(error->text),
-				"cannot write to %.200s: it is a symbolic link to a file", path);
 		bytes->sink.final_error = true;
-		return ret;
+		return error_set(error, ret, NULL,
+				"cannot write to %.200s: it is a symbolic link to a file", path);
 	}
-	if (ret == -ENOENT && (is_device || bytes->sink.no_files)) {
-		snprintf(error->text, sizeof(error->text), "%.200s is not there", path);
-		return ret;
-	}
+	if (ret == -ENOENT && (is_device || bytes->sink.no_files))
+		return error_set(error, ret, NULL, "%.200s is not there", path);
 	if (!ret && isatty(fd)) {
 		bytes->serial = true;
 		ret = line_raw(fd, bytes->sink.speed);
 	}
 	if (ret) {
-		snprintf(error->text, sizeof(error->text), "cannot write to %.200s: %s", path,
+		error_set(error, ret, NULL, "cannot write to %.200s: %s", path,
 				ret == -EINVAL ? "serial lines do not know that speed"
 					       : line_error(ret));
 		bytes->sink.final_error = true;
@@ -185,7 +179,7 @@ static time_t steady_seconds(void)
 	return (time_t)(clock_monotonic_ns() / CLOCK_NS_PER_S);
 }
 
-static int bytes_open(struct sink *sink, struct send_error *error)
+static int bytes_open(struct sink *sink, struct error *error)
 {
 	struct byte_sink *bytes = relay_bytes_from_sink(sink);
 	int fd;
@@ -219,7 +213,7 @@ static int bytes_open(struct sink *sink, struct send_error *error)
 	if (fd && is_first)
 		sink->sequence = 0;
 	if (fd)
-		snprintf(error->text, sizeof(error->text), "cannot write: %s", line_error(fd));
+		error_set(error, fd, NULL, "cannot write: %s", line_error(fd));
 	return fd;
 }
 

@@ -128,21 +128,20 @@ static int find_host(const char *host, const char *port, const struct timeout *t
 }
 
 int line_connect(const char *host, const char *port, const struct timeout *timeout,
-		struct send_error *error)
+		struct error *error)
 {
 	struct resolver_answer answer;
 	int ret = find_host(host, port, timeout, &answer), fd = -EHOSTUNREACH;
 
-	if (ret || answer.error) {
-		snprintf(error->text, sizeof(error->text), "cannot reach %s: %s", host,
+	if (ret || answer.error)
+		return error_set(error, ret == -ECANCELED ? ret : -EHOSTUNREACH, NULL,
+				"cannot reach %s: %s", host,
 				ret ? line_error(ret) : gai_strerror(answer.error));
-		return ret == -ECANCELED ? ret : -EHOSTUNREACH;
-	}
 	for (unsigned int i = 0; i < answer.count && fd < 0 && fd != -ECANCELED; i++)
 		fd = connect_one(&answer.addresses[i], timeout);
 	if (fd < 0)
-		snprintf(error->text, sizeof(error->text), "cannot reach %s, port %s: %s", host,
-				port, line_error(fd));
+		error_set(error, fd, NULL, "cannot reach %s, port %s: %s", host, port,
+				line_error(fd));
 	return fd;
 }
 

@@ -177,7 +177,7 @@ static void name_base(struct relay *relay)
 			relay->sink.session, stamp, again);
 }
 
-static int relay_open(struct sink *sink, struct send_error *error)
+static int relay_open(struct sink *sink, struct error *error)
 {
 	struct relay *relay = relay_of(sink);
 	const struct url *url = &sink->url;
@@ -192,7 +192,7 @@ static int relay_open(struct sink *sink, struct send_error *error)
 	name_base(relay);
 	ret = create_session(relay);
 	if (ret)
-		snprintf(error->text, sizeof(error->text),
+		error_set(error, ret, NULL,
 				"the relay daemon at %s, port %s, does not make a session: %s",
 				url->host, url->port, line_error(ret));
 	sink->watch_fd = ret ? -1 : relay->control;

@@ -68,7 +68,7 @@ struct send {
 	bool has_reported_absence;
 	struct spool spool;
 	uint64_t reported_vanished;
-	struct send_error away; /* Why it is not connected. */
+	struct error away; /* Why it is not connected. */
 	unsigned int backoff_ms;
 	uint64_t next_try;
 	uint64_t next_beat;
@@ -90,7 +90,7 @@ static void relay_send_log(const struct send *send, bool is_error, const char *f
 
 static void relay_send_log(const struct send *send, bool is_error, const char *format, ...)
 {
-	char text[768];
+	char text[ERROR_TEXT_SIZE];
 	va_list list;
 
 	if (!send->options.log_message)
@@ -761,7 +761,7 @@ static void relay_send_disconnect(struct send *send, int why)
 	rewind_all(send);
 	send->sink->before = 0;
 	if (send->own.connected && why != -ECANCELED) {
-		snprintf(send->away.text, sizeof(send->away.text), "the connection to %s broke: %s",
+		error_set(&send->away, why, NULL, "the connection to %s broke: %s",
 				send->options.url, line_error(why));
 		relay_send_log(send, false, "%s; what was not delivered is sent again",
 				send->away.text);
@@ -902,7 +902,7 @@ static bool relay_send_has_ended(struct send *send)
 
 static void relay_send_abort(struct send *send, int reason)
 {
-	char why[600] = "";
+	char why[ERROR_TEXT_SIZE + 2] = "";
 
 	send->own.failed = true;
 	if (reason == -ENOMEM)
@@ -1068,7 +1068,7 @@ static int relay_send_spawn_thread(struct send *send)
 	return -ret;
 }
 
-int send_start(const struct send_options *options, struct send **out, struct send_error *error)
+int send_start(const struct send_options *options, struct send **out, struct error *error)
 {
 	struct send *send;
 	struct stat status;
@@ -1078,16 +1078,12 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	if (ret)
 		return ret;
 	ret = stat(options->dir, &status) ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-	if (ret) {
-		snprintf(error->text, sizeof(error->text), "cannot read %.300s: %s", options->dir,
+	if (ret)
+		return error_set(error, ret, NULL, "cannot read %.300s: %s", options->dir,
 				strerror(-ret));
-		return ret;
-	}
 	send = calloc(1, sizeof(*send));
-	if (!send) {
-		snprintf(error->text, sizeof(error->text), "out of memory for a sender");
-		return -ENOMEM;
-	}
+	if (!send)
+		return error_set(error, -ENOMEM, NULL, "out of memory for a sender");
 	send->options = *options;
 	send->options.dir = send->options.url = NULL;
 	send->options.session = send->options.fallback = NULL;
@@ -1101,13 +1097,12 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 	if (!ret)
 		ret = relay_send_spawn_thread(send);
 	if (ret) {
+		free_send(send);
 		/* Only pthread_create() returns EAGAIN. */
-		snprintf(error->text, sizeof(error->text),
+		return error_set(error, ret, NULL,
 				ret == -EAGAIN ? "cannot start a thread for the sender: %s"
 					       : "cannot start a sender: %s",
 				ret == -EBUSY ? "another one is at work there" : strerror(-ret));
-		free_send(send);
-		return ret;
 	}
 	*out = send;
 	return 0;
@@ -1115,7 +1110,7 @@ int send_start(const struct send_options *options, struct send **out, struct sen
 
 int send_resolver(const char *text, int *socket)
 {
-	struct send_error error;
+	struct error error;
 	struct url url;
 	int ret = url_parse(text, &url, &error);
 

@@ -10,16 +10,12 @@
 #ifndef SIDE_RELAY_SEND_H
 #define SIDE_RELAY_SEND_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-/* The error of a failed function: one sentence for the user, without newline. */
-struct send_error {
-	char text[512];
-	char hint[384]; /* for an invalid address, the form of a valid one; may be empty */
-};
 
 /* Receives messages from the sender's thread. One sentence, no newline. */
 typedef void send_report_fn(void *user, bool is_error, const char *sentence);
@@ -96,11 +92,14 @@ struct send_status {
 
 struct send;
 
-/* Check a URL. 0 or -EINVAL with a sentence. *ctf1_only: the receiver reads only CTF 1.8. */
-int send_check(const char *url, bool *ctf1_only, struct send_error *error);
+/*
+ * Checks a URL. Returns 0, or -EINVAL with an error of the kind ERROR_USAGE, whose hint is the form
+ * of a valid URL. *ctf1_only: the receiver reads only CTF 1.8.
+ */
+int send_check(const char *url, bool *ctf1_only, struct error *error);
 
-/* Start the thread. Copies the strings. 0 or a negative errno with a sentence. */
-int send_start(const struct send_options *options, struct send **send, struct send_error *error);
+/* Starts the thread. Copies the strings. Returns 0 or a negative errno with a sentence. */
+int send_start(const struct send_options *options, struct send **send, struct error *error);
 
 /* Copy the status. Any thread may call it at any time. */
 void send_status(struct send *send, struct send_status *status);
@@ -129,8 +128,7 @@ int send_resolver(const char *url, int *socket);
  * the descriptor, or a negative errno with a sentence: -EINVAL if the URL is invalid. *answers: the
  * sender reads what is written to the descriptor.
  */
-int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
-		struct send_error *error);
+int send_source(const char *url, uint32_t speed, int stop_fd, bool *answers, struct error *error);
 
 /* Parse PORT, HOST:PORT or [HOST]:PORT; host is "" if it is left out. 0 or -EINVAL. */
 int send_host_port(const char *text, char *host, size_t host_capacity, char *port,

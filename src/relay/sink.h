@@ -24,7 +24,7 @@ struct url {
 };
 
 /* 0, or -EINVAL with a sentence and a hint. */
-int url_parse(const char *text, struct url *url, struct send_error *error);
+int url_parse(const char *text, struct url *url, struct error *error);
 
 /* ---- lines: nonblocking descriptors, and what a wait for them does meanwhile ---- */
 
@@ -40,7 +40,7 @@ struct timeout {
 /* Connect by TCP. Returns a descriptor, or a negative errno with a sentence; -ECANCELED:
    stopped. */
 int line_connect(const char *host, const char *port, const struct timeout *timeout,
-		struct send_error *error);
+		struct error *error);
 /* Write all bytes. 0 or a negative errno. `shared`: other processes use the descriptor, so it stays
    blocking. */
 int line_write(int fd, const void *bytes, size_t size, bool shared, const struct timeout *timeout);
@@ -67,7 +67,7 @@ struct sink_ops {
 	int (*remind)(struct sink *sink, struct follow *follow);
 	bool (*may_go)(struct sink *sink, struct follow_stream *stream,
 			const struct ctf_packet *packet);
-	int (*open)(struct sink *sink, struct send_error *error);
+	int (*open)(struct sink *sink, struct error *error);
 	/* Append text to what was sent before; sent_metadata or sent_maps is 0 at the beginning. */
 	int (*text)(struct sink *sink, struct follow_trace *trace, bool is_maps, const char *text,
 			size_t size);

@@ -15,11 +15,9 @@
 #define RELAY_FORM "write `net://HOST[:CONTROL[:DATA]][/SESSION]`"
 
 static int relay_url_set_error(
-		struct send_error *error, const char *text, const char *why, const char *hint)
+		struct error *error, const char *text, const char *why, const char *hint)
 {
-	snprintf(error->text, sizeof(error->text), "`%.200s` %s", text, why);
-	snprintf(error->hint, sizeof(error->hint), "%s", hint);
-	return -EINVAL;
+	return error_set_kind(error, ERROR_USAGE, -EINVAL, hint, "`%.200s` %s", text, why);
 }
 
 /* True for 1 to 65535 in digits. */
@@ -102,7 +100,7 @@ static bool is_session_name(const char *name)
 					"56789_.-")];
 }
 
-static int parse_relay(const char *text, struct url *url, struct send_error *error)
+static int parse_relay(const char *text, struct url *url, struct error *error)
 {
 	const char *remainder;
 
@@ -173,9 +171,9 @@ static bool relay_url_is_like_host(const char *text, char host[256], char port[1
 	return is_host(first) && copy_part(host, 256, first, size);
 }
 
-static int relay_url_parse_path(const char *text, struct url *url, struct send_error *error)
+static int relay_url_parse_path(const char *text, struct url *url, struct error *error)
 {
-	char host[256], port[16], hint[sizeof(error->hint)];
+	char host[256], port[16], hint[ERROR_HINT_SIZE];
 	const char *open, *close;
 
 	url->kind = URL_PATH;
@@ -191,7 +189,7 @@ static int relay_url_parse_path(const char *text, struct url *url, struct send_e
 	return relay_url_set_error(error, text, "is a host without a scheme", hint);
 }
 
-int url_parse(const char *text, struct url *url, struct send_error *error)
+int url_parse(const char *text, struct url *url, struct error *error)
 {
 	memset(url, 0, sizeof(*url));
 	if (!strncmp(text, "net://", 6))
@@ -216,7 +214,7 @@ int url_parse(const char *text, struct url *url, struct send_error *error)
 }
 
 /* In this file, so that a program that only checks URLs links nothing else of the module. */
-int send_check(const char *text, bool *ctf1_only, struct send_error *error)
+int send_check(const char *text, bool *ctf1_only, struct error *error)
 {
 	struct url url;
 	int ret = url_parse(text, &url, error);

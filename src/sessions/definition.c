@@ -261,7 +261,7 @@ static bool may_snapshot(const struct definition *definition)
 
 static int check_sending(const struct definition *definition, struct control_error *error)
 {
-	struct send_error send_error;
+	struct error send_error;
 	bool ctf1_only;
 
 	if (!definition->to)

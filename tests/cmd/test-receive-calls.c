@@ -148,8 +148,8 @@ static void played_destroy(const struct receive *receive)
 	called("destroy %d;", receive == the_receive);
 }
 
-static int played_source(const char *url, uint32_t speed, int stop_fd, bool *answers,
-		struct send_error *error)
+static int played_source(
+		const char *url, uint32_t speed, int stop_fd, bool *answers, struct error *error)
 {
 	assert_true(stop_fd >= 0);
 	called("open %s %u;", url, speed);

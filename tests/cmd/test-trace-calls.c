@@ -146,7 +146,7 @@ static void played_stop(struct send *send, struct send_status *status)
 		*status = final;
 }
 
-static int played_check(const char *url, const bool *ctf1_only, struct send_error *error)
+static int played_check(const char *url, const bool *ctf1_only, struct error *error)
 {
 	assert_null(ctf1_only);
 	called("check %s;", url);
@@ -157,8 +157,7 @@ static int played_check(const char *url, const bool *ctf1_only, struct send_erro
 	return check_result;
 }
 
-static int played_start(
-		const struct send_options *options, struct send **send, struct send_error *error)
+static int played_start(const struct send_options *options, struct send **send, struct error *error)
 {
 	called("start %s %s %llu %llu %s %u %d;", options->dir, options->url,
 			(unsigned long long)options->spool, (unsigned long long)options->timeout_ms,

@@ -595,7 +595,7 @@ static bool is_ctf1, no_mapping;
 static unsigned int over_after;
 static struct sending_process *const the_process = (struct sending_process *)(uintptr_t)0x4000;
 
-static int played_send_check(const char *url, bool *ctf1_only, struct send_error *error)
+static int played_send_check(const char *url, bool *ctf1_only, struct error *error)
 {
 	called("check %s;", url);
 	*ctf1_only = is_ctf1;
@@ -635,7 +635,7 @@ static void played_remove(char **made)
 }
 
 static int played_start(const struct sending_process *process, const char *dir,
-		const char *fallback, struct send_error *error)
+		const char *fallback, struct error *error)
 {
 	assert_ptr_equal(process, the_process);
 	called("start %s %s;", dir, fallback ? fallback : "-");

@@ -77,7 +77,7 @@ static int played_close(int fd)
 }
 
 static int played_connect(const char *host, const char *port, const struct timeout *timeout,
-		struct send_error *error)
+		struct error *error)
 {
 	CHECK(timeout && error);
 	note("connect %s %s;", host, port);
@@ -157,7 +157,7 @@ static struct byte_sink *begin(enum url_kind kind, const char *path)
 /* Whether opening returns this descriptor or error, and this text. */
 static bool opens(struct byte_sink *bytes, int expected, const char *text, bool is_final)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int fd = open_path(bytes, &error);
 	bool good = fd == expected && !strcmp(error.text, text) &&
 			bytes->sink.final_error == is_final;
@@ -270,7 +270,7 @@ static void test_terminals(void)
 static void test_opened(void)
 {
 	struct byte_sink *bytes = begin(URL_TCP, "");
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 
 	bytes->head = bytes->count = 3;
 	bytes->in_size = 4;

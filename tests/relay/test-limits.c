@@ -25,7 +25,7 @@ static int open_result = -ECONNREFUSED;
 static bool may_go;
 static unsigned int nr_closed;
 
-static int played_open(struct sink *sink, struct send_error *error)
+static int played_open(struct sink *sink, struct error *error)
 {
 	(void)sink;
 	snprintf(error->text, sizeof(error->text), "refused");

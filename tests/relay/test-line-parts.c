@@ -353,7 +353,7 @@ static void test_hosts(void)
 
 static bool is_refused(int code, const char *text)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int ret = line_connect("h", "p", &plain, &error);
 
 	return ret == code && !strcmp(error.text, text) && all_are_used();
@@ -362,7 +362,7 @@ static bool is_refused(int code, const char *text)
 static void test_addresses(void)
 {
 	struct timeout timeout = {.stop_fd = 9};
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int resolver = 4;
 
 	found = (struct resolver_answer){.count = 0};

@@ -215,7 +215,7 @@ static void test_connections(void **unused)
 	struct sockaddr_in address = {
 			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct timeout each = {.stop_fd = -1};
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct resources before = resources_now();
 	socklen_t size = sizeof(address);
 	int listener = socket(AF_INET, SOCK_STREAM, 0), resolver, fd;

@@ -31,7 +31,7 @@ static const char *own_name = "the-host";
 static int name_result, recv_result, recv_error;
 
 static int played_connect(const char *host, const char *port, const struct timeout *timeout,
-		struct send_error *error)
+		struct error *error)
 {
 	CHECK(timeout && error);
 	note("connect %s %s;", host, port);
@@ -138,7 +138,7 @@ static struct relay *begin(void)
 
 static bool opens(struct relay *relay, int code, const char *text)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int ret = relay_open(&relay->sink, &error);
 
 	if (ret != code || strcmp(error.text, text) != 0)

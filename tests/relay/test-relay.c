@@ -127,7 +127,7 @@ static void *serve(void *unused)
 
 static char root[] = "/tmp/side-relay-XXXXXX";
 static struct sink *sink;
-static struct send_error send_error;
+static struct error send_error;
 static struct follow follow;
 static struct follow_trace trace;
 static struct follow_stream streams[2];

@@ -65,7 +65,7 @@ static struct send_options options_of(const char *url)
 static struct send_status send_all(const struct send_options *options)
 {
 	struct send_status status;
-	struct send_error error;
+	struct error error;
 	struct send *send;
 
 	assert_int_equal(send_start(options, &send, &error), 0);
@@ -220,7 +220,7 @@ static void test_refused(void **unused)
 {
 	struct resources before;
 	struct send_options options;
-	struct send_error error;
+	struct error error;
 	struct send *send, *other;
 	char expected[600];
 	int socket;
@@ -404,7 +404,7 @@ static void test_unreachable(void **unused)
 	options = options_of(options.url);
 	options.live = true;
 	{
-		struct send_error error;
+		struct error error;
 		struct send *send;
 
 		assert_int_equal(send_start(&options, &send, &error), 0);
@@ -492,7 +492,7 @@ static void test_removed(void **unused)
 {
 	struct send_options options;
 	struct send_status status;
-	struct send_error error;
+	struct error error;
 	struct send *send;
 	char expected[400];
 	uint64_t size;

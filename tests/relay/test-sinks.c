@@ -150,7 +150,7 @@ static struct follow follow;
 static struct follow_trace trace;
 static struct follow_stream streams[2];
 static struct sink *sink;
-static struct send_error send_error;
+static struct error send_error;
 
 static void make_sink(enum url_kind kind, const char *path)
 {

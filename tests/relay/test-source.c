@@ -48,7 +48,7 @@ static int play_duplicate(int fd, int command, int least)
 }
 
 static int play_connect(const char *host, const char *port, const struct timeout *timeout,
-		struct send_error *error)
+		struct error *error)
 {
 	CHECK(timeout->stop_fd == 77 && !timeout->stopped && !timeout->resolver);
 	note(host);
@@ -79,7 +79,7 @@ static int take(const char *url, bool wanted_answers, const char *wanted_calls,
 		const char *wanted_error)
 {
 	unsigned int before = resources_descriptors();
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	bool answers = !wanted_answers;
 	int fd;
 

@@ -1140,7 +1140,7 @@ static void test_dropped(void)
 static void test_refused(void)
 {
 	struct send_options options = {.dir = "/", .url = "tcp://127.0.0.1:9"};
-	struct send_error error;
+	struct error error;
 	struct send *send = NULL;
 
 	is_of_url = false;

@@ -128,7 +128,7 @@ static void test_paths(void)
 
 static bool is_refused(const char *text, const char *hint)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct url url;
 
 	return url_parse(text, &url, &error) == -EINVAL && url.kind == URL_PATH &&
@@ -139,7 +139,7 @@ static bool is_refused(const char *text, const char *hint)
 static void test_hints(void)
 {
 	static char text[600], hint[1000];
-	struct send_error error;
+	struct error error;
 	struct url url;
 
 	CHECK(is_refused("alias",

@@ -28,7 +28,7 @@ static const char *letters(char *to, size_t count)
 static void accepted(const char *text, enum url_kind kind, const char *host, const char *port,
 		const char *data_port, const char *session)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	bool ctf1_only = kind != URL_RELAY;
 	struct url url;
 
@@ -47,7 +47,7 @@ static void accepted(const char *text, enum url_kind kind, const char *host, con
 
 static void refused(const char *text, const char *problem, const char *hint)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	bool ctf1_only = true;
 	struct url url;
 	char expected[600];
@@ -141,7 +141,7 @@ static void test_host_port(void **unused)
 static void test_paths(void **unused)
 {
 	static char path[4097];
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct url url;
 
 	(void)unused;
@@ -181,7 +181,7 @@ static void test_hosts(void **unused)
 /* Addresses that cannot be opened. No descriptor stays open. */
 static void test_sources(void **unused)
 {
-	struct send_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct resources before;
 	char file[] = "/tmp/side-source-XXXXXX";
 	bool answers = true;

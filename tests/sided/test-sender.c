@@ -133,8 +133,7 @@ static void *played_calloc(size_t count, size_t size)
 	return made;
 }
 
-static int played_start(
-		const struct send_options *options, struct send **send, struct send_error *error)
+static int played_start(const struct send_options *options, struct send **send, struct error *error)
 {
 	called("start(%s)\n", options->url);
 	installed = options;

@@ -56,7 +56,7 @@ int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 		struct session_options *session)
 {
 	const struct record_options *options = &parsed->options.record;
-	struct send_error error;
+	struct error error;
 	bool ctf1_only;
 	int status;
 
@@ -88,7 +88,7 @@ int sending_start(struct sending_state *sending, const struct parsed *parsed, co
 {
 	const char *command = parsed->operand_count ? parsed->operands[0] : "kernel";
 	const char *name = strrchr(command, '/');
-	struct send_error error;
+	struct error error;
 	char hint[4096];
 
 	if (!sending->url)

@@ -134,7 +134,7 @@ static void end_source(struct reception *reception, struct receive_connection *s
 
 static int open_source(struct reception *reception, const char *text, uint32_t speed)
 {
-	struct send_error error = {.hint = ""};
+	struct error error = {.hint = ""};
 	bool answers;
 	int fd = send_source(text, speed, reception->signals, &answers, &error);
 

@@ -163,22 +163,19 @@ static void make_file(const char *dir, const char *url)
 }
 
 int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_resolver,
-		struct send_error *error)
+		struct error *error)
 {
 	char *marks;
 	int ret = send_resolver(url, ret_resolver);
 
-	if (ret) {
-		snprintf(error->text, sizeof(error->text),
+	if (ret)
+		return error_set(error, ret, NULL,
 				"cannot start the process that resolves %.300s: %s", url,
 				strerror(-ret));
-		return ret;
-	}
 	if (asprintf(&marks, "%s/" SEND_MARKS, dir) < 0) {
-		snprintf(error->text, sizeof(error->text), "out of memory");
 		if (*ret_resolver >= 0)
 			close(*ret_resolver);
-		return -ENOMEM;
+		return error_set_no_memory(error);
 	}
 	make_file(dir, url);
 	confine_sender(dir, has_spool ? dir : marks, url);
@@ -191,7 +188,7 @@ static int send_traces(const struct send_options *options)
 	/* Check before the sender starts: with --spool it removes what it has delivered. */
 	bool has_trace = has_traces(options->dir);
 	struct send_status status;
-	struct send_error error;
+	struct error error;
 	struct send *send;
 	int ret = send_start(options, &send, &error);
 
@@ -214,7 +211,7 @@ int cmd_send(const struct parsed *parsed)
 	const char *dir = parsed->operands[0], *url = parsed->operands[1];
 	struct send_options options =
 			sending_options(dir, url, arguments->spool, arguments->timeout);
-	struct send_error error;
+	struct error error;
 	sigset_t signals;
 	int ret, resolver;
 

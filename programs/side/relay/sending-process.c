@@ -42,7 +42,7 @@ struct sending_message {
 	enum sending_message_kind kind;
 	int ret; /* in SENDING_STARTED only */
 	struct send_status status;
-	struct send_error text;
+	char text[ERROR_TEXT_SIZE];
 };
 
 struct sending_process {
@@ -72,7 +72,7 @@ static void sending_sentence(void *user, bool is_error, const char *sentence)
 {
 	struct sending_message message = {.kind = is_error ? SENDING_ERROR : SENDING_NOTE};
 
-	snprintf(message.text.text, sizeof(message.text.text), "%s", sentence);
+	snprintf(message.text, sizeof(message.text), "%s", sentence);
 	sending_report(user, &message);
 }
 
@@ -93,16 +93,18 @@ static void sending_receive(const struct sending_child *child, struct sending_or
 static void sending_begin(struct sending_child *child, const struct sending_order *order)
 {
 	struct sending_message message = {.kind = SENDING_STARTED};
+	struct error error = {.code = 0};
 	static int resolver;
 
 	child->options.dir = order->dir;
 	if (*order->fallback)
 		child->options.fallback = order->fallback;
 	child->options.resolver = &resolver;
-	message.ret = sending_confine(order->dir, child->options.url, child->options.spool,
-			&resolver, &message.text);
+	message.ret = sending_confine(
+			order->dir, child->options.url, child->options.spool, &resolver, &error);
 	if (!message.ret)
-		message.ret = send_start(&child->options, &child->send, &message.text);
+		message.ret = send_start(&child->options, &child->send, &error);
+	snprintf(message.text, sizeof(message.text), "%s", error.text);
 	sending_report(child, &message);
 	if (message.ret)
 		_exit(EXIT_FAILURE);
@@ -227,7 +229,7 @@ static bool sending_take(const struct sending_process *process, struct sending_m
 	do
 		got = recv(process->socket, message, sizeof(*message), 0);
 	while (got < 0 && errno == EINTR);
-	message->text.text[sizeof(message->text.text) - 1] = '\0';
+	message->text[sizeof(message->text) - 1] = '\0';
 	message->status.why[sizeof(message->status.why) - 1] = '\0';
 	return got == (ssize_t)sizeof(*message);
 }
@@ -244,9 +246,9 @@ static void sending_take_in(struct sending_process *process, const struct sendin
 	if (message->kind == SENDING_STATUS)
 		sending_set_status(process, &message->status);
 	else if (message->kind == SENDING_NOTE)
-		message_note("%s", message->text.text);
+		message_note("%s", message->text);
 	else if (message->kind == SENDING_ERROR)
-		message_error(COMMAND_FAILED, NULL, "%s", message->text.text);
+		message_error(COMMAND_FAILED, NULL, "%s", message->text);
 }
 
 static void *sending_read(void *user)
@@ -265,7 +267,7 @@ static void *sending_read(void *user)
 }
 
 int sending_process_start(struct sending_process *process, const char *dir, const char *fallback,
-		struct send_error *error)
+		struct error *error)
 {
 	struct sending_order order = {.kind = SENDING_START};
 	struct sending_message message;
@@ -274,20 +276,18 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 
 	snprintf(order.dir, sizeof(order.dir), "%s", dir);
 	snprintf(order.fallback, sizeof(order.fallback), "%.200s", fallback ? fallback : "");
-	snprintf(error->text, sizeof(error->text), "the sending process has ended");
 	if (send(process->socket, &order, sizeof(order), MSG_NOSIGNAL) < 0)
-		return -errno;
+		return error_set(error, -errno, NULL, "the sending process has ended");
 	/* A thread of that process may send messages before the process reports its start. */
 	for (;;) {
 		if (!sending_take(process, &message))
-			return -EPIPE;
+			return error_set(error, -EPIPE, NULL, "the sending process has ended");
 		if (message.kind == SENDING_STARTED)
 			break;
 		sending_take_in(process, &message);
 	}
-	*error = message.text;
 	if (message.ret)
-		return message.ret;
+		return error_set(error, message.ret, NULL, "%s", message.text);
 	/* Block all signals in the new thread: other threads of the recorder handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -295,7 +295,7 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	process->has_reader = !ret;
 	if (ret)
-		snprintf(error->text, sizeof(error->text), "cannot send: %s", strerror(-ret));
+		error_set(error, ret, NULL, "cannot send: %s", strerror(-ret));
 	return ret;
 }
 

@@ -24,7 +24,7 @@ int sending_process_make(const struct send_options *options, struct sending_proc
  * negative errno and a sentence in `error`.
  */
 int sending_process_start(struct sending_process *process, const char *dir, const char *fallback,
-		struct send_error *error);
+		struct error *error);
 
 /* Reports the end of the recording to the process. Does not wait. */
 void sending_process_finish(struct sending_process *process);

@@ -34,7 +34,7 @@ int sending_end(const struct send_status *status, const char *url, const char *d
  * process that resolves host names. Returns 0, or a negative errno and a sentence in `error`.
  */
 int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_resolver,
-		struct send_error *error);
+		struct error *error);
 
 /* ---- record-to.c ---- */
 

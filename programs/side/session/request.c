@@ -136,7 +136,7 @@ static int session_request_add_path(struct json_object *request, const char *nam
 /* Adds a URL unchanged, and a path in absolute form. */
 static int add_to(struct json_object *request, const char *text)
 {
-	struct send_error error;
+	struct error error;
 
 	if (send_check(text, NULL, &error))
 		return message_error(COMMAND_USAGE, error.hint, "%s", error.text);
