@@ -218,7 +218,7 @@ static int side_kernel_command_exit_status(const struct side_kernel_command *com
 
 static int side_kernel_command_open(struct side_kernel_command *command)
 {
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct kernel_listener listener;
 	enum command_status status;
 

@@ -78,7 +78,7 @@ static bool side_kernel_parse_args(struct side_kernel_work *work, char **argv)
 static void switch_one(void *user, const struct kernel_event *event, bool on)
 {
 	struct side_kernel_work *work = user;
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	bool wanted = events_wanted(event);
 
 	work->nr_events++;
@@ -109,7 +109,7 @@ static void drain(void *user)
 static void side_kernel_refresh_selection(void *user)
 {
 	struct side_kernel_work *work = user;
-	struct kernel_record_error ignored;
+	struct error ignored;
 	struct side_kernel_selection wanted;
 	bool is_reached;
 
@@ -239,7 +239,7 @@ static int side_kernel_listen_to(struct side_kernel_work *work, int fd)
 
 static int side_kernel_open(struct side_kernel_work *work)
 {
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct kernel_listener listener;
 
 	work->monotonic = events_choose_clock(&work->options);

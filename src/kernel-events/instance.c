@@ -172,13 +172,13 @@ static void kernel_instance_close(struct kernel_record *record)
 }
 
 /* Set `error`. The caller must then call kernel_instance_close(). */
-static int kernel_instance_set_error(struct kernel_record_error *error, int code)
+static int kernel_instance_set_error(struct error *error, int code)
 {
-	return record_fail(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
+	return error_set(error, code, code == -EACCES || code == -EPERM ? "run it as root" : "",
 			"an instance of tracefs cannot be made: %s", strerror(-code));
 }
 
-static int kernel_instance_open(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_instance_open(struct kernel_record *record, struct error *error)
 {
 	struct tracefs_instance *instance = calloc(1, sizeof(*instance));
 	char path[300];
@@ -187,7 +187,7 @@ static int kernel_instance_open(struct kernel_record *record, struct kernel_reco
 
 	record->backend_state = instance;
 	if (!instance)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	instance->pipes = calloc(record->nr_cpus, sizeof(*instance->pipes));
 	instance->page = malloc(PAGE_MAX);
 	instance->pid = getpid();
@@ -217,7 +217,7 @@ static int kernel_instance_open(struct kernel_record *record, struct kernel_reco
 }
 
 static int kernel_instance_add_class(struct kernel_record *record,
-		struct kernel_event_class *event_class, struct kernel_record_error *error)
+		struct kernel_event_class *event_class, struct error *error)
 {
 	struct tracefs_instance *instance = record->backend_state;
 	char file[600];
@@ -229,7 +229,7 @@ static int kernel_instance_add_class(struct kernel_record *record,
 				event_class->system, event_class->name);
 		ret = tracefs_write(file, event_class->filter);
 		if (ret)
-			return record_fail(error, ret,
+			return error_set(error, ret,
 					"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 					"the kernel refuses the filter `%s` for %s:%s: %s",
 					event_class->filter, event_class->system, event_class->name,
@@ -240,7 +240,7 @@ static int kernel_instance_add_class(struct kernel_record *record,
 			event_class->system, event_class->name);
 	ret = tracefs_write(file, "1");
 	if (ret)
-		return record_fail(error, ret, NULL, "cannot record %s:%s: %s", event_class->system,
+		return error_set(error, ret, NULL, "cannot record %s:%s: %s", event_class->system,
 				event_class->name, strerror(-ret));
 	return 0;
 }

@@ -80,11 +80,11 @@ static const char *word_of(const struct kernel_backend *backend)
 
 /* Prefer perf: the kernel frees its buffers even if the recorder is killed. */
 static int kernel_record_choose_backend(
-		struct kernel_record *record, struct kernel_record_error *error)
+		struct kernel_record *record, struct error *error)
 {
 	static const struct kernel_backend *const backends[] = {&backend_perf, &backend_instance};
 	enum kernel_record_backend wanted = record->options.backend;
-	struct kernel_record_error first = {.code = 0};
+	struct error first = {.code = 0};
 	size_t i;
 	int ret = 0;
 
@@ -124,16 +124,16 @@ static int kernel_record_choose_backend(
 
 int kernel_record_prepare(const struct kernel_record_options *options,
 		const struct kernel_sink *sink, const struct kernel_listener *listener,
-		struct kernel_record **result, struct kernel_record_error *error)
+		struct kernel_record **result, struct error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int ret;
 
 	*result = NULL;
-	*error = (struct kernel_record_error){.code = 0};
+	error_clear(error);
 	if (!record)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	record->sink = sink;
 	if (listener)
 		record->listener = *listener;
@@ -144,7 +144,7 @@ int kernel_record_prepare(const struct kernel_record_options *options,
 	record->tasks = tasks_create();
 	record->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (copy_options(record, options) || !record->by_id || !record->tasks || record->wake < 0)
-		ret = record_fail(error, -ENOMEM, NULL, "out of memory");
+		ret = error_set_no_memory(error);
 	else
 		ret = tracefs_find(record->tracefs, sizeof(record->tracefs), error);
 	if (!ret)
@@ -159,7 +159,7 @@ int kernel_record_prepare(const struct kernel_record_options *options,
 }
 
 int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **result,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	struct kernel_record *record;
 	int ret = kernel_record_prepare(options, &sink_trace, NULL, &record, error);
@@ -186,7 +186,7 @@ void kernel_record_backend(
 /* Scan for event classes that a program registered without a notification. */
 static void kernel_record_scan_late(struct kernel_record *record)
 {
-	struct kernel_record_error ignored;
+	struct error ignored;
 	uint64_t before = record->summary.event_classes;
 
 	if (kernel_notice_take(record))
@@ -198,7 +198,7 @@ static void kernel_record_scan_late(struct kernel_record *record)
 static void *kernel_record_run_thread(void *user)
 {
 	struct kernel_record *record = user;
-	struct kernel_record_error ignored;
+	struct error ignored;
 	uint64_t looked = 0;
 
 	/*
@@ -231,7 +231,7 @@ static void *kernel_record_run_thread(void *user)
 	return NULL;
 }
 
-int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error)
+int kernel_record_start(struct kernel_record *record, struct error *error)
 {
 	sigset_t all, old;
 	int ret;
@@ -241,14 +241,14 @@ int kernel_record_start(struct kernel_record *record, struct kernel_record_error
 	ret = record->backend->start(record);
 
 	if (ret)
-		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
+		return error_set(error, ret, NULL, "cannot switch on the kernel's events: %s",
 				strerror(-ret));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&record->thread, NULL, kernel_record_run_thread, record);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
-		return record_fail(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
+		return error_set(error, -ret, NULL, "cannot start a thread: %s", strerror(ret));
 	record->runs = true;
 	pthread_setname_np(record->thread, "side-kernel");
 	return 0;

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "ring/ring.h"
 
@@ -68,12 +69,6 @@ struct kernel_record_options {
 	int compression;
 };
 
-struct kernel_record_error {
-	int code;       /* negative errno; -EPERM and -EACCES: missing permission */
-	char text[512]; /* the problem, a sentence */
-	char hint[256]; /* what the user can do, or "" */
-};
-
 struct kernel_record_loss {
 	char ring[32];
 	char event[160];
@@ -104,10 +99,10 @@ struct kernel_record_summary {
  */
 bool kernel_record_knows_tsc(void);
 
-/* Return 0, or a negative errno with *error set. */
+/* Return 0, or a negative errno with *error set: -EPERM and -EACCES if permission is missing. */
 int kernel_record_open(const struct kernel_record_options *options, struct kernel_record **record,
-		struct kernel_record_error *error);
-int kernel_record_start(struct kernel_record *record, struct kernel_record_error *error);
+		struct error *error);
+int kernel_record_start(struct kernel_record *record, struct error *error);
 /*
  * Report the backend in use and why the other one is not used. May be called before the end, too.
  */
@@ -128,7 +123,7 @@ void kernel_record_close(struct kernel_record *record);
  */
 typedef int kernel_record_name(void *user, const char *system, const char *name);
 int kernel_record_each(const char *const *patterns, size_t nr, kernel_record_name *call, void *user,
-		struct kernel_record_error *error);
+		struct error *error);
 
 /* ---- for callers that need each record instead of a trace ---- */
 
@@ -181,13 +176,13 @@ struct kernel_listener {
  */
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
-		struct kernel_record_error *error);
+		struct error *error);
 /*
  * Replace the choices: calls found() for each new event, and widens the filters of enabled events.
  * Returns -EINVAL if a pattern is malformed.
  */
 int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
-		size_t nr, struct kernel_record_error *error);
+		size_t nr, struct error *error);
 /* True if the pattern matches an event of the kernel, or one that a program may still register. */
 bool kernel_listen_knows(const struct kernel_record *record, const char *pattern);
 /*
@@ -199,7 +194,7 @@ bool kernel_listen_scan(struct kernel_record *record);
 bool kernel_listen_is_notified(struct kernel_record *record);
 void kernel_listen_seen(struct kernel_record *record);
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
-		struct kernel_record_error *error);
+		struct error *error);
 void kernel_listen_each(struct kernel_record *record,
 		void (*call)(void *user, const struct kernel_event *event, bool on), void *user);
 /* Sleep until there are records or `fd` is readable, at most `timeout_ms`. */

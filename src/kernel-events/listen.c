@@ -127,7 +127,7 @@ static bool copy_choice(
 /* Widen the kernel's filters: the new choices may accept more than the previous ones. */
 static void ask_more(struct kernel_record *record)
 {
-	struct kernel_record_error ignored;
+	struct error ignored;
 	struct kernel_event_class *event_class;
 
 	for (event_class = record->event_classes; event_class; event_class = event_class->next) {
@@ -146,7 +146,7 @@ static void ask_more(struct kernel_record *record)
 
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **result,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	struct kernel_record_options machine = *options;
 	struct kernel_record *record;
@@ -160,7 +160,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	ret = record->backend->start(record);
 	if (ret) {
 		kernel_record_close(record);
-		return record_fail(error, ret, NULL, "cannot switch on the kernel's events: %s",
+		return error_set(error, ret, NULL, "cannot switch on the kernel's events: %s",
 				strerror(-ret));
 	}
 	/*
@@ -175,7 +175,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 }
 
 int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
-		size_t nr, struct kernel_record_error *error)
+		size_t nr, struct error *error)
 {
 	struct kernel_record_choice *copy = calloc(nr + 1, sizeof(*copy));
 	size_t i;
@@ -188,7 +188,7 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 		}
 	}
 	if (!copy)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	/* Allocated by this function or by copy_options(); free() takes no pointer to const. */
 	free_choices((struct kernel_record_choice *)(uintptr_t)record->options.choices,
 			record->options.nr_choices);
@@ -203,7 +203,7 @@ int kernel_listen_choose(struct kernel_record *record, const struct kernel_recor
 
 bool kernel_listen_scan(struct kernel_record *record)
 {
-	struct kernel_record_error ignored;
+	struct error ignored;
 
 	(void)kernel_classes_scan(record, true, &ignored);
 	return record->waits_for_late;
@@ -232,7 +232,7 @@ static struct kernel_event_class *kernel_listen_find_class(
 }
 
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	struct kernel_event_class *event_class = kernel_listen_find_class(record, event);
 	int ret = 0;

@@ -100,7 +100,7 @@ struct kernel_record {
 
 	const struct kernel_backend *backend;
 	void *backend_state;
-	char why[SENTENCE_MAX];
+	char why[ERROR_TEXT_SIZE];
 
 	const struct kernel_sink *sink;
 	struct kernel_listener listener;
@@ -137,9 +137,9 @@ struct kernel_record {
  */
 struct kernel_backend {
 	/* No event is enabled yet. -EPERM, -EACCES, -ENOSYS, -ENOENT: try the other method. The caller must call close() after an error, too. */
-	int (*open)(struct kernel_record *record, struct kernel_record_error *error);
+	int (*open)(struct kernel_record *record, struct error *error);
 	int (*add)(struct kernel_record *record, struct kernel_event_class *event_class,
-			struct kernel_record_error *error);
+			struct error *error);
 	/*
 	 * Widen the filter of an event class, without losing or repeating records meanwhile. `more`
 	 * matches the records that the previous filter rejected; `all` is both, or NULL for no
@@ -168,13 +168,10 @@ struct kernel_backend {
 
 extern const struct kernel_backend backend_perf, backend_instance;
 
-int record_fail(struct kernel_record_error *error, int code, const char *hint, const char *format,
-		...) __attribute__((format(printf, 4, 5)));
-
 /* tracefs.c */
 
 /* Find the mount point of tracefs. Returns 0, or a negative errno with *error and its hint set. */
-int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error);
+int tracefs_find(char *path, size_t capacity, struct error *error);
 /*
  * Read a whole file. Returns the number of bytes, or a negative errno. A terminating zero is added,
  * which is not counted.
@@ -220,12 +217,12 @@ void kernel_ask_end(struct kernel_event_class *event_class);
 
 /* wanted.c */
 
-int kernel_classes_take_choices(struct kernel_record *record, struct kernel_record_error *error);
+int kernel_classes_take_choices(struct kernel_record *record, struct error *error);
 /*
  * Find and add the events that match the choices. `late`: scan only the groups whose events appear
  * while programs run, and ignore failures.
  */
-int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_record_error *error);
+int kernel_classes_scan(struct kernel_record *record, bool late, struct error *error);
 /* True if the pattern matches an event of the kernel, or one that a program may still register. */
 bool kernel_classes_know(const struct kernel_record *record, const char *text);
 /* Free all event classes, as if none had been found yet. */
@@ -244,13 +241,13 @@ void kernel_put(struct kernel_record *record, uint32_t cpu, uint64_t ticks, pid_
 /* Create a recording without its sink's state. `listener` is for sink_listener, or NULL. */
 int kernel_record_prepare(const struct kernel_record_options *options,
 		const struct kernel_sink *sink, const struct kernel_listener *listener,
-		struct kernel_record **result, struct kernel_record_error *error);
+		struct kernel_record **result, struct error *error);
 /* Stop the backend, and drain the remaining records. */
 void kernel_record_drain_all(struct kernel_record *record);
 
 /* trace.c */
 
-int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *error);
+int kernel_trace_open(struct kernel_record *record, struct error *error);
 void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock);
 void kernel_trace_close(struct kernel_record *record);
 /* Set the problem of the trace. Only the first one is kept. */

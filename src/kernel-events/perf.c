@@ -201,16 +201,16 @@ static int open_cpu(struct kernel_record *record, struct kernel_perf *perf, uint
 }
 
 /* Set the error of a refused perf_event_open(), with the value of perf_event_paranoid. */
-static void kernel_perf_set_denied(struct kernel_record_error *error, int code)
+static void kernel_perf_set_denied(struct error *error, int code)
 {
 	char *level = NULL;
 
 	if (tracefs_read("/proc/sys/kernel/perf_event_paranoid", &level) > 0)
 		level[strcspn(level, "\n")] = '\0';
 	if (code == -ENOSYS)
-		record_fail(error, code, "", "the kernel has no perf_event_open()");
+		error_set(error, code, "", "the kernel has no perf_event_open()");
 	else
-		record_fail(error, code, "run it as root, or give it CAP_PERFMON",
+		error_set(error, code, "run it as root, or give it CAP_PERFMON",
 				"perf_event_open() is not permitted (kernel.perf_event_paranoid is %s)",
 				level ? level : "not known");
 	free(level);
@@ -227,7 +227,7 @@ static void kernel_perf_raise_file_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int kernel_perf_open(struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_perf_open(struct kernel_record *record, struct error *error)
 {
 	struct kernel_perf *perf = calloc(1, sizeof(*perf));
 	uint32_t i, opened = 0;
@@ -235,7 +235,7 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 
 	record->backend_state = perf;
 	if (!perf)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	perf->events = calloc(record->nr_cpus, sizeof(*perf->events));
 	perf->names = calloc(record->nr_cpus, sizeof(*perf->names));
 	perf->polls = calloc(record->nr_cpus + 3, sizeof(*perf->polls));
@@ -243,11 +243,11 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 	perf->says_lost = true;
 	perf->size = record->options.buffer_size;
 	if (!perf->heads || !perf->events || !perf->names || !perf->polls)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	for (i = 0; i < record->nr_cpus; i++)
 		perf->events[i].fd = perf->names[i].fd = perf->polls[i].fd = -1;
 	if (record->options.clock == RING_CLOCK_TSC && !ask_conversion(&perf->conversion))
-		return record_fail(error, -ENOTSUP, "",
+		return error_set(error, -ENOTSUP, "",
 				"perf does not provide the conversion of its time to that of the programs' traces");
 	kernel_perf_raise_file_limit();
 	for (i = 0; i < record->nr_cpus && (!ret || ret == -ENODEV); i++) {
@@ -263,7 +263,7 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 	if (ret == -EACCES || ret == -EPERM || ret == -ENOSYS)
 		kernel_perf_set_denied(error, ret);
 	else
-		record_fail(error, ret, "", "perf_event_open() fails: %s", strerror(-ret));
+		error_set(error, ret, "", "perf_event_open() fails: %s", strerror(-ret));
 	return ret;
 }
 
@@ -271,7 +271,7 @@ static int kernel_perf_open(struct kernel_record *record, struct kernel_record_e
 
 static int kernel_perf_open_counter(struct kernel_record *record,
 		const struct kernel_event_class *event_class, const char *filter, pid_t pid,
-		uint32_t cpu, struct kernel_record_error *error)
+		uint32_t cpu, struct error *error)
 {
 	struct perf_event_attr attributes = attributes_of(record);
 	struct kernel_perf *perf = record->backend_state;
@@ -279,7 +279,7 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 	int fd, ret = 0;
 
 	if (!counter)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	attributes.type = PERF_TYPE_TRACEPOINT;
 	attributes.config = event_class->id;
 	attributes.sample_period = 1;
@@ -302,7 +302,7 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 		ret = -errno;
 		close(fd);
 		free(counter);
-		return record_fail(error, ret,
+		return error_set(error, ret,
 				"`cat /sys/kernel/tracing/events/SYSTEM/EVENT/format` shows the fields",
 				"the kernel refuses the filter `%s` for %s:%s: %s", filter,
 				event_class->system, event_class->name, strerror(-ret));
@@ -313,7 +313,7 @@ static int kernel_perf_open_counter(struct kernel_record *record,
 	}
 	if (ret) {
 		free(counter);
-		return record_fail(error, ret,
+		return error_set(error, ret,
 				ret == -EMFILE ? "raise `ulimit -n`, or choose fewer events"
 						: ret == -EPERM || ret == -EACCES
 						? "run it as root, or set kernel.perf_event_paranoid to -1"
@@ -336,7 +336,7 @@ static void open_late(void *user, pid_t tid)
 {
 	struct late *late = user;
 	struct kernel_perf *perf = late->record->backend_state;
-	struct kernel_record_error error;
+	struct error error;
 	uint32_t cpu;
 
 	for (cpu = 0; cpu < late->record->nr_cpus; cpu++)
@@ -389,7 +389,7 @@ static void kernel_perf_remove_class(
 }
 
 static int kernel_perf_add_class(struct kernel_record *record,
-		struct kernel_event_class *event_class, struct kernel_record_error *error)
+		struct kernel_event_class *event_class, struct error *error)
 {
 	struct kernel_perf *perf = record->backend_state;
 	uint32_t cpu;
@@ -418,7 +418,7 @@ static int kernel_perf_widen_filter(struct kernel_record *record,
 		struct kernel_event_class *event_class, const char *more, const char *all)
 {
 	struct kernel_perf *perf = record->backend_state;
-	struct kernel_record_error ignored;
+	struct error ignored;
 	const struct counter *before = perf->counters;
 	uint32_t cpu;
 	int ret = 0;

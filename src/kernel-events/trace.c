@@ -44,7 +44,7 @@ static struct ctf_type *context_type(struct ctf_arena *arena)
 	return type;
 }
 
-int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *error)
+int kernel_trace_open(struct kernel_record *record, struct error *error)
 {
 	struct ctf_channel_config channel = {.name = "cpu", .placement = CTF_PER_CPU};
 	struct ctf_writer_config config = {
@@ -66,9 +66,9 @@ int kernel_trace_open(struct kernel_record *record, struct kernel_record_error *
 	record->arena = ctf_arena_create();
 	channel.context = record->arena ? context_type(record->arena) : NULL;
 	if (!record->cpus || !channel.context)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	ret = ctf_writer_create(&config, &record->writer, &why);
-	return ret ? record_fail(error, ret, why.hint, "%s", why.text) : 0;
+	return ret ? error_set(error, ret, why.hint, "%s", why.text) : 0;
 }
 
 /* ---- packets ---- */

@@ -2,7 +2,6 @@
 /* Reads and writes the files of tracefs. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,20 +13,7 @@
 
 static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
-int record_fail(struct kernel_record_error *error, int code, const char *hint, const char *format,
-		...)
-{
-	va_list arguments;
-
-	error->code = code;
-	(void)snprintf(error->hint, sizeof(error->hint), "%s", hint ? hint : "");
-	va_start(arguments, format);
-	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	return code;
-}
-
-int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error)
+int tracefs_find(char *path, size_t capacity, struct error *error)
 {
 	char events[96];
 	int code = ENOENT;
@@ -43,9 +29,9 @@ int tracefs_find(char *path, size_t capacity, struct kernel_record_error *error)
 			code = EACCES;
 	}
 	if (code == EACCES)
-		return record_fail(error, -EACCES, "run it as root",
+		return error_set(error, -EACCES, "run it as root",
 				"no permission to read the kernel's events in %s", paths[0]);
-	return record_fail(error, -ENOENT,
+	return error_set(error, -ENOENT,
 			"mount it: `mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it",
 			"tracefs is not there");
 }

@@ -12,7 +12,7 @@ static const char *const late_systems[] = {"user_events", "user_events_multi"};
 /* ---- choices ---- */
 
 static int kernel_select_add_pattern(
-		struct kernel_record *record, const char *text, struct kernel_record_error *error)
+		struct kernel_record *record, const char *text, struct error *error)
 {
 	struct pattern_error wrong;
 	char sentence[256];
@@ -20,13 +20,13 @@ static int kernel_select_add_pattern(
 
 	if (count < 0) {
 		pattern_error_text(sentence, sizeof(sentence), text, &wrong);
-		return record_fail(error, -EINVAL, NULL, "%s", sentence);
+		return error_set(error, -EINVAL, NULL, "%s", sentence);
 	}
 	record->nr_patterns += (size_t)count;
 	return 0;
 }
 
-int kernel_classes_take_choices(struct kernel_record *record, struct kernel_record_error *error)
+int kernel_classes_take_choices(struct kernel_record *record, struct error *error)
 {
 	const struct kernel_record_options *options = &record->options;
 	size_t i;
@@ -37,7 +37,7 @@ int kernel_classes_take_choices(struct kernel_record *record, struct kernel_reco
 	record->patterns = calloc(
 			PATTERN_KERNEL_MAX * options->nr_choices + 1, sizeof(*record->patterns));
 	if (!record->patterns)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	for (i = 0; i < options->nr_choices && !ret; i++)
 		ret = kernel_select_add_pattern(record, options->choices[i].pattern, error);
 	return ret;
@@ -127,7 +127,7 @@ static bool kernel_select_has_class(
 }
 
 static int kernel_select_read_format(struct kernel_record *record,
-		struct kernel_event_class *event_class, struct kernel_record_error *error)
+		struct kernel_event_class *event_class, struct error *error)
 {
 	char path[700], *text;
 	ssize_t size;
@@ -137,14 +137,14 @@ static int kernel_select_read_format(struct kernel_record *record,
 			event_class->system, event_class->name);
 	size = tracefs_read(path, &text);
 	if (size < 0)
-		return record_fail(error, (int)size, size == -EACCES ? "run it as root" : NULL,
+		return error_set(error, (int)size, size == -EACCES ? "run it as root" : NULL,
 				"cannot read %s: %s", path, strerror((int)-size));
 	ret = kernel_format_parse(text, (size_t)size, &event_class->format);
 	free(text);
 	if (ret == -ENOMEM)
-		return record_fail(error, ret, NULL, "out of memory");
+		return error_set_no_memory(error);
 	if (ret)
-		return record_fail(error, ret, NULL, "%s cannot be understood", path);
+		return error_set(error, ret, NULL, "%s cannot be understood", path);
 	event_class->id = event_class->format.id;
 	return 0;
 }
@@ -160,13 +160,13 @@ static void kernel_select_link_class(
 }
 
 static int kernel_select_add_class(struct kernel_record *record, const char *system,
-		const char *name, struct kernel_record_error *error)
+		const char *name, struct error *error)
 {
 	struct kernel_event_class *event_class = calloc(1, sizeof(*event_class));
 	int ret = -ENOMEM;
 
 	if (!event_class)
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	event_class->system = strdup(system);
 	event_class->name = strdup(name);
 	event_class->received = calloc(record->nr_cpus, sizeof(*event_class->received));
@@ -176,7 +176,7 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 			event_class->reported)
 		ret = kernel_select_read_format(record, event_class, error);
 	else
-		record_fail(error, -ENOMEM, NULL, "out of memory");
+		error_set_no_memory(error);
 	if (!ret && record->sink->chooses)
 		ret = kernel_describe_class(record, event_class);
 	/* Enabled last: records may arrive immediately. */
@@ -197,7 +197,7 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
  * A directory with the files `id` and `format` is an event; ftrace's own events cannot be enabled.
  */
 static int kernel_select_scan_system(struct kernel_record *record, const char *system, bool late,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	struct dirent *entry;
 	char path[400];
@@ -223,8 +223,7 @@ static int kernel_select_scan_system(struct kernel_record *record, const char *s
 	return ret;
 }
 
-static int kernel_select_scan_all_systems(
-		struct kernel_record *record, struct kernel_record_error *error)
+static int kernel_select_scan_all_systems(struct kernel_record *record, struct error *error)
 {
 	struct dirent *entry;
 	char path[100];
@@ -234,7 +233,7 @@ static int kernel_select_scan_all_systems(
 	(void)snprintf(path, sizeof(path), "%s/events", record->tracefs);
 	folder = opendir(path);
 	if (!folder)
-		return record_fail(error, -errno, "run it as root", "cannot read %s: %s", path,
+		return error_set(error, -errno, "run it as root", "cannot read %s: %s", path,
 				strerror(errno));
 	while (!ret && (entry = readdir(folder))) {
 		if (entry->d_name[0] != '.' && entry->d_type != DT_REG &&
@@ -306,7 +305,7 @@ static int kernel_select_on_class_found(void *user, const char *system, const ch
 }
 
 int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *call, void *user,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	struct kernel_record *record = calloc(1, sizeof(*record));
 	struct kernel_record_choice *choices = calloc(nr + 1, sizeof(*choices));
@@ -316,7 +315,7 @@ int kernel_record_each(const char *const *texts, size_t nr, kernel_record_name *
 	if (!record || !choices) {
 		free(record);
 		free(choices);
-		return record_fail(error, -ENOMEM, NULL, "out of memory");
+		return error_set_no_memory(error);
 	}
 	for (i = 0; i < nr; i++)
 		choices[i].pattern = texts[i];
@@ -400,7 +399,7 @@ static bool means_call(const struct kernel_record *record)
 	return false;
 }
 
-int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_record_error *error)
+int kernel_classes_scan(struct kernel_record *record, bool late, struct error *error)
 {
 	size_t i;
 	int ret;
@@ -429,7 +428,7 @@ int kernel_classes_scan(struct kernel_record *record, bool late, struct kernel_r
 	if (ret || record->event_classes || record->waits_for_late ||
 			(record->sink->chooses && !record->all_on))
 		return ret;
-	return record_fail(error, -EINVAL,
+	return error_set(error, -EINVAL,
 			means_call(record) ? "`--syscall NAME` means a system call"
 					   : "`side list -k` shows those that there are",
 			"the kernel has no trace event that %s means",

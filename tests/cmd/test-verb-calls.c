@@ -279,7 +279,7 @@ static const char *each_text, *each_hint;
 static size_t nr_each;
 
 static int played_each(const char *const *patterns, size_t nr, kernel_record_name *call, void *user,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	static const char *const names[][2] = {{"sched", "b"}, {"irq", "c"}, {"sched", "a"}};
 	int ret = each_status;

@@ -117,7 +117,7 @@ static struct kernel_record_summary summary = {
 
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	assert_ptr_equal(listener->user, the_events);
 	assert_int_equal(error->code, 0);

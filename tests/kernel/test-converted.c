@@ -119,7 +119,7 @@ static struct kernel_record *listen_to(const char *pattern)
 			.backend = KERNEL_RECORD_PERF,
 			.buffer_size = 16 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record;
 
 	assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
@@ -233,7 +233,7 @@ static void test_ignored(void **unused)
 	record = listen_to(NULL);
 	{
 		const struct kernel_record_choice choice = {.pattern = "sched:*"};
-		struct kernel_record_error error;
+		struct error error;
 
 		assert_int_equal(kernel_listen_choose(record, &choice, 1, &error), 0);
 	}
@@ -295,7 +295,7 @@ static struct kernel_record *open_trace(const char *pattern, char *directory, si
 			.directory = directory,
 			.hostname = "host",
 			.clock = RING_CLOCK_MONOTONIC};
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record = NULL;
 	int ret;
 
@@ -481,7 +481,7 @@ static void choose_texts(struct kernel_record *record, const size_t *sizes, size
 {
 	static char texts[16][1200];
 	struct kernel_record_choice choices[16];
-	struct kernel_record_error error;
+	struct error error;
 
 	for (size_t i = 0; i < nr; i++) {
 		char text[1100];
@@ -499,7 +499,7 @@ static void choose_texts(struct kernel_record *record, const size_t *sizes, size
 static int filter_of_texts(const size_t *sizes, size_t nr)
 {
 	struct kernel_record *record = listen_to(NULL);
-	struct kernel_record_error error;
+	struct error error;
 	const struct kernel_event_class *event_class;
 	int length;
 
@@ -577,7 +577,7 @@ static void put_comm(int cpu)
 		played_put(played_buffer(cpu, true), &record, sizeof(record));
 }
 
-static bool is_memory(const struct kernel_record_error *error)
+static bool is_memory(const struct error *error)
 {
 	if (error->code != -ENOMEM)
 		print_message("call %u, %s: %d %s\n", failing_seen, failing_name, error->code,
@@ -602,7 +602,7 @@ static void do_listen(enum kernel_record_backend backend)
 							  {.pattern = "sched:switch",
 									  .expression = "b < 9"},
 							  {.pattern = "user_events:*"}};
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct kernel_record *record = NULL;
 	int ret = kernel_listen_open(&options, &listener, &record, &error);
 	struct kernel_event_class *event_class;
@@ -655,7 +655,7 @@ static void do_trace(void)
 static void do_names(void)
 {
 	static const char *const texts[] = {"sched:*", "raw:*"};
-	struct kernel_record_error error;
+	struct error error;
 	int ret = kernel_record_each(texts, 2, NULL, NULL, &error);
 
 	assert_true(ret == -ENOMEM && is_memory(&error));

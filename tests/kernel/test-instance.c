@@ -148,7 +148,7 @@ static void test_unreadable(void)
 {
 	static const struct kernel_sink chooses_nothing = {.chooses = false};
 	struct kernel_record record = {.nr_cpus = 2, .sink = &chooses_nothing};
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	char expected[200];
 
 	(void)snprintf(record.tracefs, sizeof(record.tracefs), "%s", folder);

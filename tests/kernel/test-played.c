@@ -229,7 +229,7 @@ static struct kernel_record *listen_to(enum kernel_record_backend backend, bool 
 			.backend = backend,
 			.buffer_size = 16 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record;
 
 	base = ring_clock_now(RING_CLOCK_MONOTONIC);
@@ -240,7 +240,7 @@ static struct kernel_record *listen_to(enum kernel_record_backend backend, bool 
 static void choose(struct kernel_record *record, const char *pattern, const char *expression)
 {
 	const struct kernel_record_choice choice = {.pattern = pattern, .expression = expression};
-	struct kernel_record_error error;
+	struct error error;
 
 	assert_int_equal(kernel_listen_choose(record, &choice, 1, &error), 0);
 }
@@ -249,7 +249,7 @@ static void test_perf_requests(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
 	const struct kernel_event *event;
-	struct kernel_record_error error;
+	struct error error;
 	const char *backend, *why;
 	struct played_perf *counter;
 
@@ -328,7 +328,7 @@ static void test_perf_requests(void **unused)
 static void test_perf_records(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
-	struct kernel_record_error error;
+	struct error error;
 	uint64_t later;
 	char expected[600];
 
@@ -404,7 +404,7 @@ static void put_bytes(int cpu, uint32_t type, size_t size, size_t reported)
 static void test_perf_damage(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
-	struct kernel_record_error error;
+	struct error error;
 	uint64_t now;
 	struct sample sample = {.header = {.type = PERF_RECORD_SAMPLE, .size = SAMPLE_BEFORE + 6}};
 
@@ -457,7 +457,7 @@ static void test_perf_damage(void **unused)
 static void test_perf_losses(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
-	struct kernel_record_error error;
+	struct error error;
 	const struct kernel_record_summary *summary;
 
 	(void)unused;
@@ -507,7 +507,7 @@ static void test_perf_tsc(void **unused)
 			.backend = KERNEL_RECORD_PERF,
 			.buffer_size = 1,
 			.clock = RING_CLOCK_TSC};
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record;
 
 	(void)unused;
@@ -603,7 +603,7 @@ static void refuse(enum kernel_record_backend backend, const char *pattern, cons
 			.backend = backend,
 			.buffer_size = 64 << 10,
 			.clock = RING_CLOCK_MONOTONIC};
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct kernel_record *record;
 
 	assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), code);
@@ -741,7 +741,7 @@ static void test_perf_less(void **unused)
 				.backend = KERNEL_RECORD_PERF,
 				.buffer_size = (64 << 10) + 1,
 				.clock = RING_CLOCK_MONOTONIC};
-		struct kernel_record_error error;
+		struct error error;
 
 		played_map_max = (32 << 10) + (size_t)sysconf(_SC_PAGESIZE);
 		assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
@@ -786,7 +786,7 @@ static void test_perf_many(void **unused)
 static void test_asked(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
-	struct kernel_record_error error;
+	struct error error;
 	const struct kernel_record_choice two[] = {{.pattern = "sched:*", .expression = "a == 7"},
 			{.pattern = "sched:switch", .expression = "b < 9"}};
 
@@ -846,7 +846,7 @@ static void test_notice(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_PERF, true, NULL, NULL);
 	struct sockaddr_un address;
-	struct kernel_record_error error;
+	struct error error;
 	socklen_t size;
 	char byte;
 	int fds[2], i;
@@ -974,7 +974,7 @@ static void page_put(struct page *page, int cpu, size_t cut)
 static void test_instance_requests(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_TRACEFS, false, "sched:*", "a > 3");
-	struct kernel_record_error error;
+	struct error error;
 	char expected[1024];
 	const char *backend, *why;
 
@@ -1258,7 +1258,7 @@ static void test_trace(void **unused)
 			.hostname = "host",
 			.clock = RING_CLOCK_MONOTONIC};
 	const struct kernel_record_summary *summary;
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record;
 	size_t size;
 	uint64_t now;
@@ -1332,7 +1332,7 @@ static int collect(void *user, const char *system, const char *name)
 static void test_each(void **unused)
 {
 	static const char *const texts[] = {"sched:*", "!sched:switch"};
-	struct kernel_record_error error;
+	struct error error;
 	struct names names = {.text = ""};
 
 	(void)unused;

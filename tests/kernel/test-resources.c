@@ -18,7 +18,7 @@ static void one_record(void)
 	static const struct kernel_record_choice choice = {.pattern = "["};
 	struct kernel_record_options options = {
 			.choices = &choice, .nr_choices = 1, .directory = "/nonexistent/trace"};
-	struct kernel_record_error error;
+	struct error error;
 	struct kernel_record *record;
 
 	assert_true(kernel_record_open(&options, &record, &error) < 0);

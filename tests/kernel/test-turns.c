@@ -153,7 +153,7 @@ bool events_wanted(const struct kernel_event *event)
 }
 
 int kernel_listen_switch(struct kernel_record *record, const struct kernel_event *event, bool on,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	size_t i = (size_t)(event - events_there);
 
@@ -173,7 +173,7 @@ bool kernel_listen_drain(struct kernel_record *record, bool losses)
 }
 
 int kernel_listen_choose(struct kernel_record *record, const struct kernel_record_choice *choices,
-		size_t nr, struct kernel_record_error *error)
+		size_t nr, struct error *error)
 {
 	assert_ptr_equal(record, the_record);
 	assert_non_null(error);
@@ -230,7 +230,7 @@ void kernel_record_backend(
 
 int kernel_listen_open(const struct kernel_record_options *options,
 		const struct kernel_listener *listener, struct kernel_record **record,
-		struct kernel_record_error *error)
+		struct error *error)
 {
 	assert_ptr_equal(listener->user, the_events);
 	assert_int_equal(error->code, 0);

@@ -600,20 +600,6 @@ static void test_tracefs(void **unused)
 	free(bytes);
 }
 
-static void test_failures(void **unused)
-{
-	struct kernel_record_error error;
-
-	(void)unused;
-	assert_int_equal(record_fail(&error, -EDOM, NULL, "%s: %d", "text", 5), -EDOM);
-	assert_int_equal(error.code, -EDOM);
-	assert_string_equal(error.text, "text: 5");
-	assert_string_equal(error.hint, "");
-	assert_int_equal(record_fail(&error, -EBADF, "hint", "other"), -EBADF);
-	assert_string_equal(error.text, "other");
-	assert_string_equal(error.hint, "hint");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -628,7 +614,6 @@ int main(void)
 			cmocka_unit_test(test_names),
 			cmocka_unit_test(test_proc),
 			cmocka_unit_test(test_tracefs),
-			cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ int command_list_kernel(const struct parsed *parsed)
 	const struct text_list *more = &parsed->options.list.patterns;
 	size_t nr = (size_t)parsed->operand_count + more->count;
 	const char **patterns = calloc(nr + 1, sizeof(*patterns));
-	struct kernel_record_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct kernel_event_names names = {.count = 0};
 	int status = COMMAND_DONE, ret = -ENOMEM, printed;
 

@@ -118,7 +118,7 @@ static int record_kernel_on_event_found(void *user, const char *system, const ch
 
 bool kernel_recording_means(const char *pattern)
 {
-	struct kernel_record_error ignored;
+	struct error ignored;
 
 	return strchr(pattern, ':') && *pattern != '*' && *pattern != '!' &&
 			kernel_record_each(&pattern, 1, record_kernel_on_event_found, NULL,
@@ -127,7 +127,7 @@ bool kernel_recording_means(const char *pattern)
 
 /* Reports once that the kernel events cannot be recorded. The recording of the programs goes on. */
 static int record_kernel_set_error(
-		struct kernel_recording *recording, const struct kernel_record_error *error)
+		struct kernel_recording *recording, const struct error *error)
 {
 	bool denied = error->code == -EACCES || error->code == -EPERM;
 	int status = error->code == -EINVAL ? COMMAND_USAGE
@@ -194,7 +194,7 @@ int kernel_recording_start(struct kernel_recording *recording, const struct pars
 			.format = options->format == SESSION_FORMAT_CTF2 ? CTF_FORMAT_2
 									 : CTF_FORMAT_1,
 	};
-	struct kernel_record_error error;
+	struct error error;
 	const char *backend, *why;
 	char hostname[65] = "unknown";
 	char *directory;
