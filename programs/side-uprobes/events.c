@@ -154,8 +154,7 @@ static int make_others(struct uprobes_events *events)
 	return 0;
 }
 
-int events_open(const struct global *global, struct uprobes_events **result,
-		struct global_error *error)
+int events_open(const struct global *global, struct uprobes_events **result, struct error *error)
 {
 	struct uprobes_events *events = calloc(1, sizeof(*events));
 	int ret = -ENOMEM;
@@ -172,9 +171,7 @@ int events_open(const struct global *global, struct uprobes_events **result,
 	*result = events;
 	if (!ret)
 		return 0;
-	(void)snprintf(error->text, sizeof(error->text), "the events cannot be made: %s",
-			strerror(-ret));
-	return ret;
+	return error_set(error, ret, NULL, "the events cannot be made: %s", strerror(-ret));
 }
 
 void events_close(struct uprobes_events *events)

@@ -254,11 +254,11 @@ static void read_hits(struct uprobes_work *work, bool last)
 }
 
 /* Of the way that was left, and why it was that one. */
-static int uprobes_print_watch_error(
-		const struct uprobes_work *work, const struct global_error *error)
+static int uprobes_print_watch_error(const struct uprobes_work *work, const struct error *error)
 {
 	const char *why = global_why(work->global);
-	enum command_status status = error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+	enum command_status status =
+			error->kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 	const char *hint = *error->hint ? error->hint : NULL;
 
 	return *why ? message_error(status, hint, "%s: %s; %s",
@@ -269,7 +269,7 @@ static int uprobes_print_watch_error(
 
 static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 {
-	struct global_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int ret;
 
 	if (on == work->on)
@@ -408,18 +408,20 @@ static int uprobes_listen_to(struct uprobes_work *work, int fd)
 
 static int uprobes_open_probes(struct uprobes_work *work)
 {
-	struct global_error error = {.text = "out of memory"};
+	struct error error = {.code = 0};
 	int ret = global_open(&work->options, &work->global, &error);
 
 	if (!ret)
 		ret = events_open(work->global, &work->events, &error);
 	if (!ret) {
-		(void)snprintf(error.text, sizeof(error.text), "cannot wait for hits");
 		ret = uprobes_listen_to(work, global_fd(work->global));
+		if (!ret)
+			ret = uprobes_listen_to(work, work->signals);
+		if (ret)
+			error_set_kind(&error, ERROR_FAILED, ret, NULL, "cannot wait for hits");
 	}
-	if (!ret)
-		ret = uprobes_listen_to(work, work->signals);
-	return ret ? message_error(error.permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
+	return ret ? message_error(error.kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED
+								  : COMMAND_FAILED,
 				     *error.hint ? error.hint : NULL, "%s", error.text)
 		   : 0;
 }

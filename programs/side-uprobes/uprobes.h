@@ -20,8 +20,7 @@
 struct uprobes_events;
 
 /* 0, or -errno and *error. */
-int events_open(const struct global *global, struct uprobes_events **events,
-		struct global_error *error);
+int events_open(const struct global *global, struct uprobes_events **events, struct error *error);
 void events_close(struct uprobes_events *events);
 /* Is somebody listening? */
 bool events_wanted(const struct uprobes_events *events);

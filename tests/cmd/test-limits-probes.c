@@ -68,8 +68,8 @@ static int played_copy(
 	return memfd_create("table", MFD_CLOEXEC);
 }
 
-static int played_open(const struct global_options *options, struct global **global,
-		struct global_error *error)
+static int played_open(
+		const struct global_options *options, struct global **global, struct error *error)
 {
 	CHECK(options->nr_tables == 1 && options->process == 77 && options->ring_size == 65536);
 	nr_opened++;
@@ -78,11 +78,11 @@ static int played_open(const struct global_options *options, struct global **glo
 		return 0;
 	}
 	snprintf(error->text, sizeof(error->text), "refused");
-	error->permission = is_denied;
+	error->kind = is_denied ? ERROR_PERMISSION : ERROR_FAILED;
 	return -1;
 }
 
-static int played_watch(struct global *global, bool on, struct global_error *error)
+static int played_watch(struct global *global, bool on, struct error *error)
 {
 	(void)on;
 	(void)error;
@@ -96,7 +96,7 @@ static void played_close(struct global *global)
 	nr_closed++;
 }
 
-static bool played_may(struct global_error *error)
+static bool played_may(struct error *error)
 {
 	(void)error;
 	return true;

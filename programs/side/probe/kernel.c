@@ -48,7 +48,7 @@ bool probe_kernel_could(const struct probe_site *site)
 bool probe_kernel_may(void)
 {
 	static bool asked, may;
-	struct global_error ignored;
+	struct error ignored;
 
 	if (!asked)
 		may = global_may(&ignored);
@@ -314,7 +314,7 @@ static void refuse_unloaded(struct probe_kernel_choice *choice)
 	probe_kernel_collect_chosen(choice);
 }
 
-static bool try_table(pid_t pid, int table, struct global_error *error)
+static bool try_table(pid_t pid, int table, struct error *error)
 {
 	const struct global_options options = {.tables = &table,
 			.nr_tables = 1,
@@ -333,7 +333,7 @@ static bool try_table(pid_t pid, int table, struct global_error *error)
 }
 
 static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_t count,
-		struct global_error *error)
+		struct error *error)
 {
 	bool *some = calloc(probe_table_nr_probes(choice->table) + 1u, sizeof(*some));
 	bool works;
@@ -342,7 +342,7 @@ static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_
 	choice->trials++;
 	for (uint32_t i = first; some && i < first + count; i++)
 		some[choice->list[i]] = true;
-	*error = (struct global_error){.text = "out of memory"};
+	error_set_no_memory(error);
 	table = some ? probe_kernel_copy(choice->table, some, PROBE_KERNEL_ALONE) : -1;
 	free(some);
 	works = table >= 0 && try_table(choice->pid, table, error);
@@ -358,11 +358,11 @@ static bool try_some(struct probe_kernel_choice *choice, uint32_t first, uint32_
 static void probe_kernel_try_list(
 		struct probe_kernel_choice *choice, uint32_t first, uint32_t count)
 {
-	struct global_error error;
+	struct error error;
 
 	if (!count || try_some(choice, first, count, &error))
 		return;
-	if (count == 1 || error.permission || choice->trials >= TRIALS_MAX) {
+	if (count == 1 || error.kind == ERROR_PERMISSION || choice->trials >= TRIALS_MAX) {
 		refuse_list(choice, first, count, error.text);
 		return;
 	}
@@ -393,7 +393,7 @@ static void refuse_slow(struct probe_kernel_choice *choice)
 
 static void probe_kernel_try_all_backends(struct probe_kernel_choice *choice)
 {
-	struct global_error error;
+	struct error error;
 	uint32_t tried;
 
 	if (!choice->nr)

@@ -141,17 +141,16 @@ static const char *last_line(char *log)
 	return line ? line + 1 : log;
 }
 
-static int uprobe_bpf_set_error(struct global_error *error, int code, const char *what)
+static int uprobe_bpf_set_error(struct error *error, int code, const char *what)
 {
 	if (code == -EPERM || code == -EACCES)
-		return global_fail(error, -EPERM,
+		return error_set(error, -EPERM,
 				"run as root, or with the capabilities CAP_BPF and CAP_PERFMON",
 				"the kernel does not permit %s", what);
-	return global_fail(error, code, "", "the kernel refuses %s: %s", what, strerror(-code));
+	return error_set(error, code, "", "the kernel refuses %s: %s", what, strerror(-code));
 }
 
-static int add_program(
-		struct bpf *bpf, const struct bpf_assembly *assembly, struct global_error *error)
+static int add_program(struct bpf *bpf, const struct bpf_assembly *assembly, struct error *error)
 {
 	struct uprobe_bpf_program *program = &bpf->programs[bpf->nr_programs];
 	size_t size = assembly->nr * sizeof(*assembly->code), capacity = 1u << 16;
@@ -161,7 +160,7 @@ static int add_program(
 	if (!program->code || !log) {
 		free(program->code);
 		free(log);
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	}
 	memcpy(program->code, assembly->code, size);
 	program->nr = assembly->nr;
@@ -172,7 +171,7 @@ static int add_program(
 		free(program->code);
 		(void)uprobe_bpf_set_error(error, program->fd, "BPF programs");
 		if (program->fd != -EPERM && log[0])
-			(void)global_fail(error, program->fd, "",
+			(void)error_set(error, program->fd, "",
 					"the kernel refuses the BPF program: %.200s",
 					last_line(log));
 	}
@@ -181,13 +180,13 @@ static int add_program(
 }
 
 static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, uint32_t side,
-		struct bpf_assembly *assembly, struct global_error *error)
+		struct bpf_assembly *assembly, struct error *error)
 {
 	int ret = program_make(assembly, &global->sides[side], &global->filter, bpf->ring,
 			bpf->lost, bpf->sleepable, error);
 
 	if (ret == -E2BIG)
-		return global_fail(error, ret, "ask for less",
+		return error_set(error, ret, "ask for less",
 				"the recorded fields are too many for a program in the kernel");
 	for (uint32_t i = 0; !ret && i < bpf->nr_programs; i++) {
 		const struct uprobe_bpf_program *program = &bpf->programs[i];
@@ -217,7 +216,7 @@ static void try_sleeping(struct bpf *bpf)
 		close(fd);
 }
 
-static int make_programs(struct bpf *bpf, const struct global *global, struct global_error *error)
+static int make_programs(struct bpf *bpf, const struct global *global, struct error *error)
 {
 	struct bpf_assembly *assembly = malloc(sizeof(*assembly));
 	int ret = 0;
@@ -226,7 +225,7 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct gl
 	bpf->program_of = calloc(global->nr_sides + 1, sizeof(*bpf->program_of));
 	if (!assembly || !bpf->programs || !bpf->program_of) {
 		free(assembly);
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = uprobe_bpf_get_program(bpf, global, i, assembly, error);
@@ -250,12 +249,12 @@ static struct group *find_group(struct bpf *bpf, const struct global_side *side)
 	return group;
 }
 
-static int make_groups(struct bpf *bpf, const struct global *global, struct global_error *error)
+static int make_groups(struct bpf *bpf, const struct global *global, struct error *error)
 {
 	bpf->groups = calloc(global->nr_sides + 1, sizeof(*bpf->groups));
 	bpf->links = calloc((size_t)global->nr_sides + 1, sizeof(*bpf->links));
 	if (!bpf->groups || !bpf->links)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		struct group *group = find_group(bpf, &global->sides[i]);
 
@@ -264,7 +263,7 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct glob
 			uint32_t *sides = realloc(group->sides, capacity * sizeof(*sides));
 
 			if (!sides)
-				return global_fail(error, -ENOMEM, "", "out of memory");
+				return error_set_no_memory(error);
 			group->sides = sides;
 			group->capacity = capacity;
 		}
@@ -364,20 +363,20 @@ static void unlink_all(struct bpf *bpf)
 		close(bpf->links[--bpf->nr_links]);
 }
 
-static int refuse_link(const struct global_side *side, int code, struct global_error *error)
+static int refuse_link(const struct global_side *side, int code, struct error *error)
 {
 	char what[512];
 
 	(void)snprintf(what, sizeof(what), "the probe in %.256s at 0x%llx", side->path,
 			(unsigned long long)side->address);
 	if (code == -ENOTSUP || code == -524 /* ENOTSUPP of the kernel */)
-		return global_fail(error, -ENOTSUP, "choose another location",
+		return error_set(error, -ENOTSUP, "choose another location",
 				"the kernel cannot watch the instruction in %.256s at 0x%llx",
 				side->path, (unsigned long long)side->address);
 	return uprobe_bpf_set_error(error, code, what);
 }
 
-int bpf_watch(struct global *global, bool on, struct global_error *error)
+int bpf_watch(struct global *global, bool on, struct error *error)
 {
 	struct bpf *bpf = global->bpf;
 	int ret = 0;
@@ -404,7 +403,7 @@ int bpf_watch(struct global *global, bool on, struct global_error *error)
 
 /* ---- life ---- */
 
-static int map_ring(struct bpf *bpf, uint32_t size, struct global_error *error)
+static int map_ring(struct bpf *bpf, uint32_t size, struct error *error)
 {
 	void *own, *others;
 
@@ -424,14 +423,13 @@ static int map_ring(struct bpf *bpf, uint32_t size, struct global_error *error)
 	if (others != MAP_FAILED)
 		bpf->produced = others;
 	if (!bpf->consumed || !bpf->produced)
-		return global_fail(
-				error, -ENOMEM, "", "the buffer of BPF programs cannot be mapped");
+		return error_set(error, -ENOMEM, "", "the buffer of BPF programs cannot be mapped");
 	bpf->data = (const unsigned char *)others + bpf->page;
 	return 0;
 }
 
 /* Checks whether the kernel has links of this type, with an empty path. */
-static int try_multi(const struct bpf *bpf, struct global_error *error)
+static int try_multi(const struct bpf *bpf, struct error *error)
 {
 	uint64_t offset = 0;
 	struct link_request request;
@@ -447,20 +445,20 @@ static int try_multi(const struct bpf *bpf, struct global_error *error)
 	if (ret >= 0)
 		close(ret);
 	if (ret == -EINVAL || ret == -E2BIG || ret == -ENOTSUP)
-		return global_fail(error, -ENOTSUP, "",
+		return error_set(error, -ENOTSUP, "",
 				"the kernel has no uprobe_multi (6.6 or later has)");
 	return ret == -EPERM ? uprobe_bpf_set_error(error, ret, "links of BPF programs") : 0;
 }
 
-static int try_events(struct global_error *error)
+static int try_events(struct error *error)
 {
 	if (uprobe_bpf_read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
 		return 0;
-	return global_fail(error, -ENOENT, "",
+	return error_set(error, -ENOENT, "",
 			"there is no /sys/bus/event_source/devices/uprobe: the kernel lacks CONFIG_UPROBE_EVENTS, or sysfs is not mounted");
 }
 
-int bpf_try(bool multi, struct global_error *error)
+int bpf_try(bool multi, struct error *error)
 {
 	struct bpf bpf = {.multi = multi, .ring = -1, .lost = -1};
 	struct uprobe_bpf_program program = {.fd = -1};
@@ -478,13 +476,13 @@ int bpf_try(bool multi, struct global_error *error)
 	return ret;
 }
 
-int bpf_open(struct global *global, bool multi, struct global_error *error)
+int bpf_open(struct global *global, bool multi, struct error *error)
 {
 	struct bpf *bpf = calloc(1, sizeof(*bpf));
 	int ret;
 
 	if (!bpf)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	bpf->multi = multi;
 	bpf->ring = bpf->lost = -1;
 	ret = map_ring(bpf, global->ring_size, error);

@@ -37,12 +37,12 @@ struct looking {
 	struct watched *files;
 	uint32_t nr_files;
 	uint32_t *file_of; /* by side */
-	struct global_error *error;
+	struct error *error;
 };
 
 static int fail_reading(const struct looking *looking, int code, const char *path)
 {
-	return global_fail(looking->error, code, "", "%.256s cannot be read: %s", path,
+	return error_set(looking->error, code, "", "%.256s cannot be read: %s", path,
 			strerror(-code));
 }
 
@@ -141,7 +141,7 @@ static int uprobe_conflict_check_mapping(const struct looking *looking, pid_t pi
 		if (!ret)
 			continue;
 		uprobe_conflict_read_name(pid, name);
-		return global_fail(looking->error, -EBUSY,
+		return error_set(looking->error, -EBUSY,
 				"take that probe out first, or probe one program without `--global`",
 				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
 				" of %.200s: %s, and the kernel's would end the program",
@@ -227,7 +227,7 @@ static int uprobe_conflict_scan_processes(const struct looking *looking)
 	return ret;
 }
 
-int conflict_check(const struct global *global, struct global_error *error)
+int conflict_check(const struct global *global, struct error *error)
 {
 	struct looking looking = {.global = global, .error = error};
 	int ret = 0;
@@ -237,7 +237,7 @@ int conflict_check(const struct global *global, struct global_error *error)
 	if (!looking.files || !looking.file_of) {
 		free(looking.files);
 		free(looking.file_of);
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
 		ret = add_file(&looking, i);

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int global_descriptors(uint64_t wanted, int any, struct global_error *error)
+int global_descriptors(uint64_t wanted, int any, struct error *error)
 {
 	struct rlimit limit;
 	/* The lowest free descriptor: all below it are open. */
@@ -23,7 +23,7 @@ int global_descriptors(uint64_t wanted, int any, struct global_error *error)
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
 			(next >= 0 && (uint64_t)next + wanted < limit.rlim_cur))
 		return 0;
-	return global_fail(error, -EMFILE,
+	return error_set(error, -EMFILE,
 			"probe fewer locations, or raise that limit with `ulimit -n`\n`--by uprobe_multi` needs only a few, where the kernel has it",
 			"this method needs %" PRIu64
 			" descriptors for the locations, and a process may have %" PRIu64

@@ -23,23 +23,23 @@ const char *global_backend_name(enum global_backend backend)
 /* ---- backends ---- */
 
 static int global_try_backend(
-		struct global *global, enum global_backend backend, struct global_error *error)
+		struct global *global, enum global_backend backend, struct error *error)
 {
 	switch (backend) {
 	case GLOBAL_MULTI: return bpf_open(global, true, error);
 	case GLOBAL_PERF: return bpf_open(global, false, error);
 	default:
 		return global->process
-				? global_fail(error, -ENOTSUP, "", "it watches in all processes")
+				? error_set(error, -ENOTSUP, "", "it watches in all processes")
 				: perf_open(global, error);
 	}
 }
 
 /* Tries all backends; the error names the reason of each. */
-static int global_find_backend(struct global *global, int wanted, struct global_error *error)
+static int global_find_backend(struct global *global, int wanted, struct error *error)
 {
 	bool permission = false;
-	char hint[sizeof(error->hint)] = "";
+	char hint[ERROR_HINT_SIZE] = "";
 	int ret = -ENOTSUP;
 
 	for (int backend = 0; backend < GLOBAL_NR_BACKENDS; backend++) {
@@ -54,16 +54,15 @@ static int global_find_backend(struct global *global, int wanted, struct global_
 		}
 		if (ret == -ENOMEM)
 			return ret;
-		permission |= error->permission;
-		if (!*hint || error->permission)
+		permission |= error->kind == ERROR_PERMISSION;
+		if (!*hint || error->kind == ERROR_PERMISSION)
 			memcpy(hint, error->hint, sizeof(hint));
 		(void)snprintf(global->why + used, sizeof(global->why) - used, "%s%s: %.300s",
 				used ? "; " : "", global_backend_name((enum global_backend)backend),
 				error->text);
 	}
-	(void)global_fail(error, ret, hint, "%s", global->why);
-	error->permission = permission;
-	return ret;
+	return error_set_kind(error, permission ? ERROR_PERMISSION : ERROR_FAILED, ret, hint, "%s",
+			global->why);
 }
 
 static uint32_t ring_size(uint32_t wanted)
@@ -75,20 +74,18 @@ static uint32_t ring_size(uint32_t wanted)
 	return size;
 }
 
-int global_open(const struct global_options *options, struct global **result,
-		struct global_error *error)
+int global_open(const struct global_options *options, struct global **result, struct error *error)
 {
 	struct global *global = calloc(1, sizeof(*global));
 	int ret;
 
 	if (!global)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	global->filter = options->filter;
 	global->process = options->process;
 	global->ring_size = ring_size(options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
 	global->pairs = global_pairs_new();
-	ret = global->pairs ? sides_make(global, options, error)
-			    : global_fail(error, -ENOMEM, "", "out of memory");
+	ret = global->pairs ? sides_make(global, options, error) : error_set_no_memory(error);
 	if (!ret)
 		ret = replaced_open(global, error);
 	if (!ret)
@@ -100,14 +97,14 @@ int global_open(const struct global_options *options, struct global **result,
 	return ret;
 }
 
-bool global_may(struct global_error *error)
+bool global_may(struct error *error)
 {
 	return !bpf_try(true, error) || !bpf_try(false, error);
 }
 
 bool global_is_quick(void)
 {
-	struct global_error ignored;
+	struct error ignored;
 
 	return !bpf_try(true, &ignored);
 }
@@ -132,7 +129,7 @@ void global_close(struct global *global)
 	free(global);
 }
 
-int global_watch(struct global *global, bool on, struct global_error *error)
+int global_watch(struct global *global, bool on, struct error *error)
 {
 	int ret = on && !global->on ? conflict_check(global, error) : 0;
 

@@ -26,6 +26,7 @@
  * exited, and remove these definitions only.
  */
 
+#include "base/error.h"
 #include "probe/table/table.h"
 
 #include <stdbool.h>
@@ -41,13 +42,6 @@ enum global_backend {
 };
 /* Returns "uprobe_multi", "perf_event" or "tracefs". */
 const char *global_backend_name(enum global_backend backend);
-
-/* Sentences without their full stop. The hint is empty if no action helps. */
-struct global_error {
-	char text[1024];
-	char hint[256];
-	bool permission;
-};
 
 /* Selects hits: of each list that is not empty, one element must match. */
 #define GLOBAL_FILTER_MAX 64
@@ -119,7 +113,7 @@ struct global;
  * negative errno and *error. The caller closes *ret_global.
  */
 int global_open(const struct global_options *options, struct global **global,
-		struct global_error *error);
+		struct error *error);
 /* Removes all probes. Accepts NULL. */
 void global_close(struct global *global);
 
@@ -127,7 +121,7 @@ void global_close(struct global *global);
  * Returns whether the kernel permits this process to watch a single process by a BPF program; if
  * not, *error states why.
  */
-bool global_may(struct global_error *error);
+bool global_may(struct error *error);
 /* Returns whether the kernel removes many probes at once. */
 bool global_is_quick(void);
 
@@ -143,7 +137,7 @@ const struct probe_table *global_table(const struct global *global, uint32_t num
  * Watches all locations or, with `on` false, none. Returns 0, or a negative errno and *error: then
  * none is watched.
  */
-int global_watch(struct global *global, bool on, struct global_error *error);
+int global_watch(struct global *global, bool on, struct error *error);
 
 /*
  * Returns the path of a file that has been replaced since global_open(): processes that start now

@@ -51,7 +51,7 @@ struct global {
 	uint32_t nr_sides;
 	uint32_t ring_size;
 	enum global_backend backend;
-	char why[1024];
+	char why[ERROR_TEXT_SIZE];
 	bool on;
 	struct bpf *bpf;          /* of the first two backends */
 	struct uprobe_perf *perf; /* of the third backend */
@@ -61,22 +61,17 @@ struct global {
 	struct hits hits;
 };
 
-/* Sets *error and returns `result`. */
-int global_fail(struct global_error *error, int result, const char *hint, const char *format, ...)
-		__attribute__((format(printf, 4, 5)));
-
 /*
  * Checks that `wanted` more descriptors can be opened; `any` is an open one. Returns 0 or -EMFILE.
  */
-int global_descriptors(uint64_t wanted, int any, struct global_error *error);
+int global_descriptors(uint64_t wanted, int any, struct error *error);
 
 /* Keeps a copy. */
 void hits_add(struct hits *hits, const void *record, size_t size);
 
 /* ---- sides.c ---- */
 
-int sides_make(struct global *global, const struct global_options *options,
-		struct global_error *error);
+int sides_make(struct global *global, const struct global_options *options, struct error *error);
 void sides_free(struct global *global);
 /*
  * Applies the operations of a fetch that the kernel does not execute, from index `first` on, and
@@ -122,15 +117,15 @@ void put_here(struct bpf_assembly *a, uint32_t jump);
 /* Returns 0, -E2BIG, or -ENOTSUP and *error if a program cannot execute a fetch of the side. */
 int program_make(struct bpf_assembly *assembly, const struct global_side *side,
 		const struct global_filter *filter, int ring, int lost, bool sleepable,
-		struct global_error *error);
+		struct error *error);
 
 /* ---- bpf.c ---- */
 
-int bpf_open(struct global *global, bool multi, struct global_error *error);
+int bpf_open(struct global *global, bool multi, struct error *error);
 /* Tries whether the kernel accepts such programs, without a location. */
-int bpf_try(bool multi, struct global_error *error);
+int bpf_try(bool multi, struct error *error);
 void bpf_close(struct bpf *bpf);
-int bpf_watch(struct global *global, bool on, struct global_error *error);
+int bpf_watch(struct global *global, bool on, struct error *error);
 int bpf_fd(const struct bpf *bpf);
 void bpf_read(struct bpf *bpf, struct global *global);
 uint64_t bpf_lost(const struct bpf *bpf);
@@ -139,7 +134,7 @@ uint64_t bpf_lost(const struct bpf *bpf);
 
 /* Writes the arguments of a definition: the fetched values, in the order of fields. */
 int text_arguments(const struct global_side *side, char *text, size_t capacity,
-		struct global_error *error);
+		struct error *error);
 /* Returns how many operations of a number's fetch the definition executes. */
 uint32_t text_done(const struct probe_fetch *fetch);
 
@@ -149,10 +144,10 @@ uint32_t text_done(const struct probe_fetch *fetch);
  * Returns a descriptor of tracefs's directory, or a negative errno and *error. If tracefs is not
  * mounted, the mount belongs to this process alone.
  */
-int global_tracefs_open(struct global_error *error);
+int global_tracefs_open(struct error *error);
 /* Writes "side_PID_STARTED_NAMESPACE" for this process. */
 void global_tracefs_group(char *name, size_t capacity);
-int global_tracefs_define(int tracefs, const char *definition, struct global_error *error);
+int global_tracefs_define(int tracefs, const char *definition, struct error *error);
 /* Removes all definitions of a group. Returns how many, or a negative errno. */
 int global_tracefs_remove(int tracefs, const char *group);
 int global_tracefs_clean(int tracefs);
@@ -161,9 +156,9 @@ int global_tracefs_read(int tracefs, const char *path, char *text, size_t capaci
 
 /* ---- perf.c ---- */
 
-int perf_open(struct global *global, struct global_error *error);
+int perf_open(struct global *global, struct error *error);
 void perf_close(struct uprobe_perf *perf);
-int perf_watch(struct global *global, bool on, struct global_error *error);
+int perf_watch(struct global *global, bool on, struct error *error);
 int perf_fd(const struct uprobe_perf *perf);
 void perf_read(struct uprobe_perf *perf, struct global *global);
 uint64_t perf_lost(const struct uprobe_perf *perf);
@@ -171,12 +166,12 @@ uint64_t perf_lost(const struct uprobe_perf *perf);
 /* ---- conflict.c ---- */
 
 /* Returns 0, or -EBUSY and *error if the code of a process was changed at a location. */
-int conflict_check(const struct global *global, struct global_error *error);
+int conflict_check(const struct global *global, struct error *error);
 
 /* ---- replaced.c ---- */
 
 /* Notes the watched files. The caller frees global->files. */
-int replaced_open(struct global *global, struct global_error *error);
+int replaced_open(struct global *global, struct error *error);
 
 /* ---- pairs.c ---- */
 

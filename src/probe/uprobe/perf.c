@@ -82,8 +82,8 @@ static bool find_argument(const char *format, const char *name, struct argument 
 					&argument->size) == 2;
 }
 
-static int uprobe_perf_read_format(struct uprobe_perf *perf, const struct global_side *side,
-		struct global_error *error)
+static int uprobe_perf_read_format(
+		struct uprobe_perf *perf, const struct global_side *side, struct error *error)
 {
 	struct uprobe_event_definition *definition = &perf->definitions[side->number];
 	char path[200], *format = malloc(RAW_MAX), name[32];
@@ -92,7 +92,7 @@ static int uprobe_perf_read_format(struct uprobe_perf *perf, const struct global
 	definition->fields = calloc(side->nr_fields + 1u, sizeof(*definition->fields));
 	if (!format || !definition->fields) {
 		free(format);
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	}
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/format", perf->group,
 			side->number);
@@ -111,12 +111,12 @@ static int uprobe_perf_read_format(struct uprobe_perf *perf, const struct global
 	free(format);
 	return definition->id
 			? 0
-			: global_fail(error, -EPROTO, "",
+			: error_set(error, -EPROTO, "",
 					  "the kernel's description of a definition cannot be parsed");
 }
 
-static int uprobe_perf_write_definition(struct uprobe_perf *perf, const struct global_side *side,
-		struct global_error *error)
+static int uprobe_perf_write_definition(
+		struct uprobe_perf *perf, const struct global_side *side, struct error *error)
 {
 	char arguments[8192], reference[32] = "", *text = NULL;
 	int ret = text_arguments(side, arguments, sizeof(arguments), error);
@@ -124,7 +124,7 @@ static int uprobe_perf_write_definition(struct uprobe_perf *perf, const struct g
 	if (ret)
 		return ret;
 	if (strpbrk(side->path, " \t\n"))
-		return global_fail(error, -EINVAL, "",
+		return error_set(error, -EINVAL, "",
 				"a definition of tracefs cannot name the file `%.256s`",
 				side->path);
 	if (side->reference)
@@ -132,7 +132,7 @@ static int uprobe_perf_write_definition(struct uprobe_perf *perf, const struct g
 	if (asprintf(&text, "%c:%s/e%" PRIu32 " %s:0x%" PRIx64 "%s%s\n", side->exit ? 'r' : 'p',
 			    perf->group, side->number, side->path, side->offset, reference,
 			    arguments) < 0)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	ret = global_tracefs_define(perf->tracefs, text, error);
 	free(text);
 	return ret ? ret : uprobe_perf_read_format(perf, side, error);
@@ -214,21 +214,21 @@ static void close_events(struct uprobe_perf *perf)
 		close(perf->events[--perf->nr_events]);
 }
 
-static int uprobe_perf_set_error(struct global_error *error, int code)
+static int uprobe_perf_set_error(struct error *error, int code)
 {
 	if (code == -EPERM || code == -EACCES)
-		return global_fail(error, code,
+		return error_set(error, code,
 				"run as root, with CAP_PERFMON, or after `sudo sysctl kernel.perf_event_paranoid=-1`",
 				"the kernel does not permit to read events of all processes");
 	if (code == -EMFILE)
-		return global_fail(error, code,
+		return error_set(error, code,
 				"probe fewer locations, or raise the limit of open files",
 				"each location needs a descriptor for each CPU, and there are not so many");
-	return global_fail(error, code, "", "the kernel refuses an event of perf: %s",
+	return error_set(error, code, "", "the kernel refuses an event of perf: %s",
 			strerror(-code));
 }
 
-static int open_events(struct global *global, struct global_error *error)
+static int open_events(struct global *global, struct error *error)
 {
 	struct uprobe_perf *perf = global->perf;
 
@@ -266,7 +266,7 @@ static void count_lost(struct uprobe_perf *perf)
 	perf->lost_before = perf->lost;
 }
 
-int perf_watch(struct global *global, bool on, struct global_error *error)
+int perf_watch(struct global *global, bool on, struct error *error)
 {
 	int ret;
 
@@ -310,18 +310,16 @@ static int uprobe_perf_prepare_buffer(struct uprobe_perf *perf, const struct glo
 			: -ENOMEM;
 }
 
-int perf_open(struct global *global, struct global_error *error)
+int perf_open(struct global *global, struct error *error)
 {
 	struct uprobe_perf *perf = calloc(1, sizeof(*perf));
 	int ret;
 
 	if (!perf)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	perf->epoll = perf->tracefs = -1;
 	global_tracefs_group(perf->group, sizeof(perf->group));
-	ret = uprobe_perf_prepare_buffer(perf, global)
-			? global_fail(error, -ENOMEM, "", "out of memory")
-			: 0;
+	ret = uprobe_perf_prepare_buffer(perf, global) ? error_set_no_memory(error) : 0;
 	if (!ret) {
 		perf->tracefs = global_tracefs_open(error);
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;

@@ -43,7 +43,7 @@ struct bpf_builder {
 	uint32_t fails[4 * PROBE_TABLE_OPS_MAX]; /* jumps to the failure of the present field */
 	uint32_t nr_fails, nr_aside;
 	bool counted; /* the length is at LENGTH_AT */
-	struct global_error *error;
+	struct error *error;
 };
 
 /* ---- registers of the program ---- */
@@ -73,7 +73,7 @@ static int register_offset(unsigned int number)
 static int uprobe_program_set_unsupported(
 		const struct bpf_builder *making, const char *name, const char *what)
 {
-	return global_fail(making->error, -ENOTSUP, "probe one program, without `--global`",
+	return error_set(making->error, -ENOTSUP, "probe one program, without `--global`",
 			"`%.128s` cannot be had from the kernel: %s", name, what);
 }
 
@@ -481,7 +481,7 @@ static int uprobe_program_emit_field(struct bpf_builder *making, uint32_t index)
 
 int program_make(struct bpf_assembly *a, const struct global_side *side,
 		const struct global_filter *filter, int ring, int lost, bool sleepable,
-		struct global_error *error)
+		struct error *error)
 {
 	struct bpf_builder making = {.a = a, .side = side, .sleepable = sleepable, .error = error};
 	int ret = 0;

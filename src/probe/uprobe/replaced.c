@@ -26,11 +26,11 @@ static bool uprobe_replaced_is_known(const struct global *global, const char *pa
 	return false;
 }
 
-int replaced_open(struct global *global, struct global_error *error)
+int replaced_open(struct global *global, struct error *error)
 {
 	global->files = calloc(global->nr_sides + 1u, sizeof(*global->files));
 	if (!global->files)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
 		const char *path = global->sides[i].path;
 		struct stat status;

@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +14,6 @@
 
 #define SEGMENTS_MAX 256
 #define ROUND(size) (((size) + 7u) & ~7u)
-
-int global_fail(struct global_error *error, int result, const char *hint, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	(void)snprintf(error->hint, sizeof(error->hint), "%s", hint);
-	error->permission = result == -EPERM || result == -EACCES;
-	return result;
-}
 
 /* Returns 0, -ENXIO if the file ends before the end of the part, or the error of the call. */
 static int uprobe_side_read_part(int fd, void *part, size_t size, uint64_t at)
@@ -182,26 +169,26 @@ static bool has_long_nop_behind(const char *path, uint64_t offset)
 }
 
 /* Sets the offsets of the location and of the semaphore, if the marker has one. */
-static int find_offsets(struct global_side *side, uint64_t semaphore, struct global_error *error)
+static int find_offsets(struct global_side *side, uint64_t semaphore, struct error *error)
 {
 	int ret = file_offset(side->path, side->address, &side->offset);
 
 	if (ret == -ENXIO)
-		return global_fail(error, -ENOENT, "",
+		return error_set(error, -ENOENT, "",
 				"%.256s has no code at 0x%llx that the kernel could watch",
 				side->path, (unsigned long long)side->address);
 	if (!ret && semaphore)
 		ret = file_offset(side->path, semaphore, &side->reference);
 	if (ret == -ENXIO)
-		return global_fail(error, -ENOENT, "",
-				"the semaphore of the marker is not in %.256s", side->path);
-	return ret ? global_fail(error, ret, "", "%.256s cannot be read: %s", side->path,
+		return error_set(error, -ENOENT, "", "the semaphore of the marker is not in %.256s",
+				side->path);
+	return ret ? error_set(error, ret, "", "%.256s cannot be read: %s", side->path,
 				     strerror(-ret))
 		   : 0;
 }
 
 static int make_side(struct global *global, uint32_t table_number,
-		const struct probe_table_probe *probe, bool exit, struct global_error *error)
+		const struct probe_table_probe *probe, bool exit, struct error *error)
 {
 	const struct probe_table *table = &global->tables.tables[table_number];
 	struct global_side *side = &global->sides[global->nr_sides];
@@ -224,7 +211,7 @@ static int make_side(struct global *global, uint32_t table_number,
 			.nr_fields = event.nr_fields,
 			.fields = calloc(event.nr_fields + 1u, sizeof(*side->fields))};
 	if (!side->fields)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	global->nr_sides++;
 	ret = find_offsets(side, probe->semaphore, error);
 	if (ret)
@@ -243,7 +230,7 @@ static int make_side(struct global *global, uint32_t table_number,
 	return 0;
 }
 
-static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct global_error *error)
+static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct error *error)
 {
 	const char *reason = NULL;
 	size_t i = tables->nr;
@@ -254,16 +241,16 @@ static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct g
 	if (!ret && tables->memory[i] == MAP_FAILED)
 		ret = -errno;
 	if (ret)
-		return global_fail(error, ret, "", "the table of probes cannot be used: %s",
+		return error_set(error, ret, "", "the table of probes cannot be used: %s",
 				ret == -EPERM ? "it has not the seals of one" : strerror(-ret));
 	tables->nr++;
 	ret = probe_table_open(&tables->tables[i], tables->memory[i], tables->sizes[i], &reason);
-	return ret ? global_fail(error, ret, "", "the table of probes cannot be used: %s", reason)
+	return ret ? error_set(error, ret, "", "the table of probes cannot be used: %s", reason)
 		   : 0;
 }
 
-static int open_tables(struct global *global, const struct global_options *options,
-		struct global_error *error)
+static int open_tables(
+		struct global *global, const struct global_options *options, struct error *error)
 {
 	struct uprobe_tables *tables = &global->tables;
 	uint64_t sides = 0;
@@ -273,7 +260,7 @@ static int open_tables(struct global *global, const struct global_options *optio
 	tables->memory = calloc(options->nr_tables + 1, sizeof(*tables->memory));
 	tables->sizes = calloc(options->nr_tables + 1, sizeof(*tables->sizes));
 	if (!tables->tables || !tables->memory || !tables->sizes)
-		return global_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	for (size_t i = 0; i < options->nr_tables && !ret; i++) {
 		ret = uprobe_side_open_table(tables, options->tables[i], error);
 		if (!ret)
@@ -282,11 +269,10 @@ static int open_tables(struct global *global, const struct global_options *optio
 	if (ret)
 		return ret;
 	global->sides = calloc(sides + 1, sizeof(*global->sides));
-	return global->sides ? 0 : global_fail(error, -ENOMEM, "", "out of memory");
+	return global->sides ? 0 : error_set_no_memory(error);
 }
 
-int sides_make(struct global *global, const struct global_options *options,
-		struct global_error *error)
+int sides_make(struct global *global, const struct global_options *options, struct error *error)
 {
 	int ret = open_tables(global, options, error);
 

@@ -23,9 +23,9 @@ static const char *const registers[] = {NULL};
 #endif
 #define NR_REGISTERS (sizeof(registers) / sizeof(*registers))
 
-static int uprobe_text_set_unsupported(struct global_error *error, const struct global_field *field)
+static int uprobe_text_set_unsupported(struct error *error, const struct global_field *field)
 {
-	return global_fail(error, -ENOTSUP, "",
+	return error_set(error, -ENOTSUP, "",
 			"`%.128s` cannot be expressed in a definition of tracefs",
 			field->field.name);
 }
@@ -85,7 +85,7 @@ static bool uprobe_text_wrap_deref(char *text, int64_t added)
 
 /* Writes an expression such as "+8(+16(%di)):u32". */
 static int expression(const struct global_side *side, const struct global_field *field, char *text,
-		struct global_error *error)
+		struct error *error)
 {
 	const struct probe_fetch *fetch = &field->fetch;
 	uint32_t end = is_address(field) ? fetch->nr_ops : text_done(fetch);
@@ -129,8 +129,7 @@ static int expression(const struct global_side *side, const struct global_field 
 	return 0;
 }
 
-int text_arguments(const struct global_side *side, char *text, size_t capacity,
-		struct global_error *error)
+int text_arguments(const struct global_side *side, char *text, size_t capacity, struct error *error)
 {
 	size_t used = (size_t)snprintf(text, capacity, " stack=%%sp:u64 name=$comm:string");
 
@@ -145,7 +144,7 @@ int text_arguments(const struct global_side *side, char *text, size_t capacity,
 			return ret;
 		used += (size_t)snprintf(text + used, capacity - used, " f%u=%s", i, operand);
 		if (used >= capacity || i >= ARGUMENTS_MAX)
-			return global_fail(error, -E2BIG, "ask for less",
+			return error_set(error, -E2BIG, "ask for less",
 					"the recorded fields are too many for a definition of tracefs");
 	}
 	return 0;

@@ -77,7 +77,7 @@ static int mount_hidden(void)
 #endif
 }
 
-int global_tracefs_open(struct global_error *error)
+int global_tracefs_open(struct error *error)
 {
 	int fd = uprobe_tracefs_open_directory("/sys/kernel/tracing"), mounted;
 
@@ -95,14 +95,14 @@ int global_tracefs_open(struct global_error *error)
 
 		close(fd);
 		if (missing)
-			return global_fail(error, -ENOTSUP, "",
+			return error_set(error, -ENOTSUP, "",
 					"the kernel has no uprobes in tracefs (CONFIG_UPROBE_EVENTS)");
 		fd = -EACCES;
 	}
 	if (fd == -EACCES)
-		return global_fail(error, -EACCES, PERMISSION_HINT,
+		return error_set(error, -EACCES, PERMISSION_HINT,
 				"no permission to write to tracefs");
-	return global_fail(error, geteuid() ? -EACCES : -ENOENT, PERMISSION_HINT,
+	return error_set(error, geteuid() ? -EACCES : -ENOENT, PERMISSION_HINT,
 			"tracefs is not mounted here, and this process may not mount it");
 }
 
@@ -193,16 +193,16 @@ static int uprobe_tracefs_write_file(int tracefs, const char *path, const char *
 	return ret;
 }
 
-int global_tracefs_define(int tracefs, const char *definition, struct global_error *error)
+int global_tracefs_define(int tracefs, const char *definition, struct error *error)
 {
 	int ret = uprobe_tracefs_write_file(tracefs, DEFINITIONS, definition);
 
 	if (!ret)
 		return 0;
 	if (ret == -EACCES || ret == -EPERM)
-		return global_fail(error, ret, PERMISSION_HINT,
+		return error_set(error, ret, PERMISSION_HINT,
 				"the kernel does not permit uprobes in tracefs");
-	return global_fail(error, ret, "", "the kernel refuses the definition `%.300s`: %s",
+	return error_set(error, ret, "", "the kernel refuses the definition `%.300s`: %s",
 			definition, strerror(-ret));
 }
 
@@ -277,7 +277,7 @@ int global_tracefs_clean(int tracefs)
 
 int global_clean(void)
 {
-	struct global_error ignored;
+	struct error ignored;
 	int tracefs = global_tracefs_open(&ignored), removed;
 
 	if (tracefs < 0)

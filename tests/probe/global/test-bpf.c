@@ -299,7 +299,7 @@ static void expect_requests(const char *wanted)
 #define SIDES 11
 static struct global_side sides[SIDES];
 static struct global global;
-static struct global_error error;
+static struct error error;
 static struct global_field field, other_field;
 static const struct probe_fetch_op fetched = {.code = PROBE_FETCH_REGISTER, .reg = 5},
 				   other_fetched = {.code = PROBE_FETCH_REGISTER, .reg = 4};

@@ -32,7 +32,7 @@ static int played_uname(struct utsname *system)
 
 #include "../../check.h"
 
-static struct global_error error;
+static struct error error;
 
 static bool is_refused(int ret, int expected, const char *text, const char *hint)
 {
@@ -653,8 +653,8 @@ static void test_definitions(void)
 	CHECK(!global_tracefs_read(tracefs, DEFINITIONS, text, sizeof(text)));
 	CHECK(!strcmp(strstr(text, "-:"), "-:mine/e0-:mine/e1"));
 	CHECK(global_tracefs_clean(tracefs) == 0);
-	CHECK(!error.permission && global_fail(&error, -EPERM, "", "x") == -EPERM &&
-			error.permission);
+	CHECK(error.kind != ERROR_PERMISSION && error_set(&error, -EPERM, "", "x") == -EPERM &&
+			error.kind == ERROR_PERMISSION);
 	close(fd);
 	CHECK(!unlinkat(tracefs, DEFINITIONS, 0) && !rmdir(folder));
 	close(tracefs);
@@ -930,7 +930,7 @@ static void test_assembly(void)
 
 int main(void)
 {
-	CHECK(global_fail(&error, -EIO, "hint", "%d", 5) == -EIO && !error.permission &&
+	CHECK(error_set(&error, -EIO, "hint", "%d", 5) == -EIO && error.kind != ERROR_PERMISSION &&
 			!strcmp(error.text, "5"));
 	test_numbers();
 	test_texts();

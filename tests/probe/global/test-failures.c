@@ -150,10 +150,10 @@ static int play_epoll(int flags)
 	return is_failing("epoll") ? -1 : epoll_create1(flags);
 }
 
-static int play_tracefs(struct global_error *error)
+static int play_tracefs(struct error *error)
 {
 	if (tracefs_result)
-		return global_fail(error, tracefs_result, "hint", "no tracefs");
+		return error_set(error, tracefs_result, "hint", "no tracefs");
 	return open(tracefs_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -179,14 +179,14 @@ static int play_tracefs(struct global_error *error)
 #include "probe/uprobe/global.c"
 
 /* No kernel that takes programs of BPF. */
-int bpf_open(struct global *global, bool multi, struct global_error *error)
+int bpf_open(struct global *global, bool multi, struct error *error)
 {
 	(void)global;
-	return multi ? global_fail(error, -ENOTSUP, "new kernel", "no multi")
-		     : global_fail(error, -EPERM, "be root", "no permission");
+	return multi ? error_set(error, -ENOTSUP, "new kernel", "no multi")
+		     : error_set(error, -EPERM, "be root", "no permission");
 }
 
-int bpf_try(bool multi, struct global_error *error)
+int bpf_try(bool multi, struct error *error)
 {
 	return bpf_open(NULL, multi, error);
 }
@@ -196,7 +196,7 @@ void bpf_close(struct bpf *bpf)
 	CHECK(!bpf);
 }
 
-int bpf_watch(struct global *global, bool on, struct global_error *error)
+int bpf_watch(struct global *global, bool on, struct error *error)
 {
 	(void)global;
 	(void)on;
@@ -338,7 +338,7 @@ static int make_table(void)
 /* ---- opening ---- */
 
 static struct global_options options;
-static struct global_error error;
+static struct error error;
 
 #define DEFINED(group)                                                    \
 	"p:%s/e0 %s:0x800 stack=%%sp:u64 name=$comm:string f0=%%di:u64\n" \
@@ -386,7 +386,7 @@ static void open_without_memory(void)
 							" cannot be read: Input/output error"));
 		else
 			CHECK(ret == -ENOMEM && !strcmp(error.text, "out of memory"));
-		CHECK(!error.hint[0] && !error.permission);
+		CHECK(!error.hint[0] && error.kind != ERROR_PERMISSION);
 		snprintf(path, sizeof(path), "%s/uprobe_events", tracefs_folder);
 		CHECK(!truncate(path, 0));
 	}
@@ -403,12 +403,12 @@ static void refused_ways(void)
 	CHECK(global_open(&options, &global, &error) == -EACCES && !global);
 	CHECK(!strcmp(error.text,
 			"uprobe_multi: no multi; perf_event: no permission; tracefs: no tracefs"));
-	CHECK(error.permission && !strcmp(error.hint, "hint"));
+	CHECK(error.kind == ERROR_PERMISSION && !strcmp(error.hint, "hint"));
 	options.backend = GLOBAL_PERF;
-	CHECK(global_open(&options, &global, &error) == -EPERM && error.permission);
+	CHECK(global_open(&options, &global, &error) == -EPERM && error.kind == ERROR_PERMISSION);
 	CHECK(!strcmp(error.text, "perf_event: no permission") && !strcmp(error.hint, "be root"));
 	options.backend = GLOBAL_MULTI;
-	CHECK(global_open(&options, &global, &error) == -ENOTSUP && !error.permission);
+	CHECK(global_open(&options, &global, &error) == -ENOTSUP && error.kind != ERROR_PERMISSION);
 	CHECK(!strcmp(error.text, "uprobe_multi: no multi") && !strcmp(error.hint, "new kernel"));
 	tracefs_result = 0;
 	options.backend = GLOBAL_TRACEFS;

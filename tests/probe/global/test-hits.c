@@ -482,7 +482,7 @@ static void test_events(void **unused)
 			.values = values};
 	void *bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, fields_there, NR_FIELDS);
 	void *other = make_table(&other_table, "more", SIDE_LOGLEVEL_DEBUG - 1, two, 2);
-	struct global_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct uprobes_events *events;
 
 	(void)unused;
@@ -590,7 +590,7 @@ static void test_failures(void **unused)
 
 	(void)unused;
 	for (failing_at = 1;; failing_at++) {
-		struct global_error error = {.text = "none"};
+		struct error error = {.text = "none"};
 		char made = failing_at <= strlen(calls_made) ? calls_made[failing_at - 1] : '-';
 		int ret;
 

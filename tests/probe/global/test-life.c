@@ -120,15 +120,14 @@ static enum global_backend used_way;
 static uint64_t lost_there;
 static enum uprobes_change_state change_there;
 
-static void fill_error(struct global_error *error)
+static void fill_error(struct error *error)
 {
 	(void)snprintf(error->text, sizeof(error->text), "%s", error_text);
 	(void)snprintf(error->hint, sizeof(error->hint), "%s", error_mend);
-	error->permission = permission;
+	error->kind = permission ? ERROR_PERMISSION : ERROR_FAILED;
 }
 
-int global_open(const struct global_options *options, struct global **global,
-		struct global_error *error)
+int global_open(const struct global_options *options, struct global **global, struct error *error)
 {
 	called("open %zu;", options->nr_tables);
 	*global = open_result ? NULL : the_global;
@@ -167,7 +166,7 @@ uint32_t global_nr_sides(const struct global *global)
 	return nr_sides;
 }
 
-int global_watch(struct global *global, bool on, struct global_error *error)
+int global_watch(struct global *global, bool on, struct error *error)
 {
 	assert_ptr_equal(global, the_global);
 	called("watch %d;", on);
@@ -213,8 +212,7 @@ int global_clean(void)
 	return 0;
 }
 
-int events_open(const struct global *global, struct uprobes_events **events,
-		struct global_error *error)
+int events_open(const struct global *global, struct uprobes_events **events, struct error *error)
 {
 	assert_ptr_equal(global, the_global);
 	called("events;");

@@ -308,7 +308,7 @@ static void run(const struct bpf_assembly *a)
 
 static struct bpf_assembly assembly;
 static struct global_filter filter;
-static struct global_error error;
+static struct error error;
 static struct global_field fields[64];
 static struct global_side side;
 

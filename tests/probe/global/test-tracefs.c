@@ -199,7 +199,7 @@ static void expect_calls(const char *wanted)
 
 /* ---- finding it ---- */
 
-static struct global_error error;
+static struct error error;
 
 #define STANDARD "/sys/kernel/tracing"
 
