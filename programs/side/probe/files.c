@@ -121,10 +121,9 @@ static void find_files(struct probe_file_list *files, const char *program, bool 
 		add_needed(files, files->paths[i]);
 }
 
-int probe_add_files(const struct probe_target *target, struct resolve *resolve,
-		struct resolve_error *error)
+int probe_add_files(const struct probe_target *target, struct resolve *resolve, struct error *error)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct probe_file_list *files;
 	int ret;
 

@@ -277,7 +277,7 @@ static int print_row(struct probe_listing *listing, const struct probe_module *m
 static void find_choices(struct probe_listing *listing, const struct probe_module *module,
 		const struct code_function *chooser, struct resolve_choices *choices)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 
 	*choices = (struct resolve_choices){.certain = false};
 	if (listing->process && !listing->resolve) {

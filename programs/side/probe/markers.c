@@ -118,12 +118,12 @@ static int print_marker(void *user, const struct resolve_marker *marker)
 enum { SOME, NONE, WRONG };
 
 static int probe_markers_list_target(const struct probe_target *target,
-		struct marker_listing *listing, struct resolve_error *error)
+		struct marker_listing *listing, struct error *error)
 {
 	struct resolve *resolve = resolve_new();
 	int ret = -1;
 
-	*error = (struct resolve_error){.text = "out of memory"};
+	error_set_no_memory(error);
 	if (resolve)
 		ret = target->pid ? resolve_add_process(resolve, target->pid, error)
 				  : resolve_add_file(resolve, target->exe, error);
@@ -142,7 +142,7 @@ static int probe_markers_list_target(const struct probe_target *target,
 static int probe_markers_list_file(
 		const struct probe_target *target, struct marker_listing *listing, bool quiet)
 {
-	struct resolve_error error;
+	struct error error;
 	int status = NONE;
 	pid_t child;
 
@@ -151,8 +151,9 @@ static int probe_markers_list_file(
 	if (!child) {
 		status = probe_markers_list_target(target, listing, &error);
 		if (status == WRONG && !quiet)
-			status = message_error(error.permission ? COMMAND_NOT_PERMITTED
-								: COMMAND_FAILED,
+			status = message_error(error.kind == ERROR_PERMISSION
+								 ? COMMAND_NOT_PERMITTED
+								 : COMMAND_FAILED,
 						 *error.hint ? error.hint : NULL, "%s",
 						 error.text) +
 					WRONG;

@@ -76,9 +76,9 @@ static void probe_resolve_report_refusals(const struct refusals *refusals)
 		message_note("left out for other reasons: %" PRIu64 " locations", refusals->others);
 }
 
-static int probe_resolve_get_status(const struct resolve_error *error)
+static int probe_resolve_get_status(const struct error *error)
 {
-	return error->permission ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
+	return error->kind == ERROR_PERMISSION ? COMMAND_NOT_PERMITTED : COMMAND_FAILED;
 }
 
 struct probe_resolve_work {
@@ -90,9 +90,10 @@ struct probe_resolve_work {
 static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
 		const struct probe_spec *spec, int *table)
 {
-	struct resolve_error error = {.text = "out of memory"};
+	struct error error;
 	int ret;
 
+	error_set_no_memory(&error);
 	work->writer = probe_table_writer_new();
 	work->resolve = resolve_new();
 	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)

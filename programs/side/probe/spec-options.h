@@ -57,7 +57,7 @@ const char *probe_other_processor(const char *path);
 
 /* files.c: add all files that the target executes, or will execute. */
 int probe_add_files(const struct probe_target *target, struct resolve *resolve,
-		struct resolve_error *error);
+		struct error *error);
 
 /*
  * markers.c: print the markers (PROVIDER:NAME) that the glob selects (NULL: all). Returns false if

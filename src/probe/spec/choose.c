@@ -168,7 +168,7 @@ void choose(struct resolve *resolve, struct resolve_module *module,
 int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
 		struct resolve_choices *choices)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 
 	*choices = (struct resolve_choices){.certain = false};
 	for (size_t i = 0; i < resolve->nr_modules; i++) {

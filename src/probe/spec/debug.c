@@ -76,14 +76,13 @@ struct debug *module_debug(struct resolve_module *module)
 	return debug;
 }
 
-int debug_failed(const struct resolve_module *module, struct resolve_error *error)
+int debug_failed(const struct resolve_module *module, struct error *error)
 {
 	if (!module->debug_error)
 		return 0;
-	return resolve_fail(error, module->debug_error, "",
+	return error_set(error, module->debug_error, "",
 			"cannot read the debug information of %s: %s", module->name,
-			module->debug_error == -ENOMEM ? "out of memory"
-						       : strerror(-module->debug_error));
+			error_strerror(module->debug_error));
 }
 
 /* ---- units ---- */

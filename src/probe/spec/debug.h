@@ -29,7 +29,7 @@ struct debug *module_debug(struct resolve_module *module);
  * Report and return the error of a call that failed since module_debug(): the item that it did not
  * find may exist. 0: none failed.
  */
-int debug_failed(const struct resolve_module *module, struct resolve_error *error);
+int debug_failed(const struct resolve_module *module, struct error *error);
 void debug_close(struct debug *debug);
 
 /* Step to the next unit. Begin with `*offset` 0. Returns false after the last one. */

@@ -92,14 +92,14 @@ static void list_members(struct item *item, char *text, size_t capacity)
 
 /* For text and bytes, the fetch computes the address. */
 static int memory_value(struct item *item, struct value *value, uint64_t size, bool text,
-		struct resolve_error *error)
+		struct error *error)
 {
 	char members[256];
 
 	take_whole_piece(item, size);
 	list_members(item, members, sizeof(members));
 	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP,
+		return error_set(error, -ENOTSUP,
 				text ? "ask for its elements, as in `a[0]`" : members,
 				"it is %s in registers, which is no value of its own",
 				text ? "text" : "a structure");
@@ -107,13 +107,13 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 	if (!size && text)
 		size = STRING_STANDARD;
 	if (!size && dwarf_hasattr(&item->type, DW_AT_declaration))
-		return resolve_fail(error, -ENODATA,
+		return error_set(error, -ENODATA,
 				"compile with -fstandalone-debug, or install the debug symbols of the library that has it",
 				"the debug information does not contain the members of `%.128s`",
 				dwarf_diename(&item->type) ? dwarf_diename(&item->type)
 							   : "thing of that type");
 	if (!size)
-		return resolve_fail(error, -EINVAL, "", "it has no size that is known");
+		return error_set(error, -EINVAL, "", "it has no size that is known");
 	value->type = text ? PROBE_FIELD_STRING : PROBE_FIELD_BYTES;
 	value->size = 1;
 	value->limit = (uint16_t)(size < PROBE_TABLE_TEXT_MAX ? size : PROBE_TABLE_TEXT_MAX);
@@ -122,7 +122,7 @@ static int memory_value(struct item *item, struct value *value, uint64_t size, b
 }
 
 static int number_value(struct item *item, struct value *value, enum probe_field_type type,
-		unsigned int size, struct resolve_error *error)
+		unsigned int size, struct error *error)
 {
 	unsigned int extend = type == PROBE_FIELD_SIGNED ? PROBE_FETCH_SIGN_EXTEND
 							 : PROBE_FETCH_ZERO_EXTEND;
@@ -141,7 +141,7 @@ static int number_value(struct item *item, struct value *value, enum probe_field
 	return ret;
 }
 
-static int pointer_value(struct item *item, struct value *value, struct resolve_error *error)
+static int pointer_value(struct item *item, struct value *value, struct error *error)
 {
 	Dwarf_Die target;
 
@@ -159,7 +159,7 @@ static int pointer_value(struct item *item, struct value *value, struct resolve_
 /* A std::string of libstdc++ begins with a pointer to text that ends with a NUL. */
 static bool string_value(struct item *item, struct value *value)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct item text = *item;
 
 	if (!item_own_member(&text, "_M_dataplus") && !item_own_member(&text, "_M_p"))
@@ -181,7 +181,7 @@ static bool string_value(struct item *item, struct value *value)
 
 /* First the number of elements, then the address of the first one. */
 static int count_and_address(const struct item *first, const struct item_count *count,
-		uint64_t factor, struct value *value, struct resolve_error *error)
+		uint64_t factor, struct value *value, struct error *error)
 {
 	struct fetch right = {.nr_ops = 0}, *fetch = &value->fetch;
 	int ret;
@@ -232,9 +232,9 @@ static enum probe_field_type spec_field_number_type(Dwarf_Die *type, uint64_t si
 	return number == PROBE_FIELD_BOOL ? PROBE_FIELD_UNSIGNED : number;
 }
 
-static int not_in_memory(struct resolve_error *error)
+static int not_in_memory(struct error *error)
 {
-	return resolve_fail(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
+	return error_set(error, -ENOTSUP, "ask for single ones, as in `a[0]`",
 			"they are in registers, which is no value of its own");
 }
 
@@ -247,7 +247,7 @@ static bool spec_field_is_letter(Dwarf_Die *type)
 }
 
 static int lengthy_value(const struct item *first, const struct item_count *count, uint64_t factor,
-		uint64_t standard, struct value *value, struct resolve_error *error)
+		uint64_t standard, struct value *value, struct error *error)
 {
 	struct item_count bytes = *count;
 
@@ -259,7 +259,7 @@ static int lengthy_value(const struct item *first, const struct item_count *coun
 }
 
 static int text_value(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	/* Without a count, the text ends with its NUL. */
 	value->type = PROBE_FIELD_STRING;
@@ -267,7 +267,7 @@ static int text_value(struct item *item, const struct item_count *count, struct 
 }
 
 int item_several(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	uint64_t size = 0;
 	const char *name;
@@ -280,7 +280,7 @@ int item_several(struct item *item, const struct item_count *count, struct value
 	if (!item->dimension && type_size(&item->type, &size))
 		value->type = (uint8_t)spec_field_number_type(&item->type, size);
 	if (!value->type)
-		return resolve_fail(error, -ENOTSUP,
+		return error_set(error, -ENOTSUP,
 				"ask for one of them, as in `a[0]`, or for its members",
 				"each of them is %s%.128s, not a number",
 				name ? "a " : "a thing without a name", name ? name : "");
@@ -289,8 +289,7 @@ int item_several(struct item *item, const struct item_count *count, struct value
 	return count_and_address(item, count, 1, value, error);
 }
 
-static int sequence_value(
-		const struct sequence *sequence, struct value *value, struct resolve_error *error)
+static int sequence_value(const struct sequence *sequence, struct value *value, struct error *error)
 {
 	const struct item_count count = {.known = sequence->fixed, .fetch = sequence->count};
 	struct item first = sequence->first;
@@ -302,7 +301,7 @@ static int sequence_value(
 		return text_value(&first, &count, value, error);
 	ret = item_several(&first, &count, value, error);
 	if (ret && sequence->optional)
-		snprintf(error->hint, sizeof(error->hint), "ask for `*x`, and for `x.has_value()`");
+		error_set_hint(error, "ask for `*x`, and for `x.has_value()`");
 	if (!ret && sequence->optional && value->type != PROBE_FIELD_STRING)
 		value->limit = 1;
 	return ret;
@@ -313,7 +312,7 @@ static int sequence_value(
  * calls the elements `what`.
  */
 static int spec_field_find_first(struct item *item, struct item_count *count, const char *what,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct sequence sequence;
 	uint64_t size = 0;
@@ -341,7 +340,7 @@ static int spec_field_find_first(struct item *item, struct item_count *count, co
 		return 0;
 	}
 	if (item->is_count || spec_field_number_type(&item->type, size))
-		return resolve_fail(error, -EINVAL, "", "a number is not the address of %s", what);
+		return error_set(error, -EINVAL, "", "a number is not the address of %s", what);
 	take_whole_piece(item, size);
 	count->known = size;
 	return 0;
@@ -352,7 +351,7 @@ static int spec_field_find_first(struct item *item, struct item_count *count, co
  * to the text.
  */
 static int counted_string(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct value whole = {.type = 0};
 
@@ -363,7 +362,7 @@ static int counted_string(struct item *item, const struct item_count *count, str
 }
 
 int item_text(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct item_count own = {0};
 	int ret;
@@ -383,7 +382,7 @@ int item_text(struct item *item, const struct item_count *count, struct value *v
 }
 
 int item_bytes(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct item_count own = {.known = 0};
 	uint64_t size = 1;
@@ -417,7 +416,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 		size = 1;
 	}
 	if (!own.known && !own.fetch.nr_ops)
-		return resolve_fail(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
+		return error_set(error, -EINVAL, "write `bytes(p, 16)`, or `bytes(p, n)`",
 				"the number of bytes behind the pointer is unknown");
 	value->type = PROBE_FIELD_BYTES;
 	return lengthy_value(item, &own, size, STRING_STANDARD, value, error);
@@ -473,7 +472,7 @@ static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
 /* A structure that only contains a number or a pointer, such as an atomic: use that. */
 static bool unwrap(struct item *item)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct item inner = *item;
 
 	for (unsigned int i = 0; i < WRAPPED_MAX; i++) {
@@ -500,7 +499,7 @@ static bool unwrap(struct item *item)
 /* An enum of Rust with variants: the discriminant, as a number with labels. */
 static bool variant_value(struct item *item, struct value *value)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	Dwarf_Attribute attribute;
 	Dwarf_Die part, member;
 	struct item which = *item;
@@ -522,8 +521,7 @@ static bool variant_value(struct item *item, struct value *value)
 	return true;
 }
 
-static int scalar_value(
-		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
+static int scalar_value(struct item *item, struct value *value, uint64_t size, struct error *error)
 {
 	int tag = dwarf_tag(&item->type);
 
@@ -537,7 +535,7 @@ static int scalar_value(
 
 /* All numbers of an array with any number of dimensions. */
 static bool array_value(
-		struct item *item, struct value *value, uint64_t size, struct resolve_error *error)
+		struct item *item, struct value *value, uint64_t size, struct error *error)
 {
 	struct item first = *item;
 	struct item_count count;
@@ -553,7 +551,7 @@ static bool array_value(
 			!item_several(&first, &count, value, error);
 }
 
-static int plain_value(struct item *item, struct value *value, struct resolve_error *error)
+static int plain_value(struct item *item, struct value *value, struct error *error)
 {
 	struct sequence sequence;
 	enum number_form form;
@@ -594,7 +592,7 @@ static int plain_value(struct item *item, struct value *value, struct resolve_er
 			error);
 }
 
-int item_value(struct item *item, struct value *value, struct resolve_error *error)
+int item_value(struct item *item, struct value *value, struct error *error)
 {
 	int ret = plain_value(item, value, error);
 

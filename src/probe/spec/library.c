@@ -105,7 +105,7 @@ static bool spec_library_is_named(Dwarf_Die *type, const char *begin)
 
 static void spec_library_set_count(struct sequence *sequence, struct item *count)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct value value = {.type = 0};
 
 	if (item_value(count, &value, &ignored) || value.limit) {
@@ -121,7 +121,7 @@ static void spec_library_set_count(struct sequence *sequence, struct item *count
 /* Set the first element, from a pointer to it. Its type is `element`, or the pointer's. */
 static bool set_first(struct sequence *sequence, struct item *pointer, Dwarf_Die *element)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 
 	if (!spec_library_is_pointer(pointer))
 		return false;
@@ -172,7 +172,7 @@ static bool read_counted(const struct item *item, struct sequence *sequence)
 
 static bool load_pointer(struct item *pointer, struct fetch *fetch)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct value value = {.type = 0};
 	struct item copy = *pointer;
 
@@ -261,7 +261,7 @@ static bool spec_library_read_array(const struct item *item, struct sequence *se
 {
 	static const char *const arrays[] = {"_M_elems", "__elems_", NULL};
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
-	struct resolve_error ignored;
+	struct error ignored;
 	struct item array;
 
 	if (!walk_one(item, arrays, &array) || dwarf_tag(&array.type) != DW_TAG_array_type ||
@@ -298,7 +298,7 @@ static bool find_pointer(
 		const struct item *item, const char *name, struct item *found, unsigned int depth)
 {
 	struct item whole = *item, part;
-	struct resolve_error ignored;
+	struct error ignored;
 	Dwarf_Die child;
 
 	if (depth == DEPTH_MAX || dwarf_child(&whole.type, &child))
@@ -354,13 +354,13 @@ static bool find_plain(const struct item *item, struct item *found, const char *
 	return walk_one(item, unsafe, found) && spec_library_is_pointer(found);
 }
 
-int library_lost(struct resolve_error *error)
+int library_lost(struct error *error)
 {
-	return resolve_fail(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
+	return error_set(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
 			"the compiler has not kept all of it at this location");
 }
 
-bool library_dereference(struct item *item, int *ret, struct resolve_error *error)
+bool library_dereference(struct item *item, int *ret, struct error *error)
 {
 	struct sequence sequence;
 	if (!spec_library_is_structure(item))
@@ -373,7 +373,7 @@ bool library_dereference(struct item *item, int *ret, struct resolve_error *erro
 	return true;
 }
 
-bool library_pointee(struct item *item, int *ret, struct resolve_error *error)
+bool library_pointee(struct item *item, int *ret, struct error *error)
 {
 	struct item found;
 	const char *inside;
@@ -432,7 +432,7 @@ static bool string_length(const struct item *item, struct sequence *sequence)
 	return true;
 }
 
-int library_method(struct item *item, const char *name, struct resolve_error *error)
+int library_method(struct item *item, const char *name, struct error *error)
 {
 	static const char *const counts[] = {"size", "length", "len", "has_value", "is_some", NULL};
 	static const char *const pointers[] = {"data", "c_str", "begin", "get", "as_ptr", NULL};
@@ -465,7 +465,7 @@ int library_method(struct item *item, const char *name, struct resolve_error *er
 			return 0;
 		}
 	}
-	return resolve_fail(error, -ENOTSUP,
+	return error_set(error, -ENOTSUP,
 			"a probe does not call functions; `size()`, `length()`, `data()`, `get()` and `has_value()` of standard libraries are supported",
 			"the result of `%.64s()` is not known", name);
 }

@@ -19,12 +19,12 @@ struct location_reader {
 	Dwarf_Attribute *attribute;
 	const char *name;
 	struct located *located;
-	struct resolve_error *error;
+	struct error *error;
 };
 
 static int not_kept(const struct location_reader *reading)
 {
-	return resolve_fail(reading->error, -ENOENT,
+	return error_set(reading->error, -ENOENT,
 			"probe another location, or compile with -O0 or -Og",
 			"the compiler has not kept `%.128s` at this location", reading->name);
 }
@@ -32,16 +32,16 @@ static int not_kept(const struct location_reader *reading)
 static int not_found(const struct location_reader *reading, const struct expression_answer *answer)
 {
 	if (answer->entry_value)
-		return resolve_fail(reading->error, -ENOENT,
+		return error_set(reading->error, -ENOENT,
 				"take it at the entry: `--function` instead of `--probe`",
 				"the compiler has kept of `%.128s` at this location only that it is computed from %s at the entry of the function",
 				reading->name, answer->entry_value);
 	if (answer->thread_local)
-		return resolve_fail(reading->error, -ENOTSUP,
+		return error_set(reading->error, -ENOTSUP,
 				"take an argument or a local that was made of it",
 				"`%.128s` is thread-local, and its file does not contain its location",
 				reading->name);
-	return resolve_fail(reading->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+	return error_set(reading->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 			"a probe cannot compute the address of `%.128s` at this location%s%s",
 			reading->name, answer->unknown ? ": " : "",
 			answer->unknown ? answer->unknown : "");
@@ -132,7 +132,7 @@ static int spec_locate_read_block(const struct location_reader *reading, Dwarf_O
 
 	if (dwarf_getlocation_implicit_value(reading->attribute, op, &block) ||
 			locate_bytes(reading->located, block.data, block.length))
-		return resolve_fail(reading->error, -ENOTSUP, "",
+		return error_set(reading->error, -ENOTSUP, "",
 				"`%.128s` is a constant that is too large for a probe",
 				reading->name);
 	return 0;
@@ -250,7 +250,7 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 	int ret = 0;
 
 	if (bits % 8 || (piece->atom == DW_OP_bit_piece && piece->number2))
-		return resolve_fail(reading->error, -ENOTSUP, "ask for its members",
+		return error_set(reading->error, -ENOTSUP, "ask for its members",
 				"pieces of `%.128s` that are no whole bytes are in different places",
 				reading->name);
 	/*
@@ -274,7 +274,7 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 	}
 	if (!ret)
 		ret = locate_piece(reading->located, kind, bits / 8, &fetch);
-	return ret ? resolve_fail(reading->error, ret, "probe another location",
+	return ret ? error_set(reading->error, ret, "probe another location",
 				     "`%.128s` is in too many pieces", reading->name)
 		   : 0;
 }
@@ -308,7 +308,7 @@ static int read_location(const struct location_reader *reading, Dwarf_Op *ops, s
 }
 
 int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
-		struct resolve_error *error)
+		struct error *error)
 {
 	const char *name = dwarf_diename(variable);
 	Dwarf_Attribute attribute;

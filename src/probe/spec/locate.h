@@ -47,7 +47,7 @@ struct locate_frame {
 
 /* Locate the variable by its DW_AT_location. */
 int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
-		struct resolve_error *error);
+		struct error *error);
 /* Append a piece. Returns 0 or -E2BIG. */
 int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
 		const struct fetch *fetch);

@@ -22,7 +22,7 @@ struct location_search {
 	struct resolve *resolve;
 	const struct parsed_spec *spec;
 	struct locations *locations;
-	struct resolve_error *error;
+	struct error *error;
 	/* The module that is being searched. */
 	struct resolve_module *module;
 	int nearest;
@@ -108,7 +108,7 @@ static int spec_location_search_library(struct location_search *finding, spec_se
 		return ret;
 	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
 		list_libraries(finding->resolve, hint, 320);
-	return resolve_fail(finding->error, -ENOENT, hint, "%s has not loaded `%.128s`",
+	return error_set(finding->error, -ENOENT, hint, "%s has not loaded `%.128s`",
 			program_name(finding->resolve), library);
 }
 
@@ -136,7 +136,7 @@ static int spec_location_search_all_modules(struct location_search *finding, spe
 		if (ret || finding->locations->count == before)
 			continue;
 		if (found)
-			return resolve_fail(finding->error, -EEXIST,
+			return error_set(finding->error, -EEXIST,
 					"write which one is meant, as LIBRARY:SYMBOL",
 					"`%.128s` is in %s and in %s", finding->spec->name,
 					found->name, module->name);
@@ -158,9 +158,9 @@ static int spec_location_find_names(struct location_search *finding)
 	int ret = names_find(finding->module, finding->spec, finding->locations);
 
 	if (ret == -E2BIG)
-		return resolve_fail(finding->error, ret, "name fewer of them",
+		return error_set(finding->error, ret, "name fewer of them",
 				"more than %d functions are meant", RESOLVE_LOCATIONS_MAX);
-	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
+	return ret ? error_set(finding->error, ret, "", "out of memory") : 0;
 }
 
 static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)
@@ -189,10 +189,10 @@ static int no_functions(struct location_search *finding)
 	const struct parsed_spec *spec = finding->spec;
 
 	if (!spec->library && !program_module(finding->resolve))
-		return resolve_fail(finding->error, -ENOENT,
+		return error_set(finding->error, -ENOENT,
 				"`side probe list PID` lists the files whose functions are known",
 				"the program's code is not mapped from its file, so its functions cannot be found");
-	return resolve_fail(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
+	return error_set(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
 			"%s has neither symbols nor .eh_frame, so none of its functions is known",
 			spec->library ? spec->library : program_name(finding->resolve));
 }
@@ -201,7 +201,7 @@ static int no_functions(struct location_search *finding)
 static bool has_match(struct location_search *finding, struct resolve_module *module)
 {
 	const struct code_function *functions;
-	struct resolve_error ignored;
+	struct error ignored;
 	size_t count;
 
 	if (module->executable || module->refused || module_code(module, &ignored))
@@ -281,7 +281,7 @@ static int fail_unread(struct location_search *finding)
 		const struct resolve_module *module = &finding->resolve->modules[i];
 
 		if (spec_location_module_is_selected(finding, module) && module->unread)
-			return resolve_fail(finding->error, module->unread, "",
+			return error_set(finding->error, module->unread, "",
 					"cannot read the functions of %s: %s", module->name,
 					strerror(-module->unread));
 	}
@@ -300,7 +300,7 @@ static int no_symbol(struct location_search *finding)
 	if (ret)
 		return ret;
 	if (finding->locations->piece.name)
-		return resolve_fail(finding->error, -ENOENT,
+		return error_set(finding->error, -ENOENT,
 				piece_hint(&finding->locations->piece, hint, sizeof(hint)),
 				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
 				finding->locations->piece.module->name, spec->name,
@@ -322,7 +322,7 @@ static int no_symbol(struct location_search *finding)
 		snprintf(hint, sizeof(hint), "`side probe list` shows what there is%s",
 				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
 							     : "");
-	return resolve_fail(finding->error, -ENOENT, hint,
+	return error_set(finding->error, -ENOENT, hint,
 			spec->glob ? "%s has no function that matches `%.128s`"
 				   : "%s has no function `%.128s`",
 			spec->library ? spec->library : program_name(finding->resolve), spec->name);
@@ -336,12 +336,12 @@ static int add_offset(struct location_search *finding)
 	if (!finding->spec->number)
 		return 0;
 	if (finding->locations->count > 1)
-		return resolve_fail(finding->error, -EINVAL,
+		return error_set(finding->error, -EINVAL,
 				"`side probe list` has their addresses; write the address",
 				"there are %zu functions `%.128s`", finding->locations->count,
 				finding->spec->name);
 	if (finding->spec->number >= location->function->size)
-		return resolve_fail(finding->error, -ERANGE, "",
+		return error_set(finding->error, -ERANGE, "",
 				"`%.128s` has only 0x%" PRIx64 " bytes", finding->spec->name,
 				location->function->size);
 	location->address += finding->spec->number;
@@ -353,7 +353,7 @@ static int add_offset(struct location_search *finding)
 
 static int no_choice(struct location_search *finding, const struct location *location, bool outside)
 {
-	return resolve_fail(finding->error, -ENOTSUP,
+	return error_set(finding->error, -ENOTSUP,
 			outside ? "use a probe of the kernel's, or of the function that calls it"
 				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
 			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
@@ -397,7 +397,7 @@ static int add_chosen(struct location_search *finding, const struct location *ch
 	if (!finding->spec->glob && !locations->note && !ret)
 		locations->note = choose_text(
 				chooser->module, chooser->function, chooser->name, &choices);
-	return ret ? resolve_fail(finding->error, ret, "", "out of memory") : 0;
+	return ret ? error_set(finding->error, ret, "", "out of memory") : 0;
 }
 
 /*
@@ -438,9 +438,8 @@ static int add_address(
 	if (location.function && location.function->nr_names)
 		location.name = code_name(module->code, location.function, 0);
 	location.entry = location.function && location.function->address == address;
-	return locations_add(finding->locations, &location)
-			? resolve_fail(finding->error, -ENOMEM, "", "out of memory")
-			: 0;
+	return locations_add(finding->locations, &location) ? error_set_no_memory(finding->error)
+							    : 0;
 }
 
 /* An address in the file that LIB: names. */
@@ -475,7 +474,7 @@ static int find_address(struct location_search *finding)
 		ret = module_code(module, finding->error);
 		return ret ? ret : add_address(finding, module, address);
 	}
-	return resolve_fail(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
+	return error_set(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
 			"there is nothing at 0x%" PRIx64, address);
 }
 
@@ -567,17 +566,17 @@ static int spec_location_find_line(struct location_search *finding)
 	if (ret)
 		return ret;
 	if (!finding->has_debug)
-		return resolve_fail(finding->error, -ENODATA,
+		return error_set(finding->error, -ENODATA,
 				"compile it with -g, or install its package of debug symbols; names and addresses work without",
 				"there is no debug information for %s, so it is unknown where the lines of %.128s are",
 				where, spec->name);
 	if (!finding->nearest)
-		return resolve_fail(finding->error, -ENOENT,
+		return error_set(finding->error, -ENOENT,
 				"its debug information has source files by the names that the compiler got",
 				"%s has no code behind line %" PRIu64 " of a source file %.128s",
 				where, spec->number, spec->name);
 	snprintf(hint, sizeof(hint), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
-	return resolve_fail(finding->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
+	return error_set(finding->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
 			spec->number, spec->name);
 }
 
@@ -616,7 +615,7 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 }
 
 static int find_markers(struct resolve *resolve, const char *location_text,
-		struct locations *locations, struct resolve_error *error)
+		struct locations *locations, struct error *error)
 {
 	struct location_search finding = {
 			.resolve = resolve, .locations = locations, .error = error};
@@ -629,7 +628,7 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 	int ret = 0;
 
 	if (!provider)
-		return resolve_fail(error, -EINVAL, "write PROVIDER:NAME",
+		return error_set(error, -EINVAL, "write PROVIDER:NAME",
 				"`%.128s` is no name of a marker", location_text);
 	search.provider = provider;
 	nearest_begin(&search.nearest, location_text);
@@ -647,14 +646,14 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 		return ret;
 	if (!nearest_text(&search.nearest, "", hint, sizeof(hint)))
 		snprintf(hint, sizeof(hint), "`side probe list` shows those that there are");
-	return resolve_fail(error, -ENOENT, hint, "%s and its libraries have no marker `%.128s`",
+	return error_set(error, -ENOENT, hint, "%s and its libraries have no marker `%.128s`",
 			program_name(resolve), location_text);
 }
 
 /* ---- all ---- */
 
 int locations_find(struct resolve *resolve, const struct probe_spec *spec,
-		struct locations *locations, struct resolve_error *error)
+		struct locations *locations, struct error *error)
 {
 	struct location_search finding = {
 			.resolve = resolve, .locations = locations, .error = error};
@@ -672,11 +671,11 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 	else if (!ret)
 		ret = spec_location_find_line(&finding);
 	if (!ret && !locations->count)
-		ret = resolve_fail(error, -ENOENT, "", "there is nothing at `%.128s`",
+		ret = error_set(error, -ENOENT, "", "there is nothing at `%.128s`",
 				spec->location_text);
 	for (size_t i = 0; i < locations->count && !ret && spec->kind == RESOLVE_FUNCTION; i++) {
 		if (!locations->items[i].entry && !locations->items[i].inlined)
-			ret = resolve_fail(error, -EINVAL,
+			ret = error_set(error, -EINVAL,
 					"`--probe` accepts locations inside of functions",
 					"`%.128s` is not the begin of a function",
 					spec->location_text);

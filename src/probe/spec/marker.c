@@ -118,7 +118,7 @@ static int add_site(void *user, const struct resolve_marker *found)
 {
 	struct marker_walk *walk = user;
 	struct resolve_marker marker = *found;
-	struct resolve_error ignored;
+	struct error ignored;
 	struct probe_site site;
 
 	if (!walk->module->refused && !module_code(walk->module, &ignored) &&

@@ -76,7 +76,7 @@ static void spec_member_add_all(
 /* Add one value. Returns false if it cannot be a field. */
 static bool add_single(struct collecting *all, struct item *item)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	struct item one = *item;
 	struct value *value = &all->values[all->count];
 
@@ -93,7 +93,7 @@ static bool add_single(struct collecting *all, struct item *item)
 static bool add_parts(struct collecting *all, struct item *item)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		struct resolve_error ignored;
+		struct error ignored;
 		struct item part = *item;
 
 		if (all->count == all->capacity)
@@ -128,7 +128,7 @@ static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die
 		size_t first, unsigned int depth)
 {
 	const char *name = dwarf_tag(child) == DW_TAG_inheritance ? NULL : dwarf_diename(child);
-	struct resolve_error ignored;
+	struct error ignored;
 	struct item member = *item;
 	bool done;
 
@@ -172,7 +172,7 @@ static void spec_member_add_all(
 }
 
 int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
-		bool *left_out, struct resolve_error *error)
+		bool *left_out, struct error *error)
 {
 	struct collecting all = {.values = values, .capacity = capacity};
 

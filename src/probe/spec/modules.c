@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +19,6 @@
 
 #define MODULES_MAX 4096
 #define SYMBOLS_MAX (1u << 22)
-
-int resolve_fail(struct resolve_error *error, int result, const char *hint, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	snprintf(error->hint, sizeof(error->hint), "%s", hint);
-	error->permission = result == -EACCES || result == -EPERM;
-	return result;
-}
 
 struct resolve *resolve_new(void)
 {
@@ -118,7 +105,7 @@ Elf *module_elf(struct resolve_module *module)
 	return module->elf;
 }
 
-int module_code(struct resolve_module *module, struct resolve_error *error)
+int module_code(struct resolve_module *module, struct error *error)
 {
 	struct error reason;
 	int ret;
@@ -130,7 +117,7 @@ int module_code(struct resolve_module *module, struct resolve_error *error)
 		module->refused = true;
 		module->unread = ret == -ENOEXEC || ret == -EFBIG ? 0 : ret;
 		module->code = NULL;
-		return resolve_fail(error, ret, "", "%s", reason.text);
+		return error_set(error, ret, "", "%s", reason.text);
 	}
 	(void)module_elf(module);
 	/* The mapping and the file together give the load bias. */
@@ -288,7 +275,7 @@ static char *full_path(const char *path, int fd)
 	return strdup(path);
 }
 
-int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error)
+int resolve_add_file(struct resolve *resolve, const char *path, struct error *error)
 {
 	/* Do not block: the user may have named a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -296,21 +283,21 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_e
 	char *full;
 
 	if (fd < 0)
-		return resolve_fail(
+		return error_set(
 				error, -errno, "", "cannot open %.256s: %s", path, strerror(errno));
 	full = full_path(path, fd);
 	if (!full) {
 		int ret = -errno;
 
 		close(fd);
-		return resolve_fail(error, ret, "", "cannot inspect %.256s: %s", path,
-				ret == -ENOMEM ? "out of memory" : strerror(-ret));
+		return error_set(error, ret, "", "cannot inspect %.256s: %s", path,
+				error_strerror(ret));
 	}
 	module = spec_module_add(resolve, full, fd);
 	free(full);
 	if (!module) {
 		close(fd);
-		return resolve_fail(error, -ENOMEM, "", "out of memory");
+		return error_set_no_memory(error);
 	}
 	module->executable = resolve->nr_modules == 1;
 	/*
@@ -525,7 +512,7 @@ static int add_any(struct resolve *resolve, pid_t pid, struct module_mapping *ma
 	return mapping->is_code ? spec_module_add_mapping(resolve, pid, mapping, program) : 0;
 }
 
-int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error)
+int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 {
 	char path[64], *line = NULL;
 	struct stat program = {.st_ino = 0};
@@ -536,15 +523,15 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 
 	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
 	if (stat(path, &program) && (errno == EACCES || errno == EPERM))
-		return resolve_fail(error, -errno, "run as its user, or as root",
+		return error_set(error, -errno, "run as its user, or as root",
 				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
 	snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
 	maps = fopen(path, "re");
 	if (!maps && errno == ENOENT)
-		return resolve_fail(error, -ESRCH, "`ps` lists the processes",
+		return error_set(error, -ESRCH, "`ps` lists the processes",
 				"there is no process %ld", (long)pid);
 	if (!maps)
-		return resolve_fail(error, -errno, "run as its user, or as root",
+		return error_set(error, -errno, "run as its user, or as root",
 				"cannot inspect process %ld: %s", (long)pid, strerror(errno));
 	while (!ret) {
 		struct module_mapping mapping;
@@ -561,13 +548,13 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error
 	free(line);
 	fclose(maps);
 	if (ret)
-		return resolve_fail(error, ret, "", "cannot inspect process %ld: %s", (long)pid,
-				ret == -ENOMEM ? "out of memory" : strerror(-ret));
+		return error_set(error, ret, "", "cannot inspect process %ld: %s", (long)pid,
+				error_strerror(ret));
 	/* Without access to memory, selected indirect functions and semaphores are unknown. */
 	snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
 	resolve->memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (!resolve->nr_modules)
-		return resolve_fail(error, -ESRCH, "`ps` lists the processes",
+		return error_set(error, -ESRCH, "`ps` lists the processes",
 				"process %ld executes no file: it is ending, or one of the kernel's",
 				(long)pid);
 	return 0;

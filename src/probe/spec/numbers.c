@@ -114,7 +114,7 @@ enum number_form number_part(Dwarf_Die *type, uint64_t *size)
 /* ---- as the value of a field ---- */
 
 static int load_at(struct item *item, uint64_t at, unsigned int size, struct fetch *fetch,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct item part = *item;
 	int ret = 0;
@@ -130,7 +130,7 @@ static int load_at(struct item *item, uint64_t at, unsigned int size, struct fet
 }
 
 /* Both halves, the lower one first. */
-static int wide_value(struct item *item, struct value *value, struct resolve_error *error)
+static int wide_value(struct item *item, struct value *value, struct error *error)
 {
 	struct fetch high;
 	int ret = load_at(item, 0, 8, &value->fetch, error);
@@ -143,8 +143,7 @@ static int wide_value(struct item *item, struct value *value, struct resolve_err
 	return fetch_wide(&value->fetch, &high) ? item_too_long(error) : 0;
 }
 
-static int half_value(
-		struct item *item, struct value *value, bool brain, struct resolve_error *error)
+static int half_value(struct item *item, struct value *value, bool brain, struct error *error)
 {
 	struct fetch bits = {.nr_ops = 0};
 	int ret = load_at(item, 0, 2, &value->fetch, error);
@@ -163,10 +162,10 @@ static int half_value(
 	return ret ? item_too_long(error) : 0;
 }
 
-static int extended_value(struct item *item, struct value *value, struct resolve_error *error)
+static int extended_value(struct item *item, struct value *value, struct error *error)
 {
 	if (item->where.kind != LOCATED_MEMORY)
-		return resolve_fail(error, -ENOTSUP, "ask for it at another location",
+		return error_set(error, -ENOTSUP, "ask for it at another location",
 				"it is a long double in an x87 register, which probes do not save");
 	value->type = PROBE_FIELD_FLOAT;
 	value->size = 8;
@@ -174,7 +173,7 @@ static int extended_value(struct item *item, struct value *value, struct resolve
 	return fetch_op(&value->fetch, PROBE_FETCH_EXTENDED, 0, 0, 0) ? item_too_long(error) : 0;
 }
 
-static int spec_number_refuse(struct item *item, const char *what, struct resolve_error *error)
+static int spec_number_refuse(struct item *item, const char *what, struct error *error)
 {
 	const char *name = dwarf_diename(&item->type);
 	char hint[64] = "leave it out";
@@ -183,12 +182,11 @@ static int spec_number_refuse(struct item *item, const char *what, struct resolv
 	if (item->where.kind == LOCATED_MEMORY && type_size(&item->type, &size))
 		snprintf(hint, sizeof(hint), "ask for its bytes, as in `bytes(x, %u)`",
 				(unsigned int)size);
-	return resolve_fail(
-			error, -ENOTSUP, hint, "it is a %.64s, %s", name ? name : "number", what);
+	return error_set(error, -ENOTSUP, hint, "it is a %.64s, %s", name ? name : "number", what);
 }
 
-int number_form_value(struct item *item, enum number_form form, struct value *value,
-		struct resolve_error *error)
+int number_form_value(
+		struct item *item, enum number_form form, struct value *value, struct error *error)
 {
 	uint64_t size;
 
@@ -216,7 +214,7 @@ int number_form_value(struct item *item, enum number_form form, struct value *va
 	}
 }
 
-int number_part_value(struct item *item, struct value *value, struct resolve_error *error)
+int number_part_value(struct item *item, struct value *value, struct error *error)
 {
 	uint64_t size;
 	enum number_form form = number_part(&item->type, &size);
@@ -228,7 +226,7 @@ int number_part_value(struct item *item, struct value *value, struct resolve_err
 	return load_at(item, 0, (unsigned int)size, &value->fetch, error);
 }
 
-int number_enter(struct item *item, bool imaginary, struct resolve_error *error)
+int number_enter(struct item *item, bool imaginary, struct error *error)
 {
 	uint64_t size;
 

@@ -24,12 +24,12 @@ struct operand {
 	int64_t size; /* negative: signed */
 	bool is_float;
 	struct value *value;
-	struct resolve_error *error;
+	struct error *error;
 };
 
 static int spec_operand_set_error(const struct operand *operand, const char *what)
 {
-	return resolve_fail(operand->error, -EINVAL, "", "%s in the operand `%.*s` of the marker",
+	return error_set(operand->error, -EINVAL, "", "%s in the operand `%.*s` of the marker",
 			what,
 			(int)(operand->end - operand->at > 64 ? 64 : operand->end - operand->at),
 			operand->at);
@@ -77,7 +77,7 @@ static int spec_operand_read_symbol(struct operand *operand, uint64_t *address)
 	memcpy(name, operand->at, length);
 	name[length] = '\0';
 	if (!operand->module || !module_symbol(operand->module, name, address))
-		return resolve_fail(operand->error, -ENOENT, "",
+		return error_set(operand->error, -ENOENT, "",
 				"the symbol `%.128s` of the marker is not in its file", name);
 	operand->at += length;
 	return 0;
@@ -271,7 +271,7 @@ static int read_operand(struct operand *operand)
 }
 
 int operands_read(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct resolve_error *error)
+		size_t *count, struct error *error)
 {
 	for (*count = 0;; (*count)++) {
 		struct operand operand = {.module = module, .error = error};
@@ -280,7 +280,7 @@ int operands_read(const char *text, struct resolve_module *module, struct value 
 		if (!*text)
 			return 0;
 		if (*count == OPERANDS_MAX)
-			return resolve_fail(error, -E2BIG, "", "the marker has too many operands");
+			return error_set(error, -E2BIG, "", "the marker has too many operands");
 		operand.at = text;
 		operand.end = text + strcspn(text, " ");
 		operand.value = &values[*count];

@@ -55,7 +55,7 @@ bool resolve_is_several(const char *text)
 }
 
 int variable_names(const struct location *location, const char *text, struct variable_names *names,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct debug *debug = module_debug(location->module);
 	bool all = !strcmp(text, RESOLVE_VARIABLES), done = false;
@@ -67,7 +67,7 @@ int variable_names(const struct location *location, const char *text, struct var
 		int ret = debug_failed(location->module, error);
 
 		return ret ? ret
-			   : resolve_fail(error, -ENODATA,
+			   : error_set(error, -ENODATA,
 					     "compile it with -g or install its package of debug symbols",
 					     "there is no debug information for that code of %s, so `%s` are unknown",
 					     location->module->name, text);

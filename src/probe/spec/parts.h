@@ -67,14 +67,10 @@ struct locations {
 	bool one_name; /* all functions have the same name: copies, or functions of several files */
 };
 
-/* Set the error text and hint. Returns `result`. */
-int resolve_fail(struct resolve_error *error, int result, const char *hint, const char *format, ...)
-		__attribute__((format(printf, 4, 5)));
-
 /* ---- modules.c ---- */
 
 /* Open the module's file and read its functions. */
-int module_code(struct resolve_module *module, struct resolve_error *error);
+int module_code(struct resolve_module *module, struct error *error);
 Elf *module_elf(struct resolve_module *module);
 /*
  * Whether `library` names this module: "libc", "libc.so.6", "libc.so*", or a path. NULL names the
@@ -141,7 +137,7 @@ int module_markers(struct resolve_module *module,
 /* ---- locations.c ---- */
 
 int locations_find(struct resolve *resolve, const struct probe_spec *spec,
-		struct locations *locations, struct resolve_error *error);
+		struct locations *locations, struct error *error);
 /* Writes the hint with the option that probes this piece, and returns `text`. */
 const char *piece_hint(const struct location *piece, char *text, size_t size);
 

@@ -40,6 +40,7 @@
  * process.
  */
 
+#include "base/error.h"
 #include "probe/table/table.h"
 
 #include <stdbool.h>
@@ -56,25 +57,16 @@
 
 struct resolve;
 
-/*
- * `text` and `hint` are sentences without full stop. An empty hint: the user cannot fix the
- * problem.
- */
-struct resolve_error {
-	char text[640];
-	char hint[640];
-	bool permission;
-};
-
 struct resolve *resolve_new(void);
 void resolve_free(struct resolve *resolve);
 
-/* Functions that return int: 0, or a negative errno with `error` set. */
+/* Functions that return int: 0, or a negative errno with `error` set. An empty hint: the user cannot fix the
+   problem. */
 
 /* Add all files that the process executes, as the process sees them. */
-int resolve_add_process(struct resolve *resolve, pid_t pid, struct resolve_error *error);
+int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error);
 /* Add one file of a program that is not started yet; the program's own file first. */
-int resolve_add_file(struct resolve *resolve, const char *path, struct resolve_error *error);
+int resolve_add_file(struct resolve *resolve, const char *path, struct error *error);
 
 enum resolve_kind {
 	RESOLVE_LOCATION, /* one instruction, or several */
@@ -134,7 +126,7 @@ typedef void resolve_refused_fn(void *user, const struct resolve_refusal *refusa
  */
 int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
-		struct resolve_error *error);
+		struct error *error);
 
 #define RESOLVE_CHOICES_MAX 32
 

@@ -93,28 +93,27 @@ static bool spec_is_source(const char *name, size_t length)
 	return false;
 }
 
-static int spec_store_text(
-		char **kept, const char *text, size_t length, struct resolve_error *error)
+static int spec_store_text(char **kept, const char *text, size_t length, struct error *error)
 {
 	*kept = strndup(text, length);
-	return *kept ? 0 : resolve_fail(error, -ENOMEM, "", "out of memory");
+	return *kept ? 0 : error_set_no_memory(error);
 }
 
-static int parse_line(const char *text, const char *colon, struct parsed_spec *spec,
-		struct resolve_error *error)
+static int parse_line(
+		const char *text, const char *colon, struct parsed_spec *spec, struct error *error)
 {
 	const char *number = colon + 1;
 
 	spec->kind = SPEC_LINE;
 	if (!spec_number(number, strlen(number), &spec->number) || !spec->number ||
 			spec->number > INT32_MAX)
-		return resolve_fail(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				"write FILE:LINE, as in `server.c:120`, or a function by its name alone, which means all that have it",
 				"`%.128s` is not the number of a line", number);
 	return spec_store_text(&spec->name, text, (size_t)(colon - text), error);
 }
 
-static int parse_symbol(const char *text, struct parsed_spec *spec, struct resolve_error *error)
+static int parse_symbol(const char *text, struct parsed_spec *spec, struct error *error)
 {
 	const char *plus = strrchr(text, '+');
 	size_t length = strlen(text);
@@ -122,7 +121,7 @@ static int parse_symbol(const char *text, struct parsed_spec *spec, struct resol
 	spec->kind = SPEC_SYMBOL;
 	if (plus && plus > text && plus[1] >= '0' && plus[1] <= '9') {
 		if (!spec_number(plus + 1, strlen(plus + 1), &spec->number))
-			return resolve_fail(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					"offsets are octal (017), decimal or hexadecimal (0xf)",
 					"`%.128s` is no offset", plus + 1);
 		length = (size_t)(plus - text);
@@ -131,14 +130,14 @@ static int parse_symbol(const char *text, struct parsed_spec *spec, struct resol
 		return -ENOMEM;
 	spec->glob = spec_is_glob(spec->name);
 	if (spec->glob && spec->number)
-		return resolve_fail(error, -EINVAL, "name one function",
+		return error_set(error, -EINVAL, "name one function",
 				"`%.128s` may be many functions, and an offset is for one", text);
 	return 0;
 }
 
 /* Parse what follows LIB:, or the whole text. */
 static int spec_parse_location(
-		const char *text, struct parsed_spec *spec, struct resolve_error *error)
+		const char *text, struct parsed_spec *spec, struct error *error)
 {
 	const char *colon = lone_colon(text);
 
@@ -148,30 +147,30 @@ static int spec_parse_location(
 		spec->kind = SPEC_ADDRESS;
 		if (spec_number(text, strlen(text), &spec->number))
 			return 0;
-		return resolve_fail(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				"numbers are octal (017), decimal or hexadecimal (0xf)",
 				"`%.128s` is no address", text);
 	}
 	if (colon || !*text)
-		return resolve_fail(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: before one of them",
 				"`%.128s` is no location of a program", text);
 	return parse_symbol(text, spec, error);
 }
 
-int spec_parse(const char *text, struct parsed_spec *spec, struct resolve_error *error)
+int spec_parse(const char *text, struct parsed_spec *spec, struct error *error)
 {
 	const char *colon;
 
 	*spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
 	if (strlen(text) > SPEC_TEXT_MAX)
-		return resolve_fail(error, -EINVAL, "",
+		return error_set(error, -EINVAL, "",
 				"the specification of the location is too long");
 	colon = lone_colon(text);
 	if (!colon || spec_is_source(text, (size_t)(colon - text)))
 		return spec_parse_location(text, spec, error);
 	if (colon == text)
-		return resolve_fail(error, -EINVAL, "write LIBRARY:SYMBOL",
+		return error_set(error, -EINVAL, "write LIBRARY:SYMBOL",
 				"there is no name of a library before `%.128s`", text);
 	if (spec_store_text(&spec->library, text, (size_t)(colon - text), error))
 		return -ENOMEM;

@@ -28,7 +28,7 @@ struct parsed_spec {
  */
 bool spec_number(const char *text, size_t length, uint64_t *number);
 /* Call spec_free() also after a failure. */
-int spec_parse(const char *text, struct parsed_spec *spec, struct resolve_error *error);
+int spec_parse(const char *text, struct parsed_spec *spec, struct error *error);
 void spec_free(struct parsed_spec *spec);
 
 #endif /* SIDE_PROBE_SPEC_SPEC_H */

@@ -42,7 +42,7 @@ struct table_builder {
 	struct probe_table_writer *writer;
 	resolve_refused_fn *refused;
 	void *user;
-	struct resolve_error *error;
+	struct error *error;
 	struct locations locations;
 	bool many; /* events have a field with the location */
 	bool apart;
@@ -57,9 +57,9 @@ struct table_builder {
 	bool warned; /* the note about exceptions was reported */
 };
 
-static int spec_table_set_no_memory(struct resolve_error *error)
+static int spec_table_set_no_memory(struct error *error)
 {
-	return resolve_fail(error, -ENOMEM, "", "out of memory");
+	return error_set_no_memory(error);
 }
 
 static void refuse_with_hint(const struct table_builder *making, const struct location *location,
@@ -106,14 +106,14 @@ static bool same_values(const struct value *one, const struct value *other)
 
 /* Add a value, or a structure with its members. */
 static int spec_table_add_value(
-		struct values *values, const struct value *value, struct resolve_error *error)
+		struct values *values, const struct value *value, struct error *error)
 {
 	struct value *added = &values->items[values->count];
 	size_t count = values_of(value), i = 0;
 	unsigned int number = 1;
 
 	if (values->count + count > PROBE_TABLE_FIELDS_MAX)
-		return resolve_fail(error, -E2BIG, "ask for less", "an event has at most %d fields",
+		return error_set(error, -E2BIG, "ask for less", "an event has at most %d fields",
 				PROBE_TABLE_FIELDS_MAX);
 	memcpy(added, value, count * sizeof(*value));
 	while (i < values->count) {
@@ -133,7 +133,7 @@ static int spec_table_add_value(
 }
 
 static int add_simple(struct values *values, const char *name, enum probe_field_type type,
-		enum probe_fetch_code code, struct resolve_error *error)
+		enum probe_fetch_code code, struct error *error)
 {
 	struct value value = {.type = (uint8_t)type, .size = 8};
 
@@ -440,7 +440,7 @@ static int spec_table_add_event(struct table_builder *making, const char *provid
 	for (size_t i = 0; i < values->count; i++)
 		free((char *)(uintptr_t)fields[i].labels);
 	if (added < 0)
-		return resolve_fail(making->error, (int)added,
+		return error_set(making->error, (int)added,
 				added == -EINVAL ? "choose another NAME, and ask for less" : "",
 				"there cannot be an event %.128s:%.128s with these fields: %s",
 				provider, name, strerror((int)-added));
@@ -469,11 +469,11 @@ static int spec_table_add_events(struct table_builder *making, const struct loca
 }
 
 /* Contexts of the exit need a spec with exits. */
-static int check_exit(const struct probe_spec *spec, struct resolve_error *error)
+static int check_exit(const struct probe_spec *spec, struct error *error)
 {
 	for (size_t i = 0; i < spec->nr_contexts && !spec->exits; i++) {
 		if (spec_at_exit(spec->contexts[i]))
-			return resolve_fail(error, -EINVAL,
+			return error_set(error, -EINVAL,
 					spec->kind == RESOLVE_FUNCTION ? "add `--exit`"
 								       : "leave it out",
 					"`%.128s` is of the exit, which is not asked for",
@@ -501,17 +501,16 @@ static bool same_labels(const struct value *left, const struct value *right)
 
 /* Whether the values have the names and types of the event's fields. */
 static int same_fields(const struct values *wanted, const struct values *values,
-		struct resolve_error *error)
+		struct error *error)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct value *left = &wanted->items[i], *right = &values->items[i];
 
 		if (i >= values->count || strcmp(left->name, right->name) != 0)
-			return resolve_fail(
-					error, -EINVAL, "", "`%s` is missing there", left->name);
+			return error_set(error, -EINVAL, "", "`%s` is missing there", left->name);
 		if (left->type != right->type || left->size != right->size ||
 				left->limit != right->limit || !same_labels(left, right))
-			return resolve_fail(error, -EINVAL, "", "`%s` is of another type there",
+			return error_set(error, -EINVAL, "", "`%s` is of another type there",
 					left->name);
 	}
 	return 0;
@@ -535,7 +534,7 @@ static int spec_table_add_module(const struct table_builder *making, struct reso
 	memcpy(location_text.build_id, module->build_id, module->build_id_size);
 	number = probe_table_add_module(making->writer, &location_text);
 	if (number < 0)
-		return resolve_fail(making->error, (int)number, "",
+		return error_set(making->error, (int)number, "",
 				"%s cannot be named in a table: %s", module->path,
 				strerror((int)-number));
 	module->writer = making->writer;
@@ -586,7 +585,7 @@ static int spec_table_add_probe(struct table_builder *making, const struct locat
 	free(readable);
 	making->added += added >= 0;
 	return added >= 0 ? 0
-			  : resolve_fail(making->error, (int)added, "",
+			  : error_set(making->error, (int)added, "",
 					    "the probe at 0x%" PRIx64
 					    " does not fit into a table: %s",
 					    site->address, strerror((int)-added));
@@ -605,9 +604,8 @@ static int no_instruction(struct table_builder *making, const struct location *l
 					"one begins at 0x%" PRIx64 ", the next one at 0x%" PRIx64,
 					site.address, site.address + site.pieces[0].length);
 	}
-	return resolve_fail(making->error, -EINVAL, hint,
-			"no instruction of %s begins at 0x%" PRIx64, location->module->name,
-			location->address);
+	return error_set(making->error, -EINVAL, hint, "no instruction of %s begins at 0x%" PRIx64,
+			location->module->name, location->address);
 }
 
 static int spec_table_refuse_no_function(
@@ -616,12 +614,12 @@ static int spec_table_refuse_no_function(
 	const struct code_function *functions;
 
 	if (!code_functions(location->module->code, &functions))
-		return resolve_fail(making->error, -ENOENT,
+		return error_set(making->error, -ENOENT,
 				"install its debug symbols, or use a build of it that is not stripped",
 				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
 				", so it is not known whether an instruction begins there",
 				location->module->name, location->address);
-	return resolve_fail(making->error, -ENOENT, "`side probe list` shows where functions begin",
+	return error_set(making->error, -ENOENT, "`side probe list` shows where functions begin",
 			"there is no code of a known function at 0x%" PRIx64 " of %s",
 			location->address, location->module->name);
 }
@@ -640,7 +638,7 @@ static int check_exceptions(struct table_builder *making, const struct location 
 			!code_has_exceptions(location->module->code))
 		return 0;
 	if (!making->spec->forced)
-		return resolve_fail(making->error, -ENOTSUP,
+		return error_set(making->error, -ENOTSUP,
 				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 				*location->name ? location->name : "that address",
@@ -667,20 +665,20 @@ static int find_site(struct table_builder *making, const struct location *locati
 	if (making->spec->kernel)
 		code_for_kernel(site);
 	if (site->method == PROBE_NONE)
-		return resolve_fail(making->error, -ENOTSUP,
+		return error_set(making->error, -ENOTSUP,
 				"`side probe list` shows what can be probed",
 				"%s at 0x%" PRIx64 " cannot be probed: %s",
 				*location->name ? location->name : location->module->name,
 				site->address,
 				site->reason ? site->reason : "nothing is known of it");
 	if (making->spec->exits && location->inlined)
-		return resolve_fail(making->error, -ENOTSUP,
+		return error_set(making->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
 				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
 				making->spec->location_text,
 				*location->name ? location->name : "another function");
 	if (making->spec->exits && site->no_exit && !making->many)
-		return resolve_fail(making->error, -ENOTSUP, "leave `--exit` out",
+		return error_set(making->error, -ENOTSUP, "leave `--exit` out",
 				"returns from %s cannot be seen: %s", location->name,
 				site->no_exit);
 	return 0;
@@ -765,7 +763,7 @@ static int survey_operands(struct table_builder *making)
  * Whether all locations return values of the same type, as copies of one function do. Returns 1, 0
  * or a negative errno.
  */
-static int is_same_result(const struct locations *locations, struct resolve_error *error)
+static int is_same_result(const struct locations *locations, struct error *error)
 {
 	struct value first[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	bool nothing = false, left_out = false;
@@ -843,7 +841,7 @@ static int make_all(struct table_builder *making)
 
 int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct table_builder *making = calloc(1, sizeof(*making));
 	int ret;
@@ -859,8 +857,7 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 	for (size_t i = 0; i < resolve->nr_modules; i++)
 		resolve->modules[i].writer = NULL;
 	if (spec->exits && spec->kind != RESOLVE_FUNCTION)
-		ret = resolve_fail(
-				error, -EINVAL, "use `--function`", "only functions have an exit");
+		ret = error_set(error, -EINVAL, "use `--function`", "only functions have an exit");
 	else
 		ret = check_exit(spec, error);
 	if (!ret)

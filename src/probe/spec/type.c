@@ -14,9 +14,9 @@
 #define MEMBERS_MAX 10000
 #define DEPTH_MAX 8
 
-int item_too_long(struct resolve_error *error)
+int item_too_long(struct error *error)
 {
-	return resolve_fail(error, -E2BIG, "", "that takes too many steps to fetch");
+	return error_set(error, -E2BIG, "", "that takes too many steps to fetch");
 }
 
 /* Rust's debug information gives references the name of their type in the source. */
@@ -65,14 +65,14 @@ static int join_piece(struct fetch *whole, struct fetch *part, unsigned int at, 
 	return 0;
 }
 
-static int part_not_kept(struct resolve_error *error)
+static int part_not_kept(struct error *error)
 {
-	return resolve_fail(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
+	return error_set(error, -ENOENT, "probe another location, or compile with -O0 or -Og",
 			"the compiler has not kept this part of it at this location");
 }
 
 /* Load bytes of an item that is in several pieces. */
-static int load_pieces(struct item *item, unsigned int size, struct resolve_error *error)
+static int load_pieces(struct item *item, unsigned int size, struct error *error)
 {
 	struct fetch whole = {.nr_ops = 0}, part;
 	unsigned int done = 0;
@@ -89,7 +89,7 @@ static int load_pieces(struct item *item, unsigned int size, struct resolve_erro
 		remainder = piece->size - inside;
 		length = remainder < size - done ? (unsigned int)remainder : size - done;
 		if (piece->kind == LOCATED_MEMORY && (length & (length - 1)))
-			return resolve_fail(error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+			return error_set(error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 					"its bytes are in several pieces");
 		if (load_piece(piece, inside, length, &part) ||
 				(length < size && join_piece(&whole, &part, done, length)))
@@ -116,7 +116,7 @@ static void enter_vector(struct item *item)
 	item->at -= 8;
 }
 
-int item_load(struct item *item, unsigned int size, struct resolve_error *error)
+int item_load(struct item *item, unsigned int size, struct error *error)
 {
 	int ret = 0;
 
@@ -137,7 +137,7 @@ int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 		break;
 	case LOCATED_PIECES: ret = load_pieces(item, size, error); break;
 	default:
-		ret = resolve_fail(error, -ENOENT, "ask for what it points to, as in `*p`",
+		ret = error_set(error, -ENOENT, "ask for what it points to, as in `*p`",
 				"it points to a thing that the compiler has put into registers, so it has no number");
 	}
 	item->where.kind = LOCATED_VALUE;
@@ -146,7 +146,7 @@ int item_load(struct item *item, unsigned int size, struct resolve_error *error)
 }
 
 /* Follow a pointer that was optimized out, to an object without address but with known contents. */
-static int follow_nowhere(struct item *item, struct resolve_error *error)
+static int follow_nowhere(struct item *item, struct error *error)
 {
 	Dwarf_Die target = item->where.target;
 	int64_t offset = item->where.target_offset;
@@ -158,20 +158,19 @@ static int follow_nowhere(struct item *item, struct resolve_error *error)
 	if (item->where.kind == LOCATED_MEMORY)
 		return fetch_add(&item->where.fetch, offset) ? item_too_long(error) : 0;
 	if (offset < 0 || (offset && item->where.kind == LOCATED_POINTER))
-		return resolve_fail(error, -ENOTSUP, "",
+		return error_set(error, -ENOTSUP, "",
 				"it points beside a thing that the compiler has put into registers");
 	item->at = (uint64_t)offset;
 	return 0;
 }
 
-static int spec_type_resolve(struct item *item, struct resolve_error *error)
+static int spec_type_resolve(struct item *item, struct error *error)
 {
 	Dwarf_Die target;
 	int ret;
 
 	if (!type_of(&item->type, &target))
-		return resolve_fail(
-				error, -EINVAL, "", "a pointer to void points to nothing known");
+		return error_set(error, -EINVAL, "", "a pointer to void points to nothing known");
 	item->type = target;
 	if (item->where.kind == LOCATED_POINTER)
 		return follow_nowhere(item, error);
@@ -181,7 +180,7 @@ static int spec_type_resolve(struct item *item, struct resolve_error *error)
 	return ret;
 }
 
-int item_follow_reference(struct item *item, struct resolve_error *error)
+int item_follow_reference(struct item *item, struct error *error)
 {
 	bool borrowed = is_borrowed(&item->type);
 	int ret = type_is_reference(&item->type) ? spec_type_resolve(item, error) : 0;
@@ -190,7 +189,7 @@ int item_follow_reference(struct item *item, struct resolve_error *error)
 	return ret;
 }
 
-int item_dereference(struct item *item, struct resolve_error *error)
+int item_dereference(struct item *item, struct error *error)
 {
 	int tag = dwarf_tag(&item->type), ret;
 	Dwarf_Die element;
@@ -219,14 +218,14 @@ int item_dereference(struct item *item, struct resolve_error *error)
 	if (library_dereference(item, &ret, error))
 		return ret;
 	if (tag != DW_TAG_pointer_type || item->is_count)
-		return resolve_fail(error, -EINVAL, "", "it is not a pointer");
+		return error_set(error, -EINVAL, "", "it is not a pointer");
 	return spec_type_resolve(item, error);
 }
 
-int item_address(struct item *item, struct resolve_error *error)
+int item_address(struct item *item, struct error *error)
 {
 	if (item->where.kind != LOCATED_MEMORY || item->bits || item->is_address)
-		return resolve_fail(error, -EINVAL, "leave the `&` out",
+		return error_set(error, -EINVAL, "leave the `&` out",
 				"a value in a register has no address");
 	item->where.kind = LOCATED_VALUE;
 	item->is_address = true;
@@ -262,7 +261,7 @@ static int64_t first_index(struct item *item)
 	return dimensions[item->dimension].lower;
 }
 
-int item_index(struct item *item, uint64_t index, struct resolve_error *error)
+int item_index(struct item *item, uint64_t index, struct error *error)
 {
 	int64_t lower = first_index(item), offset;
 	uint64_t size;
@@ -273,10 +272,10 @@ int item_index(struct item *item, uint64_t index, struct resolve_error *error)
 	if (ret)
 		return ret;
 	if (!item_size(item, &size))
-		return resolve_fail(error, -EINVAL, "", "the elements have no size that is known");
+		return error_set(error, -EINVAL, "", "the elements have no size that is known");
 	if (__builtin_mul_overflow((int64_t)index - lower, (int64_t)size, &offset) ||
 			offset > INT32_MAX || offset < INT32_MIN)
-		return resolve_fail(error, -ERANGE, "", "the element is too far away");
+		return error_set(error, -ERANGE, "", "the element is too far away");
 	if (item->where.kind != LOCATED_MEMORY) {
 		item->at += (uint64_t)offset;
 		return 0;
@@ -393,16 +392,15 @@ void item_complete(struct item *item)
 
 /* Replace the item by its member at that offset. */
 static int spec_type_descend(
-		struct item *item, Dwarf_Die *member, uint64_t offset, struct resolve_error *error)
+		struct item *item, Dwarf_Die *member, uint64_t offset, struct error *error)
 {
 	const char *name = dwarf_diename(member) ? dwarf_diename(member) : "";
 
 	if (!type_of(member, &item->type))
-		return resolve_fail(error, -EINVAL, "", "the member `%.128s` has no type", name);
+		return error_set(error, -EINVAL, "", "the member `%.128s` has no type", name);
 	spec_type_read_bits(item, member, &offset);
 	if (offset > INT32_MAX)
-		return resolve_fail(
-				error, -EINVAL, "", "the member `%.128s` is too far away", name);
+		return error_set(error, -EINVAL, "", "the member `%.128s` is too far away", name);
 	if (item->where.kind != LOCATED_MEMORY)
 		item->at += offset;
 	else if (fetch_add(&item->where.fetch, (int64_t)offset))
@@ -411,7 +409,7 @@ static int spec_type_descend(
 }
 
 /* As in gdb and Rust, `.` also follows a pointer. */
-static int through_pointer(struct item *item, struct resolve_error *error)
+static int through_pointer(struct item *item, struct error *error)
 {
 	bool is = dwarf_tag(&item->type) == DW_TAG_pointer_type && !item->is_address &&
 			!item->is_count;
@@ -425,7 +423,7 @@ static int through_pointer(struct item *item, struct resolve_error *error)
 int item_own_member(struct item *item, const char *name)
 {
 	struct member_search search = {.name = name};
-	struct resolve_error ignored;
+	struct error ignored;
 
 	nearest_begin(&search.nearest, name);
 	if (through_pointer(item, &ignored) || !search_members(&item->type, &search, 0))
@@ -436,7 +434,7 @@ int item_own_member(struct item *item, const char *name)
 			: 0;
 }
 
-int item_member(struct item *item, const char *name, struct resolve_error *error)
+int item_member(struct item *item, const char *name, struct error *error)
 {
 	struct member_search search = {.name = name};
 	char hint[320] = "";
@@ -463,12 +461,12 @@ int item_member(struct item *item, const char *name, struct resolve_error *error
 		return ret ? ret : item_follow_reference(item, error);
 	}
 	nearest_text(&search.nearest, "", hint, sizeof(hint));
-	return resolve_fail(error, -ENOENT, hint, "%s has no member `%.128s`",
+	return error_set(error, -ENOENT, hint, "%s has no member `%.128s`",
 			dwarf_diename(&item->type) ? dwarf_diename(&item->type) : "the value",
 			name);
 }
 
-int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error)
+int item_enter(struct item *item, Dwarf_Die *member, struct error *error)
 {
 	return spec_type_descend(item, member, member_offset(member), error);
 }

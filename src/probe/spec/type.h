@@ -21,26 +21,26 @@ struct item {
 	unsigned int bits, bit; /* of a bit field: number of bits and first bit; otherwise 0 */
 };
 
-int item_follow_reference(struct item *item, struct resolve_error *error);
-int item_dereference(struct item *item, struct resolve_error *error);
-int item_address(struct item *item, struct resolve_error *error);
-int item_index(struct item *item, uint64_t index, struct resolve_error *error);
-int item_member(struct item *item, const char *name, struct resolve_error *error);
+int item_follow_reference(struct item *item, struct error *error);
+int item_dereference(struct item *item, struct error *error);
+int item_address(struct item *item, struct error *error);
+int item_index(struct item *item, uint64_t index, struct error *error);
+int item_member(struct item *item, const char *name, struct error *error);
 /* Step to a member, ignoring library types, without an error message. Returns 0 or -ENOENT. */
 int item_own_member(struct item *item, const char *name);
 /* Step to a member or base class of the debug information. */
-int item_enter(struct item *item, Dwarf_Die *member, struct resolve_error *error);
+int item_enter(struct item *item, Dwarf_Die *member, struct error *error);
 /* If this unit only declares the item's type, replace it by the definition in another unit. */
 void item_complete(struct item *item);
 /* Get the size of the item, or of a row of an array, in bytes. Returns false if it is unknown. */
 bool item_size(struct item *item, uint64_t *size);
 /* Load the item's first `size` bytes as a number, from wherever it is. */
-int item_load(struct item *item, unsigned int size, struct resolve_error *error);
-int item_too_long(struct resolve_error *error);
+int item_load(struct item *item, unsigned int size, struct error *error);
+int item_too_long(struct error *error);
 
 /* ---- field.c: as the value of a field, all but its name ---- */
 
-int item_value(struct item *item, struct value *value, struct resolve_error *error);
+int item_value(struct item *item, struct value *value, struct error *error);
 
 /*
  * Whether the structure is recorded as one value: a library type, or an enum of Rust with variants.
@@ -52,7 +52,7 @@ bool item_is_single(struct item *item);
  * members are missing.
  */
 int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
-		bool *left_out, struct resolve_error *error);
+		bool *left_out, struct error *error);
 
 /* A number of elements: constant, or computed by a fetch. */
 struct item_count {
@@ -62,15 +62,15 @@ struct item_count {
 
 /* Convert `count` elements, beginning with the item. */
 int item_several(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error);
+		struct error *error);
 /*
  * Convert to text or bytes, at the address that the item has or points to. `count` may be NULL: the
  * item's own length.
  */
 int item_text(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error);
+		struct error *error);
 int item_bytes(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error);
+		struct error *error);
 
 /*
  * labels.c: returns the labels of an enumeration, or of the variants of a Rust enum, in the form of

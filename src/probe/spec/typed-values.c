@@ -124,7 +124,7 @@ struct spec_argument_parser {
 	unsigned int depth;
 	bool alone;     /* a register and nothing else */
 	bool is_vector; /* a vector register, which cannot be an address */
-	struct resolve_error *error;
+	struct error *error;
 };
 
 static int spec_argument_set_error(struct spec_argument_parser *reading, const char *what)
@@ -133,12 +133,12 @@ static int spec_argument_set_error(struct spec_argument_parser *reading, const c
 			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
 
 	if (reading->at == reading->text)
-		return resolve_fail(reading->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
+		return error_set(reading->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
 				reading->text);
 	if (!*reading->at)
-		return resolve_fail(reading->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
+		return error_set(reading->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
 				reading->text);
-	return resolve_fail(reading->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what,
+	return error_set(reading->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what,
 			reading->at, reading->text);
 }
 
@@ -189,21 +189,21 @@ static int spec_argument_read_symbol(struct spec_argument_parser *reading)
 	name[length] = '\0';
 	symbol = behind_library(reading, name);
 	if (!symbol)
-		return resolve_fail(reading->error, -ENOTSUP,
+		return error_set(reading->error, -ENOTSUP,
 				"probe a function of that library, or a pointer that leads there",
 				"`%.128s` is not in %s, where the probe is: it can read symbols of its own file only",
 				name, reading->module ? reading->module->name : "the program");
 	if (reading->module && module_thread_symbol(reading->module, symbol, &address)) {
 		reading->at += length;
 		return thread_variable(reading->module, address, &reading->fetch)
-				? resolve_fail(reading->error, -ENOTSUP,
+				? error_set(reading->error, -ENOTSUP,
 						  "probe a location where it is in a register",
 						  "`%.128s` is thread-local, and %s does not contain its location",
 						  symbol, reading->module->name)
 				: 0;
 	}
 	if (!reading->module || !module_symbol(reading->module, symbol, &address))
-		return resolve_fail(reading->error, -ENOENT, "registers are written with a %: %rdi",
+		return error_set(reading->error, -ENOENT, "registers are written with a %: %rdi",
 				"%s has no symbol `%.128s`",
 				reading->module ? reading->module->name : "the program", symbol);
 	(void)fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
@@ -279,7 +279,7 @@ static int spec_argument_read_sum(struct spec_argument_parser *reading)
 }
 
 static int spec_argument_read_address(const char *text, struct resolve_module *module,
-		struct value *value, struct resolve_error *error)
+		struct value *value, struct error *error)
 {
 	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
 	struct spec_argument_parser reading = {
@@ -323,20 +323,20 @@ bool spec_seems_value(const char *text)
 }
 
 int spec_value(const char *text, struct resolve_module *module, struct value *value,
-		struct resolve_error *error)
+		struct error *error)
 {
 	const char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
 	char name[FETCH_NAME_MAX];
 
 	*value = (struct value){.type = 0};
 	if (!second)
-		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
+		return error_set(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"`%.128s` is not of that form", text);
 	if (!spec_argument_parse_type(text, (size_t)(first - text), value))
-		return resolve_fail(error, -EINVAL, argument_hint, "there is no type `%.*s`",
+		return error_set(error, -EINVAL, argument_hint, "there is no type `%.*s`",
 				(int)(first - text > 64 ? 64 : first - text), text);
 	if (second == first + 1 || (size_t)(second - first) > sizeof(name))
-		return resolve_fail(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
+		return error_set(error, -EINVAL, "write TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"`%.128s` has no name that a field can have", text);
 	memcpy(name, first + 1, (size_t)(second - first - 1));
 	name[second - first - 1] = '\0';
@@ -383,7 +383,7 @@ static size_t all_registers(struct value *values)
 }
 
 int spec_context(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct resolve_error *error)
+		size_t *count, struct error *error)
 {
 	struct fetch_register which;
 
@@ -402,7 +402,7 @@ int spec_context(const char *text, struct resolve_module *module, struct value *
 	if (strncmp(text, "reg:", 4) != 0)
 		return spec_value(text, module, values, error);
 	if (!fetch_register_named(text + 4, strlen(text + 4), &which))
-		return resolve_fail(error, -EINVAL,
+		return error_set(error, -EINVAL,
 				"they are rax to rdx, rsi, rdi, rbp, rsp, r8 to r15, rip, rflags, and xmm0 to xmm15",
 				"there is no register `%.64s`", text + 4);
 	hex_register(values, text + 4 + (text[4] == '%'), &which);

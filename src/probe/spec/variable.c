@@ -34,12 +34,12 @@ struct expression {
 	bool exit; /* at the function's exit */
 	struct locate_frame where;
 	Dwarf_Die function;
-	struct resolve_error *error;
+	struct error *error;
 };
 
 static int spec_variable_set_error(struct expression *expression, const char *what)
 {
-	return resolve_fail(expression->error, -EINVAL,
+	return error_set(expression->error, -EINVAL,
 			"write a variable, with ->member, .member, [number], * and & as in C; `string(p, n)` and `bytes(p, n)` have a length, `*p@n` is an array",
 			"%s in `%.128s`%s%.32s", what, expression->text,
 			*expression->at ? ", at " : "", expression->at);
@@ -223,7 +223,7 @@ static int spec_variable_find_location(
 
 	if (location->entry && has && is_stored_later(variable)) {
 		ret = locate_argument(function, variable, located);
-		return ret ? resolve_fail(expression->error, ret,
+		return ret ? error_set(expression->error, ret,
 					     "take it with `--probe FILE:LINE` inside of the function, where it has been stored, or write it as TYPE:NAME:ADDR",
 					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
@@ -280,9 +280,8 @@ static int no_variable(
 	nearest_begin(&nearest, name);
 	offer_variables(scopes, count, &nearest);
 	nearest_text(&nearest, "", hint, sizeof(hint));
-	ret = resolve_fail(expression->error, -ENOENT, hint,
-			"there is no variable `%.128s` in %.300s", name,
-			*function ? function : "that code");
+	ret = error_set(expression->error, -ENOENT, hint, "there is no variable `%.128s` in %.300s",
+			name, *function ? function : "that code");
 	free(readable);
 	return ret;
 }
@@ -297,20 +296,20 @@ static int find_returned(struct expression *expression, const char *name, struct
 
 	*item = (struct item){.where.kind = LOCATED_VALUE, .location = &expression->where};
 	if (strcmp(name, "return") != 0)
-		return resolve_fail(expression->error, -EINVAL,
+		return error_set(expression->error, -EINVAL,
 				"the returned value is called `return`, as in `return->name`; `--arg` is for variables at the entry",
 				"`%.128s` is not there any more when %.128s has returned", name,
 				function_name);
 	if (!debug_function(expression->debug, location->address, &function))
-		return resolve_fail(expression->error, -ENODATA,
+		return error_set(expression->error, -ENODATA,
 				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"there is no debug information for %s of %s", function_name,
 				location->module->name);
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute))
-		return resolve_fail(expression->error, -EINVAL, "leave it out",
-				"%s returns nothing", function_name);
+		return error_set(expression->error, -EINVAL, "leave it out", "%s returns nothing",
+				function_name);
 	if (!type_of(&function, &item->type) || !locate_result(&item->type, &item->where))
-		return resolve_fail(expression->error, -ENOTSUP,
+		return error_set(expression->error, -ENOTSUP,
 				"write it as TYPE:NAME:ADDR, as in `s32:n:%eax`",
 				"it is unknown where %s returns its result", function_name);
 	return item_follow_reference(item, expression->error);
@@ -320,7 +319,7 @@ static int find_returned(struct expression *expression, const char *name, struct
 static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, int count,
 		const char *name, struct item *item)
 {
-	struct resolve_error *error = expression->error, ignored;
+	struct error *error = expression->error, ignored;
 	Dwarf_Die this;
 	bool found;
 
@@ -387,11 +386,11 @@ static int find_variable(struct expression *expression, const char *name, struct
 
 	*item = empty;
 	if (count <= 0 || missing)
-		ret = missing ? resolve_fail(expression->error, -ENODATA,
+		ret = missing ? error_set(expression->error, -ENODATA,
 						"put it back to where the compiler has written it (packages of them, .dwp, are not read), or write it as TYPE:NAME:ADDR",
 						"the debug information for this location of %s is in %.256s, which is not there",
 						expression->location->module->name, missing)
-			      : resolve_fail(expression->error, -ENODATA,
+			      : error_set(expression->error, -ENODATA,
 						"write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 						"there is no debug information for the code at this location of %s",
 						expression->location->module->name);
@@ -592,7 +591,7 @@ static int read_count(struct expression *expression, struct item_count *count)
 }
 
 typedef int form_fn(struct item *item, const struct item_count *count, struct value *value,
-		struct resolve_error *error);
+		struct error *error);
 
 /* Parse `(p)` or `(p, n)`. */
 static int spec_variable_read_form(
@@ -666,7 +665,7 @@ static int errno_value(const char *name, struct value *value)
 
 int variable_values(const struct location *location, const char *expression_text, bool exit,
 		struct value *values, size_t capacity, size_t *count, bool *left_out,
-		struct resolve_error *error)
+		struct error *error)
 {
 	struct expression expression = {.location = location, .exit = exit, .error = error};
 	char text[1024] = "", name[FETCH_NAME_MAX] = "";
@@ -691,7 +690,7 @@ int variable_values(const struct location *location, const char *expression_text
 	if (failed)
 		return failed;
 	if (!expression.debug)
-		return resolve_fail(error, -ENODATA,
+		return error_set(error, -ENODATA,
 				"compile it with -g or install its package of debug symbols; without, write it as TYPE:NAME:ADDR, as in `s32:n:%edi`",
 				"there is no debug information for %s, so it is unknown where `%.128s` is",
 				location->module->name, expression.text);
@@ -712,7 +711,7 @@ int variable_values(const struct location *location, const char *expression_text
 /* The value of a number that is returned in other registers than rax, or in several. */
 static bool number_result(struct item *item, struct value *found)
 {
-	struct resolve_error ignored;
+	struct error ignored;
 	bool left_out;
 	size_t count;
 
@@ -724,7 +723,7 @@ static bool find_result(const struct location *location, struct debug *debug,
 		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out)
 {
 	struct item item = {.where.kind = LOCATED_VALUE};
-	struct resolve_error ignored;
+	struct error ignored;
 	Dwarf_Attribute attribute;
 	struct value found[VARIABLE_RESULT_MAX] = {{.type = 0}};
 	Dwarf_Die function;
@@ -752,7 +751,7 @@ static bool find_result(const struct location *location, struct debug *debug,
 }
 
 int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error)
+		bool *nothing, bool *left_out, struct error *error)
 {
 	struct debug *debug = module_debug(location->module);
 	bool found;

@@ -14,7 +14,7 @@
  */
 int variable_values(const struct location *location, const char *expression, bool exit,
 		struct value *values, size_t capacity, size_t *count, bool *left_out,
-		struct resolve_error *error);
+		struct error *error);
 /* parameters.c: the names for RESOLVE_PARAMETERS and RESOLVE_VARIABLES. */
 struct variable_names {
 	const char *names[PROBE_TABLE_FIELDS_MAX];
@@ -22,7 +22,7 @@ struct variable_names {
 	bool left_out; /* there are more */
 };
 int variable_names(const struct location *location, const char *text, struct variable_names *names,
-		struct resolve_error *error);
+		struct error *error);
 /*
  * Get the function's return value at its exit, as one value, or as a structure and its members: at
  * most VARIABLE_RESULT_MAX together. Returns 1, 0 if it is not known, or a negative errno.
@@ -30,6 +30,6 @@ int variable_names(const struct location *location, const char *text, struct var
  */
 #define VARIABLE_RESULT_MAX 3
 int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error);
+		bool *nothing, bool *left_out, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_VARIABLE_H */

@@ -49,7 +49,7 @@ static void demand(bool holds)
 		abort();
 }
 
-static void check_error(int ret, const struct resolve_error *error)
+static void check_error(int ret, const struct error *error)
 {
 	demand(ret < 0 && *error->text &&
 			strnlen(error->text, sizeof(error->text)) < sizeof(error->text) &&
@@ -82,7 +82,7 @@ static void check_values(const struct value *values, size_t count)
 static void read_text(const char *text)
 {
 	struct value values[OPERANDS_MAX > SPEC_CONTEXT_MAX ? OPERANDS_MAX : SPEC_CONTEXT_MAX];
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct parsed_spec spec;
 	size_t count;
 	int ret = spec_parse(text, &spec, &error);

@@ -79,7 +79,7 @@ static void show_refused(void *user, const struct resolve_refusal *refusal)
 static int show(struct resolve *resolve, const struct probe_spec *request)
 {
 	struct probe_table_writer *writer = probe_table_writer_new();
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct probe_table table;
 	const char *reason = "";
 	void *bytes = NULL;
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 {
 	struct probe_spec request = {.kind = RESOLVE_LOCATION};
 	struct resolve *resolve = resolve_new();
-	struct resolve_error error;
+	struct error error;
 	const char *file;
 	bool each;
 	char *end;

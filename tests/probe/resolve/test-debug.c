@@ -1114,7 +1114,7 @@ static void show_variable(uint32_t variable)
 {
 	struct locate_frame location = {.address = 0x1000};
 	Dwarf_Die die = dwarf_die(&dwarf, variable);
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	static struct located located;
 	int ret = locate(&location, &die, &located, &error);
 
@@ -1211,7 +1211,7 @@ static void show_values(uint32_t type, bool is_value, size_t capacity)
 {
 	static const struct locate_frame location = {.address = 0x1000};
 	struct item item = make_item(&location, type, is_value);
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	static struct value values[80];
 	bool left_out = false;
 	size_t count = 0;

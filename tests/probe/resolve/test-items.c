@@ -21,7 +21,7 @@
 static struct dwarf dwarf;
 static char shown[4096];
 
-static void show_item(int ret, const struct item *item, const struct resolve_error *error)
+static void show_item(int ret, const struct item *item, const struct error *error)
 {
 	static const char *const kinds[] = {"memory", "value", "pieces", "pointer", "nowhere"};
 
@@ -100,7 +100,7 @@ static void test_pieces(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < LENGTH(loads); i++) {
-		struct resolve_error error = {.text = ""};
+		struct error error = {.text = ""};
 		struct item item = make_pieces(&loads[i]);
 		int ret = item_load(&item, loads[i].size, &error);
 
@@ -124,7 +124,7 @@ static void test_long_fetches(void **unused)
 {
 	(void)unused;
 	for (unsigned int more = 0; more < 2; more++) {
-		struct resolve_error error = {.text = ""};
+		struct error error = {.text = ""};
 		struct item memory = {.where.kind = LOCATED_MEMORY},
 			    value = {.where.kind = LOCATED_VALUE, .at = 2};
 		struct item piece = make_pieces(&loads[0]), joined = make_pieces(&loads[7]),
@@ -215,7 +215,7 @@ static void follow(uint32_t pointer)
 	static const struct locate_frame location = {.address = 0x1000};
 	struct item item = {.location = &location, .is_count = false};
 	Dwarf_Die die = dwarf_die(&dwarf, pointer);
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int ret = locate(&location, &die, &item.where, &error);
 
 	if (!ret) {

@@ -54,7 +54,7 @@ static int played_names_find(struct resolve_module *module, const struct parsed_
 }
 
 static int played_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error)
+		bool *nothing, bool *left_out, struct error *error)
 {
 	(void)location;
 	(void)error;
@@ -84,7 +84,7 @@ static int played_result(const struct location *location, struct value values[VA
 #include "probe/spec/locations.c"
 #undef names_find
 
-static struct resolve_error error;
+static struct error error;
 
 static bool is(const char *found, const char *expected)
 {

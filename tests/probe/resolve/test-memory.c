@@ -46,7 +46,7 @@ static void refused(void *user, const struct resolve_refusal *refusal)
 }
 
 /* On success, *ret_table is to be freed. */
-static int make_table(bool apart, void **ret_table, size_t *ret_size, struct resolve_error *error)
+static int make_table(bool apart, void **ret_table, size_t *ret_size, struct error *error)
 {
 	static const char *const arguments[] = {"$params"}, *const contexts[] = {"s64:n:*(%rsp+8)"};
 	const struct probe_spec request = {.kind = RESOLVE_FUNCTION,
@@ -71,12 +71,12 @@ static int make_table(bool apart, void **ret_table, size_t *ret_size, struct res
 	return ret;
 }
 
-static bool has(const struct resolve_error *error, const char *text)
+static bool has(const struct error *error, const char *text)
 {
 	return strstr(error->text, text);
 }
 
-static void check_error(int ret, const char *name, const struct resolve_error *error)
+static void check_error(int ret, const char *name, const struct error *error)
 {
 	const bool is_read = !strcmp(name, "pread") || !strcmp(name, "fstat");
 	bool is_right = false;
@@ -101,9 +101,9 @@ static unsigned int fail_each(bool apart)
 	void *whole, *table;
 	size_t whole_size, size;
 	unsigned int nr_errors = 0, before;
-	struct resolve_error error;
+	struct error error;
 
-	error = (struct resolve_error){.text = ""};
+	error = (struct error){.text = ""};
 	if (make_table(apart, &whole, &whole_size, &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		abort();
@@ -112,7 +112,7 @@ static unsigned int fail_each(bool apart)
 	for (unsigned int number = 1;; number++) {
 		int ret;
 
-		error = (struct resolve_error){.text = ""};
+		error = (struct error){.text = ""};
 		is_memory_reported = false;
 		failing_arm(number);
 		ret = make_table(apart, &table, &size, &error);

@@ -411,13 +411,14 @@ static void own_process(void)
 	unsigned int before = resources_descriptors(), nr_executable = 0;
 	struct resolve *resolve = resolve_new();
 	struct resolve_module own = {.build_id_size = 0};
-	struct resolve_error error;
+	struct error error;
 	uint64_t address = 1;
 
 	CHECK(resolve && resolve->memory == -1 &&
 			resolve_add_process(resolve, 0x7fffffff, &error) == -ESRCH);
 	CHECK(!strcmp(error.text, "there is no process 2147483647") &&
-			!strcmp(error.hint, "`ps` lists the processes") && !error.permission);
+			!strcmp(error.hint, "`ps` lists the processes") &&
+			error.kind != ERROR_PERMISSION);
 	CHECK(!resolve_add_process(resolve, getpid(), &error) && resolve->memory >= 0 &&
 			resolve->nr_modules > 1);
 	for (size_t i = 0; i < resolve->nr_modules; i++)
@@ -447,10 +448,11 @@ static void own_process(void)
 	resolve_free(resolve);
 	resolve_free(NULL);
 	CHECK(resources_descriptors() == before);
-	CHECK(resolve_fail(&error, -EACCES, "m", "%d", 1) == -EACCES && error.permission &&
-			!strcmp(error.text, "1") && !strcmp(error.hint, "m"));
-	CHECK(resolve_fail(&error, -EPERM, "", "2") == -EPERM && error.permission &&
-			resolve_fail(&error, -EIO, "", "3") == -EIO && !error.permission);
+	CHECK(error_set(&error, -EACCES, "m", "%d", 1) == -EACCES &&
+			error.kind == ERROR_PERMISSION && !strcmp(error.text, "1") &&
+			!strcmp(error.hint, "m"));
+	CHECK(error_set(&error, -EPERM, "", "2") == -EPERM && error.kind == ERROR_PERMISSION &&
+			error_set(&error, -EIO, "", "3") == -EIO && error.kind != ERROR_PERMISSION);
 }
 
 int main(void)

@@ -37,13 +37,13 @@ static int debug_error;
 static int nearest_line;
 static struct resolve_marker the_marker;
 
-static int played_code(struct resolve_module *module, struct resolve_error *error)
+static int played_code(struct resolve_module *module, struct error *error)
 {
 	int ret = opened[module - modules];
 
 	called("open %s\n", module->name);
 	module->refused |= ret != 0;
-	return ret ? resolve_fail(error, ret, "the hint of opening", "cannot open %s", module->name)
+	return ret ? error_set(error, ret, "the hint of opening", "cannot open %s", module->name)
 		   : 0;
 }
 
@@ -184,7 +184,7 @@ static int played_markers(struct resolve_module *module,
 /* ---- helpers ---- */
 
 static struct locations locations;
-static struct resolve_error the_error;
+static struct error the_error;
 
 static void add_function(size_t module, const char *name, uint64_t address, uint64_t size)
 {
@@ -227,7 +227,7 @@ static void begin(void)
 	free(locations.items);
 	free(locations.note);
 	locations = (struct locations){.count = 0};
-	the_error = (struct resolve_error){.permission = false};
+	the_error = (struct error){.code = 0};
 	*calls = '\0';
 }
 
@@ -238,7 +238,7 @@ static int find_kind(enum resolve_kind kind, const char *location_text)
 	free(locations.items);
 	free(locations.note);
 	locations = (struct locations){.count = 0};
-	the_error = (struct resolve_error){.permission = false};
+	the_error = (struct error){.code = 0};
 	*calls = '\0';
 	return locations_find(&all, &request, &locations, &the_error);
 }

@@ -30,7 +30,7 @@ static Elf *played_elf(struct resolve_module *module)
 
 static int code_result; /* of opening a file, and of examining a location */
 
-static int played_code(struct resolve_module *module, struct resolve_error *error)
+static int played_code(struct resolve_module *module, struct error *error)
 {
 	(void)error;
 	called("open %s ", module->name);

@@ -45,12 +45,12 @@ static const char *failing_add;
 static unsigned int failing; /* allocation; 0: none */
 
 static int played_find(struct resolve *resolve, const struct probe_spec *request,
-		struct locations *locations, struct resolve_error *error)
+		struct locations *locations, struct error *error)
 {
 	(void)resolve;
 	(void)request;
 	if (!nr_places)
-		return resolve_fail(error, -ENOENT, "hint", "no location");
+		return error_set(error, -ENOENT, "hint", "no location");
 	locations->items = malloc(nr_places * sizeof(*locations->items));
 	memcpy(locations->items, places_of, nr_places * sizeof(*locations->items));
 	locations->count = nr_places;
@@ -103,7 +103,7 @@ static void played_kernel(struct probe_site *site)
 /* A variable for each letter: its value is a register with the number of the letter. */
 static int played_values(const struct location *location, const char *text, bool exit,
 		struct value *values, size_t capacity, size_t *count, bool *left_out,
-		struct resolve_error *error)
+		struct error *error)
 {
 	assert_ptr_equal(location->module, &the_module);
 	called("%s%s ", exit ? "exit:" : "", text);
@@ -111,7 +111,7 @@ static int played_values(const struct location *location, const char *text, bool
 	*left_out = is_left_out;
 	assert_true(capacity <= 40);
 	if (variable_result_of || *text == 'X')
-		return resolve_fail(error, *text == 'X' ? -ENOENT : variable_result_of, "",
+		return error_set(error, *text == 'X' ? -ENOENT : variable_result_of, "",
 				"no variable %s", text);
 	values[0] = variables[0];
 	(void)snprintf(values[0].name, sizeof(values[0].name), "%s", text);
@@ -120,21 +120,21 @@ static int played_values(const struct location *location, const char *text, bool
 }
 
 static int played_names(const struct location *location, const char *text,
-		struct variable_names *names, struct resolve_error *error)
+		struct variable_names *names, struct error *error)
 {
 	assert_ptr_equal(location->module, &the_module);
 	*names = names_of;
-	return names_result ? resolve_fail(error, names_result, "", "no names of %s", text) : 0;
+	return names_result ? error_set(error, names_result, "", "no names of %s", text) : 0;
 }
 
 static int played_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct resolve_error *error)
+		bool *nothing, bool *left_out, struct error *error)
 {
 	size_t i = (size_t)(location->address % 100);
 
 	*nothing = *left_out = false;
 	if (result_errors[i])
-		return resolve_fail(error, result_errors[i], "", "no result of %zu", i);
+		return error_set(error, result_errors[i], "", "no result of %zu", i);
 	if (found_of[i])
 		values[0] = result_of[i];
 	*nothing = nothing_of[i];
@@ -143,12 +143,12 @@ static int played_result(const struct location *location, struct value values[VA
 }
 
 static int played_operands(const char *text, struct resolve_module *of, struct value *values,
-		size_t *count, struct resolve_error *error)
+		size_t *count, struct error *error)
 {
 	assert_ptr_equal(of, &the_module);
 	*count = 0;
 	if (*text == '!')
-		return resolve_fail(error, -EINVAL, "", "bad operands");
+		return error_set(error, -EINVAL, "", "bad operands");
 	*count = nr_operands_of[*text - 'a'];
 	for (size_t i = 0; i < *count; i++) {
 		values[i] = (struct value){
@@ -238,7 +238,7 @@ static void *played_calloc(size_t count, size_t size)
 
 /* ---- helpers ---- */
 
-static struct resolve_error the_error;
+static struct error the_error;
 static struct probe_spec request;
 static struct resolve all = {.modules = &the_module, .nr_modules = 1};
 
@@ -288,7 +288,7 @@ static void begin(void)
 	failing = 0;
 	nr_events = 30;
 	request = (struct probe_spec){.kind = RESOLVE_FUNCTION, .location_text = "cook"};
-	the_error = (struct resolve_error){.permission = false};
+	the_error = (struct error){.code = 0};
 	*calls = '\0';
 }
 

@@ -42,7 +42,7 @@ static void show_value(const struct value *value)
 	show_fetch(&value->fetch);
 }
 
-static void show_error(int ret, const struct resolve_error *error)
+static void show_error(int ret, const struct error *error)
 {
 	sprintf(shown, "%d %s", ret, error->text);
 }
@@ -361,7 +361,7 @@ static void test_field_names(void **unused)
 static void show_spec(const char *text)
 {
 	struct parsed_spec spec;
-	struct resolve_error error;
+	struct error error;
 	int ret = spec_parse(text, &spec, &error);
 
 	if (ret)
@@ -443,7 +443,7 @@ static void check_endings(void)
 
 	for (size_t i = 0; i < LENGTH(ends); i++) {
 		char text[32], name[16];
-		struct resolve_error error;
+		struct error error;
 		struct parsed_spec spec;
 
 		(void)snprintf(name, sizeof(name), "pot%s", ends[i]);
@@ -599,7 +599,7 @@ static void test_written(void **unused)
 static void show_operands(const char *text)
 {
 	static struct value values[OPERANDS_MAX];
-	struct resolve_error error;
+	struct error error;
 	size_t count;
 	int ret = operands_read(text, NULL, values, &count, &error);
 
@@ -685,7 +685,7 @@ static void test_operands(void **unused)
 {
 	char text[8 * (OPERANDS_MAX + 1)] = "", name[600];
 	static struct value values[OPERANDS_MAX];
-	struct resolve_error error;
+	struct error error;
 	size_t count;
 
 	(void)unused;
@@ -711,7 +711,7 @@ static void test_operands(void **unused)
 
 static void show_said(const char *text)
 {
-	struct resolve_error error;
+	struct error error;
 	struct value value;
 	int ret = spec_value(text, NULL, &value, &error);
 
@@ -726,7 +726,7 @@ static void show_said(const char *text)
 static void show_context(const char *text)
 {
 	struct value values[SPEC_CONTEXT_MAX];
-	struct resolve_error error;
+	struct error error;
 	size_t count;
 	int ret = spec_context(text, NULL, values, &count, &error);
 
@@ -944,7 +944,7 @@ static void open_image(void)
 static void show_with_symbols(const char *text)
 {
 	static struct value values[OPERANDS_MAX];
-	struct resolve_error error;
+	struct error error;
 	size_t count = 1;
 	int ret = strchr(text, '@') ? operands_read(text, &module, values, &count, &error)
 				    : spec_value(text, &module, values, &error);

@@ -454,7 +454,7 @@ static void test_memory(void **state)
 
 /* ---- names of arguments and variables ---- */
 
-static int list(const char *text, struct variable_names *names, struct resolve_error *error)
+static int list(const char *text, struct variable_names *names, struct error *error)
 {
 	struct resolve_module module = {.name = "kitchen"};
 	const struct location location = {.module = &module, .address = 0x1234, .entry = true};
@@ -465,7 +465,7 @@ static int list(const char *text, struct variable_names *names, struct resolve_e
 static void expect_names(const char *text, const char *wanted)
 {
 	struct variable_names names;
-	struct resolve_error error;
+	struct error error;
 	char all[512] = "";
 
 	assert_int_equal(list(text, &names, &error), 0);
@@ -479,7 +479,7 @@ static void expect_names(const char *text, const char *wanted)
 static void test_names(void **state)
 {
 	struct variable_names names;
-	struct resolve_error error;
+	struct error error;
 	size_t block, function, outer;
 	static char many[70][8];
 

@@ -447,7 +447,7 @@ static void test_open(void **state)
 			"cannot read the debug information of kitchen: Too many open files"};
 	static const int errors[] = {-ENOMEM, -ENOMEM, -EMFILE, 0, 0};
 	char path[] = "/bin/kitchen";
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct resolve_module module = {.name = "kitchen", .path = path};
 	struct debug *debug;
 	size_t before = 0;

@@ -757,7 +757,7 @@ static void show_value(const struct value *value)
 static void find(const char *text, bool exit, size_t capacity)
 {
 	static struct value values[PROBE_TABLE_FIELDS_MAX];
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	bool left_out = true;
 	size_t count = 0;
 	int ret = variable_values(
@@ -1558,7 +1558,7 @@ static void expect_result(uint64_t at, int known, const char *wanted)
 {
 	struct value values[VARIABLE_RESULT_MAX] = {{.name = "result"}};
 	const struct location of = {.module = &module, .address = at};
-	struct resolve_error error = {.text = ""};
+	struct error error = {.text = ""};
 	bool nothing, left_out;
 
 	assert_int_equal(variable_result(&of, values, &nothing, &left_out, &error), known);
