@@ -210,7 +210,7 @@ static int read_image(void *opaque, struct image *image, const char *member)
 	return result;
 }
 
-static int broken_object(void *opaque, const struct image_error *error, const char *member)
+static int broken_object(void *opaque, const struct error *error, const char *member)
 {
 	struct readside_source *source = opaque;
 	char text[4352 + sizeof(error->text)];
@@ -220,7 +220,8 @@ static int broken_object(void *opaque, const struct image_error *error, const ch
 		snprintf(text, sizeof(text), "its member %s: %s", member, error->text);
 	else
 		snprintf(text, sizeof(text), "%s", error->text);
-	readside_source_report_broken(source, error->foreign ? BROKEN_FOREIGN : BROKEN_FILE, text);
+	readside_source_report_broken(
+			source, error->code == -ENOEXEC ? BROKEN_FOREIGN : BROKEN_FILE, text);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ struct image {
 int image_read_segments(const struct image *image, uint64_t address, void *to, size_t size);
 
 /* Add all patches. 0 or a negative errno with *error filled in. */
-int image_relocate(struct image *image, struct image_error *error);
+int image_relocate(struct image *image, struct error *error);
 
 /* Apply one relocation of a loaded file whose symbol has a known value (0: defined by another
    file). */
@@ -53,6 +53,6 @@ int image_relocate_headless(struct image *image);
 int image_search(struct image *image);
 
 /* Fill in *error and return @code. */
-int image_fail(struct image_error *error, int code, const char *text);
+int image_fail(struct error *error, int code, const char *text);
 
 #endif /* SIDE_ELF_IMAGE_PARTS_H */

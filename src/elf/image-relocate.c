@@ -10,7 +10,6 @@
 #include "elf/image-parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- relocations of the supported machines ---- */
@@ -243,16 +242,14 @@ static int compare_patches(const void *one, const void *other)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-int image_relocate(struct image *image, struct image_error *error)
+int image_relocate(struct image *image, struct error *error)
 {
 	const struct relocation_types *types = find_types(image);
 
-	if (!types) {
-		snprintf(error->text, sizeof(error->text),
+	if (!types)
+		return error_set(error, -ENOTSUP, NULL,
 				"relocations of its machine (ELF number %u) are not known",
 				image->header.e_machine);
-		return -ENOTSUP;
-	}
 	for (size_t i = 1; i < image->nr_sections; i++) {
 		Elf_Scn *section = elf_getscn(image->elf, i);
 		GElf_Shdr header;

@@ -10,7 +10,6 @@
 #include "base/inside/search.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,21 +126,17 @@ int image_read(void *opaque, uint64_t address, void *to, size_t size)
 
 /* ---- loading ---- */
 
-int image_fail(struct image_error *error, int code, const char *text)
+int image_fail(struct error *error, int code, const char *text)
 {
+	bool is_refused = code == -EINVAL || code == -ENOEXEC;
+
 	/* libelf reports a failed allocation or read in the same way as a damaged file. new_image()
 	   has cleared errno. */
-	if (code == -EINVAL && errno == EIO) {
-		code = -EIO;
-		text = strerror(EIO);
-		error->foreign = false;
-	} else if (code == -ENOMEM || (code == -EINVAL && errno == ENOMEM)) {
-		code = -ENOMEM;
-		text = "out of memory";
-		error->foreign = false;
-	}
-	snprintf(error->text, sizeof(error->text), "%s", text);
-	return code;
+	if (is_refused && errno == EIO)
+		return error_set(error, -EIO, NULL, "%s", strerror(EIO));
+	if (code == -ENOMEM || (is_refused && errno == ENOMEM))
+		return error_set_no_memory(error);
+	return error_set(error, code, NULL, "%s", text);
 }
 
 static int elf_image_add_segment(struct image *image, const struct image_segment *segment)
@@ -309,7 +304,7 @@ static int find_tables(struct image *image)
 }
 
 /* Without section headers, only a search shows whether there are events. */
-static int elf_image_search_events(struct image *image, struct image_error *error)
+static int elf_image_search_events(struct image *image, struct error *error)
 {
 	int result = image_relocate(image, error);
 
@@ -321,7 +316,7 @@ static int elf_image_search_events(struct image *image, struct image_error *erro
 	return result ? image_fail(error, result, "it has no section headers, and is damaged") : 0;
 }
 
-static int elf_image_load_segments(struct image *image, bool relocated, struct image_error *error)
+static int elf_image_load_segments(struct image *image, bool relocated, struct error *error)
 {
 	int result;
 
@@ -365,7 +360,7 @@ static bool is_bitcode(const struct image *image)
 }
 
 /* Opens the image, once @image->fd or @image->bytes is set. */
-static int elf_image_open(struct image *image, bool relocated, struct image_error *error)
+static int elf_image_open(struct image *image, bool relocated, struct error *error)
 {
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return image_fail(error, -ENOTSUP, "libelf is too old");
@@ -374,26 +369,24 @@ static int elf_image_open(struct image *image, bool relocated, struct image_erro
 		image->elf = elf_memory((char *)(uintptr_t)image->bytes, (size_t)image->size);
 	else
 		image->elf = elf_begin(image->fd, ELF_C_READ, NULL);
-	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF) {
-		error->foreign = true;
-		return image_fail(error, -EINVAL,
+	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF)
+		return image_fail(error, -ENOEXEC,
 				is_bitcode(image) ? linked_later : "it is not an ELF file");
-	}
 	return elf_image_load_segments(image, relocated, error);
 }
 
-static struct image *new_image(struct image_error *error)
+static struct image *new_image(struct error *error)
 {
 	struct image *image = calloc(1, sizeof(*image));
 
-	memset(error, 0, sizeof(*error));
+	error_clear(error);
 	errno = 0;
 	if (!image)
 		image_fail(error, -ENOMEM, "out of memory");
 	return image;
 }
 
-int image_open(int fd, bool relocated, struct image **opened, struct image_error *error)
+int image_open(int fd, bool relocated, struct image **opened, struct error *error)
 {
 	struct image *image = new_image(error);
 	struct stat status;
@@ -415,8 +408,7 @@ int image_open(int fd, bool relocated, struct image **opened, struct image_error
 	return result;
 }
 
-int image_open_memory(
-		const void *bytes, size_t size, struct image **opened, struct image_error *error)
+int image_open_memory(const void *bytes, size_t size, struct image **opened, struct error *error)
 {
 	struct image *image = new_image(error);
 	int result;

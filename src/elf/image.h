@@ -10,16 +10,13 @@
 #ifndef SIDE_ELF_IMAGE_H
 #define SIDE_ELF_IMAGE_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct image;
-
-struct image_error {
-	char text[256]; /* without a subject: "it is not an ELF file" */
-	bool foreign;   /* the file is not ELF at all, rather than a damaged ELF file */
-};
 
 /* Memory that contains pointers to descriptions. */
 struct image_table {
@@ -28,14 +25,15 @@ struct image_table {
 };
 
 /*
+/*
  * Open an image. The caller closes fd, after image_close(). @relocate: apply relocations; false for
- * a file that is mapped in a process, whose memory is relocated. 0 or a negative errno with *error
- * filled in.
+ * a file that is mapped in a process, whose memory is relocated. Returns 0 or a negative errno with
+ * half a sentence in @error ("it is not an ELF file"): -ENOEXEC if it is not an ELF file, -EINVAL if
+ * it is damaged.
  */
-int image_open(int fd, bool relocate, struct image **image, struct image_error *error);
+int image_open(int fd, bool relocate, struct image **image, struct error *error);
 /* The same for a file in memory, which must stay valid until image_close(). Applies relocations. */
-int image_open_memory(
-		const void *bytes, size_t size, struct image **image, struct image_error *error);
+int image_open_memory(const void *bytes, size_t size, struct image **image, struct error *error);
 void image_close(struct image *image);
 
 /* Copy memory of the image. 0, or -EFAULT if a part is not mapped. Has the type of the read

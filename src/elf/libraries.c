@@ -120,7 +120,7 @@ static bool elf_library_matches(
 		struct library_search *search, const struct image *image, const char *path)
 {
 	struct image *library;
-	struct image_error error;
+	struct error error;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool same = false;
 	int ret;

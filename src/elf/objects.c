@@ -27,26 +27,26 @@ struct objects_walk {
 };
 
 static int elf_objects_report_broken(
-		struct objects_walk *walk, const struct image_error *error, const char *member)
+		struct objects_walk *walk, const struct error *error, const char *member)
 {
-	if (member && error->foreign)
+	if (member && error->code == -ENOEXEC)
 		return 0;
 	if (walk->nr_broken++ >= BROKEN_MAX)
 		return 0;
 	return walk->ops->broken(walk->ops->priv, error, member);
 }
 
-static int broken_text(struct objects_walk *walk, const char *text, const char *member)
+static int broken_text(struct objects_walk *walk, int code, const char *text, const char *member)
 {
-	struct image_error error = {0};
+	struct error error;
 
-	snprintf(error.text, sizeof(error.text), "%s", text);
+	error_set(&error, code, NULL, "%s", text);
 	return elf_objects_report_broken(walk, &error, member);
 }
 
 static int elf_objects_read_file(struct objects_walk *walk, int fd, const char *member)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	int result;
 
@@ -67,12 +67,12 @@ static int read_outside(struct objects_walk *walk, const char *name)
 	int fd, result;
 
 	if (snprintf(path, sizeof(path), "%.*s%s", folder, walk->path, name) >= (int)sizeof(path))
-		return broken_text(walk, "its path is too long", name);
+		return broken_text(walk, -ENAMETOOLONG, "its path is too long", name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return broken_text(walk, strerror(errno), name);
+		return broken_text(walk, -errno, strerror(errno), name);
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-		result = broken_text(walk, "it is not a file", name);
+		result = broken_text(walk, -EINVAL, "it is not a file", name);
 	else
 		result = elf_objects_read_file(walk, fd, name);
 	close(fd);
@@ -81,18 +81,18 @@ static int read_outside(struct objects_walk *walk, const char *name)
 
 static int read_inside(struct objects_walk *walk, int fd, const struct archive_member *member)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	void *bytes;
 	int result;
 
 	if (member->size > MEMBER_SIZE_MAX)
-		return broken_text(walk, "it is larger than 1 GiB", member->name);
+		return broken_text(walk, -EFBIG, "it is larger than 1 GiB", member->name);
 	bytes = malloc(member->size ? (size_t)member->size : 1);
 	if (!bytes)
-		return broken_text(walk, "out of memory", member->name);
+		return broken_text(walk, -ENOMEM, "out of memory", member->name);
 	if (file_read(fd, member->offset, bytes, (size_t)member->size)) {
-		result = broken_text(walk, "it is truncated", member->name);
+		result = broken_text(walk, -EINVAL, "it is truncated", member->name);
 	} else if (image_open_memory(bytes, (size_t)member->size, &image, &error)) {
 		result = elf_objects_report_broken(walk, &error, member->name);
 	} else {
@@ -109,13 +109,13 @@ static int read_archive(struct objects_walk *walk, struct archive *archive)
 	int next = 0, result = 0;
 
 	if (!member)
-		return broken_text(walk, "out of memory", NULL);
+		return broken_text(walk, -ENOMEM, "out of memory", NULL);
 	while (!result && (next = archive_next(archive, member)) > 0)
 		result = member->outside ? read_outside(walk, member->name)
 					 : read_inside(walk, archive->fd, member);
 	free(member);
 	if (!result && next < 0)
-		result = broken_text(walk, "the archive is truncated or damaged", NULL);
+		result = broken_text(walk, -EINVAL, "the archive is truncated or damaged", NULL);
 	return result;
 }
 

@@ -13,7 +13,7 @@ struct objects_ops {
 	   the walk. */
 	int (*image)(void *priv, struct image *image, const char *member);
 	/* Reports a member that cannot be read. Members that are not ELF files are skipped. */
-	int (*broken)(void *priv, const struct image_error *error, const char *member);
+	int (*broken)(void *priv, const struct error *error, const char *member);
 	void *priv;
 };
 

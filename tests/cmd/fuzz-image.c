@@ -30,7 +30,7 @@ static FILE *nowhere;
 static size_t read_events(int fd)
 {
 	struct listing listing = {0};
-	struct image_error error;
+	struct error error;
 	struct image_symbol symbol;
 	struct image *image;
 	const char *text;

@@ -203,7 +203,7 @@ static void played_search_close(struct library_search *search)
 	nr_searches--;
 }
 
-static int played_image(int fd, bool debug, struct image **image, struct image_error *error)
+static int played_image(int fd, bool debug, struct image **image, struct error *error)
 {
 	(void)error;
 	assert_true(fd >= 0 && !debug);

@@ -47,8 +47,8 @@ static int played_objects(int fd, const char *path, const struct objects_ops *op
 	assert_true(fd >= 0);
 	called("read %s;", name);
 	for (int i = 0; i < 8 && images[i].file; i++) {
-		struct image_error error = {
-				.text = "it is broken", .foreign = images[i].is_foreign};
+		struct error error = {.code = images[i].is_foreign ? -ENOEXEC : -EINVAL,
+				.text = "it is broken"};
 		int ret;
 
 		if (strcmp(images[i].file, name) != 0)

@@ -162,7 +162,7 @@ static void test_failures(void **unused)
 static uint64_t symbol_address;
 static bool has_image, has_symbol;
 
-static int played_open(int fd, bool relocate, struct image **image, struct image_error *error)
+static int played_open(int fd, bool relocate, struct image **image, struct error *error)
 {
 	(void)error;
 	assert_true(fcntl(fd, F_GETFD) == FD_CLOEXEC);

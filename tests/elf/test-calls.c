@@ -180,7 +180,7 @@ static void assert_failures(bool from_memory, const char *wanted)
 	int fd = file_of(elf.bytes, elf.size);
 
 	for (unsigned int number = 1;; number++) {
-		struct image_error error = {0};
+		struct error error = {0};
 		struct image *image = NULL;
 		bool has_failed;
 		int ret;
@@ -218,7 +218,7 @@ static void test_failures(void **unused)
 			"calloc\n"
 			"fstat 5 Input/output error\n"
 			"version 95 libelf is too old\n"
-			"elf_begin 22 it is not an ELF file\n"
+			"elf_begin 8 it is not an ELF file\n"
 			"ehdr 22 its ELF header is damaged\n"
 			"shdrnum ok\n"
 			"phdrnum 22 it is truncated or damaged\n"
@@ -238,7 +238,7 @@ static void test_failures(void **unused)
 	assert_failures(true,
 			"calloc\n"
 			"version 95 libelf is too old\n"
-			"elf_memory 22 it is not an ELF file\n"
+			"elf_memory 8 it is not an ELF file\n"
 			"ehdr 22 its ELF header is damaged\n"
 			"shdrnum ok\n"
 			"phdrnum 22 it is truncated or damaged\n"
@@ -258,7 +258,7 @@ static void test_failures(void **unused)
 	assert_failures(true,
 			"calloc\n"
 			"version 95 libelf is too old\n"
-			"elf_memory 22 it is not an ELF file\n"
+			"elf_memory 8 it is not an ELF file\n"
 			"ehdr 22 its ELF header is damaged\n"
 			"shdrnum ok\n"
 			"phdrnum 22 it is truncated or damaged\n"
@@ -276,7 +276,7 @@ static void test_failures(void **unused)
 			"calloc\n"
 			"fstat 5 Input/output error\n"
 			"version 95 libelf is too old\n"
-			"elf_begin 22 it is not an ELF file\n"
+			"elf_begin 8 it is not an ELF file\n"
 			"ehdr 22 its ELF header is damaged\n"
 			"shdrnum 22 its section headers are missin\n"
 			"calloc\n"
@@ -314,7 +314,7 @@ static void test_events(void **unused)
 	struct visit_error error;
 	struct visit_memory memory;
 	struct image *image;
-	struct image_error image_error;
+	struct error image_error;
 	uint64_t bytes;
 
 	(void)unused;
@@ -350,7 +350,7 @@ static int note_image(void *priv, struct image *image, const char *member)
 	return 0;
 }
 
-static int note_broken(void *priv, const struct image_error *error, const char *member)
+static int note_broken(void *priv, const struct error *error, const char *member)
 {
 	(void)priv;
 	sprintf(seen + strlen(seen), "%.20s: %.60s; ", member ? member : "-", error->text);
@@ -489,7 +489,7 @@ static void write_text(const char *name, const char *text)
 /* A program with entries of the dynamic section; NULL: without. */
 static struct image *make_program(const char *rpath, const char *runpath)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	size_t at = 4096;
 

@@ -208,7 +208,7 @@ static int note_image(void *priv, struct image *image, const char *member)
 	return *(int *)priv;
 }
 
-static int note_broken(void *priv, const struct image_error *error, const char *member)
+static int note_broken(void *priv, const struct error *error, const char *member)
 {
 	if (strlen(seen) < sizeof(seen) - 200)
 		sprintf(seen + strlen(seen), "%s: %.60s; ", member ? member : "-", error->text);
@@ -265,7 +265,7 @@ static void test_objects(void **unused)
 
 static unsigned int nr_broken;
 
-static int count_broken(void *priv, const struct image_error *error, const char *member)
+static int count_broken(void *priv, const struct error *error, const char *member)
 {
 	(void)priv;
 	(void)error;

@@ -28,7 +28,7 @@ static int file_of(const void *bytes, size_t size)
 
 static struct image *open_image(void)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image = NULL;
 
 	if (image_open_memory(elf.bytes, elf.size, &image, &error))
@@ -37,30 +37,30 @@ static struct image *open_image(void)
 }
 
 /* The same from memory and from a file. */
-static void assert_refused_as(int wanted, const char *text, bool is_foreign)
+static void assert_refused_as(int wanted, const char *text)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	int fd = file_of(elf.bytes, elf.size);
 
 	assert_int_equal(image_open_memory(elf.bytes, elf.size, &image, &error), wanted);
 	assert_string_equal(error.text, text);
-	assert_int_equal(error.foreign, is_foreign);
+	assert_int_equal(error.code, wanted);
 	assert_int_equal(image_open(fd, true, &image, &error), wanted);
 	assert_string_equal(error.text, text);
-	assert_int_equal(error.foreign, is_foreign);
+	assert_int_equal(error.code, wanted);
 	close(fd);
 }
 
 static void assert_refused(const char *text)
 {
-	assert_refused_as(-EINVAL, text, false);
+	assert_refused_as(-EINVAL, text);
 }
 
 static void assert_opens(void)
 {
 	int fd = file_of(elf.bytes, elf.size);
-	struct image_error error;
+	struct error error;
 	struct image *image;
 
 	image_close(open_image());
@@ -76,20 +76,20 @@ static const char linked_later[] =
 
 static void test_refused(void **unused)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image;
 
 	(void)unused;
 	assert_int_equal(image_open(-1, true, &image, &error), -EBADF);
 	assert_string_equal(error.text, "Bad file descriptor");
 	elf.size = 0;
-	assert_refused_as(-EINVAL, "it is not an ELF file", true);
+	assert_refused_as(-ENOEXEC, "it is not an ELF file");
 	memcpy(elf.bytes, "BC\xc0\xde", elf.size = 4);
-	assert_refused_as(-EINVAL, linked_later, true);
+	assert_refused_as(-ENOEXEC, linked_later);
 	elf.size = 3;
-	assert_refused_as(-EINVAL, "it is not an ELF file", true);
+	assert_refused_as(-ENOEXEC, "it is not an ELF file");
 	memcpy(elf.bytes, "BC\xc0\xdd", elf.size = 4);
-	assert_refused_as(-EINVAL, "it is not an ELF file", true);
+	assert_refused_as(-ENOEXEC, "it is not an ELF file");
 	image_close(NULL);
 	for (unsigned int type = 0; type < 6; type++) {
 		elf_begin_file(true, false, EM_X86_64, type);
@@ -149,7 +149,7 @@ static void test_memory(void **unused)
 {
 	unsigned char bytes[64], expected[64];
 	const struct image_segment *segments;
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	size_t count;
 	int fd;
@@ -340,7 +340,7 @@ static void test_relocation_sections(void **unused)
 {
 	const struct machine *machine = &machines[0];
 	struct writer_section section;
-	struct image_error error;
+	struct error error;
 	unsigned char bytes[32];
 	struct image *image;
 	size_t count, headers;
@@ -432,15 +432,14 @@ static void test_relocation_sections(void **unused)
 		elf_put(headers + 6 * 64 + 32, elf.size - 4800 + beyond, 8);
 		elf_put(headers + 6 * 64 + 24, 0, 8);
 		if (beyond)
-			assert_refused_as(-E2BIG, "its relocations are damaged", false);
+			assert_refused_as(-E2BIG, "its relocations are damaged");
 		else
 			image_close(open_image());
 	}
 	/* A machine without known relocations, with and without events. */
 	begin_library(&(struct machine){.number = 9999, .is_wide = true}, false);
 	elf_finish();
-	assert_refused_as(-ENOTSUP, "relocations of its machine (ELF number 9999) are not known",
-			false);
+	assert_refused_as(-ENOTSUP, "relocations of its machine (ELF number 9999) are not known");
 	elf_begin_file(true, false, 9999, ET_DYN);
 	assert_opens();
 }
@@ -694,7 +693,7 @@ static void test_objects(void **unused)
 		elf.sections[5].size = UINT32_MAX - 0x11c0 + beyond;
 		elf_finish();
 		if (beyond)
-			assert_refused_as(-E2BIG, "it is truncated or damaged", false);
+			assert_refused_as(-E2BIG, "it is truncated or damaged");
 		else
 			assert_opens();
 	}
@@ -978,7 +977,7 @@ static void test_candidates(void **unused)
 	elf.nr_segments = 0;
 	elf_add_segment(PT_LOAD, 0x1000, DATA, 8 * (nr + 1), 8 * (nr + 1), PF_R | PF_W);
 
-	struct image_error error;
+	struct error error;
 	struct image *image;
 
 	assert_int_equal(image_open_memory(elf.bytes, elf.size, &image, &error), -E2BIG);

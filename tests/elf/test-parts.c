@@ -163,7 +163,7 @@ static void test_addresses(void **unused)
 
 static struct image *open_image(int wanted)
 {
-	struct image_error error;
+	struct error error;
 	struct image *image = NULL;
 
 	assert_int_equal(image_open_memory(elf.bytes, elf.size, &image, &error), wanted);

@@ -487,7 +487,7 @@ static void test_constants(void)
 			{.type = {SIDE_TYPE_U32}}, {.type = {SIDE_TYPE_U16}}};
 	const struct side_arg *const lists_of[] = {good, wrong};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct image_error error;
+	struct error error;
 	size_t nr;
 	uint64_t base;
 

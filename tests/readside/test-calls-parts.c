@@ -42,7 +42,7 @@ static uint64_t file_address(const void *at)
 
 static void open_image(void)
 {
-	struct image_error error;
+	struct error error;
 	size_t nr;
 
 	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

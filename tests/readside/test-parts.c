@@ -746,7 +746,7 @@ static void note_broken(void *opaque, const struct broken *broken)
 static struct readside_source begin_source(const struct source_ops *ops, int *fd)
 {
 	struct readside_source source = {.ops = ops, .path = "self", .image_path = "self"};
-	struct image_error error;
+	struct error error;
 
 	*fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	CHECK(*fd >= 0 && !image_open(*fd, true, &source.image, &error));

@@ -231,7 +231,7 @@ static bool library_is_configured(const struct doctor_library *own)
 	int fd = open(own->path, O_RDONLY | O_CLOEXEC);
 	struct library_search *search;
 	struct doctor_library found = {.path = ""};
-	struct image_error error;
+	struct error error;
 	struct image *image = NULL;
 	char *path = NULL;
 

@@ -66,7 +66,7 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
 
 static int kernel_table_find(pid_t pid, uint64_t *address)
 {
-	struct image_error error;
+	struct error error;
 	struct image_symbol symbol;
 	struct image *image;
 	char path[4200];

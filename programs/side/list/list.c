@@ -55,11 +55,12 @@ struct list {
 	size_t nr_not_looked_into;
 };
 
-static int list_print_broken(const char *path, const struct image_error *error)
+static int list_print_broken(const char *path, const struct error *error)
 {
 	return message_error(COMMAND_FAILED,
-			error->foreign ? "to list what it runs, write `side list -- COMMAND`"
-				       : NULL,
+			error->code == -ENOEXEC
+					? "to list what it runs, write `side list -- COMMAND`"
+					: NULL,
 			"cannot list the events of %s: %s", path, error->text);
 }
 
@@ -214,7 +215,7 @@ static int walk_image(void *opaque, struct image *image, const char *member)
 	return 0;
 }
 
-static int walk_broken(void *opaque, const struct image_error *error, const char *member)
+static int walk_broken(void *opaque, const struct error *error, const char *member)
 {
 	struct file_walk *walk = opaque;
 	char *path = member_path(walk->path, member);

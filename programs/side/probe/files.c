@@ -42,7 +42,7 @@ static void probe_files_add_path(struct probe_file_list *files, char *path)
 static void add_needed(struct probe_file_list *files, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct image_error error;
+	struct error error;
 	struct image *image;
 	const char *name;
 
@@ -94,7 +94,7 @@ static void add_preloads(struct probe_file_list *files, const char *program)
 	int fd = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *variable = getenv("LD_PRELOAD"), *needed;
 	char *list = variable ? strdup(variable) : NULL;
-	struct image_error error;
+	struct error error;
 	struct image *image;
 
 	if (fd >= 0 && !image_open(fd, false, &image, &error)) {

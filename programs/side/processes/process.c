@@ -362,7 +362,7 @@ static int list_mapping(struct traced_process *process, struct listing *listing,
 		const struct process_mapping *mapping)
 {
 	unsigned char magic[SELFMAG];
-	struct image_error image_error;
+	struct error image_error;
 	struct image *image;
 	int error, fd;
 

@@ -97,7 +97,7 @@ static int nothing_add_event(void *user, uint64_t address)
 static void nothing_read_file(struct found_events *events, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct image_error error;
+	struct error error;
 	const uint64_t *found;
 	struct image *image;
 	const char *name;
