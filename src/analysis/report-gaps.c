@@ -53,7 +53,7 @@ static void gaps_sort(struct gaps *gaps)
 int gaps_read(struct gaps *gaps, const char *dir)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	int ret = ctf_reader_open(dir, &reader, &error);
 

@@ -42,7 +42,7 @@ int walk_check(const struct report_walk_options *options, struct error *error)
 static int report_walk_open_reader(struct report_walk *walk, struct error *error)
 {
 	struct view_time from = {0}, to = {0};
-	struct ctf_error reason;
+	struct error reason;
 	int ret = view_times_read(&walk->options.times, &from, &to, error);
 
 	if (ret)

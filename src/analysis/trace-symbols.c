@@ -146,7 +146,7 @@ struct symbols *trace_symbols_start(
 int trace_symbols_read(struct symbols *symbols, const char *dir)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	int ret = ctf_reader_open(dir, &reader, &error);
 
 	/* The caller opens the trace, too, and reports other errors. */

@@ -101,7 +101,7 @@ int view_follow(struct view *view, struct ctf_reader *reader)
 	return ret;
 }
 
-int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct ctf_error *error)
+int view_open(const char *dir, bool wait, struct ctf_reader **reader, struct error *error)
 {
 	const struct timespec pause = {0, PAUSE_NS};
 	bool recorded;

@@ -214,7 +214,7 @@ int view_times_read(const struct time_range *times, struct view_time *from, stru
 static int64_t find_begin(const char *dir)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	int64_t ns = 0;
 
@@ -238,7 +238,7 @@ static int64_t find_last_event(const char *dir, int64_t from_ns, int64_t *ret_be
 {
 	int64_t last = INT64_MIN;
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 
 	if (ctf_reader_open(dir, &reader, &error))

@@ -47,7 +47,7 @@ static void view_print_summary(struct view *view)
 static void repair(struct view *view)
 {
 	unsigned int repaired;
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 
 	if (ctf_repair(view->options->dir, &repaired, &error)) {
 		view->damaged = true;
@@ -138,7 +138,7 @@ int view_run(const struct view_options *options)
 	};
 	struct symbols *symbols = start_symbols(options);
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	int ret;
 
 	if (options->confine)

@@ -10,6 +10,8 @@
 #ifndef SIDE_CTF_CTF_H
 #define SIDE_CTF_CTF_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,12 +24,6 @@
 
 struct side_event_description;
 struct context_spec; /* protocol/context.h */
-
-/* The error of a failed function: one sentence for the user, without newline. */
-struct ctf_error {
-	char text[512];
-	char hint[96]; /* what the user can do about it; may be empty */
-};
 
 /* ---- Field classes ---- */
 
@@ -186,7 +182,7 @@ void ctf_arena_destroy(struct ctf_arena *arena);
  */
 int ctf_type_from_description(struct ctf_arena *arena,
 		const struct side_event_description *description, struct ctf_type **type,
-		struct ctf_error *error);
+		struct error *error);
 
 /* Write a type as TSDL, in the form of `fields := …`. 0 or -ENOMEM. */
 int ctf_type_print_tsdl(const struct ctf_type *type, FILE *out);
@@ -240,7 +236,7 @@ struct ctf_writer_config {
  * thread-safe: only one thread at a time may use a writer. Copies strings.
  */
 int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **writer,
-		struct ctf_error *error);
+		struct error *error);
 
 /*
  * Describe an event of a channel, with the contexts that follow those of the channel in its
@@ -248,12 +244,12 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
  */
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
 		const struct side_event_description *description,
-		const struct context_spec *contexts, uint32_t nr_contexts, struct ctf_error *error);
+		const struct context_spec *contexts, uint32_t nr_contexts, struct error *error);
 
 /* The same from a description's JSON form (or NULL) and existing trees; context may be NULL. */
 int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint32_t id,
 		const char *name, int side_loglevel, const struct ctf_type *context,
-		const struct ctf_type *fields, const char *json, struct ctf_error *error);
+		const struct ctf_type *fields, const char *json, struct error *error);
 
 /*
  * Open the data stream file <channel's name>_<ring>[.zst]. It begins with an empty packet at
@@ -261,7 +257,7 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
  * owns the stream.
  */
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
-		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error);
+		uint64_t timestamp, struct ctf_stream **stream, struct error *error);
 
 /* Consecutive complete event records of one ring, the first of them in the extended form. */
 struct ctf_span {
@@ -277,8 +273,7 @@ struct ctf_span {
  * packet. A begin before the end of the previous packet is replaced by that end, because readers
  * refuse overlapping packets.
  */
-int ctf_stream_append(
-		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error);
+int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct error *error);
 
 /* The mode of each directory of a trace: other users cannot read it, with any umask. */
 #define CTF_DIRECTORY_MODE 0750
@@ -303,12 +298,12 @@ static inline bool ctf_lost_is_bytes(const char *reason, size_t size)
 
 /* Record losses in the file side_session, all with the same timestamp. */
 int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost,
-		size_t count, struct ctf_error *error);
+		size_t count, struct error *error);
 
 /* Replace the clock's values (not its name): the metadata is written to a second file that replaces
    the first. */
 int ctf_writer_set_clock(
-		struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error);
+		struct ctf_writer *writer, const struct ctf_clock *clock, struct error *error);
 
 /* Size of a stream's complete packets, and the end of the last of them in ticks. */
 uint64_t ctf_stream_size(const struct ctf_stream *stream);
@@ -325,7 +320,7 @@ uint64_t ctf_stream_records(const struct ctf_stream *stream);
 uint64_t ctf_writer_bytes(const struct ctf_writer *writer);
 
 /* Close all files and free the writer, also after an error. Returns the first error of closing. */
-int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
+int ctf_writer_close(struct ctf_writer *writer, struct error *error);
 
 /*
  * Repair the traces in `dir` and below it whose writer was killed: if the last packet of a stream
@@ -333,13 +328,13 @@ int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error);
  * the metadata. *repaired counts the changed files. A trace that cannot be repaired gives an error,
  * but the other traces are repaired nevertheless; -EBUSY: its writer is running.
  */
-int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
+int ctf_repair(const char *dir, unsigned int *repaired, struct error *error);
 /*
  * Repair only the metadata of one trace, for callers that know where its streams end. A directory
  * whose recorder was killed before it wrote metadata is no trace: it is removed. 0 or a negative
  * errno.
  */
-int ctf_repair_metadata(const char *dir, struct ctf_error *error);
+int ctf_repair_metadata(const char *dir, struct error *error);
 
 /* ---- Compressed traces ---- */
 
@@ -361,7 +356,7 @@ typedef void ctf_expand_ready(const char *dir, const char *out);
  */
 int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
 		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
-		struct ctf_error *error);
+		struct error *error);
 
 /* ---- Packets without decoding, to forward traces of side ---- */
 
@@ -538,7 +533,7 @@ struct ctf_item {
  * current chunk. Unreadable data becomes CTF_ITEM_DAMAGE items. Only a directory without any trace
  * (-ENOENT) and lack of memory are errors.
  */
-int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
+int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct error *error);
 
 /* A search for traces reads at most this number of directories. */
 #define CTF_FIND_DIRECTORIES_MAX 1000000u
@@ -553,7 +548,7 @@ uint64_t ctf_reader_searched(const struct ctf_reader *reader);
  * The same for a directory that will be followed: also opens unfinished chunks, and keeps traces
  * open when their directory is renamed.
  */
-int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error);
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct error *error);
 
 /*
  * Restrict the reader to the times from from_ns to to_ns, inclusive: it skips packets outside

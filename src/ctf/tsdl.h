@@ -105,7 +105,7 @@ struct ctf_trace_classes {
  * true.
  */
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-		struct ctf_error *error);
+		struct error *error);
 bool ctf_tsdl_usable(const struct ctf_trace_classes *classes);
 
 /* Find a class by its id. NULL: not found. */
@@ -114,7 +114,7 @@ struct ctf_stream_class *ctf_stream_class_find(
 		const struct ctf_trace_classes *classes, uint64_t id);
 
 /* Sort the events by id. -EINVAL: two have the same id; the first is kept. */
-int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *error);
+int ctf_stream_class_index(struct ctf_stream_class *stream, struct error *error);
 /* Set the members for well-known names of the environment. */
 void ctf_trace_note_environment(struct ctf_trace *trace);
 
@@ -132,7 +132,7 @@ struct tsdl_parser {
 	struct tsdl_scope *scope;
 	struct ctf_trace_classes *classes;
 	struct ctf_arena *arena;
-	struct ctf_error *error;
+	struct error *error;
 	unsigned int depth;
 	/* Used by a type before their block is parsed. */
 	struct tsdl_waiting_clock *waiting_clocks;
@@ -196,6 +196,6 @@ extern const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT];
  * types of the earlier ones.
  */
 int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
-		enum ctf_scope scope, struct ctf_error *error);
+		enum ctf_scope scope, struct error *error);
 
 #endif /* SIDE_CTF_TSDL_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes field classes, and formats errors. */
-#include <stdarg.h>
-#include <stdio.h>
+/* Makes field classes. */
 
 #include "ctf/type.h"
 
@@ -111,24 +109,4 @@ void ctf_member_set(struct ctf_member *member, const char *name, struct ctf_type
 	member->hidden = hidden;
 	member->role = CTF_ROLE_NONE;
 	member->slot = -1;
-}
-
-int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
-{
-	va_list arguments;
-
-	if (!error)
-		return code;
-	error->hint[0] = '\0';
-	va_start(arguments, format);
-	vsnprintf(error->text, sizeof(error->text), format, arguments);
-	va_end(arguments);
-	return code;
-}
-
-int ctf_fail_hint(struct ctf_error *error, int code, const char *hint)
-{
-	if (error)
-		snprintf(error->hint, sizeof(error->hint), "%s", hint);
-	return code;
 }

@@ -35,10 +35,4 @@ struct ctf_type *ctf_type_enum(
 void ctf_member_set(
 		struct ctf_member *member, const char *name, struct ctf_type *type, bool hidden);
 
-/* Format the sentence, unless error is NULL, and return code. */
-int ctf_fail(struct ctf_error *error, int code, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
-/* The same for the hint of the preceding failure. */
-int ctf_fail_hint(struct ctf_error *error, int code, const char *hint);
-
 #endif /* SIDE_CTF_TYPE_H */

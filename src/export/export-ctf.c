@@ -45,7 +45,7 @@ struct export_ctf {
 	struct copy_stream *streams;
 	uint32_t stream_capacity;
 	uint64_t lost_packets;
-	struct ctf_error error;
+	struct error error;
 	struct error *failure; /* the caller's; it has the first error */
 	bool is_failed;
 };
@@ -487,7 +487,7 @@ static int export_ctf_close_writers(struct export_ctf *copy)
 		struct copy_trace *own = &copy->traces[i];
 		int closed;
 
-		copy->error = (struct ctf_error){.text = ""};
+		copy->error = (struct error){.text = ""};
 		closed = own->writer ? ctf_writer_close(own->writer, &copy->error) : 0;
 		own->writer = NULL;
 		if (closed && !copy->is_failed)
@@ -562,7 +562,7 @@ const struct report_walk *export_ctf_walk(const struct export_ctf *copy)
 
 void export_ctf_free(struct export_ctf *copy)
 {
-	struct ctf_error error;
+	struct error error;
 	uint32_t count;
 
 	if (!copy)

@@ -114,8 +114,8 @@ struct kernel_record {
 	struct record_cpu *cpus;
 	struct ctf_arena *arena;
 	uint32_t next_id;
-	char problem[SENTENCE_MAX];
-	char problem_hint[96]; /* or "" */
+	char problem[ERROR_TEXT_SIZE];
+	char problem_hint[ERROR_HINT_SIZE]; /* may be empty */
 
 	struct tasks *tasks;
 	pthread_t thread;

@@ -59,7 +59,7 @@ int kernel_trace_open(struct kernel_record *record, struct error *error)
 			.channels = &channel,
 			.nr_channels = 1,
 	};
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	int ret = -ENOMEM;
 
 	record->cpus = calloc(record->nr_cpus, sizeof(*record->cpus));
@@ -106,7 +106,7 @@ static void kernel_trace_write_packet(
 			.timestamp_end = end,
 			.events_discarded = cpu->discarded,
 	};
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	int ret = 0;
 
 	if (!cpu->stream)
@@ -155,7 +155,7 @@ static const char *provider_of(const char *tracepoint, char *to, size_t capacity
 static int kernel_trace_describe(struct kernel_record *record, struct kernel_event *event)
 {
 	char full[NAME_MAX_BYTES], provider[300];
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	int ret;
 
 	/* The event's name is PROVIDER:NAME, from user_events:PROVIDER_L4K1:NAME. */
@@ -272,7 +272,7 @@ static void note_losses(struct kernel_record *record, uint64_t ticks)
 {
 	size_t nr = record->summary.nr_losses, i;
 	struct ctf_lost *lost = calloc(nr + 1, sizeof(*lost));
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 
 	for (i = 0; lost && i < nr; i++)
 		lost[i] = (struct ctf_lost){record->losses[i].ring, record->losses[i].event,
@@ -284,7 +284,7 @@ static void note_losses(struct kernel_record *record, uint64_t ticks)
 
 void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct ctf_clock *clock)
 {
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	uint32_t i;
 
 	count_losses(record);
@@ -300,7 +300,7 @@ void kernel_trace_end(struct kernel_record *record, uint64_t ticks, const struct
 
 void kernel_trace_close(struct kernel_record *record)
 {
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	uint32_t i;
 
 	if (record->writer && ctf_writer_close(record->writer, &why))

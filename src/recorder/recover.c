@@ -32,7 +32,7 @@ static void fail_path(struct session *session, const char *path, const char *why
 
 static void load_folder(struct session *session, int state_dir, const char *name, const char *path)
 {
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct instance *instance = buffers_load(session, state_dir, name, &error);
 
 	if (instance)
@@ -142,7 +142,7 @@ static void load_directory(struct session *session, const char *path)
 
 static void recover_load_file(struct session *session, const char *path)
 {
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct stat status;
 
 	if (stat(path, &status)) {

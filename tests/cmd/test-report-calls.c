@@ -68,7 +68,7 @@ static const struct ctf_item *items;
 static size_t nr_items, next_item;
 static int open_result, end_result;
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	(void)error;
 	called("open %s;", dir);

@@ -33,7 +33,7 @@ static struct ctf_reader *the_reader(void)
 	return (struct ctf_reader *)(void *)&memory;
 }
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	(void)error;
 	called("open %.20s;", dir);

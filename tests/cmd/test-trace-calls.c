@@ -199,7 +199,7 @@ static bool played_recorded(const char *dir)
 	return is_recorded;
 }
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	(void)error;
 	called("open %s;", dir);

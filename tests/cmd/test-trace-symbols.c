@@ -31,7 +31,7 @@ static struct ctf_item items[8];
 static uint32_t nr_items, item_at;
 static int open_result, maps_result, load_result, unload_result, nr_readers;
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	(void)error;
 	called("open %s;", dir);

@@ -68,7 +68,7 @@ static bool expand_says;
 
 static int played_expand(const char *dir, const char *out, ctf_expand_ready *ready,
 		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
-		struct ctf_error *error)
+		struct error *error)
 {
 	assert_ptr_equal(ready, confine);
 	assert_null(user);
@@ -77,7 +77,7 @@ static int played_expand(const char *dir, const char *out, ctf_expand_ready *rea
 		report(user, "100 % done");
 	*result = expand_result;
 	if (expand_status)
-		*error = (struct ctf_error){"100 % d", "a hint"};
+		*error = (struct error){.text = "100 % d", .hint = "a hint"};
 	return expand_status;
 }
 

@@ -648,7 +648,7 @@ static bool played_recorded(const char *dir)
 	return has_recorder[nr_asked++];
 }
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	assert_non_null(error);
 	called("open %s;", dir);
@@ -656,7 +656,7 @@ static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_e
 	return open_results[nr_opened++];
 }
 
-static int played_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open_growing(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	called("growing ");
 	return played_open(dir, reader, error);
@@ -730,7 +730,7 @@ static void test_follow(void **unused)
 static void open_so(bool waits, int ret, const char *wanted)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 
 	nr_asked = nr_opened = nr_sleeps = stops_at = 0;
 	assert_int_equal(view_open("dir", waits, &reader, &error), ret);

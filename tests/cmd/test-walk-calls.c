@@ -86,7 +86,7 @@ static int played_file(const char *path, int flags)
 	return open(path, flags);
 }
 
-static int played_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+static int played_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	called("open %s;", dir);
 	*reader = open_result ? NULL : the_reader;

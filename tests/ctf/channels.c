@@ -85,7 +85,7 @@ static void put_header(uint32_t id, uint64_t tick)
 	put_u64(tick);
 }
 
-static void check(int ret, const struct ctf_error *error)
+static void check(int ret, const struct error *error)
 {
 	if (!ret)
 		return;
@@ -108,7 +108,7 @@ static void append(struct ctf_writer *writer, uint32_t channel, uint32_t ring, u
 {
 	struct ctf_span span = {records, used, tick, tick + 9, 0};
 	struct ctf_stream *stream;
-	struct ctf_error error;
+	struct error error;
 
 	check(ctf_writer_open_stream(writer, channel, ring, TICK0, &stream, &error), &error);
 	check(ctf_stream_append(stream, &span, &error), &error);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	struct side_event_description event = event_named("number"), other = event_named("own");
 	struct ctf_lost lost = {"threads_17", "test:number", "full", 5};
 	struct ctf_writer *writer;
-	struct ctf_error error;
+	struct error error;
 	uint32_t own_count;
 
 	if (argc != 4)

@@ -45,7 +45,7 @@ static uint64_t walk(const struct ctf_value *value)
 static void read_trace(const char *dir)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	uint64_t sum = 0;
 
@@ -85,7 +85,7 @@ static void note(void *user, const char *sentence)
 static void expand(void)
 {
 	struct ctf_expand_result result;
-	struct ctf_error error;
+	struct error error;
 	char out[80];
 
 	snprintf(out, sizeof(out), "%s-plain", scratch);
@@ -100,7 +100,7 @@ static void try_trace(const void *metadata, size_t metadata_size, const void *st
 {
 	struct view_options options = {
 			.dir = scratch, .out = nowhere, .listener.report = list_print_nothing};
-	struct ctf_error error;
+	struct error error;
 	unsigned int repaired;
 
 	scratch_write(scratch, "metadata", metadata, metadata_size);

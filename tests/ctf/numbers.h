@@ -38,7 +38,7 @@ struct fixture {
 	char dir[96];
 	struct ctf_writer *writer;
 	struct ctf_stream *stream;
-	struct ctf_error error;
+	struct error error;
 };
 
 static inline int create(struct fixture *f, struct ctf_clock clock)
@@ -175,7 +175,7 @@ static inline struct found read_all(const struct fixture *f)
 {
 	struct found found = {0};
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 
 	if (ctf_reader_open(f->dir, &reader, &error))

@@ -535,7 +535,7 @@ static uint32_t sample_id(uint32_t index)
 	return index < 30 ? index : index < 60 ? index + 100 : index + 70000;
 }
 
-static int failed(const struct ctf_error *error)
+static int failed(const struct error *error)
 {
 	fprintf(stderr, "sample: %s\n", error->text);
 	return 1;
@@ -581,7 +581,7 @@ static int write_trace(const char *dir, enum ctf_format format, int compression)
 			.compression = compression,
 	};
 	static unsigned char records[1 << 16];
-	struct ctf_error error;
+	struct error error;
 	struct ctf_writer *writer;
 	struct ctf_stream *stream;
 	struct ctf_span span = {.records = records, .timestamp_begin = TICK0 + 10};
@@ -728,7 +728,7 @@ static void print_value(const struct ctf_value *value)
 
 static int read_trace(const char *dir, bool contexts)
 {
-	struct ctf_error error;
+	struct error error;
 	struct ctf_reader *reader;
 	struct ctf_item item;
 

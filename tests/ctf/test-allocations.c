@@ -26,7 +26,7 @@ void *__wrap_ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
 static char scratch[64];
 static int scratch_fd;
 
-static int parse(unsigned int failing_number, struct ctf_error *error)
+static int parse(unsigned int failing_number, struct error *error)
 {
 	struct ctf_trace_classes *classes;
 	int ret;
@@ -44,7 +44,7 @@ static void test_file(void **state)
 	size_t size;
 	unsigned char *text = scratch_read("/", *state, &size);
 	unsigned int calls = 0;
-	struct ctf_error error;
+	struct error error;
 	int good;
 
 	scratch_write(scratch, "metadata", text, size);

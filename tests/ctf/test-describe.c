@@ -30,7 +30,7 @@ static struct ctf_type *describe(struct ctf_arena *arena, const struct side_type
 			.nr_side_type_label = _NR_SIDE_TYPE_LABEL,
 			.nr_side_attr_type = _NR_SIDE_ATTR_TYPE,
 	};
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct ctf_type *fields = NULL;
 	int ret = ctf_type_from_description(arena, &description, &fields, &error);
 

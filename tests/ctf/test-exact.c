@@ -313,7 +313,7 @@ static struct ctf_type *make_tree(struct ctf_arena *arena, enum ctf_format forma
 /* ---- a writer ---- */
 
 static char scratch[64], directory[96];
-static struct ctf_error why;
+static struct error why;
 static struct ctf_arena *arena_of_test;
 
 static struct ctf_writer_config config_of(enum ctf_format format)
@@ -778,7 +778,7 @@ static void fail_creation(enum ctf_format format)
 		struct ctf_writer *writer = NULL;
 		int ret;
 
-		why = (struct ctf_error){.text = ""};
+		why = (struct error){.text = ""};
 		failing_arm(number);
 		ret = ctf_writer_create(&config, &writer, &why);
 		failed = failing_has_failed();

@@ -312,7 +312,7 @@ static mode_t mode_of(const char *name)
 /* ---- one expansion ---- */
 
 static struct ctf_expand_result result;
-static struct ctf_error error;
+static struct error error;
 static char sentences[4096];
 static char user;
 

@@ -88,7 +88,7 @@ static struct stat *played_look(int dir_fd, struct dirent **names, int count)
 static struct ctf_trace_classes *made;
 
 static int played_read(int dir_fd, const char *path, struct ctf_trace_classes **classes,
-		struct ctf_error *error)
+		struct error *error)
 {
 	CHECK(dir_fd == 8 && error);
 	note("read %s;", path);

@@ -16,7 +16,7 @@
 #include "ctf/read/overlap.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char scratch[64];
-static struct ctf_error why;
+static struct error why;
 
 /* ---- traces ---- */
 

@@ -381,7 +381,7 @@ static void test_descriptions(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed < 60; seed++) {
 		const struct side_event_description *description;
-		struct ctf_error error = {.text = ""};
+		struct error error = {.text = ""};
 		struct ctf_type *type;
 		int good;
 

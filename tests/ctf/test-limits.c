@@ -23,7 +23,7 @@
 #include "ctf/read/find.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 
 static char scratch[64];
-static struct ctf_error why;
+static struct error why;
 
 /* ---- directories ---- */
 

@@ -24,7 +24,7 @@ static char scratch[64];
 static char *first_damage(const char *text, size_t size, uint32_t *events)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	char *damage = NULL;
 
@@ -262,7 +262,7 @@ static void test_long_arrays(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ctf_reader *reader;
-		struct ctf_error error;
+		struct error error;
 		struct ctf_item item;
 		unsigned char record[16] = {0};
 		uint32_t events = 0, damages = 0;
@@ -291,7 +291,7 @@ static void test_environment(void **state)
 	static const char text[] = "env { hostname = \"h\"; vpid = -3; tracer_name = \"side\"; };\n"
 				   "env { procname = \"p\"; };\n" FIELDS("");
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	const struct ctf_trace *trace;
 
 	(void)state;

@@ -174,7 +174,7 @@ static int parse_and_print(FILE *out)
 {
 	int fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ret;
 	struct ctf_trace_classes *classes;
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 
 	ret = ctf_metadata_read(fd, scratch, &classes, &error);
 	close(fd);

@@ -113,7 +113,7 @@ static void assert_unpacked(
 		const unsigned char *packets, size_t size, int expected, const char *expected_text)
 {
 	char *copy = malloc(size);
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 
 	memcpy(copy, packets, size);
 	assert_int_equal(ctf_metadata_unpack(copy, &size, &error), expected);
@@ -202,7 +202,7 @@ static void test_metadata_files(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		const uint32_t magic = METADATA_MAGIC;
 		struct ctf_trace_classes *classes;
-		struct ctf_error of_nothing, error;
+		struct error of_nothing, error;
 
 		scratch_write(f->scratch, "metadata", "", 0);
 		assert_int_equal(ctf_metadata_read(fd, "/t", &classes, &of_nothing), -EINVAL);

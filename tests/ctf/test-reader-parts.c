@@ -48,7 +48,7 @@ static int played_fstatat(int dir, const char *name, struct stat *stat, int flag
 }
 
 static int played_read(int dir_fd, const char *path, struct ctf_trace_classes **classes,
-		struct ctf_error *error)
+		struct error *error)
 {
 	CHECK(dir_fd == 8);
 	note("read %s;", path);
@@ -151,7 +151,7 @@ static bool played_recorded(const char *dir)
 #define ctf_reader_forget(reader, classes) played_forget(reader, classes)
 #include "ctf/read/reader.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 
-static struct ctf_error why;
+static struct error why;
 
 /* ---- arrays, notes and places ---- */
 

@@ -18,7 +18,7 @@
 #include "scratch.h"
 
 static char scratch[64], directory[96];
-static struct ctf_error why;
+static struct error why;
 
 /* ---- the trace ---- */
 

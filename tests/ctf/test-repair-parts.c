@@ -144,7 +144,7 @@ static struct {
 } metadata;
 
 static int played_metadata(int dir_fd, const char *dir, struct ctf_trace_classes **classes,
-		struct ctf_error *error)
+		struct error *error)
 {
 	CHECK(dir_fd >= 0 && *dir);
 	note("read %s;", strrchr(dir, '/') + 1);
@@ -234,8 +234,8 @@ static void played_free(struct ctf_trace_classes *classes)
 	played_find(dir, growing, found, context, nr)
 #define ctf_repair tested_repair
 #define ctf_repair_metadata tested_repair_metadata
-int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error);
-int ctf_repair_metadata(const char *dir, struct ctf_error *error);
+int ctf_repair(const char *dir, unsigned int *repaired, struct error *error);
+int ctf_repair_metadata(const char *dir, struct error *error);
 #include "ctf/rewrite/repair.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
 #undef openat
 #undef close
@@ -243,7 +243,7 @@ int ctf_repair_metadata(const char *dir, struct ctf_error *error);
 
 /* ---- one repair ---- */
 
-static struct ctf_error error;
+static struct error error;
 static unsigned int nr_repaired;
 static char trace[80];
 

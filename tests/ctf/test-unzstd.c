@@ -25,7 +25,7 @@ static struct heard listen(const struct fixture *f)
 {
 	struct heard heard = {0};
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	uint32_t number;
 

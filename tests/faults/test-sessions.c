@@ -235,7 +235,7 @@ static int check_status(struct session *session)
 static unsigned int count_events(const char *below)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	unsigned int nr = 0;
 

@@ -534,7 +534,7 @@ static int clock_seconds_before(uint64_t count)
 static int found_with(uint64_t number, const char *lines)
 {
 	char *text = limit_text(' ', strlen(lines) + 512);
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	struct recovery_facts found;
 	int ret;
 
@@ -595,7 +595,7 @@ static int found_size(uint64_t count)
 			"\nclock 1 1000 0 0\nprocess 7 1 0\nexe /p\ntrace t\nchannel c\nprocname ";
 	static const char end_text[] = "\n" FACTS_LAST_LINE "\n";
 	char *text = limit_text('n', count);
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	struct recovery_facts found;
 	int ret;
 

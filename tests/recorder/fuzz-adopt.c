@@ -250,7 +250,7 @@ static unsigned int count_events(const char *folder)
 {
 	char *path = join(output, folder);
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	struct ctf_item item;
 	unsigned int nr = 0;
 

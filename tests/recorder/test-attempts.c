@@ -110,7 +110,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 }
 
 static int played_writer(const struct ctf_writer_config *config, struct ctf_writer **writer,
-		struct ctf_error *error)
+		struct error *error)
 {
 	(void)error;
 	*writer = NULL;
@@ -222,7 +222,7 @@ static void test_recorder(void)
 	} cases[] = {{0, 0, 0}, {0, EWOULDBLOCK, 1}, {ENOENT, 0, 0}, {EMFILE, 0, -EMFILE},
 			{EACCES, 0, -EACCES}, {0, ENOLCK, -ENOLCK}};
 	struct session session = {.buffers.fd = 77};
-	struct ctf_error error;
+	struct error error;
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		events_error = cases[i].open;
@@ -264,7 +264,7 @@ static void test_chunks(void)
 	static char output[] = "/out";
 	struct session session = {.output.path = output,
 			.rotation = {.chunks = true, .looked = true, .number = 6}};
-	struct ctf_error error;
+	struct error error;
 
 	begin(1000, EEXIST);
 	CHECK(!make_chunk(&session, &error) && session.rotation.number == 1006 &&
@@ -290,7 +290,7 @@ static void test_traces(void)
 	static char output[] = "/out";
 	struct session session = {.output.path = output, .trace_hooks = &rotate_trace_hooks};
 	struct instance instance = {.procname = procname, .pid = 12, .number = 3};
-	struct ctf_error error;
+	struct error error;
 	char name[64];
 
 	pthread_mutex_init(&session.lock, NULL);

@@ -268,7 +268,7 @@ static void test_numbers(void **unused)
 
 static void test_make(void **unused)
 {
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	char expected[200];
 
 	(void)unused;
@@ -365,7 +365,7 @@ static void make_instances(void)
 
 static void test_border(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 
 	(void)unused;
 	make_instances();
@@ -406,7 +406,7 @@ static void test_border(void **unused)
 
 static void test_failed_names(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 	char expected[300];
 
 	(void)unused;
@@ -490,7 +490,7 @@ static void test_flat(void **unused)
 
 static void test_clear(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 	char expected[300];
 
 	(void)unused;
@@ -592,7 +592,7 @@ static void test_former(void **unused)
 
 static void test_sizes(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 
 	(void)unused;
 	rotation->chunks = true;
@@ -615,7 +615,7 @@ static void test_sizes(void **unused)
 
 static void test_turns(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 	char name[64] = "x";
 	uint32_t ticket;
 

@@ -231,7 +231,7 @@ static const char *const base[NR_BASE] = {"procname a%20b", "exe /bin/x", "trace
 static bool reads(unsigned int at, const char *instead, const char *more,
 		struct recovery_facts *found)
 {
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	char text[8192] = "side-buffers 1\n";
 	int ret;
 

@@ -322,7 +322,7 @@ static void test_limit(void **unused)
 /* A snapshot reports what overwriting rings have lost since their beginning. */
 static void test_snapshot(void **unused)
 {
-	struct ctf_error error;
+	struct error error;
 
 	(void)unused;
 	lose();

@@ -118,7 +118,7 @@ static int played_create(const char *path, struct ctf_writer **writer)
 	return ret;
 }
 
-static int step(const char *name, struct ctf_error *error)
+static int step(const char *name, struct error *error)
 {
 	int ret = fails(name);
 

@@ -312,7 +312,7 @@ static void make_trace(void)
 
 static void free_trace(void)
 {
-	struct ctf_error error;
+	struct error error;
 	char command[100];
 
 	ctf_counter_free(trace.counter);

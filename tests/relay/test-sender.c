@@ -81,7 +81,7 @@ static void make_trace(enum ctf_format format)
 {
 	struct ctf_writer *writer;
 	struct ctf_stream *stream;
-	struct ctf_error error;
+	struct error error;
 
 	command("rm -rf $ROOT/* && mkdir $ROOT/traces");
 	writer = trace_create(path_of("traces/t"), format);
@@ -318,7 +318,7 @@ static void test_marks(void **unused)
 	struct send_status status;
 	struct ctf_writer *writer;
 	struct ctf_stream *stream;
-	struct ctf_error error;
+	struct error error;
 	uint64_t size;
 
 	(void)unused;

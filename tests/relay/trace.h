@@ -42,7 +42,7 @@ static inline struct ctf_writer *trace_create(const char *dir, enum ctf_format f
 			.format = format,
 	};
 	struct ctf_writer *writer;
-	struct ctf_error error;
+	struct error error;
 
 	assert_int_equal(ctf_writer_create(&config, &writer, &error), 0);
 	assert_int_equal(ctf_writer_add_event(writer, 0, 0, &event, NULL, 0, &error), 0);
@@ -52,7 +52,7 @@ static inline struct ctf_writer *trace_create(const char *dir, enum ctf_format f
 static inline struct ctf_stream *trace_open_stream(struct ctf_writer *writer, uint32_t ring)
 {
 	struct ctf_stream *stream;
-	struct ctf_error error;
+	struct error error;
 
 	assert_int_equal(ctf_writer_open_stream(writer, 0, ring, TRACE_TICK0, &stream, &error), 0);
 	return stream;
@@ -64,7 +64,7 @@ static inline void trace_append(
 {
 	unsigned char records[100 * TRACE_RECORD], *at = records;
 	struct ctf_span span = {records, events * TRACE_RECORD, tick, tick + events, discarded};
-	struct ctf_error error;
+	struct error error;
 	const uint32_t id = 0;
 
 	for (uint32_t i = 0; i < events; i++, at += TRACE_RECORD) {

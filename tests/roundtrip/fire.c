@@ -76,7 +76,7 @@ static void fire(struct json_object *list, struct json_object *event_list)
 static struct plan **plans;
 static struct ctf_writer *writer;
 static struct ctf_stream *stream;
-static struct ctf_error error;
+static struct error error;
 static uint8_t *span;
 static size_t span_size;
 /* So that the low 27 bits wrap after a few records. */

@@ -62,7 +62,7 @@ int cmd_expand(const struct parsed *parsed)
 {
 	const char *dir = parsed->operands[0], *out = parsed->options.expand.output;
 	struct ctf_expand_result result;
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	char *made = out ? NULL : expand_output_path(dir);
 	int ret;
 

@@ -137,7 +137,7 @@ int sending_end(const struct send_status *status, const char *url, const char *d
 static bool has_traces(const char *dir)
 {
 	struct ctf_reader *reader;
-	struct ctf_error error;
+	struct error error;
 	int ret;
 
 	if (ctf_is_recorded(dir))

@@ -221,7 +221,7 @@ static int top_trace_add_item(struct top_trace *trace, const struct ctf_item *it
 
 static int top_trace_open_reader(struct top_trace *trace, const char *directory)
 {
-	struct ctf_error error;
+	struct error error;
 
 	if (trace->reader && !strcmp(trace->directory, directory))
 		return 0;

@@ -28,7 +28,7 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* Sort by id; of two with the same id, the first is kept. */
-int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *error)
+int ctf_stream_class_index(struct ctf_stream_class *stream, struct error *error)
 {
 	uint32_t kept = 0;
 	int ret = 0;
@@ -38,7 +38,7 @@ int ctf_stream_class_index(struct ctf_stream_class *stream, struct ctf_error *er
 	qsort(stream->events, stream->event_count, sizeof(*stream->events), compare_events);
 	for (uint32_t i = 0; i < stream->event_count; i++) {
 		if (kept && stream->events[kept - 1]->id == stream->events[i]->id) {
-			ret = ctf_fail(error, -EINVAL,
+			ret = error_set(error, -EINVAL, NULL,
 					"the metadata has two events with the id %" PRIu64
 					" (\"%s\" and \"%s\")",
 					stream->events[i]->id, stream->events[kept - 1]->name,

@@ -28,7 +28,7 @@ void *ctf2_error(struct ctf2_reader *r, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	r->failed = ctf_fail(r->error, -EINVAL, "the metadata cannot be read: %s", text);
+	r->failed = error_set(r->error, -EINVAL, NULL, "the metadata cannot be read: %s", text);
 	return NULL;
 }
 
@@ -42,7 +42,7 @@ void *ctf2_alloc(struct ctf2_reader *r, size_t count, size_t size)
 		return ctf2_error(r, "its field classes take too much memory");
 	memory = ctf_arena_alloc(r->arena, count, size);
 	if (!memory)
-		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 	return memory;
 }
 
@@ -460,7 +460,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 	struct ctf2_json *json;
 
 	if (!arena) {
-		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 		return;
 	}
 	json = json_parse(arena, text, size, MEMORY_BASE + size * MEMORY_FACTOR, &error);
@@ -468,7 +468,7 @@ static void read_fragment(struct ctf2_reader *r, const char *whole, const char *
 		ctf2_error(r, "line %u is no JSON: %s", ctf2_read_line_number(whole, error.at),
 				error.why);
 	else if (!json)
-		r->failed = ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		r->failed = error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 	if (!json || !ctf2_read_object(r, json, arena))
 		ctf_arena_destroy(arena);
 }
@@ -485,7 +485,7 @@ static void free_aliases(struct ctf2_reader *r)
 
 /* Read all fragments. Returns the first error; -ENOMEM ends the loop. */
 static int read_fragments(
-		struct ctf2_reader *r, const char *text, size_t size, struct ctf_error *error)
+		struct ctf2_reader *r, const char *text, size_t size, struct error *error)
 {
 	const char *at = text, *end = text + size;
 	int first = 0;
@@ -508,14 +508,14 @@ static int read_fragments(
 }
 
 int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct ctf2_reader reader = {.classes = classes};
 	int ret;
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
+		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
 	classes->memory_max = MEMORY_BASE + size * MEMORY_FACTOR;
 	classes->is_ctf2 = true;
 	classes->trace.big_endian = CTF_HOST_BIG_ENDIAN;
@@ -523,7 +523,7 @@ int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
 	ret = read_fragments(&reader, text, size, error);
 	free_aliases(&reader);
 	if (!ret && !ctf_tsdl_usable(classes))
-		ret = ctf_fail(error, -EINVAL,
+		ret = error_set(error, -EINVAL, NULL,
 				"the metadata cannot be read: there is no data stream class");
 	for (uint32_t i = 0; i < classes->stream_count; i++) {
 		int code = ctf_stream_class_index(classes->streams[i], ret ? NULL : error);

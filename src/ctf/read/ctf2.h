@@ -29,13 +29,13 @@ struct ctf2_reader {
 	unsigned int depth;
 	bool has_preamble;
 	bool has_magic;
-	struct ctf_error *error;
+	struct error *error;
 	int failed; /* The first error of this fragment. */
 };
 
 /* Parse the text into classes, as ctf_tsdl_parse() does. 0 or a negative errno with a sentence. */
 int ctf2_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-		struct ctf_error *error);
+		struct error *error);
 
 /* Store the first error of the fragment. Returns NULL. */
 void *ctf2_error(struct ctf2_reader *r, const char *format, ...)

@@ -63,7 +63,7 @@ static int ctf_follow_renew_metadata(
 {
 	struct ctf_metadata_seen seen = see_metadata(dir_fd);
 	struct ctf_trace_classes *before = reader->traces[index], *classes;
-	struct ctf_error error;
+	struct error error;
 	int ret;
 
 	if (seen.inode == before->seen.inode && seen.size == before->seen.size &&
@@ -127,7 +127,7 @@ static int new_trace(struct ctf_reader *reader, int dir_fd, const char *path, st
 
 	if (reader->follows) {
 		struct ctf_trace_classes *classes;
-		struct ctf_error error;
+		struct error error;
 
 		ret = ctf_metadata_read(dir_fd, path, &classes, &error);
 		ctf_metadata_free(classes);

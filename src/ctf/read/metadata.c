@@ -57,7 +57,7 @@ static uint32_t read_u32(const char *at, bool big_endian)
 }
 
 /* Concatenate the texts of the packets, in place. */
-static int ctf_metadata_unpack(char *text, size_t *size, struct ctf_error *error)
+static int ctf_metadata_unpack(char *text, size_t *size, struct error *error)
 {
 	bool big_endian = read_u32(text, true) == METADATA_MAGIC;
 	size_t at = 0, used = 0, end = *size;
@@ -68,14 +68,16 @@ static int ctf_metadata_unpack(char *text, size_t *size, struct ctf_error *error
 		if (end - at < METADATA_HEADER ||
 				read_u32(text + at, big_endian) != METADATA_MAGIC) {
 			*size = used;
-			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
+			return error_set(error, -EINVAL, NULL,
+					"a packet of the metadata is damaged");
 		}
 		content = read_u32(text + at + 24, big_endian) / 8;
 		packet = read_u32(text + at + 28, big_endian) / 8;
 		if (content < METADATA_HEADER || content > packet || packet > end - at ||
 				text[at + 32] || text[at + 33] || text[at + 34]) {
 			*size = used;
-			return ctf_fail(error, -EINVAL, "a packet of the metadata is damaged");
+			return error_set(error, -EINVAL, NULL,
+					"a packet of the metadata is damaged");
 		}
 		memmove(text + used, text + at + METADATA_HEADER, content - METADATA_HEADER);
 		used += content - METADATA_HEADER;
@@ -85,11 +87,11 @@ static int ctf_metadata_unpack(char *text, size_t *size, struct ctf_error *error
 	return 0;
 }
 
-int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **out,
-		struct ctf_error *error)
+int ctf_metadata_read(
+		int dir_fd, const char *dir, struct ctf_trace_classes **out, struct error *error)
 {
 	struct ctf_trace_classes *classes = calloc(1, sizeof(*classes));
-	struct ctf_error packets = {.text = ""};
+	struct error packets = {.text = ""};
 	char *text = NULL, *path = strdup(dir);
 	size_t size = 0;
 	int ret, unpacked = 0;
@@ -99,13 +101,14 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 		free(path);
 		free(classes);
 		*out = NULL;
-		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
+		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
 	}
 	classes->trace.path = path;
 	classes->trace.vpid = -1;
 	ret = ctf_metadata_read_file(dir_fd, &text, &size);
 	if (ret)
-		return ctf_fail(error, ret, "the metadata cannot be read: %s", strerror(-ret));
+		return error_set(error, ret, NULL, "the metadata cannot be read: %s",
+				strerror(-ret));
 	if (size >= 4 &&
 			(read_u32(text, true) == METADATA_MAGIC ||
 					read_u32(text, false) == METADATA_MAGIC))
@@ -116,7 +119,7 @@ int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **ou
 		ret = ctf_tsdl_parse(classes, text, size, error);
 	free(text);
 	if (!ret && unpacked)
-		ret = ctf_fail(error, unpacked, "%s", packets.text);
+		ret = error_set(error, unpacked, NULL, "%s", packets.text);
 	return ret;
 }
 

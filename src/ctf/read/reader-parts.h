@@ -13,7 +13,7 @@
 struct reader_note {
 	struct reader_note *next;
 	struct ctf_trace_classes *classes;
-	char text[768];
+	char text[256 + ERROR_TEXT_SIZE];
 };
 
 /* Contains the time, so that comparing does not access the streams, which are far apart in

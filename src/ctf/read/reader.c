@@ -99,7 +99,7 @@ int ctf_reader_add_trace(struct ctf_reader *reader, int dir_fd, const char *path
 		struct dirent **names, const struct stat *stats, int count)
 {
 	struct ctf_trace_classes *classes;
-	struct ctf_error error;
+	struct error error;
 	int ret;
 
 	if (ctf_reader_grow(&reader->traces, reader->trace_count))
@@ -349,35 +349,36 @@ int ctf_reader_next(struct ctf_reader *reader, struct ctf_item *item)
 /* ---- interface ---- */
 
 static int ctf_reader_open_all(
-		const char *dir, bool growing, struct ctf_reader **out, struct ctf_error *error)
+		const char *dir, bool growing, struct ctf_reader **out, struct error *error)
 {
 	struct ctf_reader *reader = calloc(1, sizeof(*reader));
 	int ret;
 
 	if (!reader)
-		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the trace %s", dir);
 	reader->last_note = &reader->notes;
 	reader->growing = growing;
 	reader->dir = strdup(dir);
 	if (!reader->dir) {
 		ctf_reader_close(reader);
-		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", dir);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the trace %s", dir);
 	}
 	ret = ctf_find_traces(
 			dir, growing, ctf_reader_on_trace_found, reader, &reader->nr_searched);
 	if (!ret && !reader->trace_count)
-		ret = ctf_fail(error, -ENOENT,
+		ret = error_set(error, -ENOENT, NULL,
 				"there is no trace in %s: neither it nor a directory in it has a file \"metadata\"",
 				dir);
 	else if (ret == -E2BIG)
-		ctf_fail(error, ret, "cannot search %s for traces: it has more than %u directories",
-				dir, CTF_FIND_DIRECTORIES_MAX);
+		error_set(error, ret, NULL,
+				"cannot search %s for traces: it has more than %u directories", dir,
+				CTF_FIND_DIRECTORIES_MAX);
 	else if (ret)
-		ctf_fail(error, ret, "cannot read %s: %s", dir, strerror(-ret));
+		error_set(error, ret, NULL, "cannot read %s: %s", dir, strerror(-ret));
 	if (!ret) {
 		ret = ctf_reader_limit_overlaps(reader);
 		if (ret)
-			ctf_fail(error, ret,
+			error_set(error, ret, NULL,
 					ret == -ENOMEM ? "out of memory for the trace %s"
 						       : "cannot read %s: %s",
 					dir, strerror(-ret));
@@ -392,14 +393,14 @@ static int ctf_reader_open_all(
 	return 0;
 }
 
-int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+int ctf_reader_open(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	/* The current chunk belongs to a running recording; after a kill of the recorder it is
 	   incomplete. */
 	return ctf_reader_open_all(dir, ctf_is_recorded(dir), reader, error);
 }
 
-int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct ctf_error *error)
+int ctf_reader_open_growing(const char *dir, struct ctf_reader **reader, struct error *error)
 {
 	return ctf_reader_open_all(dir, true, reader, error);
 }

@@ -23,7 +23,7 @@ struct resolver {
 	struct ctf_trace_classes *classes;
 	struct ctf_type *const *scopes;
 	enum ctf_scope scope;
-	struct ctf_error *error;
+	struct error *error;
 };
 
 const char *const ctf_scope_prefixes[CTF_SCOPE_COUNT] = {
@@ -128,7 +128,7 @@ static int guard_slot(const struct resolver *r, struct ctf_type *variant, int32_
 	struct ctf_guard *guard = ctf_arena_alloc(r->classes->arena, 1, sizeof(*guard));
 
 	if (!guard)
-		return ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 	*guard = (struct ctf_guard){variant->guards, slot};
 	variant->guards = guard;
 	return 0;
@@ -212,7 +212,7 @@ static int bind_ranges(const struct resolver *r, struct ctf_type *type, const st
 	type->ranges = ctf_arena_alloc(
 			r->classes->arena, location->range_count + 2u, sizeof(*type->ranges));
 	if (!type->ranges)
-		return ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 	for (uint32_t i = 0; i < location->range_count; i++)
 		add_range(type, location->ranges[i].begin, location->ranges[i].end,
 				location->ranges[i].option);
@@ -241,26 +241,27 @@ static int bind(const struct resolver *r, const struct resolve_level *level, str
 	const char *name = type->location ? location_name(type->location) : type->reference;
 
 	if (!name)
-		return ctf_fail(r->error, -EINVAL, "the metadata has a variant without a tag");
+		return error_set(r->error, -EINVAL, NULL,
+				"the metadata has a variant without a tag");
 	if (type->location)
 		found.member = find_location(r, level, type->location);
 	else
 		find_reference(r, level, name, &found);
 	member = found.member;
 	if (!member)
-		return ctf_fail(r->error, -EINVAL,
+		return error_set(r->error, -EINVAL, NULL,
 				"the metadata names the field \"%s\", which is not before its use",
 				name);
 	if (type->kind == CTF_SEQUENCE &&
 			(member->type->is_signed ||
 					(member->type->kind != CTF_INTEGER &&
 							member->type->kind != CTF_ENUM)))
-		return ctf_fail(r->error, -EINVAL,
+		return error_set(r->error, -EINVAL, NULL,
 				"the length \"%s\" in the metadata is no unsigned integer", name);
 	if (type->kind == CTF_VARIANT && member->type->kind != CTF_ENUM &&
 			!(type->location && member->type->kind == CTF_INTEGER))
-		return ctf_fail(r->error, -EINVAL, "the tag \"%s\" in the metadata is no %s", name,
-				type->location ? "integer" : "enumeration");
+		return error_set(r->error, -EINVAL, NULL, "the tag \"%s\" in the metadata is no %s",
+				name, type->location ? "integer" : "enumeration");
 	if (member->slot < 0)
 		member->slot = r->classes->slot_count++;
 	type->slot = member->slot;
@@ -287,11 +288,11 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 	struct ctf_option_name *names;
 
 	if (ctf_arena_used(r->classes->arena) > r->classes->memory_max)
-		return ctf_fail(r->error, -EINVAL,
+		return error_set(r->error, -EINVAL, NULL,
 				"the types of the metadata take too much memory");
 	names = calloc((size_t)type->member_count + 1, sizeof(*names));
 	if (!names)
-		return ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+		return error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 	for (uint32_t i = 0; i < type->member_count; i++)
 		names[i] = (struct ctf_option_name){type->members[i].name, i};
 	qsort(names, type->member_count, sizeof(*names), compare_option_names);
@@ -310,7 +311,8 @@ static int bind_options(const struct resolver *r, struct ctf_type *type, const s
 					label->begin, label->end, found->index};
 	}
 	free(names);
-	return type->ranges ? 0 : ctf_fail(r->error, -ENOMEM, "out of memory for the metadata");
+	return type->ranges ? 0
+			    : error_set(r->error, -ENOMEM, NULL, "out of memory for the metadata");
 }
 
 /* ---- sizes ---- */
@@ -385,14 +387,14 @@ static int bind_environment(const struct resolver *r, struct ctf_type *type)
 		if (strcmp(env->key, type->reference + sizeof(prefix) - 1) != 0)
 			continue;
 		if (env->text || env->number < 0)
-			return ctf_fail(r->error, -EINVAL,
+			return error_set(r->error, -EINVAL, NULL,
 					"the length \"%s\" in the metadata is not a number of elements",
 					type->reference);
 		type->kind = CTF_ARRAY;
 		type->length = (uint64_t)env->number;
 		return 0;
 	}
-	return ctf_fail(r->error, -EINVAL,
+	return error_set(r->error, -EINVAL, NULL,
 			"the length \"%s\" in the metadata is not in its env block",
 			type->reference);
 }
@@ -504,7 +506,7 @@ static void set_roles(struct ctf_type *type, const struct role_name *roles)
 }
 
 int ctf_resolve(struct ctf_trace_classes *classes, struct ctf_type *const scopes[CTF_SCOPE_COUNT],
-		enum ctf_scope scope, struct ctf_error *error)
+		enum ctf_scope scope, struct error *error)
 {
 	const struct resolver r = {classes, scopes, scope, error};
 	int ret = resolve_type(&r, NULL, scopes[scope]);

@@ -87,7 +87,7 @@ int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
  * nevertheless.
  */
 int ctf_metadata_read(int dir_fd, const char *dir, struct ctf_trace_classes **classes,
-		struct ctf_error *error);
+		struct error *error);
 void ctf_metadata_free(struct ctf_trace_classes *classes);
 
 #endif /* SIDE_CTF_READ_STREAM_H */

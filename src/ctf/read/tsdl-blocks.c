@@ -527,7 +527,7 @@ static void bind_blocks(struct tsdl_parser *p)
 /* After an error, bind the blocks before it: they are usable. */
 void tsdl_finish_blocks(struct tsdl_parser *p)
 {
-	struct ctf_error first = *p->error;
+	struct error first = *p->error;
 	int failed = p->failed;
 
 	p->failed = 0;

@@ -25,7 +25,8 @@ void *tsdl_error(struct tsdl_parser *p, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	p->failed = ctf_fail(p->error, -EINVAL, "line %u of the metadata: %s", p->token.line, what);
+	p->failed = error_set(p->error, -EINVAL, NULL, "line %u of the metadata: %s", p->token.line,
+			what);
 	p->token.kind = TSDL_END;
 	return NULL;
 }
@@ -40,7 +41,7 @@ void *tsdl_alloc(struct tsdl_parser *p, size_t count, size_t size)
 		return tsdl_error(p, "the types take too much memory");
 	memory = ctf_arena_alloc(p->arena, count, size);
 	if (!memory) {
-		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
+		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
 		p->token.kind = TSDL_END;
 	}
 	return memory;
@@ -52,7 +53,7 @@ void tsdl_next(struct tsdl_parser *p)
 		return;
 	tsdl_lex(&p->lexer, &p->token);
 	if (p->token.kind == TSDL_BAD && p->lexer.is_out_of_memory)
-		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
+		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
 	else if (p->token.kind == TSDL_BAD)
 		tsdl_error(p, "this text is no TSDL, or it is cut off");
 }
@@ -137,11 +138,11 @@ static void find_byte_order(struct tsdl_parser *p)
 		}
 	}
 	if (lexer.is_out_of_memory)
-		p->failed = ctf_fail(p->error, -ENOMEM, "out of memory for the metadata");
+		p->failed = error_set(p->error, -ENOMEM, NULL, "out of memory for the metadata");
 }
 
 int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t size,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct tsdl_scope root;
 	struct tsdl_parser parser =
@@ -156,7 +157,7 @@ int ctf_tsdl_parse(struct ctf_trace_classes *classes, const char *text, size_t s
 
 	classes->arena = ctf_arena_create();
 	if (!classes->arena)
-		return ctf_fail(error, -ENOMEM, "out of memory for the metadata");
+		return error_set(error, -ENOMEM, NULL, "out of memory for the metadata");
 	classes->memory_max = TSDL_MEMORY_BASE + size * TSDL_MEMORY_FACTOR;
 	p->arena = p->lexer.arena = classes->arena;
 	p->last_waiting_event = &p->waiting_events;

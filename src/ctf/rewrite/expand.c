@@ -32,7 +32,7 @@ struct expansion {
 	struct stat out; /* The new directory, which must not be copied into itself. */
 	ZSTD_DCtx *context;
 	unsigned char *chunk;
-	struct ctf_error *error;
+	struct error *error;
 };
 
 struct expand_directory {
@@ -125,7 +125,7 @@ static int expand_stream(struct expansion *e, int in, int out, const struct expa
 	if (ret == -EBADMSG)
 		ret = 0;
 	else if (ret < 0 && !*e->error->text)
-		ctf_fail(e->error, ret, "cannot expand %s/%s: %s", from->path, from_name,
+		error_set(e->error, ret, NULL, "cannot expand %s/%s: %s", from->path, from_name,
 				strerror(-ret));
 	e->result->bytes_in += (uint64_t)(frames.next + (off_t)frames.size);
 	e->result->bytes_out += (uint64_t)at;
@@ -146,8 +146,8 @@ static int copy_file(struct expansion *e, int in, int out, const struct expand_d
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return ctf_fail(e->error, -errno, "cannot read %s/%s: %s", from->path, name,
-					strerror(errno));
+			return error_set(e->error, -errno, NULL, "cannot read %s/%s: %s",
+					from->path, name, strerror(errno));
 		if (!got)
 			break;
 		ret = ctf_expand_write_at(e, out, &at, (size_t)got, to, name);
@@ -204,7 +204,7 @@ static int ctf_expand_enter_directory(struct expansion *e, const struct expand_d
 	if (asprintf(&to_path, "%s/%s", to->path, name) < 0)
 		to_path = NULL;
 	if (!from_path || !to_path) {
-		ctf_fail(e->error, ret, "out of memory to expand %s/%s", from->path, name);
+		error_set(e->error, ret, NULL, "out of memory to expand %s/%s", from->path, name);
 		goto out;
 	}
 	ret = 0;
@@ -244,7 +244,7 @@ static int expand_entry(struct expansion *e, const struct expand_directory *from
 	/* Another process may have removed the entry. */
 	if (fstatat(from->fd, name, &stat, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0
-				       : ctf_fail(e->error, -errno, "cannot read %s/%s: %s",
+				       : error_set(e->error, -errno, NULL, "cannot read %s/%s: %s",
 							 from->path, name, strerror(errno));
 	if (S_ISREG(stat.st_mode))
 		return expand_file(e, from, to, name);
@@ -269,7 +269,7 @@ static int expand_dir(struct expansion *e, const struct expand_directory *from,
 	bool metadata = false;
 
 	if (count < 0)
-		return ctf_fail(e->error, -errno, "cannot read %s: %s", from->path,
+		return error_set(e->error, -errno, NULL, "cannot read %s: %s", from->path,
 				strerror(errno));
 	for (int i = 0; i < count; i++) {
 		const char *name = names[i]->d_name;
@@ -286,7 +286,7 @@ static int expand_dir(struct expansion *e, const struct expand_directory *from,
 
 int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
 		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct expansion e = {.result = result, .report = report, .user = user, .error = error};
 	struct expand_directory from = {open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir},
@@ -294,13 +294,13 @@ int ctf_expand(const char *dir, const char *out, ctf_expand_ready *ready,
 	int ret = 0;
 
 	*result = (struct ctf_expand_result){0};
-	error->text[0] = '\0';
+	error_clear(error);
 	if (from.fd < 0)
-		return ctf_fail(error, -errno, "cannot expand %s: %s", dir, strerror(errno));
+		return error_set(error, -errno, NULL, "cannot expand %s: %s", dir, strerror(errno));
 	e.context = ZSTD_createDCtx();
 	e.chunk = malloc(CHUNK);
 	if (!e.context || !e.chunk)
-		ret = ctf_fail(error, -ENOMEM, "out of memory to expand %s", dir);
+		ret = error_set(error, -ENOMEM, NULL, "out of memory to expand %s", dir);
 	else if (mkdir(out, CTF_DIRECTORY_MODE))
 		ret = ctf_write_error(error, -errno, out, "");
 	if (!ret) {

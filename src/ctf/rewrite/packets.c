@@ -234,7 +234,7 @@ int ctf_counter_renew(struct ctf_counter *counter, const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct ctf_trace_classes *classes;
-	struct ctf_error error;
+	struct error error;
 	uint64_t *slots;
 	int ret;
 

@@ -151,29 +151,28 @@ struct repair {
 	unsigned int repaired;
 	unsigned int traces;
 	int ret; /* The first error, of a trace that cannot be repaired. */
-	struct ctf_error *error;
+	struct error *error;
 };
 
 static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes, int metadata_ret,
-		const struct ctf_error *why, int dir_fd, const char *dir, struct dirent **names,
+		const struct error *why, int dir_fd, const char *dir, struct dirent **names,
 		int count)
 {
-	struct ctf_error *error = repair->error;
+	struct error *error = repair->error;
 	int ret = metadata_ret;
 
 	if (ret && (ret != -EINVAL || !ctf_tsdl_usable(classes) || !classes->trace.is_side))
-		return ctf_fail(error, ret, "cannot repair %s: %s", dir, why->text);
+		return error_set(error, ret, NULL, "cannot repair %s: %s", dir, why->text);
 	if (!classes->trace.is_side)
-		return ctf_fail(error, -EINVAL, "cannot repair %s: it was not recorded by side",
-				dir);
-	if (is_being_written(dir_fd)) {
-		ctf_fail(error, -EBUSY, "cannot repair %s: it is being recorded", dir);
-		return ctf_fail_hint(error, -EBUSY, "try again when the recording has ended");
-	}
+		return error_set(error, -EINVAL, NULL,
+				"cannot repair %s: it was not recorded by side", dir);
+	if (is_being_written(dir_fd))
+		return error_set(error, -EBUSY, "try again when the recording has ended",
+				"cannot repair %s: it is being recorded", dir);
 	if (ret) {
 		ret = repair_metadata(classes, dir_fd);
 		if (ret < 0)
-			return ctf_fail(error, ret, "cannot repair %s: %s", dir, why->text);
+			return error_set(error, ret, NULL, "cannot repair %s: %s", dir, why->text);
 		repair->repaired++;
 	}
 	for (int i = 0; i < count; i++) {
@@ -184,7 +183,7 @@ static int repair_trace(struct repair *repair, struct ctf_trace_classes *classes
 		ret = ctf_is_compressed(name, NULL) ? repair_frames(dir_fd, name)
 						    : repair_stream(classes, dir_fd, name);
 		if (ret < 0)
-			return ctf_fail(error, ret, "cannot repair %s/%s: %s", dir, name,
+			return error_set(error, ret, NULL, "cannot repair %s/%s: %s", dir, name,
 					strerror(-ret));
 		repair->repaired += ret > 0;
 	}
@@ -195,7 +194,7 @@ static int ctf_repair_on_trace_found(
 		void *context, int dir_fd, const char *path, struct dirent **names, int count)
 {
 	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = {.text = ""}, ignored;
+	struct error why = {.text = ""}, ignored;
 	struct repair *repair = context, other = *repair;
 	int ret = ctf_metadata_read(dir_fd, path, &classes, &why);
 
@@ -212,7 +211,7 @@ static int ctf_repair_on_trace_found(
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
+int ctf_repair(const char *dir, unsigned int *repaired, struct error *error)
 {
 	struct repair repair = {.error = error};
 	int ret = ctf_find_traces(dir, false, ctf_repair_on_trace_found, &repair, NULL);
@@ -221,44 +220,44 @@ int ctf_repair(const char *dir, unsigned int *repaired, struct ctf_error *error)
 	if (repair.ret)
 		return repair.ret;
 	if (ret)
-		return ctf_fail(error, ret, "cannot repair %s: %s", dir, strerror(-ret));
+		return error_set(error, ret, NULL, "cannot repair %s: %s", dir, strerror(-ret));
 	if (!repair.traces)
-		return ctf_fail(error, -ENOENT, "there is no trace in %s", dir);
+		return error_set(error, -ENOENT, NULL, "there is no trace in %s", dir);
 	return 0;
 }
 
 /* Remove a directory whose writer had just created it. */
-static int ctf_repair_remove_incomplete(int dir_fd, const char *dir, struct ctf_error *error)
+static int ctf_repair_remove_incomplete(int dir_fd, const char *dir, struct error *error)
 {
 	unlinkat(dir_fd, ".metadata.new", 0);
 	/* Another process may have removed the directory. */
 	if (!rmdir(dir) || errno == ENOENT)
 		return 0;
-	return ctf_fail(error, -errno, "cannot repair %s: no metadata file", dir);
+	return error_set(error, -errno, NULL, "cannot repair %s: no metadata file", dir);
 }
 
-static int repair_one(int dir_fd, const char *dir, struct ctf_error *error)
+static int repair_one(int dir_fd, const char *dir, struct error *error)
 {
 	struct ctf_trace_classes *classes = NULL;
-	struct ctf_error why = {.text = ""};
+	struct error why = {.text = ""};
 	int ret = ctf_metadata_read(dir_fd, dir, &classes, &why);
 
 	if (!classes)
-		return ctf_fail(error, -ENOMEM, "cannot repair %s: out of memory", dir);
+		return error_set(error, -ENOMEM, NULL, "cannot repair %s: out of memory", dir);
 	if (ret == -EINVAL && ctf_tsdl_usable(classes) && classes->trace.is_side)
 		ret = is_being_written(dir_fd) ? -EBUSY : repair_metadata(classes, dir_fd);
 	ctf_metadata_free(classes);
-	return ret < 0 ? ctf_fail(error, ret, "cannot repair %s: %s", dir,
+	return ret < 0 ? error_set(error, ret, NULL, "cannot repair %s: %s", dir,
 					 *why.text ? why.text : strerror(-ret))
 		       : 0;
 }
 
-int ctf_repair_metadata(const char *dir, struct ctf_error *error)
+int ctf_repair_metadata(const char *dir, struct error *error)
 {
 	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), ret;
 
 	if (dir_fd < 0)
-		return ctf_fail(error, -errno, "cannot repair %s: %s", dir, strerror(errno));
+		return error_set(error, -errno, NULL, "cannot repair %s: %s", dir, strerror(errno));
 	if (faccessat(dir_fd, "metadata", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		ret = ctf_repair_remove_incomplete(dir_fd, dir, error);
 	else

@@ -16,7 +16,7 @@
 
 struct ctf_describer {
 	struct ctf_arena *arena;
-	struct ctf_error *error;
+	struct error *error;
 	struct ctf_type *node; /* Shared by all dynamic fields. */
 	unsigned int depth;
 };
@@ -391,7 +391,7 @@ static int describe_gather(
 		return describe_enum(d, side_ptr_get(gather->u.side_enum.mappings),
 				side_ptr_get(gather->u.side_enum.elem_type), out);
 	default:
-		return ctf_fail(d->error, -EINVAL, "type label %u cannot be recorded",
+		return error_set(d->error, -EINVAL, NULL, "type label %u cannot be recorded",
 				(unsigned int)side_enum_get(type->type));
 	}
 }
@@ -452,7 +452,8 @@ static int ctf_describe_type(
 	int ret;
 
 	if (d->depth >= VISIT_DEPTH_MAX) {
-		ctf_fail(d->error, -EINVAL, "types are nested deeper than %d", VISIT_DEPTH_MAX);
+		error_set(d->error, -EINVAL, NULL, "types are nested deeper than %d",
+				VISIT_DEPTH_MAX);
 		return -EINVAL;
 	}
 	d->depth++;
@@ -463,7 +464,7 @@ static int ctf_describe_type(
 
 int ctf_type_from_description(struct ctf_arena *arena,
 		const struct side_event_description *description, struct ctf_type **type,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct ctf_describer d = {.arena = arena, .error = error};
 	struct visit_error why = {0};
@@ -471,12 +472,12 @@ int ctf_type_from_description(struct ctf_arena *arena,
 	int ret = visit_description_check(description, 0, &why);
 
 	if (ret)
-		return ctf_fail(error, ret, "%s",
+		return error_set(error, ret, NULL, "%s",
 				visit_error_sentence(&why, sentence, sizeof(sentence)));
 	ret = describe_members(&d, side_array_elements(&description->fields),
 			side_array_length(&description->fields),
 			description->flags & SIDE_EVENT_FLAG_VARIADIC, type);
 	if (ret == -ENOMEM)
-		ctf_fail(error, ret, "out of memory for the description of an event");
+		error_set(error, ret, NULL, "out of memory for the description of an event");
 	return ret;
 }

@@ -32,9 +32,9 @@ struct packet_header {
 
 _Static_assert(sizeof(struct packet_header) == 84, "recording.md says 32 + 52 bytes");
 
-int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file)
+int ctf_write_error(struct error *error, int code, const char *dir, const char *file)
 {
-	const char *hint = "", *limit = "";
+	const char *hint = NULL, *limit = "";
 
 	if (code == -ENOSPC || code == -EDQUOT)
 		hint = "free some space there, or write to another directory";
@@ -44,9 +44,8 @@ int ctf_write_error(struct ctf_error *error, int code, const char *dir, const ch
 		hint = "choose another name or remove it";
 	else if (code == -EFBIG)
 		limit = ": the limit on the size of files (ulimit -f) is reached";
-	ctf_fail(error, code, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "", file,
-			strerror(-code), limit);
-	return ctf_fail_hint(error, code, hint);
+	return error_set(error, code, hint, "cannot write %s%s%s: %s%s", dir, *file ? "/" : "",
+			file, strerror(-code), limit);
 }
 
 int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, const void *body,
@@ -84,19 +83,19 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 }
 
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
-		struct ctf_stream **out, struct ctf_error *error)
+		struct ctf_stream **out, struct error *error)
 {
 	struct ctf_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
-		return ctf_fail(error, -ENOMEM, "out of memory for the stream %s", name);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the stream %s", name);
 	stream->writer = writer;
 	stream->class_id = class_id;
 	stream->ring = ring;
 	if (asprintf(&stream->name, "%s%s", name, writer->compressor ? CTF_COMPRESSED_SUFFIX : "") <
 			0) {
 		free(stream);
-		return ctf_fail(error, -ENOMEM, "out of memory for the stream %s", name);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the stream %s", name);
 	}
 	stream->fd = openat(writer->dir_fd, stream->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			0644);
@@ -114,7 +113,7 @@ int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_
 	return 0;
 }
 
-int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error)
+int ctf_stream_close(struct ctf_stream *stream, struct error *error)
 {
 	int ret = close(stream->fd) ? -errno : 0;
 
@@ -165,8 +164,7 @@ static void stream_write_count_records(struct ctf_stream *stream, const struct c
 	stream->records += count;
 }
 
-int ctf_stream_append(
-		struct ctf_stream *stream, const struct ctf_span *span, struct ctf_error *error)
+int ctf_stream_append(struct ctf_stream *stream, const struct ctf_span *span, struct error *error)
 {
 	struct packet_header header = {
 			.magic = CTF_PACKET_MAGIC,
@@ -202,7 +200,7 @@ int ctf_stream_append(
 static void stream_forget(struct ctf_stream **stream)
 {
 	struct ctf_writer *writer = (*stream)->writer;
-	struct ctf_error ignored;
+	struct error ignored;
 
 	writer->streams = (*stream)->next;
 	unlinkat(writer->dir_fd, (*stream)->name, 0);
@@ -226,20 +224,20 @@ uint64_t ctf_stream_end(const struct ctf_stream *stream)
 }
 
 int ctf_writer_open_stream(struct ctf_writer *writer, uint32_t channel, uint32_t ring,
-		uint64_t timestamp, struct ctf_stream **stream, struct ctf_error *error)
+		uint64_t timestamp, struct ctf_stream **stream, struct error *error)
 {
 	struct ctf_span empty = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
 	char *name;
 	int ret;
 
 	if (channel >= writer->nr_channels)
-		return ctf_fail(error, -EINVAL, "there is no channel %u in %s", channel,
+		return error_set(error, -EINVAL, NULL, "there is no channel %u in %s", channel,
 				writer->config.dir);
 	ret = ctf_writer_describe_channel(writer, channel, error);
 	if (ret)
 		return ret;
 	if (asprintf(&name, "%s_%u", writer->channels[channel].name, ring) < 0)
-		return ctf_fail(error, -ENOMEM, "out of memory for a stream of %s",
+		return error_set(error, -ENOMEM, NULL, "out of memory for a stream of %s",
 				writer->config.dir);
 	ret = ctf_stream_open(writer, name, channel, ring, stream, error);
 	free(name);

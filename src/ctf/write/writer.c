@@ -89,7 +89,7 @@ static int copy_config(struct ctf_writer *writer, const struct ctf_writer_config
 }
 
 static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_config *config,
-		struct ctf_error *error)
+		struct error *error)
 {
 	static const struct ctf_channel_config one = {.name = "ring"};
 	const struct ctf_channel_config *channels = config->nr_channels ? config->channels : &one;
@@ -99,7 +99,8 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 	writer->channels = calloc(count, sizeof(*writer->channels));
 	writer->arena = ctf_arena_create();
 	if (!writer->channels || !writer->arena)
-		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the trace %s",
+				config->dir);
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctf_channel *channel = &writer->channels[i];
 		struct ctf_type *context = NULL;
@@ -109,7 +110,7 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 		channel->placement = channels[i].placement;
 		channel->name = strdup(channels[i].name);
 		if (!channel->name)
-			return ctf_fail(error, -ENOMEM, "out of memory for the trace %s",
+			return error_set(error, -ENOMEM, NULL, "out of memory for the trace %s",
 					config->dir);
 		if (!channels[i].context)
 			ret = ctf_describe_contexts(writer->arena, channels[i].contexts,
@@ -117,7 +118,8 @@ static int copy_channels(struct ctf_writer *writer, const struct ctf_writer_conf
 		channel->context = channels[i].context ? channels[i].context : context;
 		channel->late = config->format == CTF_FORMAT_1 && ctf_tsdl_is_late(channel);
 		if (ret)
-			return ctf_fail(error, ret, "out of memory for the trace %s", config->dir);
+			return error_set(error, ret, NULL, "out of memory for the trace %s",
+					config->dir);
 	}
 	return 0;
 }
@@ -185,17 +187,18 @@ out:
 }
 
 int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer **out,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct ctf_writer *writer = calloc(1, sizeof(*writer));
 	int ret;
 
 	if (!writer)
-		return ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
+		return error_set(error, -ENOMEM, NULL, "out of memory for the trace %s",
+				config->dir);
 	writer->dir_fd = writer->metadata_fd = -1;
 	ret = copy_config(writer, config);
 	if (ret) {
-		ctf_fail(error, ret, "out of memory for the trace %s", config->dir);
+		error_set(error, ret, NULL, "out of memory for the trace %s", config->dir);
 		goto fail;
 	}
 	ret = copy_channels(writer, config, error);
@@ -204,11 +207,12 @@ int ctf_writer_create(const struct ctf_writer_config *config, struct ctf_writer 
 	writer->compressor =
 			config->compression ? ctf_compressor_create(config->compression) : NULL;
 	if (config->compression && !writer->compressor) {
-		ret = ctf_fail(error, -ENOMEM, "out of memory for the trace %s", config->dir);
+		ret = error_set(error, -ENOMEM, NULL, "out of memory for the trace %s",
+				config->dir);
 		goto fail;
 	}
 	if (getrandom(writer->uuid, sizeof(writer->uuid), 0) != sizeof(writer->uuid)) {
-		ret = ctf_fail(error, -EIO, "no random numbers for the identity of %s",
+		ret = error_set(error, -EIO, NULL, "no random numbers for the identity of %s",
 				config->dir);
 		goto fail;
 	}
@@ -233,7 +237,7 @@ fail:
 	return ret;
 }
 
-int ctf_writer_close(struct ctf_writer *writer, struct ctf_error *error)
+int ctf_writer_close(struct ctf_writer *writer, struct error *error)
 {
 	int ret = 0;
 
@@ -287,7 +291,7 @@ static void remove_id(struct ctf_channel *channel, uint32_t id)
 			(channel->id_count - at) * sizeof(*channel->ids));
 }
 
-int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct ctf_error *error)
+int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct error *error)
 {
 	struct ctf_channel *channel = &writer->channels[index];
 	char *text;
@@ -298,7 +302,8 @@ int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struc
 		return 0;
 	ret = ctf_tsdl_channel(channel, index, &text, &size);
 	if (ret)
-		return ctf_fail(error, ret, "out of memory for the channel %s", channel->name);
+		return error_set(error, ret, NULL, "out of memory for the channel %s",
+				channel->name);
 	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
 	free(text);
 	if (ret)
@@ -308,18 +313,19 @@ int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struc
 }
 
 static int learn_event(struct ctf_channel *channel, const struct ctf_event_parts *event,
-		struct ctf_error *error)
+		struct error *error)
 {
 	const struct ctf_type *const trees[] = {channel->context, event->context, event->fields};
 	int ret = ctf_tally_learn(
 			&channel->tally, event->id, trees, sizeof(trees) / sizeof(trees[0]));
 
-	return ret ? ctf_fail(error, ret, "out of memory to count the records of %s", event->name)
+	return ret ? error_set(error, ret, NULL, "out of memory to count the records of %s",
+				     event->name)
 		   : 0;
 }
 
-static int ctf_writer_add_class(struct ctf_writer *writer, const struct ctf_event_parts *event,
-		struct ctf_error *error)
+static int ctf_writer_add_class(
+		struct ctf_writer *writer, const struct ctf_event_parts *event, struct error *error)
 {
 	struct ctf_channel *channel;
 	char *text;
@@ -327,22 +333,25 @@ static int ctf_writer_add_class(struct ctf_writer *writer, const struct ctf_even
 	int ret;
 
 	if (event->channel >= writer->nr_channels)
-		return ctf_fail(error, -EINVAL, "the event %s is in channel %u, which is not there",
-				event->name, event->channel);
+		return error_set(error, -EINVAL, NULL,
+				"the event %s is in channel %u, which is not there", event->name,
+				event->channel);
 	channel = &writer->channels[event->channel];
 	ret = ctf_writer_describe_channel(writer, event->channel, error);
 	if (ret)
 		return ret;
 	ret = add_id(channel, event->id);
 	if (ret == -EEXIST)
-		return ctf_fail(error, ret, "the event id %u of %s is already taken", event->id,
-				event->name);
+		return error_set(error, ret, NULL, "the event id %u of %s is already taken",
+				event->id, event->name);
 	if (ret)
-		return ctf_fail(error, ret, "out of memory for the description of %s", event->name);
+		return error_set(error, ret, NULL, "out of memory for the description of %s",
+				event->name);
 	ret = (is_ctf2(writer) ? ctf2_event : ctf_tsdl_event)(event, &text, &size);
 	if (ret) {
 		remove_id(channel, event->id);
-		return ctf_fail(error, ret, "out of memory for the description of %s", event->name);
+		return error_set(error, ret, NULL, "out of memory for the description of %s",
+				event->name);
 	}
 	ret = ctf_file_append(writer->metadata_fd, &writer->metadata_size, text, size, NULL, 0);
 	free(text);
@@ -355,7 +364,7 @@ static int ctf_writer_add_class(struct ctf_writer *writer, const struct ctf_even
 
 int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint32_t id,
 		const char *name, int side_loglevel, const struct ctf_type *context,
-		const struct ctf_type *fields, const char *json, struct ctf_error *error)
+		const struct ctf_type *fields, const char *json, struct error *error)
 {
 	const struct ctf_event_parts event = {
 			.id = id,
@@ -370,14 +379,14 @@ int ctf_writer_add_event_json(struct ctf_writer *writer, uint32_t channel, uint3
 	return ctf_writer_add_class(writer, &event, error);
 }
 
-static int ctf_writer_set_no_memory(struct ctf_error *error)
+static int ctf_writer_set_no_memory(struct error *error)
 {
-	return ctf_fail(error, -ENOMEM, "out of memory for the description of an event");
+	return error_set(error, -ENOMEM, NULL, "out of memory for the description of an event");
 }
 
 int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t id,
 		const struct side_event_description *description,
-		const struct context_spec *contexts, uint32_t nr_contexts, struct ctf_error *error)
+		const struct context_spec *contexts, uint32_t nr_contexts, struct error *error)
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	struct visit_buffer json;
@@ -402,7 +411,8 @@ int ctf_writer_add_event(struct ctf_writer *writer, uint32_t channel, uint32_t i
 	if (!ret)
 		ret = visit_buffer_append(&json, "", 1);
 	if (ret) {
-		ctf_fail(error, ret, "%s", visit_error_sentence(&why, sentence, sizeof(sentence)));
+		error_set(error, ret, NULL, "%s",
+				visit_error_sentence(&why, sentence, sizeof(sentence)));
 		goto out;
 	}
 	if (asprintf(&name, "%s:%s", side_ptr_get(description->provider_name),
@@ -422,7 +432,7 @@ out:
 }
 
 int ctf_writer_set_clock(
-		struct ctf_writer *writer, const struct ctf_clock *clock, struct ctf_error *error)
+		struct ctf_writer *writer, const struct ctf_clock *clock, struct error *error)
 {
 	struct ctf_clock old = writer->clock;
 	int ret;
@@ -474,7 +484,7 @@ static size_t put_lost(
 }
 
 int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct ctf_lost *lost,
-		size_t count, struct ctf_error *error)
+		size_t count, struct error *error)
 {
 	struct ctf_span span = {.timestamp_begin = timestamp, .timestamp_end = timestamp};
 	unsigned char *records;
@@ -493,7 +503,7 @@ int ctf_writer_lost(struct ctf_writer *writer, uint64_t timestamp, const struct 
 	span.size = put_lost(NULL, timestamp, lost, count);
 	records = malloc(span.size + 1);
 	if (!records)
-		return ctf_fail(error, -ENOMEM, "out of memory to note what was lost");
+		return error_set(error, -ENOMEM, NULL, "out of memory to note what was lost");
 	put_lost(records, timestamp, lost, count);
 	span.records = records;
 	ret = ctf_stream_append(writer->session, &span, error);

@@ -104,12 +104,12 @@ int ctf2_event(const struct ctf_event_parts *event, char **text, size_t *size);
 
 /* Write the channel's stream block if it is missing. Call it before writing anything of the
    channel. */
-int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct ctf_error *error);
+int ctf_writer_describe_channel(struct ctf_writer *writer, uint32_t index, struct error *error);
 
 /* Open a stream file, without a packet. */
 int ctf_stream_open(struct ctf_writer *writer, const char *name, uint32_t class_id, uint32_t ring,
-		struct ctf_stream **stream, struct ctf_error *error);
-int ctf_stream_close(struct ctf_stream *stream, struct ctf_error *error);
+		struct ctf_stream **stream, struct error *error);
+int ctf_stream_close(struct ctf_stream *stream, struct error *error);
 
 /* Write all bytes and increase *size, or truncate the file to its old size. 0 or a negative
    errno. */
@@ -117,6 +117,6 @@ int ctf_file_append(int fd, off_t *size, const void *head, size_t head_size, con
 		size_t body_size);
 
 /* Format the error of a file of a trace that cannot be written. Returns code. */
-int ctf_write_error(struct ctf_error *error, int code, const char *dir, const char *file);
+int ctf_write_error(struct error *error, int code, const char *dir, const char *file);
 
 #endif /* SIDE_CTF_WRITE_WRITER_H */

@@ -120,7 +120,7 @@ static enum wire_refusal refusal_of(int ret, enum wire_refusal refusal)
 static enum wire_refusal event_class_check_class(const struct visit_owned *owned)
 {
 	struct ctf_arena *arena = ctf_arena_create();
-	struct ctf_error error;
+	struct error error;
 	struct ctf_type *type;
 	int ret = -ENOMEM;
 

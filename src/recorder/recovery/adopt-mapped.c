@@ -180,7 +180,7 @@ static int open_mapping(const struct mapped *mapped, const struct adopted_mappin
 }
 
 static int map_rings(struct core *core, struct instance *instance, uint32_t index,
-		const struct recovery_channel *from, struct ctf_error *error)
+		const struct recovery_channel *from, struct error *error)
 {
 	struct channel *own = &instance->own_channels[index];
 	const struct adopted_mapping *mapping = find_mapping(core->user, from->rings);
@@ -193,11 +193,10 @@ static int map_rings(struct core *core, struct instance *instance, uint32_t inde
 			return 0;
 		fd = ret;
 	}
-	snprintf(error->text, sizeof(error->text), "the rings of its channel %s: %s", own->name,
+	return error_set(error, fd, NULL, "the rings of its channel %s: %s", own->name,
 			fd == -EPERM || fd == -EACCES
 					? "only root may open another process's mappings"
 					: strerror(-fd));
-	return fd;
 }
 
 /* ---- the instance ---- */
@@ -234,7 +233,7 @@ static bool adopt_mapped_is_candidate(struct core *core, const struct recovery_h
 }
 
 static int adopt_mapped_instance(struct core *core, struct instance *instance,
-		const struct recovery_head *head, struct ctf_error *error)
+		const struct recovery_head *head, struct error *error)
 {
 	struct mapped *mapped = core->user;
 	struct pollfd ended = {.events = POLLIN};
@@ -247,11 +246,9 @@ static int adopt_mapped_instance(struct core *core, struct instance *instance,
 	instance->begin_ticks = ring_clock_now((enum ring_clock)head->clock);
 	if (adopt_clock_of(core->session, instance, (enum ring_clock)head->clock))
 		return -ENOMEM;
-	if (!memory_take_found(core->session, instance)) {
-		snprintf(error->text, sizeof(error->text),
+	if (!memory_take_found(core->session, instance))
+		return error_set(error, -ENOSPC, NULL,
 				"its rings are larger than the session's memory");
-		return -ENOSPC;
-	}
 	ended.fd = (int)syscall(SYS_pidfd_open, mapped->pid, 0);
 	/* The pidfd must not be of another process that has the id by now. */
 	if (ended.fd >= 0 && poll(&ended, 1, 0) != 0) {

@@ -56,10 +56,9 @@
 #define LOCK_PAUSE_NS 1000000
 
 static int recovery_adopt_set_error(
-		struct ctf_error *error, int code, const char *file, const char *why)
+		struct error *error, int code, const char *file, const char *why)
 {
-	snprintf(error->text, sizeof(error->text), "%s: %s", file, why ? why : strerror(-code));
-	return code;
+	return error_set(error, code, NULL, "%s: %s", file, why ? why : strerror(-code));
 }
 
 /* ---- its process ---- */
@@ -210,8 +209,8 @@ static int adopt_channel(struct instance_channel *channel, struct channel *own, 
 	return memory_make_tables(channel) ? 0 : -ENOMEM;
 }
 
-static int recovery_adopt_rings(struct session *session, struct instance *instance, int folder,
-		struct ctf_error *error)
+static int recovery_adopt_rings(
+		struct session *session, struct instance *instance, int folder, struct error *error)
 {
 	int fds[SESSION_CHANNELS_MAX] = {0}, ret = 0;
 	char name[SESSION_CHANNEL_NAME_MAX + 16] = "";
@@ -279,8 +278,8 @@ static int lock_events(int folder, int *fd)
 	return ret;
 }
 
-static int adopt_events(struct session *session, struct instance *instance, int folder,
-		struct ctf_error *error)
+static int adopt_events(
+		struct session *session, struct instance *instance, int folder, struct error *error)
 {
 	struct recovered recovered = {.session = session, .instance = instance};
 	struct class_stream stream = {0};
@@ -442,7 +441,7 @@ static bool is_folder_of(const struct recovery_facts *found, const char *name)
 
 /* Returns 0, 1 if there is nothing left to do, or a negative errno. */
 static int adopt_parts(struct session *session, struct instance *instance,
-		const struct recovery_facts *found, int folder, struct ctf_error *error)
+		const struct recovery_facts *found, int folder, struct error *error)
 {
 	int ret;
 
@@ -525,7 +524,7 @@ static void remove_leftovers(int state_dir, const char *name, int folder)
 }
 
 static int adopt_found(struct session *session, struct recovery_facts *found, int folder,
-		const char *name, struct ctf_error *error)
+		const char *name, struct error *error)
 {
 	struct instance *instance;
 	int ret;
@@ -546,8 +545,7 @@ static int adopt_found(struct session *session, struct recovery_facts *found, in
 	return 0;
 }
 
-static int adopt_folder(
-		struct session *session, int folder, const char *name, struct ctf_error *error)
+static int adopt_folder(struct session *session, int folder, const char *name, struct error *error)
 {
 	struct recovery_facts *found;
 	struct stat status;
@@ -610,7 +608,7 @@ static void adopt_entry(struct session *session, const char *name)
 {
 	int folder = openat(session->buffers.fd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct ctf_error error = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	int ret;
 
 	/* A file, a link, or a folder that was removed. */

@@ -162,31 +162,30 @@ static int read_contexts(
 
 /* Imports the rings of a dead program as a copy. */
 static int import_rings(struct core *core, struct instance *instance, uint32_t index,
-		const struct recovery_channel *from, struct ctf_error *error)
+		const struct recovery_channel *from, struct error *error)
 {
 	struct channel *own = &instance->own_channels[index];
 	int fd, ret = ring_memory_import(read_core, core, from->rings, &fd);
 
-	if (ret) {
-		snprintf(error->text, sizeof(error->text),
+	if (ret)
+		return error_set(error, ret, NULL,
 				ret == -EPROTO ? "the rings of its channel %s are damaged"
 					       : "the rings of its channel %s are not in the dump: shared memory is there only with bit 1 in /proc/PID/coredump_filter (bit 3 for --buffers, whose directory has them, too)",
 				own->name);
-		return ret;
-	}
 	ret = recover_map(&instance->channels[index], own, fd);
 	close(fd);
 	return ret;
 }
 
 static int core_dump_read_channel(struct core *core, struct instance *instance, uint32_t index,
-		uint64_t address, struct ctf_error *error)
+		uint64_t address, struct error *error)
 {
 	struct channel *own = &instance->own_channels[index];
 	struct recovery_channel from;
 	int ret = read_core(core, address + index * sizeof(from), &from, sizeof(from));
 
-	snprintf(error->text, sizeof(error->text), "the list of its channels is damaged");
+	/* The message of each failure that sets no other one. */
+	error_set(error, -EPROTO, NULL, "the list of its channels is damaged");
 	if (ret || !core_dump_is_printable(from.name, sizeof(from.name)) ||
 			!channel_is_name(from.name))
 		return ret ? ret : -EPROTO;
@@ -277,7 +276,7 @@ static void core_dump_calibrate_clock(struct core *core, const struct recovery_h
 }
 
 static int recover_instance(struct core *core, struct instance *instance,
-		const struct recovery_head *head, struct ctf_error *error)
+		const struct recovery_head *head, struct error *error)
 {
 	(void)error;
 	core_dump_calibrate_clock(core, head);
@@ -286,7 +285,7 @@ static int recover_instance(struct core *core, struct instance *instance,
 }
 
 static int core_dump_read_record(
-		struct core *core, const struct recovery_head *head, struct ctf_error *error)
+		struct core *core, const struct recovery_head *head, struct error *error)
 {
 	struct instance *instance = core_dump_make_instance(core, head);
 	uint32_t i;
@@ -299,8 +298,7 @@ static int core_dump_read_record(
 	if (!ret) {
 		ret = read_events(core, instance, head->first_chunk);
 		if (ret)
-			snprintf(error->text, sizeof(error->text),
-					"the descriptions of its events are damaged");
+			error_set(error, ret, NULL, "the descriptions of its events are damaged");
 	}
 	if (!ret)
 		ret = core->take(core, instance, head, error);
@@ -314,7 +312,7 @@ static int core_dump_read_record(
 static void core_dump_recover_record(
 		struct core *core, uint64_t address, const unsigned char *bytes)
 {
-	struct ctf_error error = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	struct recovery_head head;
 	const char *wrong;
 
@@ -328,7 +326,7 @@ static void core_dump_recover_record(
 		return;
 	core->nr_records++;
 	if (wrong)
-		snprintf(error.text, sizeof(error.text), "%s", wrong);
+		error_set(&error, -EINVAL, NULL, "%s", wrong);
 	else if (!core_dump_read_record(core, &head, &error))
 		return;
 	report(core->session, true, "a recording in %s cannot be recovered: %s", core->path,
@@ -393,7 +391,7 @@ static const char *core_dump_open_elf(struct core *core, Elf **elf, uint64_t fil
 	return NULL;
 }
 
-int core_load(struct session *session, const char *path, struct ctf_error *error)
+int core_load(struct session *session, const char *path, struct error *error)
 {
 	struct core core = {.session = session,
 			.path = path,
@@ -407,7 +405,7 @@ int core_load(struct session *session, const char *path, struct ctf_error *error
 	core.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (core.fd < 0 || fstat(core.fd, &status)) {
 		ret = -errno;
-		snprintf(error->text, sizeof(error->text), "%s", strerror(-ret));
+		error_set(error, ret, NULL, "%s", strerror(-ret));
 		if (core.fd >= 0)
 			close(core.fd);
 		return ret;
@@ -422,7 +420,7 @@ int core_load(struct session *session, const char *path, struct ctf_error *error
 			wrong = "no recording is in it: the program was not recorded, or its anonymous memory was not dumped";
 	}
 	if (wrong)
-		snprintf(error->text, sizeof(error->text), "%s", wrong);
+		error_set(error, -EINVAL, NULL, "%s", wrong);
 	elf_end(elf);
 	free(core.segments);
 	close(core.fd);

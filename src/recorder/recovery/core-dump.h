@@ -41,18 +41,18 @@ struct core {
 	 * errno with a sentence in *error.
 	 */
 	int (*take_rings)(struct core *core, struct instance *instance, uint32_t index,
-			const struct recovery_channel *from, struct ctf_error *error);
+			const struct recovery_channel *from, struct error *error);
 	/*
 	 * Takes ownership of a complete instance. Returns 0, or a negative errno: then the caller
 	 * frees it.
 	 */
 	int (*take)(struct core *core, struct instance *instance, const struct recovery_head *head,
-			struct ctf_error *error);
+			struct error *error);
 	void *user;
 };
 
 /* Adds all recordings in a core dump, each with recover_add(). */
-int core_load(struct session *session, const char *path, struct ctf_error *error);
+int core_load(struct session *session, const char *path, struct error *error);
 
 /*
  * Finds all recordings in the segments, and reports those that it cannot read. Returns 0 or a

@@ -113,17 +113,17 @@ static int recover_folder_has_recorder(int folder)
 }
 
 static struct instance *recover_folder_load_instance(struct session *session, int folder,
-		struct recovery_facts *found, struct ctf_error *error)
+		struct recovery_facts *found, struct error *error)
 {
 	struct instance *instance;
 	uint32_t i;
 	int ret = recover_folder_has_recorder(folder);
 
 	if (ret > 0)
-		snprintf(error->text, sizeof(error->text),
+		error_set(error, -EBUSY, NULL,
 				"its recorder still runs, and writes the trace when it ends");
 	else if (ret)
-		snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s", strerror(-ret));
+		error_set(error, ret, NULL, FOUND_EVENTS ": %s", strerror(-ret));
 	if (ret)
 		return NULL;
 	instance = recover_folder_make_instance(session, found);
@@ -134,7 +134,7 @@ static struct instance *recover_folder_load_instance(struct session *session, in
 
 		ret = load_rings(session, &instance->channels[i], own, folder);
 		if (ret) {
-			snprintf(error->text, sizeof(error->text), "%s.rings: %s", own->name,
+			error_set(error, ret, NULL, "%s.rings: %s", own->name,
 					ret == -EPROTO ? "there are no rings of this version in it"
 						       : strerror(-ret));
 			break;
@@ -143,8 +143,7 @@ static struct instance *recover_folder_load_instance(struct session *session, in
 	if (!ret) {
 		ret = load_events(session, instance, folder);
 		if (ret)
-			snprintf(error->text, sizeof(error->text), FOUND_EVENTS ": %s",
-					strerror(-ret));
+			error_set(error, ret, NULL, FOUND_EVENTS ": %s", strerror(-ret));
 	}
 	if (!ret)
 		return instance;
@@ -153,23 +152,26 @@ static struct instance *recover_folder_load_instance(struct session *session, in
 }
 
 struct instance *buffers_load(
-		struct session *session, int state_dir, const char *name, struct ctf_error *error)
+		struct session *session, int state_dir, const char *name, struct error *error)
 {
 	int folder = openat(state_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct instance *instance = NULL;
 	struct recovery_facts *found = calloc(1, sizeof(*found));
 	int ret = 0;
 
-	snprintf(error->text, sizeof(error->text), "out of memory");
+	/* The message of each failure that sets no other one. */
+	error_set_no_memory(error);
 	if (folder < 0)
-		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(errno));
+		error_set(error, -errno, NULL, FOUND_FILE ": %s", strerror(errno));
 	else if (found && !found_read(folder, found, error))
 		instance = recover_folder_load_instance(session, folder, found, error);
 	if (instance)
 		ret = journal_scan(instance, folder, found->trace);
 	if (ret) {
-		snprintf(error->text, sizeof(error->text),
-				ret > 0 ? "all of it is in %s" : "out of memory", found->trace);
+		if (ret > 0)
+			error_set(error, -EEXIST, NULL, "all of it is in %s", found->trace);
+		else
+			error_set_no_memory(error);
 		instance_free(session, instance);
 		instance = NULL;
 	}

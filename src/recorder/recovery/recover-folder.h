@@ -14,6 +14,6 @@ struct session;
 
 /* Returns the folder as an ended instance, or NULL. */
 struct instance *buffers_load(
-		struct session *session, int state_dir, const char *name, struct ctf_error *error);
+		struct session *session, int state_dir, const char *name, struct error *error);
 
 #endif

@@ -112,7 +112,7 @@ static void rotate_check(struct session *session)
 }
 
 /* Creates a hidden directory; its name without the dot is the final name. */
-static int make_chunk(struct session *session, struct ctf_error *error)
+static int make_chunk(struct session *session, struct error *error)
 {
 	struct rotation *rotation = &session->rotation;
 	time_t now = time(NULL);
@@ -139,12 +139,12 @@ static int make_chunk(struct session *session, struct ctf_error *error)
 			free(path);
 	}
 	if (ret)
-		snprintf(error->text, sizeof(error->text), "cannot make a chunk in %s: %s",
-				session->output.path, strerror(-ret));
+		error_set(error, ret, NULL, "cannot make a chunk in %s: %s", session->output.path,
+				strerror(-ret));
 	return ret;
 }
 
-int rotate_prepare(struct session *session, struct ctf_error *error)
+int rotate_prepare(struct session *session, struct error *error)
 {
 	if (!session->rotation.chunks || session->rotation.path)
 		return 0;
@@ -337,7 +337,7 @@ static void finish_chunk(struct session *session)
 static void rotate_collect(struct session *session)
 {
 	struct rotation *rotation = &session->rotation;
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	size_t i;
 
 	if (rotation->nr_flat && make_chunk(session, &error)) {

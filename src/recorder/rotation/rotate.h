@@ -37,7 +37,7 @@ struct rotation {
 int rotate_take(struct session *session, const struct session_options *options,
 		struct session_error *error);
 /* Creates the directory for new traces. Returns 0 or a negative errno. */
-int rotate_prepare(struct session *session, struct ctf_error *error);
+int rotate_prepare(struct session *session, struct error *error);
 /*
  * Call before a packet of this size is written: begins the next chunk if this one would become too
  * large.

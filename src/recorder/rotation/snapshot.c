@@ -102,7 +102,7 @@ static bool end_ring(struct session *session, struct instance *instance, uint32_
 		uint32_t ring, struct snapshot_ring_copy *copy)
 {
 	struct instance_ring *each = &instance->channels[channel].each[ring];
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct ctf_span packet;
 	int ret;
 
@@ -133,7 +133,7 @@ bool snapshot_end(struct session *session, struct instance *instance)
 		if (!channel_overwrites(channel->channel))
 			continue;
 		if (!copy_reserve(&copy, channel->geometry.size)) {
-			struct ctf_error error = {.text = "out of memory: cannot copy a ring"};
+			struct error error = {.text = "out of memory: cannot copy a ring"};
 
 			trace_fail(session, instance, -ENOMEM, &error);
 			continue;
@@ -171,7 +171,7 @@ struct snapshot_state {
 };
 
 static int begin_picture(struct snapshot *snapshot, struct instance *instance,
-		struct snapshot_state *picture, struct ctf_error *error)
+		struct snapshot_state *picture, struct error *error)
 {
 	uint32_t described = 0;
 	char *path;
@@ -192,7 +192,7 @@ static int begin_picture(struct snapshot *snapshot, struct instance *instance,
 
 static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instance,
 		uint32_t channel, uint32_t ring, struct snapshot_state *picture,
-		struct ctf_error *error)
+		struct error *error)
 {
 	struct ctf_stream *stream;
 	struct ctf_span packet;
@@ -218,7 +218,7 @@ static int snapshot_copy_ring(struct snapshot *snapshot, struct instance *instan
 }
 
 static int snapshot_copy_rings(struct snapshot *snapshot, struct instance *instance,
-		struct snapshot_state *picture, struct ctf_error *error)
+		struct snapshot_state *picture, struct error *error)
 {
 	uint32_t i, ring;
 	int ret = 0;
@@ -239,7 +239,7 @@ static int snapshot_copy_rings(struct snapshot *snapshot, struct instance *insta
 static void take_instance(struct snapshot *snapshot, struct instance *instance)
 {
 	struct session *session = snapshot->session;
-	struct ctf_error error = {.text = "out of memory"}, ignored;
+	struct error error = {.text = "out of memory"}, ignored;
 	struct snapshot_state picture = {0};
 	struct ctf_clock clock;
 	int ret = snapshot_copy_rings(snapshot, instance, &picture, &error);

@@ -144,7 +144,7 @@ static bool is_complete(const struct recovery_facts *found)
 			found->trace && found->nr_channels;
 }
 
-int found_read(int folder, struct recovery_facts *found, struct ctf_error *error)
+int found_read(int folder, struct recovery_facts *found, struct error *error)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -152,15 +152,13 @@ int found_read(int folder, struct recovery_facts *found, struct ctf_error *error
 
 	if (!text)
 		ret = ret ? ret : -ENOMEM;
-	if (ret) {
-		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s", strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return error_set(error, ret, NULL, FOUND_FILE ": %s", strerror(-ret));
 	errno = 0;
 	if (!facts_parse(text, size, FOUND_FIRST_LINE, found_parse_line, found) ||
 			!is_complete(found)) {
 		ret = errno == ENOMEM ? -ENOMEM : -EINVAL;
-		snprintf(error->text, sizeof(error->text), FOUND_FILE ": %s",
+		error_set(error, ret, NULL, FOUND_FILE ": %s",
 				ret == -ENOMEM ? "out of memory"
 					       : "this is not what side record writes there");
 	}

@@ -54,7 +54,7 @@ struct recovery_facts {
  * Reads the file. Returns 0, or a negative errno with a sentence in *error. Call found_free() in
  * any case.
  */
-int found_read(int folder, struct recovery_facts *found, struct ctf_error *error);
+int found_read(int folder, struct recovery_facts *found, struct error *error);
 void found_free(struct recovery_facts *found);
 /*
  * Creates an instance with channels of its own, which move from `found` to it. NULL: out of memory.

@@ -327,7 +327,7 @@ static void journal_remove_incomplete(const struct journal_adoption *adoption)
 {
 	const char *path = adoption->head.traces[(adoption->head.serial + 1) & 1];
 	char below[PATH_BYTES], *whole = NULL;
-	struct ctf_error error;
+	struct error error;
 	int trace;
 
 	memcpy(below, path, sizeof(below));
@@ -483,7 +483,7 @@ static void adopt_maps(struct journal_adoption *adoption)
 static void journal_adopt_mapped_rings(struct journal_adoption *adoption)
 {
 	const struct instance *instance = adoption->instance;
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	uint32_t i, ring;
 
 	for (i = 0; i < instance->nr_channels; i++)
@@ -527,16 +527,15 @@ static int begin_life(const struct journal_adoption *adoption)
 			offsetof(struct journal_head, life));
 }
 
-static int journal_set_error(struct ctf_error *error, int code)
+static int journal_set_error(struct error *error, int code)
 {
-	snprintf(error->text, sizeof(error->text), JOURNAL_FILE ": %s",
+	return error_set(error, code, NULL, JOURNAL_FILE ": %s",
 			code == -EINVAL ? "this is not what a recorder writes there"
 					: strerror(-code));
-	return code;
 }
 
-int journal_adopt(struct session *session, struct instance *instance, int folder,
-		struct ctf_error *error)
+int journal_adopt(
+		struct session *session, struct instance *instance, int folder, struct error *error)
 {
 	struct journal_adoption adoption = {
 			.session = session, .instance = instance, .folder = folder, .trace = -1};

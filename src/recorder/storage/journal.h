@@ -45,7 +45,7 @@ int journal_finish(struct instance *instance);
  * was written, 0, or a negative errno.
  */
 int journal_adopt(struct session *session, struct instance *instance, int folder,
-		struct ctf_error *error);
+		struct error *error);
 void journal_close(struct instance *instance);
 /* Returns the number of recorders that this instance has had, including this one. */
 uint32_t journal_life(const struct instance *instance);

@@ -243,7 +243,7 @@ void losses_read_reported(struct instance *instance, const void *bytes, size_t s
  * errno.
  */
 static int write_list(const struct lost_list *list, bool since, struct ctf_writer *writer,
-		uint64_t ticks, struct ctf_error *error)
+		uint64_t ticks, struct error *error)
 {
 	struct ctf_lost *lost = calloc(list->nr + 1, sizeof(*lost));
 	size_t nr = 0, i;
@@ -278,7 +278,7 @@ static bool losses_is_changed(const struct lost_list *list)
  * Writes a last, empty packet for each ring whose loss counter has changed since its last packet.
  */
 static int write_discarded(struct session *session, struct instance *instance, uint32_t channel,
-		uint64_t ticks, struct ctf_error *error)
+		uint64_t ticks, struct error *error)
 {
 	struct instance_channel *of = &instance->channels[channel];
 	uint32_t ring;
@@ -306,7 +306,7 @@ static int losses_write_note(struct lost_list *list)
 	struct instance *instance = list->instance;
 	uint64_t ticks = session->recovers ? instance->last_ticks
 					   : ring_clock_now(session->clock.kind);
-	struct ctf_error error = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	int ret = 0;
 
 	for (list->channel = 0; list->channel < instance->nr_channels && !ret; list->channel++)
@@ -369,7 +369,7 @@ bool losses_end(struct session *session, struct instance *instance)
 }
 
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
-		uint64_t ticks, struct ctf_error *error)
+		uint64_t ticks, struct error *error)
 {
 	struct lost_list list = {.session = session, .instance = instance};
 	int ret;

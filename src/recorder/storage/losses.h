@@ -34,6 +34,6 @@ void losses_note(struct session *session, struct instance *instance);
 void losses_read_reported(struct instance *instance, const void *bytes, size_t size);
 /* Writes the current losses to a snapshot. */
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
-		uint64_t ticks, struct ctf_error *error);
+		uint64_t ticks, struct error *error);
 
 #endif

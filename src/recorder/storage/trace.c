@@ -41,7 +41,7 @@ static const uint32_t tracer_version[3] = {0, 1, 0};
 
 /* Records a failed write, and reports it once for each process. */
 void trace_fail(struct session *session, struct instance *instance, int code,
-		const struct ctf_error *error)
+		const struct error *error)
 {
 	code = code < 0 ? -code : code;
 	report_failure(session, code);
@@ -57,7 +57,7 @@ void trace_fail(struct session *session, struct instance *instance, int code,
 /* ---- metadata ---- */
 
 int trace_create(struct session *session, const struct instance *instance, const char *path,
-		struct ctf_writer **writer, struct ctf_error *error)
+		struct ctf_writer **writer, struct error *error)
 {
 	struct ctf_channel_config channels[SESSION_CHANNELS_MAX];
 	struct ctf_writer_config config = {
@@ -161,7 +161,7 @@ static void write_user(
 	close(fd);
 }
 
-static int begin_trace(struct session *session, struct instance *instance, struct ctf_error *error)
+static int begin_trace(struct session *session, struct instance *instance, struct error *error)
 {
 	int try, ret = session->trace_hooks->prepare(session, error);
 
@@ -211,7 +211,7 @@ void trace_count_bytes(struct session *session, struct instance *instance)
 
 /* Adds the event classes that are known now to the metadata. */
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
-		uint32_t *nr_described, struct ctf_error *error)
+		uint32_t *nr_described, struct error *error)
 {
 	for (;;) {
 		struct event_class kind = {0};
@@ -233,7 +233,7 @@ int trace_describe(struct session *session, struct instance *instance, struct ct
 	}
 }
 
-int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error)
+int trace_prepare(struct session *session, struct instance *instance, struct error *error)
 {
 	int ret = instance->writer ? 0 : begin_trace(session, instance, error);
 
@@ -278,7 +278,7 @@ static void count_packet(struct session *session, struct instance *instance, uin
 }
 
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t number, const struct ctf_span *span, struct ctf_error *error)
+		uint32_t number, const struct ctf_span *span, struct error *error)
 {
 	struct instance_ring *ring = &instance->channels[channel].each[number];
 	uint64_t begin = instance->begin_ticks, before = ring->discarded_before;
@@ -332,7 +332,7 @@ static bool record_trace_write_span(struct session *session, struct instance *in
 		uint32_t channel, uint32_t ring, const struct ring_span *span)
 {
 	struct instance_channel *of = &instance->channels[channel];
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct ctf_span packet = {
 			.records = span->data,
 			.size = span->size,
@@ -415,7 +415,7 @@ bool trace_drain(struct session *session, struct instance *instance)
 
 void trace_close(struct session *session, struct instance *instance, const struct ctf_clock *clock)
 {
-	struct ctf_error error = {.text = ""};
+	struct error error = {.text = ""};
 	int ret;
 
 	if (!instance->writer)

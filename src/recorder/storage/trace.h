@@ -22,7 +22,7 @@ struct session;
  */
 struct trace_hooks {
 	/* Creates the directory for new traces. Returns 0 or a negative errno. */
-	int (*prepare)(struct session *session, struct ctf_error *error);
+	int (*prepare)(struct session *session, struct error *error);
 	/* Called when a trace was begun, with its name below the directory. */
 	void (*note)(struct session *session, const char *directory);
 	/*
@@ -40,17 +40,17 @@ void trace_close(struct session *session, struct instance *instance, const struc
 
 /* The steps of trace_drain(), for losses and snapshots. */
 int trace_create(struct session *session, const struct instance *instance, const char *path,
-		struct ctf_writer **writer, struct ctf_error *error);
+		struct ctf_writer **writer, struct error *error);
 int trace_describe(struct session *session, struct instance *instance, struct ctf_writer *writer,
-		uint32_t *nr_described, struct ctf_error *error);
-int trace_prepare(struct session *session, struct instance *instance, struct ctf_error *error);
+		uint32_t *nr_described, struct error *error);
+int trace_prepare(struct session *session, struct instance *instance, struct error *error);
 /* Counts the bytes that the writer has written since the last call. */
 void trace_count_bytes(struct session *session, struct instance *instance);
 int trace_append(struct session *session, struct instance *instance, uint32_t channel,
-		uint32_t ring, const struct ctf_span *span, struct ctf_error *error);
+		uint32_t ring, const struct ctf_span *span, struct error *error);
 void trace_report_damage(struct session *session, struct instance *instance, uint32_t channel,
 		uint32_t ring);
 void trace_fail(struct session *session, struct instance *instance, int code,
-		const struct ctf_error *error);
+		const struct error *error);
 
 #endif
