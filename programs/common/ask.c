@@ -23,21 +23,21 @@
 #define SILENT_TIMEOUT_MS 2000
 #define MESSAGES_PRINTED 10
 
-int ask_error(const struct control_error *error)
+int ask_error(const struct error *error)
 {
 	static const enum command_status statuses[CONTROL_NR_KINDS] = {
-			[CONTROL_DONE] = COMMAND_FAILED,
-			[CONTROL_FAILED] = COMMAND_FAILED,
-			[CONTROL_USAGE] = COMMAND_USAGE,
-			[CONTROL_PERMISSION] = COMMAND_NOT_PERMITTED,
-			[CONTROL_NOT_FOUND] = COMMAND_FAILED,
-			[CONTROL_BUSY] = COMMAND_FAILED,
+			[ERROR_NONE] = COMMAND_FAILED,
+			[ERROR_FAILED] = COMMAND_FAILED,
+			[ERROR_USAGE] = COMMAND_USAGE,
+			[ERROR_PERMISSION] = COMMAND_NOT_PERMITTED,
+			[ERROR_NOT_FOUND] = COMMAND_FAILED,
+			[ERROR_BUSY] = COMMAND_FAILED,
 	};
-	enum command_status status =
-			error->kind < CONTROL_NR_KINDS ? statuses[error->kind] : COMMAND_FAILED;
+	enum command_status status = (int)error->kind < CONTROL_NR_KINDS ? statuses[error->kind]
+									 : COMMAND_FAILED;
 
-	if (*error->where)
-		return message_error_at(status, error->hint, error->where, error->column, "%s",
+	if (*error->input)
+		return message_error_at(status, error->hint, error->input, error->column, "%s",
 				error->text);
 	return message_error(status, error->hint, "%s", error->text);
 }
@@ -59,7 +59,7 @@ static bool is_elsewhere(const struct control_client *client)
 static void ask_print_started(struct ask *ask)
 {
 	struct json_object *request = control_request("ping", NULL), *answer = NULL;
-	struct control_error error;
+	struct error error;
 
 	if (!request || control_call(ask->client, request, ASK_TIMEOUT_MS, &answer, &error))
 		message_note("started the daemon sided, which keeps sessions; programs that started before it are not reached");
@@ -101,11 +101,11 @@ bool ask_kept_sessions(bool system, char *names, size_t size)
 int ask_connect_only(struct ask *ask, bool system)
 {
 	char kept[1024], shown[2048], hint[2200];
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 
 	if (!ask_connect_silently(ask, system, &error))
 		return COMMAND_DONE;
-	if (error.kind != CONTROL_NOT_FOUND || !ask_kept_sessions(system, kept, sizeof(kept)))
+	if (error.kind != ERROR_NOT_FOUND || !ask_kept_sessions(system, kept, sizeof(kept)))
 		return ask_error(&error);
 	snprintf(hint, sizeof(hint), "%s starts it, and its sessions return: %s",
 			system ? "`systemctl start sided`" : "`side daemon`",
@@ -116,12 +116,12 @@ int ask_connect_only(struct ask *ask, bool system)
 int ask_connect(struct ask *ask, bool system, bool no_daemon)
 {
 	enum control_where where = system ? CONTROL_SYSTEM : CONTROL_ANY;
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	int ret;
 
 	*ask = (struct ask){.no_daemon = no_daemon};
 	ret = control_connect(where, false, &ask->client, &error);
-	if (ret && error.kind == CONTROL_NOT_FOUND && !no_daemon && !system) {
+	if (ret && error.kind == ERROR_NOT_FOUND && !no_daemon && !system) {
 		ret = control_connect(CONTROL_USER, true, &ask->client, &error);
 		if (!ret)
 			ask_print_started(ask);
@@ -134,9 +134,9 @@ int ask_connect(struct ask *ask, bool system, bool no_daemon)
 	return COMMAND_DONE;
 }
 
-int ask_connect_silently(struct ask *ask, bool system, struct control_error *error)
+int ask_connect_silently(struct ask *ask, bool system, struct error *error)
 {
-	struct control_error unsaid;
+	struct error unsaid;
 
 	*ask = (struct ask){.no_daemon = true};
 	if (control_connect(system ? CONTROL_SYSTEM : CONTROL_ANY, false, &ask->client,
@@ -197,16 +197,16 @@ static struct json_object *channels_of(struct json_object *answer)
 }
 
 /* Puts the nearest session or channel into the hint of an error that reports an unknown one. */
-static void ask_meant(struct ask *ask, struct json_object *request, struct control_error *error)
+static void ask_meant(struct ask *ask, struct json_object *request, struct error *error)
 {
 	const bool session = !strncmp(error->text, "there is no session ", 20);
 	const bool channel = strstr(error->text, " has no channel ") != NULL;
 	const char *word = ask_text(request, session ? "session" : "channel");
 	struct json_object *query, *answer = NULL;
-	struct control_error ignored;
+	struct error ignored;
 	struct nearest nearest;
 
-	if (error->kind != CONTROL_NOT_FOUND || (!session && !channel) || !*word)
+	if (error->kind != ERROR_NOT_FOUND || (!session && !channel) || !*word)
 		return;
 	query = session ? control_request("list", NULL)
 			: control_request("status", ask_text(request, "session"));
@@ -225,7 +225,7 @@ static void ask_meant(struct ask *ask, struct json_object *request, struct contr
 int ask_call_with(struct ask *ask, struct json_object *request, int fd, int timeout_ms,
 		struct json_object **answer)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	int ret;
 
 	*answer = NULL;

@@ -40,7 +40,7 @@ bool ask_kept_sessions(bool system, char *names, size_t size);
  * Connects without messages, and never starts a daemon. `error`, which may be NULL, receives the
  * reason of a failure.
  */
-int ask_connect_silently(struct ask *ask, bool system, struct control_error *error);
+int ask_connect_silently(struct ask *ask, bool system, struct error *error);
 void ask_close(struct ask *ask);
 
 /*
@@ -65,7 +65,7 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int time
 #define ASK_TIMEOUT_MS 60000
 
 /* Prints an error of the daemon, with its position in the text that the user wrote. */
-int ask_error(const struct control_error *error);
+int ask_error(const struct error *error);
 
 /*
  * Prints the programs that have not switched to the new rules yet, and those that never check for

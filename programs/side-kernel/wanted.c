@@ -76,7 +76,7 @@ static void side_kernel_spec_add_session(
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions,
 			   *definition, *channels;
-	struct control_error error;
+	struct error error;
 
 	if (request && !control_call(ask->client, request, TIMEOUT_MS, &answer, &error)) {
 		sessions = ask_list(answer, "sessions");
@@ -98,7 +98,7 @@ static void side_kernel_spec_add_session(
 void wanted_ask(struct side_kernel_selection *wanted)
 {
 	struct json_object *request, *answer = NULL, *sessions;
-	struct control_error error;
+	struct error error;
 	struct ask ask;
 
 	*wanted = (struct side_kernel_selection){.nr = 0};
@@ -130,7 +130,7 @@ void wanted_free(struct side_kernel_selection *wanted)
 
 bool selection_socket_dir(char *path, size_t size)
 {
-	struct control_error error;
+	struct error error;
 	struct ask ask;
 
 	if (ask_connect_silently(&ask, false, &error))

@@ -83,7 +83,7 @@ static bool has_probe(struct json_object *definition, const char *name, pid_t pr
 bool wanted_by_session(const char *session, bool system, const char *event, pid_t process)
 {
 	struct json_object *request = NULL, *answer = NULL, *sessions, *definition;
-	struct control_error error;
+	struct error error;
 	struct ask ask;
 	bool found = false;
 
@@ -110,7 +110,7 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
 /* In the daemon's own directory, which nobody else may write to. */
 static int open_lock(const char *session, bool system, const char *event, pid_t process)
 {
-	struct control_error error;
+	struct error error;
 	char path[1024], name[400];
 	struct ask ask;
 

@@ -64,14 +64,14 @@ static int sided_boot_make_state_dir(const struct boot_config *config, const cha
 }
 
 static int sided_boot_add_session(struct daemon *daemon, const struct boot_source *source,
-		const struct boot_session *boot, const char *state_dir, struct control_error *error)
+		const struct boot_session *boot, const char *state_dir, struct error *error)
 {
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
 	int ret = sided_boot_make_state_dir(source->config, state_dir);
 
 	if (ret)
-		return control_fail(error, CONTROL_FAILED, ret, NULL,
+		return error_set_kind(error, ERROR_FAILED, ret, NULL,
 				"cannot create the state directory %s: %s", state_dir,
 				strerror(-ret));
 	ret = definition_of_boot(source, boot, &definition, error);
@@ -83,7 +83,7 @@ static int sided_boot_add_session(struct daemon *daemon, const struct boot_sourc
 	}
 	entry->boot = true;
 	entry->state_dir = strdup(state_dir);
-	ret = entry->state_dir ? session_settle(daemon, entry, error) : control_no_memory(error);
+	ret = entry->state_dir ? session_settle(daemon, entry, error) : error_set_no_memory(error);
 	if (ret) {
 		/*
 		 * Do not end the session for its programs: the next daemon may have a directory for
@@ -106,7 +106,7 @@ static void sided_boot_adopt_session(struct daemon *daemon, const struct boot_so
 		const struct boot_session *boot)
 {
 	struct session_entry *entry = session_find(daemon, boot->name);
-	struct control_error error;
+	struct error error;
 	char state_dir[BOOT_STATE_DIR_MAX];
 
 	if (!boot_path(state_dir, sizeof(state_dir), source->config->state_dir, boot->name, NULL))
@@ -132,7 +132,7 @@ void boot_adopt(struct daemon *daemon, const char *requested)
 	const char *file = requested ? requested : boot_file(getenv(BOOT_ENV));
 	const struct boot_session *session;
 	struct boot_source source;
-	struct control_error error;
+	struct error error;
 
 	/* Use the system's own configuration, if there is one. */
 	if (!file && daemon->system && !access(BOOT_FILE, F_OK))

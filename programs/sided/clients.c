@@ -120,15 +120,15 @@ bool client_send(struct daemon *daemon, struct client *client, struct json_objec
 static int put_answer(struct client *client, struct json_object *answer)
 {
 	int ret = answer ? frame_put(&client->out, answer) : -ENOMEM;
-	struct control_error error;
+	struct error error;
 	struct json_object *instead;
 
 	if (!ret)
 		return 0;
 	if (ret == -ENOMEM)
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 	else
-		control_fail(&error, CONTROL_FAILED, ret, NULL, "cannot send the answer: %s",
+		error_set_kind(&error, ERROR_FAILED, ret, NULL, "cannot send the answer: %s",
 				strerror(-ret));
 	instead = json_error(&error);
 	/* No answer can be sent: close the connection, so that the client does not wait for one. */
@@ -151,14 +151,14 @@ int client_answer(struct daemon *daemon, struct client *client, struct json_obje
 	return ret;
 }
 
-void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error)
+void client_fail(struct daemon *daemon, struct client *client, const struct error *error)
 {
 	client_answer(daemon, client, json_error(error));
 }
 
 static void client_receive(struct daemon *daemon, struct client *client, int socket)
 {
-	struct control_error error;
+	struct error error;
 	struct json_object *request;
 	int ret = frame_receive(&client->in, socket, FRAME_REQUEST_MAX, &request, &error);
 
@@ -307,14 +307,14 @@ static bool sided_client_claim_quota(struct daemon *daemon, uid_t uid)
 	return shares_used(shares, uid) < LIMIT_CLIENTS_OF_USER && shares_take(shares, uid, 1);
 }
 
-static int fail_connection(int code, struct control_error *error)
+static int fail_connection(int code, struct error *error)
 {
-	return control_fail(error, CONTROL_FAILED, code, NULL, "cannot accept the connection: %s",
+	return error_set_kind(error, ERROR_FAILED, code, NULL, "cannot accept the connection: %s",
 			strerror(-code));
 }
 
 /* Gets the peer's user, and checks that it may control the daemon. */
-static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct control_error *error)
+static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct error *error)
 {
 	int ret = runtime_peer(fd, peer);
 
@@ -322,13 +322,13 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct c
 		return fail_connection(ret, error);
 	if (peer->uid != daemon->uid && peer->uid != 0 &&
 			!(daemon->system && runtime_peer_in_group(fd, peer, daemon->group)))
-		return control_fail(error, CONTROL_PERMISSION, -EPERM,
+		return error_set_kind(error, ERROR_PERMISSION, -EPERM,
 				daemon->system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
 					       : "start a daemon of your own: sided",
 				"user %u may not control the daemon of %s", peer->uid,
 				daemon->system ? "the system" : "another user");
 	if (!sided_client_claim_quota(daemon, peer->uid))
-		return control_fail(error, CONTROL_BUSY, -EBUSY, "close some",
+		return error_set_kind(error, ERROR_BUSY, -EBUSY, "close some",
 				"there are too many connections to the daemon: at most %d, and %d of one user",
 				LIMIT_CLIENTS, LIMIT_CLIENTS_OF_USER);
 	return 0;
@@ -339,7 +339,7 @@ static int check_peer(struct daemon *daemon, int fd, struct peer *peer, struct c
  * call close(): with unread data, the client would get an error instead of the end of the
  * connection, and unread data can contain descriptors.
  */
-static void turn_away(int fd, const struct control_error *error)
+static void turn_away(int fd, const struct error *error)
 {
 	struct json_object *answer = json_error(error);
 	struct frame_out out;
@@ -355,11 +355,11 @@ static void turn_away(int fd, const struct control_error *error)
 static void client_accept(struct daemon *daemon, int fd)
 {
 	struct client *client = calloc(1, sizeof(*client));
-	struct control_error error;
+	struct error error;
 	int capacity = SEND_BUFFER_MAX, ret;
 
 	if (!client) {
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 		turn_away(fd, &error);
 		return;
 	}

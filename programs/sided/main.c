@@ -252,8 +252,8 @@ static void sided_raise_file_limit(struct daemon *daemon)
 			: limit.rlim_cur / (2ull * FILES_OF_A_PROGRAM);
 }
 
-static int open_daemon(struct daemon *daemon, const struct sided_options *options,
-		struct control_error *error)
+static int open_daemon(
+		struct daemon *daemon, const struct sided_options *options, struct error *error)
 {
 	int ret = loop_open(daemon);
 
@@ -266,8 +266,8 @@ static int open_daemon(struct daemon *daemon, const struct sided_options *option
 	if (!ret)
 		ret = sided_watch_signals(daemon);
 	if (ret)
-		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot begin: %s",
-				strerror(-ret));
+		return error_set_kind(
+				error, ERROR_FAILED, ret, NULL, "cannot begin: %s", strerror(-ret));
 	ret = runtime_open(daemon, options->runtime, error);
 	if (!ret)
 		ret = sessions_restore(daemon);
@@ -289,11 +289,11 @@ static int open_daemon(struct daemon *daemon, const struct sided_options *option
 	return ret;
 }
 
-static int sided_set_error(const struct control_error *error, int ready)
+static int sided_set_error(const struct error *error, int ready)
 {
-	char status = error->kind == CONTROL_PERMISSION ? EXIT_PERMISSION
-			: error->kind == CONTROL_USAGE  ? EXIT_USAGE
-							: EXIT_FAILURE;
+	char status = error->kind == ERROR_PERMISSION ? EXIT_PERMISSION
+			: error->kind == ERROR_USAGE  ? EXIT_USAGE
+						      : EXIT_FAILURE;
 
 	/* On a terminal, print two lines like other commands; in the log, one line. */
 	if (ready < 0)
@@ -327,7 +327,7 @@ static void close_daemon(struct daemon *daemon)
 
 static int sided_run(struct daemon *daemon, const struct sided_options *options, int ready)
 {
-	struct control_error error = {.kind = CONTROL_FAILED};
+	struct error error = {.kind = ERROR_FAILED};
 	int ret = open_daemon(daemon, options, &error);
 
 	if (ret) {

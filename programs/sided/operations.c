@@ -170,8 +170,8 @@ static void operation_free(struct daemon *daemon, struct operation *operation)
 	object_close(daemon, &operation->object);
 }
 
-static void operation_set_error(struct daemon *daemon, struct operation *operation,
-		const struct control_error *error)
+static void operation_set_error(
+		struct daemon *daemon, struct operation *operation, const struct error *error)
 {
 	struct client *client = operation->client;
 
@@ -332,8 +332,8 @@ static void session_gone(struct daemon *daemon, struct operation *operation)
 					: operation->timeout_ms);
 }
 
-static void recorder_failed(struct daemon *daemon, struct operation *operation,
-		const struct control_error *error)
+static void recorder_failed(
+		struct daemon *daemon, struct operation *operation, const struct error *error)
 {
 	struct session_entry *entry = operation->entry;
 
@@ -357,7 +357,7 @@ static void recorder_failed(struct daemon *daemon, struct operation *operation,
 }
 
 static void last_done(struct daemon *daemon, struct session_entry *entry, struct sided_object *user,
-		struct json_object *answer, const struct control_error *error)
+		struct json_object *answer, const struct error *error)
 {
 	struct operation *operation = container_of(user, struct operation, object);
 
@@ -404,7 +404,7 @@ static void commit(struct daemon *daemon, struct operation *operation, struct js
 {
 	struct session_entry *entry = operation->entry;
 	struct definition *old = entry->definition;
-	struct control_error error;
+	struct error error;
 
 	json_number(answer, "generation", UINT64_MAX, &entry->generation, &error);
 	if (operation->change) {
@@ -418,8 +418,7 @@ static void commit(struct daemon *daemon, struct operation *operation, struct js
 }
 
 static void recorder_done(struct daemon *daemon, struct session_entry *entry,
-		struct sided_object *user, struct json_object *answer,
-		const struct control_error *error)
+		struct sided_object *user, struct json_object *answer, const struct error *error)
 {
 	struct operation *operation = container_of(user, struct operation, object);
 	uint64_t before = entry->generation;
@@ -473,7 +472,7 @@ static void ask_recorder(struct daemon *daemon, struct operation *operation, con
 static void begin_first(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
-	struct control_error error;
+	struct error error;
 
 	if (session_settle(daemon, entry, &error)) {
 		operation_set_error(daemon, operation, &error);
@@ -489,7 +488,7 @@ static void begin_first(struct daemon *daemon, struct operation *operation)
 static void begin_defined(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
-	struct control_error error;
+	struct error error;
 
 	if (!strcmp(operation->verb, "start")) {
 		begin_first(daemon, operation);
@@ -503,14 +502,13 @@ static void begin_defined(struct daemon *daemon, struct operation *operation)
 		session_remove(daemon, entry);
 		operation_finish(daemon, operation);
 	} else {
-		control_fail(&error, CONTROL_USAGE, -EINVAL, "`side start` it first",
+		error_set_kind(&error, ERROR_USAGE, -EINVAL, "`side start` it first",
 				"the session %s has not been started", entry->definition->name);
 		operation_set_error(daemon, operation, &error);
 	}
 }
 
-static int prepare_change(
-		struct daemon *daemon, struct operation *operation, struct control_error *error)
+static int prepare_change(struct daemon *daemon, struct operation *operation, struct error *error)
 {
 	const struct session_entry *entry = operation->entry;
 	int ret = definition_copy(entry->definition, &operation->change, error);
@@ -540,7 +538,7 @@ static int prepare_change(
 static void operation_start(struct daemon *daemon, struct operation *operation)
 {
 	struct session_entry *entry = operation->entry;
-	struct control_error error;
+	struct error error;
 
 	operation->active = entry->active;
 	if (operation->flow->changes) {
@@ -573,7 +571,7 @@ static void operation_start(struct daemon *daemon, struct operation *operation)
 		ask_recorder(daemon, operation, operation->flow->ask);
 }
 
-static int operation_parse_timeout(struct operation *operation, struct control_error *error)
+static int operation_parse_timeout(struct operation *operation, struct error *error)
 {
 	uint64_t ns = TIMEOUT_STANDARD_NS;
 	int ret = json_number(operation->request, "timeout", TIMEOUT_MAX_NS, &ns, error);
@@ -586,13 +584,13 @@ void operation_begin(struct daemon *daemon, struct client *client, struct sessio
 		const char *verb, struct json_object *request)
 {
 	struct operation *operation = calloc(1, sizeof(*operation)), **end;
-	struct control_error error;
+	struct error error;
 
 	if (operation)
 		operation->verb = strdup(verb);
 	if (!operation || !operation->verb) {
 		free(operation);
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 		client_fail(daemon, client, &error);
 		return;
 	}
@@ -633,10 +631,10 @@ static void forget_entry(
 
 void operations_refuse(struct daemon *daemon, struct session_entry *entry)
 {
-	struct control_error error;
+	struct error error;
 
 	forget_entry(daemon, entry, daemon->waiting);
-	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL,
+	error_set_kind(&error, ERROR_NOT_FOUND, -ENOENT, NULL,
 			"the session %s has been destroyed meanwhile", entry->definition->name);
 	while (entry->queue) {
 		struct operation *operation = entry->queue;

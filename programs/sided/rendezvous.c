@@ -414,8 +414,8 @@ int rendezvous_add(struct daemon *daemon, uid_t uid, pid_t pid, uint64_t started
 
 /* ---- after a restart ---- */
 
-static int sided_rendezvous_parse_facts(struct json_object *facts, struct rendezvous *rendezvous,
-		struct control_error *error)
+static int sided_rendezvous_parse_facts(
+		struct json_object *facts, struct rendezvous *rendezvous, struct error *error)
 {
 	static const char *const members[] = {"path", "pid", "started", "uid", NULL};
 	const char *path = NULL;
@@ -434,7 +434,7 @@ static int sided_rendezvous_parse_facts(struct json_object *facts, struct rendez
 	if (ret)
 		return ret;
 	if (!path || !pid || !rendezvous->started || strlen(path) >= sizeof(rendezvous->path))
-		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"its path or its process is missing");
 	strcpy(rendezvous->path, path);
 	rendezvous->pid = (pid_t)pid;
@@ -516,7 +516,7 @@ struct json_object *rendezvous_closed_json(struct daemon *daemon)
 
 static void sided_rendezvous_restore(struct daemon *daemon, uint32_t number, const char *path)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
 	struct rendezvous rendezvous = {.number = number, .dir = -1};
 	int ret = json ? sided_rendezvous_parse_facts(json, &rendezvous, &error) : -EINVAL;

@@ -29,11 +29,9 @@
 #define GROUPS_MAX 4096
 
 static int sided_runtime_set_path_error(
-		struct control_error *error, int code, const char *what, const char *path)
+		struct error *error, int code, const char *what, const char *path)
 {
-	return control_fail(error,
-			code == -EACCES || code == -EPERM ? CONTROL_PERMISSION : CONTROL_FAILED,
-			code, NULL, "cannot %s %s: %s", what, path, strerror(-code));
+	return error_set(error, code, NULL, "cannot %s %s: %s", what, path, strerror(-code));
 }
 
 bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, const char *format, ...)
@@ -53,7 +51,7 @@ bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, cons
 /* ---- the directory ---- */
 
 static int sided_runtime_choose_directory(
-		struct daemon *daemon, const char *requested, struct control_error *error)
+		struct daemon *daemon, const char *requested, struct error *error)
 {
 	char path[256];
 	const char *environment = getenv(WIRE_RUNTIME_ENV);
@@ -69,10 +67,10 @@ static int sided_runtime_choose_directory(
 		return sided_runtime_set_path_error(error, ret, "use the runtime directory",
 				environment ? environment : path);
 	if (*path != '/')
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the runtime directory %s is not an absolute path", path);
 	if (strlen(path) >= sizeof(daemon->runtime))
-		return control_fail(error, CONTROL_USAGE, -ENAMETOOLONG,
+		return error_set_kind(error, ERROR_USAGE, -ENAMETOOLONG,
 				"name a shorter one with --runtime",
 				"the runtime directory %s has more than %zu bytes: sockets in it would have no name",
 				path, sizeof(daemon->runtime) - 1);
@@ -81,7 +79,7 @@ static int sided_runtime_choose_directory(
 }
 
 /* Reports what is wrong with the directory: its owner or its mode. */
-static int fail_trust(const char *path, struct control_error *error)
+static int fail_trust(const char *path, struct error *error)
 {
 	char hint[512];
 	struct stat status;
@@ -90,16 +88,16 @@ static int fail_trust(const char *path, struct control_error *error)
 		return sided_runtime_set_path_error(error, -errno, "use the directory", path);
 	if (!status.st_uid || status.st_uid == geteuid()) {
 		snprintf(hint, sizeof(hint), "`chmod go-w %s`", path);
-		return control_fail(error, CONTROL_PERMISSION, -EPERM, hint,
+		return error_set_kind(error, ERROR_PERMISSION, -EPERM, hint,
 				"cannot use the directory %s: other users can write to it", path);
 	}
 	snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime", path);
-	return control_fail(error, CONTROL_PERMISSION, -EPERM, hint,
+	return error_set_kind(error, ERROR_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: it belongs to user %u", path,
 			(unsigned int)status.st_uid);
 }
 
-static int sided_runtime_make_directory(const char *path, mode_t mode, struct control_error *error)
+static int sided_runtime_make_directory(const char *path, mode_t mode, struct error *error)
 {
 	int ret;
 
@@ -116,7 +114,7 @@ static int sided_runtime_make_directory(const char *path, mode_t mode, struct co
 	return 0;
 }
 
-static int make_directories(struct daemon *daemon, struct control_error *error)
+static int make_directories(struct daemon *daemon, struct error *error)
 {
 	static const char *const below[] = {
 			WIRE_RUNTIME_SESSIONS, WIRE_RUNTIME_STATE, WIRE_RUNTIME_STATE_DIRS};
@@ -139,7 +137,7 @@ static int make_directories(struct daemon *daemon, struct control_error *error)
 }
 
 /* Reports why the lock failed. The file belongs to another daemon: do not change it. */
-static int fail_lock(struct daemon *daemon, const char *path, int code, struct control_error *error)
+static int fail_lock(struct daemon *daemon, const char *path, int code, struct error *error)
 {
 	char pid[32] = "";
 	ssize_t size = read(daemon->lock_fd, pid, sizeof(pid) - 1);
@@ -149,13 +147,13 @@ static int fail_lock(struct daemon *daemon, const char *path, int code, struct c
 	if (code != -EWOULDBLOCK)
 		return sided_runtime_set_path_error(error, code, "lock", path);
 	pid[size > 0 ? strspn(pid, "0123456789") : 0] = 0;
-	return control_fail(error, CONTROL_BUSY, -EBUSY,
+	return error_set_kind(error, ERROR_BUSY, -EBUSY,
 			"use that one, or end it first, or name another directory with --runtime",
 			"a daemon serves %s already: process %s", daemon->runtime,
 			*pid ? pid : "unknown");
 }
 
-static int sided_runtime_acquire_lock(struct daemon *daemon, struct control_error *error)
+static int sided_runtime_acquire_lock(struct daemon *daemon, struct error *error)
 {
 	char path[256], pid[32];
 
@@ -175,7 +173,7 @@ static int sided_runtime_acquire_lock(struct daemon *daemon, struct control_erro
 /* ---- sockets ---- */
 
 static int sided_runtime_listen(struct daemon *daemon, const char *name, mode_t mode, gid_t group,
-		int *result, struct control_error *error)
+		int *result, struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char path[sizeof(address.sun_path)];
@@ -267,7 +265,7 @@ static void take_sockets(struct daemon *daemon, int *control, int *agents)
 	unsetenv("LISTEN_FDNAMES");
 }
 
-static int open_sockets(struct daemon *daemon, struct control_error *error)
+static int open_sockets(struct daemon *daemon, struct error *error)
 {
 	int control = -1, agents = -1, ret = 0;
 
@@ -301,7 +299,7 @@ static int open_sockets(struct daemon *daemon, struct control_error *error)
 	return 0;
 }
 
-int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error)
+int runtime_open(struct daemon *daemon, const char *directory, struct error *error)
 {
 	struct group *group = daemon->system ? getgrnam(WIRE_RUNTIME_GROUP) : NULL;
 	int ret = sided_runtime_choose_directory(daemon, directory, error);
@@ -337,7 +335,7 @@ void runtime_publish(struct daemon *daemon)
 		unlink(path);
 }
 
-int runtime_listen(struct daemon *daemon, struct control_error *error)
+int runtime_listen(struct daemon *daemon, struct error *error)
 {
 	runtime_publish(daemon);
 	return open_sockets(daemon, error);

@@ -90,7 +90,7 @@ void program_forget(const struct daemon *daemon, struct sided_program *program)
 /* ---- after a restart ---- */
 
 static int sided_restart_parse_facts(struct json_object *facts, struct sided_program *program,
-		uint64_t *started, struct control_error *error)
+		uint64_t *started, struct error *error)
 {
 	static const char *const members[] = {
 			"started", "token", "uid", "control", "signal", "name", "exe", NULL};
@@ -120,7 +120,7 @@ static int sided_restart_parse_facts(struct json_object *facts, struct sided_pro
 		program->token = strtoull(token, &end, 16);
 	if (!token || *end || (control != WIRE_CONTROL_SIGNAL && control != WIRE_CONTROL_SYNC) ||
 			(control == WIRE_CONTROL_SIGNAL) != (number != 0))
-		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"its token, its control mode or its signal is not one of ours");
 	program->uid = (uid_t)uid;
 	program->control = control;
@@ -133,7 +133,7 @@ static int sided_restart_parse_facts(struct json_object *facts, struct sided_pro
 static void sided_restart_restore_program(struct daemon *daemon, uint32_t number, const char *path)
 {
 	pid_t pid = (pid_t)number;
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct sided_program facts = {.pid = pid, .remembered = true};
 	struct json_object *json = state_read(path, FILE_MAX, &error);
 	uint64_t started = 0;

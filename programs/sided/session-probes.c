@@ -102,7 +102,7 @@ static int get_table(const struct probes *probes, uint32_t number)
 /* ---- definitions ---- */
 
 static int set_make(const struct probes *probes, const struct definition *definition,
-		struct probe_set *set, struct control_error *error)
+		struct probe_set *set, struct error *error)
 {
 	size_t i;
 	int ret;
@@ -115,7 +115,7 @@ static int set_make(const struct probes *probes, const struct definition *defini
 	set->list = calloc(definition->nr_probes + 1, sizeof(*set->list));
 	if (!set->list) {
 		set_free(set);
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	}
 	for (i = 0; i < definition->nr_probes; i++) {
 		const struct definition_probe *probe = &definition->probes[i];
@@ -138,7 +138,7 @@ static int set_make(const struct probes *probes, const struct definition *defini
 }
 
 int probes_open(const char *tables, const struct definition *definition, struct probes **result,
-		struct control_error *error)
+		struct error *error)
 {
 	struct probes *probes = calloc(1, sizeof(*probes));
 	int ret;
@@ -147,7 +147,7 @@ int probes_open(const char *tables, const struct definition *definition, struct 
 	if (probes)
 		probes->tables = strdup(tables);
 	if (!probes || !probes->tables)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	ret = set_make(probes, definition, &probes->now, error);
 	return ret;
 }
@@ -171,7 +171,7 @@ const struct session_probe *probes_list(const struct probes *probes, size_t *nr)
 int probes_prepare(struct probes *probes, struct session *session,
 		const struct definition *definition, struct session_error *session_error)
 {
-	struct control_error error;
+	struct error error;
 
 	set_free(&probes->next);
 	if (set_make(probes, definition, &probes->next, &error)) {

@@ -161,7 +161,7 @@ struct session_process_options {
 
 /* Gets the owner of the traces: root owns no file of the session. */
 static int read_owner(struct json_object *request, struct session_process_options *opening,
-		struct control_error *error)
+		struct error *error)
 {
 	uint64_t uid = 0, gid = 0;
 	int ret = json_number(request, "uid", UINT32_MAX - 1, &uid, error);
@@ -174,7 +174,7 @@ static int read_owner(struct json_object *request, struct session_process_option
 }
 
 static int read_opening(struct json_object *request, struct session_process_options *opening,
-		struct control_error *error)
+		struct error *error)
 {
 	const struct {
 		const char *name;
@@ -189,7 +189,7 @@ static int read_opening(struct json_object *request, struct session_process_opti
 	for (i = 0; i < sizeof(texts) / sizeof(*texts) && !ret; i++) {
 		ret = json_text(request, texts[i].name, texts[i].text, error);
 		if (!ret && !*texts[i].text)
-			ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+			ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 					"the request has no \"%s\"", texts[i].name);
 	}
 	if (!ret)
@@ -207,17 +207,17 @@ static int read_opening(struct json_object *request, struct session_process_opti
 	if (!ret)
 		ret = read_owner(request, opening, error);
 	if (!ret && !json_object_object_get_ex(request, "definition", &definition))
-		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL, "there is no definition");
+		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL, "there is no definition");
 	return ret ? ret : definition_parse(definition, &opening->definition, error);
 }
 
-static int session_process_make_directory(const char *path, struct control_error *error)
+static int session_process_make_directory(const char *path, struct error *error)
 {
 	if (!mkdir(path, 0700) || errno == EEXIST)
 		return 0;
-	return control_fail(error,
-			errno == EACCES || errno == EPERM || errno == EROFS ? CONTROL_PERMISSION
-									    : CONTROL_FAILED,
+	return error_set_kind(error,
+			errno == EACCES || errno == EPERM || errno == EROFS ? ERROR_PERMISSION
+									    : ERROR_FAILED,
 			-errno, NULL, "cannot make the directory %s: %s", path, strerror(errno));
 }
 
@@ -226,11 +226,11 @@ static int session_process_make_directory(const char *path, struct control_error
  * threads have ended.
  */
 static int session_process_acquire_lock(
-		struct recording *recording, const char *path, struct control_error *error)
+		struct recording *recording, const char *path, struct error *error)
 {
 	recording->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (recording->lock_fd < 0 || flock(recording->lock_fd, LOCK_EX))
-		return control_fail(error, CONTROL_FAILED, -errno, NULL, "cannot lock %s: %s", path,
+		return error_set_kind(error, ERROR_FAILED, -errno, NULL, "cannot lock %s: %s", path,
 				strerror(errno));
 	return 0;
 }
@@ -242,7 +242,7 @@ static const struct session_owner *owner_of(const struct session_process_options
 
 /* The sender inherits the lock: the next process waits until both have exited. */
 static int make_sender(struct recording *recording, const struct session_process_options *opening,
-		struct control_error *error)
+		struct error *error)
 {
 	const int closing[] = {DAEMON_FD, recording->epoll};
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_SENDER};
@@ -258,7 +258,7 @@ static int make_sender(struct recording *recording, const struct session_process
 					&event))
 		ret = -errno;
 	if (ret)
-		return control_fail(error, CONTROL_FAILED, ret, NULL, "cannot start a sender: %s",
+		return error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot start a sender: %s",
 				strerror(-ret));
 	return 0;
 }
@@ -268,8 +268,7 @@ static int make_sender(struct recording *recording, const struct session_process
  * the session writes there with the member's permissions. Its parent can be entered only by root,
  * because programs must not open files of rings.
  */
-static int make_state_directory(
-		const struct session_process_options *opening, struct control_error *error)
+static int make_state_directory(const struct session_process_options *opening, struct error *error)
 {
 	struct stat status;
 	int ret = session_process_make_directory(opening->state_dir, error);
@@ -278,7 +277,7 @@ static int make_state_directory(
 		return ret;
 	if (lstat(opening->state_dir, &status) || !S_ISDIR(status.st_mode) ||
 			lchown(opening->state_dir, opening->owner.uid, opening->owner.gid))
-		return control_fail(error, CONTROL_PERMISSION, -errno, NULL,
+		return error_set_kind(error, ERROR_PERMISSION, -errno, NULL,
 				"cannot give the directory %s to user %u", opening->state_dir,
 				(unsigned int)opening->owner.uid);
 	return 0;
@@ -286,7 +285,7 @@ static int make_state_directory(
 
 /* Creates the directories first, because afterwards the process can write nowhere else. */
 static int session_process_prepare(struct recording *recording,
-		const struct session_process_options *opening, struct control_error *error)
+		const struct session_process_options *opening, struct error *error)
 {
 	char parent[512], sockets[512];
 	const char *writable[] = {opening->output, parent, sockets, NULL};
@@ -309,7 +308,7 @@ static int session_process_prepare(struct recording *recording,
 	ret = isolate_session(writable, opening->boot, owner_of(opening));
 	if (!ret)
 		return 0;
-	return control_fail(error, CONTROL_FAILED, ret, NULL,
+	return error_set_kind(error, ERROR_FAILED, ret, NULL,
 			"cannot permit the session to write its files: %s", strerror(-ret));
 }
 
@@ -321,7 +320,7 @@ static int become_owner(void *user)
 }
 
 static int session_process_open(struct recording *recording,
-		struct session_process_options *opening, struct control_error *error)
+		struct session_process_options *opening, struct error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct session_track *tracks = make_tracks(opening->definition);
@@ -342,7 +341,7 @@ static int session_process_open(struct recording *recording,
 	int ret;
 
 	if (!tracks)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	ret = probes_open(opening->tables, opening->definition, &recording->probes, error);
 	if (!ret)
 		ret = definition_options(opening->definition, &view, error);
@@ -359,24 +358,23 @@ static int session_process_open(struct recording *recording,
 	return ret;
 }
 
-static int session_process_watch_fds(struct recording *recording, struct control_error *error)
+static int session_process_watch_fds(struct recording *recording, struct error *error)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	if (epoll_ctl(recording->epoll, EPOLL_CTL_ADD, session_fd(recording->session), &event))
-		return control_fail(error, CONTROL_FAILED, -errno, NULL, "cannot wait: %s",
+		return error_set_kind(error, ERROR_FAILED, -errno, NULL, "cannot wait: %s",
 				strerror(errno));
 	return 0;
 }
 
-static int put_generation(
-		struct json_object *answer, uint64_t generation, struct control_error *error)
+static int put_generation(struct json_object *answer, uint64_t generation, struct error *error)
 {
-	return json_put_number(answer, "generation", generation) ? 0 : control_no_memory(error);
+	return json_put_number(answer, "generation", generation) ? 0 : error_set_no_memory(error);
 }
 
 static int take_open(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	struct session_process_options opening = {.socket = NULL};
 	int ret = read_opening(request, &opening, error);
@@ -401,7 +399,7 @@ static int take_open(struct recording *recording, struct json_object *request,
 /* ---- the other requests ---- */
 
 static int session_process_apply_change(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 	struct definition *definition = NULL;
@@ -415,9 +413,9 @@ static int session_process_apply_change(struct recording *recording, struct json
 	if (!ret && json_object_object_get_ex(request, "definition", &json))
 		ret = definition_parse(json, &definition, error);
 	if (ret || !definition)
-		return ret ? ret : control_no_memory(error);
+		return ret ? ret : error_set_no_memory(error);
 	tracks = make_tracks(definition);
-	ret = tracks ? definition_options(definition, &view, error) : control_no_memory(error);
+	ret = tracks ? definition_options(definition, &view, error) : error_set_no_memory(error);
 	if (!ret) {
 		if (probes_prepare(recording->probes, recording->session, definition,
 				    &session_error) ||
@@ -437,7 +435,7 @@ static int session_process_apply_change(struct recording *recording, struct json
 }
 
 static int take_hello(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	(void)request;
 	return put_generation(answer, session_generation(recording->session), error);
@@ -445,7 +443,7 @@ static int take_hello(struct recording *recording, struct json_object *request,
 
 /* Adds the state of the table that was just requested. */
 static int session_process_apply_probes(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	uint64_t table = 0;
 	int ret = json_number(request, "table", UINT32_MAX, &table, error);
@@ -455,11 +453,11 @@ static int session_process_apply_probes(struct recording *recording, struct json
 	return json_put(answer, "probes",
 			       probes_json(recording->probes, recording->session, (uint32_t)table))
 			? 0
-			: control_no_memory(error);
+			: error_set_no_memory(error);
 }
 
 static int take_statedump(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	(void)request;
 	return put_generation(answer, session_statedump(recording->session), error);
@@ -488,7 +486,7 @@ static bool put_messages(const struct recording *recording, struct json_object *
 }
 
 static int take_flush(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	int ret = session_flush(recording->session, FLUSH_MS);
 
@@ -499,11 +497,11 @@ static int take_flush(struct recording *recording, struct json_object *request,
 				NULL);
 	return session_sums(recording->session, answer) && put_messages(recording, answer)
 			? 0
-			: control_no_memory(error);
+			: error_set_no_memory(error);
 }
 
 static int take_snapshot(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	uint32_t number = 0;
 	uint64_t recorded = 0;
@@ -512,26 +510,26 @@ static int take_snapshot(struct recording *recording, struct json_object *reques
 
 	(void)request;
 	if (ret == -EINVAL)
-		return control_fail(error, CONTROL_USAGE, ret,
+		return error_set_kind(error, ERROR_USAGE, ret,
 				"`side enable-channel --mode overwrite` makes one",
 				"the session has no channel that overwrites: there is nothing to take a snapshot of");
 	if (ret)
-		return control_fail(error, CONTROL_FAILED, ret, NULL,
+		return error_set_kind(error, ERROR_FAILED, ret, NULL,
 				"the snapshot is not there yet: %s", strerror(-ret));
 	ret = session_snapshot_error(recording->session);
 	if (ret)
-		return control_fail(error, CONTROL_FAILED, ret, NULL,
+		return error_set_kind(error, ERROR_FAILED, ret, NULL,
 				"cannot write the snapshot: %s", strerror(-ret));
 	return json_put_text(answer, "path", name) &&
 					json_put_number(answer, "snapshots", number) &&
 					json_put_flag(answer, "empty", !recorded) &&
 					put_messages(recording, answer)
 			? 0
-			: control_no_memory(error);
+			: error_set_no_memory(error);
 }
 
 static int await_rotation(struct recording *recording, uint32_t number, const char *what,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	uint64_t deadline = loop_now() + FLUSH_MS * 1000000ull;
 	struct session_error session_error;
@@ -539,15 +537,15 @@ static int await_rotation(struct recording *recording, uint32_t number, const ch
 
 	while (!session_rotated(recording->session, number, name, sizeof(name))) {
 		if (loop_now() > deadline)
-			return control_fail(error, CONTROL_FAILED, -ETIMEDOUT, NULL, "%s", what);
+			return error_set_kind(error, ERROR_FAILED, -ETIMEDOUT, NULL, "%s", what);
 		if (session_turn(recording->session, ROTATE_TURN_MS, &session_error))
 			return definition_session_error(&session_error, error);
 	}
-	return !answer || json_put_text(answer, "path", name) ? 0 : control_no_memory(error);
+	return !answer || json_put_text(answer, "path", name) ? 0 : error_set_no_memory(error);
 }
 
 static int take_rotate(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	(void)request;
 	return await_rotation(recording, session_rotate(recording->session),
@@ -555,13 +553,13 @@ static int take_rotate(struct recording *recording, struct json_object *request,
 }
 
 static int take_clear(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	(void)request;
 	(void)answer;
 	/* Data that must be sent to another machine must not be dropped. */
 	if (recording->sender)
-		return control_fail(error, CONTROL_USAGE, -EBUSY,
+		return error_set_kind(error, ERROR_USAGE, -EBUSY,
 				"`side rotate` begins a new chunk",
 				"the session is sent (--to), so it cannot be cleared");
 	return await_rotation(recording, session_clear(recording->session),
@@ -570,13 +568,13 @@ static int take_clear(struct recording *recording, struct json_object *request,
 }
 
 static int session_process_add_statistics(struct recording *recording, struct json_object *answer,
-		bool over, struct control_error *error)
+		bool over, struct error *error)
 {
 	struct json_object *stats = session_stats(recording->session, over);
 	bool fits = true;
 
 	if (!stats)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	json_object_object_foreach(stats, name, value) fits =
 			json_put(answer, name, json_object_get(value)) && fits;
 	json_object_put(stats);
@@ -586,11 +584,11 @@ static int session_process_add_statistics(struct recording *recording, struct js
 		fits = json_put(answer, "probes",
 				       probes_json(recording->probes, recording->session, 0)) &&
 				fits;
-	return fits && put_messages(recording, answer) ? 0 : control_no_memory(error);
+	return fits && put_messages(recording, answer) ? 0 : error_set_no_memory(error);
 }
 
 static int session_process_answer_status(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	(void)request;
 	take_messages(recording);
@@ -598,7 +596,7 @@ static int session_process_answer_status(struct recording *recording, struct jso
 }
 
 static int take_close(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	struct session_error session_error = {.kind = SESSION_ERROR_NONE};
 
@@ -633,7 +631,7 @@ static const struct request_kind {
 	const char *verb;
 	bool opens;
 	int (*take)(struct recording *recording, struct json_object *request,
-			struct json_object *answer, struct control_error *error);
+			struct json_object *answer, struct error *error);
 } kinds[] = {
 		{"open", true, take_open},
 		{"hello", false, take_hello},
@@ -649,7 +647,7 @@ static const struct request_kind {
 };
 
 static int take_request(struct recording *recording, struct json_object *request,
-		struct json_object *answer, struct control_error *error)
+		struct json_object *answer, struct error *error)
 {
 	const char *verb = "";
 	size_t i;
@@ -660,8 +658,8 @@ static int take_request(struct recording *recording, struct json_object *request
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].verb, verb) && kinds[i].opens == !recording->session)
 			return kinds[i].take(recording, request, answer, error);
-	return control_fail(error, CONTROL_FAILED, -EINVAL, NULL, "\"%.40s\" cannot be asked now",
-			verb);
+	return error_set_kind(
+			error, ERROR_FAILED, -EINVAL, NULL, "\"%.40s\" cannot be asked now", verb);
 }
 
 /* ---- the loop ---- */
@@ -669,10 +667,10 @@ static int take_request(struct recording *recording, struct json_object *request
 static void answer_request(struct recording *recording, struct json_object *request)
 {
 	struct json_object *answer = json_object_new_object();
-	struct control_error error;
+	struct error error;
 	int ret = json_put_flag(answer, "ok", true)
 			? take_request(recording, request, answer, &error)
-			: control_no_memory(&error);
+			: error_set_no_memory(&error);
 
 	if (ret) {
 		json_object_put(answer);
@@ -689,7 +687,7 @@ static void answer_request(struct recording *recording, struct json_object *requ
  * for no answer.
  */
 static bool session_process_adopt_connection(struct recording *recording,
-		struct json_object *request, struct control_error *error)
+		struct json_object *request, struct error *error)
 {
 	const char *verb = NULL;
 	int fd;
@@ -706,7 +704,7 @@ static bool session_process_adopt_connection(struct recording *recording,
 
 static void hear_daemon(struct recording *recording)
 {
-	struct control_error error;
+	struct error error;
 	struct json_object *request;
 	int ret = frame_receive(&recording->in, DAEMON_FD, FRAME_ANSWER_MAX, &request, &error);
 

@@ -57,23 +57,23 @@ static void entry_destroy(struct daemon *daemon, struct sided_object *object)
  * owner.
  */
 static int fail_name_in_use(const struct daemon *daemon, const struct session_entry *entry,
-		struct control_error *error)
+		struct error *error)
 {
 	const char *name = entry->definition->name;
 	char hint[DEFINITION_NAME_MAX + 64];
 
 	if (!session_is_of_member(daemon, entry))
-		return control_fail(error, CONTROL_BUSY, -EEXIST,
+		return error_set_kind(error, ERROR_BUSY, -EEXIST,
 				"choose another name, or destroy it",
 				"there is a session %s already", name);
 	snprintf(hint, sizeof(hint), "`side destroy %s` as root or as that user", name);
-	return control_fail(error, CONTROL_BUSY, -EEXIST, hint,
+	return error_set_kind(error, ERROR_BUSY, -EEXIST, hint,
 			"there is a session %s already: it belongs to user %u", name,
 			(unsigned int)entry->uid);
 }
 
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **result,
-		struct control_error *error)
+		struct error *error)
 {
 	struct session_entry *entry, **end;
 	char path[WIRE_SESSION_PATH_MAX + 1];
@@ -82,16 +82,16 @@ int session_add(struct daemon *daemon, struct definition *definition, struct ses
 	if (entry)
 		return fail_name_in_use(daemon, entry, error);
 	if (daemon->nr_sessions >= LIMIT_SESSIONS)
-		return control_fail(error, CONTROL_BUSY, -EBUSY, "destroy some",
+		return error_set_kind(error, ERROR_BUSY, -EBUSY, "destroy some",
 				"there are %d sessions, and no more are possible", LIMIT_SESSIONS);
 	if (!runtime_path(daemon, path, sizeof(path), WIRE_RUNTIME_SESSIONS "/%s.sock",
 			    definition->name))
-		return control_fail(error, CONTROL_USAGE, -ENAMETOOLONG, "choose a shorter name",
+		return error_set_kind(error, ERROR_USAGE, -ENAMETOOLONG, "choose a shorter name",
 				"the name %s is too long for a socket in %s", definition->name,
 				daemon->runtime);
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	object_init(&entry->object, entry_destroy);
 	entry->definition = definition;
 	entry->uid = daemon->uid;
@@ -192,17 +192,17 @@ const char *session_state_word(const struct session_entry *entry)
 
 /* ---- output and state directory ---- */
 
-static int fail_directory(struct control_error *error, int code, const char *path)
+static int fail_directory(struct error *error, int code, const char *path)
 {
-	return control_fail(error,
-			code == -EACCES || code == -EPERM || code == -EROFS ? CONTROL_PERMISSION
-									    : CONTROL_FAILED,
+	return error_set_kind(error,
+			code == -EACCES || code == -EPERM || code == -EROFS ? ERROR_PERMISSION
+									    : ERROR_FAILED,
 			code, "name another one with --output", "cannot make the directory %s: %s",
 			path, strerror(-code));
 }
 
 /* Creates the directory with all its parents. */
-static int sided_session_make_path(const char *path, struct control_error *error)
+static int sided_session_make_path(const char *path, struct error *error)
 {
 	char part[4096];
 	char *slash = part;
@@ -221,8 +221,7 @@ static int sided_session_make_path(const char *path, struct control_error *error
 	return 0;
 }
 
-static int base_directory(
-		struct daemon *daemon, char *path, size_t capacity, struct control_error *error)
+static int base_directory(struct daemon *daemon, char *path, size_t capacity, struct error *error)
 {
 	const struct passwd *user;
 	const char *home = getenv("HOME");
@@ -236,7 +235,7 @@ static int base_directory(
 		home = user ? user->pw_dir : NULL;
 	}
 	if (!home || *home != '/')
-		return control_fail(error, CONTROL_FAILED, -ENOENT, "name one with --output",
+		return error_set_kind(error, ERROR_FAILED, -ENOENT, "name one with --output",
 				"there is no home directory for traces");
 	snprintf(path, capacity, "%s/side-traces", home);
 	return 0;
@@ -294,7 +293,7 @@ static int make_new(const struct session_entry *entry, bool of_member, const cha
 }
 
 /* Lets members of the group enter the directory to reach their traces, but not list it. */
-static int make_searchable(const char *path, struct control_error *error)
+static int make_searchable(const char *path, struct error *error)
 {
 	struct stat status;
 
@@ -306,7 +305,7 @@ static int make_searchable(const char *path, struct control_error *error)
 }
 
 static int make_base(struct daemon *daemon, bool of_member, char *base, size_t capacity,
-		struct control_error *error)
+		struct error *error)
 {
 	int ret = base_directory(daemon, base, capacity, error);
 
@@ -320,7 +319,7 @@ static int make_base(struct daemon *daemon, bool of_member, char *base, size_t c
  * verbs.c.
  */
 static int take_named(struct daemon *daemon, struct session_entry *entry, bool of_member,
-		struct control_error *error)
+		struct error *error)
 {
 	const char *path = entry->definition->output;
 	char base[1024];
@@ -330,7 +329,7 @@ static int take_named(struct daemon *daemon, struct session_entry *entry, bool o
 		return ret;
 	entry->output = strdup(path);
 	if (!entry->output)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	if (of_member)
 		ret = make_new(entry, true, path);
 	if (!ret)
@@ -341,7 +340,7 @@ static int take_named(struct daemon *daemon, struct session_entry *entry, bool o
 }
 
 static int sided_session_choose_output(
-		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+		struct daemon *daemon, struct session_entry *entry, struct error *error)
 {
 	bool of_member = session_is_of_member(daemon, entry);
 	char base[1024], path[1200], date[32] = "", first[DEFINITION_NAME_MAX + sizeof(date) + 1];
@@ -364,7 +363,7 @@ static int sided_session_choose_output(
 			if (entry->output)
 				return 0;
 			rmdir(path);
-			return control_no_memory(error);
+			return error_set_no_memory(error);
 		}
 		if (ret != -EEXIST)
 			break;
@@ -374,7 +373,7 @@ static int sided_session_choose_output(
 
 /* Chooses a directory in memory, because it must outlive the daemon. */
 static int sided_session_choose_state_dir(
-		struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+		struct daemon *daemon, struct session_entry *entry, struct error *error)
 {
 	static const char *const bases[] = {"/dev/shm", "/tmp"};
 	char path[128], whole[256], link[256];
@@ -391,7 +390,7 @@ static int sided_session_choose_state_dir(
 	entry->state_dir = strdup(whole);
 	if (!entry->state_dir) {
 		rmdir(path);
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	}
 	sided_session_state_dir_link(daemon, entry, link, sizeof(link));
 	unlink(link);
@@ -400,7 +399,7 @@ static int sided_session_choose_state_dir(
 	return 0;
 }
 
-int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+int session_settle(struct daemon *daemon, struct session_entry *entry, struct error *error)
 {
 	int ret = 0;
 
@@ -503,7 +502,7 @@ void session_save(struct daemon *daemon, struct session_entry *entry)
 	json_object_put(state);
 }
 
-struct json_object *state_read(const char *path, size_t max, struct control_error *error)
+struct json_object *state_read(const char *path, size_t max, struct error *error)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct json_object *state = NULL;
@@ -514,7 +513,7 @@ struct json_object *state_read(const char *path, size_t max, struct control_erro
 	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 			(status.st_uid != geteuid() && status.st_uid != 0) ||
 			(size_t)status.st_size > max) {
-		control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"it cannot be opened, is no file of ours, or is too large");
 		if (fd >= 0)
 			close(fd);
@@ -525,14 +524,13 @@ struct json_object *state_read(const char *path, size_t max, struct control_erro
 	if (size >= 0)
 		state = json_read(text, (size_t)size, error);
 	else
-		control_fail(error, CONTROL_FAILED, -EIO, NULL, "it cannot be read");
+		error_set_kind(error, ERROR_FAILED, -EIO, NULL, "it cannot be read");
 	free(text);
 	close(fd);
 	return state;
 }
 
-static int take_path(struct json_object *state, const char *name, char **path,
-		struct control_error *error)
+static int take_path(struct json_object *state, const char *name, char **path, struct error *error)
 {
 	const char *text = NULL;
 	int ret = json_text(state, name, &text, error);
@@ -540,14 +538,14 @@ static int take_path(struct json_object *state, const char *name, char **path,
 	if (ret || !text)
 		return ret;
 	if (*text != '/')
-		return control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"\"%s\" is not an absolute path", name);
 	*path = strdup(text);
-	return *path ? 0 : control_no_memory(error);
+	return *path ? 0 : error_set_no_memory(error);
 }
 
 static int restore_entry(
-		struct session_entry *entry, struct json_object *state, struct control_error *error)
+		struct session_entry *entry, struct json_object *state, struct error *error)
 {
 	uint64_t uid = entry->uid, gid = entry->gid;
 	bool started = false;
@@ -571,14 +569,14 @@ static int restore_entry(
 	if (!ret)
 		ret = take_path(state, "place", &entry->state_dir, error);
 	if (!ret && started && (!entry->output || !entry->state_dir))
-		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"a started session has no output or state directory");
 	entry->state = started ? SESSION_LIVE : SESSION_DEFINED;
 	return ret;
 }
 
-static int sided_session_restore(struct daemon *daemon, const char *name, const char *path,
-		struct control_error *error)
+static int sided_session_restore(
+		struct daemon *daemon, const char *name, const char *path, struct error *error)
 {
 	struct json_object *state = state_read(path, STATE_MAX, error), *json;
 	struct definition *definition = NULL;
@@ -590,9 +588,9 @@ static int sided_session_restore(struct daemon *daemon, const char *name, const 
 	if (json_object_object_get_ex(state, "definition", &json))
 		ret = definition_parse(json, &definition, error);
 	else
-		control_fail(error, CONTROL_FAILED, ret, NULL, "it has no definition");
+		error_set_kind(error, ERROR_FAILED, ret, NULL, "it has no definition");
 	if (!ret && strcmp(definition->name, name) != 0)
-		ret = control_fail(error, CONTROL_FAILED, -EINVAL, NULL,
+		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,
 				"it is that of the session %s", definition->name);
 	if (!ret)
 		ret = definition_check(definition, error);
@@ -625,7 +623,7 @@ static int sided_session_restore(struct daemon *daemon, const char *name, const 
 static void restore_file(struct daemon *daemon, const char *file, const void *user)
 {
 	size_t size = strlen(file);
-	struct control_error error = {.kind = CONTROL_FAILED};
+	struct error error = {.kind = ERROR_FAILED};
 	char path[512], name[256];
 
 	(void)user;

@@ -200,8 +200,8 @@ void log_about(struct daemon *daemon, uid_t uid, const char *format, ...)
 
 /* ---- runtime.c ---- */
 
-int runtime_open(struct daemon *daemon, const char *directory, struct control_error *error);
-int runtime_listen(struct daemon *daemon, struct control_error *error);
+int runtime_open(struct daemon *daemon, const char *directory, struct error *error);
+int runtime_listen(struct daemon *daemon, struct error *error);
 /*
  * Publishes daemon->serial. Call it after each change, before programs are notified and before the
  * client is answered.
@@ -236,7 +236,7 @@ void clients_ready(struct daemon *daemon, struct sided_watch *watch, uint32_t ev
  * also if the client is closed; or a negative errno if the client gets an error instead.
  */
 int client_answer(struct daemon *daemon, struct client *client, struct json_object *answer);
-void client_fail(struct daemon *daemon, struct client *client, const struct control_error *error);
+void client_fail(struct daemon *daemon, struct client *client, const struct error *error);
 /*
  * Sends an update of a subscription. If out of memory (also if `message` is NULL), drops it,
  * because another update follows. Returns false if the client was closed.
@@ -349,10 +349,10 @@ static inline bool session_permits(const struct daemon *daemon, const struct pee
 #define SESSION_DATED_NAME_SIZE 48
 void session_dated_name(struct daemon *daemon, char name[SESSION_DATED_NAME_SIZE]);
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
-		struct control_error *error);
+		struct error *error);
 void session_remove(struct daemon *daemon, struct session_entry *entry);
 /* Chooses output directory and state directory. */
-int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error);
+int session_settle(struct daemon *daemon, struct session_entry *entry, struct error *error);
 /* Writes its state file. Logs errors. */
 void session_save(struct daemon *daemon, struct session_entry *entry);
 /* Makes the first request to its process. Returns NULL if out of memory. */
@@ -375,7 +375,7 @@ int sessions_restore(struct daemon *daemon);
  * returns NULL with *error filled in on failure.
  */
 int state_write(const char *path, const char *text, size_t size);
-struct json_object *state_read(const char *path, size_t max, struct control_error *error);
+struct json_object *state_read(const char *path, size_t max, struct error *error);
 /*
  * Calls `take` for each state file whose name is the prefix and a number from 1 to INT32_MAX;
  * removes other files with the prefix.
@@ -394,7 +394,7 @@ bool tables_path(const struct daemon *daemon, const struct session_entry *entry,
  * in.
  */
 int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
-		int table, struct control_error *error);
+		int table, struct error *error);
 /*
  * tables_prune() removes tables that the definition no longer contains, tables_remove() all tables
  * of the session.
@@ -417,8 +417,7 @@ void boot_end(const struct session_entry *entry);
  * by then. If the process dies, it is restarted and gets the request again.
  */
 typedef void worker_done(struct daemon *daemon, struct session_entry *entry,
-		struct sided_object *user, struct json_object *answer,
-		const struct control_error *error);
+		struct sided_object *user, struct json_object *answer, const struct error *error);
 void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_object *request,
 		unsigned int timeout_ms, worker_done *done, struct sided_object *user);
 /* Starts the process without a request: after a restart of the daemon. */
@@ -669,7 +668,7 @@ struct session_probe;
 struct session_error;
 /* Opens the probes of the definition, and reads their tables from this directory. */
 int probes_open(const char *tables, const struct definition *definition, struct probes **probes,
-		struct control_error *error);
+		struct error *error);
 /* Accepts NULL. The session must have been closed. */
 void probes_close(struct probes *probes);
 /* Returns the probes in the form for the session library; *probes owns them. */

@@ -155,8 +155,7 @@ static void query_less(struct query *query)
 }
 
 static void sided_status_merge_statistics(struct daemon *daemon, struct session_entry *entry,
-		struct sided_object *user, struct json_object *answer,
-		const struct control_error *error)
+		struct sided_object *user, struct json_object *answer, const struct error *error)
 {
 	const struct status_query *question = container_of(user, struct status_query, object);
 	struct query *query = question->query;
@@ -215,14 +214,14 @@ static void query_begin(
 {
 	struct query *query = calloc(1, sizeof(*query));
 	struct session_entry *entry, *next;
-	struct control_error error;
+	struct error error;
 
 	if (!query && for_top) {
 		loop_timer(daemon, &client->interval_timer, client->interval_ms, next_time);
 		return;
 	}
 	if (!query) {
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 		client_fail(daemon, client, &error);
 		return;
 	}

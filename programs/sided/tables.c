@@ -28,17 +28,17 @@ bool tables_path(const struct daemon *daemon, const struct session_entry *entry,
 			entry->definition->name);
 }
 
-static int check_table(int fd, size_t *size, struct control_error *error)
+static int check_table(int fd, size_t *size, struct error *error)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat status;
 
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) ||
 			!S_ISREG(status.st_mode) || !status.st_size)
-		return control_fail(error, CONTROL_USAGE, -EPERM, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EPERM, NULL,
 				"the descriptor of the request is not a probe table: a sealed memfd");
 	if (status.st_size > DEFINITION_PROBE_TABLE_MAX)
-		return control_fail(error, CONTROL_USAGE, -EFBIG, "ask for fewer probes at once",
+		return error_set_kind(error, ERROR_USAGE, -EFBIG, "ask for fewer probes at once",
 				"the probe table has %lld bytes, more than %u MiB",
 				(long long)status.st_size, DEFINITION_PROBE_TABLE_MAX >> 20);
 	*size = (size_t)status.st_size;
@@ -62,11 +62,11 @@ static uint64_t tables_bytes(const char *directory)
 	return sum;
 }
 
-static int sided_table_check_size(const char *directory, size_t size, struct control_error *error)
+static int sided_table_check_size(const char *directory, size_t size, struct error *error)
 {
 	if (tables_bytes(directory) + size <= DEFINITION_PROBE_TABLES_MAX)
 		return 0;
-	return control_fail(error, CONTROL_BUSY, -ENOSPC, "disable some, or use another session",
+	return error_set_kind(error, ERROR_BUSY, -ENOSPC, "disable some, or use another session",
 			"the probes of the session would have tables of more than %u MiB",
 			DEFINITION_PROBE_TABLES_MAX >> 20);
 }
@@ -76,7 +76,7 @@ static int sided_table_check_size(const char *directory, size_t size, struct con
  * space of other members.
  */
 static int check_share(const struct daemon *daemon, const struct session_entry *entry, size_t size,
-		struct control_error *error)
+		struct error *error)
 {
 	const struct session_entry *other;
 	struct shares shares;
@@ -95,26 +95,26 @@ static int check_share(const struct daemon *daemon, const struct session_entry *
 	shares_free(&shares);
 	if (size <= left)
 		return 0;
-	return control_fail(error, CONTROL_BUSY, -ENOSPC, "`side disable-event` removes probes",
+	return error_set_kind(error, ERROR_BUSY, -ENOSPC, "`side disable-event` removes probes",
 			"cannot keep the probe table: your sessions can have tables of %llu MiB more, and this one has %zu MiB",
 			(unsigned long long)left >> 20, size >> 20);
 }
 
-static int fail_file(const char *path, int code, struct control_error *error)
+static int fail_file(const char *path, int code, struct error *error)
 {
-	return control_fail(error, CONTROL_FAILED, code, NULL,
+	return error_set_kind(error, ERROR_FAILED, code, NULL,
 			"cannot keep the probe table in %s: %s", path, strerror(-code));
 }
 
 int table_store(const struct daemon *daemon, const struct session_entry *entry, uint32_t number,
-		int table, struct control_error *error)
+		int table, struct error *error)
 {
 	char directory[256], path[280];
 	size_t size = 0;
 	int fd, ret;
 
 	if (table < 0)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the request has no descriptor of a probe table");
 	ret = check_table(table, &size, error);
 	if (ret)

@@ -20,7 +20,7 @@ struct request {
 	struct json_object *json;
 	const char *verb;
 	const char *session;
-	struct control_error error;
+	struct error error;
 };
 
 /*
@@ -43,7 +43,7 @@ static int check_permitted(struct request *request, const struct session_entry *
 {
 	if (session_permits(request->daemon, &request->client->peer, entry))
 		return 0;
-	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM,
+	return error_set_kind(&request->error, ERROR_PERMISSION, -EPERM,
 			"`side create NAME` makes a session of yours",
 			"the session %s belongs to user %u", entry->definition->name,
 			(unsigned int)entry->uid);
@@ -66,7 +66,7 @@ static int check_output(struct request *request, const struct definition *defini
 	if (!strncmp(output, base, size) && output[size] == '/' && output[size + 1] &&
 			output[size + 1] != '.' && !strchr(output + size + 1, '/'))
 		return 0;
-	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM, "leave --output out",
+	return error_set_kind(&request->error, ERROR_PERMISSION, -EPERM, "leave --output out",
 			"cannot write traces to %s: the system's daemon writes those of user %u to new directories in %s only",
 			output, (unsigned int)request->client->peer.uid, base);
 }
@@ -86,7 +86,7 @@ static int check_number(struct request *request)
 	}
 	if (own < LIMIT_SESSIONS_OF_USER && of_members < LIMIT_SESSIONS_OF_MEMBERS)
 		return 0;
-	return control_fail(&request->error, CONTROL_BUSY, -EBUSY, "`side destroy NAME`",
+	return error_set_kind(&request->error, ERROR_BUSY, -EBUSY, "`side destroy NAME`",
 			"cannot create a session: user %u has %u of at most %d, all members of the group %u of at most %d",
 			(unsigned int)uid, own, LIMIT_SESSIONS_OF_USER, of_members,
 			LIMIT_SESSIONS_OF_MEMBERS);
@@ -127,7 +127,7 @@ static int need_name(struct request *request)
 {
 	if (request->session)
 		return 0;
-	return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+	return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 			"the request names no session: \"session\"");
 }
 
@@ -160,11 +160,11 @@ static int rename_definition(struct request *request, struct definition *definit
 	if (!request->session)
 		return 0;
 	if (!definition_is_name(request->session))
-		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.80s\" cannot name a session", request->session);
 	name = strdup(request->session);
 	if (!name)
-		return control_no_memory(&request->error);
+		return error_set_no_memory(&request->error);
 	free(definition->name);
 	definition->name = name;
 	return 0;
@@ -192,7 +192,7 @@ static int sided_verb_load_session(struct request *request)
 	if (!ret)
 		ret = json_flag(request->json, "force", &force, &request->error);
 	if (!ret && !json_object_object_get_ex(request->json, "definition", &json))
-		ret = control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+		ret = error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 				"there is no \"definition\" to load");
 	if (!ret)
 		ret = definition_parse(json, &definition, &request->error);
@@ -224,7 +224,7 @@ static int take_save(struct request *request)
 		return ret;
 	entry = request->session ? session_find(request->daemon, request->session) : NULL;
 	if (request->session && !entry)
-		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+		return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
 				"`side list` shows those that are there",
 				"there is no session %.80s", request->session);
 	if (entry && check_permitted(request, entry))
@@ -263,7 +263,7 @@ static int take_operation(struct request *request)
 		return ret;
 	entry = session_find(request->daemon, request->session);
 	if (!entry)
-		return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+		return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
 				"`side list` shows those that are there; `side create` makes one",
 				"there is no session %.80s", request->session);
 	ret = check_permitted(request, entry);
@@ -305,11 +305,11 @@ static int sided_verb_check_process(struct request *request, uint64_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%u", (unsigned int)pid);
 	if (stat(path, &status))
-		return control_fail(&request->error, CONTROL_NOT_FOUND, -ESRCH, NULL,
+		return error_set_kind(&request->error, ERROR_NOT_FOUND, -ESRCH, NULL,
 				"there is no process %u", (unsigned int)pid);
 	if (!peer->uid || status.st_uid == peer->uid || request->daemon->uid == peer->uid)
 		return 0;
-	return control_fail(&request->error, CONTROL_PERMISSION, -EPERM, "be root",
+	return error_set_kind(&request->error, ERROR_PERMISSION, -EPERM, "be root",
 			"the process %u is another user's", (unsigned int)pid);
 }
 
@@ -319,13 +319,13 @@ static int sided_verb_add_rendezvous(
 	int fd = frame_take_fd(&request->client->in), ret;
 
 	if (fd < 0)
-		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 				"a rendezvous socket is missing in the request");
 	ret = rendezvous_add(
 			request->daemon, request->client->peer.uid, (pid_t)pid, started, path, fd);
 	if (!ret)
 		return 0;
-	return control_fail(&request->error, CONTROL_FAILED, ret, NULL,
+	return error_set_kind(&request->error, ERROR_FAILED, ret, NULL,
 			"the daemon cannot use the rendezvous socket %s of process %u: %s", path,
 			(unsigned int)pid, strerror(-ret));
 }
@@ -379,7 +379,7 @@ static int check_looking(struct request *request)
 	entry = session_find(request->daemon, request->session);
 	if (entry)
 		return check_permitted(request, entry);
-	return control_fail(&request->error, CONTROL_NOT_FOUND, -ENOENT,
+	return error_set_kind(&request->error, ERROR_NOT_FOUND, -ENOENT,
 			"`side list` shows those that are there", "there is no session %.80s",
 			request->session);
 }
@@ -413,7 +413,7 @@ static int take_top(struct request *request)
 	if (ret)
 		return ret;
 	if (interval < 10000000)
-		return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 				"an interval is 10ms at least");
 	status_top(request->daemon, request->client, request->session, interval);
 	return 0;
@@ -462,14 +462,14 @@ static int sided_verb_parse_request(struct request *request)
 	if (ret)
 		return ret;
 	if (version != PROTOCOL_VERSION)
-		return control_fail(&request->error, CONTROL_USAGE, -EPROTONOSUPPORT,
+		return error_set_kind(&request->error, ERROR_USAGE, -EPROTONOSUPPORT,
 				"use the `side` that came with this daemon",
 				"the daemon knows version %d of its protocol, and this is version %llu",
 				PROTOCOL_VERSION, (unsigned long long)version);
 	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (request->verb && !strcmp(verbs[i].name, request->verb))
 			return verbs[i].take(request);
-	return control_fail(&request->error, CONTROL_USAGE, -EINVAL, NULL,
+	return error_set_kind(&request->error, ERROR_USAGE, -EINVAL, NULL,
 			"there is no verb \"%.60s\"", request->verb ? request->verb : "");
 }
 

@@ -111,7 +111,7 @@ static bool sided_worker_send_request(struct daemon *daemon, struct sided_worker
 
 /* Ends the first call, with its answer or with an error. */
 static void finish_call(struct daemon *daemon, struct sided_worker *worker,
-		struct json_object *answer, const struct control_error *error)
+		struct json_object *answer, const struct error *error)
 {
 	struct worker_call *call = worker->calls;
 
@@ -130,7 +130,7 @@ static void finish_call(struct daemon *daemon, struct sided_worker *worker,
 static void ask_next(struct daemon *daemon, struct sided_worker *worker)
 {
 	const struct session_entry *entry = worker->entry;
-	struct control_error error;
+	struct error error;
 
 	/* A call that fails can close the worker. */
 	while (entry->worker == worker && worker->state == WORKER_READY && !worker->asked &&
@@ -141,13 +141,13 @@ static void ask_next(struct daemon *daemon, struct sided_worker *worker)
 		call->attempts++;
 		if (sided_worker_send_request(daemon, worker, call->request, call->timeout_ms))
 			return;
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 		finish_call(daemon, worker, NULL, &error);
 	}
 }
 
-static void fail_calls(struct daemon *daemon, struct sided_worker *worker,
-		const struct control_error *error)
+static void fail_calls(
+		struct daemon *daemon, struct sided_worker *worker, const struct error *error)
 {
 	struct session_entry *entry = worker->entry;
 	struct worker_call *last = container_of(worker->end, struct worker_call, next);
@@ -282,14 +282,14 @@ static void sided_worker_disconnect(struct daemon *daemon, struct sided_worker *
 static void worker_died(struct daemon *daemon, struct sided_worker *worker)
 {
 	struct session_entry *entry = worker->entry;
-	struct control_error error;
+	struct error error;
 	bool healthy = loop_now() - worker->begun > HEALTHY_NS;
 
 	sided_worker_disconnect(daemon, worker);
 	worker->failures = healthy ? 0 : worker->failures + 1;
 	worker->restarts++;
 	if (worker->calls && worker->calls->attempts >= ATTEMPTS) {
-		control_fail(&error, CONTROL_FAILED, -EPIPE, "read its log",
+		error_set_kind(&error, ERROR_FAILED, -EPIPE, "read its log",
 				"the process that records the session %s ended again and again",
 				entry->definition->name);
 		finish_call(daemon, worker, NULL, &error);
@@ -310,7 +310,7 @@ static void set_error(struct session_entry *entry, const char *text)
 static void opened(struct daemon *daemon, struct sided_worker *worker, struct json_object *answer)
 {
 	struct session_entry *entry = worker->entry;
-	struct control_error error;
+	struct error error;
 
 	loop_cancel(daemon, &worker->timeout);
 	if (!json_answer(answer, &error)) {
@@ -345,7 +345,7 @@ static void opened(struct daemon *daemon, struct sided_worker *worker, struct js
 static void sided_worker_handle_answer(
 		struct daemon *daemon, struct sided_worker *worker, struct json_object *answer)
 {
-	struct control_error error;
+	struct error error;
 	struct session_entry *entry = worker->entry;
 
 	if (worker->state == WORKER_OPENING) {
@@ -366,7 +366,7 @@ static void worker_ready(struct daemon *daemon, struct sided_watch *watch, uint3
 {
 	struct sided_worker *worker = container_of(watch, struct sided_worker, watch);
 	struct json_object *answer;
-	struct control_error error;
+	struct error error;
 	int ret;
 
 	if (events & EPOLLOUT)
@@ -433,10 +433,10 @@ void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_
 {
 	struct sided_worker *worker = get_worker(daemon, entry);
 	struct worker_call *call = calloc(1, sizeof(*call));
-	struct control_error error;
+	struct error error;
 
 	if (!worker || !call || !request) {
-		control_no_memory(&error);
+		error_set_no_memory(&error);
 		json_object_put(request);
 		free(call);
 		done(daemon, entry, user, NULL, &error);
@@ -454,14 +454,14 @@ void worker_ask(struct daemon *daemon, struct session_entry *entry, struct json_
 void worker_close(struct daemon *daemon, struct session_entry *entry)
 {
 	struct sided_worker *worker = entry->worker;
-	struct control_error error;
+	struct error error;
 
 	if (!worker)
 		return;
 	/* The process exits when it sees the end of the connection. */
 	sided_worker_disconnect(daemon, worker);
 	entry->worker = NULL;
-	control_fail(&error, CONTROL_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
+	error_set_kind(&error, ERROR_NOT_FOUND, -ENOENT, NULL, "the session %s has gone",
 			entry->definition->name);
 	while (worker->calls)
 		finish_call(daemon, worker, NULL, &error);

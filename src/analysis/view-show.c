@@ -409,12 +409,12 @@ static struct view_show *show_type(struct shower *s, struct json_object *json,
 /* Without a valid description, the event is shown as its types say. False: out of memory. */
 static bool read_description(struct view_event *event, const char *text)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	size_t size;
 
 	event->description =
 			json_parse_deep(text, strlen(text), DESCRIPTION_DEPTH_MAX, &size, &error);
-	return event->description || error.kind != CONTROL_FAILED;
+	return event->description || error.kind != ERROR_FAILED;
 }
 
 static void lay_over(

@@ -17,15 +17,12 @@
 
 static const char *const mode_choices[] = {"discard", "overwrite", "block"};
 
-static int fail_line(
-		const struct boot_source *source, unsigned int line, struct control_error *error)
+static int fail_line(const struct boot_source *source, unsigned int line, struct error *error)
 {
-	struct control_error inner = *error;
-
-	return control_fail(error, CONTROL_USAGE, inner.code,
-			*inner.hint ? inner.hint
-				    : "`side help filters` and `side help patterns` describe them",
-			"%s:%u: %s", source->path, line, inner.text);
+	return error_set_kind(error, ERROR_USAGE, error->code,
+			*error->hint ? error->hint
+				     : "`side help filters` and `side help patterns` describe them",
+			"%s:%u: %s", source->path, line, error->text);
 }
 
 /* ---- one session ---- */
@@ -46,18 +43,18 @@ static bool session_boot_set_strings(
 }
 
 static int session_boot_apply_change(struct definition *definition, const char *verb,
-		struct json_object *request, bool complete, struct control_error *error)
+		struct json_object *request, bool complete, struct error *error)
 {
 	bool changed;
 	int ret = complete ? definition_change(definition, verb, request, false, &changed, error)
-			   : control_no_memory(error);
+			   : error_set_no_memory(error);
 
 	json_object_put(request);
 	return ret;
 }
 
 static int session_boot_add_channel(struct definition *definition,
-		const struct boot_channel *channel, struct control_error *error)
+		const struct boot_channel *channel, struct error *error)
 {
 	struct json_object *request = json_object_new_object();
 	bool complete = json_put_text(request, "channel", channel->name) &&
@@ -75,7 +72,7 @@ static int session_boot_add_channel(struct definition *definition,
 }
 
 static int session_boot_add_rule(struct definition *definition, const struct boot_channel *channel,
-		const struct boot_rule *rule, struct control_error *error)
+		const struct boot_rule *rule, struct error *error)
 {
 	struct json_object *request = json_object_new_object();
 	bool complete = json_put_text(request, "channel", channel->name) &&
@@ -87,7 +84,7 @@ static int session_boot_add_rule(struct definition *definition, const struct boo
 }
 
 static int set_output(struct definition *definition, const struct boot_session *session,
-		struct control_error *error)
+		struct error *error)
 {
 	struct json_object *request;
 
@@ -104,7 +101,7 @@ static int set_output(struct definition *definition, const struct boot_session *
 
 static int session_boot_fill_definition(const struct boot_source *source,
 		const struct boot_session *session, struct definition *definition,
-		struct control_error *error)
+		struct error *error)
 {
 	const struct boot_channel *channel;
 	const struct boot_rule *rule;
@@ -124,7 +121,7 @@ static int session_boot_fill_definition(const struct boot_source *source,
 }
 
 int definition_of_boot(const struct boot_source *source, const struct boot_session *session,
-		struct definition **definition, struct control_error *error)
+		struct definition **definition, struct error *error)
 {
 	int ret = definition_create(session->name, definition, error);
 
@@ -151,7 +148,7 @@ static ssize_t session_boot_read_file(const char *path, char *text)
 	return size;
 }
 
-static int check_sessions(const struct boot_source *source, struct control_error *error)
+static int check_sessions(const struct boot_source *source, struct error *error)
 {
 	const struct boot_session *session;
 	int ret = 0;
@@ -165,7 +162,7 @@ static int check_sessions(const struct boot_source *source, struct control_error
 	return ret;
 }
 
-int boot_source_read(const char *path, struct boot_source *source, struct control_error *error)
+int boot_source_read(const char *path, struct boot_source *source, struct error *error)
 {
 	struct boot_error why;
 	char sentence[600];
@@ -173,22 +170,22 @@ int boot_source_read(const char *path, struct boot_source *source, struct contro
 
 	*source = (struct boot_source){.path = strdup(path), .text = malloc(BOOT_SIZE_MAX + 2)};
 	if (!source->path || !source->text)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	size = session_boot_read_file(path, source->text);
 	if (size < 0)
-		return control_fail(error, size == -EACCES ? CONTROL_PERMISSION : CONTROL_NOT_FOUND,
+		return error_set_kind(error, size == -EACCES ? ERROR_PERMISSION : ERROR_NOT_FOUND,
 				(int)size, "name the file with --boot, or in SIDE_BOOT",
 				"cannot read the configuration %s: %s", path, strerror((int)-size));
 	source->buffer = malloc(boot_buffer_size((size_t)size));
 	if (!source->buffer)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	if (boot_parse(source->text, (size_t)size, source->buffer, &source->config, &why)) {
 		char hint[sizeof(why.hint)];
 
 		memcpy(hint, why.hint, sizeof(hint));
 		*why.hint = 0;
 		boot_error_text(sentence, sizeof(sentence), path, &why);
-		return control_fail(error, CONTROL_USAGE, -EINVAL, hint, "%s", sentence);
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, hint, "%s", sentence);
 	}
 	return check_sessions(source, error);
 }

@@ -135,24 +135,24 @@ static int start_daemon(void)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -ECHILD;
 }
 
-static int fail_connect(int code, const char *path, bool system, struct control_error *error)
+static int fail_connect(int code, const char *path, bool system, struct error *error)
 {
 	if (is_absent(code))
-		return control_fail(error, CONTROL_NOT_FOUND, code,
+		return error_set_kind(error, ERROR_NOT_FOUND, code,
 				system ? "`systemctl start sided` starts it"
 				       : "`side daemon` starts it",
 				"no daemon listens at %s", path);
 	if (code == -EACCES || code == -EPERM)
-		return control_fail(error, CONTROL_PERMISSION, code,
+		return error_set_kind(error, ERROR_PERMISSION, code,
 				system ? "be root, or a member of the group " WIRE_RUNTIME_GROUP
 				       : NULL,
 				"cannot talk to the daemon at %s: that is not permitted", path);
-	return control_fail(error, CONTROL_FAILED, code, NULL,
+	return error_set_kind(error, ERROR_FAILED, code, NULL,
 			"cannot talk to the daemon at %s: %s", path, strerror(-code));
 }
 
 static int control_client_connect(enum control_where where, bool start, char *path, size_t capacity,
-		struct control_error *error)
+		struct error *error)
 {
 	char other[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	int fd = control_client_try_connect(where == CONTROL_SYSTEM, path, capacity);
@@ -169,7 +169,7 @@ static int control_client_connect(enum control_where where, bool start, char *pa
 		int ret = start_daemon();
 
 		if (ret)
-			return control_fail(error, CONTROL_FAILED, ret, "start `sided` by hand",
+			return error_set_kind(error, ERROR_FAILED, ret, "start `sided` by hand",
 					"no daemon listens at %s, and it could not be started",
 					path);
 		fd = control_client_try_connect(false, path, capacity);
@@ -178,14 +178,14 @@ static int control_client_connect(enum control_where where, bool start, char *pa
 }
 
 int control_connect(enum control_where where, bool start, struct control_client **client,
-		struct control_error *error)
+		struct error *error)
 {
 	int fd;
 
-	*error = (struct control_error){.kind = CONTROL_DONE};
+	error_clear(error);
 	*client = calloc(1, sizeof(**client));
 	if (!*client)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	fd = control_client_connect(where, start, (*client)->path, sizeof((*client)->path), error);
 	if (fd < 0) {
 		free(*client);
@@ -230,21 +230,21 @@ struct json_object *control_request(const char *verb, const char *session)
 	return NULL;
 }
 
-static int fail_talk(int code, struct control_client *client, struct control_error *error)
+static int fail_talk(int code, struct control_client *client, struct error *error)
 {
 	if (code == -ETIMEDOUT)
-		return control_fail(error, CONTROL_FAILED, code, NULL,
+		return error_set_kind(error, ERROR_FAILED, code, NULL,
 				"the daemon at %s does not answer", client->path);
 	if (code == -EPIPE || code == -ECONNRESET)
-		return control_fail(error, CONTROL_FAILED, -EPIPE,
+		return error_set_kind(error, ERROR_FAILED, -EPIPE,
 				"if it was restarted, try again; read its log",
 				"the daemon at %s has closed the connection", client->path);
-	return control_fail(error, CONTROL_FAILED, code, NULL,
+	return error_set_kind(error, ERROR_FAILED, code, NULL,
 			"cannot talk to the daemon at %s: %s", client->path, strerror(-code));
 }
 
 static int receive_until(struct control_client *client, int64_t deadline,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	for (;;) {
 		int ret = frame_receive(&client->in, client->fd, FRAME_ANSWER_MAX, answer, error);
@@ -262,7 +262,7 @@ static int receive_until(struct control_client *client, int64_t deadline,
 	}
 }
 
-static int send_until(struct control_client *client, int64_t deadline, struct control_error *error)
+static int send_until(struct control_client *client, int64_t deadline, struct error *error)
 {
 	int ret;
 
@@ -275,7 +275,7 @@ static int send_until(struct control_client *client, int64_t deadline, struct co
 }
 
 static int control_client_parse_answer(
-		struct json_object *got, struct json_object **answer, struct control_error *error)
+		struct json_object *got, struct json_object **answer, struct error *error)
 {
 	int ret = json_answer(got, error);
 
@@ -287,26 +287,26 @@ static int control_client_parse_answer(
 }
 
 int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	return control_call_with(client, request, -1, timeout_ms, answer, error);
 }
 
 int control_call_with(struct control_client *client, struct json_object *request, int fd,
-		int timeout_ms, struct json_object **answer, struct control_error *error)
+		int timeout_ms, struct json_object **answer, struct error *error)
 {
 	int64_t deadline = deadline_of(timeout_ms);
 	struct json_object *got;
 	int ret;
 
-	*error = (struct control_error){.kind = CONTROL_DONE};
+	error_clear(error);
 	if (answer)
 		*answer = NULL;
 	ret = frame_put_with(&client->out, request, fd);
 	if (ret == -E2BIG)
-		return control_fail(error, CONTROL_USAGE, ret, NULL, "the request is too long");
+		return error_set_kind(error, ERROR_USAGE, ret, NULL, "the request is too long");
 	if (ret)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	/*
 	 * A daemon that refuses sends its answer and closes the connection: the answer is still in
 	 * the queue.
@@ -319,12 +319,12 @@ int control_call_with(struct control_client *client, struct json_object *request
 }
 
 int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
-		struct control_error *error)
+		struct error *error)
 {
 	struct json_object *got;
 	int ret;
 
-	*error = (struct control_error){.kind = CONTROL_DONE};
+	error_clear(error);
 	*answer = NULL;
 	ret = receive_until(client, deadline_of(timeout_ms), &got, error);
 	return ret ? ret : control_client_parse_answer(got, answer, error);

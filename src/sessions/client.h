@@ -36,11 +36,11 @@ enum control_where {
 
 /*
  * Connects to a daemon. Returns 0, or a negative errno with *error filled in. With
- * CONTROL_NOT_FOUND there is no daemon, and the hint names the command that starts one. With
+ * ERROR_NOT_FOUND there is no daemon, and the hint names the command that starts one. With
  * `start`, it then starts the user's own daemon (never the system's) and waits for it.
  */
 int control_connect(enum control_where where, bool start, struct control_client **client,
-		struct control_error *error);
+		struct error *error);
 void control_close(struct control_client *client);
 
 /* Returns the path of the connected control socket. */
@@ -55,7 +55,7 @@ struct json_object *control_request(const char *verb, const char *session);
  * the daemon is "timeout" in the request, in nanoseconds.
  */
 int control_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct control_error *error);
+		struct json_object **answer, struct error *error);
 
 /*
  * The same with a descriptor, which the caller keeps (-1: none). "enable-probe" sends a probe table
@@ -72,7 +72,7 @@ int control_call(struct control_client *client, struct json_object *request, int
  * (definition.h, struct definition_probe, with the reports of programs).
  */
 int control_call_with(struct control_client *client, struct json_object *request, int fd,
-		int timeout_ms, struct json_object **answer, struct control_error *error);
+		int timeout_ms, struct json_object **answer, struct error *error);
 
 /*
  * Receives the next message of a subscription (verb "top") that control_call() has begun. Returns
@@ -80,7 +80,7 @@ int control_call_with(struct control_client *client, struct json_object *request
  * there is a message.
  */
 int control_next(struct control_client *client, int timeout_ms, struct json_object **answer,
-		struct control_error *error);
+		struct error *error);
 int control_fd(const struct control_client *client);
 
 #endif

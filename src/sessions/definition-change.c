@@ -37,14 +37,14 @@ int change_get_channel(struct definition_edit *change, struct definition_channel
 	*channel = find_channel(change->definition, name);
 	if (*channel)
 		return 0;
-	return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+	return error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
 			"`side status` shows the channels of a session",
 			"the session %s has no channel \"%.80s\"", change->definition->name, name);
 }
 
 static int fail_fixed(struct definition_edit *change, const char *name)
 {
-	return control_fail(change->error, CONTROL_BUSY, -EBUSY,
+	return error_set_kind(change->error, ERROR_BUSY, -EBUSY,
 			"make another session, or destroy this one and create it anew",
 			"the session %s has been started, and its channels stay as they are: \"%.80s\" cannot be added or changed",
 			change->definition->name, name);
@@ -61,7 +61,7 @@ static int definition_change_add_rule(
 	int ret;
 
 	if (!rule)
-		return control_no_memory(change->error);
+		return error_set_no_memory(change->error);
 	ret = json_get_strings(change->request, "event", &rule->patterns, change->error);
 	if (!ret)
 		ret = json_get_strings(
@@ -71,7 +71,7 @@ static int definition_change_add_rule(
 	if (!ret && filter) {
 		rule->filter = strdup(filter);
 		if (!rule->filter)
-			ret = control_no_memory(change->error);
+			ret = error_set_no_memory(change->error);
 	}
 	return ret;
 }
@@ -114,7 +114,7 @@ int change_enable_rule(struct definition_edit *change, struct definition_channel
 	if (!*channel)
 		*channel = definition_add_channel(change->definition, name);
 	return *channel ? definition_change_add_rule(change, *channel)
-			: control_no_memory(change->error);
+			: error_set_no_memory(change->error);
 }
 
 static int enable_event(struct definition_edit *change)
@@ -187,10 +187,10 @@ static int disable_pattern(struct definition_edit *change, struct definition_cha
 	int ret = 0;
 
 	if (*pattern == '!')
-		return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.80s\": name what is no longer wanted, without \"!\"", pattern);
 	if (asprintf(&exception, "!%s", pattern) < 0)
-		return control_no_memory(change->error);
+		return error_set_no_memory(change->error);
 	for (i = channel->nr_rules; i-- > 0 && !ret;) {
 		struct definition_rule *rule = &channel->rules[i];
 
@@ -206,7 +206,7 @@ static int disable_pattern(struct definition_edit *change, struct definition_cha
 			continue;
 		change->changed = true;
 		if (!strings_add(&rule->patterns, exception))
-			ret = control_no_memory(change->error);
+			ret = error_set_no_memory(change->error);
 	}
 	free(exception);
 	return ret;
@@ -256,7 +256,7 @@ static int enable_channel(struct definition_edit *change)
 		return ret;
 	channel = find_channel(change->definition, name);
 	if (channel)
-		return control_fail(change->error, CONTROL_BUSY, -EEXIST,
+		return error_set_kind(change->error, ERROR_BUSY, -EEXIST,
 				"`enable-event` and `add-context` change what it records",
 				"the session %s has a channel \"%.80s\" already",
 				change->definition->name, name);
@@ -264,7 +264,7 @@ static int enable_channel(struct definition_edit *change)
 		return fail_fixed(change, name);
 	channel = definition_add_channel(change->definition, name);
 	if (!channel)
-		return control_no_memory(change->error);
+		return error_set_no_memory(change->error);
 	change->changed = true;
 	ret = definition_read_rings(channel, change->request, change->error);
 	if (!ret &&
@@ -307,7 +307,7 @@ static int definition_change_join_strings(struct definition_edit *change,
 		if (strings_have(to, from->items[i]))
 			continue;
 		if (!strings_add(to, from->items[i]))
-			return control_no_memory(change->error);
+			return error_set_no_memory(change->error);
 		change->changed = true;
 	}
 	return 0;
@@ -333,7 +333,7 @@ static int add_to_rules(struct definition_edit *change, struct definition_channe
 		found |= has;
 	}
 	if (!ret && !found)
-		return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+		return error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
 				"`side list` shows the patterns that are enabled",
 				"no events of the channel %s were enabled with the pattern \"%.80s\"",
 				channel->name, patterns->items[0]);
@@ -345,7 +345,7 @@ static int definition_change_add_contexts(struct definition_edit *change,
 		const struct definition_strings *contexts)
 {
 	if (!contexts->count)
-		return control_fail(change->error, CONTROL_USAGE, -EINVAL,
+		return error_set_kind(change->error, ERROR_USAGE, -EINVAL,
 				"`side help contexts` lists them", "there is no context to add");
 	if (patterns->count)
 		return add_to_rules(change, channel, patterns, contexts);
@@ -370,7 +370,7 @@ static int definition_change_add_context(struct definition_edit *change)
 	if (!channel && !change->fixed) {
 		channel = definition_add_channel(change->definition, name);
 		if (!channel)
-			return control_no_memory(change->error);
+			return error_set_no_memory(change->error);
 	}
 	if (!channel)
 		return change_get_channel(change, &channel);
@@ -420,7 +420,7 @@ static int track_one(
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)wanted->number);
 	if (!add) {
 		if (!track)
-			return control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+			return error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
 					"`side list` shows what a session tracks",
 					"the session %s does not name %s %.80s among those that it tracks",
 					change->definition->name,
@@ -433,7 +433,7 @@ static int track_one(
 	if (track)
 		return 0;
 	if (change->definition->nr_tracks == DEFINITION_TRACKS_MAX)
-		return control_fail(change->error, CONTROL_USAGE, -E2BIG, NULL,
+		return error_set_kind(change->error, ERROR_USAGE, -E2BIG, NULL,
 				"the session %s tracks by more than %d criteria",
 				change->definition->name, DEFINITION_TRACKS_MAX);
 	track = definition_add_track(change->definition);
@@ -442,7 +442,7 @@ static int track_one(
 		track->text = wanted->text ? strdup(wanted->text) : NULL;
 		change->changed = true;
 	}
-	return track && (!wanted->text || track->text) ? 0 : control_no_memory(change->error);
+	return track && (!wanted->text || track->text) ? 0 : error_set_no_memory(change->error);
 }
 
 /* Reads a JSON number, or a text of digits. */
@@ -463,7 +463,7 @@ static int track_number(struct definition_edit *change, const char *name, struct
 	}
 	if (*number <= UINT32_MAX)
 		return 0;
-	return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL,
+	return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL,
 			"\"%s\" has an element that is not a number of that kind", name);
 }
 
@@ -599,8 +599,7 @@ bool definition_is_change(const char *verb)
 	return find_verb(verb);
 }
 
-static int definition_change_check_size(
-		const struct definition *definition, struct control_error *error)
+static int definition_change_check_size(const struct definition *definition, struct error *error)
 {
 	struct json_object *json = definition_json(definition);
 	size_t size = 0;
@@ -609,16 +608,16 @@ static int definition_change_check_size(
 		json_object_to_json_string_length(json, JSON_C_TO_STRING_PLAIN, &size);
 	json_object_put(json);
 	if (!size)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	if (size > DEFINITION_TEXT_MAX)
-		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"the definition of the session %s would be larger than 256 KiB",
 				definition->name);
 	return 0;
 }
 
 int definition_change(struct definition *definition, const char *name, struct json_object *request,
-		bool fixed, bool *changed, struct control_error *error)
+		bool fixed, bool *changed, struct error *error)
 {
 	const struct verb *verb = find_verb(name);
 	struct definition_edit change = {.request = request, .fixed = fixed, .error = error};
@@ -627,7 +626,7 @@ int definition_change(struct definition *definition, const char *name, struct js
 
 	*changed = false;
 	if (!verb)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.60s\" changes no definition", name);
 	ret = json_only(request, verb->members, "a request of this kind", error);
 	if (!ret)

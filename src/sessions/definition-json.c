@@ -77,8 +77,7 @@ struct definition_track *definition_add_track(struct definition *definition)
 
 /* ---- reading ---- */
 
-static int read_output(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_output(struct definition *definition, struct json_object *json, struct error *error)
 {
 	const char *output = NULL;
 	int ret = json_text(json, "output", &output, error);
@@ -86,15 +85,15 @@ static int read_output(struct definition *definition, struct json_object *json,
 	if (ret || !output)
 		return ret;
 	if (*output != '/')
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the output directory %.256s is not an absolute path", output);
 	free(definition->output);
 	definition->output = strdup(output);
-	return definition->output ? 0 : control_no_memory(error);
+	return definition->output ? 0 : error_set_no_memory(error);
 }
 
-static int definition_json_read_form(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int definition_json_read_form(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	unsigned int format = definition->format;
 	uint64_t compress = (uint64_t)definition->compress;
@@ -116,8 +115,7 @@ static int definition_json_read_form(struct definition *definition, struct json_
 	return ret;
 }
 
-static int read_chunks(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_chunks(struct definition *definition, struct json_object *json, struct error *error)
 {
 	const struct {
 		const char *name;
@@ -138,13 +136,13 @@ static int read_chunks(struct definition *definition, struct json_object *json,
 	if (!ret)
 		ret = json_get_strings(json, "trigger", &definition->triggers, error);
 	if (!ret && definition->triggers.count > DEFINITION_TRIGGERS_MAX)
-		ret = control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+		ret = error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"there are more than %d triggers", DEFINITION_TRIGGERS_MAX);
 	return ret;
 }
 
-static int read_sending(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_sending(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	uint64_t speed = definition->speed;
 	const char *to = NULL;
@@ -154,7 +152,7 @@ static int read_sending(struct definition *definition, struct json_object *json,
 		free(definition->to);
 		definition->to = strdup(to);
 		if (!definition->to)
-			return control_no_memory(error);
+			return error_set_no_memory(error);
 	}
 	if (!ret)
 		ret = json_number(json, "spool", INT64_MAX, &definition->spool, error);
@@ -167,8 +165,8 @@ static int read_sending(struct definition *definition, struct json_object *json,
 	return ret;
 }
 
-int definition_read_settings(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+int definition_read_settings(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	int ret = read_output(definition, json, error);
 
@@ -181,7 +179,7 @@ int definition_read_settings(struct definition *definition, struct json_object *
 
 /* The value is true, or the maximum number of rings. */
 static int read_per_thread(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error)
+		struct error *error)
 {
 	struct json_object *value;
 	uint64_t threads = 0;
@@ -199,8 +197,8 @@ static int read_per_thread(struct definition_channel *channel, struct json_objec
 	return ret;
 }
 
-static int read_timeout(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error)
+static int read_timeout(
+		struct definition_channel *channel, struct json_object *json, struct error *error)
 {
 	uint64_t ns = 0;
 	int ret = json_number(json, "block-timeout", SESSION_BLOCK_MAX_US * 1000ull, &ns, error);
@@ -208,10 +206,10 @@ static int read_timeout(struct definition_channel *channel, struct json_object *
 	if (ret || !ns)
 		return ret;
 	if (ns < 1000)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"block-timeout\" is less than a microsecond");
 	if (channel->mode != SESSION_BLOCK)
-		return control_fail(error, CONTROL_USAGE, -EINVAL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL,
 				"write `--mode block`, or leave it out",
 				"\"block-timeout\" means nothing in the channel %s, which does not block",
 				channel->name);
@@ -219,8 +217,8 @@ static int read_timeout(struct definition_channel *channel, struct json_object *
 	return 0;
 }
 
-int definition_read_rings(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error)
+int definition_read_rings(
+		struct definition_channel *channel, struct json_object *json, struct error *error)
 {
 	unsigned int mode = channel->mode;
 	int ret = json_choice(json, "mode", mode_choices, &mode, error);
@@ -235,17 +233,17 @@ int definition_read_rings(struct definition_channel *channel, struct json_object
 	return ret ? ret : json_get_strings(json, "context", &channel->contexts, error);
 }
 
-static int read_rule(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error)
+static int read_rule(
+		struct definition_channel *channel, struct json_object *json, struct error *error)
 {
 	struct definition_rule *rule = definition_add_rule(channel);
 	const char *filter = NULL;
 	int ret;
 
 	if (!rule)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	if (!json_object_is_type(json, json_type_object))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a rule of the channel %s is not an object", channel->name);
 	ret = json_only(json, rule_members, "a rule", error);
 	if (!ret)
@@ -257,13 +255,13 @@ static int read_rule(struct definition_channel *channel, struct json_object *jso
 	if (!ret && filter) {
 		rule->filter = strdup(filter);
 		if (!rule->filter)
-			ret = control_no_memory(error);
+			ret = error_set_no_memory(error);
 	}
 	return ret;
 }
 
-static int read_rules(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error)
+static int read_rules(
+		struct definition_channel *channel, struct json_object *json, struct error *error)
 {
 	struct json_object *rules;
 	int ret = json_array(json, "rules", WIRE_RULES_MAX, &rules, error);
@@ -274,15 +272,15 @@ static int read_rules(struct definition_channel *channel, struct json_object *js
 	return ret;
 }
 
-static int definition_json_read_channel(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int definition_json_read_channel(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	struct definition_channel *channel;
 	const char *name = NULL;
 	int ret;
 
 	if (!json_object_is_type(json, json_type_object))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a channel of the session %s is not an object", definition->name);
 	ret = json_only(json, channel_members, "a channel", error);
 	if (!ret)
@@ -290,20 +288,19 @@ static int definition_json_read_channel(struct definition *definition, struct js
 	if (ret)
 		return ret;
 	if (!name)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a channel of the session %s has no name: \"channel\"",
 				definition->name);
 	channel = definition_add_channel(definition, name);
 	if (!channel)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	ret = definition_read_rings(channel, json, error);
 	if (!ret)
 		ret = json_get_strings(json, "event-context", &channel->added, error);
 	return ret ? ret : read_rules(channel, json, error);
 }
 
-static int read_track(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_track(struct definition *definition, struct json_object *json, struct error *error)
 {
 	struct definition_track *track = definition_add_track(definition);
 	unsigned int kind, found = 0;
@@ -311,9 +308,9 @@ static int read_track(struct definition *definition, struct json_object *json,
 	int ret;
 
 	if (!track)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	if (!json_object_is_type(json, json_type_object))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"an element of \"track\" is not an object");
 	ret = json_only(json, track_members, "an element of \"track\"", error);
 	for (kind = 0; !ret && kind < DEFINITION_NR_TRACKS; kind++) {
@@ -330,18 +327,17 @@ static int read_track(struct definition *definition, struct json_object *json,
 	if (ret)
 		return ret;
 	if (found != 1 || (!text && !definition_track_is_number(track->kind)))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"an element of \"track\" has not exactly one of pid, uid, gid, name, cgroup and container");
 	if (text) {
 		track->text = strdup(text);
 		if (!track->text)
-			return control_no_memory(error);
+			return error_set_no_memory(error);
 	}
 	return json_flag(json, "exclude", &track->exclude, error);
 }
 
-static int read_lists(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_lists(struct definition *definition, struct json_object *json, struct error *error)
 {
 	struct json_object *array;
 	int ret = json_array(json, "channels", SESSION_CHANNELS_MAX, &array, error);
@@ -357,16 +353,16 @@ static int read_lists(struct definition *definition, struct json_object *json,
 	return ret;
 }
 
-static int definition_json_parse_begin(struct json_object *json, struct definition **definition,
-		struct control_error *error)
+static int definition_json_parse_begin(
+		struct json_object *json, struct definition **definition, struct error *error)
 {
 	const char *name = NULL;
 	uint64_t version = 0;
 	int ret;
 
 	if (!json_object_is_type(json, json_type_object))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
-				"a definition is a JSON object");
+		return error_set_kind(
+				error, ERROR_USAGE, -EINVAL, NULL, "a definition is a JSON object");
 	ret = json_only(json, definition_members, "a definition", error);
 	if (!ret)
 		ret = json_number(json, "version", UINT32_MAX, &version, error);
@@ -375,14 +371,13 @@ static int definition_json_parse_begin(struct json_object *json, struct definiti
 	if (ret)
 		return ret;
 	if (version != DEFINITION_VERSION)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a definition of version %llu is not known here, only version %d",
 				(unsigned long long)version, DEFINITION_VERSION);
 	return definition_create(name ? name : "", definition, error);
 }
 
-int definition_parse(
-		struct json_object *json, struct definition **result, struct control_error *error)
+int definition_parse(struct json_object *json, struct definition **result, struct error *error)
 {
 	struct definition *definition = NULL;
 	int ret;

@@ -36,19 +36,19 @@ void definition_probes_free(struct definition *definition)
 
 /* Appends an empty probe. Returns NULL with *error filled in on failure. */
 static struct definition_probe *definition_probe_append(
-		struct definition *definition, struct control_error *error)
+		struct definition *definition, struct error *error)
 {
 	struct definition_probe *probes;
 
 	if (definition->nr_probes == DEFINITION_PROBES_MAX) {
-		control_fail(error, CONTROL_USAGE, -E2BIG, "disable some",
+		error_set_kind(error, ERROR_USAGE, -E2BIG, "disable some",
 				"the session %s has %d probes, and no more are possible",
 				definition->name, DEFINITION_PROBES_MAX);
 		return NULL;
 	}
 	probes = realloc(definition->probes, (definition->nr_probes + 1) * sizeof(*probes));
 	if (!probes) {
-		control_no_memory(error);
+		error_set_no_memory(error);
 		return NULL;
 	}
 	definition->probes = probes;
@@ -60,25 +60,25 @@ static struct definition_probe *definition_probe_append(
 /* ---- reading ---- */
 
 /* The event becomes a pattern of a rule, so it must match only this event. */
-static int definition_probe_check_event(const char *event, struct control_error *error)
+static int definition_probe_check_event(const char *event, struct error *error)
 {
 	const char *colon = strchr(event, ':');
 
 	if (colon && colon != event && colon[1] && !strpbrk(event, "*?[]\\@!"))
 		return 0;
-	return control_fail(error, CONTROL_USAGE, -EINVAL,
+	return error_set_kind(error, ERROR_USAGE, -EINVAL,
 			"write PROVIDER:NAME, or a NAME alone for " PROVIDER "NAME",
 			"\"%.80s\" cannot name the event of a probe", event);
 }
 
-static int definition_probe_copy_text(char **to, const char *from, struct control_error *error)
+static int definition_probe_copy_text(char **to, const char *from, struct error *error)
 {
 	*to = from ? strdup(from) : NULL;
-	return !from || *to ? 0 : control_no_memory(error);
+	return !from || *to ? 0 : error_set_no_memory(error);
 }
 
-static int read_target(struct definition_probe *probe, struct json_object *json,
-		struct control_error *error)
+static int read_target(
+		struct definition_probe *probe, struct json_object *json, struct error *error)
 {
 	const char *exe = NULL;
 	uint64_t pid = 0;
@@ -92,24 +92,24 @@ static int read_target(struct definition_probe *probe, struct json_object *json,
 		return ret;
 	probe->pid = (uint32_t)pid;
 	if (!pid != !probe->started || (pid && exe))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
 	if (exe && *exe != '/')
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
 	return definition_probe_copy_text(&probe->exe, exe, error);
 }
 
 /* Reads a probe of a definition, or of a request, which has no table. */
 static int read_probe(struct definition_probe *probe, struct json_object *json,
-		struct control_error *error)
+		struct error *error)
 {
 	const char *channel = SESSION_CHANNEL_NAME, *text = NULL;
 	size_t i;
 	int ret = json_get_strings(json, "event", &probe->events, error);
 
 	if (!ret && (!probe->events.count || probe->events.count > DEFINITION_PROBE_EVENTS_MAX))
-		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe makes 1 to %d events: \"event\"",
 				DEFINITION_PROBE_EVENTS_MAX);
 	for (i = 0; i < probe->events.count && !ret; i++)
@@ -119,7 +119,7 @@ static int read_probe(struct definition_probe *probe, struct json_object *json,
 	if (!ret)
 		ret = json_text(json, "probe", &text, error);
 	if (!ret && !text)
-		ret = control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		ret = error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe has no text: \"probe\"");
 	if (!ret)
 		ret = definition_probe_copy_text(&probe->channel, channel, error);
@@ -138,15 +138,15 @@ static bool has_channel(const struct definition *definition, const char *name)
 	return false;
 }
 
-static int read_element(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+static int read_element(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	struct definition_probe *probe;
 	uint64_t table = 0, uid = 0, gid = 0;
 	int ret;
 
 	if (!json_object_is_type(json, json_type_object))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"an element of \"probes\" is not an object");
 	ret = json_only(json, probe_members, "a probe", error);
 	if (ret)
@@ -168,7 +168,7 @@ static int read_element(struct definition *definition, struct json_object *json,
 	probe->has_gid = json_object_object_get_ex(json, "gid", NULL);
 	probe->gid = (uint32_t)gid;
 	if (!has_channel(definition, probe->channel))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe is of a channel that the session %s does not have: \"%.80s\"",
 				definition->name, probe->channel);
 	probe->table = (uint32_t)table;
@@ -177,8 +177,8 @@ static int read_element(struct definition *definition, struct json_object *json,
 	return 0;
 }
 
-int definition_read_probes(struct definition *definition, struct json_object *json,
-		struct control_error *error)
+int definition_read_probes(
+		struct definition *definition, struct json_object *json, struct error *error)
 {
 	struct json_object *probes;
 	uint64_t last = 0;
@@ -406,7 +406,7 @@ int change_enable_probe(struct definition_edit *change)
 				    &definition->probes[i]))
 			done = succeed(definition, channel, i);
 	if (!done || !join_rule(channel))
-		return control_no_memory(change->error);
+		return error_set_no_memory(change->error);
 	definition->probes[definition->nr_probes - 1].table = ++definition->last_table;
 	change->changed = true;
 	return 0;
@@ -473,7 +473,7 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 	*named = false;
 	if (pattern_parse(text, &pattern, &where)) {
 		pattern_error_text(sentence, sizeof(sentence), text, &where);
-		return control_fail(change->error, CONTROL_USAGE, -EINVAL, NULL, "%s", sentence);
+		return error_set_kind(change->error, ERROR_USAGE, -EINVAL, NULL, "%s", sentence);
 	}
 	for (i = change->definition->nr_probes; i-- > 0;) {
 		const struct definition_probe *probe = &change->definition->probes[i];
@@ -528,14 +528,14 @@ int change_disable_probe(struct definition_edit *change)
 	if (!ret)
 		ret = json_get_strings(change->request, "event", &patterns, change->error);
 	if (!ret && !patterns.count)
-		ret = strings_add(&patterns, "*") ? 0 : control_no_memory(change->error);
+		ret = strings_add(&patterns, "*") ? 0 : error_set_no_memory(change->error);
 	for (i = 0; !ret && i < patterns.count; i++) {
 		int count = drop_meant(
 				change, channel->name, patterns.items[i], (uint32_t)pid, &named);
 
 		ret = count < 0 ? count : 0;
 		if (!count)
-			ret = control_fail(change->error, CONTROL_NOT_FOUND, -ENOENT,
+			ret = error_set_kind(change->error, ERROR_NOT_FOUND, -ENOENT,
 					"`side status` shows the probes of a session",
 					"the channel %s has no probe \"%.80s\"%s", channel->name,
 					patterns.items[i], pid ? " in that process" : "");

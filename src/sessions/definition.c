@@ -25,11 +25,11 @@ bool definition_is_name(const char *name)
 	return wire_session_name_valid(name);
 }
 
-int definition_create(const char *name, struct definition **definition, struct control_error *error)
+int definition_create(const char *name, struct definition **definition, struct error *error)
 {
 	*definition = NULL;
 	if (!definition_is_name(name))
-		return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"\"%.80s\" cannot name a session: a name has 1 to %d letters, digits, \"_\", \".\" and \"-\", and begins with none of the last two",
 				name, DEFINITION_NAME_MAX);
 	*definition = calloc(1, sizeof(**definition));
@@ -39,7 +39,7 @@ int definition_create(const char *name, struct definition **definition, struct c
 		return 0;
 	definition_free(*definition);
 	*definition = NULL;
-	return control_no_memory(error);
+	return error_set_no_memory(error);
 }
 
 void definition_rule_free(struct definition_rule *rule)
@@ -83,14 +83,14 @@ void definition_free(struct definition *definition)
 
 /* Copies through the JSON form, so that no second list of members can be incomplete. */
 int definition_copy(
-		const struct definition *from, struct definition **to, struct control_error *error)
+		const struct definition *from, struct definition **to, struct error *error)
 {
 	struct json_object *json = definition_json(from);
 	int ret;
 
 	*to = NULL;
 	if (!json)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	ret = definition_parse(json, to, error);
 	json_object_put(json);
 	return ret;
@@ -168,7 +168,7 @@ static bool view_channel(const struct definition_channel *channel, bool symbols,
 }
 
 int definition_options(const struct definition *definition, struct definition_view *view,
-		struct control_error *error)
+		struct error *error)
 {
 	size_t nr = definition->nr_channels, i;
 	bool any = false;
@@ -208,7 +208,7 @@ int definition_options(const struct definition *definition, struct definition_vi
 	if (view->channels && view->rules && i == nr)
 		return 0;
 	definition_view_free(view);
-	return control_no_memory(error);
+	return error_set_no_memory(error);
 }
 
 void definition_view_free(struct definition_view *view)
@@ -226,28 +226,26 @@ void definition_view_free(struct definition_view *view)
 	*view = (struct definition_view){.channels = NULL};
 }
 
-static enum control_kind definition_get_value_kind(enum session_error_kind kind)
+static enum error_kind definition_get_value_kind(enum session_error_kind kind)
 {
 	switch (kind) {
-	case SESSION_ERROR_USAGE: return CONTROL_USAGE;
-	case SESSION_ERROR_PERMISSION: return CONTROL_PERMISSION;
+	case SESSION_ERROR_USAGE: return ERROR_USAGE;
+	case SESSION_ERROR_PERMISSION: return ERROR_PERMISSION;
 	case SESSION_ERROR_NONE:
 	case SESSION_ERROR_FAILED:
 	case SESSION_ERROR_NOT_FOUND:
 	case SESSION_ERROR_NOT_EXECUTABLE: break;
 	}
-	return CONTROL_FAILED;
+	return ERROR_FAILED;
 }
 
-int definition_session_error(const struct session_error *from, struct control_error *error)
+int definition_session_error(const struct session_error *from, struct error *error)
 {
-	control_fail(error, definition_get_value_kind(from->kind),
+	error_set_kind(error, definition_get_value_kind(from->kind),
 			from->code ? -from->code : -EINVAL, *from->hint ? from->hint : NULL, "%s",
 			from->text);
-	if (from->where) {
-		snprintf(error->where, sizeof(error->where), "%s", from->where);
-		error->column = from->column;
-	}
+	if (from->where)
+		error_set_position(error, from->where, 0, from->column);
 	return error->code;
 }
 
@@ -259,29 +257,29 @@ static bool may_snapshot(const struct definition *definition)
 	return false;
 }
 
-static int check_sending(const struct definition *definition, struct control_error *error)
+static int check_sending(const struct definition *definition, struct error *error)
 {
-	struct error send_error;
 	bool ctf1_only;
+	int ret;
 
 	if (!definition->to)
 		return definition->spool || definition->speed || definition->send_timeout_ns
-				? control_fail(error, CONTROL_USAGE, -EINVAL, "add `--to URL`",
+				? error_set_kind(error, ERROR_USAGE, -EINVAL, "add `--to URL`",
 						  "`--spool`, `--speed` and `--send-timeout` belong to `--to`")
 				: 0;
-	if (send_check(definition->to, &ctf1_only, &send_error))
-		return control_fail(error, CONTROL_USAGE, -EINVAL,
-				*send_error.hint ? send_error.hint : NULL, "%s", send_error.text);
+	ret = send_check(definition->to, &ctf1_only, error);
+	if (ret)
+		return ret;
 	if (!strstr(definition->to, "://") && *definition->to != '/')
-		return control_fail(error, CONTROL_USAGE, -EINVAL, "write a URL or a whole path",
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, "write a URL or a whole path",
 				"a daemon cannot send to `%.200s`", definition->to);
 	if (ctf1_only && definition->format != SESSION_FORMAT_CTF1)
-		return control_fail(error, CONTROL_USAGE, -EINVAL, "leave `--format` out",
+		return error_set_kind(error, ERROR_USAGE, -EINVAL, "leave `--format` out",
 				"a relay daemon takes CTF 1.8 only");
 	return 0;
 }
 
-int definition_check(const struct definition *definition, struct control_error *error)
+int definition_check(const struct definition *definition, struct error *error)
 {
 	struct session_error session_error;
 	struct definition_view view;

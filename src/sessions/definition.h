@@ -157,17 +157,16 @@ bool definition_is_name(const char *name);
 
 /* Creates a definition without channels. */
 int definition_create(
-		const char *name, struct definition **definition, struct control_error *error);
+		const char *name, struct definition **definition, struct error *error);
 void definition_free(struct definition *definition);
-int definition_copy(
-		const struct definition *from, struct definition **to, struct control_error *error);
+int definition_copy(const struct definition *from, struct definition **to, struct error *error);
 
 /*
  * Convert from and to JSON. definition_json() returns an object that the caller puts, or NULL if
  * out of memory.
  */
 int definition_parse(struct json_object *json, struct definition **definition,
-		struct control_error *error);
+		struct error *error);
 struct json_object *definition_json(const struct definition *definition);
 /* The same for one of its probes. */
 struct json_object *definition_probe_json(const struct definition_probe *probe);
@@ -176,10 +175,10 @@ struct json_object *definition_probe_json(const struct definition_probe *probe);
  * Checks that a session would accept the whole definition: patterns, filters, contexts, sizes,
  * number of rules. Uses the same code as the start of `side record`.
  */
-int definition_check(const struct definition *definition, struct control_error *error);
+int definition_check(const struct definition *definition, struct error *error);
 
 /* Converts a session's error. Returns error->code. */
-int definition_session_error(const struct session_error *from, struct control_error *error);
+int definition_session_error(const struct session_error *from, struct error *error);
 
 /*
  * Applies a request to a definition. The request is JSON with the names of the command line's
@@ -201,7 +200,7 @@ int definition_session_error(const struct session_error *from, struct control_er
  * *changed to false if the definition is unchanged.
  */
 int definition_change(struct definition *definition, const char *verb, struct json_object *request,
-		bool fixed, bool *changed, struct control_error *error);
+		bool fixed, bool *changed, struct error *error);
 /* True if definition_change() handles this verb. */
 bool definition_is_change(const char *verb);
 
@@ -215,7 +214,7 @@ struct definition_view {
 	struct session_rule **rules;      /* of each channel */
 };
 int definition_options(const struct definition *definition, struct definition_view *view,
-		struct control_error *error);
+		struct error *error);
 void definition_view_free(struct definition_view *view);
 
 #endif

@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The words for kinds of errors in the answers of the daemon.
+ *
+ * A sub-header of its own because definitions, connections and the daemon all speak it.
+ */
 #ifndef SIDE_SESSIONS_ERROR_H
 #define SIDE_SESSIONS_ERROR_H
 
-/*
- * Error of a request, for the user: problem and reason in `text`, and a hint in `hint`.
- * Definitions, connections and the daemon use it.
- */
+#include "base/error.h"
 
-/* The values of "kind" in an answer. */
-enum control_kind {
-	CONTROL_DONE,
-	CONTROL_FAILED,     /* "failed" */
-	CONTROL_USAGE,      /* "usage" */
-	CONTROL_PERMISSION, /* "permission" */
-	CONTROL_NOT_FOUND,  /* "not-found" */
-	CONTROL_BUSY,       /* "busy" */
-	CONTROL_NR_KINDS
-};
+/* The kinds of an answer: "done", "failed", "usage", "permission", "not-found", "busy". */
+#define CONTROL_NR_KINDS ((int)ERROR_BUSY + 1)
 
-struct control_error {
-	enum control_kind kind;
-	int code; /* negative errno that the function returned */
-	char text[1024];
-	char hint[512]; /* may be empty */
-	/* Position in the user's input (a filter, a pattern or contexts), with a column from 1. */
-	char where[512]; /* empty: no position */
-	unsigned int column;
-};
-
-const char *control_kind_name(enum control_kind kind);
-/* Returns CONTROL_FAILED for an unknown word. */
-enum control_kind control_kind_of(const char *word);
-
-/* Fills in *error and returns `code`, which is negative. `hint` can be NULL. */
-int control_fail(struct control_error *error, enum control_kind kind, int code, const char *hint,
-		const char *format, ...) __attribute__((format(printf, 5, 6)));
-int control_no_memory(struct control_error *error);
+/* Returns "failed" for a kind that no answer has. */
+const char *control_kind_name(enum error_kind kind);
+/* Returns ERROR_FAILED for an unknown word. */
+enum error_kind control_kind_of(const char *word);
 
 #endif

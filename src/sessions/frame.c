@@ -226,7 +226,7 @@ static void keep_fds(struct frame_in *in, struct msghdr *header)
  * it is no piece, or a negative errno.
  */
 static int take_piece(struct frame_in *in, struct json_object *object, size_t max,
-		struct control_error *error)
+		struct error *error)
 {
 	struct json_object *part;
 	bool more = false;
@@ -236,19 +236,19 @@ static int take_piece(struct frame_in *in, struct json_object *object, size_t ma
 
 	if (!json_object_object_get_ex(object, "part", &part) ||
 			!json_object_object_get_ex(object, "more", NULL))
-		return in->more ? control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
+		return in->more ? error_set_kind(error, ERROR_USAGE, -EPROTO, NULL,
 						  "a message came between the pieces of another one")
 				: 2;
 	ret = json_flag(object, "more", &more, error);
 	if (ret || !json_object_is_type(part, json_type_string))
-		return control_fail(error, CONTROL_USAGE, -EPROTO, NULL, "a piece is no text");
+		return error_set_kind(error, ERROR_USAGE, -EPROTO, NULL, "a piece is no text");
 	size = (size_t)json_object_get_string_len(part);
 	if (in->size + size > max)
-		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"a message is longer than %zu KiB", max / 1024);
 	text = realloc(in->text, in->size + size + 1);
 	if (!text)
-		return control_no_memory(error);
+		return error_set_no_memory(error);
 	in->text = text;
 	memcpy(text + in->size, json_object_get_string(part), size);
 	in->size += size;
@@ -257,7 +257,7 @@ static int take_piece(struct frame_in *in, struct json_object *object, size_t ma
 }
 
 static int json_frame_parse_message(struct frame_in *in, const char *text, size_t size, size_t max,
-		struct json_object **result, struct control_error *error)
+		struct json_object **result, struct error *error)
 {
 	struct json_object *object = json_read(text, size, error);
 	int ret;
@@ -278,7 +278,7 @@ static int json_frame_parse_message(struct frame_in *in, const char *text, size_
 }
 
 int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
-		struct control_error *error)
+		struct error *error)
 {
 	char text[FRAME_MAX];
 	struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
@@ -303,14 +303,14 @@ int frame_receive(struct frame_in *in, int socket, size_t max, struct json_objec
 	if (size < 0)
 		return errno == EWOULDBLOCK
 				? -EAGAIN
-				: control_fail(error, CONTROL_FAILED, -errno, NULL,
+				: error_set_kind(error, ERROR_FAILED, -errno, NULL,
 						  "cannot receive: %s", strerror(errno));
 	if (in->takes_fd)
 		keep_fds(in, &header);
 	if (!size)
 		return -EPIPE;
 	if ((size_t)size > sizeof(text))
-		return control_fail(error, CONTROL_USAGE, -EPROTO, NULL,
+		return error_set_kind(error, ERROR_USAGE, -EPROTO, NULL,
 				"a message has %zd bytes, more than %d", size, FRAME_MAX);
 	return json_frame_parse_message(in, text, (size_t)size, max, object, error);
 }

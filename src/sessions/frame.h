@@ -57,7 +57,7 @@ int frame_send(struct frame_out *out, int socket);
  * with *error filled in.
  */
 int frame_receive(struct frame_in *in, int socket, size_t max, struct json_object **object,
-		struct control_error *error);
+		struct error *error);
 void frame_in_free(struct frame_in *in);
 /*
  * Returns the descriptor that was received with the object, which the caller then owns, or -1. Of

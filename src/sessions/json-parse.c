@@ -354,13 +354,13 @@ static struct json_object *parser_value(struct json_parser *parser, bool *ret_is
 	return object;
 }
 
-struct json_object *json_parse_text(const char *text, size_t size, struct control_error *error)
+struct json_object *json_parse_text(const char *text, size_t size, struct error *error)
 {
 	return json_parse_deep(text, size, JSON_DEPTH_MAX, NULL, error);
 }
 
 struct json_object *json_parse_deep(const char *text, size_t size, unsigned int depth,
-		size_t *ret_size, struct control_error *error)
+		size_t *ret_size, struct error *error)
 {
 	struct json_parser parser = {.at = text, .end = text + size, .depth_max = depth};
 	struct json_object *object;
@@ -368,13 +368,13 @@ struct json_object *json_parse_deep(const char *text, size_t size, unsigned int 
 
 	object = parser_value(&parser, &good);
 	if (parser.no_memory) {
-		control_no_memory(error);
+		error_set_no_memory(error);
 	} else if (!good) {
-		control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "this is not JSON: byte %zu: %s",
+		error_set_kind(error, ERROR_USAGE, -EINVAL, NULL, "this is not JSON: byte %zu: %s",
 				(size_t)(parser.at - text) + 1, parser.why);
 	} else if (!json_object_is_type(object, json_type_object) ||
 			(!ret_size && parser.at != parser.end)) {
-		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"this is not one JSON object and nothing else");
 	} else {
 		if (ret_size)

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int json_set_error(struct control_error *error, const char *format, const char *name)
+static int json_set_error(struct error *error, const char *format, const char *name)
 		__attribute__((format(printf, 2, 0)));
 
-static int json_set_error(struct control_error *error, const char *format, const char *name)
+static int json_set_error(struct error *error, const char *format, const char *name)
 {
 	char shown[64], text[256];
 
@@ -21,17 +21,17 @@ static int json_set_error(struct control_error *error, const char *format, const
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	snprintf(text, sizeof(text), format, shown);
 #pragma GCC diagnostic pop
-	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL, "%s", text);
+	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL, "%s", text);
 }
 
-struct json_object *json_read(const char *text, size_t size, struct control_error *error)
+struct json_object *json_read(const char *text, size_t size, struct error *error)
 {
 	size_t bad = control_text_bad(text, size);
 	struct json_object *object;
 	char *copy;
 
 	if (bad < size) {
-		control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+		error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"this is not JSON: byte %zu: invalid utf-8 string", bad + 1);
 		return NULL;
 	}
@@ -39,7 +39,7 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 		return json_parse_text(text, size, error);
 	copy = malloc(size + 1);
 	if (!copy) {
-		control_no_memory(error);
+		error_set_no_memory(error);
 		return NULL;
 	}
 	memcpy(copy, text, size);
@@ -50,7 +50,7 @@ struct json_object *json_read(const char *text, size_t size, struct control_erro
 }
 
 int json_only(struct json_object *object, const char *const *names, const char *what,
-		struct control_error *error)
+		struct error *error)
 {
 	json_object_object_foreach(object, name, value)
 	{
@@ -60,7 +60,7 @@ int json_only(struct json_object *object, const char *const *names, const char *
 		while (*known && strcmp(*known, name) != 0)
 			known++;
 		if (!*known)
-			return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+			return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 					"%s has no member \"%.60s\"", what, name);
 	}
 	return 0;
@@ -72,8 +72,8 @@ static bool member(struct json_object *object, const char *name, struct json_obj
 	return json_object_object_get_ex(object, name, value) && *value;
 }
 
-static int json_get_string(struct json_object *value, const char *name, const char **text,
-		struct control_error *error)
+static int json_get_string(
+		struct json_object *value, const char *name, const char **text, struct error *error)
 {
 	size_t size;
 
@@ -90,8 +90,7 @@ static int json_get_string(struct json_object *value, const char *name, const ch
 	return 0;
 }
 
-int json_text(struct json_object *object, const char *name, const char **text,
-		struct control_error *error)
+int json_text(struct json_object *object, const char *name, const char **text, struct error *error)
 {
 	struct json_object *value;
 
@@ -99,7 +98,7 @@ int json_text(struct json_object *object, const char *name, const char **text,
 }
 
 int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
-		struct control_error *error)
+		struct error *error)
 {
 	struct json_object *value;
 
@@ -110,14 +109,14 @@ int json_number(struct json_object *object, const char *name, uint64_t max, uint
 			(json_object_get_int64(value) < 0 && !json_object_get_uint64(value)))
 		return json_set_error(error, "\"%s\" is not a whole number from 0 on", name);
 	if (json_object_get_uint64(value) > max)
-		return control_fail(error, CONTROL_USAGE, -ERANGE, NULL,
+		return error_set_kind(error, ERROR_USAGE, -ERANGE, NULL,
 				"\"%.60s\" is %" PRIu64 ", which is more than %" PRIu64, name,
 				json_object_get_uint64(value), max);
 	*number = json_object_get_uint64(value);
 	return 0;
 }
 
-int json_flag(struct json_object *object, const char *name, bool *flag, struct control_error *error)
+int json_flag(struct json_object *object, const char *name, bool *flag, struct error *error)
 {
 	struct json_object *value;
 
@@ -130,7 +129,7 @@ int json_flag(struct json_object *object, const char *name, bool *flag, struct c
 }
 
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
-		unsigned int *choice, struct control_error *error)
+		unsigned int *choice, struct error *error)
 {
 	const char *text = NULL;
 	unsigned int i;
@@ -144,13 +143,13 @@ int json_choice(struct json_object *object, const char *name, const char *const 
 		*choice = i;
 		return 0;
 	}
-	return control_fail(error, CONTROL_USAGE, -EINVAL, NULL,
+	return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 			"\"%.60s\" is \"%.60s\", which is none of its words (\"%s\", ...)", name,
 			text, choices[0]);
 }
 
 int json_array(struct json_object *object, const char *name, size_t max, struct json_object **array,
-		struct control_error *error)
+		struct error *error)
 {
 	*array = NULL;
 	if (!member(object, name, array)) {
@@ -160,13 +159,13 @@ int json_array(struct json_object *object, const char *name, size_t max, struct 
 	if (!json_object_is_type(*array, json_type_array))
 		return json_set_error(error, "\"%s\" is not an array", name);
 	if (json_object_array_length(*array) > max)
-		return control_fail(error, CONTROL_USAGE, -E2BIG, NULL,
+		return error_set_kind(error, ERROR_USAGE, -E2BIG, NULL,
 				"\"%.60s\" has more than %zu elements", name, max);
 	return 0;
 }
 
 int json_get_strings(struct json_object *object, const char *name,
-		struct definition_strings *strings, struct control_error *error)
+		struct definition_strings *strings, struct error *error)
 {
 	struct json_object *value;
 	const char *text = NULL;
@@ -178,14 +177,14 @@ int json_get_strings(struct json_object *object, const char *name,
 	if (json_object_is_type(value, json_type_string)) {
 		ret = json_get_string(value, name, &text, error);
 		if (!ret && (!text || !strings_add(strings, text)))
-			ret = control_no_memory(error);
+			ret = error_set_no_memory(error);
 		return ret;
 	}
 	ret = json_array(object, name, JSON_STRINGS_MAX, &value, error);
 	for (i = 0; !ret && i < json_object_array_length(value); i++) {
 		ret = json_get_string(json_object_array_get_idx(value, i), name, &text, error);
 		if (!ret && (!text || !strings_add(strings, text)))
-			ret = control_no_memory(error);
+			ret = error_set_no_memory(error);
 	}
 	return ret;
 }
@@ -233,7 +232,7 @@ bool json_put_strings(struct json_object *object, const char *name,
 	return json_put(object, name, array);
 }
 
-struct json_object *json_error(const struct control_error *error)
+struct json_object *json_error(const struct error *error)
 {
 	struct json_object *answer = json_object_new_object();
 
@@ -243,8 +242,8 @@ struct json_object *json_error(const struct control_error *error)
 			json_put_text(answer, "hint", error->hint) &&
 			/* Its name in earlier releases: the next release does not send it. */
 			json_put_text(answer, "mend", error->hint) &&
-			(!*error->where ||
-					(json_put_text(answer, "where", error->where) &&
+			(!*error->input ||
+					(json_put_text(answer, "where", error->input) &&
 							json_put_number(answer, "column",
 									error->column))))
 		return answer;
@@ -259,19 +258,19 @@ static const char *json_get_text(struct json_object *object, const char *name)
 	return member(object, name, &value) ? json_object_get_string(value) : "";
 }
 
-int json_answer(struct json_object *answer, struct control_error *error)
+int json_answer(struct json_object *answer, struct error *error)
 {
 	struct json_object *value;
 
 	if (member(answer, "ok", &value) && json_object_get_boolean(value))
 		return 0;
 	/* A daemon of an earlier release has "mend" only. */
-	control_fail(error, control_kind_of(json_get_text(answer, "kind")), -EREMOTEIO,
+	error_set_kind(error, control_kind_of(json_get_text(answer, "kind")), -EREMOTEIO,
 			json_get_text(answer, member(answer, "hint", &value) ? "hint" : "mend"),
 			"%s", json_get_text(answer, "error"));
-	snprintf(error->where, sizeof(error->where), "%s", json_get_text(answer, "where"));
-	if (member(answer, "column", &value))
-		error->column = (unsigned int)json_object_get_int(value);
+	error_set_position(error, json_get_text(answer, "where"), 0,
+			member(answer, "column", &value) ? (unsigned int)json_object_get_int(value)
+							 : 0);
 	return error->code;
 }
 

@@ -26,9 +26,9 @@ void definition_channel_free(struct definition_channel *channel);
 
 /* definition-json.c: parts that requests also contain. */
 int definition_read_settings(struct definition *definition, struct json_object *json,
-		struct control_error *error);
+		struct error *error);
 int definition_read_rings(struct definition_channel *channel, struct json_object *json,
-		struct control_error *error);
+		struct error *error);
 /* Names of enum definition_track_kind, in its order, terminated by NULL. */
 extern const char *const definition_track_names[];
 /* True if the kind has a number; else it has a glob. */
@@ -45,7 +45,7 @@ struct definition_edit {
 	struct json_object *request;
 	bool fixed;
 	bool changed;
-	struct control_error *error;
+	struct error *error;
 };
 
 /*
@@ -59,8 +59,8 @@ void change_remove_rule(struct definition_channel *channel, size_t index);
 
 /* definition-probe.c */
 void definition_probes_free(struct definition *definition);
-int definition_read_probes(struct definition *definition, struct json_object *json,
-		struct control_error *error);
+int definition_read_probes(
+		struct definition *definition, struct json_object *json, struct error *error);
 bool definition_put_probes(struct json_object *json, const struct definition *definition);
 int change_enable_probe(struct definition_edit *change);
 int change_disable_probe(struct definition_edit *change);

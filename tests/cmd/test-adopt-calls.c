@@ -26,7 +26,7 @@ static struct boot_config config;
 static int source_status, boot_status, options_status;
 static unsigned int nr_definitions, nr_views, nr_sources;
 
-static int played_read(const char *path, struct boot_source *source, struct control_error *error)
+static int played_read(const char *path, struct boot_source *source, struct error *error)
 {
 	static char name[BOOT_STATE_DIR_MAX];
 
@@ -35,7 +35,7 @@ static int played_read(const char *path, struct boot_source *source, struct cont
 	*source = (struct boot_source){.path = name, .config = &config};
 	nr_sources++;
 	if (source_status)
-		*error = (struct control_error){.kind = CONTROL_PERMISSION, .text = "no source"};
+		*error = (struct error){.kind = ERROR_PERMISSION, .text = "no source"};
 	return source_status;
 }
 
@@ -46,14 +46,14 @@ static void played_source_free(struct boot_source *source)
 }
 
 static int played_definition(const struct boot_source *source, const struct boot_session *session,
-		struct definition **definition, struct control_error *error)
+		struct definition **definition, struct error *error)
 {
 	static char memory;
 
 	assert_ptr_equal(source->config, &config);
 	called("definition %s;", session->name);
 	if (boot_status) {
-		*error = (struct control_error){.kind = CONTROL_FAILED, .text = "no definition"};
+		*error = (struct error){.kind = ERROR_FAILED, .text = "no definition"};
 		return boot_status;
 	}
 	*definition = (struct definition *)(void *)&memory;
@@ -67,11 +67,11 @@ static void played_definition_free(struct definition *definition)
 }
 
 static int played_options(const struct definition *definition, struct definition_view *view,
-		struct control_error *error)
+		struct error *error)
 {
 	assert_non_null(definition);
 	if (options_status) {
-		*error = (struct control_error){.kind = CONTROL_USAGE, .text = "no options"};
+		*error = (struct error){.kind = ERROR_USAGE, .text = "no options"};
 		return options_status;
 	}
 	view->options.output = "/of/definition";

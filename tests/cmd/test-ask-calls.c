@@ -65,11 +65,11 @@ static void assert_output(const char *expected)
 static struct control_client *const the_client = (struct control_client *)(uintptr_t)0x1000;
 static int connect_results[2], call_result;
 static unsigned int nr_connects, nr_answers;
-static struct control_error next_error;
+static struct error next_error;
 static const char *answers[2], *client_path, *runtime;
 
 static int played_connect(enum control_where where, bool start, struct control_client **client,
-		struct control_error *error)
+		struct error *error)
 {
 	int ret = connect_results[nr_connects++];
 
@@ -103,7 +103,7 @@ static int played_runtime(char *path, size_t size, bool system, const char *file
 }
 
 static int played_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	const char *text = answers[nr_answers++];
 
@@ -116,7 +116,7 @@ static int played_call(struct control_client *client, struct json_object *reques
 }
 
 static int played_call_with(struct control_client *client, struct json_object *request, int fd,
-		int timeout_ms, struct json_object **answer, struct control_error *error)
+		int timeout_ms, struct json_object **answer, struct error *error)
 {
 	assert_ptr_equal(client, the_client);
 	called("call %s %d %d;", ask_text(request, "verb"), fd, timeout_ms);
@@ -135,9 +135,9 @@ static int played_call_with(struct control_client *client, struct json_object *r
 #define wire_runtime_path played_runtime
 #include "programs/common/ask.c"
 
-static struct control_error error_of(enum control_kind kind, const char *text, const char *hint)
+static struct error error_of(enum error_kind kind, const char *text, const char *hint)
 {
-	struct control_error error = {.kind = kind};
+	struct error error = {.kind = kind};
 
 	snprintf(error.text, sizeof(error.text), "%s", text);
 	snprintf(error.hint, sizeof(error.hint), "%s", hint);
@@ -148,17 +148,17 @@ static void test_errors(void **unused)
 {
 	static const int statuses[] = {COMMAND_FAILED, COMMAND_FAILED, COMMAND_USAGE,
 			COMMAND_NOT_PERMITTED, COMMAND_FAILED, COMMAND_FAILED, COMMAND_FAILED};
-	struct control_error error;
+	struct error error;
 
 	(void)unused;
-	for (unsigned int kind = CONTROL_DONE; kind <= CONTROL_NR_KINDS; kind++) {
-		error = error_of((enum control_kind)kind, "100 % done", kind % 2 ? "a hint" : "");
+	for (unsigned int kind = ERROR_NONE; kind <= CONTROL_NR_KINDS; kind++) {
+		error = error_of((enum error_kind)kind, "100 % done", kind % 2 ? "a hint" : "");
 		begin_output(false);
 		assert_int_equal(ask_error(&error), statuses[kind]);
 		assert_output(kind % 2 ? "side: 100 % done\nhint: a hint\n" : "side: 100 % done\n");
 	}
-	error = error_of(CONTROL_USAGE, "100 % done", "a hint");
-	strcpy(error.where, "a == b");
+	error = error_of(ERROR_USAGE, "100 % done", "a hint");
+	strcpy(error.input, "a == b");
 	error.column = 6;
 	begin_output(false);
 	assert_int_equal(ask_error(&error), COMMAND_USAGE);
@@ -222,7 +222,7 @@ static void test_connect(void **unused)
 	assert_called("connect system;");
 	assert_output("");
 	/* The user's own daemon is started if there is none. */
-	next_error = error_of(CONTROL_NOT_FOUND, "no daemon", "a hint");
+	next_error = error_of(ERROR_NOT_FOUND, "no daemon", "a hint");
 	connecting(-1, 0);
 	answers[0] = "{\"pid\":77}";
 	begin_output(false);
@@ -243,7 +243,7 @@ static void test_connect(void **unused)
 	assert_called("connect any;connect user start;");
 	for (int i = 0; i < 3; i++) {
 		if (i == 2)
-			next_error.kind = CONTROL_PERMISSION;
+			next_error.kind = ERROR_PERMISSION;
 		connecting(-1, 0);
 		begin_output(false);
 		assert_int_equal(ask_connect(&ask, i == 0, i == 1),
@@ -293,7 +293,7 @@ static void test_kept(void **unused)
 	touch(".json");
 	touch("x.jso");
 	assert_false(ask_kept_sessions(false, names, sizeof(names)));
-	next_error = error_of(CONTROL_NOT_FOUND, "no daemon", "a hint");
+	next_error = error_of(ERROR_NOT_FOUND, "no daemon", "a hint");
 	connecting(-1, 0);
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, false), COMMAND_FAILED);
@@ -306,7 +306,7 @@ static void test_kept(void **unused)
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, false), COMMAND_FAILED);
 	assert_output("side: no daemon\nhint: `side daemon` starts it, and its sessions return: a\n");
-	next_error.kind = CONTROL_BUSY;
+	next_error.kind = ERROR_BUSY;
 	connecting(-1, 0);
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, false), COMMAND_FAILED);
@@ -335,7 +335,7 @@ static void test_kept(void **unused)
 	assert_int_equal(mkdir(path, 0700), 0);
 	strcat(path, "/s.json");
 	assert_int_equal(close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
-	next_error.kind = CONTROL_NOT_FOUND;
+	next_error.kind = ERROR_NOT_FOUND;
 	connecting(-1, 0);
 	begin_output(false);
 	assert_int_equal(ask_connect_only(&ask, true), COMMAND_FAILED);
@@ -402,7 +402,7 @@ static void test_questions(void **unused)
 	}
 	assert_called("");
 	call_result = -1;
-	next_error = error_of(CONTROL_NOT_FOUND, "there is no session mien", "a hint");
+	next_error = error_of(ERROR_NOT_FOUND, "there is no session mien", "a hint");
 	answers[0] = "{\"sessions\":[{\"name\":\"mine\"},{\"name\":\"other\"}]}";
 	ask_wrongly("mien", NULL, "side: there is no session mien\nhint: did you mean `mine`?\n",
 			"call start -1 5;call list  2000;");
@@ -414,10 +414,10 @@ static void test_questions(void **unused)
 			"call start -1 5;call list  2000;");
 	ask_wrongly(NULL, NULL, "side: there is no session mien\nhint: a hint\n",
 			"call start -1 5;");
-	next_error.kind = CONTROL_FAILED;
+	next_error.kind = ERROR_FAILED;
 	ask_wrongly("mien", NULL, "side: there is no session mien\nhint: a hint\n",
 			"call start -1 5;");
-	next_error = error_of(CONTROL_NOT_FOUND, "session s has no channel chanel", "a hint");
+	next_error = error_of(ERROR_NOT_FOUND, "session s has no channel chanel", "a hint");
 	answers[0] = "{\"sessions\":[{\"definition\":{\"channels\":[{\"channel\":\"x\"},{\"channel\":\"channel\"}]}}]}";
 	ask_wrongly("s", "chanel",
 			"side: session s has no channel chanel\nhint: did you mean `--channel channel`?\n",
@@ -430,7 +430,7 @@ static void test_questions(void **unused)
 		ask_wrongly("s", "chanel", "side: session s has no channel chanel\nhint: a hint\n",
 				"call start -1 5;call status s 2000;");
 	}
-	next_error = error_of(CONTROL_NOT_FOUND, "something else", "a hint");
+	next_error = error_of(ERROR_NOT_FOUND, "something else", "a hint");
 	ask_wrongly("s", "chanel", "side: something else\nhint: a hint\n", "call start -1 5;");
 }
 

@@ -294,16 +294,16 @@ static bool played_has_program(const char *name)
 
 /* ---- the daemon ---- */
 
-static int connect_kind = CONTROL_NOT_FOUND, call_status, show_status;
+static int connect_kind = ERROR_NOT_FOUND, call_status, show_status;
 static const char *kept_names;
 
-static int played_silently(struct ask *ask, bool system, struct control_error *error)
+static int played_silently(struct ask *ask, bool system, struct error *error)
 {
 	called("silently %d;", system);
 	*ask = (struct ask){.system = system};
 	if (connect_kind)
-		*error = (struct control_error){
-				.kind = (enum control_kind)connect_kind, .text = "not connected"};
+		*error = (struct error){
+				.kind = (enum error_kind)connect_kind, .text = "not connected"};
 	return connect_kind ? -1 : 0;
 }
 
@@ -315,7 +315,7 @@ static bool played_kept(bool system, char *names, size_t size)
 }
 
 static int played_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	(void)client;
 	(void)error;
@@ -430,7 +430,7 @@ static void reset(void)
 	nr_events = 1;
 	nr_failures = nr_seen = nr_running = nr_session_events = 0;
 	no_search = has_program = false;
-	connect_kind = CONTROL_NOT_FOUND;
+	connect_kind = ERROR_NOT_FOUND;
 	call_status = show_status = 0;
 	kept_names = NULL;
 	stats = (struct session_summary){.nr_processes = 1};
@@ -839,7 +839,7 @@ static void test_sessions(void **unused)
 	assert_run(NULL, NULL, 0, "silently 1;kept 1;",
 			"side: no daemon runs; its sessions are kept (a, b\\x09), and return when it is started\nhint: `side daemon` starts it\n");
 	options.system = false;
-	connect_kind = CONTROL_PERMISSION;
+	connect_kind = ERROR_PERMISSION;
 	assert_run(NULL, NULL, COMMAND_NOT_PERMITTED, SILENTLY, "side: not connected\n");
 	connect_kind = 0;
 	assert_run(NULL, NULL, 0, SILENTLY "show - 0 0;close;", "");
@@ -863,7 +863,7 @@ static void test_sessions(void **unused)
 	assert_run("web", NULL, COMMAND_NOT_FOUND,
 			SILENTLY "ask status web;close;program web;offer 0;" LISTED,
 			"side: cannot list web: there is no file, session or command of that name\nhint: did you mean `websession`?\n");
-	connect_kind = CONTROL_PERMISSION;
+	connect_kind = ERROR_PERMISSION;
 	options.system = true;
 	assert_run("zzz", NULL, COMMAND_NOT_FOUND, "silently 1;program zzz;offer 1;" LISTED,
 			"side: cannot list zzz: there is no file, session or command of that name\nhint: `side list -u` lists the programs that run\n");

@@ -67,7 +67,7 @@ static const char *socket_path;
 static const char *answers[8]; /* the daemon's answers, in order; NULL: an error */
 static unsigned int nr_answers;
 static int connect_status;
-static enum control_kind connect_error;
+static enum error_kind connect_error;
 static bool is_system;
 
 static const char *played_path(const struct control_client *client)
@@ -88,7 +88,7 @@ static struct json_object *next_answer(struct json_object *request)
 }
 
 static int played_call(struct control_client *client, struct json_object *request, int timeout_ms,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	(void)client;
 	(void)error;
@@ -114,7 +114,7 @@ static int played_connect(struct ask *ask, bool system, bool no_daemon)
 	return connect_status;
 }
 
-static int played_silently(struct ask *ask, bool system, struct control_error *error)
+static int played_silently(struct ask *ask, bool system, struct error *error)
 {
 	called("silently %d;", system);
 	*ask = (struct ask){.system = is_system};
@@ -129,7 +129,7 @@ static void played_close(struct ask *ask)
 	called("close;");
 }
 
-static int played_error(const struct control_error *error)
+static int played_error(const struct error *error)
 {
 	called("error %d;", (int)error->kind);
 	return 42;
@@ -652,12 +652,12 @@ static void test_stop(void **unused)
 	run_daemon(true, false, 41, "", "silently 1;ask list;close;");
 	/* No daemon, and one that refuses. */
 	connect_status = -1;
-	connect_error = CONTROL_NOT_FOUND;
+	connect_error = ERROR_NOT_FOUND;
 	run_daemon(true, false, 0, "side: no daemon runs, so none was stopped\n", "silently 1;");
 	run_daemon(true, true, 0,
 			"{\"schema\":1,\"type\":\"daemon\",\"stopped\":false,\"pid\":0,\"sessions\":0}\n",
 			"silently 1;");
-	connect_error = CONTROL_PERMISSION;
+	connect_error = ERROR_PERMISSION;
 	run_daemon(true, false, 42, "", "silently 1;error 3;");
 	connect_status = 0;
 }

@@ -456,7 +456,7 @@ static bool has_daemon[2];
 static const char *current_name;
 static unsigned int nr_open;
 
-static int played_connect(struct ask *ask, bool system, struct control_error *error)
+static int played_connect(struct ask *ask, bool system, struct error *error)
 {
 	(void)error;
 	*ask = (struct ask){.system = system};
@@ -473,7 +473,7 @@ static void played_ask_close(struct ask *ask)
 static bool is_system_asked;
 
 static int played_call(const struct control_client *client, struct json_object *request,
-		int timeout_ms, struct json_object **answer, struct control_error *error)
+		int timeout_ms, struct json_object **answer, struct error *error)
 {
 	bool lists = !strcmp(ask_text(request, "verb"), "list");
 	const char *text = lists ? list_answers[is_system_asked] : status_answers[is_system_asked];

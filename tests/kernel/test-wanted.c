@@ -29,7 +29,7 @@ static unsigned int nr_calls, nr_open;
 static bool connects;
 static const char *socket_path;
 
-static int fake_connect(struct ask *ask, bool system, struct control_error *error)
+static int fake_connect(struct ask *ask, bool system, struct error *error)
 {
 	(void)error;
 	assert_false(system);
@@ -45,7 +45,7 @@ static void fake_close(struct ask *ask)
 }
 
 static int fake_call(struct control_client *client, struct json_object *request, int timeout,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	const char *text = answers[nr_calls++];
 

@@ -14,7 +14,7 @@
 #include "recorder/core/session.h"
 #include "protocol/protocol.h"
 
-static struct control_error error;
+static struct error error;
 static struct definition *definition;
 
 static char *text;
@@ -606,12 +606,11 @@ static void test_kinds(void **state)
 	(void)state;
 	assert_int_equal(CONTROL_NR_KINDS, 6);
 	for (int kind = 0; kind < CONTROL_NR_KINDS; kind++)
-		assert_string_equal(
-				control_kind_name((enum control_kind)kind), words_of_kinds[kind]);
+		assert_string_equal(control_kind_name((enum error_kind)kind), words_of_kinds[kind]);
 	assert_string_equal(control_kind_name(CONTROL_NR_KINDS), "failed");
-	assert_int_equal(control_kind_of("busy"), CONTROL_BUSY);
-	assert_int_equal(control_kind_of("failed"), CONTROL_FAILED);
-	assert_int_equal(control_kind_of("done"), CONTROL_FAILED);
+	assert_int_equal(control_kind_of("busy"), ERROR_BUSY);
+	assert_int_equal(control_kind_of("failed"), ERROR_FAILED);
+	assert_int_equal(control_kind_of("done"), ERROR_FAILED);
 }
 
 /* The channel and the tracking of a definition, as JSON that is parsed again. */

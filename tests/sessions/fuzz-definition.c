@@ -35,7 +35,7 @@ static char *text_of(const struct definition *definition)
 
 static struct definition *read_definition(const char *text, size_t size)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct json_object *json = json_read(text, size, &error);
 	struct definition *definition = NULL;
 
@@ -71,7 +71,7 @@ static void request(struct definition *definition, const char *text, size_t size
 	static const char *const verbs[] = {"create", "enable-channel", "disable-channel",
 			"enable-event", "disable-event", "add-context", "track", "untrack",
 			"enable-probe", "disable-probe"};
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct json_object *json = json_read(text, size, &error);
 	size_t i;
 
@@ -84,7 +84,7 @@ static void request(struct definition *definition, const char *text, size_t size
 		after = text_of(definition);
 		if ((ret || !changed) && strcmp(before, after) != 0)
 			abort();
-		if (ret && (!*error.text || error.kind == CONTROL_DONE))
+		if (ret && (!*error.text || error.kind == ERROR_NONE))
 			abort();
 		free(before);
 		free(after);
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	const char *end = memchr(text, 0, size);
 	size_t first = end ? (size_t)(end - text) : size;
-	struct control_error error;
+	struct error error;
 	struct definition *definition = read_definition(text, first);
 
 	if (definition) {

@@ -14,7 +14,7 @@
 
 static char path[] = "/tmp/side-boot-XXXXXX";
 
-static int read_source(struct control_error *ret_error)
+static int read_source(struct error *ret_error)
 {
 	struct boot_source source;
 	int ret = boot_source_read(path, &source, ret_error);
@@ -27,7 +27,7 @@ static int read_source(struct control_error *ret_error)
 
 int main(void)
 {
-	struct control_error error = {.code = 0};
+	struct error error = {.code = 0};
 	int fd = mkstemp(path);
 
 	CHECK(fd >= 0 && write(fd, TEXT, SIZE) == (ssize_t)SIZE && !close(fd));

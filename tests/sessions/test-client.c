@@ -20,7 +20,7 @@
 #include "sessions/json.h"
 
 static char directory[] = "/tmp/side-test-client-XXXXXX";
-static struct control_error error;
+static struct error error;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 static int listen_at(void)
@@ -54,7 +54,7 @@ static void assert_error(const char *text)
 	assert_string_equal(error.text, at ? wanted : text);
 }
 
-static void assert_no_client(enum control_where where, int ret, enum control_kind kind,
+static void assert_no_client(enum control_where where, int ret, enum error_kind kind,
 		const char *text, const char *hint)
 {
 	struct control_client *client = (struct control_client *)&error;
@@ -74,18 +74,18 @@ static void test_no_daemon(void **unused)
 	int listener;
 
 	(void)unused;
-	assert_no_client(CONTROL_ANY, -ENOENT, CONTROL_NOT_FOUND, "no daemon listens at @",
+	assert_no_client(CONTROL_ANY, -ENOENT, ERROR_NOT_FOUND, "no daemon listens at @",
 			"`side daemon` starts it");
 	/* A socket of a daemon that has ended. */
 	listener = listen_at();
 	close(listener);
-	assert_no_client(CONTROL_USER, -ECONNREFUSED, CONTROL_NOT_FOUND, "no daemon listens at @",
+	assert_no_client(CONTROL_USER, -ECONNREFUSED, ERROR_NOT_FOUND, "no daemon listens at @",
 			"`side daemon` starts it");
 	unlink(address.sun_path);
 	/* A directory that others may write to is not trusted. */
 	listener = listen_at();
 	assert_int_equal(chmod(directory, 0777), 0);
-	assert_no_client(CONTROL_USER, -EPERM, CONTROL_PERMISSION,
+	assert_no_client(CONTROL_USER, -EPERM, ERROR_PERMISSION,
 			"cannot talk to the daemon at @: that is not permitted", "");
 	assert_int_equal(chmod(directory, 0700), 0);
 	assert_int_equal(control_connect(CONTROL_USER, false, &client, &error), 0);
@@ -102,7 +102,7 @@ static void test_no_daemon(void **unused)
 	*long_path = '/';
 	setenv("SIDE_RUNTIME", long_path, 1);
 	assert_int_equal(control_connect(CONTROL_USER, false, &client, &error), -ENAMETOOLONG);
-	assert_int_equal(error.kind, CONTROL_FAILED);
+	assert_int_equal(error.kind, ERROR_FAILED);
 	setenv("SIDE_RUNTIME", directory, 1);
 	control_close(NULL);
 	assert_int_equal(open_fds(), before);
@@ -176,7 +176,7 @@ static void test_calls(void **unused)
 
 	(void)unused;
 	assert_int_equal(call("{\"ok\":true,\"n\":5}", -1, 10000, &got), 0);
-	assert_int_equal(error.kind, CONTROL_DONE);
+	assert_int_equal(error.kind, ERROR_NONE);
 	assert_true(json_object_object_get_ex(got, "n", &value));
 	assert_int_equal(json_object_get_int(value), 5);
 	json_object_put(got);
@@ -199,7 +199,7 @@ static void test_calls(void **unused)
 	assert_string_equal(error.hint, "if it was restarted, try again; read its log");
 	assert_int_equal(call("", -1, 1, &got), -ETIMEDOUT);
 	assert_error("the daemon at @ does not answer");
-	assert_int_equal(error.kind, CONTROL_FAILED);
+	assert_int_equal(error.kind, ERROR_FAILED);
 	assert_int_equal(open_fds(), before);
 }
 

@@ -13,7 +13,7 @@
 #include "../resources.h"
 #include "sessions/json.h"
 
-static struct control_error error;
+static struct error error;
 
 static struct definition *create(void)
 {
@@ -73,7 +73,7 @@ static void test_names(void **unused)
 	(void)unused;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_int_equal(definition_create(bad[i], &definition, &error), -EINVAL);
-		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_int_equal(error.kind, ERROR_USAGE);
 		assert_null(definition);
 	}
 	memset(longest, 'x', sizeof(longest));
@@ -166,7 +166,7 @@ static void test_contexts(void **unused)
 			-ENOENT);
 	assert_int_equal(change(s, "add-context", true, "{}"), -EINVAL);
 	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"nonsense\"]}"), -EINVAL);
-	assert_string_equal(error.where, "nonsense");
+	assert_string_equal(error.input, "nonsense");
 	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"b:*\"]}"), 1);
 	assert_int_equal(definition_options(s, &view, &error), 0);
 	assert_int_equal(view.options.nr_channels, 1);
@@ -274,11 +274,11 @@ static void test_refused(void **unused)
 
 	(void)unused;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		error = (struct control_error){.kind = CONTROL_DONE};
+		error = (struct error){.kind = ERROR_NONE};
 		if (!parse(bad[i], &definition))
 			fail_msg("%s was accepted", bad[i]);
 		assert_null(definition);
-		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_int_equal(error.kind, ERROR_USAGE);
 		assert_true(*error.text);
 	}
 }
@@ -297,10 +297,10 @@ static void test_channels_max(void **unused)
 		for (i = 0; i < nr; i++)
 			size += sprintf(text + size, "%s{\"channel\":\"c%u\"}", i ? "," : "", i);
 		strcpy(text + size, "]}");
-		error = (struct control_error){.kind = CONTROL_DONE};
+		error = (struct error){.kind = ERROR_NONE};
 		if (nr > SESSION_CHANNELS_MAX) {
 			assert_int_equal(parse(text, &definition), -E2BIG);
-			assert_int_equal(error.kind, CONTROL_USAGE);
+			assert_int_equal(error.kind, ERROR_USAGE);
 			assert_string_equal(error.text, "\"channels\" has more than 32 elements");
 			continue;
 		}
@@ -367,7 +367,7 @@ static void test_sending(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_int_equal(change(s, "create", false, bad[i]), -EINVAL);
-		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_int_equal(error.kind, ERROR_USAGE);
 		assert_null(s->to);
 	}
 	assert_int_equal(change(s, "create", false, "{\"to\":\"tcp://there:1\",\"spool\":70000}"),
@@ -392,7 +392,7 @@ static void test_checked(void **unused)
 	(void)unused;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_int_equal(change(s, "enable-event", false, bad[i]), -EINVAL);
-		assert_int_equal(error.kind, CONTROL_USAGE);
+		assert_int_equal(error.kind, ERROR_USAGE);
 	}
 	assert_int_equal(change(s, "enable-channel", false,
 					 "{\"channel\":\"c\",\"buffer-size\":1000}"),
@@ -558,22 +558,22 @@ static void test_probes_refused(void **unused)
 
 static void test_errors_travel(void **unused)
 {
-	struct control_error got;
+	struct error got;
 	struct json_object *answer;
 
 	(void)unused;
-	control_fail(&error, CONTROL_BUSY, -EBUSY, "the mend", "the %s", "sentence");
-	strcpy(error.where, "a >");
+	error_set_kind(&error, ERROR_BUSY, -EBUSY, "the mend", "the %s", "sentence");
+	strcpy(error.input, "a >");
 	error.column = 4;
 	answer = json_error(&error);
 	assert_true(json_answer(answer, &got) < 0);
-	assert_int_equal(got.kind, CONTROL_BUSY);
+	assert_int_equal(got.kind, ERROR_BUSY);
 	assert_string_equal(got.text, "the sentence");
 	assert_string_equal(got.hint, "the mend");
-	assert_string_equal(got.where, "a >");
+	assert_string_equal(got.input, "a >");
 	assert_int_equal(got.column, 4);
 	json_object_put(answer);
-	assert_int_equal(control_kind_of("nonsense"), CONTROL_FAILED);
+	assert_int_equal(control_kind_of("nonsense"), ERROR_FAILED);
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static struct json_object *make_long(size_t size)
 static struct json_object *pass(struct pair *pair, struct json_object *object, size_t max)
 {
 	struct json_object *got = NULL;
-	struct control_error error;
+	struct error error;
 	int ret = 0;
 
 	assert_int_equal(frame_put(&pair->out, object), 0);
@@ -101,7 +101,7 @@ static void test_sizes(void **unused)
 
 static int receive(struct pair *pair, const char *text, size_t max)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct json_object *got = NULL;
 	int ret;
 
@@ -160,7 +160,7 @@ static void test_a_full_socket(void **unused)
 static void test_answer_before_a_reset(void **unused)
 {
 	struct json_object *object = make_long(100), *got = NULL;
-	struct control_error error;
+	struct error error;
 	struct pair pair;
 
 	(void)unused;
@@ -211,7 +211,7 @@ static int open_files(void)
 static void pass_with(struct pair *pair, size_t size, int fd)
 {
 	struct json_object *object = make_long(size), *got = NULL;
-	struct control_error error;
+	struct error error;
 	int ret;
 
 	assert_int_equal(frame_put_with(&pair->out, object, fd), 0);

@@ -13,7 +13,7 @@
 #include "sessions/json.h"
 #include "sessions/text.h"
 
-static struct control_error error;
+static struct error error;
 
 /* ---- parsing ---- */
 
@@ -133,7 +133,7 @@ static void test_parser(void **unused)
 
 		assert_non_null(copy);
 		memcpy(copy, parsed[i].text, size);
-		error = (struct control_error){.kind = CONTROL_DONE};
+		error = (struct error){.kind = ERROR_NONE};
 		object = json_read(copy, size, &error);
 		shown = object ? json_object_to_json_string_ext(object,
 						 JSON_C_TO_STRING_PLAIN |
@@ -360,35 +360,35 @@ static void test_answers(void **unused)
 	static const char *const texts[] = {"{\"ok\":true}", "{\"ok\":false}", "{}",
 			"{\"ok\":false,\"kind\":\"permission\",\"error\":\"no\",\"mend\":\"old\"}",
 			"{\"ok\":false,\"error\":\"no\",\"mend\":\"old\",\"hint\":\"new\",\"where\":\"x > \",\"column\":4}"};
-	struct control_error sent = {.kind = CONTROL_PERMISSION,
+	struct error sent = {.kind = ERROR_PERMISSION,
 			.text = "t",
 			.hint = "m",
-			.where = "w",
+			.input = "w",
 			.column = 3};
 	struct json_object *json;
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		json = json_read(texts[i], strlen(texts[i]), &error);
-		error = (struct control_error){.kind = CONTROL_DONE};
+		error = (struct error){.kind = ERROR_NONE};
 		assert_int_equal(json_answer(json, &error), i ? -EREMOTEIO : 0);
 		json_object_put(json);
 		if (i == 3) {
-			assert_int_equal(error.kind, CONTROL_PERMISSION);
+			assert_int_equal(error.kind, ERROR_PERMISSION);
 			assert_string_equal(error.text, "no");
 			assert_string_equal(error.hint, "old");
-			assert_string_equal(error.where, "");
+			assert_string_equal(error.input, "");
 			assert_int_equal(error.column, 0);
 		}
 	}
 	assert_string_equal(error.hint, "new");
-	assert_string_equal(error.where, "x > ");
+	assert_string_equal(error.input, "x > ");
 	assert_int_equal(error.column, 4);
 	json = json_error(&sent);
 	assert_string_equal(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN),
 			"{\"ok\":false,\"kind\":\"permission\",\"error\":\"t\",\"hint\":\"m\",\"mend\":\"m\",\"where\":\"w\",\"column\":3}");
 	json_object_put(json);
-	sent.where[0] = '\0';
+	sent.input[0] = '\0';
 	json = json_error(&sent);
 	assert_false(json_object_object_get_ex(json, "column", NULL));
 	json_object_put(json);
@@ -662,12 +662,12 @@ static void test_requests(void **unused)
 
 		json = json_read(requests[i].request, strlen(requests[i].request), &error);
 		assert_non_null(json);
-		error = (struct control_error){.kind = CONTROL_DONE};
+		error = (struct error){.kind = ERROR_NONE};
 		ret = definition_change(definition, requests[i].verb, json, requests[i].fixed,
 				&changed, &error);
 		json_object_put(json);
 		snprintf(shown, sizeof(shown), "%d %d %d %s | %s | %s %u", ret, changed, error.kind,
-				error.text, error.hint, error.where, error.column);
+				error.text, error.hint, error.input, error.column);
 		if (strcmp(shown, requests[i].wanted) != 0) {
 			print_message("<R%zu>%s</>\n", i, shown);
 			differing++;

@@ -54,7 +54,7 @@ static const char sample[] =
 /* False: no allocation failed. */
 static bool try_once(unsigned long first, bool all, const char *whole)
 {
-	struct control_error error = {.text = ""};
+	struct error error = {.text = ""};
 	struct json_object *object;
 	bool reachable;
 
@@ -69,7 +69,7 @@ static bool try_once(unsigned long first, bool all, const char *whole)
 				object ? json_object_to_json_string(object) : "no error");
 		exit(1);
 	}
-	if (!object && error.kind != CONTROL_FAILED) {
+	if (!object && error.kind != ERROR_FAILED) {
 		printf("allocation %lu failed: %s\n", first, error.text);
 		exit(1);
 	}
@@ -108,7 +108,7 @@ static bool print_once(unsigned long first, bool all)
 
 int main(void)
 {
-	struct control_error error;
+	struct error error;
 	struct json_object *object = json_read(sample, sizeof(sample) - 1, &error);
 	unsigned long tried = 0, printed = 0;
 	char *whole;

@@ -109,7 +109,7 @@ static inline bool exists(const char *name)
 
 /* ---- The daemon ---- */
 
-static inline void begin_daemon(const char *runtime, int expected, struct control_error *error)
+static inline void begin_daemon(const char *runtime, int expected, struct error *error)
 {
 	const struct sided_options options = {.runtime = runtime, .boot = "/none"};
 
@@ -127,7 +127,7 @@ static inline void begin_daemon(const char *runtime, int expected, struct contro
 
 static inline void begin(void)
 {
-	struct control_error error;
+	struct error error;
 
 	begin_daemon(in_work("run"), 0, &error);
 	/* The daemon has no configuration to adopt. */
@@ -172,7 +172,7 @@ static inline bool is_hung_up(int fd)
 static inline struct json_object *hear(int fd)
 {
 	struct frame_in in = {.fd = -1};
-	struct control_error error;
+	struct error error;
 	struct json_object *answer = NULL;
 	int ret = 0;
 
@@ -213,7 +213,7 @@ static const char *text_of(struct json_object *object, const char *name)
 static inline void check_answer(
 		struct json_object *answer, const char *kind, const char *text, const char *hint)
 {
-	struct control_error error;
+	struct error error;
 
 	CHECK(answer && json_answer(answer, &error));
 	check_text(control_kind_name(error.kind), kind);
@@ -224,7 +224,7 @@ static inline void check_answer(
 
 static inline void check_good(struct json_object *answer)
 {
-	struct control_error error;
+	struct error error;
 
 	if (!answer || json_answer(answer, &error)) {
 		fprintf(report, "%s\n", answer ? error.text : "no answer");

@@ -61,11 +61,11 @@ struct session_entry *session_find(struct daemon *daemon, const char *name)
 }
 
 int session_add(struct daemon *daemon, struct definition *definition, struct session_entry **entry,
-		struct control_error *error)
+		struct error *error)
 {
 	assert_ptr_equal(daemon, &daemon_of_test);
 	if (fails("add", 0))
-		return control_fail(error, CONTROL_BUSY, -EBUSY, "wait", "too many sessions");
+		return error_set_kind(error, ERROR_BUSY, -EBUSY, "wait", "too many sessions");
 	if (fails("no entry", 0)) {
 		*entry = NULL;
 		return 0;
@@ -84,12 +84,12 @@ void session_remove(struct daemon *daemon, struct session_entry *entry)
 	definition_free(entry->definition);
 }
 
-int session_settle(struct daemon *daemon, struct session_entry *entry, struct control_error *error)
+int session_settle(struct daemon *daemon, struct session_entry *entry, struct error *error)
 {
 	assert_ptr_equal(daemon, &daemon_of_test);
 	assert_string_equal(entry->state_dir, session_place);
 	called("settle(%d,%d)\n", entry->boot, entry->state);
-	return fails("settle", 0) ? control_fail(error, CONTROL_FAILED, -EACCES, NULL, "no output")
+	return fails("settle", 0) ? error_set_kind(error, ERROR_FAILED, -EACCES, NULL, "no output")
 				  : 0;
 }
 

@@ -149,8 +149,8 @@ static int played_send(struct frame_out *out)
 	return send_result;
 }
 
-static int played_receive(struct frame_in *in, size_t max, struct json_object **request,
-		struct control_error *error)
+static int played_receive(
+		struct frame_in *in, size_t max, struct json_object **request, struct error *error)
 {
 	assert_int_equal(max, FRAME_REQUEST_MAX);
 	called("receive(%d) ", in->takes_fd);
@@ -158,7 +158,7 @@ static int played_receive(struct frame_in *in, size_t max, struct json_object **
 	if (receive_result == 1)
 		*request = json_object_new_int(12);
 	else if (receive_result < 0)
-		control_fail(error, CONTROL_USAGE, receive_result, NULL, "it is wrong");
+		error_set_kind(error, ERROR_USAGE, receive_result, NULL, "it is wrong");
 	return receive_result;
 }
 
@@ -574,7 +574,7 @@ static void test_slow(void **state)
 
 static void test_answer(void **state)
 {
-	struct control_error error;
+	struct error error;
 	struct client *client;
 
 	(void)state;
@@ -619,7 +619,7 @@ static void test_answer(void **state)
 	has_no_error = false;
 	put_errors[0] = 0;
 	client = come_quietly();
-	control_fail(&error, CONTROL_BUSY, -EBUSY, NULL, "it is busy");
+	error_set_kind(&error, ERROR_BUSY, -EBUSY, NULL, "it is busy");
 	client->busy = true;
 	client_fail(&daemon_of_test, client, &error);
 	assert_non_null(strstr(calls, "it is busy"));

@@ -70,12 +70,12 @@ static void test_requests(void)
 		static const char *const verbs_of_all[] = {
 				"ping", "save", "status", "list", "start"};
 		char request[128];
-		struct control_error error;
+		struct error error;
 
 		snprintf(request, sizeof(request), GO "\"%s\",\"session\":\"one\",\"x\":1}",
 				verbs_of_all[i]);
 		answer = ask(fd, request);
-		CHECK(answer && json_answer(answer, &error) && error.kind == CONTROL_USAGE &&
+		CHECK(answer && json_answer(answer, &error) && error.kind == ERROR_USAGE &&
 				strstr(error.text, i ? "\"x\"" : "\"session\""));
 		json_object_put(answer);
 	}
@@ -501,7 +501,7 @@ static struct session_entry *add_entry(const char *name)
 {
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
-	struct control_error error;
+	struct error error;
 
 	CHECK(!definition_create(name, &definition, &error));
 	CHECK(!session_add(&the_daemon, definition, &entry, &error));
@@ -517,7 +517,7 @@ static void set_output(const char *path)
 
 static void check_settled(struct session_entry *entry, const char *output, uid_t owner)
 {
-	struct control_error error;
+	struct error error;
 	struct stat status;
 
 	if (session_settle(&the_daemon, entry, &error)) {
@@ -535,7 +535,7 @@ static void check_settled(struct session_entry *entry, const char *output, uid_t
 
 static void check_not_settled(struct session_entry *entry, const char *path, int code)
 {
-	struct control_error error;
+	struct error error;
 	char expected[400];
 
 	CHECK(session_settle(&the_daemon, entry, &error) == -code && !entry->output &&
@@ -567,7 +567,7 @@ static void test_directories(void)
 	check_settled(add_entry(dated), path, geteuid());
 	/* A name without a date gets one. */
 	entry = add_entry("side-20240229-13040");
-	CHECK(!session_settle(&the_daemon, entry, &(struct control_error){.kind = CONTROL_DONE}));
+	CHECK(!session_settle(&the_daemon, entry, &(struct error){.kind = ERROR_NONE}));
 	snprintf(path, sizeof(path), "%s/side-20240229-13040-", in_work("traces"));
 	CHECK(!strncmp(entry->output, path, strlen(path)) &&
 			strlen(entry->output) == strlen(path) + strlen("20240229-130405"));
@@ -614,9 +614,9 @@ static void test_directories(void)
 /* ---- The runtime directory ---- */
 
 static void check_runtime(
-		const char *path, enum control_kind kind, const char *text, const char *hint)
+		const char *path, enum error_kind kind, const char *text, const char *hint)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct daemon daemon = {.lock_fd = -1, .uid = geteuid()};
 
 	CHECK(runtime_open(&daemon, path, &error) < 0 && error.kind == kind);
@@ -638,17 +638,17 @@ static void test_runtime(void)
 {
 	struct resources before = resources_now();
 	struct daemon daemon = {.lock_fd = -1, .uid = geteuid()};
-	struct control_error error;
+	struct error error;
 	char text[600], hint[300], path[300], link[64] = "";
 
-	check_runtime("x", CONTROL_USAGE, "the runtime directory x is not an absolute path", "");
+	check_runtime("x", ERROR_USAGE, "the runtime directory x is not an absolute path", "");
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	path[sizeof(daemon.runtime)] = 0;
 	snprintf(text, sizeof(text),
 			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
 			path);
-	check_runtime(path, CONTROL_USAGE, text, "name a shorter one with --runtime");
+	check_runtime(path, ERROR_USAGE, text, "name a shorter one with --runtime");
 	snprintf(path, sizeof(path), "%s/%0*d", work,
 			(int)(sizeof(daemon.runtime) - 2 - strlen(work)), 0);
 	CHECK(strlen(path) == sizeof(daemon.runtime) - 1);
@@ -658,7 +658,7 @@ static void test_runtime(void)
 	snprintf(text, sizeof(text), "cannot use the directory %s: other users can write to it",
 			in_work("open"));
 	snprintf(hint, sizeof(hint), "`chmod go-w %s`", in_work("open"));
-	check_runtime(in_work("open"), CONTROL_PERMISSION, text, hint);
+	check_runtime(in_work("open"), ERROR_PERMISSION, text, hint);
 	if (!geteuid()) {
 		CHECK(!chmod(in_work("open"), 0700) && !chown(in_work("open"), 0, 0));
 		CHECK(!chown(in_work("open"), 5, 5));
@@ -666,11 +666,11 @@ static void test_runtime(void)
 				in_work("open"));
 		snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime",
 				in_work("open"));
-		check_runtime(in_work("open"), CONTROL_PERMISSION, text, hint);
+		check_runtime(in_work("open"), ERROR_PERMISSION, text, hint);
 	}
 	snprintf(text, sizeof(text), "a daemon serves %s already: process %d", in_work("run"),
 			getpid());
-	check_runtime(in_work("run"), CONTROL_BUSY, text,
+	check_runtime(in_work("run"), ERROR_BUSY, text,
 			"use that one, or end it first, or name another directory with --runtime");
 	CHECK(mode_of("run") == 0700 && mode_of("run/sessions") == 0700 &&
 			mode_of("run/state") == 0700 && mode_of("run/places") == 0700 &&

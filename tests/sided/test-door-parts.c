@@ -94,7 +94,7 @@ int state_write(const char *path, const char *text, size_t size)
 	return fails("state_write");
 }
 
-struct json_object *state_read(const char *path, size_t max, struct control_error *error)
+struct json_object *state_read(const char *path, size_t max, struct error *error)
 {
 	char text[500] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -606,7 +606,7 @@ static void write_door(const char *text)
 
 static void check_facts(const char *members, const char *expected)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct rendezvous rendezvous = {.number = 1};
 	struct json_object *facts = json_tokener_parse(members);
 	int ret;

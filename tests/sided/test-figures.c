@@ -311,7 +311,7 @@ static const struct definition none = {.name = (char *)(uintptr_t) "one"};
 
 static struct probes *open_probes(const struct definition *of)
 {
-	struct control_error error;
+	struct error error;
 	struct probes *probes = NULL;
 
 	if (probes_open(folder, of, &probes, &error)) {

@@ -68,7 +68,7 @@ static void unmute(int old)
 static void begin(void)
 {
 	const struct sided_options options = {.runtime = in_work("run"), .boot = "/none"};
-	struct control_error error;
+	struct error error;
 	int old = mute();
 
 	the_daemon = (struct daemon){.lock_fd = -1,
@@ -135,7 +135,7 @@ static struct session_entry *add_entry(const char *name)
 {
 	struct definition *definition = NULL;
 	struct session_entry *entry = NULL;
-	struct control_error error;
+	struct error error;
 
 	CHECK(!definition_create(name, &definition, &error));
 	CHECK(!session_add(&the_daemon, definition, &entry, &error));
@@ -232,7 +232,7 @@ static struct json_object *request_as(int fd, uid_t uid, const char *text)
 	struct json_object *request = json_tokener_parse(text), *answer = NULL;
 	uid_t own = the_daemon.clients->peer.uid;
 	struct frame_in in = {.fd = -1};
-	struct control_error error;
+	struct error error;
 
 	CHECK(request);
 	the_daemon.clients->peer.uid = uid;
@@ -250,7 +250,7 @@ static void test_sessions_of_members(void)
 {
 	static const char create[] = "{\"version\":1,\"verb\":\"create\",\"session\":\"new\"}";
 	int fd = dial("run/control.sock");
-	struct control_error error;
+	struct error error;
 	struct json_object *answer;
 	char name[32];
 
@@ -265,7 +265,7 @@ static void test_sessions_of_members(void)
 	json_object_put(answer);
 	session_find(&the_daemon, "new")->uid = 8;
 	answer = request_as(fd, 9, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
-	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == CONTROL_BUSY);
+	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == ERROR_BUSY);
 	CHECK(is(error.text,
 			"cannot create a session: user 9 has 1 of at most 64, all members of the group 192 of at most 192"));
 	CHECK(is(error.hint, "`side destroy NAME`"));
@@ -286,7 +286,7 @@ static void test_sessions_of_members(void)
 	CHECK(answer && !json_answer(answer, &error) && the_daemon.nr_sessions == 65);
 	json_object_put(answer);
 	answer = request_as(fd, 9, "{\"version\":1,\"verb\":\"create\",\"session\":\"newer\"}");
-	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == CONTROL_BUSY);
+	CHECK(answer && json_answer(answer, &error) == -EREMOTEIO && error.kind == ERROR_BUSY);
 	CHECK(is(error.text,
 			"cannot create a session: user 9 has 64 of at most 64, all members of the group 65 of at most 192"));
 	json_object_put(answer);
@@ -545,12 +545,11 @@ static void test_accepts(void)
 static unsigned int nr_failed;
 
 static void note_failure(struct daemon *daemon, struct session_entry *entry,
-		struct sided_object *user, struct json_object *answer,
-		const struct control_error *error)
+		struct sided_object *user, struct json_object *answer, const struct error *error)
 {
 	(void)daemon;
 	(void)user;
-	CHECK(!answer && !strcmp(entry->definition->name, "one") && error->kind == CONTROL_FAILED);
+	CHECK(!answer && !strcmp(entry->definition->name, "one") && error->kind == ERROR_FAILED);
 	CHECK(is(error->text, "the process that records the session one ended again and again"));
 	CHECK(is(error->hint, "read its log"));
 	nr_failed++;
@@ -664,7 +663,7 @@ static void test_messages(void)
 {
 	struct json_object *request = json_object_new_object(), *answer = json_object_new_object();
 	static struct recording recording;
-	struct control_error error;
+	struct error error;
 	int old = mute();
 
 	/* The request has no definition: the limits apply already. */

@@ -151,24 +151,23 @@ static int played_setrlimit(int which, const struct rlimit *limit)
 	return 0;
 }
 
-static int played_runtime_open(
-		struct daemon *daemon, const char *directory, struct control_error *error)
+static int played_runtime_open(struct daemon *daemon, const char *directory, struct error *error)
 {
 	int ret = step("runtime_open");
 
 	called("(%s)\n", directory ? directory : "none");
 	opened = daemon;
 	if (ret)
-		(void)control_fail(error, CONTROL_PERMISSION, ret, "be root", "no directory");
+		(void)error_set_kind(error, ERROR_PERMISSION, ret, "be root", "no directory");
 	return ret;
 }
 
-static int played_runtime_listen(struct control_error *error)
+static int played_runtime_listen(struct error *error)
 {
 	int ret = step("runtime_listen");
 
 	if (ret)
-		(void)control_fail(error, CONTROL_USAGE, ret, NULL, "no socket");
+		(void)error_set_kind(error, ERROR_USAGE, ret, NULL, "no socket");
 	return ret;
 }
 
@@ -487,17 +486,17 @@ static void test_terminal(void **unused)
 
 static void test_fail(void **unused)
 {
-	static const enum control_kind classes[] = {
-			CONTROL_PERMISSION, CONTROL_USAGE, CONTROL_FAILED, CONTROL_BUSY};
+	static const enum error_kind classes[] = {
+			ERROR_PERMISSION, ERROR_USAGE, ERROR_FAILED, ERROR_BUSY};
 	static const int statuses[] = {3, 2, 1, 1};
-	struct control_error error;
+	struct error error;
 	char expected[100], byte;
 	int ends[2];
 
 	(void)unused;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	for (int i = 0; i < 4; i++) {
-		(void)control_fail(&error, classes[i], -EIO, i & 1 ? "hint" : NULL, "text");
+		(void)error_set_kind(&error, classes[i], -EIO, i & 1 ? "hint" : NULL, "text");
 		assert_int_equal(sided_set_error(&error, -1), statuses[i]);
 		assert_called(i & 1 ? "err: sided: text\nhint: hint\n" : "err: sided: text\n");
 		assert_int_equal(sided_set_error(&error, ends[1]), statuses[i]);
@@ -507,7 +506,7 @@ static void test_fail(void **unused)
 		assert_int_equal(read(ends[0], &byte, 1), 1);
 		assert_int_equal(byte, statuses[i]);
 	}
-	error.kind = CONTROL_USAGE;
+	error.kind = ERROR_USAGE;
 	arm("write", -EPIPE);
 	assert_int_equal(sided_set_error(&error, ends[1]), 1);
 	*calls = '\0';

@@ -184,11 +184,11 @@ static int played_session(const struct session_options *options, const struct se
 }
 
 static int played_probes(const char *tables, const struct definition *definition,
-		struct probes **ret_probes, struct control_error *error)
+		struct probes **ret_probes, struct error *error)
 {
 	called("probes(%s,%s) ", tables, definition->name);
 	if (fails("probes"))
-		return control_fail(error, CONTROL_FAILED, -EIO, NULL, "no tables");
+		return error_set_kind(error, ERROR_FAILED, -EIO, NULL, "no tables");
 	*ret_probes = the_probes;
 	return 0;
 }
@@ -413,13 +413,13 @@ static int end(void **state)
 	"\"output\":\"/o\",\"place\":\"/p/one\",\"generation\":17" more "," DEFINITION(to) "}"
 #define TO ",\"to\":\"tcp://host\""
 
-static struct control_error the_error;
+static struct error the_error;
 
 static int open_with(const char *text)
 {
 	struct json_object *request = json_tokener_parse(text), *answer = json_object_new_object();
 	uint64_t generation = 0;
-	struct control_error unused;
+	struct error unused;
 	int ret;
 
 	assert_true(request && answer);
@@ -440,7 +440,7 @@ static int open_with(const char *text)
 	return ret;
 }
 
-static void check_error(enum control_kind kind, const char *text)
+static void check_error(enum error_kind kind, const char *text)
 {
 	assert_string_equal(the_error.text, text);
 	assert_int_equal(the_error.kind, kind);
@@ -481,7 +481,7 @@ static void test_open(void **state)
 			     "go(1) ");
 	assert_int_equal(recording.owner, 7);
 	assert_int_equal(open_with("{}"), -EINVAL);
-	check_error(CONTROL_FAILED, "the request has no \"socket\"");
+	check_error(ERROR_FAILED, "the request has no \"socket\"");
 	assert_called("");
 }
 
@@ -490,42 +490,41 @@ static void test_no_open(void **state)
 	static const struct {
 		const char *call;
 		int error;
-		enum control_kind kind;
+		enum error_kind kind;
 		const char *text, *calls;
-	} cases[] = {{"open", EROFS, CONTROL_FAILED, "cannot lock /l: Read-only file system",
-				     LOCKED},
-			{"flock", ENOLCK, CONTROL_FAILED, "cannot lock /l: No locks available",
+	} cases[] = {{"open", EROFS, ERROR_FAILED, "cannot lock /l: Read-only file system", LOCKED},
+			{"flock", ENOLCK, ERROR_FAILED, "cannot lock /l: No locks available",
 					LOCKED},
-			{"mkdir /o", ENOSPC, CONTROL_FAILED,
+			{"mkdir /o", ENOSPC, ERROR_FAILED,
 					"cannot make the directory /o: No space left on device",
 					LOCKED "mkdir(/o,700) "},
-			{"mkdir /p", EACCES, CONTROL_PERMISSION,
+			{"mkdir /p", EACCES, ERROR_PERMISSION,
 					"cannot make the directory /p: Permission denied", MADE},
-			{"mkdir /p/one", EROFS, CONTROL_PERMISSION,
+			{"mkdir /p/one", EROFS, ERROR_PERMISSION,
 					"cannot make the directory /p/one: Read-only file system",
 					MADE "mkdir(/p/one,700) "},
-			{"lstat", EIO, CONTROL_PERMISSION,
+			{"lstat", EIO, ERROR_PERMISSION,
 					"cannot give the directory /p/one to user 7",
 					MADE "mkdir(/p/one,700) lstat(/p/one) "},
-			{"chown", EPERM, CONTROL_PERMISSION,
+			{"chown", EPERM, ERROR_PERMISSION,
 					"cannot give the directory /p/one to user 7", OWNED},
-			{"sender", EAGAIN, CONTROL_FAILED,
+			{"sender", EAGAIN, ERROR_FAILED,
 					"cannot start a sender: Resource temporarily unavailable",
 					OWNED "sender(tcp://host,/o,0,7,3+50) "},
-			{"epoll 70", ENOMEM, CONTROL_FAILED,
+			{"epoll 70", ENOMEM, ERROR_FAILED,
 					"cannot start a sender: Cannot allocate memory",
 					OWNED SENDER("0", "7")},
-			{"isolate", ENOENT, CONTROL_FAILED,
+			{"isolate", ENOENT, ERROR_FAILED,
 					"cannot permit the session to write its files: No such file or directory",
 					OWNED SENDER("0", "7") "isolate(/o,/p,/s,0,7) "},
-			{"probes", 0, CONTROL_FAILED, "no tables",
+			{"probes", 0, ERROR_FAILED, "no tables",
 					OWNED SENDER("0",
 							"7") "isolate(/o,/p,/s,0,7) probes(/t,one) "},
-			{"session", 0, CONTROL_PERMISSION, "no session",
+			{"session", 0, ERROR_PERMISSION, "no session",
 					OWNED SENDER("0",
 							"7") "isolate(/o,/p,/s,0,7) probes(/t,one) "
 							     "session(/o,0,2,/s/one.sock,/p/one,0,0,0,7,17,0:5,1t:0) as(7,8) "},
-			{"epoll 60", ENOSPC, CONTROL_FAILED, "cannot wait: No space left on device",
+			{"epoll 60", ENOSPC, ERROR_FAILED, "cannot wait: No space left on device",
 					OWNED SENDER("0",
 							"7") "isolate(/o,/p,/s,0,7) probes(/t,one) "
 							     "session(/o,0,2,/s/one.sock,/p/one,0,0,0,7,17,0:5,1t:0) as(7,8) " WATCHED}};
@@ -544,7 +543,7 @@ static void test_no_open(void **state)
 	failing = NULL;
 	is_directory = false;
 	assert_true(open_with(OPEN(UID, TO)) < 0);
-	check_error(CONTROL_PERMISSION, "cannot give the directory /p/one to user 7");
+	check_error(ERROR_PERMISSION, "cannot give the directory /p/one to user 7");
 	assert_called(MADE "mkdir(/p/one,700) lstat(/p/one) ");
 }
 
@@ -553,7 +552,7 @@ static void test_no_open(void **state)
 static int change_with(const char *text, uint64_t expected)
 {
 	struct json_object *request = json_tokener_parse(text), *answer = json_object_new_object();
-	struct control_error unused;
+	struct error unused;
 	uint64_t generation = 0;
 	int ret;
 
@@ -577,17 +576,17 @@ static void test_change(void **state)
 	assert_called("prepare(one) change(2,1,2) settle(1) push ");
 	fail_call("prepare", 0);
 	assert_true(change_with("{" DEFINITION("") "}", 0) < 0);
-	check_error(CONTROL_FAILED, "not prepared");
+	check_error(ERROR_FAILED, "not prepared");
 	assert_called("prepare(one) settle(0) ");
 	fail_call("change", 0);
 	assert_true(change_with("{" DEFINITION("") "}", 0) < 0);
-	check_error(CONTROL_USAGE, "not changed");
+	check_error(ERROR_USAGE, "not changed");
 	assert_called("prepare(one) change(2,0,2) settle(0) ");
 	failing = NULL;
 	assert_int_equal(change_with("{}", 0), -ENOMEM);
-	check_error(CONTROL_FAILED, "out of memory");
+	check_error(ERROR_FAILED, "out of memory");
 	assert_true(change_with("{\"active\":5," DEFINITION("") "}", 0) < 0);
-	check_error(CONTROL_USAGE, "\"active\" is neither true nor false");
+	check_error(ERROR_USAGE, "\"active\" is neither true nor false");
 	assert_true(change_with("{\"definition\":5}", 0) < 0);
 	assert_called("");
 }

@@ -101,7 +101,7 @@ static int make_table(size_t size, int seals)
 
 static void store(const struct session_entry *entry, int fd, int expected, const char *text)
 {
-	struct control_error error = {.code = 0};
+	struct error error = {.code = 0};
 
 	assert_int_equal(table_store(&the_daemon, entry, 7, fd, &error), expected);
 	if (text && !strstr(error.text, text))

@@ -292,7 +292,7 @@ static void test_many_messages(void **unused)
 static void ask(const char *request, const char *expected)
 {
 	struct json_object *asked = json_tokener_parse(request), *answer = json_object_new_object();
-	struct control_error error;
+	struct error error;
 	int ret;
 
 	assert_non_null(asked);
@@ -429,7 +429,7 @@ static void check_opening(const char *text, const char *expected)
 {
 	struct json_object *request = json_tokener_parse(text);
 	struct session_process_options opening = {.socket = NULL};
-	struct control_error error;
+	struct error error;
 	int ret;
 
 	assert_non_null(request);
@@ -496,7 +496,7 @@ static void test_tracks(void **unused)
 static void test_directories(void **unused)
 {
 	char folder[] = "/tmp/side-process-XXXXXX", path[64], expected[128];
-	struct control_error error;
+	struct error error;
 	struct stat status;
 
 	(void)unused;
@@ -514,7 +514,7 @@ static void test_directories(void **unused)
 	close(recording.lock_fd);
 	(void)snprintf(path, sizeof(path), "%s/new/x", folder);
 	assert_int_equal(session_process_make_directory(path, &error), -ENOTDIR);
-	assert_int_equal(error.kind, CONTROL_FAILED);
+	assert_int_equal(error.kind, ERROR_FAILED);
 	(void)snprintf(expected, sizeof(expected), "cannot make the directory %s: Not a directory",
 			path);
 	assert_string_equal(error.text, expected);

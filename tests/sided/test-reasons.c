@@ -220,66 +220,66 @@ static void test_programs(void)
 
 /* ---- the directory ---- */
 
-static void check_error(const struct control_error *error, int kind, int code, const char *text,
-		const char *hint)
+static void check_error(
+		const struct error *error, int kind, int code, const char *text, const char *hint)
 {
 	check_text(error->text, text);
 	check_text(error->hint, hint);
-	CHECK(error->kind == (enum control_kind)kind);
+	CHECK(error->kind == (enum error_kind)kind);
 	CHECK(error->code == code);
 }
 
 static void test_directory(void)
 {
-	struct control_error error;
+	struct error error;
 	char text[512];
 
 	owner = geteuid();
 	CHECK(fail_trust("/the/path", &error) == -EPERM);
-	check_error(&error, CONTROL_PERMISSION, -EPERM,
+	check_error(&error, ERROR_PERMISSION, -EPERM,
 			"cannot use the directory /the/path: other users can write to it",
 			"`chmod go-w /the/path`");
 	owner = 0;
 	CHECK(fail_trust("/the/path", &error) == -EPERM);
-	check_error(&error, CONTROL_PERMISSION, -EPERM,
+	check_error(&error, ERROR_PERMISSION, -EPERM,
 			"cannot use the directory /the/path: other users can write to it",
 			"`chmod go-w /the/path`");
 	owner = geteuid() + 4711;
 	snprintf(text, sizeof(text), "cannot use the directory /the/path: it belongs to user %u",
 			owner);
 	CHECK(fail_trust("/the/path", &error) == -EPERM);
-	check_error(&error, CONTROL_PERMISSION, -EPERM, text,
+	check_error(&error, ERROR_PERMISSION, -EPERM, text,
 			"`rm -r /the/path`, or name another one with --runtime");
 	lstat_error = ENOENT;
 	CHECK(fail_trust("/the/path", &error) == -ENOENT);
-	check_error(&error, CONTROL_FAILED, -ENOENT,
+	check_error(&error, ERROR_FAILED, -ENOENT,
 			"cannot use the directory /the/path: No such file or directory", "");
 	lstat_error = EACCES;
 	CHECK(fail_trust("/the/path", &error) == -EACCES);
-	check_error(&error, CONTROL_PERMISSION, -EACCES,
+	check_error(&error, ERROR_PERMISSION, -EACCES,
 			"cannot use the directory /the/path: Permission denied", "");
 	lstat_error = EPERM;
 	CHECK(fail_trust("/the/path", &error) == -EPERM);
-	check_error(&error, CONTROL_PERMISSION, -EPERM,
+	check_error(&error, ERROR_PERMISSION, -EPERM,
 			"cannot use the directory /the/path: Operation not permitted", "");
 	lstat_error = 0;
 	/* The steps that create one. */
 	CHECK(sided_runtime_make_directory(in_work("none/below"), 0700, &error) == -ENOENT);
 	snprintf(text, sizeof(text), "cannot make the directory %s: No such file or directory",
 			in_work("none/below"));
-	check_error(&error, CONTROL_FAILED, -ENOENT, text, "");
+	check_error(&error, ERROR_FAILED, -ENOENT, text, "");
 	chmod_error = EROFS;
 	CHECK(sided_runtime_make_directory(in_work("made"), 0700, &error) == -EROFS);
 	snprintf(text, sizeof(text), "cannot set the mode of %s: Read-only file system",
 			in_work("made"));
-	check_error(&error, CONTROL_FAILED, -EROFS, text, "");
+	check_error(&error, ERROR_FAILED, -EROFS, text, "");
 	chmod_error = 0;
 	CHECK(!sided_runtime_make_directory(in_work("made"), 0700, &error));
 	CHECK(!mknod(in_work("file"), S_IFREG | 0600, 0));
 	CHECK(sided_runtime_make_directory(in_work("file"), 0700, &error) == -ENOTDIR);
 	snprintf(text, sizeof(text), "cannot use the directory %s: Not a directory",
 			in_work("file"));
-	check_error(&error, CONTROL_FAILED, -ENOTDIR, text, "");
+	check_error(&error, ERROR_FAILED, -ENOTDIR, text, "");
 	CHECK(!rmdir(in_work("made")) && !unlink(in_work("file")));
 }
 

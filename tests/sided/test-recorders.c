@@ -171,7 +171,7 @@ static struct sided_worker *worker(void)
 static struct json_object *request(void)
 {
 	struct frame_in in = {.fd = -1};
-	struct control_error error;
+	struct error error;
 	struct json_object *found = NULL;
 	int ret = 0;
 
@@ -989,7 +989,7 @@ static void test_spawns(void)
 static void test_passed(void)
 {
 	struct frame_in in = {.fd = -1, .takes_fd = true};
-	struct control_error error;
+	struct error error;
 	struct json_object *found;
 	size_t size;
 	int ends[2], fd;
@@ -1064,7 +1064,7 @@ static void ask_as(struct sided_object *user);
 static bool removes_session;
 
 static void user_done(struct daemon *daemon, struct session_entry *entry, struct sided_object *user,
-		struct json_object *found, const struct control_error *error)
+		struct json_object *found, const struct error *error)
 {
 	CHECK(daemon == &the_daemon && entry == one() && !found && error);
 	check_text(error->text,
@@ -1097,7 +1097,7 @@ static void test_refused_calls(void)
 		*done_calls = 0;
 		nr_destroyed = 0;
 		begin_session();
-		CHECK(!session_settle(&the_daemon, one(), &(struct control_error){.code = 0}));
+		CHECK(!session_settle(&the_daemon, one(), &(struct error){.code = 0}));
 		for (int i = 0; i < 3; i++)
 			ask_as(&users[i]);
 		/* One of them has been cancelled. */
@@ -1162,7 +1162,7 @@ static void test_no_memory(void)
 	/* Each allocation fails in turn. */
 	for (unsigned int i = 1; !is_done; i++) {
 		struct json_object *found;
-		struct control_error error;
+		struct error error;
 
 		CHECK(i < 30);
 		begin_session();

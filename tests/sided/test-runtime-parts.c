@@ -27,7 +27,7 @@
 static char work[] = "/tmp/side-runtime-XXXXXX";
 static char run[64]; /* the runtime directory */
 static struct daemon the_daemon;
-static struct control_error the_error;
+static struct error the_error;
 static const char *failing;        /* the call that fails, or NULL, */
 static unsigned int failing_after; /* after so many of its calls, */
 static int failing_error;          /* with this error */
@@ -196,7 +196,7 @@ static int begin(void **state)
 	(void)snprintf(run, sizeof(run), "%s/run", work);
 	the_daemon = (struct daemon){.lock_fd = -1, .group = (gid_t)-1, .serial = 77};
 	the_daemon.control_listener.fd = the_daemon.agents_listener.fd = -1;
-	the_error = (struct control_error){.kind = CONTROL_DONE};
+	the_error = (struct error){.kind = ERROR_NONE};
 	memset(variables, 0, sizeof(variables));
 	failing = failing_watch = NULL;
 	has_group = false;
@@ -231,7 +231,7 @@ static unsigned int mode_of(const char *path)
 
 /* Replaces %s in `format` by the runtime directory. */
 __attribute__((format(printf, 4, 5))) static void check_error(
-		enum control_kind kind, int code, const char *hint, const char *format, ...)
+		enum error_kind kind, int code, const char *hint, const char *format, ...)
 {
 	char text[512];
 	va_list arguments;
@@ -243,7 +243,7 @@ __attribute__((format(printf, 4, 5))) static void check_error(
 	assert_string_equal(the_error.hint, hint);
 	assert_int_equal(the_error.kind, kind);
 	assert_int_equal(the_error.code, code);
-	the_error = (struct control_error){.kind = CONTROL_DONE};
+	the_error = (struct error){.kind = ERROR_NONE};
 }
 
 /* ---- The directory ---- */
@@ -287,16 +287,16 @@ static void test_choice(void **state)
 	variables[0] = "relative";
 	fail_call("directory", 0, EINVAL);
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error), -EINVAL);
-	check_error(CONTROL_FAILED, -EINVAL, "",
+	check_error(ERROR_FAILED, -EINVAL, "",
 			"cannot use the runtime directory relative: Invalid argument");
 	variables[0] = NULL;
 	fail_call("directory", 0, ENAMETOOLONG);
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, NULL, &the_error),
 			-ENAMETOOLONG);
-	check_error(CONTROL_FAILED, -ENAMETOOLONG, "",
+	check_error(ERROR_FAILED, -ENAMETOOLONG, "",
 			"cannot use the runtime directory : File name too long");
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, "given", &the_error), -EINVAL);
-	check_error(CONTROL_USAGE, -EINVAL, "",
+	check_error(ERROR_USAGE, -EINVAL, "",
 			"the runtime directory given is not an absolute path");
 	memset(longest, '/', sizeof(longest));
 	longest[79] = '\0';
@@ -306,7 +306,7 @@ static void test_choice(void **state)
 	longest[80] = '\0';
 	assert_int_equal(sided_runtime_choose_directory(&the_daemon, longest, &the_error),
 			-ENAMETOOLONG);
-	check_error(CONTROL_USAGE, -ENAMETOOLONG, "name a shorter one with --runtime",
+	check_error(ERROR_USAGE, -ENAMETOOLONG, "name a shorter one with --runtime",
 			"the runtime directory %s has more than 79 bytes: sockets in it would have no name",
 			longest);
 }
@@ -362,15 +362,15 @@ static void test_directories(void **state)
 
 		fail_call("mkdir", i, EROFS);
 		assert_int_equal(runtime_open(&the_daemon, run, &the_error), -EROFS);
-		check_error(CONTROL_FAILED, -EROFS, "",
+		check_error(ERROR_FAILED, -EROFS, "",
 				"cannot make the directory %s: Read-only file system", path);
 		fail_call("check", i, ENOTDIR);
 		assert_int_equal(runtime_open(&the_daemon, run, &the_error), -ENOTDIR);
-		check_error(CONTROL_FAILED, -ENOTDIR, "",
+		check_error(ERROR_FAILED, -ENOTDIR, "",
 				"cannot use the directory %s: Not a directory", path);
 		fail_call("chmod", i, EACCES);
 		assert_int_equal(runtime_open(&the_daemon, run, &the_error), -EACCES);
-		check_error(CONTROL_PERMISSION, -EACCES, "",
+		check_error(ERROR_PERMISSION, -EACCES, "",
 				"cannot set the mode of %s: Permission denied", path);
 	}
 	/* A path below the directory that is too long. */
@@ -389,20 +389,20 @@ static void test_trust(void **state)
 	assert_int_equal(chmod(run, 0720), 0);
 	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	(void)snprintf(hint, sizeof(hint), "`chmod go-w %s`", run);
-	check_error(CONTROL_PERMISSION, -EPERM, hint,
+	check_error(ERROR_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: other users can write to it", run);
 	owner_of_test = 0;
 	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
-	check_error(CONTROL_PERMISSION, -EPERM, hint,
+	check_error(ERROR_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: other users can write to it", run);
 	owner_of_test = geteuid() + 5;
 	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -EPERM);
 	(void)snprintf(hint, sizeof(hint), "`rm -r %s`, or name another one with --runtime", run);
-	check_error(CONTROL_PERMISSION, -EPERM, hint,
+	check_error(ERROR_PERMISSION, -EPERM, hint,
 			"cannot use the directory %s: it belongs to user %u", run, geteuid() + 5);
 	fail_call("lstat", 0, ESTALE);
 	assert_int_equal(sided_runtime_make_directory(run, 0700, &the_error), -ESTALE);
-	check_error(CONTROL_FAILED, -ESTALE, "", "cannot use the directory %s: Stale file handle",
+	check_error(ERROR_FAILED, -ESTALE, "", "cannot use the directory %s: Stale file handle",
 			run);
 	assert_int_equal(mode_of(run), 0720);
 }
@@ -418,7 +418,7 @@ static void check_locked(const char *text, const char *process)
 	assert_true(fd >= 0 && !flock(fd, LOCK_EX));
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(runtime_open(&the_daemon, run, &the_error), -EBUSY);
-	check_error(CONTROL_BUSY, -EBUSY, hint, "a daemon serves %s already: process %s", run,
+	check_error(ERROR_BUSY, -EBUSY, hint, "a daemon serves %s already: process %s", run,
 			process);
 	assert_int_equal(the_daemon.lock_fd, -1);
 	close(fd);
@@ -440,12 +440,12 @@ static void test_lock(void **state)
 	path = in_run("sided.pid");
 	fail_call("flock", 0, ENOLCK);
 	assert_int_equal(runtime_open(&the_daemon, run, &the_error), -ENOLCK);
-	check_error(CONTROL_FAILED, -ENOLCK, "", "cannot lock %s: No locks available", path);
+	check_error(ERROR_FAILED, -ENOLCK, "", "cannot lock %s: No locks available", path);
 	assert_int_equal(the_daemon.lock_fd, -1);
 	for (int i = 0; i < 2; i++) {
 		fail_call(i ? "pwrite" : "ftruncate", 0, ENOSPC);
 		assert_int_equal(runtime_open(&the_daemon, run, &the_error), -ENOSPC);
-		check_error(CONTROL_FAILED, -ENOSPC, "", "cannot write %s: No space left on device",
+		check_error(ERROR_FAILED, -ENOSPC, "", "cannot write %s: No space left on device",
 				path);
 		close_lock();
 	}
@@ -453,7 +453,7 @@ static void test_lock(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("other", path), 0);
 	assert_int_equal(runtime_open(&the_daemon, run, &the_error), -ELOOP);
-	check_error(CONTROL_FAILED, -ELOOP, "", "cannot open %s: Too many levels of symbolic links",
+	check_error(ERROR_FAILED, -ELOOP, "", "cannot open %s: Too many levels of symbolic links",
 			path);
 	assert_false(exists(in_run("other")));
 	assert_int_equal(resources_descriptors(), before);
@@ -522,30 +522,28 @@ static void test_sockets(void **state)
 
 		fail_call("socket", i, EMFILE);
 		assert_int_equal(open_sockets(&the_daemon, &the_error), -EMFILE);
-		check_error(CONTROL_FAILED, -EMFILE, "",
+		check_error(ERROR_FAILED, -EMFILE, "",
 				"cannot make a socket in %s: Too many open files", run);
 		for (unsigned int k = 0; k < 4; k++) {
 			fail_call(listening[k], i, EACCES);
 			assert_int_equal(open_sockets(&the_daemon, &the_error), -EACCES);
-			check_error(CONTROL_PERMISSION, -EACCES, "",
+			check_error(ERROR_PERMISSION, -EACCES, "",
 					"cannot listen at %s: Permission denied", in_run(names[i]));
 		}
 	}
 	fail_call("chown", 0, EPERM);
 	assert_int_equal(open_sockets(&the_daemon, &the_error), -EPERM);
-	check_error(CONTROL_PERMISSION, -EPERM, "", "cannot listen at %s: Operation not permitted",
+	check_error(ERROR_PERMISSION, -EPERM, "", "cannot listen at %s: Operation not permitted",
 			in_run("control.sock"));
 	*calls = '\0';
 	failing_watch = "control";
 	assert_int_equal(open_sockets(&the_daemon, &the_error), -ENOSPC);
 	assert_called(UNSET "watch(control,1) ");
-	check_error(CONTROL_FAILED, -ENOSPC, "", "cannot listen in %s: No space left on device",
-			run);
+	check_error(ERROR_FAILED, -ENOSPC, "", "cannot listen in %s: No space left on device", run);
 	failing_watch = "agents";
 	assert_int_equal(open_sockets(&the_daemon, &the_error), -ENOSPC);
 	assert_called(WATCHED);
-	check_error(CONTROL_FAILED, -ENOSPC, "", "cannot listen in %s: No space left on device",
-			run);
+	check_error(ERROR_FAILED, -ENOSPC, "", "cannot listen in %s: No space left on device", run);
 	/* The caller exits, which closes the sockets. */
 	for (int fd = 3; resources_descriptors() > before && fd < 64; fd++)
 		if (listens_at(fd))
@@ -565,7 +563,7 @@ static void test_long(void **state)
 	assert_int_equal(sided_runtime_listen(&the_daemon, "123456789012345678901234", 0600,
 					 (gid_t)-1, &fd, &the_error),
 			-ENAMETOOLONG);
-	check_error(CONTROL_FAILED, -ENAMETOOLONG, "",
+	check_error(ERROR_FAILED, -ENAMETOOLONG, "",
 			"cannot use the directory %s: File name too long", path);
 	assert_int_equal(fd, -1);
 	assert_int_equal(sided_runtime_listen(&the_daemon, "12345678901234567890123", 0600,

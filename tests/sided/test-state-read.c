@@ -22,7 +22,7 @@ static char path[] = "/tmp/side-state-XXXXXX";
 
 static bool is_whole(void)
 {
-	struct control_error error = {.code = 0};
+	struct error error = {.code = 0};
 	struct json_object *state = state_read(path, SIZE, &error);
 	uint64_t generation = 0;
 	bool is = state && !json_number(state, "generation", UINT64_MAX, &generation, &error) &&
@@ -44,7 +44,7 @@ static void test_parts(void)
 
 static void test_failures(void)
 {
-	struct control_error error = {.code = 0};
+	struct error error = {.code = 0};
 
 	played_most = 5;
 	played_before = 1;

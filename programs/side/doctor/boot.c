@@ -106,7 +106,7 @@ static void doctor_check_boot(const struct doctor *doctor, struct doctor_finding
 {
 	const char *file = doctor->other ? NULL : boot_file(getenv(BOOT_ENV));
 	char whole[DOCTOR_PATH_MAX];
-	struct control_error error;
+	struct error error;
 	struct boot_source source;
 
 	doctor_path(doctor, file ? file : BOOT_FILE, whole);

@@ -34,7 +34,7 @@ static bool doctor_session_is_skipped(const struct doctor *doctor, struct doctor
 static void doctor_check_daemon(const struct doctor *doctor, struct doctor_finding *finding)
 {
 	struct json_object *request, *answer = NULL;
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct ask ask;
 
 	if (doctor_session_is_skipped(doctor, finding))

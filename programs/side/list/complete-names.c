@@ -39,7 +39,7 @@ static void print_answer(const struct parsed *parsed, const char *verb, const ch
 		const char *list, const char *member)
 {
 	struct json_object *request = control_request(verb, session), *answer = NULL;
-	struct control_error error;
+	struct error error;
 	struct ask ask;
 
 	if (request && !ask_connect_silently(&ask, parsed->options.control.system, NULL)) {
@@ -55,7 +55,7 @@ static void print_channels(const struct parsed *parsed)
 {
 	struct json_object *answer = NULL, *request, *definition = NULL;
 	const char *name = parsed->options.control.session;
-	struct control_error error;
+	struct error error;
 	char buffer[ASK_NAME_MAX];
 	struct ask ask;
 

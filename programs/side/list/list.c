@@ -401,7 +401,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 {
 	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);
 	struct json_object *request, *answer = NULL;
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	char kept[512], shown[1024];
 	struct ask ask;
 	int status = COMMAND_DONE;
@@ -411,7 +411,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 		if (name)
 			return COMMAND_DONE;
 		/* A daemon that runs but cannot be reached may have sessions. */
-		if (error.kind != CONTROL_NOT_FOUND)
+		if (error.kind != ERROR_NOT_FOUND)
 			return ask_error(&error);
 		if (ask_kept_sessions(parsed->options.list.system, kept, sizeof(kept)))
 			message_note_hint("`side daemon` starts it",

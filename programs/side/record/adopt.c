@@ -61,7 +61,7 @@ static bool adopt_is_file(const char *path)
 static int adopt_read_source(struct adopt_run *adoption)
 {
 	const char *file = adoption->options->boot;
-	struct control_error error;
+	struct error error;
 	char path[BOOT_STATE_DIR_MAX];
 	int ret;
 
@@ -122,7 +122,7 @@ static int adopt_open_session(struct adopt_run *adoption, const struct boot_sess
 			.boot = true,
 			.leave = true,
 			.active = true};
-	struct control_error error;
+	struct error error;
 	int status = COMMAND_DONE;
 
 	if (!boot_path(state_dir, sizeof(state_dir), adoption->state_dir, boot->name, NULL) ||
@@ -152,7 +152,7 @@ static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
 {
 	struct adopted *adopted = &adoption->sessions[adoption->nr];
 	struct definition *definition;
-	struct control_error error;
+	struct error error;
 	char state_dir[BOOT_STATE_DIR_MAX];
 	int status;
 

@@ -74,7 +74,7 @@ static void daemon_report_stopped(const struct parsed *parsed, uint64_t pid, siz
 
 static int daemon_shut_down(const struct parsed *parsed)
 {
-	struct control_error error = {.kind = CONTROL_DONE};
+	struct error error = {.kind = ERROR_NONE};
 	struct json_object *answer, *sessions = NULL, *listed;
 	struct ask ask;
 	uint64_t pid = 0;
@@ -82,7 +82,7 @@ static int daemon_shut_down(const struct parsed *parsed)
 	int status;
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, &error)) {
-		if (error.kind != CONTROL_NOT_FOUND)
+		if (error.kind != ERROR_NOT_FOUND)
 			return ask_error(&error);
 		daemon_report_stopped(parsed, 0, 0);
 		return output_flush(stdout);

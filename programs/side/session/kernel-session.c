@@ -59,7 +59,7 @@ static int kernel_session_connect_to(struct ask *ask)
  */
 static struct json_object *kernel_session_call(struct ask *ask, const char *word, const char *more)
 {
-	struct control_error error;
+	struct error error;
 	char text[ANSWER_MAX];
 	size_t size = 0;
 	ssize_t got;
@@ -217,7 +217,7 @@ bool kernel_session_ensure(struct ask *ask, const char *session)
 {
 	struct json_object *request = control_request("status", session), *answer = NULL, *sessions,
 			   *definition;
-	struct control_error error;
+	struct error error;
 	bool has = false;
 
 	/* An error of the session is reported by the request that follows. */

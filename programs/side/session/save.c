@@ -205,14 +205,14 @@ static int parse_text(const char *path, const char *text, size_t size, struct js
 	size_t at = 0, parsed;
 
 	for (;; at += parsed) {
-		struct control_error error;
+		struct error error;
 		struct json_object *object;
 
 		at += strspn(text + at, " \t\r\n");
 		if (at >= size)
 			return COMMAND_DONE;
 		object = json_parse_deep(text + at, size - at, FILE_DEPTH_MAX, &parsed, &error);
-		if (!object && error.kind != CONTROL_FAILED)
+		if (!object && error.kind != ERROR_FAILED)
 			return message_error(COMMAND_FAILED, "`side save` writes such files",
 					"cannot load %s: there is no JSON object at byte %zu", path,
 					at + 1);

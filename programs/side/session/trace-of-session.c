@@ -28,7 +28,7 @@
 static bool find_output(struct ask *ask, const char *name, char *path)
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions;
-	struct control_error error;
+	struct error error;
 	const char *output = "";
 
 	if (request && !control_call(ask->client, request, TIMEOUT_MS, &answer, &error)) {
@@ -106,7 +106,7 @@ static void offer_traces(struct nearest *nearest, const char *path)
 void session_offer_names(struct nearest *nearest, bool system)
 {
 	struct json_object *request, *answer = NULL, *sessions;
-	struct control_error error;
+	struct error error;
 	struct ask ask;
 
 	if (ask_connect_silently(&ask, system, NULL))

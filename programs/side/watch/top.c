@@ -237,7 +237,7 @@ static int loop(struct top *top)
 	int status = COMMAND_DONE;
 
 	for (uint64_t i = 0; !status && (!count || i < count);) {
-		struct control_error error = {.kind = CONTROL_DONE};
+		struct error error = {.kind = ERROR_NONE};
 		struct json_object *answer = NULL;
 		int ret = wait_for_message(top);
 

@@ -29,7 +29,7 @@ static unsigned int nr_open;
 static bool connects = true;
 static char socket_path[64];
 
-static int fake_connect(struct ask *ask, bool system, struct control_error *error)
+static int fake_connect(struct ask *ask, bool system, struct error *error)
 {
 	(void)error;
 	assert_true(system);
@@ -45,7 +45,7 @@ static void fake_close(struct ask *ask)
 }
 
 static int fake_call(struct control_client *client, struct json_object *request, int timeout,
-		struct json_object **answer, struct control_error *error)
+		struct json_object **answer, struct error *error)
 {
 	(void)client;
 	(void)request;
