@@ -219,7 +219,7 @@ int message_error(enum command_status status, const char *hint, const char *form
 int print_search_error(int ret)
 {
 	return message_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
-			ret == -ENOMEM ? "out of memory" : strerror(-ret));
+			error_strerror(ret));
 }
 
 int message_error_at(enum command_status status, const char *hint, const char *text,

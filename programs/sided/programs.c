@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "recorder/core/peer.h"
 #include "sided.h"
 #include "protocol/protocol.h"
@@ -331,12 +332,6 @@ static size_t sided_program_read_file(const char *path, char *text, size_t capac
 	return size;
 }
 
-/* True if the daemon lacks descriptors or memory: such an error shows nothing about the program. */
-static bool is_own_lack(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM;
-}
-
 /*
  * Returns whether the program has a handler for its signal: 1 or 0, or a negative errno if the
  * daemon cannot read that now.
@@ -351,7 +346,7 @@ static int catches_signal(const struct sided_program *program)
 	snprintf(path, sizeof(path), "/proc/%d/status", program->pid);
 	file = fopen(path, "re");
 	if (!file)
-		return is_own_lack(errno) ? -errno : 0;
+		return error_is_lack_of_resources(errno) ? -errno : 0;
 	/*
 	 * The line of groups precedes that of signals and may exceed the buffer. It is then read in
 	 * pieces, none of which begins with the name.
@@ -364,7 +359,7 @@ static int catches_signal(const struct sided_program *program)
 	if (ferror(file))
 		error = errno;
 	fclose(file);
-	return is_own_lack(error) ? -error : ret;
+	return error_is_lack_of_resources(error) ? -error : ret;
 }
 
 /* ---- switching to new rules ---- */

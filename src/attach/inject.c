@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "attach/parts.h"
+#include "base/error.h"
 
 #define AGENT_PATH_MAX 1500 /* bytes */
 #define LOCK_WAIT_MS 5000
@@ -89,7 +90,7 @@ static int attach_inject_has_name(pid_t pid, pid_t thread, const char *name)
 	errno = 0;
 	(void)inject_thread_name(pid, thread, text, sizeof(text));
 	/* Others are those of a thread that has ended. */
-	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+	if (errno == EIO || error_is_lack_of_resources(errno))
 		return -errno;
 	return !strncmp(text, name, strlen(name));
 }

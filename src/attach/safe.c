@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "attach/parts.h"
+#include "base/error.h"
 
 /* <linux/ptrace.h> has it, which does not go together with <sys/ptrace.h>. */
 #define GET_RSEQ_CONFIGURATION 0x420f
@@ -118,7 +119,7 @@ static bool waits_for_program(const char *function)
 /* Errors of this process, which are no property of the file. */
 static bool attach_safe_is_own_error(int ret)
 {
-	return ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM || ret == -EIO;
+	return ret == -EIO || error_is_lack_of_resources(ret);
 }
 
 /* The class, or a negative errno: an unknown file may have its own malloc(). */

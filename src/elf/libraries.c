@@ -7,6 +7,7 @@
  */
 #include "elf/libraries.h"
 
+#include "base/error.h"
 #include "elf/image.h"
 
 #include <elf.h>
@@ -36,7 +37,7 @@ static const char *const standard_folders[] = {"/lib", "/usr/lib", "/lib64", "/u
    no library) the search continues. */
 static void elf_library_store_error(struct library_search *search, int error)
 {
-	if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EIO)
+	if (error == EIO || error_is_lack_of_resources(error))
 		search->error = -error;
 }
 

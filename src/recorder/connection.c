@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
 #include "recorder/core/channels.h"
@@ -930,7 +931,7 @@ static int handle_bye(struct session *session, struct connection *connection, si
  */
 static bool is_own_error(int code)
 {
-	return code == EIO || code == ENOMEM || code == ENOBUFS || code == EMFILE || code == ENFILE;
+	return code == EIO || code == ENOBUFS || error_is_lack_of_resources(code);
 }
 
 /* Handles one message, if there is one. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -120,7 +121,7 @@ static void load_directory(struct session *session, const char *path)
 	}
 	nr = list_folders(directory, &names, &error);
 	if (error)
-		fail_path(session, path, error == ENOMEM ? "out of memory" : strerror(error));
+		fail_path(session, path, error_strerror(error));
 	else if (!nr)
 		fail_path(session, path,
 				"it has no folder of side record --buffers (none is left after an orderly end)");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "abi/visit.h"
+#include "base/error.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
 #include "recorder/connection.h"
@@ -219,8 +220,7 @@ int session_fail_allocation(struct session_error *error)
 {
 	int code = errno;
 
-	return session_fail(error, SESSION_ERROR_FAILED, code, "%s",
-			code == ENOMEM ? "out of memory" : strerror(code));
+	return session_fail(error, SESSION_ERROR_FAILED, code, "%s", error_strerror(code));
 }
 
 /* Checks all options before anything is started or created. */

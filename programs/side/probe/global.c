@@ -5,6 +5,7 @@
  */
 #include "global.h"
 
+#include "base/error.h"
 #include "programs/side/session/helper-program.h"
 #include "programs/common/message.h"
 
@@ -46,7 +47,7 @@ static int add_user(char ***args, const char *name)
 		return probe_global_report_added(probe_global_add(args, "--uid", name));
 	errno = 0;
 	user = getpwnam(name);
-	if (!user && (errno == ENOMEM || errno == EMFILE || errno == ENFILE || errno == EIO))
+	if (!user && (errno == EIO || error_is_lack_of_resources(errno)))
 		return message_error(
 				COMMAND_FAILED, NULL, "cannot read the users: %s", strerror(errno));
 	if (!user)

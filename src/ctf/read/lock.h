@@ -3,6 +3,8 @@
 #ifndef SIDE_CTF_READ_LOCK_H
 #define SIDE_CTF_READ_LOCK_H
 
+#include "base/error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,8 +15,7 @@
    descriptor or memory to check it. */
 static inline bool ctf_may_be_locked(int error)
 {
-	return error == EWOULDBLOCK || error == EMFILE || error == ENFILE || error == ENOMEM ||
-			error == ENOLCK;
+	return error == EWOULDBLOCK || error == ENOLCK || error_is_lack_of_resources(error);
 }
 
 /* A reader that cannot check the lock assumes that it is held, and checks again later. `flags`:
