@@ -686,8 +686,8 @@ static void answer_request(struct recording *recording, struct json_object *requ
  * Adopts a connection that a program made at a rendezvous socket of the daemon. The daemon waits
  * for no answer.
  */
-static bool session_process_adopt_connection(struct recording *recording,
-		struct json_object *request, struct error *error)
+static bool session_process_adopt_connection(
+		struct recording *recording, struct json_object *request, struct error *error)
 {
 	const char *verb = NULL;
 	int fd;

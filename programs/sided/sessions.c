@@ -56,8 +56,8 @@ static void entry_destroy(struct daemon *daemon, struct sided_object *object)
  * Members of the group do not see sessions of other users in their lists, so the message names the
  * owner.
  */
-static int fail_name_in_use(const struct daemon *daemon, const struct session_entry *entry,
-		struct error *error)
+static int fail_name_in_use(
+		const struct daemon *daemon, const struct session_entry *entry, struct error *error)
 {
 	const char *name = entry->definition->name;
 	char hint[DEFINITION_NAME_MAX + 64];

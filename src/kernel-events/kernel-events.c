@@ -79,8 +79,7 @@ static const char *word_of(const struct kernel_backend *backend)
 }
 
 /* Prefer perf: the kernel frees its buffers even if the recorder is killed. */
-static int kernel_record_choose_backend(
-		struct kernel_record *record, struct error *error)
+static int kernel_record_choose_backend(struct kernel_record *record, struct error *error)
 {
 	static const struct kernel_backend *const backends[] = {&backend_perf, &backend_instance};
 	enum kernel_record_backend wanted = record->options.backend;

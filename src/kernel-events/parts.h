@@ -16,7 +16,6 @@
 
 #define EVENT_CLASS_IDS 65536
 #define COMM_SIZE 16
-#define SENTENCE_MAX 512
 #define KERNEL_WAITING_MAX 64 /* programs waiting at the same time */
 
 /* A description in the EventHeader records of a tracepoint. */

@@ -196,8 +196,8 @@ static int kernel_select_add_class(struct kernel_record *record, const char *sys
 /*
  * A directory with the files `id` and `format` is an event; ftrace's own events cannot be enabled.
  */
-static int kernel_select_scan_system(struct kernel_record *record, const char *system, bool late,
-		struct error *error)
+static int kernel_select_scan_system(
+		struct kernel_record *record, const char *system, bool late, struct error *error)
 {
 	struct dirent *entry;
 	char path[400];

@@ -178,8 +178,8 @@ int definition_read_settings(
 }
 
 /* The value is true, or the maximum number of rings. */
-static int read_per_thread(struct definition_channel *channel, struct json_object *json,
-		struct error *error)
+static int read_per_thread(
+		struct definition_channel *channel, struct json_object *json, struct error *error)
 {
 	struct json_object *value;
 	uint64_t threads = 0;

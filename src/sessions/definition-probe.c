@@ -101,8 +101,7 @@ static int read_target(
 }
 
 /* Reads a probe of a definition, or of a request, which has no table. */
-static int read_probe(struct definition_probe *probe, struct json_object *json,
-		struct error *error)
+static int read_probe(struct definition_probe *probe, struct json_object *json, struct error *error)
 {
 	const char *channel = SESSION_CHANNEL_NAME, *text = NULL;
 	size_t i;

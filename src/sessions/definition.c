@@ -82,8 +82,7 @@ void definition_free(struct definition *definition)
 }
 
 /* Copies through the JSON form, so that no second list of members can be incomplete. */
-int definition_copy(
-		const struct definition *from, struct definition **to, struct error *error)
+int definition_copy(const struct definition *from, struct definition **to, struct error *error)
 {
 	struct json_object *json = definition_json(from);
 	int ret;

@@ -156,8 +156,7 @@ bool definition_is_name(const char *name);
 /* All of these functions return 0, or a negative errno with *error filled in. */
 
 /* Creates a definition without channels. */
-int definition_create(
-		const char *name, struct definition **definition, struct error *error);
+int definition_create(const char *name, struct definition **definition, struct error *error);
 void definition_free(struct definition *definition);
 int definition_copy(const struct definition *from, struct definition **to, struct error *error);
 
@@ -165,8 +164,7 @@ int definition_copy(const struct definition *from, struct definition **to, struc
  * Convert from and to JSON. definition_json() returns an object that the caller puts, or NULL if
  * out of memory.
  */
-int definition_parse(struct json_object *json, struct definition **definition,
-		struct error *error);
+int definition_parse(struct json_object *json, struct definition **definition, struct error *error);
 struct json_object *definition_json(const struct definition *definition);
 /* The same for one of its probes. */
 struct json_object *definition_probe_json(const struct definition_probe *probe);

@@ -225,8 +225,8 @@ static void keep_fds(struct frame_in *in, struct msghdr *header)
  * Appends the text if the object is a piece. Returns 1 for the last piece, 0 if more follow, 2 if
  * it is no piece, or a negative errno.
  */
-static int take_piece(struct frame_in *in, struct json_object *object, size_t max,
-		struct error *error)
+static int take_piece(
+		struct frame_in *in, struct json_object *object, size_t max, struct error *error)
 {
 	struct json_object *part;
 	bool more = false;

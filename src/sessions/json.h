@@ -41,12 +41,10 @@ struct json_object *json_parse_deep(const char *text, size_t size, unsigned int 
 int json_only(struct json_object *object, const char *const *names, const char *what,
 		struct error *error);
 /* Gets a text of 1 to JSON_WORD_MAX bytes without a NUL; it belongs to the object. */
-int json_text(struct json_object *object, const char *name, const char **text,
-		struct error *error);
+int json_text(struct json_object *object, const char *name, const char **text, struct error *error);
 int json_number(struct json_object *object, const char *name, uint64_t max, uint64_t *number,
 		struct error *error);
-int json_flag(struct json_object *object, const char *name, bool *flag,
-		struct error *error);
+int json_flag(struct json_object *object, const char *name, bool *flag, struct error *error);
 /* Gets the index of one of these words (terminated by NULL). */
 int json_choice(struct json_object *object, const char *name, const char *const *choices,
 		unsigned int *choice, struct error *error);

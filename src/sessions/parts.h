@@ -25,10 +25,10 @@ void definition_rule_free(struct definition_rule *rule);
 void definition_channel_free(struct definition_channel *channel);
 
 /* definition-json.c: parts that requests also contain. */
-int definition_read_settings(struct definition *definition, struct json_object *json,
-		struct error *error);
-int definition_read_rings(struct definition_channel *channel, struct json_object *json,
-		struct error *error);
+int definition_read_settings(
+		struct definition *definition, struct json_object *json, struct error *error);
+int definition_read_rings(
+		struct definition_channel *channel, struct json_object *json, struct error *error);
 /* Names of enum definition_track_kind, in its order, terminated by NULL. */
 extern const char *const definition_track_names[];
 /* True if the kind has a number; else it has a glob. */

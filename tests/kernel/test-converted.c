@@ -427,14 +427,14 @@ static __attribute__((noinline)) void report(struct kernel_record *record, const
 static void test_problem(void **unused)
 {
 	static struct kernel_record record;
-	char text[SENTENCE_MAX + 10];
+	char text[ERROR_TEXT_SIZE + ERROR_HINT_SIZE];
 
 	(void)unused;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	report(&record, text);
-	assert_int_equal(strlen(record.problem), SENTENCE_MAX - 1);
-	assert_int_equal(strlen(record.problem_hint), 95);
+	assert_int_equal(strlen(record.problem), ERROR_TEXT_SIZE - 1);
+	assert_int_equal(strlen(record.problem_hint), ERROR_HINT_SIZE - 1);
 }
 
 /* More losses than an array begins with: each with its CPU, event and number. */

@@ -56,8 +56,8 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 const char *probe_other_processor(const char *path);
 
 /* files.c: add all files that the target executes, or will execute. */
-int probe_add_files(const struct probe_target *target, struct resolve *resolve,
-		struct error *error);
+int probe_add_files(
+		const struct probe_target *target, struct resolve *resolve, struct error *error);
 
 /*
  * markers.c: print the markers (PROVIDER:NAME) that the glob selects (NULL: all). Returns false if

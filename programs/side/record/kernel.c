@@ -126,8 +126,7 @@ bool kernel_recording_means(const char *pattern)
 }
 
 /* Reports once that the kernel events cannot be recorded. The recording of the programs goes on. */
-static int record_kernel_set_error(
-		struct kernel_recording *recording, const struct error *error)
+static int record_kernel_set_error(struct kernel_recording *recording, const struct error *error)
 {
 	bool denied = error->code == -EACCES || error->code == -EPERM;
 	int status = error->code == -EINVAL ? COMMAND_USAGE

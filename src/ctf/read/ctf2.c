@@ -484,8 +484,7 @@ static void free_aliases(struct ctf2_reader *r)
 }
 
 /* Read all fragments. Returns the first error; -ENOMEM ends the loop. */
-static int read_fragments(
-		struct ctf2_reader *r, const char *text, size_t size, struct error *error)
+static int read_fragments(struct ctf2_reader *r, const char *text, size_t size, struct error *error)
 {
 	const char *at = text, *end = text + size;
 	int first = 0;

@@ -311,8 +311,8 @@ static int sequence_value(const struct sequence *sequence, struct value *value, 
  * From a pointer, an array or a container of a library to its first element in memory. The message
  * calls the elements `what`.
  */
-static int spec_field_find_first(struct item *item, struct item_count *count, const char *what,
-		struct error *error)
+static int spec_field_find_first(
+		struct item *item, struct item_count *count, const char *what, struct error *error)
 {
 	struct sequence sequence;
 	uint64_t size = 0;
@@ -534,8 +534,7 @@ static int scalar_value(struct item *item, struct value *value, uint64_t size, s
 }
 
 /* All numbers of an array with any number of dimensions. */
-static bool array_value(
-		struct item *item, struct value *value, uint64_t size, struct error *error)
+static bool array_value(struct item *item, struct value *value, uint64_t size, struct error *error)
 {
 	struct item first = *item;
 	struct item_count count;

@@ -27,8 +27,8 @@ enum number_form number_form(Dwarf_Die *type);
 enum number_form number_part(Dwarf_Die *type, uint64_t *size);
 
 /* Convert a number of any form except NUMBER_PLAIN to a field, or report why it cannot be one. */
-int number_form_value(struct item *item, enum number_form form, struct value *value,
-		struct error *error);
+int number_form_value(
+		struct item *item, enum number_form form, struct value *value, struct error *error);
 /* Select a part of a complex number; then convert that part to a field. */
 int number_enter(struct item *item, bool imaginary, struct error *error);
 int number_part_value(struct item *item, struct value *value, struct error *error);

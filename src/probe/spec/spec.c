@@ -136,8 +136,7 @@ static int parse_symbol(const char *text, struct parsed_spec *spec, struct error
 }
 
 /* Parse what follows LIB:, or the whole text. */
-static int spec_parse_location(
-		const char *text, struct parsed_spec *spec, struct error *error)
+static int spec_parse_location(const char *text, struct parsed_spec *spec, struct error *error)
 {
 	const char *colon = lone_colon(text);
 

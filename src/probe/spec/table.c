@@ -500,8 +500,8 @@ static bool same_labels(const struct value *left, const struct value *right)
 }
 
 /* Whether the values have the names and types of the event's fields. */
-static int same_fields(const struct values *wanted, const struct values *values,
-		struct error *error)
+static int same_fields(
+		const struct values *wanted, const struct values *values, struct error *error)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct value *left = &wanted->items[i], *right = &values->items[i];

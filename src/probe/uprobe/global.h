@@ -112,8 +112,7 @@ struct global;
  * Checks that the tables can be watched, and by which backend; sets no probe yet. Returns 0, or a
  * negative errno and *error. The caller closes *ret_global.
  */
-int global_open(const struct global_options *options, struct global **global,
-		struct error *error);
+int global_open(const struct global_options *options, struct global **global, struct error *error);
 /* Removes all probes. Accepts NULL. */
 void global_close(struct global *global);
 

@@ -133,8 +133,8 @@ uint64_t bpf_lost(const struct bpf *bpf);
 /* ---- text.c ---- */
 
 /* Writes the arguments of a definition: the fetched values, in the order of fields. */
-int text_arguments(const struct global_side *side, char *text, size_t capacity,
-		struct error *error);
+int text_arguments(
+		const struct global_side *side, char *text, size_t capacity, struct error *error);
 /* Returns how many operations of a number's fetch the definition executes. */
 uint32_t text_done(const struct probe_fetch *fetch);
 
