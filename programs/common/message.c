@@ -180,7 +180,7 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
 
 /*
  * Prints a message with one write, so that lines of traced programs on the same terminal do not
- * interrupt it. If there is no memory for the whole message, prints it in parts.
+ * interrupt it. If memory is short, prints it in parts.
  */
 static void print_message(const char *type, const char *color, enum command_status status,
 		const char *message, const char *hint, const struct source_position *location)

@@ -11,8 +11,8 @@ struct view_time;
 struct where;
 
 /*
- * A listener that prints messages, and progress as "side: VERB: read N events". The verb must live as long as the
- * listener. NULL: no progress.
+ * A listener that prints messages, and progress as "side: VERB: read N events". `verb` must live as
+ * long as the listener; NULL: no progress.
  */
 struct analysis_listener command_listener(const char *verb);
 /* The same with "wrote" instead of "read". */

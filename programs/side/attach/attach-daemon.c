@@ -131,7 +131,7 @@ static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *
 
 /*
  * True if the program cannot see or enter the daemon's directory, or must not trust it (in a user
- * namespace its owner appears as nobody).
+ * namespace its owner appears as uid 65534).
  */
 static bool is_shut(const struct attached *attached)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table as completions for bash and zsh.
+ * Prints completions for bash and zsh from the table.
  *
- * The bash functions need no bash-completion package; with it, what stands behind `record` is
- * completed as the command that it is. bash cuts words at ':' and '=', which event names and
- * options have in them, so the line is cut again at blanks and the part that bash would repeat is
- * taken off the answers.
+ * The bash functions need no bash-completion package. If it is installed, the arguments after
+ * `record` are completed as a command of their own. bash splits words at ':' and '=', which event
+ * names and options contain. The functions therefore split the line at blanks themselves, and
+ * remove the part that bash would repeat from the results.
  */
 #include "programs/common/command.h"
 
@@ -227,7 +227,7 @@ static const char bash_tail[] =
 		"\n"
 		"complete -o filenames -o bashdefault -F _side side\n";
 
-/* Names that can be written as they are: "$app.PROVIDER:NAME" only says how they look. */
+/* Prints the names of contexts, without templates such as "$app.PROVIDER:NAME". */
 static void complete_context_choices(FILE *out, const char *separator)
 {
 	const char *name, *before = "";
@@ -285,7 +285,7 @@ void complete_print_bash(FILE *out)
 
 /* ---- zsh ---- */
 
-/* The first sentence, with what _arguments gives a meaning to taken out. */
+/* Prints the first sentence, without characters that are special for _arguments. */
 static void zsh_text(FILE *out, const char *text)
 {
 	for (; *text && !(text[0] == '.' && (!text[1] || text[1] == ' ')); text++) {
@@ -321,7 +321,7 @@ static const char *zsh_action(const struct option *option)
 	return " ";
 }
 
-/* With `!`, an option is known but not offered. */
+/* `!` marks an option that is accepted but not offered. */
 static void zsh_former(FILE *out, const struct option *option)
 {
 	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Confine the process to the files of one command, as far as the kernel and this
+ * Confines the process to the files of one command, as far as the kernel and this
  * build support it.
  */
 #include "confine.h"
@@ -22,15 +22,15 @@ void confine_enable(void)
 }
 
 /*
- * False: the kernel supports no filter. The caller may then parse unconfined,
- * because a reader of traces must work on all kernels.
+ * False if the kernel supports no filter. The caller may then parse unconfined, because a reader of
+ * traces must work on all kernels.
  */
 static bool confine_to(const struct isolate_limits *limits)
 {
 	if (!is_enabled || is_confined)
 		return true;
 	is_confined = true;
-	/* The time zone is a file that cannot be opened later. */
+	/* Read the time zone now, because its file cannot be opened later. */
 	tzset();
 	return isolate_parser(limits);
 }
@@ -63,7 +63,7 @@ void confine_sender(const char *input, const char *written, const char *url)
 
 	if (written)
 		writable[limits.nr_writable++] = written;
-	/* A device may be attached later, or be attached again. */
+	/* A device may be attached after the start, or be attached again. */
 	if (!strncmp(url, "/dev/", 5))
 		writable[limits.nr_writable++] = "/dev";
 	else if (!strstr(url, "://") && strcmp(url, "-") != 0)
@@ -82,7 +82,7 @@ bool confine_receiver(const char *output)
 	return confine_to(&limits);
 }
 
-/* If the trace does not exist yet, permit reads below the nearest directory that exists. */
+/* If the trace does not exist yet, permit reads below the nearest existing directory. */
 void confine_watcher(const char *input)
 {
 	char above[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The topic "contexts": the names are those of the room that knows them. */
+/* The topic "contexts": takes the names from protocol/context.h. */
 #include "programs/common/command.h"
 
 #include "protocol/context.h"

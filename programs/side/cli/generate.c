@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run at build time: writes one manual page, one page of the reference, or the
- * completions of one shell to a file.
+ * Writes one manual page, one page of the reference, or the completions of one shell to a file.
+ * Runs at build time.
  */
 #include "programs/common/command.h"
 

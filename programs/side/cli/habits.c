@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What people type who know other tools (lttng, perf, strace, bpftrace, babeltrace2), and what it is here. Asked only for words that the
- * tables of verbs and options do not have, so an entry here takes nothing from anybody.
+ * Hints for verbs and options of other tools (lttng, perf, strace, bpftrace, babeltrace2). parse.c
+ * looks up only words that the table does not have, so an entry never hides a verb or option.
  */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct habit {
-	const char *verb; /* of ours, behind which the word stands; NULL: the word is the verb */
+	const char *verb; /* our verb before the word; NULL: the word is used as verb */
 	const char *word;
 	const char *hint;
 };

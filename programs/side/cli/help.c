@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `side --help`, `side VERB --help`, `side help`: the table as text for a terminal. */
+/* Prints the table as text on a terminal: `side --help`, `side VERB --help`, `side help`. */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
 
@@ -22,7 +22,7 @@ static void help_indent(FILE *out, unsigned int columns)
 	fprintf(out, "%*s", (int)columns, "");
 }
 
-/* Text from column @left on, wrapped; what stands between back quotes is not broken. */
+/* Prints text from column `left` on, wrapped. Does not break text between back quotes. */
 static void help_wrap_text(FILE *out, const char *text, unsigned int left, unsigned int column)
 {
 	bool quoted = false;
@@ -103,7 +103,7 @@ static void print_terms(FILE *out, const struct term *terms, bool color)
 	}
 }
 
-/* The verbs by group, in the order of the table. */
+/* Prints the verbs by group, in the order of the table. */
 static void print_verbs(FILE *out, bool color)
 {
 	static const char *const titles[] = {

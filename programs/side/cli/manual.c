@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table as manual pages: side(1) and one page for each verb, in mdoc. */
+/* Prints the table as manual pages in mdoc: side(1), and one page for each verb. */
 #include "programs/common/command.h"
 
 #include <ctype.h>
@@ -9,8 +9,7 @@
 #define MANUAL_WIDTH 78
 #define MANUAL_DATE "November 21, 2026"
 
-/* Where the line that is being written stands; mdoc wants short lines and each sentence on its own.
- */
+/* State of the current line. mdoc expects short lines, and each sentence on its own line. */
 struct manual_page {
 	FILE *out;
 	unsigned int column;
@@ -171,7 +170,7 @@ static void manual_print_examples(struct manual_page *page, const struct example
 	}
 }
 
-/* The summary of a verb as .Nd wants it: no capital letter first, no full stop. */
+/* Prints the summary of a verb in the form of .Nd: no capital letter first, no full stop. */
 static void manual_print_description(
 		struct manual_page *page, const char *name, const char *summary)
 {
@@ -205,7 +204,7 @@ static const struct term *terms_of(const struct topic *topic)
 	return strcmp(topic->name, "contexts") ? topic->terms : command_context_terms();
 }
 
-/* A topic that has no section of its own. */
+/* Prints a topic that has no section of its own. */
 static void topic_subsection(struct manual_page *page, const struct topic *topic)
 {
 	static const char *const placed[] = {
@@ -220,7 +219,7 @@ static void topic_subsection(struct manual_page *page, const struct topic *topic
 	manual_print_terms(page, terms_of(topic));
 }
 
-/* Pages of verbs in the order of their names. */
+/* Prints references to the pages of all verbs, sorted by name. */
 static void see_verbs(struct manual_page *page)
 {
 	const char *last = "", *separator = "";
@@ -273,7 +272,7 @@ static void manual_print_side(struct manual_page *page)
 	see_verbs(page);
 }
 
-/* "[--] COMMAND" with what the user replaces in italics. */
+/* Prints "[--] COMMAND", with placeholders in italics. */
 static void operands(struct manual_page *page, const char *text)
 {
 	unsigned int column = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table as pages of the documentation's reference: one for `side`, for each
- * verb and for each topic, in Markdown (MyST).
+ * Prints the table as pages of the reference in Markdown (MyST): one for `side`, for each verb and
+ * for each topic.
  */
 #include "programs/common/command.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Text outside code spans must not become markup. */
+/* Escapes text outside code spans, so that it does not become markup. */
 static void markdown_print_text(FILE *out, const char *text)
 {
 	bool code = false;

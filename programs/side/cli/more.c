@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From `side` to `side-more`: where it is, and becoming it. */
+/* Finds and executes `side-more`. */
 #include "more.h"
 
 #include "programs/common/command.h"
@@ -15,8 +15,8 @@
 #define MORE "side-more"
 
 /*
- * Relative to the directory of this executable: in a build, and in an installation
- * wherever it was moved to.
+ * Paths relative to the directory of this executable, so that a build and a moved installation
+ * work.
  */
 static const char *const candidates[] = {MORE, SIDE_LIBEXEC "/" MORE};
 

@@ -3,23 +3,24 @@
 #define PROGRAMS_SIDE_CLI_MORE_H
 
 /*
- * The command line is two programs. `side` has the verbs that ask the daemon, and links what these need:
- * little, for most of the time of a short command is the loading of its libraries. All other verbs are in
- * `side-more`, which `side` becomes when it is asked for one of them.
+ * The command line consists of two programs. `side` has the verbs that send requests to the daemon,
+ * and links only the libraries for these, because a short command spends most of its time on
+ * loading libraries. All other verbs are in `side-more`, which `side` executes for them.
  */
 
 /*
- * Become side-more with this command line. Returns only with the exit status of a
- * failure, which it has said.
+ * Executes side-more with this command line. Returns only after a failure, with an exit status,
+ * after a message.
  */
 int more_execute(char **argv);
 
 /*
- * Let side-more print notes about the patterns and the filter of a command line for a session, and wait for it. It reads
- * the programs that have joined, which takes what `side` does not link.
+ * Runs side-more to print notes about the patterns and the filter of a command line for a session,
+ * and waits for it. The notes require reading the connected programs, for which `side` lacks the
+ * libraries.
  */
 void more_explain(char **argv);
-/* Argument 0 of a side-more that does this. */
+/* Argument 0 of side-more for more_explain(). */
 #define MORE_EXPLAIN "side-explain"
 
 #endif /* PROGRAMS_SIDE_CLI_MORE_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pager, as in git.
+ * Starts the pager, as git does.
  *
- * The process that the user started becomes the parent of two others: the pager, and the process that continues with the verb.
- * It waits for both. Signals of the terminal reach all three. The parent ignores them, because the pager needs the terminal
- * until the user leaves it. The parent blocks them until it ignores them, because a user can press Ctrl-C as soon as the pager
- * runs.
+ * The process that the user started becomes the parent of two others: the pager, and the process
+ * that continues with the verb. It waits for both. Signals of the terminal reach all three. The
+ * parent ignores them, because the pager needs the terminal until the user leaves it. Until then
+ * the parent blocks them, because a user can press Ctrl-C as soon as the pager runs.
  */
 #include "pager.h"
 
@@ -38,8 +38,8 @@ static void pager_block_signals(sigset_t *ret_before)
 }
 
 /*
- * A process does not inherit pending signals: a Ctrl-C before the second fork did
- * not reach the process that prints.
+ * Ignores the signal, after sending a pending one to the child: a process does not inherit pending
+ * signals, so a Ctrl-C before the second fork has not reached the child.
  */
 static void pager_ignore_key(int number, pid_t child)
 {
@@ -50,7 +50,7 @@ static void pager_ignore_key(int number, pid_t child)
 	signal(number, SIG_IGN);
 }
 
-/* less needs the keyboard, which is not standard input. */
+/* less reads keys from /dev/tty, because its standard input is the text. */
 static bool has_keyboard(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -77,7 +77,7 @@ static bool is_in_path(const char *program)
 	return false;
 }
 
-/* The command for a shell, or NULL: no pager. */
+/* Returns the command for a shell. NULL: no pager. */
 static const char *pager_command(void)
 {
 	const char *command = getenv("SIDE_PAGER");
@@ -88,7 +88,7 @@ static const char *pager_command(void)
 		return is_in_path(PAGER_DEFAULT) ? PAGER_DEFAULT : NULL;
 	if (!*command || !strcmp(command, "cat"))
 		return NULL;
-	/* Of a single word it is known beforehand whether the shell will find it. */
+	/* For a single word, check in advance whether the shell will find it. */
 	if (!strpbrk(command, " \t\n|&;<>()$`\\\"'*?[]#~=%!{}") && !is_in_path(command)) {
 		message_note("cannot run the pager `%.256s`: it was not found", command);
 		return NULL;
@@ -127,8 +127,8 @@ static int pager_wait(pid_t pid)
 }
 
 /*
- * Exits with the status of the process that prints. A user who leaves the pager
- * early has seen enough: that is no error.
+ * Exits with the status of the process that prints. It is no error if the user leaves the pager
+ * early.
  */
 static void pager_finish(const char *command, pid_t pager, pid_t child)
 {
@@ -206,7 +206,7 @@ void pager_start(const struct common_options *common)
 	if (child > 0)
 		pager_become_parent(command, pager, child, &mask);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	/* Without memory for processes the output is not paged. */
+	/* If no process can be started, the output is not paged. */
 	if (pager > 0)
 		pager_wait(pager);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * argv into values, by the table.
+ * Parses argv by the table.
  *
- * Long options take their argument after `=` or as the next word and must be written in full: an
- * abbreviation that is unique today may not be tomorrow. Short ones may be bundled, the last may
- * take an argument. Options and operands may be mixed, except for verbs whose operands are a
- * command of its own.
+ * Long options take their argument after `=` or as the next element of argv, and must be written in
+ * full, because an abbreviation that is unique today may become ambiguous. Short options may be
+ * bundled, and the last one may take an argument. Options and operands may be mixed, except for
+ * verbs whose operands are a command.
  */
 #include "programs/common/command.h"
 #include "programs/common/message.h"
@@ -87,7 +87,7 @@ static const struct option *letter_in(const struct option *options, char letter)
 	return NULL;
 }
 
-/* "--name" of the options that are near. False: none is. */
+/* Advises the nearest options, as "--name". False if none is near. */
 static bool nearest_option(struct cmdline_parser *parser, const char *word)
 {
 	const struct verb *verb = parser->parsed->verb;
@@ -174,7 +174,10 @@ static int cmdline_parse_choice(struct cmdline_parser *parser, const struct opti
 
 /* ---- lists: several patterns or contexts in one argument ---- */
 
-/* Keeps a text that the options refer to until parsed_free(). NULL: out of memory. */
+/*
+ * Keeps a text that the options refer to until parsed_free(). Takes ownership.
+ * NULL: out of memory.
+ */
 static const char *keep_text(struct cmdline_parser *parser, char *text)
 {
 	struct text_list *kept = &parser->parsed->kept;
@@ -190,7 +193,7 @@ static const char *keep_text(struct cmdline_parser *parser, char *text)
 	return text;
 }
 
-/* Of probes, TYPE:NAME:ADDR has a `*` of its own, so with a colon only counters are globs. */
+/* TYPE:NAME:ADDR of probes may contain a `*`, so with a colon only counters are globs. */
 static bool is_context_glob(const char *word, size_t length)
 {
 	return memchr(word, '*', length) &&
@@ -206,7 +209,7 @@ static bool add_context_name(FILE *out, const char *glob, const char *name, bool
 	return true;
 }
 
-/* The names that a glob matches, with commas. False: none. */
+/* Prints the names that a glob matches, separated by commas. False if there are none. */
 static bool expand_context(FILE *out, const char *glob)
 {
 	bool found = false;
@@ -225,7 +228,10 @@ static bool expand_context(FILE *out, const char *glob)
 	return found;
 }
 
-/* "*_ns,vpid": the list with the names that each glob matches. NULL: the mistake is reported. */
+/*
+ * Returns the list, such as "*_ns,vpid", with each glob replaced by the names that it matches.
+ * NULL: after an error report.
+ */
 static const char *expand_contexts(struct cmdline_parser *parser, const char *text)
 {
 	char *list = NULL;
@@ -285,7 +291,7 @@ static int complain_of_value(struct cmdline_parser *parser, const struct option 
 	return cmdline_report_error(parser, "`--%s %.128s` is not %s", option->name, text, what);
 }
 
-/* Into the C type that the option's kind has. */
+/* Converts the text to the C type of the option's kind, and stores it. */
 static int store_value(struct cmdline_parser *parser, const struct option *option, void *value,
 		const char *text)
 {
@@ -346,7 +352,7 @@ static int store_use(struct cmdline_parser *parser, const struct option *option,
 	} value = {.number = 0};
 	int error = 0;
 
-	/* The uses are the list. */
+	/* A list option has no other value than its text. */
 	if (option->kind == OPTION_LIST)
 		error = text && *text ? 0 : store_value(parser, option, NULL, text);
 	else if (text || !option->optional)
@@ -368,7 +374,7 @@ static int store_use(struct cmdline_parser *parser, const struct option *option,
 static int cmdline_store_value(struct cmdline_parser *parser, const struct option *option,
 		void *base, const char *text);
 
-/* Each pattern of a comma list as a use of its own. */
+/* Stores each pattern of a comma-separated list as a separate use of the option. */
 static int store_patterns(struct cmdline_parser *parser, const struct option *option, void *base,
 		const char *text)
 {
@@ -406,7 +412,7 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
 		*(uint64_t *)value = OPTION_BARE;
 		return 0;
 	}
-	/* 0 stands for an option that is not there. */
+	/* 0 means that the option is not given. */
 	if (option->optional && option->kind == OPTION_NUMBER && !strcmp(text, "0"))
 		return cmdline_report_error(parser,
 				"`--%s=0` is too small: leave the option out, or write 1 or more",
@@ -414,9 +420,12 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
 	return store_value(parser, option, value, text);
 }
 
-/* ---- words ---- */
+/* ---- command line ---- */
 
-/* Finds the option among those of the verb and the common ones, and the struct it goes into. */
+/*
+ * Finds the option among those of the verb and the common ones, and the struct that stores its
+ * value.
+ */
 static const struct option *cmdline_find_option(struct cmdline_parser *parser, const char *name,
 		size_t length, char letter, void **base)
 {
@@ -453,8 +462,8 @@ static int missing_argument(struct cmdline_parser *parser, const struct option *
 }
 
 /*
- * The word behind an option, which is its argument; NULL: there is none, for an
- * option of the verb does not mean to be one.
+ * Takes the next element of argv as argument of an option. NULL if there is none, or if it is an
+ * option of the verb.
  */
 static const char *next_word(struct cmdline_parser *parser)
 {
@@ -605,7 +614,10 @@ static int check_operands(struct cmdline_parser *parser)
 	return 0;
 }
 
-/* Whether `--json` was asked for even where the command line is wrong: errors have a form, too. */
+/*
+ * True if `--json` is in the command line, even if that has errors: errors are then printed as
+ * JSON, too.
+ */
 static bool wants_json(const struct cmdline_parser *parser)
 {
 	for (int i = 1; i < parser->argc; i++) {
@@ -629,8 +641,10 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 
 	memset(parsed, 0, sizeof(*parsed));
 	memset(error, 0, sizeof(*error));
-	/* Operands are moved to the front of argv, behind its first word; kept is how far they
-	 * reach. */
+	/*
+	 * Operands move to the front of argv, after argv[0]; `kept` is the number of elements
+	 * there.
+	 */
 	for (parser.at = 1; parser.at < argc && !result; parser.at++) {
 		char *word = argv[parser.at];
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_DEFAULT "/bin:/usr/bin" /* of the C library, where PATH is not set */
+#define PATH_DEFAULT "/bin:/usr/bin" /* default of the C library if PATH is not set */
 
 bool path_has_program(const char *name)
 {

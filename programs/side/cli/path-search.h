@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Would execvp() find a program of this name? By its path, or in PATH. */
+/* True if execvp() would find a program of this name, by its path or in PATH. */
 bool path_has_program(const char *name);
 
 #endif /* PROGRAMS_SIDE_CLI_PATH_SEARCH_H */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A text as words, for commands that are given as one argument and for what was
- * kept of a command line.
- */
+/* Splits a text into arguments, for commands in a single argument and for stored command lines. */
 #include "shell-words.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One word to `to`, which is behind its NUL then; NULL: a quote has no end. */
+/*
+ * Copies one argument to *to and advances *to beyond its NUL. Returns the end in `text`, or NULL if
+ * a quote has no end.
+ */
 static const char *arg_split_copy_next(const char *text, char **to)
 {
 	char quote = 0;
@@ -28,7 +28,7 @@ static const char *arg_split_copy_next(const char *text, char **to)
 	return quote ? NULL : text;
 }
 
-/* Behind a word that begins there. */
+/* Returns the end of the argument that begins at `text`. */
 static const char *skip_word(const char *text)
 {
 	char quote = 0;

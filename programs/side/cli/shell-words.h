@@ -5,15 +5,16 @@
 #include <stddef.h>
 
 /*
- * The words of a text as a shell would take it apart: blanks between them, '...', "..." and \ keep what they hold as it is.
- * Nothing is replaced. One allocation, which ends with NULL; free() it. NULL with errno: EINVAL if a quote has no end, or ENOMEM.
+ * Splits a text into arguments as a shell does: at blanks, with '...', "..." and \ as quotes.
+ * Replaces no variables or globs. The result is one allocation that ends with NULL; the caller
+ * frees it. NULL with errno: EINVAL if a quote has no end, or ENOMEM.
  */
 char **shell_split(const char *text, size_t *count);
 
 /*
- * The first word of it that would be a shell's: a pipe, a redirection, another
- * command. NULL: there is none.
+ * Returns the first argument that only a shell understands: a pipe, a redirection, another command.
+ * NULL: none.
  */
 const char *shell_syntax_in(const char *text);
 
-#endif /* SIDE_CMD_WORDS_H */
+#endif /* PROGRAMS_SIDE_CLI_SHELL_WORDS_H */

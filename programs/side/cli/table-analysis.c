@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table's part for `report` and `export`; the rules for texts stand in table.c. */
+/* The part of the table for `report` and `export`; table.c has the rules for texts. */
 #include "programs/common/command.h"
 #include "table.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `adopt` in the table; its rules for texts stand in table.c. */
+/* The part of the table for `adopt`; table.c has the rules for texts. */
 #include "table.h"
 
 #include "protocol/boot.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb `probe` in the table; its rules for texts stand in table.c. */
+/* The part of the table for `probe`; table.c has the rules for texts. */
 #include "table.h"
 
 /* A table: laid out by hand. */

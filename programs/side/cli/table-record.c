@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs `record` and `recover` in the table; its rules for texts stand in table.c. */
+/* The part of the table for `record` and `recover`; table.c has the rules for texts. */
 #include "table.h"
 
 #include "recorder/core/session.h"
@@ -11,7 +11,7 @@ static const char *const wrapper_choices[] = { "libc", "pthread", NULL };
 /* In the order of enum session_channel_mode and enum session_format. */
 static const char *const mode_choices[] = { "discard", "overwrite", "block", NULL };
 static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
-/* In the order of enum kernel_record_way. */
+/* In the order of enum kernel_record_backend. */
 const char *const table_kernel_backends[] = { "best", "perf", "tracefs", NULL };
 
 const struct option table_record_options[] = {
@@ -448,7 +448,7 @@ const struct example table_recover_examples[] = {
 	{ .command = NULL },
 };
 
-/* The topic. */
+/* Topics. */
 
 const char *const table_channels_paragraphs[] = {
 	"A channel is a set of rings in each process, with a mode, a size and a placement, the contexts of its events, and rules that select its events. "

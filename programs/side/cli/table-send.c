@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs `send` and `receive` in the table; its rules for texts stand in table.c. */
+/* The part of the table for `send` and `receive`; table.c has the rules for texts. */
 #include "table.h"
 
 /* A table: laid out by hand. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs that ask the daemon for something, in the table; its rules for texts stand in table.c.
+ * The part of the table for the verbs that send requests to the daemon; table.c has the rules for
+ * texts.
  *
- * An option that is `ordered` goes into the request under its own name (docs/spec/control-protocol.md);
- * the others are for the command line alone.
+ * An option with `ordered` becomes a member of the request, with its own name
+ * (docs/spec/control-protocol.md). The other options are for `side` alone.
  */
 #include "table.h"
 
@@ -74,7 +75,7 @@ static const char *const format_choices[] = { "ctf1", "ctf2", NULL };
 		.sentence = "Use the daemon of the system (/run/side) instead of the user's. Root and members of the group " \
 				"tracing can use it.", \
 	}
-/* Of verbs that never start a daemon. */
+/* For verbs that never start a daemon. */
 #define ONLY_OPTIONS { \
 		.name = "no-daemon", \
 		.kind = OPTION_FLAG, \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs `top` and `doctor` in the table; its rules for texts stand in table.c. */
+/* The part of the table for `top` and `doctor`; table.c has the rules for texts. */
 #include "table.h"
 
 /* A table: laid out by hand. */

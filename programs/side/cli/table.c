@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of the command line. Text rules: whole sentences with a full stop, no markup; an
- * option inside a text is written as the user types it (`--strict`), between back quotes.
+ * The table of the command line: all verbs, options and topics. Rules for texts: whole sentences
+ * with a full stop, no markup. An option in a text is written as the user types it (`--strict`),
+ * between back quotes.
  */
 #include "table.h"
 
@@ -298,7 +299,7 @@ static const char *const view_see_also[] = { "export", "record", "report", NULL 
 static const char *const report_see_also[] = { "export", "record", "view", NULL };
 static const char *const export_see_also[] = { "record", "report", "view", NULL };
 
-/* Those of table-session.c and table-watch.c. */
+/* For the verbs of table-session.c and table-watch.c. */
 
 static const char *const create_see_also[] = { "enable-event", "start", NULL };
 static const char *const set_session_see_also[] = { "create", NULL };

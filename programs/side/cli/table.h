@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of the table of the command line that stand in files of their own. */
+/* Parts of the table of the command line, which are in several files. */
 #ifndef PROGRAMS_SIDE_CLI_TABLE_H
 #define PROGRAMS_SIDE_CLI_TABLE_H
 
@@ -21,7 +21,7 @@ extern const struct option table_detach_options[];
 extern const char *const table_detach_paragraphs[];
 extern const struct example table_detach_examples[];
 
-/* table-record.c, and those of `enable-event`: in the order of enum kernel_record_way. */
+/* table-record.c: choices for kernel events, in the order of enum kernel_record_backend. */
 extern const char *const table_kernel_backends[];
 
 /* table-kernel.c: `kernel`. */
@@ -48,7 +48,7 @@ extern const struct term table_channels_terms[];
 extern const char *const table_filters_paragraphs[];
 extern const struct term table_filters_terms[];
 
-/* table-session.c: the verbs that ask the daemon. */
+/* table-session.c: the verbs that send requests to the daemon. */
 extern const struct option table_create_options[];
 extern const struct option table_set_session_options[];
 extern const struct option table_start_options[];
@@ -122,8 +122,8 @@ extern const char *const table_doctor_paragraphs[];
 extern const struct example table_doctor_examples[];
 
 /*
- * Options that say where probes are to be, for `enable-event` and `trace`; `of` is the struct, which has the list
- * `probes`.
+ * Options of a probe spec, for `enable-event` and `trace`. `of` is the struct of the verb, with the
+ * list `probes`.
  */
 #define TABLE_PROBE_OPTIONS(of)                                                                                  \
 	{                                                                                                        \
@@ -194,7 +194,7 @@ extern const struct example table_doctor_examples[];
 			    "times.",                                                                            \
 	}
 
-/* The end of a trace; `of` has `times`. */
+/* Options for a part of a trace. `of` is the struct of the verb, with the member `times`. */
 #define TABLE_TIME_OPTIONS(of, from_sentence, to_sentence)                                                                \
 	{                                                                                                                 \
 			.name = "from",                                                                                   \
@@ -225,7 +225,7 @@ extern const struct example table_doctor_examples[];
 			    "does, " where " Without `-o` nothing is kept.",                 \
 	}
 
-/* Probes of the kernel's, in any program. */
+/* Options of global probes. */
 #define TABLE_GLOBAL_OPTIONS(of)                                                                                  \
 	{                                                                                                         \
 			.name = "global",                                                                         \
@@ -289,7 +289,7 @@ extern const struct option table_probe_options[];
 extern const char *const table_probe_paragraphs[];
 extern const struct example table_probe_examples[];
 
-/* Of verbs whose operand is a trace: programs/side/session/trace-of-session.h. */
+/* For verbs whose operand is a trace: programs/side/session/trace-of-session.h. */
 #define COMMAND_SESSION_TRACE                                                      \
 	"SESSION instead of DIR is the trace of that session; the default is the " \
 	"current session."

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories that are there only while a verb runs, in $TMPDIR or /tmp. */
+/* Temporary directories of a verb, in $TMPDIR or /tmp. */
 #ifndef PROGRAMS_SIDE_CLI_TEMPORARY_DIRECTORY_H
 #define PROGRAMS_SIDE_CLI_TEMPORARY_DIRECTORY_H
 
-/* NAME-XXXXXX, for the user alone; `what` it is for. 0 or an exit status: said. */
+/*
+ * Makes the directory NAME-XXXXXX, accessible for the user only. `what` is its purpose, for
+ * messages. The caller owns *made. Returns 0 or an exit status, after a message.
+ */
 int made_directory(const char *name, const char *what, char **made);
-/* With all that is in it; *made becomes NULL. NULL in it is accepted. */
+/* Removes the directory with all its files, and sets *made to NULL. Does nothing if it is NULL. */
 void made_remove(char **made);
 
 #endif /* PROGRAMS_SIDE_CLI_TEMPORARY_DIRECTORY_H */

@@ -23,8 +23,8 @@ _Static_assert(sizeof(struct send_rounds) == sizeof(struct session_rounds) &&
 		"the recorder's words are the sender's");
 
 /*
- * Create the sending process. Call it before the session exists, because the process must not inherit threads and descriptors of the
- * session.
+ * Creates the sending process. Call it before the session exists, because the process must not
+ * inherit threads and descriptors of the session.
  */
 static int sending_make(struct sending_state *sending, const struct record_options *options,
 		struct session_options *session)
@@ -94,8 +94,8 @@ int sending_start(struct sending_state *sending, const struct parsed *parsed, co
 	if (!sending->url)
 		return 0;
 	/*
-	 * If the directory was made for this recording, send the name of the command instead: the directory's name means nothing to the
-	 * receiver.
+	 * If the directory was made for this recording, send the name of the command instead,
+	 * because the name of the directory means nothing to the receiver.
 	 */
 	sending->is_started = !sending_process_start(sending->process, output,
 			!sending->made         ? NULL
@@ -111,7 +111,7 @@ int sending_start(struct sending_state *sending, const struct parsed *parsed, co
 	return message_error(COMMAND_FAILED, hint, "%s", error.text);
 }
 
-/* Wait until everything is delivered, or until a signal ends the recorder. */
+/* Waits until everything is delivered, or until a signal ends the recorder. */
 static void sending_wait_for_end(struct sending_process *process)
 {
 	const struct timespec moment = {0, 100000000};

@@ -173,8 +173,9 @@ static int top_print_screen(struct top *top)
 }
 
 /*
- * The first interval begins with the first answer that has statistics. The daemon's statistics refer to the time in its
- * answer; events are counted up to the time at which the trace was read. So each has an interval of its own.
+ * Adds an answer, and prints the interval that it ends. The first interval begins with the first
+ * answer that has statistics. The daemon's statistics refer to the time in its answer, and events
+ * are counted up to the time at which the trace was read, so both have separate intervals.
  */
 static int top_add_answer(struct top *top, struct json_object *answer, uint64_t *intervals)
 {
