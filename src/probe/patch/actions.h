@@ -2,7 +2,10 @@
 #ifndef SIDE_PROBE_PATCH_ACTIONS_H
 #define SIDE_PROBE_PATCH_ACTIONS_H
 
-/* What the kernel does with a signal, as signals.c and faults.c know it: actions, one at a time. */
+/*
+ * Actions of signals as the kernel has them, for signals.c and faults.c. One thread at a time
+ * changes them.
+ */
 
 #include "parts.h"
 
@@ -10,9 +13,9 @@
 #include <sys/syscall.h>
 
 #define PATCH_MASK_BYTES 8
-#define PATCH_SA_RESTORER 0x4000000 /* which libc's header has not */
+#define PATCH_SA_RESTORER 0x4000000 /* not in the C library's headers */
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct patch_action {
 	uint64_t handler, flags, restorer, mask;
 };
@@ -42,7 +45,7 @@ static inline struct sigaction patch_action_as_libc(const struct patch_action *a
 
 /* ---- signals.c ---- */
 
-/* How handlers return, as libc says it; 0: not known yet. */
+/* The function by which handlers return, as libc passes it to the kernel; 0: not known yet. */
 extern uint64_t patch_restorer_of_libc;
 
 static inline struct patch_action patch_action_as_kernel(const struct sigaction *action)
@@ -55,7 +58,10 @@ static inline struct patch_action patch_action_as_kernel(const struct sigaction 
 	return result;
 }
 
-/* One thread at a time changes actions. */
+/*
+ * The lock for changes of actions: patch_signals_enter() blocks all signals but those of traps, and
+ * does nothing in a thread that has the lock.
+ */
 struct patch_section {
 	uint64_t blocked;
 	bool entered;
@@ -63,56 +69,69 @@ struct patch_section {
 struct patch_section patch_signals_enter(void);
 void patch_signals_leave(struct patch_section section);
 
-/* Whether some handler of the program's blocks signals of faults, but those of these. */
+/*
+ * True if a handler of the program blocks signals of faults, other than the handlers of SIGSEGV and
+ * SIGBUS.
+ */
 bool patch_signals_any_blocks_faults(void);
-/* With that: those of traps that no handler may block now. */
+/* Called with the lock. Returns the signals of traps if no handler may block them now, else 0. */
 uint64_t patch_signals_open_ones(void);
 /*
- * What the handler of a signal would block of these, which its action in the kernel does not say; and that this is so from here on,
- * 0: it is not.
+ * The signals of traps that the program wants its handler of this signal to block, but that are not
+ * in the kernel's action. patch_signals_want() sets them; `handler` identifies the action, and is 0
+ * for none.
  */
 uint64_t patch_signals_wanted(int number, uint64_t handler);
 void patch_signals_want(int number, uint64_t mask, uint64_t handler);
 
 /* ---- faults.c ---- */
 
-/* Whether actions of this signal are its business now. */
+/* True if faults.c manages the actions of this signal now. */
 bool patch_faults_hold(int number);
-/* With the lock: the kernel has what follows from all that is known now. */
+/* Called with the lock. Installs the actions that follow from the present state. */
 void patch_faults_install(void);
-/* As patch_signals_action(), with the lock, of a signal that it holds. */
+/* Like patch_signals_action(), for a signal that faults.c manages. Called with the lock. */
 int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real);
-/* A child of fork(): another process. */
+/* Called in the child of a fork(). */
 void patch_faults_forked(void);
 
 /* ---- x86-64-read.S ---- */
 
-/* The action of SIGSEGV, SIGBUS and SIGFPE: a fault of the loads there ends these, any other one is the program's. */
+/*
+ * The kernel's action of SIGSEGV, SIGBUS and SIGFPE. A fault of the loads in this file ends the
+ * load; any other fault belongs to the program.
+ */
 void patch_fault_arrives(int number, siginfo_t *info, void *context);
 void patch_fault_returns(void);
 
-/* A thread that has met a signal within the code of a probe, for the program at the site. */
+/*
+ * A thread that gets a signal within a trampoline, while it is presented to the program as at the
+ * site.
+ */
 struct patch_moved {
-	uint64_t from, to;   /* the program counter */
-	uint64_t stack;      /* the stack pointer there, */
-	int64_t away;        /* and how far that is from the one that the thread has */
-	struct patch *probe; /* NULL: the thread is elsewhere, and nothing changes */
+	uint64_t from, to;   /* the program counter in the trampoline, and at the site */
+	uint64_t stack;      /* the stack pointer at the site, */
+	int64_t away;        /* minus the one in the trampoline */
+	struct patch *probe; /* NULL: the thread is not in a trampoline, and nothing is changed */
 };
 
 /*
- * Called from there: the program's handler that must handle the signal; 0: none. If the thread was moved, patch_move_back() is
- * called after the handler.
+ * Called by patch_fault_arrives(): returns the program's handler, which must handle the signal, or
+ * 0. If the thread was moved, patch_move_back() must be called after the handler.
  */
 uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved);
 
 /* ---- moved.c ---- */
 
-/* Changes the context and the siginfo_t. False: the thread is not in the code of a probe. */
+/* Changes the context and the siginfo_t. Returns false if the thread is not in a trampoline. */
 bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved);
-/* Behind the program's handler. */
+/* Called after the program's handler. */
 void patch_move_back(void *context, const struct patch_moved *moved);
-/* Whether the instruction at the site is the program's again, so that the thread can go on there without a hit. */
+/*
+ * Restores the program's instruction at the site, so that the thread continues there without a hit.
+ * Returns whether it is restored.
+ */
 bool patch_move_for_good(const struct patch_moved *moved);
 
 #endif /* SIDE_PROBE_PATCH_ACTIONS_H */

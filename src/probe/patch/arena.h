@@ -2,7 +2,10 @@
 #ifndef SIDE_PROBE_PATCH_ARENA_H
 #define SIDE_PROBE_PATCH_ARENA_H
 
-/* Memory near code, as the files know it that give it out: gaps.c where it can be, memory.c, slots.c. */
+/*
+ * Memory near code, shared by the files that allocate it: gaps.c finds it, memory.c and slots.c
+ * allocate in it.
+ */
 
 #include "parts.h"
 
@@ -10,29 +13,35 @@
 
 struct patch_arena {
 	uint64_t start, size;
-	uint64_t used;  /* trampolines: bytes from the begin */
+	uint64_t used;  /* bytes in use, from the begin */
 	uint8_t *taken; /* slots: one bit for each byte; NULL: an arena of trampolines */
-	uint64_t full;  /* slots: all of so many bytes from the begin are taken */
-	/* Bodies: of which kind; and one of each for each of them, but `hot`, of which there is one for each line. */
+	uint64_t full;  /* slots: all bytes before this one are in use */
+	/*
+	 * Trampolines: their properties, and arrays with an element for each of them; of `hot`, an
+	 * element for each cache line.
+	 */
 	struct patch_kind kind;
 	struct patch_past *past;
 	struct patch_hot *hot;
 	struct patch *probes;
 };
 
-/* Memory that can be mapped, from `start` on; at least an arena. */
+/* Unmapped addresses from `start` on, at least the size of an arena. */
 struct patch_gap {
 	uint64_t start, end;
 };
 
 /* ---- gaps.c ---- */
 
-/* How many there are, in the order of their addresses, and one of them; false: there are no more. */
+/*
+ * The number of gaps, and one of them, in the order of their addresses. False: the index is too
+ * large.
+ */
 size_t patch_gaps(void);
 bool patch_gap(size_t index, struct patch_gap *gap);
-/* These addresses are no gap any more. */
+/* Removes these addresses from the gaps. */
 void patch_gaps_cut(uint64_t from, uint64_t to);
-/* Gives back the memory of this. */
+/* Frees the list of gaps; it is read again when it is needed. */
 void patch_gaps_forget(void);
 
 /* ---- memory.c ---- */
@@ -40,11 +49,14 @@ void patch_gaps_forget(void);
 extern struct patch_arena patch_arenas[];
 extern size_t patch_nr_arenas;
 
-/* Within a gap, of trampolines of that kind, or with none (PATCH_SLOTS) of slots; NULL: there is none, or no memory. */
+/*
+ * Maps an arena within a gap: of trampolines of that kind, or with PATCH_SLOTS of slots. NULL: the
+ * addresses are in use, or out of memory.
+ */
 #define PATCH_SLOTS ((struct patch_kind){.bytes = 0})
 struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_kind kind);
 
-/* Of `taken`: whole pages. */
+/* Size of `taken`, in whole pages. */
 static inline size_t patch_taken_bytes(const struct patch_arena *arena)
 {
 	return (arena->size / 8 + PATCH_PAGE - 1) & ~(PATCH_PAGE - 1);

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether all threads that have met a trap have come to its handler. When the bytes of all places are again what they were and each
- * thread has passed a barrier, none meets a trap any more; but one that has met one before may have lost the processor anywhere
- * on this way, and the kernel looks up the handler at its end only:
+ * Proves that no thread is on its way to the handler of a trap. When all sites have their bytes
+ * again and each thread has passed a barrier, no thread meets a trap any more. But a thread that
+ * has met one before may have been preempted anywhere on the following path, and the kernel looks
+ * up the handler only at its end:
  *
- *	the trap → (a) the kernel makes it a signal → (b) takes that up and looks up its handler → the handler begins
+ *	trap → (a) the kernel makes it a signal → (b) it takes that up and looks up its handler
+ *	     → the handler begins
  *
- * In (a) no thread sleeps. In (b) the signal is there to be seen (SigPnd), and it is taken up and its handler looked up in one
- * piece, unless a tracer comes in between. So a thread that sleeps, is stopped or has ended, and then has no such signal and no
- * tracer, has come by. (The state is read before the signals.)
+ * In (a) no thread sleeps. In (b) the signal is visible (SigPnd), and the kernel takes it up and
+ * looks up its handler in one step, unless a tracer intervenes. So a thread has arrived if it
+ * sleeps, is stopped or has ended, and has no such signal and no tracer. (The state is read before
+ * the signals.)
  *
- * A thread that never sleeps is stopped by a tracer of ours: the kernel stops threads on their way back, in (b), before they take up
- * a signal. A trap of a blocked signal would have unblocked it, so those that are pending and blocked are the program's.
+ * A thread that never sleeps is stopped by a tracer of side: the kernel stops threads on their way
+ * out of the kernel, in (b), before they take up a signal. A trap would have unblocked its signal,
+ * so signals that are pending and blocked come from the program.
  *
- * The list of threads is right only if none has ended while it was read: then each of it is there still. New ones have met nothing.
+ * The list of threads is complete only if none of them has ended while it was read: so each is
+ * checked afterwards. New threads have met no trap.
  */
 #include "parts.h"
 
@@ -31,7 +36,7 @@
 static struct {
 	pid_t listed[THREADS_AT_ONCE];
 	unsigned int count;
-	pid_t left[THREADS_AT_ONCE]; /* of which it is not known yet */
+	pid_t left[THREADS_AT_ONCE]; /* threads of which it is not known yet */
 	unsigned int nr_left;
 	bool guarded;
 } threads;
@@ -67,7 +72,7 @@ static bool patch_arrival_list_all_threads(void)
 	return false;
 }
 
-/* False: it is not so of one of them. */
+/* Returns false if the property is false for a thread. */
 static bool patch_arrival_check_threads(
 		const pid_t *tids, unsigned int count, const struct patch_proof *proof)
 {
@@ -85,7 +90,10 @@ static bool patch_arrival_check_threads(
 	return true;
 }
 
-/* Looked at once more right before: one that waits in a system call now is not disturbed. */
+/*
+ * Checks again right before each stop, so that a thread that waits in a system call by now is not
+ * disturbed.
+ */
 static bool is_so_when_stopped(pid_t tid, const struct patch_proof *proof)
 {
 	for (unsigned int i = 0; i < STOPS; i++) {
@@ -118,7 +126,10 @@ bool patch_threads_prove(const struct patch_proof *proof)
 		if (!patch_arrival_check_threads(threads.left, threads.nr_left, proof))
 			return false;
 	}
-	/* Where system calls are filtered, who knows what happens to one that is not expected. */
+	/*
+	 * Under a seccomp filter, the program might be killed at a system call that its filter does
+	 * not expect.
+	 */
 	for (unsigned int i = 0; i < threads.nr_left; i++) {
 		if (threads.guarded || !is_so_when_stopped(threads.left[i], proof))
 			return false;
@@ -126,7 +137,7 @@ bool patch_threads_prove(const struct patch_proof *proof)
 	return true;
 }
 
-/* ---- what is to be proved of each here ---- */
+/* ---- the proof for each thread ---- */
 
 static bool patch_arrival_has_trapped(const struct patch_thread *thread)
 {
@@ -146,7 +157,7 @@ static enum patch_shown patch_arrival_has_arrived(pid_t tid, bool *guarded)
 			: PATCH_UNKNOWN;
 }
 
-/* The kernel stops a thread behind (a). */
+/* The kernel stops a thread after (a). */
 static bool had_arrived(pid_t tid)
 {
 	struct patch_thread thread;

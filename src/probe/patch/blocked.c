@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that block the signals of traps. The kernel ends a program one of whose threads meets a trap in that state, so while
- * bytes change, no thread may be in it. Some are for good: jemalloc makes threads that block everything.
+ * Unblocks the signals of traps in threads that block them. The kernel kills a program if one of
+ * its threads meets a trap in that state, so no thread may block them while bytes change. Some
+ * threads always block them: jemalloc creates threads that block all signals.
  *
- * Nobody can change the mask of another thread but a tracer: so each of these stands still for some microseconds (threads.c),
- * and these two signals are taken out of its mask.
+ * Only a tracer can change the mask of another thread. So each of these threads is stopped for some
+ * microseconds (threads.c), and the two signals are removed from its mask.
  */
 #include "parts.h"
 
@@ -14,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GET_MASK 0x420a /* PTRACE_GETSIGMASK, which not all headers have */
+#define GET_MASK 0x420a /* PTRACE_GETSIGMASK, which some headers lack */
 #define SET_MASK 0x420b
 #define MASK_BYTES 8
 #define TRIES 100
@@ -24,7 +25,8 @@
 struct blockers {
 	pid_t threads[THREADS_AT_ONCE];
 	unsigned int count;
-	bool guarded; /* system calls are filtered: who knows what happens to one that is not expected */
+	/* a seccomp filter applies, which may kill the program at an unexpected call */
+	bool guarded;
 };
 
 static void patch_blocked_check_thread(pid_t tid, void *data)
@@ -38,7 +40,7 @@ static void patch_blocked_check_thread(pid_t tid, void *data)
 		found->threads[found->count++] = tid;
 }
 
-/* In the child of threads.c. */
+/* Runs in the child of threads.c. */
 static void open_mask(pid_t thread)
 {
 	uint64_t mask = 0;
@@ -53,7 +55,7 @@ void patch_unblock_self(void)
 {
 	uint64_t ours = PATCH_TRAP_SIGNALS;
 
-	/* Not by way of libc: what that does may have a probe. */
+	/* Not by a function of libc, which may have a probe. */
 	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, MASK_BYTES, 0, 0);
 }
 
@@ -68,10 +70,13 @@ bool patch_unblock(void)
 		found.count = 0;
 		found.guarded = false;
 		whole = patch_threads_each(patch_blocked_check_thread, &found);
-		/* Without /proc nobody says it, ever. */
+		/* Without /proc, no thread can be listed, now or later. */
 		if (!found.count && (whole || errno == ENOENT))
 			return true;
-		/* libc blocks all signals for a moment when it makes threads and processes: so first wait. */
+		/*
+		 * Libc blocks all signals for a moment when it creates threads and processes, so
+		 * wait first.
+		 */
 		if (i && found.count && !found.guarded)
 			patch_threads_stop(found.threads, found.count, open_mask);
 		else

@@ -3,8 +3,8 @@
 #define SIDE_PROBE_PATCH_CALL_H
 
 /*
- * System calls without libc, whose functions may have probes, and whose syscall() keeps its errors where the program has them: the
- * result, or a negative errno.
+ * System calls without libc, whose functions may have probes, and whose syscall() changes the
+ * program's errno. Returns the result or negative errno.
  */
 static inline __attribute__((always_inline)) long patch_system_call(
 		long number, long a, long b, long c, long d, long e, long f)

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where calls may come from whose return address may be replaced: code that is mapped from files, and of which the unwinder's
- * data knows. What a program has made itself (Java and others that compile while they run), and what was made by a compiler of
- * such a program beforehand (the built-in functions of V8), is found again by who made it, by the return addresses of its
- * calls: it looks through the stack for what it may throw away, and does not know ours. Such calls are made as without a
- * probe, and counted as not seen returning. A file without any of that data is taken as it is. Code in files that are no
- * ELF files (images of Lisp systems, of .NET) belongs to such programs, too. And a file that asks unwinders for the frame addresses of
- * its functions (LuaJIT) takes these for what they are without probes.
+ * Decides for which callers the return address of a call may be replaced: code that is mapped from
+ * an ELF file and that the file's unwind data describes.
  *
- * Some libraries copy parts of the stack away and back, and with them the return addresses of calls. They are known by names in
- * them, before their constructors run (patch_hit_copies()).
+ * Programs that generate code (Java and other JIT compilers), and code that such a compiler made at
+ * build time (the built-in functions of V8), find their functions by the return addresses of calls:
+ * they scan the stack for what they may free, and do not know side's addresses. A call from such
+ * code is executed without a replaced return address, and is counted as not watched. If a file has
+ * no unwind data at all, all of its code may be watched. Code in files that are not ELF (images of
+ * Lisp systems, of .NET) belongs to such programs too. Code of a file that asks unwinders for the
+ * frame addresses of its functions (LuaJIT) is not watched either: it relies on the addresses that
+ * it would get without probes.
  *
- * A range is never moved, for probes point to those that they were called from last; one that is not mapped any more has no
- * size, which is stored first, and set last.
+ * Some libraries copy parts of the stack away and back, with the return addresses of calls. They
+ * are recognized by symbols, before their constructors run (patch_hit_copies()).
+ *
+ * Entries of `ranges` are never moved, because probes point to the range of their last caller. An
+ * entry that is not mapped any more has the size 0. The size is cleared first and set last.
  */
 #include "parts.h"
 
@@ -29,27 +33,27 @@
 #define AT_ONCE 256
 #define DYNAMIC_MAX 256
 #define TEXT_AT_ONCE 1024
-#define HOLE_BYTES 4096 /* what is smaller is written in assembly, or is padding */
+#define HOLE_BYTES 4096 /* smaller holes are assembly code or padding */
 
-/* How the unwinder's table is written: all linkers do it so. */
+/* The form of .eh_frame_hdr that all linkers write. */
 #define TABLE_HEAD 12
 static const uint8_t table_forms[] = {1, 0x1b, 0x03, 0x3b};
 
 struct callers_mapping {
 	uint64_t start, end;
-	unsigned long inode; /* 0: it is gone */
+	unsigned long inode; /* 0: unused */
 	bool still;
 };
 
-/* An entry of that table: distances from its begin. */
+/* A row of that table: distances from the begin of the table. */
 struct eh_frame_hdr_row {
 	int32_t code, entry;
 };
 
-/* The begin of what it refers to. */
+/* The begin of the FDE that a row refers to. */
 struct eh_frame_entry {
 	uint32_t length, description;
-	int32_t code; /* from here */
+	int32_t code; /* relative to this member */
 	uint32_t size;
 };
 
@@ -77,13 +81,13 @@ static void patch_callers_store_range(uint32_t at, uint64_t start, uint64_t size
 {
 	ranges[at].start = start;
 	/*
-	 * Release: the start before the size. A thread that loads an earlier size has seen the earlier code mapped. Pairs with a
-	 * call from there, which comes after the code was mapped.
+	 * Release: the start before the size. A thread that loads an earlier size has seen the
+	 * earlier code mapped. Pairs with a call from there, which comes after the code was mapped.
 	 */
 	__atomic_store_n(&ranges[at].size, size, __ATOMIC_RELEASE);
 	/*
-	 * Full fence: the size before `ended`. Pairs with the fence in patch_callers_end(). Either the load below finds `ended`, or
-	 * that function finds the size and sets it to 0.
+	 * Full fence: the size before `ended`. Pairs with the fence in patch_callers_end(). Either
+	 * the load below finds `ended`, or that function finds the size and sets it to 0.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&ended, __ATOMIC_RELAXED))
@@ -98,8 +102,8 @@ void patch_callers_want(void)
 void patch_callers_end(void)
 {
 	/*
-	 * Relaxed, all: a hit that loads an old value is handled like an earlier hit. Full fence: `ended` before the sizes. Pairs
-	 * with the fence in patch_callers_store_range().
+	 * Relaxed, all: a hit that loads an old value is handled like an earlier hit. Full fence:
+	 * `ended` before the sizes. Pairs with the fence in patch_callers_store_range().
 	 */
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -129,9 +133,9 @@ static void patch_callers_add_range(uint32_t mapping, uint64_t start, uint64_t e
 		__atomic_store_n(&nr_ranges, at + 1, __ATOMIC_RELEASE);
 }
 
-/* ---- what the unwinder's data knows ---- */
+/* ---- unwind data ---- */
 
-/* Headers say where something is, and may be wrong. */
+/* Reads through the kernel: addresses in headers may be wrong. */
 static bool patch_callers_read_memory(uint64_t address, void *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
@@ -146,7 +150,7 @@ struct callers_object {
 	uint64_t base, bias;
 };
 
-/* The file that is mapped from its begin at `base`. */
+/* Reads the headers of the file that is mapped from its begin at `base`. */
 static bool patch_callers_read_object(uint64_t base, struct callers_object *object)
 {
 	Elf64_Ehdr elf;
@@ -168,7 +172,7 @@ static bool patch_callers_read_object(uint64_t base, struct callers_object *obje
 	return true;
 }
 
-/* 0: there is none. */
+/* Returns its address, or 0 if there is none. */
 static uint64_t patch_callers_find_segment(const struct callers_object *object, uint32_t type)
 {
 	for (unsigned int i = 0; i < object->nr_segments; i++) {
@@ -178,7 +182,7 @@ static uint64_t patch_callers_find_segment(const struct callers_object *object, 
 	return 0;
 }
 
-/* The table of the unwinder's data; 0: it has none of that form. */
+/* Returns the address of the file's .eh_frame_hdr, or 0 if it has none in the known form. */
 static uint64_t patch_callers_find_eh_frame_hdr(
 		const struct callers_object *object, uint32_t *count)
 {
@@ -192,7 +196,7 @@ static uint64_t patch_callers_find_eh_frame_hdr(
 	return table;
 }
 
-/* Names of dynamic symbols and libraries, in memory. */
+/* The string table of dynamic symbols and libraries, in memory. */
 struct strings {
 	uint64_t start, size, own_name;
 };
@@ -219,10 +223,11 @@ static bool find_strings(const struct callers_object *object, struct strings *st
 	return strings->start && strings->size;
 }
 
-/* Symbols that show what code of a file does with the stack. */
+/* Symbols that show how the code of a file uses the stack. */
 enum used_name {
 	USES_FRAMES,
-	FINDS_OBJECT, /* as unwinders do; code that contains libgcc needs no symbol to use frames */
+	/* Used by unwinders; code that contains libgcc needs no symbol to use frames. */
+	FINDS_OBJECT,
 	FINDS_OBJECTS,
 	IS_GREENLET,
 	IS_CALLCC, /* of Ruby */
@@ -232,7 +237,7 @@ enum used_name {
 static const char *const used_names[USED_NAMES] = {"_Unwind_GetCFA", "_dl_find_object",
 		"dl_iterate_phdr", "PyInit__greenlet", "Init_continuation",
 		"scm_c_with_continuation_barrier"};
-#define NAME_MAX_BYTES 64 /* of these */
+#define NAME_MAX_BYTES 64 /* of each of them, at most */
 
 /* Returns a bit for each of these symbols that the strings contain. */
 static unsigned int patch_callers_find_names(const struct strings *strings)
@@ -278,7 +283,10 @@ static bool calls_for_frames(const struct callers_object *object)
 	return false;
 }
 
-/* Notes whether it copies stacks. Returns whether code of it asks for frame addresses; libgcc only answers. */
+/*
+ * Notes whether the file copies stacks. Returns true if its code asks for frame addresses; libgcc
+ * only answers such requests.
+ */
 static bool asks_for_frames(const struct callers_object *object)
 {
 	struct strings strings;
@@ -298,7 +306,10 @@ static bool asks_for_frames(const struct callers_object *object)
 					calls_for_frames(object));
 }
 
-/* Where the code of an entry ends; `next` if that cannot be known: then there is no hole. */
+/*
+ * Returns the end of the code of an FDE, or `next` if the FDE cannot be read: then no hole is
+ * assumed.
+ */
 static uint64_t end_of(uint64_t table, const struct eh_frame_hdr_row *row, uint64_t next)
 {
 	uint64_t at = table + (uint64_t)(int64_t)row->entry;
@@ -313,7 +324,7 @@ static uint64_t end_of(uint64_t table, const struct eh_frame_hdr_row *row, uint6
 	return code + entry.size;
 }
 
-/* What of a mapping is known, in pieces between holes. */
+/* Adds the code of a mapping that unwind data describes, as ranges between holes. */
 static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 {
 	uint64_t begin = mappings[mapping].start, last_end = begin, end = mappings[mapping].end;
@@ -321,7 +332,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 
 	for (uint32_t from = 0; from < count; from += AT_ONCE) {
 		uint32_t some = count - from < AT_ONCE ? count - from : AT_ONCE;
-		/* One more, to know where the next one begins. */
+		/* One more row, for the begin of the next function. */
 		uint32_t more = from + some < count ? some + 1 : some;
 
 		if (!patch_callers_read_memory(
@@ -342,7 +353,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 				begin = code;
 			}
 			last_end = next - code > HOLE_BYTES ? end_of(table, &rows[i], next) : next;
-			/* It began in the mapping before, of which this one was a part. */
+			/* The code began in the previous mapping, of which this one was a part. */
 			if (last_end < begin)
 				last_end = begin;
 		}
@@ -350,7 +361,7 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 	patch_callers_add_range(mapping, begin, end - last_end > HOLE_BYTES ? last_end : end);
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 static void add_code(uint32_t mapping, uint64_t base)
 {
@@ -393,15 +404,16 @@ static void patch_callers_clear(uint32_t mapping)
 {
 	mappings[mapping].inode = 0;
 	for (uint32_t i = 0; i < nr_ranges; i++) {
-		/* Relaxed: nothing is executed there any more. */
+		/* Relaxed: no code is executed there any more. */
 		if (mapping_of[i] == mapping)
 			__atomic_store_n(&ranges[i].size, 0, __ATOMIC_RELAXED);
 	}
 }
 
 /*
- * Shared mappings of files are how some write their code at one address and execute it at another. What is no longer there is
- * forgotten last: a mapping that only became larger or smaller is known all the time.
+ * Writable shared mappings of files are not read: JIT compilers use these to write code at one
+ * address and execute it at another. Mappings that are gone are cleared last, so a mapping that
+ * only grew or shrank is known throughout.
  */
 void patch_callers_scan(void)
 {
@@ -424,12 +436,12 @@ void patch_callers_scan(void)
 				    &inode) != 5 ||
 				!inode || permissions[3] != 'p')
 			continue;
-		/* Of small files, what may be written is of the same page. */
+		/* In small files, data may be in the same page of the file. */
 		if (!offset && permissions[1] != 'w') {
 			base = permissions[0] == 'r' ? start : 0;
 			whose = inode;
 		}
-		/* All of a small program may be one mapping. */
+		/* A small program may have only one mapping. */
 		if (permissions[2] == 'x')
 			patch_callers_add_mapping(start, end, inode,
 					inode == whose           ? base

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of probed code: a program that copies its own code to other memory copies the jumps and breakpoints of probes, too. There a
- * jump leads to unmapped memory, and a breakpoint has no entry in the table of traps.
+ * Restores the program's bytes in copies of probed code. A program that copies its own code to
+ * other memory copies the jumps and breakpoints of probes too. There a jump leads to unmapped
+ * memory, and a breakpoint has no entry in the table of traps.
  *
- *	jump         the thread faults at the target. For each probe, the target determines where such a jump would be; the bytes there are compared
- *	breakpoint   the thread traps at an address of no probe: the bytes behind it are those of a probed location
- *	removal      search copies in executable memory of no file, because later there is no handler
+ *	jump         the thread faults at the target. For each probe, the target determines where
+ *	             such a jump would be; the bytes there are compared
+ *	breakpoint   the thread traps at an address without a probe: the bytes after it are those
+ *	             of a probed location
+ *	removal      search copies in executable memory of no file, because later there is no
+ *	             handler
  *
- * In each case the copy gets the program's own bytes, and the thread executes them: copies have no probes. Any other fault or trap
- * belongs to the program.
+ * In each case the copy gets the program's own bytes, and the thread executes them: copies have no
+ * probes. Any other fault or trap belongs to the program.
  *
- * Called in signal handlers: takes no lock of others, and allocates nothing.
+ * Called in signal handlers: takes no lock of other files, and allocates nothing.
  */
 #include "arena.h"
 #include "base/inside/search.h"
@@ -25,23 +29,26 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * Wrappers recognize a call of a tracer by its return address, so the last call of a function must
+ * not become a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
 #define TRAP_BYTE 0xcc
-#define OVER 0x06        /* in its location, where the kernel watches */
-#define CONTEXT_BYTES 16 /* of a breakpoint's copy that must be alike */
-#define DISTINCT_BYTES 6 /* of these that are no padding */
+#define OVER 0x06        /* instead of a breakpoint, at sites that the kernel watches */
+#define CONTEXT_BYTES 16 /* bytes of a breakpoint's copy that must match */
+#define DISTINCT_BYTES 6 /* of these, bytes that are no padding */
 #define WALKS 2          /* another thread may change the lists meanwhile */
 #define SCORE_BYTES 64
 #define HEALED_KEPT 256
 #define SPINS 100000
 #define CHUNK 65536u
 
-static int is_healing;   /* a thread changes a copy; */
-static uint64_t healing; /* and where */
+static int is_healing;   /* 1 while a thread changes a copy, */
+static uint64_t healing; /* and the address of that copy */
 
 /* The last copies that were healed: threads that executed the former bytes may arrive late. */
 static uint64_t healed[HEALED_KEPT];
@@ -65,14 +72,15 @@ static void patch_copied_sync_cores(void)
 /* ---- the program's bytes ---- */
 
 /*
- * One thread at a time: a page is writable only while a thread writes to it. A handler that interrupts this thread waits in vain and
- * then goes on, because the interrupted thread cannot continue meanwhile.
+ * One thread at a time: a page is writable only while a thread writes to it. A handler that
+ * interrupts this thread waits in vain and then continues, because the interrupted thread cannot
+ * continue meanwhile.
  */
 static void begin_healing(uint64_t copy)
 {
 	int expected = 0;
 
-	/* Acquire: what the last one has written. Pairs with the release in end_healing(). */
+	/* Acquire: what the last thread has written. Pairs with the release in end_healing(). */
 	for (unsigned int i = 0; i < SPINS &&
 			!__atomic_compare_exchange_n(&is_healing, &expected, 1, false,
 					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -94,7 +102,9 @@ static void end_healing(uint64_t copy)
 
 static bool is_healed(uint64_t at)
 {
-	/* Acquire, both: the bytes. Pairs with the releases in begin_healing() and end_healing(). */
+	/*
+	 * Acquire, both: the bytes. Pairs with the releases in begin_healing() and end_healing().
+	 */
 	bool found = __atomic_load_n(&healing, __ATOMIC_ACQUIRE) == at;
 
 	for (unsigned int i = 0; i < HEALED_KEPT && !found; i++)
@@ -103,8 +113,9 @@ static bool is_healed(uint64_t at)
 }
 
 /*
- * Read the bytes of a possible copy. *ret_healed: another thread has healed it, or does so now, so its bytes may be neither those of a probe nor the
- * program's. The thread goes back to the copy: there it finds the program's bytes, or a trap. False: nothing can be read.
+ * Reads the bytes of a possible copy. *ret_healed: another thread has healed it, or does so now, so
+ * its bytes may be neither those of a probe nor the program's. The thread returns to the copy,
+ * where it finds the program's bytes, or a trap. Returns false if the bytes cannot be read.
  */
 static bool read_copy(uint64_t copy, uint8_t *there, size_t size, const uint8_t *own,
 		unsigned int nr_own, bool *ret_healed)
@@ -114,14 +125,17 @@ static bool read_copy(uint64_t copy, uint8_t *there, size_t size, const uint8_t 
 	if (!read_there(copy, there, size))
 		return false;
 	after = is_healed(copy);
-	/* Acquire: the bytes. Pairs with the release in begin_healing(). An entry that was there before may be of earlier bytes. */
+	/*
+	 * Acquire: the bytes. Pairs with the release in begin_healing(). An entry that was there
+	 * before may be of earlier bytes.
+	 */
 	*ret_healed = after &&
 			(!before || !memcmp(there, own, nr_own) ||
 					__atomic_load_n(&healing, __ATOMIC_ACQUIRE) == copy);
 	return true;
 }
 
-/* Other threads may execute the copy meanwhile: they trap, and try again. */
+/* Writes the bytes in steps. Other threads that execute the copy meanwhile trap, and try again. */
 static int heal_in_steps(
 		struct patch_writer *writer, uint64_t copy, const uint8_t *bytes, unsigned int size)
 {
@@ -139,7 +153,10 @@ static int heal_in_steps(
 	return ret;
 }
 
-/* `former`: what is there, unless another thread was here first. */
+/*
+ * Restores the bytes if they are still those of `former`. Returns true if they are restored, by
+ * this thread or another one.
+ */
 static bool heal(uint64_t copy, const uint8_t *former, const uint8_t *bytes, unsigned int size)
 {
 	uint8_t there[PROBE_JUMP_BYTES];
@@ -159,7 +176,10 @@ static bool heal(uint64_t copy, const uint8_t *former, const uint8_t *bytes, uns
 
 /* ---- likeness ---- */
 
-/* A site and the bytes after it: as it is now, with the program's bytes, and with the bytes of probes. Each byte of a copy may be either. */
+/*
+ * A site and the bytes after it: as they are now, with the program's bytes, and with the bytes of
+ * probes. Each byte of a copy may be any of these.
+ */
 struct code_of_site {
 	unsigned int size;
 	uint8_t now[SCORE_BYTES], own[SCORE_BYTES], probed[SCORE_BYTES];
@@ -204,7 +224,7 @@ static bool is_like(const struct code_of_site *code, unsigned int at, uint8_t by
 
 /* ---- jumps ---- */
 
-/* From the byte behind the jump to where it leads. */
+/* Returns the distance from the end of the jump to its target. */
 static int64_t patch_copied_read_distance(const struct patch *probe)
 {
 	uint64_t from = probe->method == PROBE_SHORT ? probe->slot : probe->site.runtime;
@@ -220,7 +240,7 @@ static bool is_jump(const struct patch *probe)
 			probe->site.runtime && probe->trampoline;
 }
 
-/* How many bytes of a copy identify it: a punned jump ends with bytes of the program. */
+/* Number of bytes by which a copy is recognized: a punned jump ends with bytes of the program. */
 static unsigned int jump_bytes(const struct patch *probe)
 {
 	return probe->method == PROBE_SHORT ? patch_bytes(probe) : PROBE_JUMP_BYTES;
@@ -236,8 +256,9 @@ struct arrival {
 };
 
 /*
- * Jumps of several probes may have the same displacement, because their arenas have the same layout. The bytes after the jump in the copy equal
- * those at the site, as far as both are code of that function.
+ * Counts the matching bytes of a copy. Jumps of several probes may have the same distance, because
+ * their arenas have the same layout. The bytes after the jump in the copy equal those at the site,
+ * as far as both are code of that function.
  */
 static unsigned int score_of(const struct patch *probe, uint64_t copy)
 {
@@ -253,7 +274,7 @@ static unsigned int score_of(const struct patch *probe, uint64_t copy)
 	return i;
 }
 
-/* Never true: the callback stores the best match. */
+/* Stores the best match in `user`; never returns true. */
 static bool note_arrival(struct patch *probe, void *user)
 {
 	struct arrival *arrival = user;
@@ -292,7 +313,10 @@ static bool note_arrival(struct patch *probe, void *user)
 	return false;
 }
 
-/* A short jump whose springboard was not copied: the thread is at the bytes in its location. */
+/*
+ * Finds copies of short jumps whose springboard was not copied: the thread is at the same distance
+ * from the copy as the springboard is from the site.
+ */
 static void note_short(struct arrival *arrival)
 {
 	uint64_t springboard, site;
@@ -356,7 +380,7 @@ bool patch_copied_fault(const siginfo_t *info, void *context)
 	uint64_t at = (uint64_t)registers[REG_RIP], copy;
 	int error = errno;
 	bool found;
-	/* A fault of the fetch: nothing is mapped, or it is not executable. */
+	/* The fetch has faulted: the address is not mapped, or not executable. */
 	bool is_fetch = (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR) &&
 			(uint64_t)(uintptr_t)info->si_addr == at;
 
@@ -377,7 +401,7 @@ static bool is_padding_byte(uint8_t byte)
 	return byte == TRAP_BYTE || byte == 0x90 || !byte;
 }
 
-/* The bytes after the first one are equal, and are not common ones. */
+/* True if the bytes after the first one match, and are not all common ones. */
 static bool is_copy_of_trap(
 		const struct patch *probe, uint64_t at, const uint8_t there[CONTEXT_BYTES])
 {
@@ -436,7 +460,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy)
 
 /* ---- copies that no thread has executed ---- */
 
-/* The search key: the four bytes after the first one. Several probes may have the same. */
+/* The search key: the four bytes after the first one. Several probes may have the same key. */
 struct code_pattern {
 	uint32_t behind;
 	uint8_t first;
@@ -464,7 +488,7 @@ static void patch_copied_add_pattern(
 	memcpy(&pattern->behind, bytes + 1, sizeof(pattern->behind));
 }
 
-/* With the bytes of probes behind it, and without. */
+/* Adds the pattern with the bytes of probes after it, and the pattern without them. */
 static void patch_copied_add_patterns(struct patterns *patterns, struct patch *probe)
 {
 	struct code_of_site code = {.size = 0};
@@ -495,7 +519,7 @@ static bool patch_copied_make_patterns(
 	return true;
 }
 
-/* How many bytes after those of a probe match; 0: not a copy. */
+/* Returns how many bytes match those of a probe and after it; 0: not a copy. */
 static unsigned int likeness(const struct code_pattern *pattern, uint64_t at, const uint8_t *bytes)
 {
 	const struct patch *probe = pattern->probe;
@@ -563,7 +587,7 @@ static bool patch_copied_is_own_code(uint64_t address)
 	return patch_is_memory(address) || address - (uintptr_t)patch_gates < GATES_BYTES;
 }
 
-/* Executable memory that is of no file. */
+/* Searches a mapping if it is executable and of no file. */
 static bool search_mapping(const struct patch_mapping *mapping, void *user)
 {
 	const struct patterns *patterns = user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What debuggers must know of code that was made here, by the interface of gdb for such code: a list of small ELF files in
- * memory, each with the unwinder's data of one piece of code and its name. Debuggers find the list by the names of the two
- * symbols, so whatever library this is part of should keep them.
+ * Registers generated code with debuggers, by gdb's interface for JIT compilers: a list of small
+ * ELF files in memory, each with the unwind data of one piece of code and its name. Debuggers find
+ * the list by the names of two symbols, so the library that contains this code must keep them.
  */
 #include "parts.h"
 
@@ -23,13 +23,13 @@ struct jit_descriptor {
 
 #define JIT_REGISTER 1
 
-/* Not another library's: programs that make code themselves have the same names. */
+/* Protected, because programs that generate code themselves define the same names. */
 extern struct jit_descriptor __jit_debug_descriptor __attribute__((visibility("protected")));
 void __jit_debug_register_code(void) __attribute__((visibility("protected"), noinline));
 
 __attribute__((used)) struct jit_descriptor __jit_debug_descriptor = {.version = 1};
 
-/* A debugger that is there has a breakpoint here. */
+/* A debugger sets a breakpoint here. */
 __attribute__((used)) void __jit_debug_register_code(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -47,7 +47,7 @@ struct jit_elf_image {
 	char strings[40 + NAME_BYTES];
 };
 
-/* Stays for good, and not in the program's heap. */
+/* Never freed, and not in the program's heap. */
 struct debugger_image {
 	struct jit_code_entry entry;
 	struct jit_elf_image image;
@@ -66,7 +66,7 @@ static struct debugger_image *patch_debugger_claim_entry(void)
 	return left ? &some[--left] : NULL;
 }
 
-/* The names of sections, then that of the code. */
+/* The names of sections; the name of the code follows. */
 static const char strings[] = "\0.text\0.eh_frame\0.symtab\0.strtab";
 enum { NAME_TEXT = 1, NAME_FRAMES = 7, NAME_SYMBOLS = 17, NAME_STRINGS = 25 };
 
@@ -108,7 +108,10 @@ static void patch_debugger_describe_image(struct jit_elf_image *image, size_t fr
 			.sh_addralign = 1};
 }
 
-/* There must be a section of code; without a name it is where there is none. */
+/*
+ * Debuggers require a section of code. Without a name it must not cover the code, so it covers a
+ * byte of the unwind data.
+ */
 static void describe_code(
 		struct jit_elf_image *image, const char *name, uint64_t start, uint64_t size)
 {

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fault handling for loads that may fault (reading.c) and for displaced instructions (moved.c): SIGSEGV, SIGBUS and SIGFPE arrive here first while
- * such loads are possible or probes are set. A fault of these loads ends the load; any other belongs to the program, as without side:
+ * Handles faults of loads that may fault (reading.c) and of displaced instructions (moved.c):
+ * SIGSEGV, SIGBUS and SIGFPE arrive here first while such loads are possible or probes are set. A
+ * fault of these loads ends the load; any other fault belongs to the program, which must see the
+ * same as without side:
  *
- *	what the kernel has		what the program has
- *	our handler, all else		its handler, its flags, its mask: called by a jump, with the kernel's arguments on the
- *	as the program has it		stack that the kernel chose, so which signals are blocked and which stack it is follow as ever
- *	our handler			the default: it is restored, and the instruction faults again, a displaced one at its own address.
- *					What was sent is sent again
- *	the same			to be ignored: no net, for what is executed inherits that
+ *	kernel's action                  program's action
+ *	side's handler, all else as      a handler, with flags and mask: called by a jump, with the
+ *	the program has set it           kernel's arguments, on the stack that the kernel chose. So
+ *	                                 blocked signals and the stack are as without side
+ *	side's handler                   the default: it is restored, and the instruction faults
+ *	                                 again, a displaced one at its own address. A signal that
+ *	                                 was sent is sent again
+ *	ignored                          ignored: no handler of side, because executed programs
+ *	                                 inherit this
  *
- * SA_RESETHAND is done here, for our faults are none of the program's. A thread that blocks the signal has no net; reading.c asks, and
- * in each hit as long as some handler does.
+ * SA_RESETHAND is implemented here, because faults of side's loads must not reset the program's
+ * handler. In a thread that blocks the signal, side's handler does not protect loads: reading.c
+ * checks that, in each hit as long as a handler of the program blocks it.
  *
- * The net is given back when nobody reads any more. No thread is on its way to it then, as with traps: one that has faulted is in a hit,
- * and these are over; and a fault of the program's may arrive at either, for both do the same.
+ * The signals are given back when no hit reads memory any more. No thread is on its way to side's
+ * handler then: a thread whose load has faulted is in a hit, and those hits have ended. A fault of
+ * the program may arrive at either handler, because both do the same.
  *
- * A child of vfork() has these variables, but actions of its own: what it asks for goes to the kernel.
+ * A child of vfork() shares these variables, but has actions of its own: its requests go to the
+ * kernel.
  */
 #include "actions.h"
 
@@ -38,10 +46,10 @@ _Static_assert(sizeof(struct patch_moved) <= 48 && offsetof(struct patch_moved, 
 
 static const int numbers[NUMBERS] = {SIGSEGV, SIGBUS, SIGFPE};
 
-/* What the program wants of them. */
+/* The program's actions of these signals. */
 static struct patch_action actions[NUMBERS][FORMER];
 static unsigned int now[NUMBERS];
-static unsigned int reasons; /* PATCH_FAULTS_…; 0: they are the program's */
+static unsigned int reasons; /* PATCH_FAULTS_…; 0: the signals are not taken */
 static pid_t owner;
 
 uint64_t patch_faults_generation;
@@ -73,18 +81,21 @@ static bool is_real_handler(uint64_t handler)
 
 static bool is_held(void)
 {
-	/* Relaxed: whoever sees it late asks the kernel, which says what is so. */
+	/*
+	 * Relaxed: a thread that loads an old value makes a system call, and the kernel has the
+	 * true action.
+	 */
 	return __atomic_load_n(&reasons, __ATOMIC_RELAXED) != 0;
 }
 
-/* Whatever was known of masks and actions is to be asked again. */
+/* Makes all readers read masks and actions again. */
 static void patch_fault_notify_readers(void)
 {
-	/* Relaxed: what a thread has set itself it sees; others ask before long. */
+	/* Relaxed: a thread sees its own change; other threads read them again soon in any case. */
 	__atomic_fetch_add(&patch_faults_generation, 1, __ATOMIC_RELAXED);
 }
 
-/* With the lock, but read by handlers without. */
+/* Called with the lock. Handlers read the action without it. */
 static void patch_fault_set_user_action(int number, const struct patch_action *action)
 {
 	unsigned int at = (now[which(number)] + 1) % FORMER;
@@ -100,7 +111,7 @@ static struct patch_action *patch_fault_get_user_action(int number)
 	return &actions[which(number)][__atomic_load_n(&now[which(number)], __ATOMIC_ACQUIRE)];
 }
 
-/* ---- what the kernel has ---- */
+/* ---- the kernel's actions ---- */
 
 static struct patch_action with_ours(const struct patch_action *behind)
 {
@@ -127,7 +138,10 @@ static void install(int number)
 	patch_exchange_action(number, &put, NULL);
 }
 
-/* Also what a bare system call sets in this moment stands behind ours then, as it is found in exchange. */
+/*
+ * If a bare system call sets another action at this moment, the exchange returns it, and it becomes
+ * the program's action.
+ */
 static void patch_fault_install(int number)
 {
 	struct patch_action seen = {0}, put, found = {0};
@@ -218,7 +232,7 @@ void patch_faults_forked(void)
 	owner = getpid();
 }
 
-/* ---- what the program asks for ---- */
+/* ---- requests of the program ---- */
 
 int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
@@ -230,7 +244,10 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 
 	if (action) {
 		kept = patch_action_as_kernel(action);
-		/* Whoever has read ours once, without asking here, and gives it back, means what stood behind it. */
+		/*
+		 * A program that has read side's handler by a bare system call and sets it again
+		 * means its own handler.
+		 */
 		if (patch_fault_is_own_handler(&kept))
 			action = &user_action;
 	}
@@ -255,11 +272,11 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 	return 0;
 }
 
-/* ---- what arrives ---- */
+/* ---- signals that arrive ---- */
 
 /*
- * The kernel's default action: let the instruction fault again, with all registers unchanged. A child of vfork() must not change the
- * parent's code.
+ * Executes the kernel's default action: lets the instruction fault again, with all registers
+ * unchanged. A child of vfork() must not change the parent's code.
  */
 static void do_default(int number, const siginfo_t *info, void *context, struct patch_moved *moved)
 {
@@ -271,7 +288,7 @@ static void do_default(int number, const siginfo_t *info, void *context, struct 
 		patch_move_back(context, moved);
 	moved->probe = NULL;
 	patch_exchange_action(number, &none, NULL);
-	/* Sent by somebody: it is blocked until our handler returns. */
+	/* Sent by a process: the signal is blocked until this handler returns. */
 	if (info->si_code <= 0)
 		patch_system_call(SYS_rt_tgsigqueueinfo,
 				patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
@@ -279,11 +296,17 @@ static void do_default(int number, const siginfo_t *info, void *context, struct 
 				0, 0);
 }
 
-/* Loads of thread-local memory (hit.c), and where each continues after a fault; relative to the words. */
+/*
+ * Loads of thread-local memory (hit.c), and the address where each continues after a fault;
+ * relative to the words themselves.
+ */
 extern const int32_t __start_patch_fixups[] __attribute__((visibility("hidden")));
 extern const int32_t __stop_patch_fixups[] __attribute__((visibility("hidden")));
 
-/* Whether a load of a hit faulted, which can continue. Reads nothing thread-local before that is known. */
+/*
+ * Returns true if a load of a hit has faulted, and makes it continue. Reads nothing thread-local
+ * before that is known.
+ */
 static bool patch_fault_recover_load(int number, const siginfo_t *info, ucontext_t *user)
 {
 	greg_t *registers = user->uc_mcontext.gregs;
@@ -317,14 +340,14 @@ uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct p
 	moved->probe = NULL;
 	if (patch_fault_recover_load(number, info, context))
 		return 0;
-	/* The handler may block it, and is left as it likes. */
+	/* The program's handler may block the signal, and may end by longjmp(). */
 	patch_fault_notify_readers();
 	if (number != SIGFPE && patch_copied_fault(info, context))
 		return 0;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)
 		return 0;
 	patch_move_to_site(info, context, moved);
-	/* Relaxed: of two threads that arrive at the same time, the first one has it. */
+	/* Relaxed: of two threads that arrive at the same time, the first one gets the handler. */
 	if (is_real_handler(handler) &&
 			(!once ||
 					__atomic_compare_exchange_n(&behind->handler, &handler,

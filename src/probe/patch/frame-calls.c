@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find calls of _Unwind_GetCFA() in code that is linked with libgcc's unwinder (-static-libgcc), where no symbol shows these calls.
+ * Finds calls of _Unwind_GetCFA() in code that is linked with libgcc's unwinder (-static-libgcc),
+ * where no symbol shows these calls.
  *
- * The accessors of the unwinder are recognized by their instructions: GCC has always compiled them to the same bytes since their structure
- * got its present layout. One accessor returns the frame address; close to it are those that return and set the program counter. Code that
- * calls the first one uses frame addresses. libgcc itself reads the structure directly.
+ * The accessors of the unwinder are recognized by their instructions: GCC has always compiled them
+ * to the same bytes since their structure got its present layout. One accessor returns the frame
+ * address; near it are those that return and set the program counter. Code that calls the first one
+ * uses frame addresses. libgcc itself reads the structure directly.
  */
 #include "parts.h"
 
@@ -13,7 +15,7 @@
 #include <unistd.h>
 
 #define CHUNK 16384
-#define NEAR 256 /* the other accessors are within so many bytes of the first one */
+#define NEAR 256 /* the other accessors are within this distance of the first one */
 #define ACCESSOR 8
 #define RARE 2
 #define CALL 5
@@ -23,7 +25,7 @@ static const uint8_t returns_counter[ACCESSOR] = {0x48, 0x8b, 0x87, 0x98, 0, 0, 
 static const uint8_t sets_counter[ACCESSOR] = {0x48, 0x89, 0xb7, 0x98, 0, 0, 0, 0xc3};
 static const uint8_t begins_call_target[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
 
-/* Not locked: one thread at a time changes what is recorded. */
+/* No lock: only one thread at a time scans. */
 static uint8_t chunk[CHUNK];
 
 /* Reads through the kernel: another thread may unmap or truncate the mapped file meanwhile. */
@@ -52,7 +54,10 @@ static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
 			memmem(bytes, size, sets_counter, ACCESSOR) != NULL;
 }
 
-/* Returns the accessor's offset in the chunk, or `size`. memchr() for this byte is fast, because the byte is rare in code. */
+/*
+ * Returns the accessor's offset in the chunk, or `size`. memchr() for this byte is fast, because
+ * the byte is rare in code.
+ */
 static size_t find_in_chunk(size_t at, size_t size)
 {
 	while (at + ACCESSOR <= size) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What unwinders must know of code that was made here: exceptions, backtrace() and the ends of threads go through it.
+ * Describes generated code to unwinders: exceptions, backtrace() and the ends of threads unwind
+ * through it.
  *
- * One entry for all trampolines of an arena: they are aligned and alike, so where in a trampoline the program counter stands is in its
- * low bits, and a table has what holds there; whose it is, is in the others. One for each head, where whose it is has been
- * pushed. One for all returns: where the code of a return goes on stands in a table, by its index.
+ * One entry describes all trampolines of an arena. They are aligned and have the same layout, so
+ * the low bits of the program counter are the offset in a trampoline, and a table contains the
+ * frame for each offset; the other bits identify the probe. Each head has an entry too; there the
+ * trampoline has pushed an address that identifies the probe. One entry describes all gates: the
+ * address where the call returns is in a table, by the index of the gate.
  */
 #include "parts.h"
 #include "base/inside/search.h"
@@ -15,7 +18,10 @@
 #define BYTES_MAX PATCH_FRAMES_BYTES
 #define ENTRIES_MAX PATCH_FRAMES_MAX
 
-/* The head of a table of unwind data, as in .eh_frame_hdr, without the table: 4 bytes relative to themselves. */
+/*
+ * The head of a table of unwind data, as in .eh_frame_hdr, without the table itself. Addresses are
+ * 4 bytes, relative to themselves.
+ */
 struct head {
 	uint8_t version, where, no_count, no_rows;
 	int32_t away;
@@ -23,18 +29,25 @@ struct head {
 
 static struct entry {
 	struct head head;
-	uint8_t bytes[BYTES_MAX]; /* behind its head */
+	uint8_t bytes[BYTES_MAX]; /* must follow the head */
 	size_t size;
 	uint64_t start, length;
 	const char *name; /* NULL: none */
 	const struct entry *
-			plain; /* the same where a frame begins at its stack pointer; NULL: this does */
+			/*
+			 * The same for readers that take the begin of a frame for its stack
+			 * pointer; NULL: this one is such.
+			 */
+			plain;
 } entries[ENTRIES_MAX], plain_return;
 static unsigned int nr_entries, nr_shown;
 _Static_assert(offsetof(struct entry, bytes) == sizeof(struct head),
 		"it is what the head leads to");
 
-/* The pieces that unwinders find, sorted by address. One of the two lists is complete while the other one is written. */
+/*
+ * The pieces that unwinders find, sorted by address. One of the two lists is complete while the
+ * other one is written.
+ */
 static struct list {
 	unsigned int nr;
 	struct {
@@ -42,7 +55,7 @@ static struct list {
 		unsigned int which;
 	} pieces[ENTRIES_MAX];
 } lists[2];
-static unsigned int nr_changes; /* the number of the complete list is its lowest bit */
+static unsigned int nr_changes; /* the lowest bit is the index of the complete list */
 #define FIND_TRIES 4
 
 static uint8_t *patch_frame_append(uint8_t *to, const void *bytes, size_t size)
@@ -51,7 +64,7 @@ static uint8_t *patch_frame_append(uint8_t *to, const void *bytes, size_t size)
 	return to + size;
 }
 
-/* An entry has all of its rows. */
+/* Ends an entry that has all of its rows. */
 static void patch_frame_end_entry(struct entry *described, uint8_t *entry, uint8_t *to)
 {
 	uint32_t word;
@@ -64,13 +77,14 @@ static void patch_frame_end_entry(struct entry *described, uint8_t *entry, uint8
 	described->size = (size_t)(to + 4 - described->bytes);
 }
 
-/* A description and the entry that uses it, then the end. */
+/* Writes a CIE, the FDE that uses it, and the end mark. */
 static void patch_frame_write_description(struct entry *described, const void *rules, size_t size,
 		uint64_t start, uint64_t length, bool interrupts)
 {
 	/*
-	 * zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. S: that is where the frame before goes on,
-	 * which has not called: it may stand at the first instruction of a function.
+	 * zR: addresses of 64 bits; alignment 1 and -8; the return address is column 16. S (signal
+	 * frame): the frame before continues at the return address and has not called, so it may be
+	 * at the first instruction of a function.
 	 */
 	static const char calls[] = "\0\0\0\0\1zR\0\1\x78\x10\1\0",
 			  interruptions[] = "\0\0\0\0\1zRS\0\1\x78\x10\1\0";
@@ -109,7 +123,9 @@ static struct entry *patch_frame_add_entry(const void *rules, size_t size, uint6
 	return entry;
 }
 
-/* Code that begins wherever an address is a multiple of its size, and what a table has for each byte of it. */
+/*
+ * Code whose copies begin at multiples of its size, and a table with the frame for each byte of it.
+ */
 struct frame_template {
 	const uint8_t *frames;
 	unsigned int bytes;
@@ -123,13 +139,13 @@ static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
 	return to;
 }
 
-/* What the table has for the program counter, on the stack of the expression. */
+/* Pushes the table's byte for the program counter on the stack of the expression. */
 static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_template *code)
 {
 	to = put_offset(to, code->bytes);
 	*to++ = 0x0e;
 	to = patch_frame_append(to, &code->frames, sizeof(code->frames));
-	return patch_frame_append(to, "\x22\x94\1", 3); /* plus; what that byte says */
+	return patch_frame_append(to, "\x22\x94\1", 3); /* plus; the byte there */
 }
 
 /* The trampolines of an arena. */
@@ -139,7 +155,7 @@ struct trampolines {
 	const struct patch *probes;
 };
 
-/* The probe whose trampoline the program counter is in. */
+/* Pushes the struct patch of the trampoline that contains the program counter. */
 static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *trampolines)
 {
 	static const uint16_t size = sizeof(struct patch);
@@ -156,7 +172,7 @@ static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *
 	return to;
 }
 
-/* Plus where that member is. */
+/* Adds the offset of that member. */
 static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
 {
 	*to++ = 0x23;
@@ -166,8 +182,9 @@ static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
 }
 
 /*
- * Where the frame begins, by the table; `away`: from the frame pointer to the begin, where that says it. With
- * `site`, it begins at the site's stack pointer; with `trampolines`, also in their copies.
+ * The rule for the begin of the frame, by the table; `away`: distance from the frame pointer to
+ * that, where the table has PATCH_BY_FRAME_POINTER. With `site`, the frame begins at the site's
+ * stack pointer; with `trampolines`, also within their copies.
  */
 static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsigned int away,
 		bool site, const struct trampolines *trampolines)
@@ -177,14 +194,14 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
 			0x22};
 	uint8_t *size;
 
-	/* Not equal to it: on by 7, where it is added to rsp. Else away from rbp. */
+	/* If the byte is not equal to it, skip 7: it is added to rsp. Else `away` from rbp. */
 	*to++ = 0x0f;
 	size = to++;
 	to = patch_frame_append(patch_frame_append_distance(to, code), by_frame, sizeof(by_frame));
 	if (site)
 		to = patch_frame_append(to, "\x38\x1c", 2); /* 8, minus */
 	if (trampolines) {
-		/* Plus 8 from where it is pushed on. */
+		/* Plus 8 from `pushed` on. */
 		to = patch_frame_append_probe(put_offset(to, code->bytes), trampolines);
 		to = patch_frame_append_member(to, offsetof(struct patch, pushed));
 		to = patch_frame_append(to, "\x94\1\x2a\x38\x1e\x22",
@@ -195,8 +212,9 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
 }
 
 /*
- * Rows: rbp is in its register, or saved where that points to. An expression that says its value would end callers at those where it
- * is 0: libunwind takes that for the outermost one's.
+ * Adds rows that say where rbp is: in its register, or saved where that points to. An expression
+ * for its value would end backtraces at callers where it is 0: libunwind takes such a frame for the
+ * outermost one.
  */
 static void add_rows(struct entry *described, const struct frame_template *code)
 {
@@ -215,7 +233,7 @@ static void add_rows(struct entry *described, const struct frame_template *code)
 
 		if (saved == (code->frames[at - 1] == PATCH_BY_FRAME_POINTER))
 			continue;
-		*to++ = 3; /* so many bytes on; expression: breg6; or the same */
+		*to++ = 3; /* skip that many bytes; expression: breg6; or the same value */
 		to = patch_frame_append(to, &on, sizeof(on));
 		to = saved ? patch_frame_append(to, "\x10\6\2\x76\0", 5)
 			   : patch_frame_append(to, "\x08\6", 2);
@@ -224,24 +242,31 @@ static void add_rows(struct entry *described, const struct frame_template *code)
 	patch_frame_end_entry(described, entry, to);
 }
 
-/* What a callee may change is not known any more: rax, rdx, rcx, rsi, rdi, r8 to r11. */
+/* Marks registers that a callee may change as unknown: rax, rdx, rcx, rsi, rdi, r8 to r11. */
 static uint8_t *put_unknown(uint8_t *to)
 {
 	return patch_frame_append(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
 }
 
 /*
- * A trampoline is described as what interrupts the program at its site, so that what the unwinder knows of the function there says the
- * rest, wherever in the function that is: the caller's stack pointer is the site's, and the return address is that of the
- * site, or in the copy of the displaced instruction that comes next.
+ * Describes a trampoline as an interruption of the program at its site, so that the unwind data of
+ * the function applies, wherever in the function the site is. The caller's stack pointer is the
+ * site's, and the return address is the address of the site, or of the displaced instruction whose
+ * copy comes next.
  */
 static void add_trampolines(uint64_t size, const struct trampolines *trampolines)
 {
 	uint8_t rules[256], *to, *length;
 
-	/* By the table it is what a function has at its begin, with its return address; and what a call has pushed in the copy. */
+	/*
+	 * The table has the distance at the begin of a function, with its return address. A call in
+	 * the copy pushes another one.
+	 */
 	to = put_frame(rules, &trampolines->code, PATCH_FRAME_BYTES + 8, true, trampolines);
-	/* The return address stands in the probe: the place that comes last of those that begin at or before the program counter. */
+	/*
+	 * The return address is in struct patch: the last location whose copy begins at or before
+	 * the program counter.
+	 */
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
 	to = put_offset(patch_frame_append_probe(to, trampolines), trampolines->code.bytes);
@@ -260,7 +285,10 @@ static void add_trampolines(uint64_t size, const struct trampolines *trampolines
 			size - HEADS_BYTES, "side_probe", true);
 }
 
-/* Plus what of this address says where the trampoline is in its arena, times one: what hits read of it. */
+/*
+ * Adds the part of an address that is the trampoline's offset in its arena: this is also the offset
+ * of its patch_hot.
+ */
 static uint8_t *put_hot(uint8_t *to)
 {
 	static const uint16_t height = (uint16_t)-TRAMPOLINE_BYTES;
@@ -270,7 +298,9 @@ static uint8_t *put_hot(uint8_t *to)
 	return patch_frame_append(to, "\x1a\x22", 2); /* and; plus */
 }
 
-/* Likewise the code by which trampolines go to a handler. What they have pushed is below what they have skipped. */
+/*
+ * Describes a head in the same way. The word that the trampoline has pushed is below the red zone.
+ */
 static void add_head(uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
 {
 	struct frame_template code = {patch_head_frames(follows, number), HEAD_BYTES};
@@ -279,7 +309,7 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
-	/* The begin of what hits read of trampolines; swap; so far, minus; the two bytes there. */
+	/* The first patch_hot; swap; that distance, minus; the two bytes there. */
 	*to++ = 0x0e;
 	to = patch_frame_append(to, &hot, sizeof(hot));
 	to = patch_frame_append(to, "\x16\x08", 2);
@@ -306,10 +336,16 @@ void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
 	add_trampolines(size, &trampolines);
 }
 
-/* A jump to a trampoline: likewise, and the first head of its arena says where what hits read of its probe is. */
+/*
+ * Describes slots, which are jumps to trampolines, in the same way: the first head of the arena
+ * contains the address of its first patch_hot.
+ */
 void patch_frames_add_slots(uint64_t start, uint64_t size)
 {
-	/* The stack pointer is the caller's. The program counter; dup, behind the jump's first byte, 4 bytes with a sign; plus. */
+	/*
+	 * The stack pointer is the caller's. The program counter; dup; after the jump's first byte,
+	 * 4 bytes with sign; plus.
+	 */
 	uint8_t rules[96] = {0x0c, 7, 0, 0x10, 16, 0, 0x80, 0, 0x12, 0x23, 1, 0x94, 4, 0x08, 32,
 			0x24, 0x08, 32, 0x26, 0x22},
 		*to = rules + 20;
@@ -320,15 +356,15 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
 	*to++ = 0x0d;
 	to = patch_frame_append(to, &arena, sizeof(arena));
 	to = patch_frame_append_member(patch_frame_append(to, "\x1a", 1), patch_head_hot_at());
-	to = patch_frame_append(to, "\x06\x16", 2); /* what stands there; swap */
+	to = patch_frame_append(to, "\x06\x16", 2); /* the word there; swap */
 	to = patch_frame_append_member(put_hot(to), offsetof(struct patch_hot, address));
 	rules[5] = (uint8_t)(to - rules - 6);
 	patch_frame_add_entry(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
 
 /*
- * What all gates lead to. Where the return address stood is its index, whose address is in the table; or that itself
- * already, which is greater than all of them.
+ * Describes the common code of gates. The slot of the return address contains the index, by which
+ * the table has the address; or the address itself already, which is greater than any index.
  */
 static void add_common(uint64_t start, const struct patch_return *returns)
 {
@@ -341,7 +377,7 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 
 	to = patch_frame_append(to, "\x10\x10", 2);
 	size = to++;
-	/* 8, minus; dup, what stands there; dup, less than the number of them? On by 4. */
+	/* 8, minus; dup, the word there; dup, less than the number of indices? If so, skip 4. */
 	to = patch_frame_append(to, stands, sizeof(stands));
 	to = patch_frame_append(to, &most, sizeof(most));
 	to = patch_frame_append(to, "\x2d\x28\4\0", 4);
@@ -357,7 +393,10 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 			&code);
 }
 
-/* The location of the gate's return address: in the table, at the program counter's distance from `base` times the entry size. */
+/*
+ * The location of the gate's return address: in the table, at the program counter's distance from
+ * `base` times the entry size.
+ */
 static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return *returns)
 {
 	to = patch_frame_append(
@@ -373,7 +412,9 @@ static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return
 	return to;
 }
 
-/* The stack pointer of the caller is that of a gate, or the one behind the index that was pushed. */
+/*
+ * The stack pointer of the caller is that at the gate, or the one above the index that was pushed.
+ */
 static const uint8_t callers_stack[] = {
 		0x77, 0, 0x80, 0, 0x3f, 0x1a, 0x30 + RETURN_PUSHED_BYTES, 0x2a, 0x33, 0x24, 0x22};
 
@@ -398,9 +439,10 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	uint64_t base = start + RETURNS_HEAD_BYTES,
 		 size = RETURNS_HEAD_BYTES + (uint64_t)count * RETURN_BYTES;
 	/*
-	 * The caller has this frame's stack pointer, or the one behind the index that was pushed. The frame's address
-	 * differs from that, and from the address of the frame that returns here, because exceptions tell frames apart by it.
-	 * It is above the latter, because debuggers require that.
+	 * The caller has this frame's stack pointer, or the one above the index that was pushed.
+	 * The frame's address differs from that, and from the address of the frame that returns
+	 * here, because exceptions tell frames apart by it. It is above the latter, because
+	 * debuggers require that.
 	 */
 	uint8_t rules[64] = {0x0c, 7, 1, 0x16, 7, sizeof(callers_stack)},
 		*to = patch_frame_append(rules + 6, callers_stack, sizeof(callers_stack)),
@@ -423,14 +465,17 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	add_common(start - COMMON_BYTES, returns);
 }
 
-/* The pads of short jumps, which stay in this list; read by unwinders. */
+/* Springboards, never removed from this list; unwinders read the sites. */
 static struct {
 	uint64_t address, site;
 	unsigned int entry;
 } springboards[PATCH_FRAMES_SPRINGBOARDS];
 static int nr_springboards;
 
-/* A jump to a trampoline, too, in padding of a file. The stack pointer is the site's; its address stands in the list. */
+/*
+ * Describes a springboard, which is also a jump to a trampoline, in padding of a file. The stack
+ * pointer is the site's; the site's address is in the list.
+ */
 static int patch_frame_add_springboard(uint64_t address)
 {
 	uint8_t rules[32] = {0x0c, 7, 0, 0x10, 16, 9, 0x0e}, *to = rules + 7;
@@ -447,13 +492,13 @@ static int patch_frame_add_springboard(uint64_t address)
 	return nr_springboards++;
 }
 
-/* Only the first bytes of it are such code; of a pad: all of it, or nothing. */
+/* Sets how many bytes of the piece are such code; a springboard has all or none. */
 static void patch_frame_set_length(unsigned int which, uint64_t length)
 {
 	struct entry *entry = &entries[which];
 	uint32_t description;
 
-	/* Behind the description, a length, where that is, and the begin. */
+	/* After the CIE, the FDE has its length, the distance to the CIE, and the begin. */
 	memcpy(&description, entry->bytes, sizeof(description));
 	memcpy(entry->bytes + 4 + description + 16, &length, sizeof(length));
 	/* Relaxed: see patch_frames_find(). */
@@ -487,13 +532,16 @@ static void patch_frame_insert_entry(struct list *list, unsigned int which)
 	list->pieces[at].which = which;
 }
 
-/* Let unwinders find the new ones. */
+/* Makes unwinders find the new pieces. */
 static void patch_frame_publish_table(void)
 {
 	const struct list *old = &lists[nr_changes % 2];
 	struct list *list = &lists[(nr_changes + 1) % 2];
 
-	/* Release: a thread that sees what is written from here on sees the last change, too. Pairs with the fence in piece_at(). */
+	/*
+	 * Release: a thread that reads what is written from here on also reads the last change.
+	 * Pairs with the fence in piece_at().
+	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	list->nr = old->nr;
 	memcpy(list->pieces, old->pieces, old->nr * sizeof(*old->pieces));
@@ -516,7 +564,7 @@ void patch_frames_register(void)
 	patch_unwinders_notify();
 }
 
-/* The last one that begins at or before the address; ENTRIES_MAX: none. */
+/* Returns the last piece that begins at or before the address; ENTRIES_MAX: none. */
 static unsigned int piece_before(const struct list *list, uint64_t address)
 {
 	/* Relaxed: the caller checks that the list has not changed. */
@@ -526,7 +574,9 @@ static unsigned int piece_before(const struct list *list, uint64_t address)
 	return low ? __atomic_load_n(&list->pieces[low - 1].which, __ATOMIC_RELAXED) : ENTRIES_MAX;
 }
 
-/* Lists change when probes are set, far apart. */
+/*
+ * Finds a piece without a lock. Lists change only when probes are set, so a few tries are enough.
+ */
 static unsigned int piece_at(uint64_t address)
 {
 	for (int i = 0; i < FIND_TRIES; i++) {
@@ -534,7 +584,10 @@ static unsigned int piece_at(uint64_t address)
 		unsigned int change = __atomic_load_n(&nr_changes, __ATOMIC_ACQUIRE);
 		unsigned int which = piece_before(&lists[change % 2], address);
 
-		/* Acquire: if one of these loads saw the writes of a later change, so does the next one. Pairs with the fence in patch_frame_publish_table(). */
+		/*
+		 * Acquire: if one of these loads has read from a later change, the next load finds
+		 * that change. Pairs with the fence in patch_frame_publish_table().
+		 */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&nr_changes, __ATOMIC_RELAXED) == change)
 			return which;
@@ -547,7 +600,7 @@ bool patch_frames_find(uint64_t address, struct patch_found *ret_found)
 	unsigned int which = piece_at(address);
 	const struct entry *entry = &entries[which];
 
-	/* Relaxed: a pad that is gone just now is not executed any more. */
+	/* Relaxed: a springboard that is removed at this moment is not executed any more. */
 	if (which == ENTRIES_MAX ||
 			address - entry->start >= __atomic_load_n(&entry->length, __ATOMIC_RELAXED))
 		return false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Gaps of the address space, where memory near code can be: what nothing is mapped to, and nothing will grow into. */
+/*
+ * Finds gaps of the address space in which memory near code can be mapped: unmapped addresses into
+ * which neither the heap nor a stack will grow.
+ */
 #include "arena.h"
 
 #include <stdio.h>
@@ -11,16 +14,19 @@
 
 #define LOWEST 0x10000ULL
 #define HIGHEST 0x7ffffffff000ULL
-/* The heap grows into the gap behind it. */
+/* The heap grows into the gap after it. */
 #define HEAP_SPACE 0x10000000ULL
-/* The first thread's stack grows into the gap before it: what nobody takes, beside what its limit says. */
+/*
+ * The first thread's stack grows into the gap before it. So much of the gap is left free, in
+ * addition to the stack limit.
+ */
 #define STACK_SPACE 0x40000000ULL
 
-static struct patch_gap *gaps; /* in their order */
+static struct patch_gap *gaps; /* sorted by address */
 static size_t nr_gaps, gaps_capacity;
 static bool gaps_known;
 
-/* Those that are too small for an arena are none. */
+/* Inserts a gap unless it is too small for an arena. Returns whether it was inserted. */
 static bool insert_gap(size_t at, uint64_t start, uint64_t end)
 {
 	struct patch_gap *more;
@@ -57,8 +63,9 @@ void patch_gaps_cut(uint64_t from, uint64_t to)
 }
 
 /*
- * Where the stack does not grow to. Kernels put libraries below a gap of that size, so what is left of it is often all that
- * is free near those of a program that has mapped much.
+ * Returns the end of the part of the gap that the stack does not grow into. Kernels map libraries
+ * below a gap of that size, so in a program that has mapped much memory, only this gap may be free
+ * near the libraries.
  */
 static uint64_t below_stack(uint64_t stack)
 {
@@ -91,7 +98,7 @@ static void read_gaps(void)
 	free(line);
 	if (maps)
 		fclose(maps);
-	/* It may not have begun yet. */
+	/* The heap may not have begun yet. */
 	patch_gaps_cut(heap, heap + HEAP_SPACE);
 	gaps_known = maps != NULL;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind data of gates. Every unwinder of the process finds it, present or future, because it is in the .eh_frame of this
- * object (x86-64-gates.S). The rules need addresses that are known at run time only, so they are written there before the first exit
- * is watched.
+ * Completes the unwind data of gates. Every unwinder of the process finds it, present or future,
+ * because it is in the .eh_frame of this object (x86-64-gates.S). The rules need addresses that are
+ * known only at run time, so they are written there before the first exit is watched.
  *
- * The frame of a gate lies between the watched function and its caller, and begins where the caller's stack pointer is, so
- * _Unwind_GetCFA() returns what it returns without the gate. libgcc tells frames apart by that address and by whether the next inner one
- * is a signal frame. So the gate's frame is a signal frame. Unwinders then look the caller up by the exact address, not by the byte before it.
- * Therefore the rules give the byte before the return address: an address within the call.
+ * The frame of a gate is between the watched function and its caller. It begins where the caller's
+ * stack pointer is, so _Unwind_GetCFA() returns the same as without the gate. libgcc tells frames
+ * apart by that address and by whether the next inner one is a signal frame. So the gate's frame is
+ * a signal frame. Unwinders then look the caller up by the exact address, not by the byte before
+ * it. Therefore the rules give the byte before the return address: an address within the call.
  */
 #include "parts.h"
 
@@ -17,8 +18,10 @@
 #include <sys/mman.h>
 
 #define TABLE_HEAD 12
-#define ENTRY_HEAD \
-	17 /* bytes before the rules: length, description, begin, length of the code, length of nothing */
+/*
+ * Bytes before the rules: length, distance to the CIE, begin, length of the code, no augmentation.
+ */
+#define ENTRY_HEAD 17
 #define ENTRY_RANGE 12
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
@@ -30,7 +33,10 @@ static const Elf64_Phdr *gate_unwind_program_header(unsigned int index)
 			index;
 }
 
-/* Addresses are the file's own in a library, and not in a program with fixed ones. */
+/*
+ * Addresses in the headers are relative to the file in a library, and absolute in a program with
+ * fixed addresses.
+ */
 static uintptr_t gate_unwind_segment_address(const Elf64_Phdr *part)
 {
 	return (__ehdr_start.e_type == ET_DYN ? (uintptr_t)&__ehdr_start : 0) + part->p_vaddr;
@@ -38,7 +44,7 @@ static uintptr_t gate_unwind_segment_address(const Elf64_Phdr *part)
 
 static const uint8_t *gate_unwind_find_table(void)
 {
-	/* As all linkers write it: the table of 4-byte distances from its begin. */
+	/* The form that all linkers write: a table of 4-byte distances from its begin. */
 	static const uint8_t form[] = {1, 0x1b, 0x03, 0x3b};
 
 	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
@@ -75,7 +81,7 @@ static uint8_t *find_entry(uint64_t begin)
 	return NULL;
 }
 
-/* Restore the rights that the segment of the entry has. */
+/* Restores the rights of the segment that contains the entry. */
 static void restore_rights(const uint8_t *entry, size_t size)
 {
 	uintptr_t from = (uintptr_t)entry & ~(uintptr_t)(GATES_PAGE - 1),
@@ -107,7 +113,7 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count)
 		return -ENOTSUP;
 	patch_writer_open(&writer);
 	ret = patch_write(&writer, (uintptr_t)entry + ENTRY_HEAD, rules, sizeof(rules));
-	/* Last: with it unwinders read the rules. */
+	/* Written last: it makes unwinders read the rules. */
 	if (!ret)
 		ret = patch_write(&writer, (uintptr_t)entry + ENTRY_RANGE, &range, sizeof(range));
 	if (writer.memory < 0)

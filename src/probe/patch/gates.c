@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of open calls whose returns are watched, and a gate for each: the code that is its return address.
+ * The table of open calls whose returns are watched, and a gate for each: the code at the address
+ * that replaces its return address.
  *
- * Gates refer to the table, so it is in their reach. They lie in this object, where every unwinder finds their unwind data
- * (gates-unwind.c). Both are reserved addresses at first, which neither count as memory nor are locked in it. RETURNS_FIRST of them are made accessible at the
- * beginning. A hit that needs more makes more accessible, RETURNS_GROW at a time: these are whole pages, which belong to the thread that has
- * taken their numbers, so no lock is needed, and a signal handler may do it. Three system calls for each RETURNS_GROW calls, once.
+ * Gates refer to the table by 32-bit distances, so it is in their reach. They are in this object,
+ * where every unwinder finds their unwind data (gates-unwind.c). Table and gates are reserved
+ * addresses at first, which neither count as memory nor are locked in it. RETURNS_FIRST of them are
+ * made accessible at the beginning. A hit that needs more makes RETURNS_GROW more accessible, by
+ * three system calls. These are whole pages, which belong to the thread that has taken their
+ * indices. So no lock is needed, and a signal handler may do it.
  *
- * Runs in hits: general registers only, nothing of libc.
+ * Runs in hits: uses general registers only, and calls nothing of libc.
  */
 #include "parts.h"
 
@@ -16,7 +19,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * Wrappers recognize a call of a tracer by its return address, so the last call of a function must
+ * not become a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 _Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
@@ -77,7 +83,7 @@ bool patch_gates_grow(uint32_t first, uint32_t count)
 	return true;
 }
 
-/* If address space is limited, leave what is not used now to the program. */
+/* If address space is limited, leaves unused addresses to the program. */
 static uint32_t most_wanted(void)
 {
 	struct rlimit limit;
@@ -90,7 +96,7 @@ _Static_assert(RETURNS_FIRST *(RETURN_BYTES + sizeof(struct patch_return)) <
 				GATES_BYTES - GATES_PAGE,
 		"the memory of all gates holds the first ones and their table");
 
-/* If there is no more address space in reach, the table takes that of the unused gates. */
+/* If no other address space is in reach, the table uses that of the unused gates. */
 static void reserve_table(void)
 {
 	most = most_wanted();
@@ -103,12 +109,18 @@ static void reserve_table(void)
 	table = (struct patch_return *)(void *)(gates + (size_t)most * RETURN_BYTES);
 }
 
-/* Before the program can count or lock its memory; and before other constructors of this object set probes. */
+/*
+ * Runs before the program can count or lock its memory, and before other constructors of this
+ * object set probes.
+ */
 __attribute__((constructor(101))) static void reserve_gates(void)
 {
 	if (table)
 		return;
-	/* Readable: LeakSanitizer reads all data of an object, and ends the program where it cannot. */
+	/*
+	 * Readable: LeakSanitizer reads all data of an object, and aborts the program where it
+	 * cannot.
+	 */
 	(void)patch_system_call(SYS_mmap, (long)(uintptr_t)patch_gates, GATES_BYTES, PROT_READ,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	NO_TAIL_CALL();

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hit, in the thread that made it. Compiled for general registers only, for no others are saved; calls nothing that
- * could have a probe, allocates nothing, and may run in a signal handler.
+ * Handles a hit in the thread that made it. Compiled for general registers only, because no others
+ * are saved. Calls no function that may have a probe, allocates nothing, and may run in a signal
+ * handler.
  *
- * Each thread that hits a probe has an entry in a table. While it is in a handler, the entry says of which probe, which
- * also keeps what the handler hits itself, or a signal that interrupts it, from being seen. Who removes a probe
- * takes its handlers away, passes a barrier in all threads, and waits until no entry says the probe:
+ * Each thread that hits a probe has an entry in a table. While the thread is in a handler, the
+ * entry contains the probe. This also suppresses hits of the handler itself, and of a signal that
+ * interrupts it. A thread that removes a probe clears its handlers, passes a barrier in all
+ * threads, and waits until no entry contains the probe:
  *
- *	thread                        who removes
- *	inside = probe                entry = NULL
- *	(compiler's barrier)          membarrier: a full barrier in each thread
- *	handler = entry               inside == probe? then wait
+ *	hitting thread                 removing thread
+ *	inside = probe                 entry = NULL
+ *	(compiler's barrier)           membarrier: a full barrier in each thread
+ *	handler = entry                inside == probe? then wait
  *
- * so either the thread sees NULL or it is seen.
+ * So either the hitting thread loads NULL, or the removing thread finds the probe in its entry.
  *
- * A call whose return is to be seen gets an index; its return address becomes that of the code with that index (x86-64-trampoline.c),
- * which so knows what to do without knowing the thread, the stack or the order: longjmp, coroutines and stacks for
- * signals need nothing of their own. A call that never returns keeps its index until its place on the stack has
- * been overwritten, which is looked for whenever the number of those in use has doubled. Then it is set aside: its index is used again
- * only after many others were set aside.
+ * A call whose return is watched gets an index, and its return address is replaced by that of the
+ * gate with that index (x86-64-trampoline.c). So the gate identifies the call without the thread,
+ * the stack or the order of calls: longjmp, coroutines and signal stacks need no special handling.
+ * A call that never returns keeps its index until its slot on the stack has been overwritten, which
+ * is checked whenever the number of used indices has doubled. Then the call is set aside: its index
+ * is used again only after many others were set aside.
  *
- * The reason are programs that copy parts of their stack away and back, as greenlet does for Python. A call in such a copy seems abandoned,
- * but returns later. The first one that does so, or a library that is known for it, ends the use of such indices in the process. Continuations are copied back
- * several times, so their calls return several times: in a process with a library that is known for it, calls are not watched any more, and those
- * that are open keep their indices.
+ * The reason are programs that copy parts of their stack away and back, as greenlet does for
+ * Python. A call in such a copy seems abandoned, but returns later. The first call that does so, or
+ * a library that is known for it, ends the reuse of such indices in the process. Continuations are
+ * copied back several times, so their calls return several times. In a process with a library that
+ * is known for that, no further calls are watched, and open calls keep their indices.
  */
 #include "parts.h"
 
@@ -38,19 +42,22 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define BLOCK 64 /* returns that a thread takes at once */
+#define BLOCK 64 /* returns that a thread takes at a time */
 #define NONE UINT32_MAX
 #define PAGE 4096
 #define HWCAP2_FSGSBASE 2u /* programs may execute rdfsbase */
 #define SCAN_FIRST 256
-#define TAIL_CALLS_MAX 64 /* at one place of the stack that are looked through */
-/* Calls that were set aside after a call until its index is used again, in one thread; fewer if there are many threads. */
+#define TAIL_CALLS_MAX 64 /* calls with the same slot that are followed */
+/*
+ * Number of calls that were set aside after a call until its index is used again, in one thread;
+ * smaller if there are many threads.
+ */
 #define ASIDE_MAX 16384
-#define ASIDE_SHARE 4 /* of all calls, for those of all threads */
+#define ASIDE_SHARE 4 /* all threads together set aside at most this fraction of the calls */
 
 #define STACKS 3 /* previous stacks of a thread, besides the current one */
-#define STACK_GAP \
-	65536 /* between two hits on the same stack, at most: else it may be another one */
+/* Between two hits on the same stack, at most; beyond this, it may be another stack. */
+#define STACK_GAP 65536
 #define SHARED_CHECK 256 /* hits after which a thread checks whether it still shares its memory */
 
 /* Addresses at which this thread has hit probes. */
@@ -59,31 +66,36 @@ struct thread_stack {
 };
 
 struct hit_thread {
-	pid_t tid; /* 0: free */
-	pid_t pid; /* A process with the same memory has an entry of its own. */
+	pid_t tid; /* 0: unused */
+	pid_t pid; /* a process with the same memory has an entry of its own */
 	struct patch_hot *inside;
 	struct thread_stack stack; /* the current one */
-	pid_t shares; /* A process that uses the same thread-local memory; -1: any may; 0: none. */
+	pid_t shares; /* a process that uses the same thread-local memory; -1: any may; 0: none */
 	uint32_t shared_hits;
-	bool unaligned; /* The program has the alignment check set, and this hit has cleared it. */
+	bool unaligned; /* the program has the alignment check set, and this hit has cleared it */
 	uint64_t cut, unseen, abandoned, calls;
-	uint32_t set_aside;   /* how many calls it ever has, for the age of each */
-	uint32_t aside;       /* that may be used again if there are no others */
-	uint32_t free;        /* list of returns */
-	uint32_t blocks;      /* list, by block_next */
-	uint32_t owned, scan; /* how many returns it has, and with how many they are looked through */
+	uint32_t set_aside; /* number of calls that were ever set aside, for the age of each */
+	uint32_t aside;     /* calls that may be used again if there are no others */
+	uint32_t free;      /* list of returns */
+	uint32_t blocks;    /* list, by block_next */
+	/* Number of its returns, and the number at which they are checked again. */
+	uint32_t owned, scan;
 	uint16_t number;
 	uint16_t next_stack;
 	struct thread_stack stacks[STACKS];
 } __attribute__((aligned(64)));
 
 static struct hit_thread *threads;
-static char *scratch;       /* of each thread, by its number; NULL: there is no room for it */
-static uint32_t nr_threads; /* that ever were in use */
+static char *scratch;       /* of each thread, by its number; NULL: out of memory */
+static uint32_t nr_threads; /* entries that were ever in use */
 static uint64_t lost, foreign;
-static pid_t *process; /* of these threads; 0 in the memory of a forked child, for the kernel wipes it */
+/* Of these threads; 0 in the memory of a forked child, because the kernel clears it. */
+static pid_t *process;
 
-/* One pointer: there is always room for it, also in a program that is not linked with us. */
+/*
+ * One pointer: the static TLS block always has space for it, also in a program that is not linked
+ * with this library.
+ */
 static __thread struct hit_thread *self __asm__("patch_thread_self")
 		__attribute__((tls_model("initial-exec"), used));
 
@@ -98,7 +110,10 @@ static uint8_t copies; /* enum patch_copies */
 static struct patch_hooks hooks;
 struct patch_gate_range patch_gate_range;
 
-/* Like a barrier for this thread's own order; who removes makes it one for the processor. */
+/*
+ * Orders this thread's accesses for the compiler; the removing thread's membarrier makes it a
+ * barrier for the processor.
+ */
 static inline void light_barrier(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -107,11 +122,12 @@ static inline void light_barrier(void)
 /* ---- thread-local memory ---- */
 
 /*
- * A program may temporarily set another base of thread-local memory (FS): emulators, loaders of foreign libraries. A read of
- * `self` then gives any value, or a fault (faults.c), which reads as NULL. So a value counts as an entry only if it
- * points into the table, and nothing thread-local is written before the base is known to be the C library's.
+ * A program may temporarily set another base of thread-local memory (FS), as emulators and loaders
+ * of foreign libraries do. A read of `self` then returns any value, or a fault (faults.c), which
+ * reads as NULL. So a value counts as an entry only if it points into the table, and nothing
+ * thread-local is written before the base is known to be the C library's.
  */
-/* Behind the load 1 of operand 0, which is 0 after a fault. */
+/* Follows load 1 of operand 0, which is 0 after a fault. */
 #define FIXED_AT_ZERO                                           \
 	"2:\n"                                                  \
 	"\t.pushsection patch_fixups, \"a\", @progbits\n"       \
@@ -122,7 +138,10 @@ static inline void light_barrier(void)
 	"\tjmp 2b\n"                                            \
 	"\t.popsection"
 
-/* In a thread that runs code of side, `self` is this entry, which is not in the table: its hits are not seen. */
+/*
+ * In a thread that runs code of side, `self` points to this entry, which is not in the table: its
+ * hits are not recorded.
+ */
 static struct hit_thread own;
 uint64_t patch_own_threads[PATCH_NR_OWN];
 
@@ -143,16 +162,16 @@ static inline bool is_entry(const struct hit_thread *thread)
 	return (uint64_t)thread - (uint64_t)threads < THREADS_MAX * sizeof(*thread);
 }
 
-/* The begin of a thread's control block, as the ABI and the C library have it. */
+/* The begin of a thread's control block, as the ABI and the C library define it. */
 struct control_block {
 	uint64_t self, vector, self_again, flags, parts, guard, pointer_guard;
 };
 _Static_assert(offsetof(struct control_block, guard) == 0x28, "where compilers read it");
 
-static struct control_block secrets; /* the two that all threads share */
+static struct control_block secrets; /* the two values that all threads share */
 static bool has_fsgsbase;
 
-/* 0: nothing is there. */
+/* Returns 0 if the load faults. */
 static uint64_t load_word(uint64_t address)
 {
 	uint64_t word = address;
@@ -180,7 +199,10 @@ static uint64_t base(void)
 	return base;
 }
 
-/* No system call, for a sandbox may refuse it. */
+/*
+ * True if the thread-local memory is the C library's. Makes no system call, because a sandbox may
+ * refuse it.
+ */
 static __attribute__((noinline)) bool is_of_library(void)
 {
 	uint64_t at = base();
@@ -203,8 +225,9 @@ static void know_library(void)
 /* ---- the alignment check ---- */
 
 /*
- * The program may have set that flag when it calls a function. Reading it takes a tenth of a hit, so hits at begins and ends of functions
- * do not read it: an unaligned access faults, and the handler (faults.c) clears the flag for the remainder of the hit.
+ * The program may have set that flag when it calls a function. Reading it takes a tenth of a hit,
+ * so hits at begins and ends of functions do not read it. An unaligned access faults, and the
+ * handler (faults.c) clears the flag until the end of the hit.
  */
 bool patch_hit_is_unaligned(void)
 {
@@ -224,10 +247,10 @@ static __attribute__((noinline)) void set_alignment_check(struct hit_thread *thr
 
 /* ---- threads ---- */
 
-/* Whether this thread may make system calls. In a sandbox a call could end the program. */
+/* True if this thread may make system calls. In a sandbox a call could kill the program. */
 static bool may_ask(void)
 {
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
 
 	return !ask || ask();
@@ -266,22 +289,31 @@ static pid_t this_process(void)
 	return (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Whether the thread of an entry has ended. False for a thread of another process: `pid` is the entry's. */
+/*
+ * True if the thread of an entry has ended. False for a thread of another process: `pid` is the
+ * entry's.
+ */
 static bool patch_hit_has_ended(pid_t pid, pid_t tid)
 {
 	return patch_system_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* Ids of threads that must not make system calls: negative, so they never equal the id of an ended thread. */
+/*
+ * Returns an id for a thread that must not make system calls: negative, so it never equals the id
+ * of an ended thread.
+ */
 static pid_t nameless(void)
 {
 	static pid_t last = -1;
 
-	/* Relaxed: a number only. */
+	/* Relaxed: the value must only be unique. */
 	return __atomic_sub_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-/* Entries of threads that have ended are taken over, with what they own. */
+/*
+ * Finds a free entry, or one of a thread that has ended, with the returns that it owns. NULL: there
+ * are too many threads.
+ */
 static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
 {
 	pid_t tid = may_scan ? this_thread() : nameless(), pid = may_scan ? this_process() : 0;
@@ -301,7 +333,7 @@ static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
 			return &threads[i];
 	}
 	for (;;) {
-		/* Relaxed: a number only. */
+		/* Relaxed: the value must only be unique. */
 		count = __atomic_fetch_add(&nr_threads, 1, __ATOMIC_RELAXED);
 		if (count >= THREADS_MAX) {
 			__atomic_fetch_sub(&nr_threads, 1, __ATOMIC_RELAXED);
@@ -315,7 +347,7 @@ static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
 static inline __attribute__((always_inline)) void enter_thread(
 		struct hit_thread *thread, struct patch_hot *probe)
 {
-	/* Relaxed: ordered by the barrier of who removes, see above. */
+	/* Relaxed: the barrier of the removing thread orders it, see above. */
 	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
 	light_barrier();
 }
@@ -332,14 +364,18 @@ static inline __attribute__((always_inline)) void leave_thread(struct hit_thread
 /* ---- stacks ---- */
 
 /*
- * A child by clone(CLONE_VM) can run beside its parent on the same thread-local memory, so `self` is its parent's entry. The child
- * has only its stack for itself. So a hit on a stack that is new to this thread asks the kernel which thread it is. A stack that
- * the child has inside of the part that its parent's hits have been in is known where the C library's clone() was called
- * (patch_thread_shares()); then each hit asks.
+ * A child by clone(CLONE_VM) can run concurrently with its parent on the same thread-local memory,
+ * so `self` is its parent's entry. The child has only its stack for itself. So a hit on a stack
+ * that is new to this thread asks the kernel for the thread id. The stack of a child may be inside
+ * of the range in which its parent has made hits. It is then known where the C library's clone() is
+ * called (patch_thread_shares()), and each hit asks.
  */
 static inline bool is_on(const struct thread_stack *stack, uint64_t address)
 {
-	/* Plain loads, which need no instruction of their own. Only this thread uses the data; put_stack() orders the stores. */
+	/*
+	 * Plain loads, which need no instruction of their own. Only this thread uses the data;
+	 * put_stack() orders the stores.
+	 */
 	return address - stack->start < stack->size;
 }
 
@@ -348,7 +384,7 @@ static void put_stack(struct thread_stack *to, const struct thread_stack *stack)
 {
 	uint64_t size = stack->size;
 
-	/* Relaxed, in this order for what interrupts it. */
+	/* Relaxed, in this order for a handler that interrupts the thread. */
 	__atomic_store_n(&to->size, 0, __ATOMIC_RELAXED);
 	light_barrier();
 	__atomic_store_n(&to->start, stack->start, __ATOMIC_RELAXED);
@@ -356,7 +392,7 @@ static void put_stack(struct thread_stack *to, const struct thread_stack *stack)
 	__atomic_store_n(&to->size, size, __ATOMIC_RELAXED);
 }
 
-/* How far a hit at this address extends a stack nearby. */
+/* Extends a stack to this address if that is near. */
 static bool patch_hit_grow_thread(struct thread_stack *stack, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
@@ -372,7 +408,7 @@ static bool patch_hit_grow_thread(struct thread_stack *stack, uint64_t address)
 	return true;
 }
 
-/* Make that stack the current one, and keep the previous one. */
+/* Makes the stack at that address the current one, and keeps the previous one. */
 static void keep_stack(struct hit_thread *thread, uint64_t address)
 {
 	struct thread_stack old = thread->stack, stack = old;
@@ -394,7 +430,7 @@ static void keep_stack(struct hit_thread *thread, uint64_t address)
 	put_stack(&thread->stack, &stack);
 }
 
-/* A copy by fork() of the memory that the entries were in, of whose thread no handler of fork() has been called. */
+/* True in a child of fork() whose fork() has not called handlers: its memory is a copy. */
 static bool is_copied(void)
 {
 	return !__atomic_load_n(process, __ATOMIC_RELAXED);
@@ -413,13 +449,13 @@ static void after_copy(const struct hit_thread *thread)
 		threads[i].pid = pid;
 		threads[i].shares = 0;
 	}
-	/* A thread that the parent was creating is not here. */
+	/* A thread that the parent was creating does not exist here. */
 	for (uint32_t i = 0; i < PATCH_NR_OWN; i++)
 		patch_own_threads[i] = 0;
 	__atomic_store_n(process, pid, __ATOMIC_RELAXED);
 }
 
-/* Whether the process that shared this thread's memory has ended. */
+/* True if no process shares this thread's memory, or that process has ended. */
 static bool patch_hit_is_alone(struct hit_thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
@@ -430,16 +466,19 @@ static bool patch_hit_is_alone(struct hit_thread *thread)
 	return !shares;
 }
 
-/* May the child use the entry meanwhile? Another process that shares it has the mark of the child, too. */
+/*
+ * True if the caller is a vfork() child, which may use the entry while its parent waits. Another
+ * process that shares the entry has the mark of such a child too.
+ */
 static bool is_vforked(struct hit_thread *thread)
 {
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.is_vforked, __ATOMIC_ACQUIRE);
 
 	return ask && ask() && patch_hit_is_alone(thread);
 }
 
-/* Whether the entry belongs to this thread, which is on another stack than before. */
+/* True if the entry belongs to this thread, which is on another stack than before. */
 static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t address)
 {
 	pid_t tid;
@@ -457,7 +496,10 @@ static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t
 	tid = this_thread();
 	if (tid != thread->tid && is_copied())
 		after_copy(thread);
-	/* Its stack is not kept: the program may use that for another process when the child has ended. */
+	/*
+	 * Its stack is not kept: the program may use that for another process when the child has
+	 * ended.
+	 */
 	if (tid != thread->tid && is_vforked(thread))
 		return true;
 	if (tid != thread->tid) {
@@ -470,7 +512,10 @@ static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t
 	return true;
 }
 
-/* The thread's entry, if there is space for one. False: it belongs to another process, which may own this thread-local memory or not. */
+/*
+ * Sets `self`, to NULL if there is no free entry. False: the thread belongs to another process,
+ * which may own this thread-local memory or not.
+ */
 static bool patch_hit_begin_thread(void)
 {
 	bool may_scan = may_ask();
@@ -485,7 +530,10 @@ static bool patch_hit_begin_thread(void)
 
 /* ---- threads that run code of side ---- */
 
-/* A thread that side has created, before its first instruction of side: in the C library, which starts it. */
+/*
+ * Detects a thread that side has created, before its first instruction of side: in the C library,
+ * which starts it.
+ */
 static __attribute__((noinline)) bool begins_as_own(void)
 {
 	uint64_t at = base();
@@ -528,15 +576,16 @@ void patch_thread_shares(int pid)
 }
 
 /*
- * A hit of a process that uses its parent's thread-local memory, where nothing may be changed, or of a thread whose thread-local memory is
- * not the C library's: it is counted, under an entry of its own, so that the probe stays meanwhile.
+ * Counts a hit of a process that uses its parent's thread-local memory, where nothing may be
+ * changed, or of a thread whose thread-local memory is not the C library's. An entry of its own
+ * keeps the probe from being removed meanwhile.
  */
 static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
-	/* Not the entry that the thread has already, if any. */
+	/* Not the entry that the thread may have already. */
 	struct hit_thread *thread = find_entry(false);
 
 	/* Relaxed: a statistics counter. */
@@ -549,12 +598,18 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 	if (unseen)
 		unseen(hit, PATCH_UNSEEN_PROCESS);
 	leave_thread(thread);
-	/* Release: the owner's stores before the entry is free. Pairs with the acquire in patch_hit_claim_thread(). */
+	/*
+	 * Release: the owner's stores before the entry is free. Pairs with the acquire in
+	 * patch_hit_claim_thread().
+	 */
 	__atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
-/* The first hit of a thread, one on another stack, one without a free entry, or one inside a handler. NULL: the hit is not seen. `probe`: that counts
-   a hit of another process; NULL: none does. */
+/*
+ * The slow path of a hit: the first one of a thread, one on another stack, one of a thread without
+ * an entry, or one inside of a handler. NULL: the hit is not recorded. `probe`: counts a hit of
+ * another process; NULL: such a hit is not counted.
+ */
 static __attribute__((noinline)) struct hit_thread *find_thread(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
@@ -629,7 +684,7 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 	return false;
 }
 
-/* The only thread of a child has another number, and the others are not there. */
+/* The only thread of the child has another id, and the other threads do not exist. */
 static void after_fork(void)
 {
 	after_copy(self);
@@ -645,7 +700,10 @@ int patch_hit_start(void)
 	if (!threads || !process)
 		return -ENOMEM;
 	*process = getpid();
-	/* A kernel too old for it: then a child of whom no handler of fork() is called takes its other stacks for foreign. */
+	/*
+	 * A kernel may not support it. If then fork() calls no handlers, the child takes its other
+	 * stacks for those of another process.
+	 */
 	madvise(process, PAGE, MADV_WIPEONFORK);
 	return -pthread_atfork(NULL, NULL, after_fork);
 }
@@ -657,20 +715,29 @@ static uint64_t gate_of(uint32_t index)
 	return (uint64_t)return_code + RETURNS_HEAD_BYTES + (uint64_t)index * RETURN_BYTES;
 }
 
-/* The index of which that is the return address: behind the gate's call, or the gate itself before it; else NONE. */
+/*
+ * Returns the index for a return address: that after the gate's call, or the gate itself before the
+ * call; else NONE.
+ */
 static uint32_t index_of(uint64_t address)
 {
 	uint64_t away = address - gate_of(0), index = away / RETURN_BYTES;
 
 	if (address < gate_of(0) || index >= most_returns ||
 			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES) ||
-			/* Acquire: its return can be read. Pairs with the release in patch_hit_add_block(). */
+			/*
+			 * Acquire: its return can be read. Pairs with the release in
+			 * patch_hit_add_block().
+			 */
 			!__atomic_load_n(&block_ready[index / BLOCK], __ATOMIC_ACQUIRE))
 		return NONE;
 	return (uint32_t)index;
 }
 
-/* The value of a slot; 0: the memory of the stack is gone. False: the kernel refuses to read it, in a sandbox that is not known. */
+/*
+ * Reads a slot; *ret_value is 0 if the memory of the stack is unmapped. False: the kernel refuses
+ * to read it, in a sandbox that side does not know.
+ */
 static bool read_slot(const uint64_t *slot, uint64_t *ret_value)
 {
 	struct iovec local = {ret_value, sizeof(*ret_value)},
@@ -685,8 +752,9 @@ static bool read_slot(const uint64_t *slot, uint64_t *ret_value)
 }
 
 /*
- * Whether the call has not returned. A watched function that ends in a jump to another watched one leaves its gate there, which is
- * replaced by the other's: two open calls with one slot. The second one knows the first (PATCH_TAIL).
+ * True if the call has not returned. If a watched function ends in a jump to another watched one,
+ * its gate is in the slot, and is replaced by the other's gate: two open calls share a slot. The
+ * second one refers to the first (PATCH_TAIL).
  */
 static inline bool patch_hit_is_open(const struct patch_return *each)
 {
@@ -696,8 +764,9 @@ static inline bool patch_hit_is_open(const struct patch_return *each)
 }
 
 /*
- * The address where the call goes on after its exit: in the gate of the call that it is the tail of, or in the caller. Unwinders go to
- * the caller at once (`address`), because they know one frame for each slot.
+ * The address where the call continues after its exit: in the gate of the call that has jumped to
+ * it, or in the caller. Unwinders continue in the caller (`address`), because they expect one frame
+ * for each slot.
  */
 static uint64_t next_of(const struct patch_return *each)
 {
@@ -705,7 +774,7 @@ static uint64_t next_of(const struct patch_return *each)
 							  : each->address;
 }
 
-/* Whether this value of its slot is its gate, or leads there by gates of tail calls. */
+/* True if this value of its slot is its gate, or leads there through gates of tail calls. */
 static bool patch_hit_leads_to(uint32_t index, uint64_t value)
 {
 	for (unsigned int i = 0; i < TAIL_CALLS_MAX; i++) {
@@ -723,7 +792,7 @@ static bool patch_hit_leads_to(uint32_t index, uint64_t value)
 
 static bool is_overwritten(uint32_t index, uint64_t value)
 {
-	/* The index: it is just returning. */
+	/* The index itself: the call is returning now. */
 	return value != index && !patch_hit_leads_to(index, value);
 }
 
@@ -743,10 +812,10 @@ static inline void patch_hit_release_gate(struct hit_thread *thread, uint32_t in
 
 /* ---- copies of stacks ---- */
 
-/* Calls that are open can return more than once from here on. */
+/* Marks all open calls: they can return more than once from here on. */
 static void keep_calls(void)
 {
-	/* Relaxed: those that begin meanwhile return once, as before. */
+	/* Relaxed: calls that begin meanwhile return once, as before. */
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
 
 	for (uint32_t block = 0; block < count; block++) {
@@ -756,7 +825,7 @@ static void keep_calls(void)
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
 			uint8_t state = __atomic_load_n(&returns[i].state, __ATOMIC_RELAXED);
 
-			/* Relaxed: one that returns just now is given back. */
+			/* Relaxed: a call that returns at this moment is freed. */
 			if ((state & PATCH_STATES) == PATCH_OPEN ||
 					(state & PATCH_STATES) == PATCH_TAIL)
 				(void)__atomic_compare_exchange_n(&returns[i].state, &state,
@@ -768,7 +837,7 @@ static void keep_calls(void)
 
 static enum patch_copies known_copies(void)
 {
-	/* Relaxed: what was not known a moment ago is known too late in any case. */
+	/* Relaxed: a copy that was made a moment ago is detected too late in any case. */
 	return __atomic_load_n(&copies, __ATOMIC_RELAXED);
 }
 
@@ -779,7 +848,7 @@ void patch_hit_copies(enum patch_copies wanted)
 	do {
 		if (before >= wanted)
 			return;
-		/* Relaxed: a number only. */
+		/* Relaxed: only the value matters. */
 	} while (!__atomic_compare_exchange_n(&copies, &before, (uint8_t)wanted, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (wanted != PATCH_COPIES_OFTEN)
@@ -788,7 +857,10 @@ void patch_hit_copies(enum patch_copies wanted)
 	keep_calls();
 }
 
-/* A call that seemed abandoned is open, or may be. It counts for the thread in whose list it was. */
+/*
+ * A call that seemed abandoned is open, or may be. It counts for the thread whose list contained
+ * it.
+ */
 static void is_back(const struct patch_return *each, bool is_copy)
 {
 	/* Relaxed: a statistics counter. */
@@ -797,7 +869,7 @@ static void is_back(const struct patch_return *each, bool is_copy)
 		patch_hit_copies(PATCH_COPIES_ONCE);
 }
 
-/* The call is not an ordinary one. False: its index is not to be given back. */
+/* Closes a call that is not an ordinary one. Returns false if its index must not be freed. */
 static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
 		const struct patch_return *each, uint64_t *stack_slot)
 {
@@ -810,8 +882,8 @@ static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
 	if (each->state & PATCH_KEPT)
 		return false;
 	/*
-	 * If it returns in another thread than its list's, that thread may have seen the slot a moment ago, after leave() had written the return
-	 * address to it: such a call was never in a copy.
+	 * If it returns in another thread than its owner, the owner may have read the slot a moment
+	 * ago, after leave() had written the return address to it: such a call was never in a copy.
 	 */
 	if (each->state & PATCH_ASIDE)
 		is_back(each, each->owner == thread->number);
@@ -820,7 +892,7 @@ static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
 
 /* ---- ends of calls ---- */
 
-/* Stacks may go on in other threads, and two of these must not have the same list. */
+/* Stacks may move to other threads. Only its owner may change a thread's list. */
 static inline __attribute__((always_inline)) void close_call(
 		struct hit_thread *thread, struct patch_return *each, uint64_t *stack_slot)
 {
@@ -831,12 +903,14 @@ static inline __attribute__((always_inline)) void close_call(
 		each->next = thread->free;
 		thread->free = (uint32_t)(each - returns);
 	} else {
-		/* Release: all that was done with it. Pairs with the acquire in find_abandoned(). */
+		/*
+		 * Release: all that was done with it. Pairs with the acquire in find_abandoned().
+		 */
 		__atomic_store_n(&each->state, PATCH_LEFT, __ATOMIC_RELEASE);
 	}
 }
 
-/* How many calls may be aside in a thread. */
+/* Maximum number of calls that are set aside in a thread. */
 static uint32_t aside_max(void)
 {
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
@@ -845,14 +919,20 @@ static uint32_t aside_max(void)
 	return share < ASIDE_MAX ? share : ASIDE_MAX;
 }
 
-/* False: it has returned in another thread meanwhile. Relaxed: only this thread uses what it says. */
+/*
+ * Returns false if the call has returned in another thread meanwhile. Relaxed: only this thread
+ * uses the state that it stores.
+ */
 static bool patch_hit_set_state(struct patch_return *each, uint8_t from, unsigned int to)
 {
 	return __atomic_compare_exchange_n(&each->state, &from, (uint8_t)to, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Whether it has been aside for long. One whose slot has its gate again has come back with a copy of the stack. */
+/*
+ * True if the call was set aside long ago. If its slot contains its gate again, it has come back
+ * with a copy of the stack.
+ */
 static bool patch_hit_is_expired(
 		struct hit_thread *thread, uint32_t index, uint8_t state, uint32_t most)
 {
@@ -864,12 +944,15 @@ static bool patch_hit_is_expired(
 	if (!read_slot(each->slot, &value))
 		return false;
 	if (!is_overwritten(index, value)) {
-		/* The index may be a number that the program has in this memory now: no copy, but not over either. */
+		/*
+		 * The program may have a number in this memory that equals the index: then it is no
+		 * copy, but the call may be open.
+		 */
 		is_back(each, value != index);
 		(void)patch_hit_set_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
 		return false;
 	}
-	/* Modulo 2^16: one that is that old can only be kept for longer. */
+	/* Modulo 2^16: if a call is older than that, it may only be kept for longer. */
 	return (uint16_t)(thread->set_aside - each->aside) >= most;
 }
 
@@ -890,7 +973,10 @@ static __attribute__((noinline)) void find_abandoned(struct hit_thread *thread, 
 
 	for (uint32_t block = thread->blocks; block != NONE; block = block_next[block]) {
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
-			/* Acquire: the other thread has done with it. Pairs with the release in close_call(). */
+			/*
+			 * Acquire: the other thread's accesses. Pairs with the release in
+			 * close_call().
+			 */
 			uint8_t state = __atomic_load_n(&returns[i].state, __ATOMIC_ACQUIRE);
 
 			if (state == PATCH_FREE)
@@ -924,11 +1010,16 @@ static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
 		returns[block * BLOCK + i].owner = thread->number;
 		patch_hit_release_gate(thread, block * BLOCK + i);
 	}
-	/* Release: they are there. Pairs with the acquire in index_of() and open_calls(). */
+	/*
+	 * Release: the returns of the block. Pairs with the acquire in index_of() and open_calls().
+	 */
 	__atomic_store_n(&block_ready[block], true, __ATOMIC_RELEASE);
 }
 
-/* Free blocks: one, or RETURNS_GROW returns once those that are usable from the beginning are taken. */
+/*
+ * Takes a free block. When the blocks that are usable from the beginning are used up, takes
+ * RETURNS_GROW returns.
+ */
 static void take_blocks(struct hit_thread *thread)
 {
 	uint32_t first = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED), count;
@@ -937,7 +1028,7 @@ static void take_blocks(struct hit_thread *thread)
 		count = first < RETURNS_FIRST / BLOCK ? 1 : RETURNS_GROW / BLOCK;
 		if (first + count > most_returns / BLOCK || (count > 1 && !may_ask()))
 			return;
-		/* Relaxed: a number only. */
+		/* Relaxed: the value must only be unique. */
 	} while (!__atomic_compare_exchange_n(&nr_blocks, &first, first + count, false,
 			__ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	if (count > 1 && !patch_gates_grow(first * BLOCK, count * BLOCK))
@@ -952,15 +1043,16 @@ static __attribute__((noinline)) uint32_t more_returns(struct hit_thread *thread
 		find_abandoned(thread, aside_max());
 	if (thread->free == NONE)
 		take_blocks(thread);
-	/* There are no more indices, so none is kept aside. */
+	/* There are no more indices, so use those that are set aside. */
 	if (thread->free == NONE && thread->aside)
 		find_abandoned(thread, 0);
 	return thread->free;
 }
 
 /*
- * The return of the call whose return address is at the stack pointer; `index` is the first free one. The caller is
- * there, or at the address of the call `under` it.
+ * Watches the return of the call whose return address is at the stack pointer; `index` is the first
+ * free one. The return address is in that slot, or in the call `under` it, which has jumped to this
+ * function.
  */
 static inline __attribute__((always_inline)) struct patch_return *follow(struct hit_thread *thread,
 		struct patch_hot *probe, struct patch_hit *hit, uint32_t index, uint32_t under)
@@ -980,7 +1072,10 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	each->began = 0;
 	hit->began = &each->began;
 	each->state = under == NONE ? PATCH_OPEN : PATCH_TAIL;
-	/* What this code does must be known before anything can return to it: also a signal that comes now. */
+	/*
+	 * The gate's data must be complete before a return can use it, also if a signal arrives
+	 * now.
+	 */
 	light_barrier();
 	*slot = gate_of(index);
 	return each;
@@ -1003,7 +1098,7 @@ uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
 		return &((struct patch_return *)(void *)((char *)hit->began -
 					 offsetof(struct patch_return, began)))
 					->marks;
-	/* The index is there until the exit handler has returned. */
+	/* The slot contains the index until the exit handler has returned. */
 	each = &returns[(uint32_t)*stack_slot];
 	return (uint32_t)*stack_slot < most_returns && each->call == hit->call ? &each->marks
 									       : NULL;
@@ -1035,7 +1130,7 @@ static inline void patch_hit_record(struct patch_hit *hit, const struct patch_ho
 	hit->address = probe->address;
 }
 
-/* Keeps nothing but the thread and the return while the handler runs. */
+/* Keeps no other values in registers than the thread and the return while the handler runs. */
 static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
 		struct patch_hot *probe, struct hit_thread *thread, uint32_t index, uint32_t under)
 {
@@ -1044,29 +1139,32 @@ static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit
 
 	if (handler)
 		handler(hit);
-	/* What the handlers take is not the call's. */
+	/* The time that the handler takes is not part of the call. */
 	if (!followed->began)
 		followed->began = __builtin_ia32_rdtsc();
 	leave_thread(thread);
 	return true;
 }
 
-/* As it was before; code that no file has knows its own return addresses (callers.c). */
+/*
+ * Checks again whether the caller may be watched, and remembers its range. Code of no file may
+ * search its own return addresses (callers.c).
+ */
 static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 {
 	const struct patch_code *caller = patch_caller(returns_to);
 
-	/* Relaxed: ranges stay where they are. */
+	/* Relaxed: ranges are never moved. */
 	if (caller)
 		__atomic_store_n(&probe->caller, caller, __ATOMIC_RELAXED);
 	return caller != NULL;
 }
 
-/* The entry was seen; the return will not be. */
+/* The entry was recorded; the return will not be. */
 static void patch_hit_report_unseen(
 		struct patch_hit *hit, struct hit_thread *thread, enum patch_unseen why)
 {
-	/* Acquire: the function is there. Pairs with the release in patch_hooks_set(). */
+	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
 
@@ -1078,8 +1176,8 @@ static void patch_hit_report_unseen(
 void patch_hooks_set(const struct patch_hooks *wanted)
 {
 	/*
-	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in patch_hit_report_unseen(), may_ask() and
-	 * is_vforked().
+	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in
+	 * patch_hit_report_unseen(), may_ask() and is_vforked().
 	 */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
@@ -1087,8 +1185,9 @@ void patch_hooks_set(const struct patch_hooks *wanted)
 }
 
 /*
- * None is free at once, or another one has called it than the last time, or it is the tail of a watched call. If the program copies its stack, a
- * call that is open already keeps its gate, which is its tail's, too.
+ * The slow path: the thread has no free return, or the caller is in another range than the last
+ * one, or a watched function has jumped to this one. If the program copies its stack several times,
+ * an open call keeps its gate, which is also that of its tail call.
  */
 static __attribute__((noinline)) bool enter_with_more(
 		struct patch_hit *hit, struct patch_hot *probe, struct hit_thread *thread)
@@ -1113,7 +1212,10 @@ static __attribute__((noinline)) bool enter_with_more(
 	return false;
 }
 
-/* What most hits do first; NULL: nothing more. Keeps nothing but the thread while the handler runs. */
+/*
+ * The common part of all hits. Returns the entry handler, NULL for none. Keeps no other value in a
+ * register than the thread while the handler runs.
+ */
 static inline __attribute__((always_inline)) patch_handler begin(
 		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
@@ -1161,9 +1263,9 @@ static inline __attribute__((always_inline)) bool enter_followed(
 	uint32_t index;
 
 	begin(thread, hit, probe);
-	/* From here on what a signal hits takes none. */
+	/* Loaded after `inside` is set: from here on, a hit in a signal handler takes no return. */
 	index = thread->free;
-	/* Removed meanwhile. */
+	/* The probe was removed meanwhile. */
 	if (__builtin_expect(!__atomic_load_n(&probe->follows, __ATOMIC_RELAXED), 0)) {
 		leave_thread(thread);
 		return false;
@@ -1195,25 +1297,25 @@ bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 
 void patch_clock(uint64_t unit)
 {
-	/* Relaxed: a number only. */
+	/* Relaxed: only the value matters. */
 	__atomic_store_n(&clock_unit, unit, __ATOMIC_RELAXED);
 }
 
 /*
- * The call began before the place was set anew, with other code or the same: the exit handler of whoever goes on with it. The thread is in
- * that one then.
+ * For a call that began before a probe was set again at the location: returns the exit handler of
+ * the probe that has taken over the call, or NULL. The thread counts as inside of that probe then.
  */
 static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread,
 		const struct patch_return *each, struct patch_hot **probe)
 {
-	/* Relaxed: it belongs to the same place for good. */
+	/* Relaxed: it belongs to the same location forever. */
 	int32_t away = __atomic_load_n(&(*probe)->successor, __ATOMIC_RELAXED);
 	patch_handler handler;
 
 	*probe += away;
 	if (away)
 		enter_thread(thread, *probe);
-	/* Acquire: since when. Pairs with the release in patch_set_prepare_probe(). */
+	/* Acquire: `since`. Pairs with the release in patch_set_prepare_probe(). */
 	handler = __atomic_load_n(&(*probe)->exit, __ATOMIC_ACQUIRE);
 	return (int32_t)(each->generation - __atomic_load_n(&(*probe)->since, __ATOMIC_RELAXED)) >=
 					0
@@ -1221,7 +1323,7 @@ static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread
 			: NULL;
 }
 
-/* Keeps nothing but these while the handler runs. */
+/* Keeps no other values in registers than these while the handler runs. */
 static inline __attribute__((always_inline)) void leave(struct hit_thread *thread,
 		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
@@ -1246,14 +1348,20 @@ static inline __attribute__((always_inline)) void leave(struct hit_thread *threa
 		hit->returns_to = each->address;
 		handler(hit);
 	}
-	/* What it says is right until a signal takes it: so before it is given back. */
+	/*
+	 * The return is valid until a hit in a signal handler takes it, so read it before it is
+	 * freed.
+	 */
 	*stack_slot = each->address;
 	light_barrier();
 	close_call(thread, each, stack_slot);
 	leave_thread(thread);
 }
 
-/* A signal inside of a handler, or no room: the call is found to be over later. */
+/*
+ * The slow path: a return inside of a handler, or of a thread without an entry. The call is found
+ * to have ended later.
+ */
 static __attribute__((noinline)) void leave_slowly(
 		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
@@ -1276,10 +1384,13 @@ void patch_leave(struct patch_hit *hit, uint64_t *stack_slot)
 		leave_slowly(hit, stack_slot, each);
 }
 
-/* Calls that have not returned yet, or never will and nobody has noticed. */
+/*
+ * Counts calls that have not returned yet, including those that never will and are not yet known to
+ * be abandoned.
+ */
 static uint64_t open_calls(void)
 {
-	/* Relaxed, as those below: a figure. */
+	/* Relaxed, as those below: a statistics counter. */
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
 	uint64_t open = 0;
 
@@ -1296,7 +1407,7 @@ static uint64_t open_calls(void)
 void patch_hit_stats(struct patch_stats *stats)
 {
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
-		/* Relaxed: figures. */
+		/* Relaxed: statistics counters. */
 		stats->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
 		stats->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
 		stats->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make loaded objects call our functions instead of the C library's, as the dynamic linker would have done for a preloaded library:
- * by their tables of addresses (GOT).
+ * Makes loaded objects call functions of side instead of the C library's, through their tables of
+ * addresses (GOT), as the dynamic linker would for a preloaded library.
  */
 #include "probe/patch/imports.h"
 
@@ -18,10 +18,10 @@ struct import_object {
 	const char *names;
 	const Elf64_Rela *tables[2];
 	size_t sizes[2];
-	size_t relative; /* entries at the head of the first table that name nothing */
+	size_t relative; /* entries at the begin of the first table that have no symbol */
 };
 
-/* The loader has made addresses of these, except in objects that it did not load itself. */
+/* The loader has replaced offsets by addresses, except in objects that it did not load itself. */
 static uintptr_t patch_import_resolve_address(const struct import_object *object, uintptr_t value)
 {
 	return value < object->base ? object->base + value : value;
@@ -60,7 +60,7 @@ static bool patch_import_read_object(struct import_object *object, const struct 
 		if (header->p_type == PT_DYNAMIC) {
 			dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
-			/* The last page is writable if it has other data, too. */
+			/* The last page is writable if it contains other data too. */
 			object->relro = begin & pages;
 			object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
@@ -79,7 +79,7 @@ static const struct patch_import *find_import(const struct patch_imports *import
 	return NULL;
 }
 
-/* Pages that the loader has made read-only are writable for a moment. */
+/* Stores the address. Pages that the loader has made read-only are made writable meanwhile. */
 static void patch_import_redirect_slot(const struct import_object *object, void **slot, void *to)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -89,8 +89,9 @@ static void patch_import_redirect_slot(const struct import_object *object, void 
 	if (protected && mprotect((void *)begin, page, PROT_READ | PROT_WRITE))
 		return;
 	/*
-	 * Release: our functions' own pointers before a thread calls through the slot. Pairs with compiled code, whose loads have no
-	 * order but that of the address.
+	 * Release: the pointers that the functions of side use, before a thread calls through the
+	 * slot. Pairs with compiled code, whose loads are ordered only by the dependency on the
+	 * address.
 	 */
 	__atomic_store_n(slot, to, __ATOMIC_RELEASE);
 	if (protected)

@@ -2,7 +2,7 @@
 #ifndef SIDE_PROBE_PATCH_IMPORTS_H
 #define SIDE_PROBE_PATCH_IMPORTS_H
 
-/* Functions of the C library that loaded objects import, replaced by ours. */
+/* Replaces functions of the C library that loaded objects import by functions of side. */
 
 #include <link.h>
 #include <stdbool.h>
@@ -11,17 +11,20 @@
 
 struct patch_import {
 	const char *name;
-	void *ours; /* NULL: leave it */
-	void *real; /* the C library's; a program's own function of that name is left */
+	void *ours; /* NULL: do not replace it */
+	void *real; /* the C library's; a program's own function of that name is not replaced */
 };
 
 struct patch_imports {
 	const struct patch_import *functions;
 	size_t count;
-	uintptr_t except[2]; /* leave the objects that contain these addresses; 0: none */
+	uintptr_t except[2]; /* the objects that contain these addresses are not changed; 0: none */
 };
 
-/* The imports of one object that dl_iterate_phdr() reports. Changes what is bound, and what is bound later. */
+/*
+ * Replaces the imports of one object that dl_iterate_phdr() reports, both those that are bound and
+ * those that will be bound later.
+ */
 void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_imports *imports);
 
 #endif /* SIDE_PROBE_PATCH_IMPORTS_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The places that have a probe, or had one. What was made for a place stays, for threads may be in it, until its
- * file is no longer mapped: then a thread that is in it has nowhere to go back to, so there is none.
+ * The probes that are set, and those that were. The struct and the trampoline of a probe remain,
+ * because threads may be in the trampoline, until its file is unmapped: then no thread can be in
+ * it, because it could not return to the site.
  */
 #include "parts.h"
 
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define LISTS 8192
-#define BESIDE 4ULL /* addresses that have one list */
+#define BESIDE 4ULL /* addresses that share a list */
 #define PAGE 4096ULL
 
 static struct patch **lists;
@@ -58,7 +59,10 @@ unsigned int patch_bytes(const struct patch *probe)
 	return probe->method == PROBE_BREAKPOINT ? 1 : probe->site.patched;
 }
 
-/* Those that must stay as they are, or are executed elsewhere: what stands behind a punned jump is its distance. */
+/*
+ * Number of bytes that must not change, or are executed elsewhere; with a punned jump, the bytes
+ * after it are part of its distance.
+ */
 static unsigned int extent(const struct patch *probe)
 {
 	unsigned int patched =
@@ -105,7 +109,7 @@ bool patch_any_armed(void)
 	return any_armed(false);
 }
 
-/* Read by the kernel, because there may be nothing. */
+/* Reads through the kernel, because the memory may be unmapped. */
 static bool patch_site_read_bytes(const struct patch *probe, uint8_t bytes[PROBE_JUMP_BYTES])
 {
 	struct iovec local = {bytes, patch_bytes(probe)},
@@ -114,7 +118,7 @@ static bool patch_site_read_bytes(const struct patch *probe, uint8_t bytes[PROBE
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)patch_bytes(probe);
 }
 
-/* Not only unreadable. */
+/* True only if the page is not mapped, not if it is merely unreadable. */
 static bool is_unmapped(const struct patch *probe)
 {
 	unsigned char unused;
@@ -138,7 +142,7 @@ bool patch_leaves_traps(const struct patch *probe)
 
 	if (probe->gone)
 		return false;
-	/* Nobody may read it now. */
+	/* The memory may be unreadable now. */
 	if (!patch_site_read_bytes(probe, bytes))
 		return true;
 	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
@@ -152,13 +156,13 @@ bool patch_leaves_traps(const struct patch *probe)
 
 static void patch_site_release(struct patch *probe)
 {
-	/* Another file may be there by now, with a probe of its own. */
+	/* Another file may be mapped there by now, with a probe of its own. */
 	if (!patch_is_occupied(probe->site.runtime, PROBE_JUMP_BYTES)) {
 		patch_trap_remove(probe->site.runtime);
 		for (unsigned int i = 1; i < probe->site.nr_pieces; i++)
 			patch_trap_remove(probe->site.runtime + probe->site.pieces[i].at);
 	}
-	/* A short jump's pad is gone with the file. */
+	/* The springboard of a short jump has vanished with the file. */
 	if (probe->method == PROBE_SHORT)
 		patch_springboard_forget(probe->slot);
 	else if (probe->slot)
@@ -182,7 +186,10 @@ void patch_release_gone(struct patch *const *probes, size_t count)
 		while (*link) {
 			struct patch *probe = *link;
 
-			/* Also those that were removed before: nobody has asked for their place since. */
+			/*
+			 * Also for probes that were removed before: their location has not been
+			 * checked since.
+			 */
 			if (probe->armed || !is_unmapped(probe)) {
 				link = &probe->next;
 				continue;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Read the process's mappings without the heap and its locks, because a child of fork() does it, too. */
+/*
+ * Reads the mappings of the process without the heap and its locks, because a child of fork() uses
+ * it too.
+ */
 #include "parts.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LINE_BYTES 160 /* of a mapping, as far as they are read */
+#define LINE_BYTES 160 /* of a line; longer ones are cut */
 
-/* START-END FLAGS …; false: it is none. */
+/* Parses START-END FLAGS …; returns false if the line has another form. */
 static bool read_mapping(const char *line, struct patch_mapping *mapping)
 {
 	char *at;

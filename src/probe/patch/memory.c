@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arenas: memory near code, in gaps of the address space, and what belongs to it: for each trampoline there is a probe and what is to be
- * known of it while nothing is set. All of it is mapped, and none is the program's heap's, so that it can be given back.
+ * Arenas: memory near code, in gaps of the address space, and data that belongs to it: a struct
+ * patch for each trampoline, and what is kept of it while no probe is set. All of it is mapped, and
+ * none is on the program's heap, so that it can be released.
  */
 #include "arena.h"
 
@@ -13,8 +14,11 @@
 #include <sys/mman.h>
 
 #define ARENAS_MAX 1024
-#define NEAR 0x40000000LL /* leaves room for what the code refers to */
-/* If there is nothing nearer: kernels put the heap of a program with fixed addresses up to 1 GiB behind it. */
+#define NEAR 0x40000000LL /* leaves space for what the code refers to */
+/*
+ * If nothing nearer is free: kernels map the heap of a program with fixed addresses up to 1 GiB
+ * after it.
+ */
 #define FAR 0x70000000LL
 #define REUSE_TRIES 64
 #define OWNED_MAX (ARENAS_MAX + 64)
@@ -28,10 +32,10 @@ struct patch_arena patch_arenas[ARENAS_MAX];
 size_t patch_nr_arenas;
 static uint64_t *returned; /* trampolines */
 static size_t nr_returned, returned_capacity;
-static uint64_t address_space; /* atomically: hits add to it */
-static uint64_t kept_code;     /* while nothing is set */
+static uint64_t address_space; /* changed atomically: hits add to it */
+static uint64_t kept_code;     /* while no probe is set */
 
-/* All that was mapped, but arenas. */
+/* All that was mapped, except arenas. */
 static struct {
 	void *at;
 	size_t size;
@@ -74,7 +78,7 @@ void patch_memory_accessible(size_t size)
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
-/* Undo the latest map_at(). */
+/* Undoes the latest map_at(). */
 static void unmap_latest(void *memory, size_t size)
 {
 	munmap(memory, size);
@@ -107,13 +111,13 @@ void *patch_memory_reserve(uint64_t address, size_t size)
 		if (start + size > gap.end || !patch_reaches(address, start + size, FAR))
 			continue;
 		memory = map_at(start, size, PROT_NONE, MAP_FIXED_NOREPLACE);
-		/* Ours now, or taken since the gaps were read. */
+		/* Used now, or mapped by the program since the gaps were read. */
 		patch_gaps_cut(start, start + size);
 	}
 	return memory;
 }
 
-/* Of these pages, what stands in memory. */
+/* Number of bytes of these pages that are resident. */
 static uint64_t resident(uintptr_t at, size_t size)
 {
 	unsigned char there[SCAN_PAGES];
@@ -136,7 +140,7 @@ void patch_memory_drop(void *memory, size_t size)
 	uintptr_t begin = ((uintptr_t)memory + PATCH_PAGE - 1) & ~(uintptr_t)(PATCH_PAGE - 1);
 	uintptr_t end = ((uintptr_t)memory + size) & ~(uintptr_t)(PATCH_PAGE - 1);
 
-	/* Memory that the program has locked stays, and what stands there. */
+	/* If the program has locked the memory, it remains resident and is cleared. */
 	if (begin < end && madvise((void *)begin, end - begin, MADV_DONTNEED))
 		memset((void *)begin, 0, end - begin);
 }
@@ -161,7 +165,7 @@ static size_t beside_bytes(const struct patch_arena *arena)
 	return past_bytes(arena) + HOT_BYTES + probes_bytes(arena);
 }
 
-/* What belongs to one, from the same number on. */
+/* Maps the data of an arena; arrays are indexed like its trampolines. */
 static bool map_beside(struct patch_arena *arena)
 {
 	uint8_t *beside;
@@ -203,7 +207,7 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 
 	if (patch_nr_arenas == ARENAS_MAX)
 		return NULL;
-	/* Ours now, or somebody else's since the gaps were read. */
+	/* Used now, or mapped by the program since the gaps were read. */
 	patch_gaps_cut(start, start + size);
 	memory = mmap((void *)start, size, PROT_READ | PROT_EXEC,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -247,7 +251,7 @@ static struct patch_arena *new_trampolines(uint64_t near, int64_t reach, struct 
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
 
-	/* Below, from the nearest on; then above. */
+	/* Gaps below the address first, from the nearest on; then those above. */
 	for (size_t i = patch_gaps(); !arena && i-- > 0 && patch_gap(i, &gap);) {
 		uint64_t start = (gap.end - PATCH_ARENA_BYTES) & ~(PATCH_ARENA_BYTES - 1);
 
@@ -281,7 +285,7 @@ static struct patch_arena *find_trampolines(uint64_t near, int64_t reach, struct
 	return new_trampolines(near, reach, kind);
 }
 
-/* One that was given back, of those that were last. */
+/* Uses a returned trampoline again, if one of the latest is in reach. */
 static uint64_t reuse_trampoline(uint64_t near, struct patch_kind kind)
 {
 	for (size_t i = nr_returned; i > 0 && i + REUSE_TRIES > nr_returned; i--) {
@@ -311,7 +315,7 @@ uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind)
 	return found->start + found->used - kind.bytes;
 }
 
-/* That of a trampoline that was given out. */
+/* The arena of a trampoline that was allocated. */
 static struct patch_arena *arena_of(uint64_t trampoline)
 {
 	size_t i = 0;
@@ -363,16 +367,19 @@ void patch_trampoline_return(uint64_t trampoline)
 	returned[nr_returned++] = trampoline;
 }
 
-/* ---- while nothing is set ---- */
+/* ---- while no probe is set ---- */
 
-/* Of the library that this is part of. */
+/* Of the library that contains this code. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 static uint64_t own_variables(void)
 {
 	uintptr_t start = (uintptr_t)&__ehdr_start;
 	const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(const void *)(start + __ehdr_start.e_phoff);
-	/* Addresses are the file's own in a library, and not in a program with fixed ones. */
+	/*
+	 * Addresses in the headers are relative to the file in a library, and absolute in a program
+	 * with fixed addresses.
+	 */
 	uintptr_t bias = __ehdr_start.e_type == ET_DYN ? start : 0;
 	uint64_t bytes = 0;
 
@@ -395,7 +402,10 @@ void patch_memory_count(const void *at, size_t size)
 	if (i >= COUNTED_MAX)
 		return;
 	counted[i].at = begin;
-	/* Release: the address before the size, which makes the entry valid. Pairs with the acquire in counted_bytes(). */
+	/*
+	 * Release: the address before the size, which makes the entry valid. Pairs with the acquire
+	 * in counted_bytes().
+	 */
 	__atomic_store_n(&counted[i].size, (uintptr_t)at + size - begin, __ATOMIC_RELEASE);
 }
 
@@ -412,7 +422,7 @@ static uint64_t counted_bytes(void)
 	return bytes;
 }
 
-/* What is left of all this. */
+/* Computes side_probe_kept. */
 static void patch_memory_report_retained(void)
 {
 	uint64_t bytes = kept_code + own_variables() + counted_bytes();
@@ -421,7 +431,7 @@ static void patch_memory_report_retained(void)
 		bytes += resident(patch_arenas[i].start, patch_arenas[i].size);
 	for (size_t i = 0; i < nr_owned; i++)
 		bytes += resident((uintptr_t)owned[i].at, owned[i].size);
-	/* Relaxed: a figure, for whoever looks at it from outside. */
+	/* Relaxed: a statistics counter, for tools that read it from outside. */
 	__atomic_store_n(&side_probe_kept, bytes, __ATOMIC_RELAXED);
 }
 
@@ -487,7 +497,10 @@ bool patch_was_location(uint64_t address)
 
 	for (size_t i = 0; i < count; i++) {
 		for (size_t at = 0; at < nr_trampolines(&patch_arenas[i]); at++) {
-			/* Relaxed: those of the last rest are there before any trap is not. */
+			/*
+			 * Relaxed: patch_quiesce() stores them before any trap is removed from the
+			 * table.
+			 */
 			uint64_t what = __atomic_load_n(
 					&patch_arenas[i].past[at].what, __ATOMIC_RELAXED);
 			uint64_t site = what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that arrive while a thread executes displaced instructions: the program sees the instruction at its own address.
+ * Handles signals that arrive while a thread executes displaced instructions: the program sees the
+ * instruction at its own address.
  *
- * Runtimes know by tables where their code may fault (WebAssembly, HotSpot, CoreCLR), and read the address from the context that the kernel
- * gives to their handler. In a copy it would be an address that no table has. So before the handler is called, the context gets the
- * address of the original instruction, and the stack pointer as it is there. If the handler returns and has changed neither, the thread
- * goes on in the copy: at the site it would make a second hit. An address that the handler has chosen is used unchanged: an address within
- * the bytes of the jump traps, and leads to the copy (trap.c).
+ * Runtimes have tables of addresses where their code may fault (WebAssembly, HotSpot, CoreCLR), and
+ * read the address from the context that the kernel passes to their handler. The address of a copy
+ * is in no table. So before the handler is called, the context gets the address of the original
+ * instruction, and the stack pointer as it is there. If the handler returns and has changed
+ * neither, the thread continues in the copy: at the site it would make a second hit. An address
+ * that the handler has chosen is used unchanged: an address within the bytes of the jump traps, and
+ * leads to the copy (trap.c).
  *
- * A signal whose default ends the process leaves a core dump and a message of the kernel. For these the site gets its
- * own bytes again, and the instruction faults there once more.
+ * If the default action of a signal ends the process, it leaves a core dump and a message of the
+ * kernel. For such signals the program's bytes are restored at the site, and the instruction faults
+ * there again.
  *
  * Called in signal handlers: takes no lock, and reads nothing thread-local.
  */
@@ -18,10 +22,13 @@
 
 #include <ucontext.h>
 
-/* Relaxed, as all that is read of a probe here: it was complete before its trampoline could be executed. */
+/*
+ * Relaxed, as all that is read of a probe here: it was complete before its trampoline could be
+ * executed.
+ */
 static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
 {
-	/* Acquire: what the arenas are. Pairs with the release in patch_arena_map(). */
+	/* Acquire: the data of the arenas. Pairs with the release in patch_arena_map(). */
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
 
 	for (size_t i = 0; i < count; i++) {
@@ -35,13 +42,16 @@ static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
 			return NULL;
 		*ret_trampoline = at - away % arena->kind.bytes;
 		probe = &arena->probes[away / arena->kind.bytes];
-		/* While nothing is set, nothing is known of it. */
+		/* While no probe is set, the data is zeros. */
 		return probe->site.runtime && probe->trampoline == *ret_trampoline ? probe : NULL;
 	}
 	return NULL;
 }
 
-/* The original of the instruction that is at so many bytes of the trampoline, and how far the stack pointer is from where it is there. */
+/*
+ * Returns the address of the original of the instruction at this offset of the trampoline.
+ * *ret_away is the difference between the stack pointers there and here.
+ */
 static uint64_t original_of(const struct patch *probe, unsigned int at, int64_t *ret_away)
 {
 	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
@@ -72,7 +82,7 @@ bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *move
 	moved->away = away;
 	moved->stack = (uint64_t)(registers[REG_RSP] += away);
 	registers[REG_RIP] = (greg_t)moved->to;
-	/* Signals whose siginfo_t has the address of the instruction. */
+	/* Signals whose siginfo_t contains the address of the instruction. */
 	if (info->si_code > 0 && (uint64_t)(uintptr_t)info->si_addr == from)
 		info->si_addr = (void *)(uintptr_t)moved->to;
 	return true;

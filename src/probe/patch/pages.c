@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of code that were changed and changed back. The kernel has made a private copy of each; where all its bytes are those of
- * the file again it is given back, and the process has the file's page as before. Threads may execute it meanwhile: they
- * find the same bytes.
+ * Returns pages of code that were changed and changed back to their files. The kernel has made a
+ * private copy of each. If all its bytes equal those of the file again, the copy is released, and
+ * the process has the file's page as before. Threads may execute the page meanwhile: they find the
+ * same bytes.
  *
- * What else stands there stays there: a page with any other byte is kept, be it a debugger's or the kernel's breakpoint, a
- * relocation, or the pad of a short jump that somebody may be about to execute; likewise where the file is not to be found or is another one by now, where the
- * loader is at work, and all pages as long as somebody traces the process, who might change one of them just now.
+ * A page with any other byte is kept, be it a breakpoint of a debugger or of the kernel, a
+ * relocation, or a springboard that a thread may be about to execute. Pages are also kept if the
+ * file cannot be found or was replaced, or while the loader works. All pages are kept while the
+ * process is traced, because the tracer may change one of them at this moment.
  */
 #include "parts.h"
 #include "base/inside/search.h"
@@ -21,15 +23,15 @@
 #include <unistd.h>
 
 #define PAGE 4096ULL
-#define IDENTITY_BYTES 40 /* device and inode, as the kernel says them */
+#define IDENTITY_BYTES 40 /* device and inode, as in /proc/self/maps */
 
 static struct {
 	uint64_t *at;
 	size_t nr, capacity;
-	uint64_t kept, returned; /* still copies, and not any more */
+	uint64_t kept, returned; /* bytes that are still copies, and that are not any more */
 } pages;
 
-/* ---- which ---- */
+/* ---- the pages to check ---- */
 
 static void patch_pages_count_probe(struct patch *probe)
 {
@@ -95,7 +97,7 @@ static bool is_traced(void)
 	return !status || tracer;
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 struct page_mapping {
 	unsigned long long start, end, offset;
@@ -140,14 +142,17 @@ static bool maps_as(const void *there, const char *identity)
 	return same;
 }
 
-/* ---- its file ---- */
+/* ---- the file of a mapping ---- */
 
 struct page_file {
 	int fd; /* negative: none */
 	char identity[IDENTITY_BYTES];
 };
 
-/* What stat() says of a file is not what the kernel says of its mappings everywhere: so a mapping of it is asked, too. */
+/*
+ * stat() may return another device or inode than the kernel reports for mappings of the file, so a
+ * mapping of it is compared.
+ */
 static bool patch_pages_is_file_of(int fd, const char *identity)
 {
 	void *there = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -169,7 +174,7 @@ static int open_file_of(const struct page_mapping *mapping)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	/* It is deleted, or somewhere else; who has the right may have it nevertheless. */
+	/* The file was deleted or moved. With enough rights it can still be opened. */
 	snprintf(behind, sizeof(behind), "/proc/self/map_files/%llx-%llx", mapping->start,
 			mapping->end);
 	fd = open(behind, O_RDONLY | O_CLOEXEC);
@@ -188,7 +193,7 @@ static void close_file(struct page_file *file)
 	file->identity[0] = 0;
 }
 
-/* Parts of one file follow one another. */
+/* Opens the file of a mapping, unless it is open. Mappings of one file follow one another. */
 static void know_file(struct page_file *file, const struct page_mapping *mapping)
 {
 	if (!strcmp(file->identity, mapping->identity))
@@ -198,14 +203,17 @@ static void know_file(struct page_file *file, const struct page_mapping *mapping
 	strcpy(file->identity, mapping->identity);
 }
 
-/* ---- back ---- */
+/* ---- return to the file ---- */
 
 static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
 {
 	static uint8_t there[PAGE], wanted[PAGE];
 	struct iovec local = {there, PAGE}, remote = {(void *)page, PAGE};
 
-	/* Read by the kernel, for it may be gone, or end earlier, just now. */
+	/*
+	 * Reads through the kernel, because the page may be unmapped, or the file truncated, at
+	 * this moment.
+	 */
 	return pread(fd, wanted, PAGE, (off_t)offset) == (ssize_t)PAGE &&
 			process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)PAGE &&
 			!memcmp(there, wanted, PAGE);
@@ -227,7 +235,7 @@ static void patch_pages_restore(const struct page_mapping *mapping, struct page_
 			break;
 		if (is_as_in_file(page, file->fd, mapping->offset + (page - mapping->start)) &&
 				_r_debug.r_state == RT_CONSISTENT &&
-				/* Not where the program has locked it. */
+				/* Fails if the program has locked the page. */
 				!madvise((void *)page, PAGE, MADV_DONTNEED)) {
 			pages.kept--;
 			pages.returned++;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether all threads have passed an instruction to which nothing leads any more. One that was on its way there may stand there still,
- * because it has lost the processor; or has been given a signal there, whose handler it is in, maybe within others: then the kernel has put the
- * address on the stack of each handler, and takes it from there at its end. Nobody says how deep that is, so each word of
- * the thread's stack is looked at, from its stack pointer on.
+ * Proves that no thread is at, or returns to, an instruction that is no longer reachable. A thread
+ * that was on its way there may still be there, because it was preempted. Or it has got a signal
+ * there, whose handler it runs, maybe within other handlers: then the kernel has stored the address
+ * on the stack of each handler, and returns to it at the end. The depth is unknown, so each word of
+ * the thread's stack is checked, from its stack pointer on.
  *
- * A handler may have a stack of its own. What the kernel puts on a stack is known by the code's and the stack's segment, as
- * they are in each thread of such a program, and says where the interrupted stack goes on: so that is looked at, too.
+ * A handler may have a stack of its own. A signal frame on a stack is recognized by the code and
+ * stack segments in it, which are the same in each thread of such a program. It contains the
+ * interrupted stack pointer, so that stack is checked too.
  *
- * All of it must be so at one moment. A thread that sleeps does not move: it has not run if it has neither gone to sleep nor lost the processor
- * once more. The kernel says where it stands (/proc/self/task/N/syscall), and disturbs it not. One that never sleeps is stopped.
+ * All of this must hold at one moment. A thread that sleeps does not move: it has not run if its
+ * counters of context switches are unchanged. Its program counter and stack pointer are in
+ * /proc/self/task/N/syscall, which does not disturb it. A thread that never sleeps is stopped.
  *
- * What shares the memory and is no thread is seen by nobody here: the child of a vfork(), whose parent waits in that call
- * meanwhile; other children, which the kernel compares.
+ * Processes that share the memory are not checked: the child of a vfork(), whose parent waits in
+ * that call meanwhile; other children are found with kcmp(). In both cases the check fails.
  */
 #include "parts.h"
 #include "base/inside/search.h"
@@ -31,30 +34,31 @@
 #define WORD 8ULL
 #define STACKS_MAX 8
 #define WORDS_AT_ONCE 4096
-#define ASLEEP_MAX (256ULL << 20) /* bytes that are looked at, of one thread */
-#define STOPPED_MAX (4ULL << 20)  /* likewise: about a millisecond at most */
+#define ASLEEP_MAX (256ULL << 20) /* bytes that are checked, of one thread */
+#define STOPPED_MAX (4ULL << 20)  /* the same: about a millisecond at most */
 #define MAPPINGS_MAX 65536
-/* Of what the kernel puts on a stack, words before the segments. */
+/* In a signal frame, the number of words before the segments. */
 #define BEFORE_STACK_POINTER 3U
 #define BEFORE_PROGRAM_COUNTER 2
 
 static bool (*is_there)(uint64_t address);
-static uint64_t segments; /* as they stand on a stack */
+static uint64_t segments; /* as they are in a signal frame */
 static uint64_t words[BEFORE_STACK_POINTER + WORDS_AT_ONCE];
 
-/* ---- memory that can be written, in the order of addresses; a stack may be more than one mapping ---- */
+/* ---- writable mappings, sorted by address; a stack may be several of them ---- */
 
 struct quiescence_mapping {
 	uint64_t start, end;
-	bool own; /* of no file, and shared with nobody */
+	bool own; /* of no file, and not shared */
 };
 
 static struct quiescence_mapping *mappings;
 static size_t nr_mappings;
 
 /*
- * What begins where the last one ends may be a part of it: a program may lock some pages of a stack, or say how to use them. What is made
- * here is no stack, and has such addresses.
+ * A mapping that begins at the end of the last one may be a part of the same stack: a program may
+ * lock some pages of a stack, or call madvise() for them. Memory of side is no stack, and contains
+ * such addresses.
  */
 static void quiescence_add_mapping(const struct quiescence_mapping *mapping)
 {
@@ -92,7 +96,7 @@ static bool quiescence_read_mappings(void)
 	return whole && nr_mappings && nr_mappings < MAPPINGS_MAX;
 }
 
-/* 0: it is in none. */
+/* Returns 0 if no mapping contains it. */
 static uint64_t end_of_mapping(uint64_t address)
 {
 	size_t low = search_leading(i, nr_mappings, mappings[i].end <= address);
@@ -102,12 +106,12 @@ static uint64_t end_of_mapping(uint64_t address)
 
 /* ---- stacks ---- */
 
-/* What is still to be looked at of one thread. */
+/* Stacks of one thread that are not yet checked. */
 struct stacks {
 	struct quiescence_mapping parts[STACKS_MAX];
 	unsigned int nr;
-	uint64_t most; /* bytes */
-	/* Nothing but what the kernel puts there: for a thread whose functions deal with such addresses. */
+	uint64_t most; /* bytes that may still be read */
+	/* Check signal frames only: for a thread whose own functions handle such addresses. */
 	bool frames_only;
 };
 
@@ -127,7 +131,7 @@ static bool add_stack(struct stacks *stacks, uint64_t from)
 	return true;
 }
 
-/* So many words, behind the last ones of those before. */
+/* Checks `count` words, which follow the last ones of the previous call. */
 static bool quiescence_check_words(struct stacks *stacks, size_t count)
 {
 	for (size_t i = BEFORE_STACK_POINTER; i < BEFORE_STACK_POINTER + count; i++) {
@@ -142,7 +146,10 @@ static bool quiescence_check_words(struct stacks *stacks, size_t count)
 	return true;
 }
 
-/* Nothing but system calls: also where a thread is stopped. They read what may have been taken away. */
+/*
+ * Makes only system calls, because it also runs while a thread is stopped. Reads through the
+ * kernel, because memory may be unmapped meanwhile.
+ */
 static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
 {
 	long self = patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
@@ -168,7 +175,10 @@ static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
 				return false;
 			stacks->most -= size;
 			at += size;
-			/* Not memmove(): in the child of threads.c no function that could have a probe is called. */
+			/*
+			 * Not memmove(): the child of threads.c calls no function that may have a
+			 * probe.
+			 */
 			words[0] = words[size / WORD];
 			words[1] = words[size / WORD + 1];
 			words[2] = words[size / WORD + 2];
@@ -177,12 +187,12 @@ static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
 	return true;
 }
 
-/* ---- a thread that sleeps ---- */
+/* ---- threads that sleep ---- */
 
 struct thread_state_sample {
 	long call; /* negative: none */
 	uint64_t stack_pointer, program_counter;
-	uint64_t switches; /* of threads, to and from it */
+	uint64_t switches; /* context switches, voluntary and not */
 };
 
 static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample)
@@ -196,7 +206,10 @@ static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample
 	*sample = (struct thread_state_sample){.call = -1};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	file = fopen(path, "re");
-	/* The call, its arguments, both addresses; or without arguments; or that it runs. */
+	/*
+	 * The line has the call, its arguments and both addresses; or -1 and the addresses; or
+	 * "running".
+	 */
 	got = file && fgets(line, sizeof(line), file);
 	if (file)
 		fclose(file);
@@ -235,7 +248,7 @@ static bool quiescence_is_same_sample(
 			one->switches == other->switches;
 }
 
-/* Maybe in a child that shares the memory. */
+/* It may wait for a child that shares the memory. */
 static bool waits_for_child(const struct thread_state_sample *sample)
 {
 	return sample->call == SYS_vfork || sample->call == SYS_clone || sample->call == SYS_clone3;
@@ -257,7 +270,7 @@ static enum patch_shown quiescence_has_quiesced(pid_t tid, bool *guarded)
 	if (is_there(sample.program_counter) || waits_for_child(&sample))
 		return PATCH_NOT_SO;
 	if (!is_clear(&stacks, sample.stack_pointer))
-		/* It may have run meanwhile. */
+		/* The thread may have run meanwhile. */
 		return quiescence_read_thread(tid, &again) &&
 						quiescence_is_same_sample(&sample, &again)
 				? PATCH_NOT_SO
@@ -267,11 +280,11 @@ static enum patch_shown quiescence_has_quiesced(pid_t tid, bool *guarded)
 			: PATCH_UNKNOWN;
 }
 
-/* ---- one that does not ---- */
+/* ---- threads that do not sleep ---- */
 
 static bool stopped_quiesced;
 
-/* In the child of threads.c. */
+/* Runs in the child of threads.c. */
 static void quiescence_check_stopped(pid_t tid)
 {
 	struct stacks stacks = {.most = STOPPED_MAX};
@@ -289,7 +302,7 @@ static bool quiescence_had_quiesced(pid_t tid)
 	return !patch_thread_inspect(tid, &thread) || (!thread.traced && stopped_quiesced);
 }
 
-/* ---- the calling one, and others ---- */
+/* ---- the calling thread, and processes that share its memory ---- */
 
 static bool quiescence_self_has_quiesced(void)
 {
@@ -300,7 +313,7 @@ static bool quiescence_self_has_quiesced(void)
 
 static bool shared;
 
-/* Of children that a thread has made. */
+/* Checks the children that a thread has created. */
 static void quiescence_check_children(pid_t tid, void *data)
 {
 	struct patch_thread thread;
@@ -311,7 +324,7 @@ static void quiescence_check_children(pid_t tid, void *data)
 	(void)data;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", tid);
 	file = fopen(path, "re");
-	/* A kernel that does not say it. */
+	/* The kernel has no such file. */
 	shared |= !file && patch_thread_inspect(tid, &thread);
 	while (file && !shared && fscanf(file, "%d", &child) == 1) {
 		long order = patch_system_call(SYS_kcmp, getpid(), child, KCMP_VM, 0, 0, 0);

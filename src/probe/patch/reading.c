@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that a pointer leads to, read in a hit. A system call can say that nothing is there where a load would be the program's end,
- * and costs more than all the rest of a hit; so most of it is loaded, under three conditions, none of which is enough alone:
+ * Reads memory that a pointer leads to, in a hit. If the memory is unmapped, a system call returns
+ * an error, where a load would kill the program; but it costs more than the remainder of a hit. So
+ * most values are loaded, under three conditions, none of which is sufficient alone:
  *
- *	the page      was read by a system call before (process_vm_readv(), which refuses devices, too), by this thread, and within the last
- *	              tenth of a millisecond another one has said that it can be read; a wild pointer never gets as far as a load
- *	the net       SIGSEGV and SIGBUS arrive at our handler (faults.c), so a page that was taken away meanwhile ends the load, not the program
- *	the thread    blocks neither of them: where it does, the kernel would end the program without a look at any handler
+ *	the page      this thread has read it by a system call before (process_vm_readv(), which
+ *	              refuses devices too), and within the last tenth of a millisecond another
+ *	              system call has shown that it is readable; an invalid pointer never reaches
+ *	              a load
+ *	the handler   SIGSEGV and SIGBUS arrive at side's handler (faults.c), so if the page was
+ *	              unmapped meanwhile, the load ends, not the program
+ *	the thread    blocks neither of them: otherwise the kernel would kill the program without
+ *	              calling a handler
  *
- * Nets and masks change behind our back: the C library's functions tell (patch_signals_action() and patch_signals_mask()), a signal of a fault that is
- * the program's tells, and what nobody tells is asked of the kernel every tenth of a millisecond. Where some handler blocks these signals
- * while it runs, whose beginning nobody tells, it is asked in each hit. So the program is in danger only where a thread blocks them by a
- * system call of its own, and within the same tenth of a millisecond hits a probe whose pointer leads to a page that
- * was read before and taken away since. Where a condition fails, it is read as it always was.
+ * Actions and masks may change at any time. The wrappers of the C library's functions report
+ * changes (patch_signals_action() and patch_signals_mask()), and so does a signal of a fault that
+ * belongs to the program. All else is read from the kernel every tenth of a millisecond. If a
+ * handler of the program blocks these signals, its begin cannot be noticed, so they are read in
+ * each hit. So the program is in danger only if a thread blocks the signals by a system call of its
+ * own, and within the same tenth of a millisecond hits a probe whose pointer leads to a page that
+ * was read before and was unmapped since. If a condition fails, the memory is read by a system
+ * call.
  *
- * Of each thread, by its number. Used by its own hits only, which signals do not nest; what others set is one word (`since`).
- * Compiled as hit.c.
+ * There is one struct for each thread, by its number. Only its own hits use it, and hits do not
+ * nest in signal handlers. Other threads store only one word (`since`). Compiled like hit.c.
  */
 #include "actions.h"
 
@@ -35,18 +43,21 @@ long patch_load_bytes(void *to, uint64_t from, size_t size);
 long patch_load_text(char *to, uint64_t from, size_t most);
 
 struct patch_reading {
-	uint64_t since; /* the time stamp when it was asked; UNKNOWN */
+	uint64_t since; /* the time stamp when masks and actions were read; or UNKNOWN */
 	uint64_t generation;
-	uint64_t round; /* of asking */
+	uint64_t round; /* number of these readings */
 	bool open;
-	/* The number of the page, above that of the round in which it was there; by the number's lowest bits. */
+	/*
+	 * The number of the page, above that of the round in which it was readable; indexed by the
+	 * lowest bits of the number.
+	 */
 	uint64_t pages[PAGES];
 } __attribute__((aligned(64)));
 
 static uint64_t faults;
-static uint64_t ticks = TICKS;         /* after which it is asked again; 0: always */
-static struct patch_reading *readings; /* NULL: none are wanted */
-static struct patch_reading *memory;   /* of all of them, from the first time on */
+static uint64_t ticks = TICKS;         /* after which they are read again; 0: always */
+static struct patch_reading *readings; /* NULL: reads are not permitted */
+static struct patch_reading *memory;   /* of all threads; never freed */
 
 static inline struct patch_reading *own(void)
 {
@@ -63,7 +74,7 @@ static inline uint64_t generation(void)
 	return __atomic_load_n(&patch_faults_generation, __ATOMIC_RELAXED);
 }
 
-/* ---- what is told ---- */
+/* ---- reported changes ---- */
 
 void patch_reading_begins(unsigned int number)
 {
@@ -82,7 +93,10 @@ void patch_reading_forgets(void)
 		reading->since = UNKNOWN;
 }
 
-/* Until it forgets; or for a tenth of a millisecond, if a handler comes in between that does not return. */
+/*
+ * Until patch_reading_forgets(); or for a tenth of a millisecond, if a handler interrupts the
+ * thread and does not return.
+ */
 void patch_reading_pauses(void)
 {
 	struct patch_reading *reading = own();
@@ -100,7 +114,7 @@ void patch_reading_asks_always(bool always)
 	__atomic_store_n(&ticks, always ? 0 : TICKS, __ATOMIC_RELAXED);
 }
 
-/* ---- what is asked ---- */
+/* ---- reading masks, actions and pages ---- */
 
 static bool is_caught(int number)
 {
@@ -126,13 +140,16 @@ static __attribute__((noinline)) void ask(struct patch_reading *reading, uint64_
 	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
 		reading->pages[i] = 0;
 	reading->open = patch_reader_is_open();
-	/* Last: what is told meanwhile, by a handler, has another generation or is told again when its mask is changed back. UNKNOWN: the next hit asks, too. */
+	/*
+	 * Stored last: a change that a handler reports meanwhile has another generation, or is
+	 * reported again when its mask is restored. UNKNOWN: the next hit reads them too.
+	 */
 	reading->since = now;
 }
 
 /*
- * Whether the first 8 bytes of the page can be read, by a call that does nothing else: it reads a mask, and finds that what it should do with
- * that is nothing that it knows.
+ * True if the first 8 bytes of the page can be read. The system call has no other effect: it reads
+ * a mask, and finds that `how` is invalid.
  */
 static __attribute__((noinline)) bool is_still_there(uint64_t page)
 {
@@ -161,7 +178,7 @@ static __attribute__((noinline)) bool is_there_as_before(
 	return *entry != 0;
 }
 
-/* NULL: by a system call. */
+/* Returns NULL if the memory must be read by a system call. */
 static inline struct patch_reading *patch_reader_prepare(
 		uint64_t from, size_t size, struct patch_reading **known)
 {
@@ -169,16 +186,19 @@ static inline struct patch_reading *patch_reader_prepare(
 	uint64_t page = from >> PAGE_BITS, now = 0;
 	bool is_old = false;
 
-	/* Pages that follow each other are read by a system call together: few values are on two. */
+	/* Adjacent pages are read together by a system call: few values are on two pages. */
 	if (!size || from >> PATCH_ADDRESS_BITS || (from % PAGE) + size > PAGE)
 		return NULL;
-	/* The time stamp costs as much as all the rest: once in a hit. */
+	/* Reading the time stamp costs as much as all else here, so it is read once in a hit. */
 	if (!reading) {
 		reading = own();
 		if (!reading)
 			return NULL;
 		now = __builtin_ia32_rdtsc();
-		/* Relaxed: whoever makes it 0 does so before a handler is there for which it matters. */
+		/*
+		 * Relaxed: a thread that makes it 0 does so before the handler exists for which it
+		 * matters.
+		 */
 		is_old = now - reading->since > __atomic_load_n(&ticks, __ATOMIC_RELAXED);
 		*known = reading;
 	}
@@ -199,7 +219,7 @@ static inline struct patch_reading *patch_reader_prepare(
 static __attribute__((noinline)) void faulted(struct patch_reading *reading, uint64_t from)
 {
 	*patch_reader_find_entry(reading, from >> PAGE_BITS) = 0;
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);
 }
 
@@ -236,11 +256,11 @@ void patch_read_so(uint64_t from, size_t size)
 		*patch_reader_find_entry(reading, page) = patch_reader_page_label(reading, page);
 }
 
-/* ---- all of it ---- */
+/* ---- permission to read ---- */
 
 uint64_t patch_reading_faults(void)
 {
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	return __atomic_load_n(&faults, __ATOMIC_RELAXED);
 }
 
@@ -249,7 +269,7 @@ int patch_reads(bool wanted)
 	struct patch_reading *all = memory;
 
 	if (!wanted) {
-		/* Relaxed: nobody is in a hit that could have it. */
+		/* Relaxed: no thread is in a hit that could use it. */
 		__atomic_store_n(&readings, NULL, __ATOMIC_RELAXED);
 		patch_faults_end(PATCH_FAULTS_LOADS);
 		return 0;
@@ -261,7 +281,7 @@ int patch_reads(bool wanted)
 	/* Release: that they are zeros. Pairs with the acquire in patch_reading_begins(). */
 	__atomic_store_n(&memory, all, __ATOMIC_RELEASE);
 	patch_faults_start(PATCH_FAULTS_LOADS);
-	/* Release: likewise. Pairs with the acquire in own(). */
+	/* Release: the same. Pairs with the acquire in own(). */
 	__atomic_store_n(&readings, all, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a handler of traps can end without a system call (x86-64-resume.S), and which components of the processor's state it then restores.
+ * Decides whether a handler of traps can end without a system call (x86-64-resume.S), and which
+ * components of the processor's state it must restore then.
  *
- * The handler's action blocks no signal, so there is no mask to restore. What the code does not restore is compared instead: with a
- * difference the handler returns by rt_sigreturn, as any other one.
+ * The handler's action blocks no signal, so there is no mask to restore. State that the code does
+ * not restore is compared instead: if it differs, the handler returns by rt_sigreturn, like any
+ * other one.
  */
 #include "parts.h"
 
@@ -21,14 +23,15 @@
 #define HAS_OSPKE (1u << 4)
 #define STATE_PKRU 9
 #define STATE_ALIGNMENT 64
-#define FLOATING_NOTE 464 /* of the legacy area: where the kernel notes what is in the frame */
+/* Of the legacy area: where the kernel describes the content of the frame. */
+#define FLOATING_NOTE 464
 #define FLOATING_HEADER 512
 #define NOTE_MAGIC 0x46505853u
 #define STACK_IS_DISARMED (1u << 31) /* SS_AUTODISARM: only the kernel can restore such a stack */
 #define FLAG_STEP UINT64_C(0x100)
 #define FLAG_NESTED UINT64_C(0x4000)
 
-/* The kernel's note. */
+/* The kernel's description of the frame. */
 struct resume_note {
 	uint32_t magic, size;
 	uint64_t components;
@@ -40,28 +43,31 @@ _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_R8]) == 40 &&
 				offsetof(ucontext_t, uc_mcontext.fpregs) == 224,
 		"as x86-64-resume.S has it");
 
-/* These read no thread-local memory, as the handler (trap.c). */
+/* For functions that read no thread-local memory, like the handler (trap.c). */
 #define NO_GUARD __attribute__((no_stack_protector))
 
 static bool resumes, never;
-static uint32_t pkru_at; /* in the frame */
+static uint32_t pkru_at; /* offset in the frame */
 
 static void resume_cpuid(uint32_t leaf, uint32_t part, uint32_t registers[4])
 {
 	__cpuid_count(leaf, part, registers[0], registers[1], registers[2], registers[3]);
 }
 
-/* A shadow stack has an entry for the handler, which rt_sigreturn removes. */
+/* A shadow stack has an entry for the handler, which only rt_sigreturn removes. */
 static NO_GUARD bool has_shadow_stack(void)
 {
 	uint64_t pointer = 0;
 
-	/* rdsspq %rax: no operation without such a stack. */
+	/* rdsspq %rax: has no effect without such a stack. */
 	__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(pointer));
 	return pointer != 0;
 }
 
-/* Whether a leaf has these 12 bytes in the registers ebx, ecx and edx, in the order of the leaf. */
+/*
+ * True if a leaf returns these 12 bytes in the registers ebx, ecx and edx, in the order of the
+ * leaf.
+ */
 static bool resume_has_name(uint32_t leaf, const char *name, unsigned int second)
 {
 	uint32_t registers[4];
@@ -72,8 +78,9 @@ static bool resume_has_name(uint32_t leaf, const char *name, unsigned int second
 }
 
 /*
- * Processors that are known to execute iretq in programs. QEMU's emulation before 9.1 reads the stack with the rights of the kernel there, which
- * SMAP forbids: the guest's kernel reports an error of its own and ends the program. Other emulators have names of their own.
+ * Processors that are known to execute iretq in programs. QEMU's emulation before 9.1 reads the
+ * stack with kernel rights there, which SMAP forbids: the guest's kernel reports an error of its
+ * own and kills the program. Other emulators have names of their own.
  */
 static bool resume_is_known_processor(const uint32_t features[4])
 {
@@ -116,7 +123,7 @@ NO_GUARD bool patch_resumes(void)
 	return resumes && !__atomic_load_n(&never, __ATOMIC_RELAXED) && !has_shadow_stack();
 }
 
-/* Whether the handler has the same rights of protection keys as the interrupted code. */
+/* True if the handler has the same protection-key rights as the interrupted code. */
 static NO_GUARD bool has_same_rights(const uint8_t *state)
 {
 	uint64_t present;
@@ -140,7 +147,10 @@ static uint64_t code_segment(void)
 	return segment;
 }
 
-/* Segments as 64-bit code has them, and no flag with which the last instruction does something else. */
+/*
+ * True if the segments are those of 64-bit code, and no flag changes what the last instruction
+ * does.
+ */
 static NO_GUARD bool patch_resume_is_plain(const ucontext_t *context)
 {
 	const greg_t *registers = context->uc_mcontext.gregs;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a signal handler can return under a seccomp filter that was installed before the agent. A breakpoint needs that if its handler cannot end
- * without a system call (resume.c), and a filter can forbid it
- * (rt_sigreturn), which the process cannot query. So a child tries it, once: a copy of the process that the filter may end. It has its own
- * handler, and touches nothing that it shares with its parent.
+ * Checks whether a signal handler can return under a seccomp filter that was installed before the
+ * agent. Breakpoints need that if their handler cannot end without a system call (resume.c). A
+ * filter can forbid that call (rt_sigreturn), and the process cannot query it. So a child tries it,
+ * once: a copy of the process that the filter may kill. The child has its own handler, and writes
+ * to no memory that it shares with its parent.
  */
 #include "actions.h"
 
@@ -17,7 +18,7 @@
 
 #define RETURNED 7 /* the child's status */
 
-/* If the filter makes the call return an error, the child ends with another status. */
+/* If the filter makes the call return an error, the child exits with another status. */
 void patch_sandboxed_returns(void) __attribute__((visibility("hidden")));
 void patch_sandboxed_handler(int number) __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -48,7 +49,7 @@ static _Noreturn void sandboxed_try(void)
 			.restorer = (uint64_t)(uintptr_t)patch_sandboxed_returns,
 	};
 
-	/* No core dump if the filter ends the child. */
+	/* No core dump if the filter kills the child. */
 	patch_system_call(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
 	if (!patch_exchange_action(SIGTRAP, &action, NULL)) {
 		__asm__ volatile("int3" : : : "memory");
@@ -68,7 +69,7 @@ static bool sandboxed_child_returns(void)
 	sigfillset(&all);
 	sigdelset(&all, SIGTRAP);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* Without a signal at its end, and unseen by tracers of the program. */
+	/* Its exit sends no signal, and tracers of the program do not see it. */
 	child = patch_system_call(SYS_clone, CLONE_UNTRACED, 0, 0, 0, 0, 0);
 	if (!child)
 		sandboxed_try();

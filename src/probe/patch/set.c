@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How bytes of code change while threads execute them, for many places at once and with nobody stopped.
+ * Changes bytes of code while threads execute them, at many sites at once and without stopping a
+ * thread.
  *
- * The bytes of most places lie in one word of 16, for functions begin at such words. They change at once, so no thread sees
- * but the old ones or the new ones, and one that begins the function meets no trap: it might block the signals of traps, as
- * libc does when it makes threads and ends them, and then the kernel would end the program. Others change in
- * steps:
+ * The bytes of most sites lie in one aligned word of 16 bytes, because functions begin at such
+ * words. One store changes them, so a thread sees either the old or the new bytes. A thread that
+ * begins the function meets no trap. This matters because it may block the signals of traps, as
+ * libc does when it creates and ends threads; the kernel would then kill the program. Other sites
+ * change in steps:
  *
- *	setting                                    a thread that comes         a thread that is inside
- *	1  a breakpoint on the first byte, a       traps: to the probe's code  goes on, or traps at the next
+ *	setting                                    a thread that arrives       a thread that is inside
+ *	1  a breakpoint on the first byte, a       traps: to the trampoline    continues, or traps at the next
  *	   trap on each inner begin of an                                      instruction: to its copy
  *	   instruction
- *	   barrier in all threads: nobody has the old instructions any more
+ *	   barrier in all threads: no thread has the old instructions any more
  *	2  the other bytes of the distance         traps                       traps
  *	   barrier
  *	3  the jump's first byte                   jumps                       traps, now or hours later
  *	   barrier
  *
- * In both ways the distance of the jump is chosen so that the traps are bytes of it and stay: so a thread that was interrupted
- * inside lands in the copy whenever it goes on. Removing is the same backwards: a breakpoint, the bytes between, the
- * inner begins, the first byte, with barriers between them.
+ * In both cases the distance of the jump is chosen so that the traps are bytes of it and remain. A
+ * thread that was interrupted inside of the site therefore continues in the copy whenever it runs
+ * again. Removal is the reverse: a breakpoint, the bytes between, the inner begins, the first byte,
+ * with barriers between them.
  *
- * The code of a probe stays as long as its place does, and is used again for the next probe there: nobody can say that no
- * thread is in its uncounted instructions. What is counted are handlers (hit.c), so those may go away. All code together
- * has at most 64 MiB (memory.c). When nothing is set any more, all else can be given back (patch_quiesce()): what a probe knows
- * becomes zeros, so whoever comes to it late finds that nothing is wanted, and a few words stay by which its code is found again.
+ * A trampoline is kept as long as its location is mapped, and the next probe there uses it again: a
+ * thread may be in its instructions, which are not counted. Handlers are counted (hit.c), so they
+ * may be freed. All generated code is at most 64 MiB (memory.c). When no probe is set,
+ * patch_quiesce() can release all else: the data of probes becomes zeros, so a thread that arrives
+ * late finds no handler, and a few words remain by which the trampolines are found again.
  */
 #include "parts.h"
 
@@ -37,11 +41,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a tracer's call by its return address, so the last call of a function must
+ * not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define BREAKPOINT 0xcc
-#define OVER 0x06 /* what traps where the kernel would take a breakpoint for its own */
+#define OVER 0x06 /* traps at sites where the kernel would take a breakpoint for its own */
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
 #define SCANS_MAX 50
@@ -53,11 +60,13 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generations;
 static bool rested;
-static bool springboards_asked; /* to leave, for what is being set */
-static bool stranded;           /* what traps somewhere is not known of any more */
+/* Springboards without a probe were returned to padding, for this patch_set() */
+static bool springboards_asked;
+/* a removed location may still have trapping bytes, because others have changed it */
+static bool stranded;
 uint64_t side_probe_traps;
 
-/* What traps when it is executed: the breakpoint, and bytes that are no instruction. */
+/* Bytes that trap when they are executed: the breakpoint, and invalid instructions. */
 static const uint8_t traps[] = {BREAKPOINT, 0x3f, 0x2f, 0x1e, 0x06};
 
 static int patch_set_sync_cores(void)
@@ -66,7 +75,7 @@ static int patch_set_sync_cores(void)
 											 : 0;
 }
 
-/* Barriers do not fail any more once this did not. */
+/* If the first barrier succeeds, later ones do not fail. */
 static int register_barrier(void)
 {
 	static bool registered;
@@ -80,9 +89,9 @@ static int register_barrier(void)
 	return 0;
 }
 
-/* ---- making ---- */
+/* ---- preparation ---- */
 
-/* The first instruction only. */
+/* Reduces the site to its first instruction. */
 static void cut_to_first(struct probe_site *site)
 {
 	if (site->nr_pieces == 1)
@@ -133,7 +142,7 @@ static int write_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 	return patch_write(writer, from, bytes, sizeof(bytes));
 }
 
-/* The same where threads may be: the pad of a place had a probe with other code. */
+/* The same where threads may be: the springboard of a location had a probe with other code. */
 static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP}, trap = BREAKPOINT;
@@ -156,7 +165,10 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 	return patch_write(writer, from, bytes, 1);
 }
 
-/* Where a probe of the same place with other code has its jump, if it has one there: it is this one's from now on. */
+/*
+ * Returns the slot of another probe of this location with the same method, which this probe takes
+ * over; 0: none.
+ */
 static uint64_t inherited_slot(const struct patch *probe)
 {
 	for (const struct patch *other = *patch_location_list(probe->site.runtime); other;
@@ -168,7 +180,10 @@ static uint64_t inherited_slot(const struct patch *probe)
 	return 0;
 }
 
-/* The jump in its pad, which may be another trampoline's of the same place, or padding again. */
+/*
+ * Writes the jump in its springboard, where there may be padding, or a jump to another trampoline
+ * of the location.
+ */
 static int patch_set_install_springboard(const struct patch *probe, struct patch_writer *writer)
 {
 	bool stands = false;
@@ -192,7 +207,7 @@ static int make_short(struct patch *probe, struct patch_writer *writer)
 	uint64_t springboard =
 			probe->site.springboard + (probe->site.runtime - probe->site.address);
 
-	/* A thread inside could not be caught: the short distance is given. */
+	/* A thread inside could not be caught: the bytes of a short distance cannot be chosen. */
 	if (probe->site.nr_pieces > 1)
 		return -ERANGE;
 	probe->slot = springboard;
@@ -201,7 +216,7 @@ static int make_short(struct patch *probe, struct patch_writer *writer)
 	return patch_set_install_springboard(probe, writer);
 }
 
-/* The bytes of the jump that is to stand at the site, by way of a slot if its distance is constrained. */
+/* Makes the bytes of the jump at the site. It leads to a slot if its distance is constrained. */
 static int make_jump(struct patch *probe, struct patch_writer *writer)
 {
 	uint64_t to = probe->trampoline, at = probe->site.runtime;
@@ -212,7 +227,10 @@ static int make_jump(struct patch *probe, struct patch_writer *writer)
 
 	if (wants_distance(probe, traps[0], &distance)) {
 		to = inherited_slot(probe);
-		/* Another trampoline of the same place may be on the other side of it, too far for one jump. */
+		/*
+		 * Another trampoline of the location may be on its other side, too far for one
+		 * jump.
+		 */
 		if (to && !jump_reaches(to, probe->trampoline))
 			to = 0;
 		ours = to != 0;
@@ -281,7 +299,10 @@ static int make_with(struct patch *probe, struct patch_writer *writer, enum prob
 	return ret ? ret : add_traps(probe);
 }
 
-/* Whether the jump there is one that threads inside of the place may meet: what they meet traps, or is what it was. */
+/*
+ * True if threads inside of the site may meet this jump: at each inner begin of an instruction it
+ * has a trap or the program's byte.
+ */
 static bool bytes_fit(const struct patch *probe)
 {
 	const struct probe_site *site = &probe->site;
@@ -316,8 +337,9 @@ static void patch_set_make_jump(struct patch *probe)
 }
 
 /*
- * Of one from before a rest nothing is known but where its code is. It is the same if the code is that which would be made for
- * the site now, byte for byte: so whoever is in it does not notice.
+ * For a probe from before patch_quiesce(), of which only the trampoline is known. It can be used
+ * again if the code that would be generated for the site is equal byte for byte: then a thread that
+ * executes it is not affected.
  */
 static bool is_revived(struct patch *probe, const struct probe_site *site)
 {
@@ -343,7 +365,7 @@ static bool is_revived(struct patch *probe, const struct probe_site *site)
 	return true;
 }
 
-/* Made before, and with what is displaced now. */
+/* True if the probe was made for the same displaced bytes. */
 static bool patch_set_belongs_to(struct patch *probe, const struct probe_site *site)
 {
 	if (!probe->site.nr_pieces)
@@ -351,7 +373,10 @@ static bool patch_set_belongs_to(struct patch *probe, const struct probe_site *s
 	return !memcmp(probe->site.bytes, site->bytes, sizeof(site->bytes));
 }
 
-/* With a trampoline of so many bytes; -E2BIG: there must be more. */
+/*
+ * Makes a probe with a trampoline of so many bytes. Returns 0 or negative errno; -E2BIG: the code
+ * is longer.
+ */
 static int patch_set_make_probe(const struct patch_setup *setup, unsigned int flags,
 		unsigned int bytes, struct patch_writer *writer, struct patch **result)
 {
@@ -386,7 +411,7 @@ static int patch_set_make_probe(const struct patch_setup *setup, unsigned int fl
 	return 0;
 }
 
-/* The probe of that place with such code: a new one, or the one that was there before. */
+/* Finds the probe of that location with such code, or makes one. */
 static int find_probe(const struct patch_setup *setup, unsigned int flags,
 		struct patch_writer *writer, struct patch **result)
 {
@@ -405,7 +430,7 @@ static int find_probe(const struct patch_setup *setup, unsigned int flags,
 			: 0;
 	if (probe && probe->method == PROBE_SHORT)
 		ret = patch_set_install_springboard(probe, writer);
-	/* Somebody else has the padding by now. */
+	/* The padding is used by other code now. */
 	if (ret == -ERANGE && !(flags & PATCH_TRAP))
 		return find_probe(setup, flags | PATCH_TRAP, writer, result);
 	if (probe)
@@ -421,7 +446,10 @@ static int find_probe(const struct patch_setup *setup, unsigned int flags,
 	return 0;
 }
 
-/* How many bytes must be those of the file: those that are changed, executed elsewhere, or part of the distance. */
+/*
+ * Number of bytes that must be those of the file: those that are changed, executed elsewhere, or
+ * part of the distance.
+ */
 static unsigned int bytes_needed(const struct probe_site *site, bool breakpoint)
 {
 	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
@@ -438,7 +466,7 @@ static bool stands_as_in_file(const struct probe_site *site, bool breakpoint)
 	return size <= site->nr_bytes && !memcmp((void *)site->runtime, site->bytes, size);
 }
 
-/* All but a breakpoint, which may be on the first byte. */
+/* The same, but a breakpoint may be on the first byte. */
 static bool stands_below_breakpoint(const struct probe_site *site)
 {
 	const uint8_t *there = (const uint8_t *)site->runtime;
@@ -448,7 +476,10 @@ static bool stands_below_breakpoint(const struct probe_site *site)
 			!memcmp(there + 1, site->bytes + 1, size - 1);
 }
 
-/* All bytes but those that are a pad of ours by now, or that the kernel watches, behind the first instruction. */
+/*
+ * True if all bytes that differ belong to a springboard, or are a breakpoint of the kernel after
+ * the first instruction.
+ */
 static bool patch_set_is_beside_springboards(const struct probe_site *site)
 {
 	unsigned int size = bytes_needed(site, false);
@@ -463,7 +494,9 @@ static bool patch_set_is_beside_springboards(const struct probe_site *site)
 	return true;
 }
 
-/* Pads that nobody needs any more make room, if they can. Once for all places that are set at the same time. */
+/*
+ * Returns unused springboards to padding to free their bytes, once for all sites of a patch_set().
+ */
 static bool patch_set_is_free_without_springboards(
 		const struct probe_site *site, struct patch_writer *writer)
 {
@@ -474,8 +507,8 @@ static bool patch_set_is_free_without_springboards(
 }
 
 /*
- * A breakpoint of the kernel's or a debugger's, or the call that the kernel makes of a long nop (Linux 6.18), also where the nop is
- * behind another one, as in markers of events.
+ * True if there is a breakpoint of the kernel or a debugger, or the call that the kernel writes
+ * instead of a long nop (Linux 6.18). The nop may follow another one, as in markers.
  */
 static bool is_watched(const struct probe_site *site)
 {
@@ -488,8 +521,8 @@ static bool is_watched(const struct probe_site *site)
 }
 
 /*
- * From which setup on its calls are those of the one that was set at this place last, if that has seen returns; and from here on they are
- * this one's.
+ * Returns the generation since which calls belong to the probe that was set last at this location,
+ * if it watched returns. Calls of all other probes of the location go to this one now.
  */
 static uint32_t patch_set_inherit_generation(const struct patch *probe)
 {
@@ -501,7 +534,7 @@ static uint32_t patch_set_inherit_generation(const struct patch *probe)
 			continue;
 		if ((int32_t)(other->hot->generation - last->hot->generation) > 0)
 			last = other;
-		/* Relaxed: a return that comes before this one is set is seen by none. */
+		/* Relaxed: a return before this probe is set has no exit handler. */
 		if (other != probe)
 			__atomic_store_n(&other->hot->successor, (int32_t)(probe->hot - other->hot),
 					__ATOMIC_RELAXED);
@@ -524,14 +557,17 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 		return -EREMOTE;
 	if ((setup->flags & PATCH_EXIT) && site->no_exit)
 		return -EOPNOTSUPP;
-	/* If a neighbouring probe occupies some of the bytes that a jump needs, use a trap, which needs one byte. */
+	/*
+	 * If a neighbouring probe occupies some of the bytes that a jump needs, use a trap, which
+	 * needs one byte.
+	 */
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		flags |= PATCH_TRAP;
 	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
 	/*
-	 * Use a trap also if another probe has its springboard in the padding, or if the kernel watches the code behind the first
-	 * instruction.
+	 * Use a trap also if another probe has its springboard in the padding, or if the kernel
+	 * watches the code behind the first instruction.
 	 */
 	if (!stands_as_in_file(site, flags & PATCH_TRAP) &&
 			patch_set_is_beside_springboards(site) &&
@@ -552,10 +588,10 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 		return -EALREADY;
 	if (probe->method == PROBE_BREAKPOINT)
 		probe->bytes[0] = over ? OVER : BREAKPOINT;
-	/* Traps of this place lead to this code from now on. */
+	/* Traps of this location lead to this trampoline from now on. */
 	if (patch_trap_add(site->runtime, probe->trampoline) || add_traps(probe))
 		return -ENOMEM;
-	/* Relaxed: known to all threads by the barrier before the first jump. */
+	/* Relaxed, all: the barrier before the first jump makes them visible to all threads. */
 	__atomic_store_n(&probe->hot->since,
 			setup->flags & PATCH_GOES_ON ? patch_set_inherit_generation(probe)
 						     : generations + 1,
@@ -565,7 +601,7 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 	__atomic_store_n(&probe->hot->user, setup->user, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->follows, setup->flags & PATCH_EXIT, __ATOMIC_RELAXED);
 	__atomic_store_n(&probe->hot->entry, setup->entry, __ATOMIC_RELAXED);
-	/* Release: what is of the calls that it goes on with. Pairs with the acquire in leave(). */
+	/* Release: the data of the calls that it takes over. Pairs with the acquire in leave(). */
 	__atomic_store_n(&probe->hot->exit, setup->exit, __ATOMIC_RELEASE);
 	probe->armed = true;
 	setup->patch = probe;
@@ -573,7 +609,7 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 	return 0;
 }
 
-/* ---- writing ---- */
+/* ---- changing bytes ---- */
 
 static bool is_inner_begin(const struct patch *probe, unsigned int at)
 {
@@ -586,7 +622,7 @@ static bool is_inner_begin(const struct patch *probe, unsigned int at)
 
 enum which { FIRST, INNER, BETWEEN };
 
-/* Those bytes of the site, one at a time if a thread may execute them now. */
+/* Writes those bytes of the site; one at a time where a thread may execute them. */
 static int patch_set_write_bytes(struct patch_writer *writer, const struct patch *probe,
 		const uint8_t *bytes, enum which which)
 {
@@ -616,8 +652,8 @@ static int write_breakpoint(struct patch_writer *writer, const struct patch *pro
 }
 
 /*
- * A handler takes nanoseconds, unless its thread has lost the processor: so first a look or two, then the processor for
- * whoever waits for it, and only then a pause.
+ * A handler takes nanoseconds, unless its thread was preempted. So poll a few times first, then
+ * yield the processor, and only then sleep.
  */
 static void wait_until_left(const struct patch *probe)
 {
@@ -631,7 +667,7 @@ static void wait_until_left(const struct patch *probe)
 	}
 }
 
-/* What is not armed has no handlers any more, and nobody is in one. */
+/* Removes the handlers of probes that are not set, and waits until no thread is in one. */
 static void patch_set_free_probes(struct patch *const *probes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -649,7 +685,10 @@ static void patch_set_free_probes(struct patch *const *probes, size_t count)
 	}
 }
 
-/* What was begun and cannot be ended: the first byte again, for nothing else was written or all can be. */
+/*
+ * Undoes a setup whose steps have begun and cannot be completed: restores the inner begins and the
+ * first byte. Nothing else was written.
+ */
 static void patch_set_abort(struct patch_setup *setup, struct patch_writer *writer, int error)
 {
 	struct patch *probe = setup->patch;
@@ -668,12 +707,12 @@ static bool at_once(struct patch *probe, struct patch_writer *writer, const uint
 	return probe->whole;
 }
 
-/* The rest of those that have begun with a trap. */
+/* Completes the sites that have begun with a breakpoint. */
 static void patch_set_write_steps(
 		struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	patch_set_sync_cores();
-	/* The same page could be written just now: these do not fail any more. */
+	/* The page was just written, so this does not fail any more. */
 	for (size_t i = 0; i < count; i++) {
 		if (setups[i].patch && !setups[i].patch->whole)
 			patch_set_write_bytes(
@@ -692,7 +731,7 @@ static void patch_set_write_all(
 {
 	bool steps = false;
 
-	/* Nobody has what stood where the new code is. */
+	/* No thread may have old instructions in its pipeline from where the new code is. */
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
 		int ret;
@@ -712,21 +751,21 @@ static void patch_set_write_all(
 	patch_set_sync_cores();
 }
 
-/* What was prepared and cannot be begun. */
+/* Undoes the preparation of setups whose bytes were not changed. */
 static void cancel(struct patch_setup *setups, size_t count, int error)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!setups[i].patch)
 			continue;
 		setups[i].patch->armed = false;
-		/* Returns of calls that it was to go on with may be in them. */
+		/* Returns of calls that it has taken over may be in its handlers. */
 		patch_set_free_probes(&setups[i].patch, 1);
 		setups[i].patch = NULL;
 		setups[i].error = error;
 	}
 }
 
-/* Few enough at a time that no thread meets many breakpoints. */
+/* Sets at most AT_ONCE probes, so that a thread does not meet many breakpoints. */
 static void set_some(struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -749,7 +788,7 @@ static bool any_exit(const struct patch_setup *setups, size_t count)
 	return false;
 }
 
-/* As much of a probe as was kept. */
+/* Restores what was kept of a probe. */
 static void recall(struct patch_past *past, uint64_t trampoline)
 {
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
@@ -815,7 +854,7 @@ void patch_change_user(struct patch *probe, void *user)
 	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
 }
 
-/* The rest of those that have begun with a trap. */
+/* Completes the removal of probes that has begun with a breakpoint. */
 static void remove_steps(struct patch *const *probes, size_t count, struct patch_writer *writer)
 {
 	patch_set_sync_cores();
@@ -911,14 +950,17 @@ static void patch_set_store_past(struct patch *probe)
 			__ATOMIC_RELAXED);
 }
 
-/* A place that somebody else had changed keeps what traps, and is in nobody's list any more. */
+/*
+ * Gives the signals back, unless a location that others had changed still has trapping bytes: it is
+ * in no list any more.
+ */
 static void end_traps(void)
 {
 	bool ended = !stranded && patch_trap_end();
 
 	if (ended)
 		patch_faults_end(PATCH_FAULTS_COPIES);
-	/* Relaxed: for whoever looks at it from outside. */
+	/* Relaxed: for tools that read it from outside. */
 	__atomic_store_n(&side_probe_traps, !ended, __ATOMIC_RELAXED);
 }
 
@@ -946,7 +988,7 @@ bool patch_quiesce(void)
 		patch_springboards_return(NULL);
 		kept = patch_pages_give_back(NULL);
 		patch_locations_each(patch_set_store_past);
-		/* Whoever finds no trap finds that there was one. */
+		/* A thread that finds no entry of its trap must find that there was one. */
 		patch_set_sync_cores();
 		patch_locations_forget();
 		patch_trap_quiesce();

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program does with signals while there are handlers of ours for traps. A handler of the program's for SIGTRAP or SIGILL
- * stands behind ours, and no thread and no handler blocks these two: the kernel ends a program that meets a trap in that state.
- * What the program has asked for is kept, is what it is told when it asks, and what the kernel gets when no probe is left.
+ * Keeps the program's actions and masks of signals while side has handlers for traps. The program's
+ * handler of SIGTRAP or SIGILL runs behind side's handler, and no thread and no handler blocks
+ * these two: the kernel kills a program that meets a trap in that state. What the program has
+ * requested is stored, is returned when it asks, and is given to the kernel when no probe is left.
  *
- * Whoever interposes the C library's functions comes here; without that, and for system calls that the program makes itself, a handler or a
- * mask is noticed when probes are set or removed, and by patch_check().
+ * Wrappers of the C library's functions call this file. Without them, and for system calls that the
+ * program makes itself, a handler or a mask is noticed when probes are set or removed, and by
+ * patch_check().
  *
- * Actions change one at a time, with a lock: one that the program sets is either the one that stands behind ours or the one
- * that the kernel has, whichever moment it comes at. One that comes by a bare system call is found by what the kernel says it had
- * in exchange, and put back. Masks are each thread's own: one that has asked to block these two, and does not, because of us, does so
- * from its next call on.
+ * Actions change one at a time, with a lock. So an action that the program sets becomes either the
+ * one behind side's handler or the kernel's, at whichever moment it is set. An action that is set
+ * by a bare system call is found in what the kernel returns in exchange, and put back. Each thread
+ * has a mask of its own. If a thread has requested to block these two signals, and side has
+ * prevented that, it blocks them from its next call on.
  *
  * All of it may be called in signal handlers.
  */
@@ -30,34 +33,35 @@
 #define PAUSES 20000
 #define PAUSE_NS 50000
 
-/* Of the calling thread: what it would block. As quickly reached as a register, also in handlers. */
+/* The signals that the calling thread would block. As fast as a register, also in handlers. */
 static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
-/* Of each signal's handler, likewise. */
+/* The same for the handler of each signal. */
 static struct {
 	uint64_t mask, handler;
 } wanted_by[LAST_SIGNAL + 1];
 
 static uint64_t handler_of_ours;
 uint64_t patch_restorer_of_libc;
-/* What the program wants of SIGTRAP and SIGILL. */
+/* The program's actions of SIGTRAP and SIGILL. */
 static struct patch_action actions[2][FORMER];
 static unsigned int now[2];
 static bool held;
-static bool known; /* was held once */
+static bool known; /* was held at least once */
 
 static bool patch_signal_is_installed(int number)
 {
 	return number == SIGTRAP || number == SIGILL;
 }
 
-/* ---- one at a time ---- */
+/* ---- the lock ---- */
 
 static uint32_t lock;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 /*
- * No handler interrupts who is in it, but those of traps: whoever is in it may meet one. A handler of the program's that
- * comes that way finds that this thread is in it, and goes on without.
+ * Handlers of traps are the only ones that can interrupt a thread with the lock, because it may
+ * meet a trap. If a handler of the program runs in this way, it finds `inside` set, and continues
+ * without the lock.
  */
 struct patch_section patch_signals_enter(void)
 {
@@ -71,8 +75,9 @@ struct patch_section patch_signals_enter(void)
 			PATCH_MASK_BYTES, 0, 0);
 	section.entered = inside = true;
 	/*
-	 * Acquire: what the last thread in the section did. Pairs with the release in patch_signals_leave(). A thread that is in it
-	 * for more than a second has ended there: it was a child of vfork().
+	 * Acquire: what the last thread in the section did. Pairs with the release in
+	 * patch_signals_leave(). A thread that holds it for more than a second has exited: it was a
+	 * child of vfork().
 	 */
 	for (unsigned int i = 0;
 			__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) && i < SPINS + PAUSES;
@@ -96,7 +101,7 @@ void patch_signals_leave(struct patch_section section)
 	/* Release: all that was done. Pairs with the acquire in patch_signals_enter(). */
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	inside = false;
-	/* Only what was blocked here: the rest may have been changed from outside. */
+	/* Only what was blocked here: a tracer may have changed the others. */
 	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, PATCH_MASK_BYTES, 0, 0);
 	patch_reading_forgets();
 }
@@ -116,8 +121,8 @@ static bool patch_signal_is_own_handler(const struct patch_action *action)
 }
 
 /*
- * The kernel has `to` in place of `from`, which it was seen to have; or what a bare system call has set meanwhile, which is found in
- * exchange, and so on.
+ * Replaces the kernel's action `from` by `to`. If a bare system call has set another action
+ * meanwhile, the exchange returns it, and it is put back. Returns the action that the kernel has.
  */
 static struct patch_action patch_signal_replace_action(
 		int number, const struct patch_action *from, const struct patch_action *to)
@@ -139,9 +144,9 @@ void patch_signals_default(int number)
 	patch_exchange_action(number, &none, NULL);
 }
 
-/* ---- what stands behind ours ---- */
+/* ---- the program's actions ---- */
 
-/* With the lock, but read by handlers without. */
+/* Called with the lock. Handlers read the action without it. */
 static void patch_signal_set_user_action(int number, const struct patch_action *action)
 {
 	unsigned int which = number == SIGILL, at = (now[which] + 1) % FORMER;
@@ -158,7 +163,8 @@ static const struct patch_action *patch_signal_get_user_action(int number)
 		       [__atomic_load_n(&now[number == SIGILL], __ATOMIC_ACQUIRE)];
 }
 
-static bool is_forwarded; /* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
+/* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
+static bool is_forwarded;
 
 void patch_signals_pass(bool pass)
 {
@@ -173,7 +179,10 @@ static bool patch_signal_are_forwarded(void)
 
 static bool patch_signal_mask_contains(void)
 {
-	/* Relaxed: who sees it late finds out behind its system call, or is found by patch_unblock(). */
+	/*
+	 * Relaxed: a thread that loads an old value notices it after its system call, or
+	 * patch_unblock() finds it.
+	 */
 	return __atomic_load_n(&held, __ATOMIC_RELAXED);
 }
 
@@ -181,14 +190,17 @@ struct sigaction patch_signals_behind(int number)
 {
 	struct patch_action real = {0};
 
-	/* A signal that was on its way when the program got them back; or it has given this one to our handler, as it had read it once. */
+	/*
+	 * The signal was on its way when the program got the signals back; or the program itself
+	 * has called side's handler, or set it again.
+	 */
 	if (!patch_signal_mask_contains() && !patch_exchange_action(number, NULL, &real) &&
 			!patch_signal_is_own_handler(&real))
 		return patch_action_as_libc(&real);
 	return patch_action_as_libc(patch_signal_get_user_action(number));
 }
 
-/* By way of libc, which knows how handlers return. */
+/* Uses libc's sigaction(), which knows how handlers return. */
 static int set_ours(int number, const struct sigaction *handler, const struct patch_action *seen)
 {
 	struct sigaction before = {0};
@@ -198,7 +210,7 @@ static int set_ours(int number, const struct sigaction *handler, const struct pa
 		return -errno;
 	if (!patch_exchange_action(number, NULL, &set))
 		patch_restorer_of_libc = set.restorer;
-	/* A sanitizer's sigaction() has put its own handler before it. */
+	/* A sanitizer's sigaction() has installed its own handler before it. */
 	if (!patch_signal_is_own_handler(&set))
 		patch_resume_never();
 	set = patch_action_as_kernel(&before);
@@ -257,7 +269,7 @@ static void patch_signal_change_mask(sigset_t *set, uint64_t remove, uint64_t ad
 	memcpy(set, &mask, sizeof(mask));
 }
 
-/* What this thread has asked for while they were ours, it does from here on. */
+/* Blocks what this thread has requested while side had the signals. */
 static void block_as_wanted(void)
 {
 	uint64_t mask = wanted;
@@ -268,7 +280,10 @@ static void block_as_wanted(void)
 	wanted = 0;
 }
 
-/* They became ours while this thread has blocked them; seen here, or by patch_unblock(). */
+/*
+ * Side has taken the signals while this thread blocked them; either this function or
+ * patch_unblock() unblocks them.
+ */
 static void open_as_held(void)
 {
 	uint64_t mask = 0, ours = OURS;
@@ -315,7 +330,7 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	return ret;
 }
 
-/* What its handler would block. With the lock. */
+/* Stores what a handler would block. Called with the lock. */
 static void patch_signal_block_in_handler(int number, uint64_t mask, uint64_t handler)
 {
 	wanted_by[number].mask = mask;
@@ -361,7 +376,7 @@ bool patch_signals_any_blocks_faults(void)
 	return false;
 }
 
-/* Handlers that were there before. */
+/* Also changes handlers that were installed before. */
 void patch_signals_open(void)
 {
 	struct patch_section section = patch_signals_enter();
@@ -383,7 +398,7 @@ void patch_signals_open(void)
 	patch_signals_leave(section);
 }
 
-/* ---- back ---- */
+/* ---- giving back ---- */
 
 static void patch_signal_uninstall(int number)
 {
@@ -418,7 +433,7 @@ void patch_signals_give_back(void)
 	patch_signals_leave(section);
 }
 
-/* ---- actions ---- */
+/* ---- requests for actions ---- */
 
 static bool is_ours_as_libc(const struct sigaction *action)
 {
@@ -427,7 +442,10 @@ static bool is_ours_as_libc(const struct sigaction *action)
 	return patch_signal_is_own_handler(&same);
 }
 
-/* Whoever has read ours from the kernel once, without asking here, and gives it back, means what stood behind it. */
+/*
+ * Answers a request for SIGTRAP or SIGILL. A program that has read side's handler by a bare system
+ * call and sets it again means its own handler.
+ */
 static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Places for single jumps, at distances of which some bytes are given. */
+/* Allocates slots for single jumps, at distances of which some bytes are fixed. */
 #include "arena.h"
 
 #define REACH 0x7fff0000LL
 
-static size_t last_slots; /* where the last one was found: places beside one another want the like */
+/* Where the last one was found, because neighbouring sites have similar constraints. */
+static size_t last_slots;
 
-/* The smallest distance that is not below this one and has the fixed bytes; false: none. */
+/* Returns the smallest distance that is not below `from` and has the fixed bytes; false: none. */
 static bool next_distance(const struct patch_distance *wanted, int64_t from, int32_t *result)
 {
-	/* Unsigned, so that all bytes count alike. */
+	/* Unsigned, so that all bytes are compared in the same way. */
 	uint64_t value = (uint64_t)(from + 0x80000000LL), limit = 0x100000000ULL;
 	uint8_t fixed[4];
 
@@ -25,7 +26,7 @@ static bool next_distance(const struct patch_distance *wanted, int64_t from, int
 		value -= value % (unit * 256);
 		value += fixed[i] * unit;
 		if (have > fixed[i]) {
-			/* The bytes above grow by one, and are looked at again. */
+			/* The bytes above grow by one, and are checked again. */
 			value += unit * 256;
 			i = 4;
 			if (value >= limit)
@@ -67,7 +68,7 @@ static uint64_t patch_arena_slot_index(
 	uint64_t from = arena->start + arena->full;
 	int32_t away;
 
-	/* Each try that fails has met a slot. */
+	/* Each try that fails has met a used slot. */
 	while (next_distance(distance, (int64_t)(from - base), &away)) {
 		uint64_t slot = base + (uint64_t)(int64_t)away;
 
@@ -84,7 +85,10 @@ static uint64_t patch_arena_slot_index(
 	return 0;
 }
 
-/* A jump from the location reaches each slot of the arena, and the jump of each slot reaches the trampoline. */
+/*
+ * True if a jump from the location reaches each slot of the arena, and the jump of each slot
+ * reaches the trampoline.
+ */
 static bool arena_reaches(uint64_t base, uint64_t trampoline, uint64_t start, uint64_t end)
 {
 	return patch_reaches(base, start, REACH) && patch_reaches(trampoline, start, REACH) &&
@@ -102,7 +106,10 @@ static struct patch_arena *new_slots(
 		uint64_t from = gap.start, start, end, slot;
 		int32_t away;
 
-		/* The arena of the slot begins at a multiple of its size, which must be in reach, too. */
+		/*
+		 * The arena of the slot begins at a multiple of its size, which must be in reach
+		 * too.
+		 */
 		if (!patch_reaches(upper, from, REACH)) {
 			if (from > upper)
 				continue;

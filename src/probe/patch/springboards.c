@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pads: five bytes of padding between functions that have the long jump of a short one. When the probe is gone and its place is as in
- * the file, threads may still be on their way through the pad, and would go through the padding into the next function. So the
- * jump stays until it is certain that there is none (quiescence.c), and it is tried again until then.
+ * Springboards: five bytes of padding between functions that contain the long jump to which a short
+ * jump leads. When the probe was removed and its site has the file's bytes again, threads may still
+ * be on their way through the springboard, and would run through the padding into the next
+ * function. So the jump remains until it is proved that there is no such thread (quiescence.c), and
+ * later calls try again until then.
  *
- * It stays, too, where somebody else has changed the place, who may bring the short jump back.
+ * It also remains if other code has changed the site, because that may restore the short jump.
  */
 #include "parts.h"
 
@@ -19,19 +21,22 @@
 #define JUMP 0xe9
 #define BREAKPOINT 0xcc
 
-/* The first words of an entry that is not used any more are as they were: its number for unwinders is for its address alone. */
+/*
+ * An unused entry keeps its address and `frames`, because its number for unwinders is valid only
+ * for its address.
+ */
 static struct springboard {
-	uint64_t address, site; /* at run time; 0: the entry is free */
+	uint64_t address, site; /* at run time; 0: the entry is unused */
 	uint8_t bytes[PROBE_JUMP_BYTES], site_bytes[SITE_BYTES]; /* as in the file */
 	bool stands;
-	bool copied; /* its page, since it was given back the last time */
-	bool leaves; /* if it is certain */
-	int frames;  /* its number there; negative: none */
+	bool copied; /* its page is a private copy, since it was last returned to the file */
+	bool leaves; /* will become padding if quiescence is proved */
+	int frames;  /* its number in frames.c; negative: none */
 } springboards[SPRINGBOARDS_MAX];
 static size_t nr_springboards;
 uint64_t side_probe_pads;
 
-/* The addresses of those that leave, in order: asked for each word of stacks. */
+/* The sorted addresses of those that are to become padding; searched for each word of stacks. */
 static uint64_t leaving[SPRINGBOARDS_MAX];
 static size_t nr_leaving;
 
@@ -48,7 +53,7 @@ static struct springboard *find_or_make(uint64_t address)
 {
 	struct springboard *springboard = springboard_find(address);
 
-	/* Of one that is gone, if unwinders know nothing of that. */
+	/* An unused entry that unwinders do not know. */
 	for (size_t i = 0; !springboard && i < nr_springboards; i++) {
 		if (!springboards[i].address)
 			springboard = &springboards[i];
@@ -69,7 +74,7 @@ static bool is_free(uint64_t address)
 	return !patch_is_occupied(address, PROBE_JUMP_BYTES);
 }
 
-/* Read by the kernel, for there may be nothing. */
+/* Reads through the kernel, because the memory may be unmapped. */
 static bool springboard_read_code(uint64_t address, uint8_t *to, size_t size)
 {
 	struct iovec local = {to, size}, remote = {(void *)address, size};
@@ -77,7 +82,10 @@ static bool springboard_read_code(uint64_t address, uint8_t *to, size_t size)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Our jump, maybe with somebody's breakpoint on it: that is no reason to leave, and not to be forgotten. */
+/*
+ * True if side's jump is there, maybe with a breakpoint of a debugger on it. Such a springboard is
+ * neither returned to padding nor forgotten.
+ */
 static bool has_jump(const struct springboard *springboard, bool *is_covered)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
@@ -105,7 +113,10 @@ int patch_springboard_claim(const struct patch *probe, bool *stands)
 	struct springboard *springboard = springboard_find(address);
 	bool is_covered;
 
-	/* A file that was mapped anew has padding there, which may be a part of another probe's jump by now. */
+	/*
+	 * If the file was mapped again, there is padding, which may be a part of another probe's
+	 * jump by now.
+	 */
 	if (springboard && springboard->stands && !has_jump(springboard, &is_covered))
 		springboard_remove(springboard);
 	*stands = springboard && springboard->stands && springboard->site == site->runtime;
@@ -154,7 +165,9 @@ bool patch_is_springboard(uint64_t address)
 	return false;
 }
 
-/* In signal handlers, too: one that is new or gone meanwhile may be missed. */
+/*
+ * Also called in signal handlers; a springboard that is added or removed meanwhile may be missed.
+ */
 bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_site)
 {
 	if (index >= nr_springboards)
@@ -164,7 +177,7 @@ bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_sit
 	return true;
 }
 
-/* ---- back ---- */
+/* ---- return to padding ---- */
 
 static bool springboard_is_needed(const struct springboard *springboard)
 {
@@ -184,7 +197,7 @@ static int springboard_compare_addresses(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Whether one could leave. */
+/* Finds the springboards that may become padding. Returns false if there is none. */
 static bool springboard_choose_removable(void)
 {
 	nr_leaving = 0;
@@ -196,7 +209,7 @@ static bool springboard_choose_removable(void)
 		springboard->leaves = false;
 		if (!springboard->stands || springboard_is_needed(springboard))
 			continue;
-		/* Something else is there by now. */
+		/* Other code is there by now. */
 		if (!has_jump(springboard, &is_covered))
 			patch_springboard_forget(springboard->address);
 		else
@@ -212,7 +225,10 @@ static bool springboard_choose_removable(void)
 	return nr_leaving != 0;
 }
 
-/* Behind its first byte, too: there stands who has met a trap that was put there while the jump changed. */
+/*
+ * True for each byte of a springboard: a thread that has met a trap while the jump changed may be
+ * after its first byte.
+ */
 static bool is_at_leaving(uint64_t address)
 {
 	size_t low = 0, high = nr_leaving;
@@ -236,7 +252,7 @@ static size_t count_left(void)
 
 	for (size_t i = 0; i < nr_springboards; i++)
 		left += springboards[i].stands && !springboard_is_needed(&springboards[i]);
-	/* Relaxed: for whoever looks at it from outside. */
+	/* Relaxed: for tools that read it from outside. */
 	__atomic_store_n(&side_probe_pads, left, __ATOMIC_RELAXED);
 	return left;
 }
@@ -260,7 +276,7 @@ size_t patch_springboards_return(struct patch_writer *writer)
 {
 	struct patch_writer own;
 
-	/* A sandbox may not expect some of these system calls. */
+	/* A sandbox may not permit some of these system calls. */
 	if (patch_is_guarded() || !springboard_choose_removable() ||
 			!patch_all_quiesced(is_at_leaving))
 		return count_left();

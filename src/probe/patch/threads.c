@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process, as the kernel says them, and one of them stopped for some microseconds.
+ * Lists the threads of this process, reads their state, and stops threads for some microseconds.
  *
- * Only a tracer can do that, and no thread can be the tracer of its own process. So a child does, that shares all memory and does
- * nothing but system calls. It sends no signal when it ends, and no wait() of the program's sees it.
+ * Only a tracer can stop a thread, and no thread can trace its own process. So a child does that,
+ * which shares all memory and makes only system calls. It sends no signal when it exits, and no
+ * wait() of the program reports it.
  */
 #include "parts.h"
 
@@ -24,17 +25,21 @@
 #define CHILD_STACK 16384
 #define STOP_TRIES 200
 #define STOP_NS 100000
-#define ERESTARTNOHAND 514   /* the kernel's own: make the call again unless a handler runs now */
-#define KERNEL_WORKER 0x4010 /* PF_IO_WORKER, PF_USER_WORKER, which no header has */
+/* Internal to the kernel: restart the call unless a handler runs now. */
+#define ERESTARTNOHAND 514
+#define KERNEL_WORKER 0x4010 /* PF_IO_WORKER, PF_USER_WORKER; in no header */
 
-/* ---- what the kernel says ---- */
+/* ---- the state of threads ---- */
 
 static bool has_name_of_worker(const char *line)
 {
 	return !strncmp(line, "Name:\tiou-", 10) || !strncmp(line, "Name:\tvhost-", 12);
 }
 
-/* A thread that the kernel has added (io_uring, vhost): the seventh number behind its name. */
+/*
+ * True for a thread that the kernel has added (io_uring, vhost): its flags are the seventh number
+ * after the name.
+ */
 static bool is_worker(pid_t tid)
 {
 	char path[64], text[512] = "";
@@ -60,12 +65,15 @@ bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
 	*thread = (struct patch_thread){.tid = tid};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	status = fopen(path, "re");
-	/* The order in which they stand there. */
+	/* In the order of the lines. */
 	while (status && fgets(line, sizeof(line), status)) {
 		unsigned long long mask;
 		unsigned int number;
 
-		/* It never executes what the program does, and must go on blocking all signals, for it would lose them. */
+		/*
+		 * It never executes code of the program, and must continue to block all signals,
+		 * because it would lose them.
+		 */
 		if (has_name_of_worker(line) && is_worker(tid))
 			break;
 		if (sscanf(line, "State: %c", &thread->state) == 1)
@@ -84,7 +92,7 @@ bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
 	error = status && !ferror(status) ? 0 : errno;
 	if (status)
 		fclose(status);
-	/* The program may have all the descriptors that it can have. */
+	/* The process may have no free descriptor. */
 	if (error && error != ENOENT && error != ESRCH)
 		*thread = (struct patch_thread){.tid = tid,
 				.state = '?',
@@ -112,7 +120,7 @@ bool patch_threads_each(void (*visit)(pid_t tid, void *data), void *data)
 	return !error;
 }
 
-/* ---- in the child, which calls nothing that could have a probe ---- */
+/* ---- in the child, which calls no function that may have a probe ---- */
 
 struct stopping {
 	const pid_t *threads;
@@ -121,7 +129,7 @@ struct stopping {
 	unsigned int stopped;
 };
 
-/* What wait() says of the stop; 0: there was none in time. */
+/* Returns the status of the stop; 0: it did not stop in time. */
 static int wait_for_stop(pid_t thread)
 {
 	struct timespec pause = {.tv_nsec = STOP_NS};
@@ -136,7 +144,7 @@ static int wait_for_stop(pid_t thread)
 	return 0;
 }
 
-/* Calls that say EINTR whatever has interrupted them, and that have done nothing then. */
+/* True for calls that return EINTR after any interruption, and have had no effect then. */
 static bool may_be_made_again(unsigned long long call)
 {
 	switch (call) {
@@ -151,7 +159,10 @@ static bool may_be_made_again(unsigned long long call)
 	case SYS_msgrcv:
 	case SYS_io_getevents:
 	case SYS_io_uring_enter:
-	/* Of a socket with a time for it (SO_RCVTIMEO, SO_SNDTIMEO). What was moved is what the call returns then. */
+	/*
+	 * Of a socket with a timeout (SO_RCVTIMEO, SO_SNDTIMEO). If data was moved, the call
+	 * returns its size instead.
+	 */
 	case SYS_read:
 	case SYS_readv:
 	case SYS_recvfrom:
@@ -170,8 +181,9 @@ static bool may_be_made_again(unsigned long long call)
 }
 
 /*
- * A thread that was running is stopped, but it may have come to wait in the very moment. Its call is made again by the kernel, if not a signal of
- * the program's has a handler to run: then EINTR is its due. Its time, if it has one, has just begun.
+ * The thread was running when it was stopped, but may have begun to wait at that moment. The kernel
+ * restarts its call, unless a handler of the program runs: then the call must return EINTR. A
+ * timeout of the call has just begun, so it may begin again.
  */
 static void patch_thread_fix_interrupted_call(pid_t thread)
 {
@@ -185,13 +197,13 @@ static void patch_thread_fix_interrupted_call(pid_t thread)
 	patch_system_call(SYS_ptrace, PTRACE_SETREGS, thread, 0, (long)&registers, 0, 0);
 }
 
-/* A thread that cannot be stopped is let go when this child ends. */
+/* Stops a thread. If it cannot be stopped, it is released when this child exits. */
 static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 {
 	int status;
 	bool ours;
 
-	/* Who has such a number is another process where /proc is that of another namespace. */
+	/* If /proc belongs to another PID namespace, the thread id is that of another process. */
 	if (patch_system_call(SYS_tgkill, patch_system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), thread,
 			    0, 0, 0, 0))
 		return false;
@@ -201,7 +213,7 @@ static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 	status = wait_for_stop(thread);
 	if (!status)
 		return false;
-	/* Else a signal has arrived before, and goes on its way. */
+	/* Otherwise a signal has arrived before, and is delivered. */
 	ours = status >> 16 == PTRACE_EVENT_STOP;
 	if (at_stop)
 		at_stop(thread);
@@ -221,11 +233,12 @@ static int stop_all(void *argument)
 	return 0;
 }
 
-/* ---- outside of it ---- */
+/* ---- in the calling process ---- */
 
 /*
- * Not by the C library's clone(), whose part in the child can have a probe, and which the agent watches. The thread waits until the
- * child has ended. The kernel keeps all registers that hold the operands.
+ * Does not use the C library's clone(), whose part in the child may have a probe, and which the
+ * agent wraps. The calling thread waits until the child has exited. The kernel keeps all registers
+ * that hold the operands.
  */
 static pid_t start_child(int (*function)(void *), void *argument, char *stack)
 {
@@ -256,7 +269,7 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 	sigset_t all, before;
 	pid_t child;
 
-	/* What is sent to the whole group of processes is not for the child. */
+	/* Signals to the whole process group must not reach the child. */
 	sigfillset(&all);
 	sigdelset(&all, SIGTRAP);
 	sigdelset(&all, SIGILL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that meet a trap: the first byte of a place that is being changed, the begin of an instruction inside of it
- * where a thread was interrupted before, or a breakpoint. They go on in the code of the probe.
+ * Handles threads that meet a trap: the first byte of a site that is being changed, the begin of an
+ * instruction inside of it where a thread was interrupted before, or a breakpoint. They continue in
+ * the trampoline.
  *
- * The table is read by signal handlers: entries are only added, and a larger table replaces a smaller one, of which
- * only the begin stays, with its size. It is emptied when nothing is set: what a thread then comes with has trapped before, and is
- * no trap any more, so the thread does what stands there now. That is done with code that had probes only, for a trap of the
- * program's own that vanished is the program's business.
+ * Signal handlers read the table. Entries are only added, and a larger table replaces a smaller
+ * one, of which only the first page remains, with its size. The table is emptied when no probe is
+ * set. If a thread arrives with a trap after that, its byte is the program's again, and the thread
+ * executes that. This is done only at addresses that had probes: if another trap of the program
+ * vanishes, the program handles the signal.
  */
 #include "actions.h"
 
@@ -22,7 +24,7 @@
 #define LONG_FORM 0xcd
 
 struct trap_entry {
-	uint64_t address; /* 0: free; set last */
+	uint64_t address; /* 0: unused; stored last */
 	uint64_t target;
 };
 
@@ -64,7 +66,7 @@ static uint64_t patch_trap_find_target(uint64_t address)
 		in = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
 		if (in && in != last)
 			target = patch_trap_find_in_table(in, address);
-		/* One that was replaced meanwhile has lost its entries. */
+		/* A table that was replaced meanwhile has lost its entries. */
 	} while (!target && in != last);
 	return target;
 }
@@ -75,14 +77,17 @@ static void patch_trap_insert(struct trap_table *in, uint64_t address, uint64_t 
 
 	while (in->entries[i].address && in->entries[i].address != address)
 		i = (i + 1) & (in->size - 1);
-	/* Relaxed: either target is right, for the copies of one place do the same. */
+	/* Relaxed: either target is correct, because all trampolines of a location do the same. */
 	__atomic_store_n(&in->entries[i].target, target, __ATOMIC_RELAXED);
 	in->used += !in->entries[i].address;
 	/* Release: the target. Pairs with the acquire in patch_trap_find_target(). */
 	__atomic_store_n(&in->entries[i].address, address, __ATOMIC_RELEASE);
 }
 
-/* Release the pages behind the first one. The last page contains only entries, and belongs to the table as a whole. */
+/*
+ * Releases the pages after the first one. The last page contains only entries, and belongs to the
+ * table as a whole.
+ */
 static void drop_entries(struct trap_table *of)
 {
 	size_t bytes = sizeof(*of) + of->size * sizeof(struct trap_entry);
@@ -108,7 +113,7 @@ static int patch_trap_grow_table(void)
 	}
 	/* Release: the entries. Pairs with the acquire in patch_trap_find_target(). */
 	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
-	/* Somebody may be in it, and finds nothing there. */
+	/* A handler may be searching it, and then finds nothing. */
 	if (smaller)
 		drop_entries(smaller);
 	return 0;
@@ -118,20 +123,24 @@ void patch_trap_quiesce(void)
 {
 	if (!table)
 		return;
-	/* What drop leaves at the begin; a search that runs finds or does not. Relaxed: either is right. */
+	/*
+	 * Clears the entries of the first page. Relaxed: a concurrent search may find them or not,
+	 * and either is correct.
+	 */
 	for (size_t i = 0; i < table->size && i * sizeof(struct trap_entry) < PAGE; i++) {
 		__atomic_store_n(&table->entries[i].address, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
 	}
 	drop_entries(table);
 	table->used = 0;
-	/* Relaxed: only told apart. */
+	/* Relaxed: the value is only compared. */
 	__atomic_fetch_add(&rests, 1, __ATOMIC_RELAXED);
 }
 
 /*
- * Whether the thread has trapped at what was a probe's and is none any more: then it does what stands there now. Once: what then traps
- * again is the program's own.
+ * True if the thread has trapped at an address of a probe that is not set any more: the thread then
+ * executes the program's bytes there. Only once for an address, because a trap that repeats is the
+ * program's own.
  */
 static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 {
@@ -145,7 +154,7 @@ static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
 	if (!quiescence || !patch_was_location(at) ||
 			(last.at == at && last.quiescence == quiescence))
 		return false;
-	/* Not a step, not the long form of a breakpoint. */
+	/* Not for a single step, nor for the long form of a breakpoint. */
 	if (number == SIGTRAP &&
 			(code != SI_KERNEL || *there == TRAP_BYTE ||
 					(there[-1] == LONG_FORM && there[0] == 3)))
@@ -175,12 +184,15 @@ void patch_trap_remove(uint64_t address)
 
 static bool is_default(const struct sigaction *behind, const siginfo_t *info)
 {
-	/* The kernel does not ignore what it sends for an instruction. */
+	/* The kernel does not ignore a signal that it sends for an instruction. */
 	return behind->sa_handler == SIG_DFL ||
 			(behind->sa_handler == SIG_IGN && info->si_code > 0);
 }
 
-/* A jump leads to the program's handler, so that its backtrace has no frame of side: no code may follow its call. */
+/*
+ * Runs the program's action. A jump leads to the program's handler, so that its backtrace has no
+ * frame of side: no code may follow its call.
+ */
 static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
@@ -196,7 +208,7 @@ static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, v
 	}
 }
 
-/* False: the thread is not in the code of a probe, and nothing was done. */
+/* Returns false, and does nothing, if the thread is not in a trampoline. */
 static __attribute__((noinline)) bool pass_on_moved(int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
@@ -212,29 +224,35 @@ static __attribute__((noinline)) bool pass_on_moved(int number, siginfo_t *info,
 	return true;
 }
 
-/* As without probes. */
+/* Handles the signal as without probes. */
 static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
 {
 	if (!pass_on_moved(number, info, context))
 		pass_behind(number, info, context);
 }
 
-/* Sent for an instruction that traps; not by somebody, and not for a step or an address that is watched behind one. */
+/*
+ * True if the signal was sent for an instruction that traps; false if a process has sent it, and
+ * for a single step or a hardware watchpoint after one.
+ */
 static bool is_of_byte(int number, int code)
 {
 	return code > 0 && (number != SIGTRAP || code == SI_KERNEL || code == TRAP_BRKPT);
 }
 
 /*
- * The kernel clears the direction flag for a handler, but not the alignment check, which the C library does not run with. Sigreturn
- * restores both.
+ * The kernel clears the direction flag for a handler, but not the alignment check, with which the C
+ * library does not work. Sigreturn restores both.
  */
 static inline void clear_alignment_check(void)
 {
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~PATCH_ALIGNMENT_CHECK);
 }
 
-/* The address where the thread goes on after a trap of side; 0: the trap is the program's. */
+/*
+ * Returns the address where the thread continues after a trap of side; 0: the trap is the
+ * program's.
+ */
 static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 		int number, const siginfo_t *info, uint64_t at)
 {
@@ -244,7 +262,7 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 		return 0;
 	target = patch_trap_find_target(at);
 	if (!target && is_over(number, info->si_code, at)) {
-		/* A new probe may be there by now: looked up behind the byte that was read. */
+		/* A new probe may be there by now: look up again after the byte was read. */
 		target = patch_trap_find_target(at);
 		target = target ? target : at;
 	}
@@ -252,15 +270,17 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 }
 
 /*
- * Whether the kernel has called this function: then the context is behind its return address. A handler that calls it (sanitizers, one that the
- * program has put before it by a bare system call) gets control back.
+ * True if the kernel has called this function: then the context follows its return address. If
+ * another handler calls it (sanitizers, or one that the program has installed by a bare system
+ * call), it must return to that handler.
  */
 #define TRAP_IS_DIRECT(context) \
 	((const void *)(context) == (const char *)__builtin_frame_address(0) + 16)
 
 /*
- * Reads no thread-local memory, which may be the program's own (hit.c), before it knows that the trap is the program's.
- * Passes no address of a local variable on, so that the compiler makes pass_on() a jump.
+ * Reads no thread-local memory, which may be the program's own (hit.c), before it knows that the
+ * trap is the program's. Passes no address of a local variable to pass_on(), so that the compiler
+ * makes that call a jump.
  */
 static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
 {
@@ -275,7 +295,7 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 		pass_on(number, info, context);
 		return;
 	}
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&patch_traps, 1, __ATOMIC_RELAXED);
 	user->uc_mcontext.gregs[REG_RIP] = (greg_t)target;
 	/* A sandbox may forbid the system call by which handlers return. */
@@ -284,7 +304,7 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 		patch_resume(user, components);
 }
 
-static bool ours; /* the signals */
+static bool ours; /* the signals are taken */
 
 int patch_trap_start(void)
 {

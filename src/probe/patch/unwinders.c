@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describe the code that is made here to the unwinders that the program has. None of them is needed, and none is loaded by us.
+ * Describes generated code to the unwinders that the program has loaded. None of them is needed,
+ * and side loads none.
  *
- * libgcc (exceptions, backtrace(), the ends of threads) asks the C library for the unwind data of an address, by _dl_find_object(). The
- * objects that import this function get ours, which answers for our code (frames.c) and passes all other addresses on. It takes no lock.
- * We never call __register_frame(): up to GCC 12, each exception would take a mutex of libgcc from then on, and no fork() resets it.
- * If another thread holds it at a fork(), the first exception of the child waits forever.
+ * libgcc (exceptions, backtrace(), the ends of threads) gets the unwind data of an address from the
+ * C library, by _dl_find_object(). In objects that import this function, it is replaced by a
+ * function of side, which answers for generated code (frames.c) and passes all other addresses on.
+ * It takes no lock. side never calls __register_frame(): up to GCC 12, each exception would take a
+ * mutex of libgcc from then on, and no fork() resets it. If another thread held it at a fork(), the
+ * first exception of the child would wait forever.
  *
- * libunwind (profilers and allocators) has an interface for such code, _U_dyn_register(). Its lookups take no lock: only a
- * registration does, and fork() waits for ours. The interface has
- * a list of ranges, each with a sorted table of where the data of its functions is. Here each range is one piece of code and has a table of
- * one row, which has all of it. libunwind's CFA is the caller's stack pointer, always, so it gets the data that is made for such readers.
+ * libunwind (profilers and allocators) has an interface for such code, _U_dyn_register(). Its
+ * lookups take no lock: only a registration does, and fork() waits for side's registrations. The
+ * interface has a list of ranges, each with a sorted table of the addresses of its functions' data.
+ * Here each range is one piece of code and has a table of one row, which refers to all of its data.
+ * libunwind's CFA is always the caller's stack pointer, so it gets the data that is made for such
+ * readers.
  *
- * Up to 1.5 that structure had one word less, in libraries of the same name. There, all from that word on is taken for what stands
- * before it: the base of the table for the table's length. So the base is 0, which makes it an empty table for them and asks
- * of the data to stand at low addresses.
+ * Up to 1.5 that structure had one word less, in libraries of the same name. These versions read
+ * each member after that word one word too early: the base of the table as the table's length. So
+ * the base is 0, which makes the table empty for them. Therefore the data must be at low addresses.
  *
- * Other unwinders (libgcc up to GCC 11, LLVM's libunwind) end a backtrace at our code. Only the handler of a signal that interrupts this
- * code sees that: exceptions pass through watched returns alone, and gates.c describes those to each unwinder.
+ * Other unwinders (libgcc up to GCC 11, LLVM's libunwind) end a backtrace at generated code. Only
+ * the handler of a signal that interrupts this code is affected: exceptions pass only through
+ * watched returns, which gates.c describes to each unwinder.
  */
 #include "base/inside/clock.h"
 #include "parts.h"
@@ -36,7 +42,7 @@
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 static int (*real_find)(void *address, struct dl_find_object *ret_found);
 
-/* Runs in exceptions and in signal handlers. */
+/* Called in exceptions and in signal handlers. */
 static int find_object(void *address, struct dl_find_object *ret_found)
 {
 	struct patch_found found;
@@ -44,7 +50,7 @@ static int find_object(void *address, struct dl_find_object *ret_found)
 
 	if (!patch_frames_find((uintptr_t)address, &found))
 		return real_find(address, ret_found);
-	/* The code belongs to this object, but for its addresses and its data. */
+	/* The code is described as a part of this object, with its own addresses and data. */
 	ret = real_find((void *)(uintptr_t)&find_object, ret_found);
 	if (ret)
 		return ret;
@@ -86,7 +92,9 @@ static void turn_import(const struct dl_phdr_info *object)
 #define SECOND 1000000000L
 #define FORK_WAIT (SECOND / 10)
 
-/* unw_dyn_info_t of libunwind 1.6, libunwind-dynamic.h: of the format UNW_INFO_FORMAT_REMOTE_TABLE. */
+/*
+ * unw_dyn_info_t of libunwind 1.6, libunwind-dynamic.h, in the format UNW_INFO_FORMAT_REMOTE_TABLE.
+ */
 #define REMOTE_TABLE 2
 struct unwind_dyn_info {
 	struct unwind_dyn_info *next, *previous;
@@ -95,13 +103,16 @@ struct unwind_dyn_info {
 	uint64_t load_offset; /* not up to 1.5 */
 	uint64_t name;
 	uint64_t base;  /* of the numbers in the table */
-	uint64_t words; /* of 8 bytes, of the table */
+	uint64_t words; /* size of the table, in 8 bytes */
 	uint64_t table;
 };
 _Static_assert(sizeof(struct unwind_dyn_info) == 88 && offsetof(struct unwind_dyn_info, base) == 64,
 		"as libunwind has it");
 
-/* Its rows: where functions begin and where their entries are. The first one whose begin is not above the address counts. */
+/*
+ * A row of the table: begin of a function, and address of its FDE. libunwind uses the last row
+ * whose begin is not above the address.
+ */
 struct unwinder_row {
 	int32_t start, entry;
 };
@@ -115,9 +126,9 @@ struct reported {
 static struct reported *unwinder_table;
 static void *enroll_function; /* NULL: the program has no libunwind */
 static unsigned int nr_reported;
-static char path[PATH_BYTES]; /* while it is looked for */
+static char path[PATH_BYTES]; /* of libunwind, during a scan */
 
-/* In libunwind, which has a mutex for that. */
+/* Registers a piece of code with libunwind, which takes a mutex for that. */
 static void enroll(unsigned int which, const struct patch_frames *frames)
 {
 	void (*function)(struct unwind_dyn_info * dynamic);
@@ -131,7 +142,7 @@ static void enroll(unsigned int which, const struct patch_frames *frames)
 		return;
 	reported = &unwinder_table[which];
 	memcpy(reported->bytes, frames->plain, frames->plain_size);
-	/* The entry is behind the description, which says how long it is. */
+	/* The FDE follows the CIE, which begins with its length. */
 	memcpy(&description, reported->bytes, sizeof(description));
 	reported->row.start = INT32_MIN;
 	reported->row.entry =
@@ -145,7 +156,7 @@ static void enroll(unsigned int which, const struct patch_frames *frames)
 	function(&reported->dynamic);
 }
 
-/* ---- both ---- */
+/* ---- finding them ---- */
 
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static bool looked;
@@ -165,7 +176,10 @@ static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, v
 	return 0;
 }
 
-/* The loader is asked for what it has by its path; for a name that it does not know it would search the disk. */
+/*
+ * Uses the path of the loaded library: for a name that the loader does not know, it would search
+ * the disk.
+ */
 static bool patch_unwinder_find_functions(void)
 {
 	void *library = NULL, *function;
@@ -175,7 +189,7 @@ static bool patch_unwinder_find_functions(void)
 	*path = 0;
 	function = library ? dlsym(library, "_U_dyn_register") : NULL;
 	if (function)
-		/* Relaxed: the loader has made it ready. Read by patch_unwinders_notify(). */
+		/* Relaxed: the loader has initialized it. Read by patch_unwinders_notify(). */
 		__atomic_store_n(&enroll_function, function, __ATOMIC_RELAXED);
 	return function != NULL;
 }
@@ -190,7 +204,10 @@ bool patch_unwinders_scan(void)
 		start_import();
 	dl_iterate_phdr(patch_unwinder_add_object, &loads);
 	if (!looked || loads != loads_before) {
-		/* Counted before it is looked: what comes meanwhile is seen the next time. */
+		/*
+		 * Counted before the search, so that the next scan finds libraries that are loaded
+		 * meanwhile.
+		 */
 		loads_before = loads;
 		looked = true;
 		found = patch_unwinder_find_functions();
@@ -205,7 +222,7 @@ void patch_unwinders_start(void)
 		patch_unwinders_scan();
 }
 
-/* Held in libunwind's registration. */
+/* Held while libunwind registers code. */
 static pthread_mutex_t enrolling = PTHREAD_MUTEX_INITIALIZER;
 
 void patch_unwinders_notify(void)
@@ -224,8 +241,8 @@ void patch_unwinders_notify(void)
 /* ---- fork() ---- */
 
 /*
- * No fork() resets libunwind's mutex, nor the one that dl_iterate_phdr() takes in the loader. So no child is made while a thread of ours may
- * hold one of them.
+ * No fork() resets libunwind's mutex, nor the one that dl_iterate_phdr() takes in the loader. So no
+ * child is created while a thread of side may hold one of them.
  */
 static pthread_mutex_t *const locks[] = {&looking, &enrolling};
 #define LOCKS (sizeof(locks) / sizeof(locks[0]))
@@ -235,13 +252,19 @@ void patch_unwinders_fork(void)
 {
 	struct timespec until;
 
-	/* Bounded: fork() may be called by a callback of dl_iterate_phdr(), or by a handler in the thread that holds the lock. */
+	/*
+	 * Bounded: fork() may be called by a callback of dl_iterate_phdr(), or by a handler in the
+	 * thread that holds the lock.
+	 */
 	until = clock_timespec_from_ns(clock_realtime_ns() + FORK_WAIT);
 	for (size_t i = 0; i < LOCKS; i++)
 		fork_holds[i] = !pthread_mutex_timedlock(locks[i], &until);
 }
 
-/* The wrappers tell a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * Wrappers recognize a call of a tracer by its return address, so the last call of a function must
+ * not become a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 void patch_unwinders_fork_done(void)

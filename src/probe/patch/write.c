@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing to code: by way of /proc/self/mem, which needs no permission of the page, or by a store. Only a store changes
- * several bytes at once for those who execute them, so for such a change a page is writable and executable until the
- * next page is written or the writer is closed. It is for as long as a write takes where /proc/self/mem cannot be used.
+ * Writes to code: through /proc/self/mem, which ignores the permissions of the page, or by a store.
+ * Only a store changes several bytes at once for threads that execute them. For such a change the
+ * page is writable and executable until the next page is written or the writer is closed. Without
+ * /proc/self/mem, each write opens its page in this way.
  *
- * Code that the program itself has made writable stays writable.
+ * Code that the program itself has made writable remains writable.
  */
 #include "parts.h"
 
@@ -14,7 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * Wrappers recognize a call of a tracer by its return address, so the last call of a function must
+ * not become a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define PAGE 4096ULL
@@ -35,7 +39,7 @@ static bool add_writable(const struct patch_mapping *mapping, void *user)
 	return true;
 }
 
-/* Code that is writable, as the kernel has it now; read once for each writer, when its first page is opened. */
+/* Reads which code is writable now; once for each writer, when it opens its first page. */
 static void read_writable(struct patch_writer *writer)
 {
 	writer->has_read_writable = true;
@@ -81,7 +85,10 @@ static int open_page(struct patch_writer *writer, uint64_t page)
 	close_page(writer);
 	if (!writer->has_read_writable)
 		read_writable(writer);
-	/* Too many to know them all: one byte at a time, which needs no permission. */
+	/*
+	 * There are too many to know them all. The caller writes one byte at a time, which needs no
+	 * permission.
+	 */
 	if (!writer->knows_writable && writer->memory >= 0)
 		return -EPERM;
 	if (!is_writable(writer, page) &&
@@ -105,14 +112,17 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
 
 		if (ret)
 			return ret;
-		/* Relaxed: other processors see it when the barrier of who writes has been passed. */
+		/* Relaxed: the caller's barrier makes it visible to other processors. */
 		__atomic_store_n((uint8_t *)address + i, ((const uint8_t *)bytes)[i],
 				__ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
-/* The 16 bytes that stand there become others, if they are still these. */
+/*
+ * Replaces the 16 bytes by others, if they are still `expected`. Otherwise stores the present bytes
+ * in `expected`.
+ */
 static bool patch_write_exchange(void *location, uint64_t expected[2], const uint64_t wanted[2])
 {
 	bool done;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for the code of returns (x86-64-trampoline.c) inside this object, and an entry for it in this object's .eh_frame. gates.c and
- * gates-unwind.c complete both at run time.
+ * Memory for the code of watched returns (x86-64-trampoline.c) inside this object, and an entry for
+ * it in this object's .eh_frame. gates.c and gates-unwind.c complete both at run time.
  *
- * Every unwinder of the process finds unwind data by way of the program headers of loaded objects. So an unwinder that is linked
- * statically, is loaded later or is of another origin finds this entry as well, without registration.
+ * Every unwinder of the process finds unwind data through the program headers of loaded objects. So
+ * an unwinder that is linked statically, is loaded later or is of another origin finds this entry
+ * too, without registration.
  */
 #include "gates.h"
 
@@ -23,9 +24,10 @@ side_return:
 	.size patch_gates, GATES_BYTES
 
 	/*
-	 * S: unwinders look the address up unchanged, see gates-unwind.c. In the file the entry covers one byte that is never
-	 * executed, because debuggers read the file and get better data for this code (debugger.c). The rules for that byte
-	 * reserve space: linkers remove nops at the end of an entry.
+	 * S: unwinders look the address up unchanged, see gates-unwind.c. In the file the entry
+	 * covers one byte that is never executed, because debuggers read the file and get better
+	 * data for this code (debugger.c). The rules for that byte reserve space: linkers remove
+	 * nops at the end of an entry.
 	 */
 	.section .eh_frame, "a", @unwind
 .Ldescription:
@@ -48,7 +50,7 @@ side_return:
 	.long patch_gates + GATES_PAGE - 1 - .
 	.long 1
 	.byte 0
-	.byte 0x16, 16 /* the return address is the value of an expression of so many bytes */
+	.byte 0x16, 16 /* the return address is the value of an expression of this length */
 	.uleb128 GATES_RULES_BYTES - 4
 	.skip GATES_RULES_BYTES - 4, 0x96 /* nop */
 	.p2align 3

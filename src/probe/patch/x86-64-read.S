@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads that may fault, and what becomes of a fault. Between patch_loads and patch_loads_end is nothing but these: no
- * frame, nothing on the stack. Whoever faults there goes on at the landing, with -1.
+ * Loads that may fault, and the handler of their faults. Only these loads are between patch_loads
+ * and patch_loads_end; they have no frame and use no stack. A thread that faults there continues at
+ * the landing and returns -1.
  */
 #include <asm/unistd_64.h>
 
@@ -58,8 +59,9 @@ patch_load_bytes:
 	.size patch_load_bytes, . - patch_load_bytes
 
 /*
- * long patch_load_text(char *to, uint64_t from, size_t most): how many bytes are before the NUL, which was stored, too, or `most`: there
- * is none among these; or -1. Eight at a time, of which the lowest zero is found as one that borrows.
+ * long patch_load_text(char *to, uint64_t from, size_t most): returns the number of bytes before
+ * the NUL, which is stored too; `most` if there is no NUL; or -1. Reads eight bytes at a time; the
+ * lowest zero byte is found as the one that borrows.
  */
 	.p2align 4
 	.globl patch_load_text
@@ -111,8 +113,9 @@ patch_loads_landing:
 	.cfi_endproc
 
 /*
- * void patch_fault_arrives(int number, siginfo_t *info, void *context), as the kernel calls it. The program's handler gets all as if it had been called
- * itself: its arguments, its stack, and where it returns to.
+ * void patch_fault_arrives(int number, siginfo_t *info, void *context), called by the kernel. The
+ * program's handler gets the same arguments, stack and return address as if the kernel had called
+ * it.
  */
 	.p2align 4
 	.globl patch_fault_arrives
@@ -125,7 +128,7 @@ patch_fault_arrives:
 	subq %rcx, %rax
 	cmpq $patch_loads_end - patch_loads, %rax
 	jae .Lnot_ours
-	/* Not what somebody sends just then. */
+	/* Not for a signal that a process has sent at that moment. */
 	cmpl $0, CODE_OF_INFO(%rsi)
 	jle .Lnot_ours
 	leaq patch_loads_landing(%rip), %rax
@@ -177,7 +180,7 @@ patch_fault_arrives:
 	.cfi_endproc
 	.size patch_fault_arrives, . - patch_fault_arrives
 
-/* Where no restorer of the program's is known. In these bytes unwinders know it again. */
+/* Used if no restorer of the program is known. Unwinders recognize these bytes. */
 	.p2align 4
 	nop
 	.globl patch_fault_returns

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a handler of traps, without a system call, which a sandbox may forbid. The last instruction loads the program counter, the stack
- * pointer and the flags at once, from the stack that the handler runs on. So nothing is written to the program's own stack, and a signal at any
+ * Ends a handler of traps without a system call, which a sandbox may forbid. The last instruction
+ * loads the program counter, the stack pointer and the flags at once, from the stack that the
+ * handler runs on. So nothing is written to the program's own stack, and a signal at any
  * instruction finds either this code or the program.
  */
 #define CONTEXT_R8 40
@@ -29,8 +30,9 @@
 	.text
 	.p2align 4
 /*
- * uint64_t patch_resume_flags(void): the flags. Compilers do not describe the stack between such two instructions to unwinders, which a signal
- * handler may call there.
+ * uint64_t patch_resume_flags(void): returns the flags. In assembly, because compilers do not
+ * describe the stack between these two instructions to unwinders, which a signal handler may call
+ * there.
  */
 	.globl patch_resume_flags
 	.hidden patch_resume_flags
@@ -46,14 +48,20 @@ patch_resume_flags:
 	.size patch_resume_flags, . - patch_resume_flags
 
 	.p2align 4
-/* void patch_resume(const ucontext_t *context, uint64_t components): trap.c checks what this relies on. */
+/*
+ * void patch_resume(const ucontext_t *context, uint64_t components): trap.c checks what this relies
+ * on.
+ */
 	.globl patch_resume
 	.hidden patch_resume
 	.type patch_resume, @function
 patch_resume:
 	.cfi_startproc
 	.cfi_signal_frame
-	/* The program's registers are in the context: DW_OP_breg5 and the distance; the stack pointer is the begin of the frame. */
+	/*
+	 * The program's registers are in the context: DW_OP_breg5 and the distance; the stack
+	 * pointer is the begin of the frame.
+	 */
 	.cfi_escape 0x0f, 4, 0x75, 0xa0, 1, 6
 	.cfi_escape 0x10, 16, 3, 0x75, 0xa8, 1
 	.cfi_escape 0x10, 0, 3, 0x75, 0x90, 1
@@ -98,7 +106,7 @@ patch_resume:
 	movq CONTEXT_RCX(%rdi), %rcx
 	movq CONTEXT_RAX(%rdi), %rax
 	movq CONTEXT_RDI(%rdi), %rdi
-	/* The program's, but for these: they are on the stack. */
+	/* All registers are the program's, except these, which are on the stack. */
 	.cfi_escape 0x0f, 3, 0x77, 24, 6
 	.cfi_escape 0x10, 16, 2, 0x77, 0
 	.cfi_same_value 0

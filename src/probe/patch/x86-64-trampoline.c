@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of a probe, its trampoline, has what is its own: a call of what all trampolines of its arena go by, their head, and the copy of what
- * is displaced. By the return address the head knows whose hit it is; so of thousands of probes each costs the processor's caches
- * one line of code.
+ * Generates the code of a probe, its trampoline, and of watched returns. A trampoline contains only
+ * what is its own: a call of the code that all trampolines of its arena share, their head, and the
+ * copy of the displaced instructions. The head identifies the probe by the return address of that
+ * call. So of thousands of probes, each needs one cache line of code.
  *
  *	trampoline    skip the red zone; call the head; skip it back; copy
  *	head    save; call patch_enter(); restore; return
  *
- * A trampoline whose returns may be seen has a jump to a gate (below) before the copy, so that the processor, which foresees jumps by those
- * that came before, knows whose gate it is. Where it does go on in the copy, the head returns behind that.
+ * If returns may be watched, the trampoline has a jump to the gate before the copy. The processor
+ * predicts the targets of jumps by their addresses, so with one jump for each probe it predicts the
+ * right gate. If the thread must continue in the copy, the head returns behind that jump.
  *
- * The head saves the registers that a C function may change (all, if they are asked for) and the flags,
- * and restores them. Flags are kept by lahf and seto,
- * which take a fraction of the time of popfq. The red zone below the stack pointer is left alone, and the stack
- * is aligned by way of a frame pointer.
+ * The head saves and restores the flags and the registers that a C function may change (all
+ * registers, if the probe wants them). It saves flags by lahf and seto, which take a fraction of
+ * the time of popfq. The red zone below the stack pointer is not changed, and a frame pointer
+ * allows the stack to be aligned.
  *
- * Behind the frame pointer stand, in the order of struct patch_registers: rbp, r11 … rax, then what the trampoline has pushed, then the
- * red zone. Below it is
- * the rest of struct patch_hit. What a callee keeps it keeps, so those registers are saved, for who looks at them,
+ * From the frame pointer upwards are, in the order of struct patch_registers: rbp, r11 … rax, then
+ * the word that the trampoline has pushed, then the red zone. Below it are the other members of
+ * struct patch_hit. A callee does not change the other registers, so they are saved for readers,
  * but not restored.
  *
- * A call whose return is to be seen is made once more. The processor keeps the return addresses of calls and expects returns to
- * go there; a return that goes elsewhere costs as much as all the rest. So the code of a return, its gate, calls the
- * copy of the displaced instructions with the stack as it was before the program's call: the address behind the gate's call
- * comes to stand where the program's return address was. The function returns to where it was called from last, and when its exit has
- * been seen, a return leads to where the program has called it from, which is what the processor expects next.
+ * A call whose return is watched is made again. The processor keeps the return addresses of calls
+ * and predicts that returns go there; a return to another address costs as much as the remainder of
+ * a hit. So the gate calls the copy of the displaced instructions with the stack as it was before
+ * the program's call: the address after the gate's call replaces the program's return address. The
+ * function returns to its last call, and after the exit handler, a second return leads to the
+ * program's call, as the processor predicts.
  *
  *	program        head                         gate of a return           copy
  *	call site  →   patch_enter_followed()
@@ -54,7 +57,9 @@ _Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + WORD + RED_ZONE == PATCH
 		"and behind it");
 _Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
-/* Instructions, and how much farther from the begin of the frame the stack pointer is behind them. */
+/*
+ * Instructions, and how they change the distance from the stack pointer to the begin of the frame.
+ */
 struct trampoline_step {
 	const char *bytes;
 	uint8_t size;
@@ -66,10 +71,10 @@ struct trampoline_step {
 		bytes, sizeof(bytes) - 1, moves \
 	}
 #define NO_MOVE 0
-#define BY_FRAME 1000            /* the frame pointer is the block of registers from here on */
-#define BY_STACK(n) (2000 + (n)) /* no more; the stack pointer is so far away */
+#define BY_FRAME 1000            /* the frame pointer points to the registers from here on */
+#define BY_STACK(n) (2000 + (n)) /* not any more; the stack pointer is at this distance */
 
-/* Saves what a callee may change, and the flags. */
+/* Saves the registers that a callee may change, and the flags. */
 static const struct trampoline_step save[] = {
 		STEP("\x50", 8),                   /* push %rax */
 		STEP("\x9f\x0f\x90\xc0", NO_MOVE), /* lahf; seto %al */
@@ -89,7 +94,7 @@ static const struct trampoline_step align[] = {
 		STEP("\x48\x89\xfc", NO_MOVE),     /* mov %rdi,%rsp */
 		STEP("\x48\x83\xe4\xf0", NO_MOVE), /* and $-16,%rsp */
 };
-/* `n`: how far from the begin of the frame it ends. */
+/* `n`: distance from the begin of the frame at the end. */
 #define RESTORE(n)                                                                           \
 	STEP("\x48\x89\xec", NO_MOVE),                              /* mov %rbp,%rsp */      \
 			STEP("\x5d", BY_STACK((n) + 80)),           /* pop %rbp */           \
@@ -113,12 +118,12 @@ static const struct trampoline_step leave_to_copy[] = {
 static const struct trampoline_step leave_by_gate[] = {
 		STEP("\x48\x8d\xa4\x24\x88\0\0\0", -RED_ZONE - 8), /* lea 136(%rsp),%rsp */
 		STEP("\xff\x64\x24\xf8", NO_MOVE) /* jmp *-8(%rsp) */};
-#define GATE_BYTES 12 /* of these */
+#define GATE_BYTES 12 /* of these instructions */
 static const struct trampoline_step leave_to_caller[] = {
 		RESTORE(8), STEP("\xc3", NO_MOVE) /* ret */};
 /*
- * Where the trampoline is in its arena, which the address behind its call says, too. Asked for while registers are being saved, for all else
- * waits for it.
+ * Computes the offset of the trampoline in its arena from the return address of its call. Done
+ * while registers are saved, because all else depends on it.
  */
 static const struct trampoline_step offset_of_trampoline[] = {
 		STEP("\x0f\xb7\x54\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%edx */
@@ -127,7 +132,7 @@ static const struct trampoline_step offset_of_trampoline[] = {
 _Static_assert(TRAMPOLINE_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
 static const struct trampoline_step add_location[] = {
 		STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
-/* The second argument: what hits read of the place, or where the return address is. */
+/* The second argument: the patch_hot of the probe, or the slot of the return address. */
 static const struct trampoline_step hot_of_trampoline[] = {
 		STEP("\x48\x89\xd6", NO_MOVE) /* mov %rdx,%rsi */};
 static const struct trampoline_step offset_of_return[] = {
@@ -138,9 +143,11 @@ _Static_assert(GATE_BYTES == 0x0c, "behind the jump");
 #define CALL_FUNCTION_BYTES 2
 static const struct trampoline_step call[] = {STEP("\xff\xd0", NO_MOVE) /* call *%rax */};
 /*
- * The direction flag and the alignment-check flag: a C function runs with both of them clear. `lahf` reads neither, and `popfq`
- * costs as much as the whole hit: so it is executed only where one of them is set. Inside a function both are checked. At its beginning and end a check
- * of the second one costs a tenth of a recorded hit. There only the first one is checked, by a load that moves rsi up or down.
+ * The direction flag and the alignment-check flag must be clear in a C function. `lahf` reads
+ * neither, and `popfq` costs as much as the whole hit, so it is executed only if one of them is
+ * set. Inside a function both are checked. At its beginning and end, checking the second one would
+ * cost a tenth of a recorded hit. There only the first one is checked, by a load that moves rsi up
+ * or down.
  */
 static const struct trampoline_step test_direction[] = {
 		STEP("\x48\x89\xee", NO_MOVE), /* mov %rbp,%rsi */
@@ -151,7 +158,10 @@ static const struct trampoline_step test_flags[] = {
 		STEP("\x9c\x58", NO_MOVE),         /* pushfq; pop %rax */
 		STEP("\xa9\0\x04\x04\0", NO_MOVE), /* test $0x40400,%eax */
 };
-/* Twice: the program's flags, and those for the call. The stack stays aligned for the call. */
+/*
+ * Pushed twice: the program's flags, and those for the call. The stack remains aligned for the
+ * call.
+ */
 static const struct trampoline_step clear_flags[] = {
 		STEP("\x9c\x9c", NO_MOVE), /* pushfq; pushfq */
 		STEP("\x81\x24\x24\xff\xfb\xfb\xff\x9d",
@@ -168,7 +178,7 @@ static const struct trampoline_step save_remainder[] = {
 		STEP("\x4c\x89\x7d\xd8", NO_MOVE), /* mov %r15,-40(%rbp) */
 };
 
-/* Code that is written, and what unwinders must know at each byte of it. */
+/* Code that is generated, and the frame for unwinders at each byte of it. */
 struct writing {
 	uint8_t *bytes, *frames;
 	size_t at;
@@ -199,7 +209,7 @@ static void x86_trampoline_emit_step(struct writing *writing, const struct tramp
 			x86_trampoline_emit_step(writing, &(steps)[step]);             \
 	} while (0)
 
-/* mov $value,%reg; the opcode's two bytes say which. */
+/* mov $value,%reg; the two bytes of the opcode select the register. */
 static void x86_trampoline_emit_constant(
 		struct writing *writing, const char *opcode, uint64_t value)
 {
@@ -207,13 +217,16 @@ static void x86_trampoline_emit_constant(
 	x86_trampoline_emit(writing, &value, 8);
 }
 
-/* Make the jump whose displacement ends at `from` lead to the next instruction that is written. */
+/* Makes the jump whose displacement ends at `from` lead to the next instruction that is written. */
 static void land_here(struct writing *writing, size_t from)
 {
 	writing->bytes[from - 1] = (uint8_t)(writing->at - from);
 }
 
-/* Writes a call of a C function, with its second argument. Returns the end of a jump that is taken if a flag is set; put_careful_call() writes its target. */
+/*
+ * Writes a call of a C function, with its second argument. Returns the end of a jump that is taken
+ * if a flag is set; put_careful_call() writes its target.
+ */
 static size_t put_call(struct writing *writing, void *function,
 		const struct trampoline_step *argument, bool inside)
 {
@@ -250,7 +263,7 @@ static void put_careful_call(struct writing *writing, size_t careful)
 
 #define CALL_BYTES 5
 
-/* All before the copy of a trampoline at that address. */
+/* Writes all of a trampoline at that address, except the copy. */
 static void put_trampoline(
 		struct writing *writing, uint64_t at, unsigned int head_number, bool follows)
 {
@@ -306,7 +319,7 @@ int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *by
 
 /* ---- heads ---- */
 
-static size_t hot_at; /* in a head: 8 bytes, the same in all */
+static size_t hot_at; /* offset in a head of 8 bytes, the same in all */
 
 static void x86_trampoline_emit_prologue(struct writing *writing, unsigned int number, bool follows,
 		const struct patch_hot *hot)
@@ -326,7 +339,7 @@ static void x86_trampoline_emit_prologue(struct writing *writing, unsigned int n
 	careful = put_call(writing, enter, hot_of_trampoline, number & PATCH_HEAD_INSIDE);
 	if (follows) {
 		x86_trampoline_emit(writing, "\x84\xc0\x74\0",
-				4); /* test %al,%al; jz over the gate's way */
+				4); /* test %al,%al; jz over the code for the gate */
 		jump = writing->at;
 		put_steps(writing, leave_to_trampoline);
 		land_here(writing, jump);
@@ -388,9 +401,9 @@ void patch_trampoline_locations(struct patch *probe)
 }
 
 /*
- * Returns: a gate for each that may be watched at the same time, so that each has an address of its own by which unwinders and
- * this code know it, and what they all go on to. Between both are bytes that are nobody's: unwinders look for a return
- * address at the byte before it.
+ * Writes the common code of gates. There is a gate for each return that may be watched at the same
+ * time, so that unwinders and this code identify it by its address. Unused bytes separate the gates
+ * from the common code: unwinders look up a return address by the byte before it.
  */
 static void put_common(uint8_t *bytes, uint8_t *frames)
 {
