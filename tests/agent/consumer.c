@@ -22,7 +22,7 @@
 #define STREAM_MAX ((size_t)4 << 20)
 #define CONSUMER_CONNECTIONS 16
 
-/* ---- what is said ---- */
+/* ---- messages to the agent ---- */
 
 static uint32_t random_next(uint64_t *seed)
 {
@@ -36,7 +36,7 @@ static void damage(struct consumer *consumer, size_t size)
 	uint32_t changes = random_next(&consumer->mutate) % 3;
 
 	while (changes--) {
-		/* Not the header: its checks are simple, and tests/protocol has them. */
+		/* Not the header: its checks are simple, and tests/protocol tests them. */
 		size_t at = 16 + random_next(&consumer->mutate) % (size - 16);
 
 		if (random_next(&consumer->mutate) % 2)
@@ -103,7 +103,7 @@ static void say_rule(struct consumer *consumer, int fd, uint32_t channel,
 	free(program);
 }
 
-/* In an answer to REFRESH the rings are those that are there. */
+/* The answer to REFRESH has the rings that exist already. */
 static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 		const struct consumer_channel *from, bool again)
 {
@@ -125,15 +125,16 @@ static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 	reply(consumer, fd, wire_encode_channel(consumer->message, WIRE_MESSAGE_MAX, &channel),
 			&ring, ring >= 0);
 	/*
-	 * Never with close(): the checker of races did not see this descriptor made, so it would take what
-	 * another consumer's thread did with one of the same number for a race.
+	 * Do not use close(): the race detector did not see that this descriptor was opened. It
+	 * would report a race with another consumer's thread that opens a descriptor of the same
+	 * number.
 	 */
 	wire_close(ring);
 	for (i = 0; i < from->nr_rules; i++)
 		say_rule(consumer, fd, index, &from->rules[i]);
 }
 
-/* `known`: the generation that a REFRESH names; NULL: to HELLO. */
+/* `known`: the generation in a REFRESH; NULL: the answer to HELLO. */
 static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 {
 	const struct consumer_rule rule = {
@@ -169,9 +170,9 @@ static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 		say_channel(consumer, fd, i, &channels[i], known != NULL);
 }
 
-/* ---- what is heard ---- */
+/* ---- messages of the agent ---- */
 
-/* False: the connection is over. */
+/* Returns false if the connection has ended. */
 static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 {
 	struct wire_hello hello;
@@ -192,7 +193,7 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 	}
 }
 
-/* Who is not the one that said HELLO last is not known. */
+/* Only the last process that sent HELLO is known. */
 static bool answer_refresh(struct consumer *consumer, int fd, size_t size)
 {
 	enum consumer_answer before = consumer->to_refresh;
@@ -228,7 +229,7 @@ static void note_contexts(char to[64], const char *names, uint32_t nr)
 	}
 }
 
-/* Note the names; gather what is refused. */
+/* Stores the names, and collects the refused ids. */
 static uint32_t read_stream(struct consumer *consumer, struct wire_refused *refused)
 {
 	uint32_t nr_refused = 0;
@@ -297,7 +298,7 @@ static bool answer_events(struct consumer *consumer, int fd, size_t size)
 	return true;
 }
 
-/* One message. False: the connection is over. */
+/* Handles one message. Returns false if the connection has ended. */
 static bool serve(struct consumer *consumer, int fd)
 {
 	ssize_t size = wire_receive(fd, consumer->message, WIRE_MESSAGE_MAX, NULL, NULL, 0);
@@ -322,14 +323,17 @@ static bool serve(struct consumer *consumer, int fd)
 	return go_on;
 }
 
-/* A program may have several connections: one that it has just made, and one on which another thread describes events. */
+/*
+ * A program may have several connections: one that it has just opened, and one on which another
+ * thread sends descriptions.
+ */
 static void *consumer_thread(void *argument)
 {
 	struct consumer *consumer = argument;
 	struct pollfd polls[2 + CONSUMER_CONNECTIONS] = {
 			{.fd = consumer->listener, .events = POLLIN},
 			{.fd = consumer->stop[0], .events = POLLIN}};
-	int speaking = -1; /* the connection that has sent a part of its descriptions */
+	int speaking = -1; /* the connection on which a part of the descriptions has arrived */
 	nfds_t nr = 2, i;
 
 	while (poll(polls, nr, -1) >= 0 && !polls[1].revents) {

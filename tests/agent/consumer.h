@@ -3,8 +3,8 @@
 #define TESTS_AGENT_CONSUMER_H
 
 /*
- * A consumer in a thread of the test, which answers as it is told and looks into the rings. So the
- * agent can be tested in one process, under the sanitizers.
+ * A consumer in a thread of the test, which answers as the test requests and reads the rings. With
+ * it, the agent can be tested in one process, under the sanitizers.
  */
 
 #include <pthread.h>
@@ -20,18 +20,18 @@
 enum consumer_answer {
 	ANSWER_WELL,
 	ANSWER_REFUSE,  /* CONFIG: not accepted */
-	ANSWER_NOTHING, /* hold the line */
+	ANSWER_NOTHING, /* keep the connection open without an answer */
 	ANSWER_HANG_UP,
 	ANSWER_GARBAGE,
 	ANSWER_NO_FDS,
-	ANSWER_WRONG_FDS, /* descriptors of something else; to REFRESH: descriptors */
+	ANSWER_WRONG_FDS, /* wrong descriptors; to REFRESH: descriptors that it must not have */
 };
 
-/* Strings in a row where there are several. */
+/* A member with several strings holds them one after the other. */
 struct consumer_rule {
 	const char *patterns;
 	uint32_t nr_patterns;
-	const char *filter; /* text */
+	const char *filter; /* expression */
 	const char *contexts;
 	uint32_t nr_contexts;
 };
@@ -46,32 +46,33 @@ struct consumer_channel {
 	enum ring_placement placement;
 };
 
-/* What was heard of a channel. */
+/* What the agent has reported about a channel. */
 struct consumer_heard {
 	struct ring_consumer *rings;
 	struct ring_geometry geometry;
 	uint32_t nr_events;
 	char names[CONSUMER_EVENTS_MAX][64];    /* by id */
-	char contexts[CONSUMER_EVENTS_MAX][64]; /* with commas between them */
+	char contexts[CONSUMER_EVENTS_MAX][64]; /* separated by commas */
 };
 
 struct consumer {
-	/* Set before consumer_start(), or while nothing talks. */
+	/* Set these before consumer_start(), or while no thread sends messages. */
 	enum consumer_answer to_hello;
 	enum consumer_answer to_events;
 	enum consumer_answer to_refresh;
-	const struct consumer_channel *channels; /* none: `ring` with one rule of these patterns: */
+	/* NULL: one channel `ring` with one rule of these patterns: */
+	const struct consumer_channel *channels;
 	uint32_t nr_channels;
-	const char *patterns; /* strings in a row */
+	const char *patterns; /* adjacent strings */
 	uint32_t nr_patterns;
 	uint64_t ring_size;
-	const char *refuse; /* name of the event that is refused */
+	const char *refuse; /* name of the event that the consumer refuses */
 	bool list_only;
-	uint64_t generation; /* 0: 1 */
+	uint64_t generation; /* 0 means 1 */
 	uint64_t statedump;
-	uint64_t mutate; /* a seed: damage what is said, and hang up then */
+	uint64_t mutate; /* a seed: damage the messages, then close the connection */
 
-	/* What was heard. Read it when nothing talks. */
+	/* What the consumer has received. Read it only while no thread sends messages. */
 	unsigned int hellos;
 	unsigned int refreshes;
 	uint64_t token; /* of the last HELLO */
@@ -89,30 +90,35 @@ struct consumer {
 	int listener;
 	int stop[2];
 	pthread_t thread;
-	pthread_mutex_t lock; /* held by the thread while it works, by consumer_sync() for a moment */
+	/* The consumer's thread holds it while it works; consumer_sync() takes it briefly. */
+	pthread_mutex_t lock;
 };
 
 void consumer_start(struct consumer *consumer);
 void consumer_stop(struct consumer *consumer);
 
 /*
- * Around reading what was heard or changing what to answer: waits until the thread waits. What follows
- * it is ordered after what the thread did before, and the other way round.
+ * Call this before reading the results and before changing the answers: it waits until the
+ * consumer's thread is idle. All that the thread did before is visible afterwards, and the thread
+ * sees all that was stored before.
  */
 void consumer_sync(struct consumer *consumer);
 
-/* The id of a described event of a channel; fails the test if there is none. Or is there one? */
+/*
+ * Returns the id of a described event of a channel; fails the test if there is none.
+ * consumer_knows() reports whether there is one.
+ */
 uint32_t consumer_id(struct consumer *consumer, uint32_t channel, const char *name);
 bool consumer_knows(struct consumer *consumer, uint32_t channel, const char *name);
 
-/* Sum over all rings of what was lost for this event slot (UINT32_MAX: the last slot). */
+/* Returns the sum over all rings of the losses of this event slot (UINT32_MAX: the last slot). */
 uint64_t consumer_lost(struct consumer *consumer, uint32_t slot, enum ring_loss reason);
 uint64_t consumer_lost_in(
 		struct consumer *consumer, uint32_t channel, uint32_t slot, enum ring_loss reason);
 
 /*
- * Take all records out of the rings. Their payloads must be `payload` bytes each, whatever the
- * event; visit() sees them in the order of each ring. Returns how many there were.
+ * Consumes all records of the rings. Each payload must have `payload` bytes; visit() gets them in
+ * the order of each ring. Returns the number of records.
  */
 uint64_t consumer_drain(struct consumer *consumer, size_t payload,
 		void (*visit)(void *user, uint32_t cpu, uint32_t id, const unsigned char *payload),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer: channels and rules from any bytes, as they arrive from a consumer, and then events for
- * them. The input is a row of messages, each behind its size in two bytes, little-endian.
+ * libFuzzer: channels and rules from arbitrary bytes, as a consumer sends them, and then events.
+ * The input is a sequence of messages, each after its size in two bytes, little-endian.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ side_static_event(ev_text, "rule", "text", SIDE_LOGLEVEL_DEBUG,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* After an error the agent forgets the session. */
+/* After an error the agent drops the session. */
 static int take_message(struct agent_session *session, const uint8_t *bytes, size_t size)
 {
 	struct wire_channel channel;

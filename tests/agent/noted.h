@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent calls, in order: the functions that a test plays note each call, and the test compares the text. */
+/*
+ * Records the calls of the agent, in order: each function that the test replaces notes its call,
+ * and the test compares the text.
+ */
 #ifndef TESTS_AGENT_NOTED_H
 #define TESTS_AGENT_NOTED_H
 
@@ -28,7 +31,7 @@ static inline void note_number(const char *text, long number)
 	note(line);
 }
 
-/* All calls since the last comparison. */
+/* Compares all calls since the last comparison. */
 static inline void are_calls(const char *wanted)
 {
 	assert_string_equal(calls, wanted);

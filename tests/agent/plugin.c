@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library with an event that comes and goes with it. */
+/* A library that registers an event while it is loaded. */
 #include <side/trace.h>
 
 side_static_event(ev_plugin, "plugin", "tick", SIDE_LOGLEVEL_INFO,

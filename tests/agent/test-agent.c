@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent in this process, with a consumer in another thread: what it records, what it leaves
- * alone, and what it does with a consumer that is slow, rude or gone.
+ * Tests the agent in this process, with a consumer in another thread: what it records, what it does
+ * not record, and how it handles a consumer that is slow, sends invalid messages or has exited.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ static void threads_are_recorded(void **state)
 	consumer_stop(&consumer);
 }
 
-/* ---- what is not recorded ---- */
+/* ---- events that are not recorded ---- */
 
 static void refused_events_stay_silent(void **state)
 {
@@ -221,7 +221,7 @@ static void no_acknowledgement(void **state)
 		assert_int_equal(agent_start(consumer.path), 0);
 		assert_false(side_event_enabled(ev_number));
 		assert_true(wire_deadline(0) - begin < 4000000000u);
-		/* agent:number, other, text and variadic, once each. */
+		/* Losses of agent:number, other, text and variadic, one each. */
 		assert_int_equal(consumer_lost(&consumer, UINT32_MAX, RING_LOST_OTHER), 4);
 		agent_stop();
 		consumer_stop(&consumer);
@@ -257,7 +257,7 @@ static void large_records(void **state)
 	assert_int_equal(consumer_drain(&consumer, 1, NULL, NULL), 0);
 	assert_int_equal(consumer_lost(&consumer, id, RING_LOST_TOO_BIG), 1);
 
-	/* Wrong arguments are counted, too, and nothing else happens. */
+	/* Wrong arguments are counted, too, and have no other effect. */
 	side_call(side_ptr_get(ev_text.state), &(struct side_arg_vec){0});
 	assert_int_equal(consumer_lost(&consumer, id, RING_LOST_INVALID), 1);
 	side_event_variadic(ev_variadic, side_arg_list(),
@@ -269,7 +269,7 @@ static void large_records(void **state)
 	consumer_stop(&consumer);
 }
 
-/* Each level holds a buffer while the next one emits: more levels than there are buffers. */
+/* Each level uses a buffer while the next one emits: more levels than there are buffers. */
 #define LEVELS 40
 
 static unsigned int level, deepest;
@@ -314,16 +314,16 @@ static void buffers_run_out(void **state)
 	consumer_start(&consumer);
 	assert_int_equal(agent_start(consumer.path), 0);
 	id = id_of(&consumer, "visitor:nested");
-	emit_nested(0); /* shows that it does not fit the stack */
+	emit_nested(0); /* would not fit the stack */
 	assert_int_equal(consumer_drain(&consumer, 8 + 2000, NULL, NULL), 1);
 	emit_nested(LEVELS - 1);
 	nr = consumer_drain(&consumer, 8 + 2000, NULL, NULL);
 	lost = consumer_lost(&consumer, id, RING_LOST_NO_BUFFER);
 	assert_int_equal(nr, 32);
 	assert_int_equal(deepest, 32);
-	/* The first one that found none ended the descent. */
+	/* The first level that found no buffer ended the descent. */
 	assert_int_equal(lost, 1);
-	/* All are free again. */
+	/* All buffers are free again. */
 	emit_nested(31);
 	assert_int_equal(consumer_drain(&consumer, 8 + 2000, NULL, NULL), 32);
 	agent_stop();
@@ -332,7 +332,7 @@ static void buffers_run_out(void **state)
 
 /* ---- batches and forks ---- */
 
-/* Ids come in the order in which they were given. */
+/* Ids arrive in the order in which they were assigned. */
 static void see_id(void *user, uint32_t cpu, uint32_t id, const unsigned char *payload)
 {
 	uint32_t *last = user;
@@ -342,7 +342,7 @@ static void see_id(void *user, uint32_t cpu, uint32_t id, const unsigned char *p
 	*last = id > *last ? id : *last;
 }
 
-/* An event made by hand, which the static checker of the macros has never seen. */
+/* An event made by hand, which the compile-time checks of the macros have not seen. */
 static void call_late(const struct side_event_state_0 *event, uint64_t value)
 {
 	side_arg_define_struct(args, side_arg_list(side_arg_u64(0), side_arg_u64(value)));
@@ -383,11 +383,11 @@ static void batches_come_and_go(void **state)
 		assert_int_equal(side_event_state__late.enabled, 0);
 	}
 	assert_int_equal(consumer_drain(&consumer, 16, NULL, NULL), 100);
-	/* agent:other, and late:number once: what comes back has the id that it had. */
+	/* agent:other, and late:number once: an event that is registered again has the same id. */
 	consumer_sync(&consumer);
 	assert_int_equal(consumer.nr_events, 2);
 	consumer_sync(&consumer);
-	/* Ids run out at last: quietly, and counted. */
+	/* In the end no id is left: events are counted as lost, without a message. */
 	for (i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "number%u", i);
 		side_ptr_set(late.event_name, name);
@@ -397,7 +397,7 @@ static void batches_come_and_go(void **state)
 	assert_int_equal(consumer.nr_events, CONSUMER_EVENTS_MAX);
 	assert_int_equal(consumer_lost(&consumer, UINT32_MAX, RING_LOST_OTHER),
 			300 - (CONSUMER_EVENTS_MAX - 2));
-	/* And those that are known are recorded still. */
+	/* Events with an id are still recorded. */
 	for (i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "number%u", i);
 		handle = side_events_register(list, 2);
@@ -410,7 +410,7 @@ static void batches_come_and_go(void **state)
 	consumer_stop(&consumer);
 }
 
-/* The table of spare ids against a plain list, with hashes that collide on purpose. */
+/* Compares the table of recycled ids with a plain list, with hashes that collide on purpose. */
 static void spare_ids(void **state)
 {
 	enum { KEYS = 500, ROUNDS = 200000 };
@@ -429,7 +429,7 @@ static void spare_ids(void **state)
 
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		key = (unsigned int)(seed >> 33) % KEYS;
-		/* Filling up for a while, then emptying. */
+		/* Fill the table for some time, then empty it. */
 		put = (seed >> 20) % 8 < (i / 20000 % 2 ? 3 : 5);
 		hash = (struct agent_hash){.low = key % 7 + (key % 3 ? 0 : 1020), .high = key};
 		if (put && nr[key] < 8) {
@@ -447,7 +447,7 @@ static void spare_ids(void **state)
 	}
 	agent_recycled_ids_forget(&spares);
 	assert_false(agent_recycled_ids_take(&spares, (struct agent_hash){0, 0}, &next));
-	/* One bit more or less is another event. */
+	/* A hash that differs in one bit is another event. */
 	assert_true(agent_hash("abc", 3).low != agent_hash("abc", 4).low);
 	assert_true(agent_hash("abcdefgh1", 9).high != agent_hash("abcdefgh3", 9).high);
 }
@@ -475,11 +475,11 @@ static void a_child_is_an_instance_of_its_own(void **state)
 	consumer_sync(&consumer);
 	assert_int_equal(consumer.hellos, 2);
 	assert_true(consumer.parent_token == agent.process.sessions[0].token);
-	/* The consumer looks at the child's rings now. */
+	/* The consumer reads the child's rings now. */
 	assert_int_equal(consumer_drain(&consumer, 16, see_number, &seen), 1);
 	assert_int_equal(seen.of[3][4], 1);
 
-	/* A child that finds nobody is silent and well. */
+	/* A child that finds no consumer runs on without a message. */
 	consumer_sync(&consumer);
 	consumer.to_hello = ANSWER_HANG_UP;
 	consumer_sync(&consumer);

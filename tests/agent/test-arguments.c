@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments that a hit of a probe makes of the fields of its event, in which memory. The test includes the file. It plays
- * what is fetched, and the callbacks of libside.
+ * Arguments that a hit of a probe builds from the fields of its event, and the memory that they
+ * use. The test includes the file. It replaces the fetch and the callbacks of libside.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static bool play_call(const struct side_event_state *state, const struct side_ar
 	}
 	called("saved %u\n", arguments->len);
 	taken_in_call = blocks_taken;
-	/* Callbacks of others use all registers. */
+	/* Callbacks of other tracers use all registers. */
 	__asm__ volatile("movss %0, %%xmm9" : : "m"(other));
 	return true;
 }
@@ -169,7 +169,7 @@ static void print(const struct side_arg *argument)
 	}
 }
 
-/* ---- the scene ---- */
+/* ---- the environment ---- */
 
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[2 * AGENT_LINE];
@@ -259,7 +259,7 @@ static void test_blocks(void **unused)
 	give_block(5);
 	assert_ptr_equal(probe_hit_memory(&block), blocks + 5 * (size_t)BLOCK_SIZE);
 	assert_int_equal(block.index, 5);
-	/* It is taken once. */
+	/* The block is used once. */
 	assert_ptr_equal(probe_hit_memory(&block), blocks + 5 * (size_t)BLOCK_SIZE);
 	assert_int_equal(probes_hit_allocate_block(), 31);
 	blocks_taken = 0;
@@ -286,7 +286,7 @@ static void test_values(void **unused)
 	snprintf(wanted, sizeof(wanted), "quiet: %d=12 %d=0 %d=1 %d=9988\n", SIDE_TYPE_U64,
 			SIDE_TYPE_BOOL, SIDE_TYPE_BOOL, SIDE_TYPE_U128);
 	happen(wanted);
-	/* The state of a program that is only armed. */
+	/* The enabled word of an event whose probe is only armed. */
 	enabled = (uintptr_t)1 << 56;
 	happen("");
 	enabled = 0;
@@ -388,7 +388,7 @@ static void test_several(void **unused)
 	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 0);
 	assert_int_equal(moment.unreadable, 32);
 	*calls = '\0';
-	/* Calls, with memory of a block that is given back. */
+	/* Calls with memory of a block, which is returned. */
 	moment.unreadable = 0;
 	field.type = PROBE_FIELD_BACKTRACE;
 	played.nr_calls = 2;
@@ -415,7 +415,7 @@ static void test_composed(void **unused)
 	char wanted[256];
 
 	(void)unused;
-	/* A structure whose two members are in other cells, and an optional value behind it. */
+	/* A structure with two members in other scalars, and an optional value after it. */
 	reset();
 	event_of_hit.scratch = 1;
 	add(PROBE_FIELD_STRUCT, SIDE_TYPE_STRUCT, 0, 0, 0);
@@ -501,7 +501,7 @@ static void test_saved(void **unused)
 	assert_true(saved_vector(call_plain) == 5);
 	assert_called("plain\n");
 	assert_int_equal(blocks_taken, UINT32_MAX);
-	/* Others than the recorder listen. */
+	/* Tracers other than the recorder listen. */
 	reset();
 	played.is_loud = true;
 	add(PROBE_FIELD_UNSIGNED, SIDE_TYPE_U64, 8, 0, 12);

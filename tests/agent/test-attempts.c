@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often the agent tries to make its directory in the place of early boot: 1000 names, and 5 times if the place itself disappears. The
- * file is included; the last system call is played.
+ * How often the agent tries to create its state directory of early boot: 1000 names, and 5 times if
+ * the parent directory itself disappears. The test includes the file and replaces the last system
+ * call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +63,9 @@ static void test_names(void)
 	close(folder);
 }
 
-/* Each time, the place is there, and disappears before the directory has its name. */
+/*
+ * Each time, the parent directory exists, and disappears before the state directory gets its name.
+ */
 static void test_places(void)
 {
 	char work[] = "/tmp/side-attempts-XXXXXX", state_dir[64], command[96];

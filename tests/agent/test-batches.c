@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of events from their begin to their end: memory, ids, the stream of descriptions, callbacks, and what a failing recorder or
- * missing memory leaves. The test includes the file, and plays plans, rings, the recorder and libside.
+ * Batches of events from begin to end: memory, ids, the stream of descriptions, callbacks, and the
+ * state after a failure of the recorder or of an allocation. The test includes the file, and
+ * replaces plans, rings, the recorder and libside.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -55,7 +56,7 @@ static struct {
 	size_t bytes;                        /* of a description, if not 0 */
 	const struct wire_refused *refusals; /* the recorder's */
 	unsigned int nr_refusals, nr_pages;
-	void (*meanwhile)(void); /* while the recorder is asked */
+	void (*meanwhile)(void); /* called during the exchange with the recorder */
 	char *memory;            /* of the last batch */
 } played;
 
@@ -139,7 +140,7 @@ static bool play_wants(
 	return played.wanted[channel - channels] >> number_of(event) & 1;
 }
 
-/* Channel 2 names the events, but wants none. */
+/* Channel 2 names the events, but does not record them. */
 static size_t play_select(const struct agent_channel *channel,
 		struct side_event_description *description, struct agent_event *event, char *memory)
 {
@@ -379,7 +380,7 @@ static uint64_t play_over_begin(void)
 #define agent_over_free() called("free over\n")
 #include "tracers/agent/core/batch.c"
 
-/* ---- the scene ---- */
+/* ---- the environment ---- */
 
 static const struct context_spec extra[] = {{.name = "vpid"}, {.name = "vtid"}};
 static struct side_event_description *list[NR_EVENTS + 2];
@@ -415,7 +416,7 @@ static void reset(void)
 	*calls = '\0';
 }
 
-/* A batch of its own, whose events have no ids yet. */
+/* Makes a batch of its own, whose events have no ids yet. */
 static struct agent_batch *make_batch(uint32_t nr)
 {
 	size_t size = sizeof(struct agent_batch) + nr * sizeof(struct agent_event);
@@ -447,7 +448,7 @@ static void test_build(void **unused)
 	assert_int_equal(agent_batch_build(&sessions[0], list, NR_EVENTS, &batch), 0);
 	assert_null(batch);
 	assert_called("");
-	/* Channel 2 does not want it in the end. */
+	/* Channel 2 does not record it in the end. */
 	played.wanted[2] = 2;
 	assert_int_equal(agent_batch_build(&sessions[0], list, NR_EVENTS, &batch), 0);
 	assert_null(batch);
@@ -471,7 +472,7 @@ static void test_build(void **unused)
 	assert_true(batch->mapped == head + 3 * one + 144);
 	assert_true(batch->events[0].description == &described[0] &&
 			batch->events[2].channel == &channels[1]);
-	/* The memory is given back with its size. */
+	/* The memory is returned with its size. */
 	batch->next = make_batch(0);
 	agent_batches_free(batch);
 	snprintf(wanted, sizeof(wanted), "give %zu\ngive %zu\n", head + 3 * one + 144, head);
@@ -494,7 +495,7 @@ static void test_build(void **unused)
 	assert_int_equal(agent_batch_build(&sessions[0], list, 1, &batch), 0);
 	assert_called("check 0\n");
 	assert_null(batch);
-	/* No plan of a size that was known: the batch is empty. */
+	/* No plan has a known size: the batch is empty. */
 	played.invalid = 0;
 	played.no_plan = true;
 	assert_int_equal(agent_batch_build(&sessions[0], list, 1, &batch), 0);
@@ -574,7 +575,7 @@ static void test_introduce(void **unused)
 	assert_true(batch->events[0].recorded && batch->events[0].is_new);
 	assert_true(batch->events[0].hash.low == agent_hash("vpid\0event-0", 12).low);
 	assert_true(batch->events[0].hash.high == agent_hash("vpid\0event-0", 12).high);
-	/* Refused are those that have both this id and this channel. */
+	/* Only events with both this id and this channel are refused. */
 	assert_true(!batch->events[1].recorded && batch->events[1].refused);
 	assert_true(!batch->events[2].recorded && batch->events[2].refused);
 	assert_true(!batch->events[3].recorded && batch->events[3].refused);
@@ -582,7 +583,7 @@ static void test_introduce(void **unused)
 	assert_true(more->events[1].recorded && !more->events[1].refused);
 	assert_false(sessions[0].incomplete);
 	assert_true(channels[0].next_id == 2 && channels[1].next_id == 1);
-	/* Nothing is new: the recorder is not asked. */
+	/* No event is new: the recorder is not asked. */
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
 	assert_called("");
 	assert_non_null(stream_buffer.data);
@@ -602,7 +603,7 @@ static void test_ids(void **unused)
 	channels[0].next_id = 5;
 	sessions[0].config.max_events = 7;
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
-	/* One id is recycled, two are left, and the last event has none. */
+	/* One id is recycled, two are left, and the last event gets none. */
 	assert_called("pages\nlost\nsend 5 in 0: 0 (0) event-0; 6 in 0: 0 (0) event-2;\nrecovery 46\n");
 	assert_true(batch->events[1].id == 300 && batch->events[1].recorded);
 	assert_true(batch->events[2].recorded && !batch->events[3].recorded);
@@ -610,7 +611,7 @@ static void test_ids(void **unused)
 	channels[0].producer = NULL;
 	assert_int_equal(agent_batches_introduce(&sessions[0], batch), 0);
 	assert_called("");
-	/* What cannot be described is left out, with all its bytes. */
+	/* A description that cannot be encoded is left out, with all its bytes. */
 	memset(batch->events, 0, sizeof(batch->events[0]));
 	batch->events[0].channel = &channels[1];
 	batch->events[0].description = &described[0];
@@ -701,7 +702,7 @@ static void test_send_again(void **unused)
 	assert_int_equal(agent_batches_send_again(&sessions[0]), -EPIPE);
 	assert_called("forget 0\nforget 1\npages\nsend 4 in 0: 0 (0) event-0; 6 in 0: 0 (0) event-2;\n");
 	assert_null(stream_buffer.data);
-	/* What cannot be described any more is not recorded. */
+	/* An event that can no longer be described is not recorded. */
 	played.encode_error = -EINVAL;
 	played.send_error = 0;
 	assert_int_equal(agent_batches_send_again(&sessions[0]), 0);
@@ -710,7 +711,7 @@ static void test_send_again(void **unused)
 	agent_batches_free(batch);
 }
 
-/* ---- where records go ---- */
+/* ---- which function records ---- */
 
 static void redirect(struct agent_batch *batch, const char *wanted)
 {
@@ -765,7 +766,7 @@ static void test_redirect(void **unused)
 	channels[0].producer = NULL;
 	redirect(batch, "");
 	assert_null(event->producer);
-	/* The functions stay. */
+	/* The functions do not change. */
 	assert_non_null(event->publish_scalar);
 	event->contexts = NULL;
 	redirect(batch, "");
@@ -900,7 +901,7 @@ static void test_changes(void **unused)
 	snprintf(wanted, sizeof(wanted), "lock\nbegin\ngive %zu\nbases\nend\nunlock\n", size);
 	change(REMOVE, wanted);
 	assert_null(retired);
-	/* Within another occasion nothing is noted, and the lock is kept. */
+	/* Inside another occasion nothing is noted, and the lock is kept. */
 	played.is_main = false;
 	played.meanwhile = NULL;
 	snprintf(wanted, sizeof(wanted),
@@ -983,7 +984,7 @@ static void test_retired(void **unused)
 	assert_int_equal(played.nr_pages, 0);
 }
 
-/* A child of a fork in a notification begins its batch again. */
+/* A child that forks in a notification starts its batch again. */
 static void test_forked(void **unused)
 {
 	(void)unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of published changes and of threads that run code of side. The files are included, so that the test decides whether a
- * directory is accepted, and sees each change of a mask.
+ * Published changes, and threads that run code of side. The test includes the files, so that it
+ * decides whether a directory is accepted, and sees each change of a mask.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static uint64_t own_threads[PATCH_NR_OWN];
 #define patch_own_threads own_threads
 #include "tracers/agent/core/own-threads.c"
 
-/* As the wrapper libraries have them. */
+/* As in the wrapper libraries. */
 void side_wrap_own_libc(bool begins)
 {
 	strcat(order, begins ? "L" : "l");
@@ -122,7 +122,7 @@ static void test_changes(void **state)
 	assert_int_equal(control_changes(), CONTROL_UNCHANGED);
 	publish(0, "onetwo");
 	assert_int_equal(control_changes(), CONTROL_CHANGED);
-	/* The end of each text counts. */
+	/* The terminator of each text is hashed, too. */
 	publish(0, "onet");
 	publish(1, "wo");
 	assert_int_equal(control_changes(), CONTROL_CHANGED);
@@ -133,7 +133,7 @@ static void test_changes(void **state)
 	publish(1, "two");
 	control_changes_asked();
 	control_changes_applied(true);
-	/* The second one is not there: its text is empty. One is enough. */
+	/* The second directory is missing: its text is empty. One is enough. */
 	publish(1, NULL);
 	make_socket(1, false);
 	assert_int_equal(control_changes(), CONTROL_CHANGED);
@@ -143,14 +143,14 @@ static void test_changes(void **state)
 	control.nr_daemons = 1;
 	assert_int_equal(control_changes(), CONTROL_CHANGED);
 	control.nr_daemons = 2;
-	/* A socket without the text: unknown, and therefore another value. */
+	/* A socket without the text: the state is unknown, and therefore another value. */
 	make_socket(1, true);
 	assert_int_equal(changes_published(), CHANGES_UNKNOWN);
 	assert_int_equal(control_changes(), CONTROL_CHANGED);
 	control_changes_asked();
 	control_changes_applied(true);
 	assert_int_equal(control_changes(), CONTROL_CHANGES_UNKNOWN);
-	/* A text that is too long, and the longest one. */
+	/* A text that is too long, and one of the greatest length. */
 	memset(text, 't', sizeof(text));
 	text[CHANGES_TEXT_MAX] = 0;
 	publish(1, text);
@@ -177,7 +177,7 @@ static void test_changes(void **state)
 	assert_memory_equal(text, "one", 3);
 	place_result = 0;
 	assert_int_equal(changes_read("relative", text), -EINVAL);
-	/* Nothing is published beside a rendezvous socket. */
+	/* A rendezvous socket publishes no changes. */
 	assert_int_equal(agent_rendezvous_set("/door"), 0);
 	assert_int_equal(changes_published(), CHANGES_UNKNOWN);
 	assert_int_equal(agent_rendezvous_set(NULL), 0);
@@ -190,14 +190,14 @@ static void test_changes(void **state)
 	control.nr_daemons = 0;
 }
 
-/* FNV-1a of 64 bits, with a mark behind each text. */
+/* FNV-1a of 64 bits, with a separator after each text. */
 static void test_hash(void **state)
 {
 	const uint64_t prime = UINT64_C(1099511628211);
 
 	(void)state;
 	assert_true(changes_mix(5, "", 0) == (5 ^ 0x100) * prime);
-	/* The known value of "a" is the one before the mark. */
+	/* The known value of "a" is the one before the separator. */
 	assert_true(changes_mix(UINT64_C(14695981039346656037), "a", 1) ==
 			(UINT64_C(0xaf63dc4c8601ec8c) ^ 0x100) * prime);
 	assert_true(changes_mix(UINT64_C(14695981039346656037), "foobar", 6) ==
@@ -238,7 +238,7 @@ static void test_own(void **state)
 	agent_own_end(&own);
 	assert_string_equal(order, "LPbLPbelpelp");
 	assert_true(mask_now() == before);
-	/* For injected code: a thread that it makes, or cannot make. */
+	/* For injected code: a thread that it creates, or fails to create. */
 	*order = 0;
 	own_threads[PATCH_OWN_ATTACH] = 0;
 	word = side_agent_own_begin(&saved);

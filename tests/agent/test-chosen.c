@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of what is chosen for an event of a channel (rules, filters, contexts), and of the task that starts the control thread: its
- * memory, its thread-local storage, and when it is possible. The files are included: the test decides what filters, contexts and the loader
- * return.
+ * Which rules, filters and contexts the agent chooses for an event of a channel, and the task that
+ * starts the control thread: its memory, its thread-local storage, and when it can run. The test
+ * includes the files, and decides what filters, contexts and the loader return.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,7 +49,7 @@
 
 static struct side_event_description event_a, event_b, event_ours;
 static const struct side_event_description *other_end; /* of event_a */
-static int filter_sizes[4];                            /* by the first byte of a filter */
+static int filter_sizes[4];                            /* indexed by the first byte of a filter */
 static int link_result, set_build_result;
 static ssize_t set_size;
 static unsigned int nr_linked, nr_set, nr_chosen;
@@ -164,7 +164,7 @@ static void filter(unsigned int rule, const char *bytes)
 	rules[rule].filter_size = 1;
 }
 
-/* First counted, then made: both take as much memory. */
+/* Counts first, then builds: both need the same amount of memory. */
 static size_t choose(struct side_event_description *description)
 {
 	size_t size;
@@ -201,7 +201,7 @@ static void test_rules(void **state)
 	assert_int_equal(choose(&event_a), 0);
 	channel.rules = NULL;
 	assert_int_equal(choose(&event_a), 0);
-	/* Events of side are for rules that name them. */
+	/* Events of side are only for rules that name them. */
 	begin(1);
 	assert_int_equal(choose(&event_ours), 0);
 	rules[0].patterns = ours;
@@ -211,7 +211,7 @@ static void test_rules(void **state)
 	assert_int_equal(choose(&event_ours), 16);
 	ours[1].exclude = true;
 	assert_int_equal(choose(&event_ours), 0);
-	/* Losses of the kernel's events are for each rule. */
+	/* Losses of the kernel's events are counted for each rule. */
 	begin(1);
 	side_ptr_set(event_a.provider_name, "side_kernel");
 	rules[0].nr_patterns = 9;
@@ -316,7 +316,7 @@ static void test_contexts(void **state)
 	assert_int_equal(choose(&event_a), 16 + (sizeof(tid) + 15) / 16 * 16 + 112);
 	assert_true(event.contexts == SET(0) && event.nr_extra == 1 && nr_set == 2 &&
 			context_same(&event.extra[0], &tid));
-	/* Of a rule that is not for the event: none. */
+	/* Contexts of a rule that does not match the event: none. */
 	rules[0].nr_patterns = rules[1].nr_patterns = 9;
 	rules[2] = (struct agent_rule){0};
 	rules[1].next = &rules[2];
@@ -406,7 +406,7 @@ static int fake_each(
 			.dlpi_tls_data = (char *)__builtin_thread_pointer() - 64};
 	int ret = 0;
 
-	/* Without such data, or with data that is not below the thread pointer. */
+	/* If there is no such data, or the data is not below the thread pointer. */
 	for (unsigned int i = 0; i < nr_others && !ret; i++) {
 		object.dlpi_tls_data = i % 2 ? __builtin_thread_pointer() : NULL;
 		ret = callback(&object, sizeof(object), user);
@@ -516,7 +516,7 @@ static void test_prepare(void **state)
 	control_starter_prepare();
 	assert_true(!starter.usable && starter.nr_images == 32);
 	nr_objects = 0;
-	/* Below the thread pointer: as much as is known, and no more. */
+	/* Below the thread pointer: not more than is known. */
 	data_size = 64;
 	nr_objects = 1;
 	control_starter_prepare();
@@ -628,7 +628,7 @@ static void test_tasks(void **state)
 	assert_true(control_starter_complete(work, 100));
 	assert_true(ran == 1 && ran_as != getpid() && noted_as == ran_as && nr_unmapped == 1 &&
 			!starter.memory);
-	/* A task that has not ended in time keeps its memory, and no other one begins. */
+	/* If a task has not ended in time, its memory stays in use, and no other task starts. */
 	assert_int_equal(control_starter_running()[0], 0);
 	assert_true(control_starter_run(work) > 0 && !starter.memory);
 	while (__atomic_load_n(control_starter_running(), __ATOMIC_RELAXED))

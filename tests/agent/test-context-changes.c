@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What changes contexts: children of every kind, rights, namespaces, sandboxes. */
+/* Actions that change contexts: children of every kind, credentials, namespaces, sandboxes. */
 #include "test-context.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static int child_in_child(void)
 	return status;
 }
 
-/* As after the bare system call: none of the C library's handlers run. */
+/* Forks by the bare system call: no handler of the C library runs. */
 static int bare_fork(void)
 {
 	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -72,7 +72,10 @@ static void *fork_in_thread(void *unused)
 
 static int named_by_thread(void)
 {
-	/* The one thread of the child is its main thread, and has the name of the one that forked. */
+	/*
+	 * The only thread of the child is its main thread, and has the name of the thread that
+	 * forked.
+	 */
 	uint8_t bytes[64];
 
 	context_write(set_procname, bytes, bytes + sizeof(bytes), caller);
@@ -109,7 +112,10 @@ static int child_in_our_memory(void *argument)
 
 	*seen = is_myself() == 0;
 	prctl(PR_SET_NAME, "clone");
-	/* A launcher's child that locks itself up must not make us believe that we are. */
+	/*
+	 * A child of a launcher that enters a sandbox must not make the parent treat itself as
+	 * sandboxed.
+	 */
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 	syscall(SYS_exit, 0);
 	return 0;
@@ -135,16 +141,18 @@ void clones(void **state)
 	parent = 0;
 	assert_int_equal(is_myself(), 0);
 	expect_text(set_procname, "parent");
-	/* Names still are asked for. */
+	/* Names can still be read. */
 	assert_int_equal(prctl(PR_SET_NAME, "parent2"), 0);
 	expect_text(set_procname, "parent2");
-	/* The arguments arrive as they were given. */
+	/* The arguments arrive unchanged. */
 	errno = 0;
 	assert_int_equal(clone(child_in_our_memory, NULL, SIGCHLD, NULL), -1);
 	assert_int_equal(errno, EINVAL);
 }
 
-/* What it learns of itself is its own; what its parent knew stays. */
+/*
+ * After vfork() the child reads its own contexts, and the parent's stored contexts do not change.
+ */
 void vforks(void **state)
 {
 #ifndef SANITIZED
@@ -177,7 +185,7 @@ void vforks(void **state)
 	(void)state;
 }
 
-/* ---- rights ---- */
+/* ---- credentials ---- */
 
 static pthread_barrier_t rights_barrier;
 static int other_thread_sees;
@@ -215,7 +223,7 @@ static int change_rights(void)
 		return 7;
 	if (seteuid(0) || number_of(set_euid, 4) != 0)
 		return 8;
-	/* Of all threads at once, as POSIX has it. */
+	/* Of all threads at once, as POSIX requires. */
 	pthread_barrier_init(&rights_barrier, NULL, 2);
 	if (pthread_create(&other, NULL, see_rights, NULL))
 		return 9;
@@ -302,7 +310,7 @@ static int map_user(void)
 		return 1;
 	if (number_of(set_uid, 4) != getuid())
 		return 2;
-	/* No call that we see gives the id its meaning. */
+	/* Only this write gives the id its meaning; the agent does not see it as a call. */
 	file = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
 	snprintf(map, sizeof(map), "12 %u 1\n", (unsigned int)mine);
 	if (write(file, map, strlen(map)) != (ssize_t)strlen(map))
@@ -339,7 +347,7 @@ static int strict(void)
 	int32_t vpid = getpid();
 	uint64_t faults;
 
-	/* No event has come before: what is needed is read when the sandbox begins. */
+	/* No event came before: the agent reads what it needs when the sandbox begins. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
 		return 77;
 	behind = context_write(set_three, bytes, bytes + sizeof(bytes), caller);
@@ -348,13 +356,16 @@ static int strict(void)
 	behind = context_write(set_all, bytes, bytes + sizeof(bytes), caller);
 	if (!behind || memcmp(bytes, &vpid, 4))
 		syscall(SYS_exit, 2);
-	/* The last one is a counter of the kernel's. */
+	/* The last value is a counter of the kernel. */
 	memcpy(&faults, behind - 8, 8);
 	syscall(SYS_exit, faults == UINT64_MAX ? 0 : 3);
 	return 4;
 }
 
-/* Kills for all that contexts ask, but for what a new thread is asked for anyway. */
+/*
+ * Installs a filter that kills on all calls that contexts make, except for those that a new thread
+ * makes in any case.
+ */
 static int enter_filter(void)
 {
 	struct sock_filter filter[] = {
@@ -410,7 +421,7 @@ static int filtered(void)
 
 static int failed_sandbox(void)
 {
-	/* Neither works: arguments are missing. */
+	/* Neither call succeeds: arguments are missing. */
 	if (prctl(PR_SET_SECCOMP, 99) != -1 ||
 			syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) != -1)
 		return 1;
@@ -429,7 +440,7 @@ void sandboxes(void **state)
 	assert_int_equal(prctl(PR_SET_NAME, "sandbox"), 0);
 	assert_int_equal(in_child(failed_sandbox), 0);
 #ifndef SANITIZED
-	/* Those of a sanitizer, at exit and in new threads, make calls of their own. */
+	/* At exit and in new threads, a sanitizer makes calls of its own. */
 	ret = in_child(strict);
 	if (ret == 77)
 		skip();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of hardware counters, on any machine: the kernel's part is played here. Each thread has its
- * own page and reads from it; those of threads that are gone are given back; a forked child, which
- * does not have its parent's pages, does not touch them.
+ * Pages of hardware counters, on any machine: the test replaces the kernel. Each thread reads its
+ * own page; pages of exited threads are released; a forked child, which does not have its parent's
+ * pages, does not read them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 #include "tracers/agent/context/context.h"
 
-__thread unsigned int agent_vforked; /* of the recorder, which is not here */
+__thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */
 
 #define CHECK(condition)                                                                          \
 	do {                                                                                      \
@@ -31,7 +31,7 @@ __thread unsigned int agent_vforked; /* of the recorder, which is not here */
 static unsigned int opened;
 static bool refuse;
 
-/* In place of the real one: a page that counts nothing and says whose it is. */
+/* Replaces the real one: returns a page that counts nothing and holds the id of its thread. */
 const void *context_perf_map(uint32_t type, uint64_t config, int *error)
 {
 	struct perf_event_mmap_page *page;
@@ -42,7 +42,7 @@ const void *context_perf_map(uint32_t type, uint64_t config, int *error)
 		return NULL;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
-	/* As the kernel does with these. */
+	/* As the kernel does with such pages. */
 	CHECK(!madvise(page, 4096, MADV_DONTFORK));
 	page->cap_user_rdpmc = 1;
 	page->offset = (int64_t)(syscall(SYS_gettid) * 100 + (long)config);
@@ -140,12 +140,15 @@ int main(void)
 	CHECK(opened == opened_before + 2000);
 #endif
 	(void)opened_before;
-	/* 2,000 pages have come, and most of them have gone. */
+	/* 2,000 pages were mapped, and most of them were unmapped. */
 	CHECK(address_space() < before + 200);
 	in_child(false);
 	in_child(true);
 
-	/* One that the processor does not have stays unknown, and is not tried at each event. */
+	/*
+	 * A counter that the processor does not have stays unknown, and is not opened again for
+	 * each event.
+	 */
 	refuse = true;
 	CHECK(context_parse_list("perf:thread:cache-misses", specs, 9, &error) == 1);
 	CHECK(!context_set_build(specs, 1, memory, sizeof(memory), &set));

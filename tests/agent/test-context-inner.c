@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Caches of contexts in one thread: when values are read, kept and inherited, also in sandboxes and children. Also the bytes of a set in
- * each way of writing them. The test includes both files, and plays the kernel and the contexts that are made each time.
+ * Caches of contexts in one thread: when values are read, kept and inherited, also in sandboxes and
+ * children. Also the bytes of a set for each method of writing. The test includes both files, and
+ * replaces the kernel and the contexts that are read each time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -188,7 +189,7 @@ static uint64_t play_hardware(uint32_t number)
 #define UIDS CONTEXT_GROUP(UIDS)
 #define GIDS CONTEXT_GROUP(GIDS)
 
-/* A thread of a process that has begun. */
+/* Starts with a thread of a new process. */
 static void reset(void)
 {
 	memset(&played, 0, sizeof(played));
@@ -232,7 +233,7 @@ static void test_get(void **unused)
 	assert_int_equal(values.uids[2], 1012);
 	assert_int_equal(get(UIDS, &values, ""), generation);
 	assert_int_equal(values.uids[0], 1010);
-	/* What other sets need is read, too. */
+	/* Values that other sets need are read, too. */
 	context_needed = IDS;
 	assert_int_equal(get(UIDS | GIDS, &values, "seccomp\nread 21\n"), generation);
 	assert_true(values.gids[0] == 2020 && values.uids[0] == 1010 && values.vpid == 500);
@@ -285,7 +286,7 @@ static void test_changes_while_read(void **unused)
 
 	(void)unused;
 	reset();
-	/* What changes during the read does not hold. */
+	/* A value that changes during the read is not kept. */
 	played.in_read = change_uids;
 	assert_int_equal(get(UIDS, &values, "seccomp\nread 10\nseccomp\nread 10\n"), 0);
 	assert_int_equal(values.uids[0], 2010);
@@ -301,7 +302,7 @@ static void test_begin(void **unused)
 	reset();
 	generation = context_process.generation;
 	stamp = context_process.stamps[CONTEXT_GROUP_UIDS];
-	/* A forked child begins anew, with stamps that no process had. */
+	/* A forked child starts again, with stamps that no process has used. */
 	memset(&context_process, 0, sizeof(context_process));
 	context_changed(UIDS);
 	assert_int_equal(context_process.stamps[CONTEXT_GROUP_UIDS], 0);
@@ -395,7 +396,7 @@ static void test_foreign(void **unused)
 	context_thread.sandboxed = true;
 	played.pid = 600;
 	assert_false(context_is_foreign());
-	/* Who is the owner of shared memory? */
+	/* Determines the owner of shared memory. */
 	reset();
 	agent_vforked = CONTEXT_SHARES_MEMORY;
 	context_sharing = (struct context_sharing){.owner = 501, .process = 9, .asked = 254};
@@ -412,7 +413,7 @@ static void test_foreign(void **unused)
 	assert_true(context_is_owner());
 	assert_int_equal(agent_vforked, 0);
 	assert_called("is 9 there\nis 9 there\n");
-	/* Several processes: none is asked for. */
+	/* Several processes: the id is not requested. */
 	context_sharing.process = -1;
 	context_sharing.asked = 511;
 	assert_true(context_is_owner());
@@ -451,14 +452,14 @@ static void test_sandboxes(void **unused)
 	assert_true(sandbox == SANDBOX_SOME_THREADS && context_thread.sandboxed &&
 			context_thread.known && inherited_version == 2);
 	assert_false(context_may_ask());
-	/* Values are what they were, also after a change. */
+	/* Values do not change, not even after a change. */
 	context_changed(UIDS);
 	assert_int_equal(get(UIDS | GIDS, &values, ""), context_generation_now());
 	assert_true(values.uids[1] == 1011 && values.gids[1] == 0);
 	context_sandbox_failed();
 	assert_called("failed\n");
 	assert_true(sandbox == SANDBOX_NONE && !context_thread.sandboxed && context_may_ask());
-	/* All threads: those that are known, too. */
+	/* All threads, including those that are known. */
 	assert_true(context_sandbox_begins(true));
 	assert_int_equal(sandbox, SANDBOX_ALL_THREADS);
 	context_thread.sandboxed = false;
@@ -468,14 +469,14 @@ static void test_sandboxes(void **unused)
 	assert_int_equal(sandbox, SANDBOX_ALL_THREADS);
 	context_sandbox_failed();
 	assert_true(sandbox == SANDBOX_ALL_THREADS && context_thread.sandboxed);
-	/* Of some: a known thread may ask, a new one may not. */
+	/* Of some threads: a known thread may ask, a new one may not. */
 	reset();
 	sandbox = SANDBOX_SOME_THREADS;
 	context_thread.known = true;
 	assert_true(context_may_ask());
 	context_thread.known = false;
 	assert_false(context_may_ask());
-	/* A sandbox that was not announced. */
+	/* A sandbox that was not announced to the agent. */
 	reset();
 	played.seccomp = 2;
 	assert_int_equal(get(UIDS, &values, "seccomp\n"), context_generation_now());
@@ -493,7 +494,7 @@ static void test_inherited(void **unused)
 	assert_int_equal(context_needed, UIDS | CONTEXT_GROUP(THREAD_NAME) | CONTEXT_GROUP(TID));
 	assert_true(inherited_version == 2 && inherited.uids[2] == 1012);
 	*calls = '\0';
-	/* A thread that was born in the sandbox has neither name nor number. */
+	/* A thread that was created in the sandbox has neither name nor number. */
 	memset(&context_thread, 0, sizeof(context_thread));
 	context_thread.sandboxed = true;
 	(void)get(UIDS | IDS, &values, "");
@@ -586,7 +587,7 @@ static void test_sizes(void **unused)
 	assert_true(context_set_size(specs, 2) > 0);
 	specs[1].name[CONTEXT_NAME_MAX] = 'x';
 	assert_int_equal(context_set_size(specs, 2), -EINVAL);
-	/* Where the parts of an application's name are. */
+	/* The offsets of the parts of an application's context name. */
 	assert_int_equal(parse("$app.p:n"), 1);
 	assert_true(spec_is_sound(&specs[0]));
 	for (int i = 0; i < 5; i++) {
@@ -615,7 +616,7 @@ static void test_numbers(void **unused)
 	assert_int_equal(agent_context_set_number(specs + 1, 1), 3);
 	assert_int_equal(agent_context_set_number(specs, 2), 1);
 	assert_int_equal(agent_context_set_number(specs, 0), 4);
-	/* The end of a name counts: "a","b" is not "ab". */
+	/* The terminator of a name is compared: "a","b" is not "ab". */
 	strcpy(specs[0].name, "a");
 	strcpy(specs[1].name, "b");
 	strcpy(specs[2].name, "ab");
@@ -648,7 +649,7 @@ static void test_numbers(void **unused)
 
 static const void *const place_of_call = (const void *)0x123456789a;
 
-/* Each way of writing gives the same bytes, up to the last one that fits. */
+/* Each method of writing gives the same bytes, up to the last one that fits. */
 static size_t assert_written(const char *names, uint8_t *wanted)
 {
 	static uint64_t memory[400], buffer[200];
@@ -753,7 +754,7 @@ static void test_blocks(void **unused)
 	assert_false(block_take(set, &copy));
 	block_make(set, &copy, &values);
 	assert_true(block_take(set, &copy));
-	/* In a handler that interrupts the making of a block, nothing is kept. */
+	/* In a handler that interrupts the building of a block, nothing is kept. */
 	context_changed(GIDS);
 	context_thread.busy = true;
 	memset(&copy, 0, sizeof(copy));
@@ -814,7 +815,7 @@ static void test_application(void **unused)
 	assert_application(SIDE_CONTEXT_BOOL, 256, "\5\1", 2);
 	assert_application(SIDE_CONTEXT_BOOL, 0, "\5\0", 2);
 	assert_application(SIDE_CONTEXT_BOOL + 1, 0, "\0", 1);
-	/* A function that emits is called twice, not without end. */
+	/* A function that emits is called twice, not endlessly. */
 	played.in_application = nest;
 	nest();
 	assert_called("application\napplication\n");
@@ -869,7 +870,7 @@ static void test_loads(void **unused)
 	assert_true(context_set_load(set, 6, NULL, &value) && value.u == UINT64_C(1000000000007));
 	assert_true(context_set_load(set, 7, NULL, &value) && value.u == 1020);
 	assert_false(context_set_load(set, 8, NULL, &value));
-	/* In a handler the text is a copy, of each name its own. */
+	/* In a handler the text is copied, each name into its own memory. */
 	context_changed(CONTEXT_ALL_GROUPS);
 	context_thread.busy = true;
 	assert_true(context_set_load(set, 1, NULL, &value));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of any shape, what applications say, values for filters; also in signal handlers. */
+/* Sets of any shape, contexts of applications, values for filters; also in signal handlers. */
 #include "test-context.h"
 
 #include <errno.h>
@@ -11,7 +11,10 @@
 
 /* ---- sets of any shape ---- */
 
-/* One by one they must give what they give together, in any room that is large enough. */
+/*
+ * Written one by one, contexts must give the same bytes as together, in any buffer that is large
+ * enough.
+ */
 void shapes(void **state)
 {
 	static const char *const rows[] = {
@@ -44,7 +47,7 @@ void shapes(void **state)
 		for (k = 0; k < nr; k++)
 			size += write_set(build(specs[k].name), expected + size,
 					sizeof(expected) - size);
-		/* Twice: what is kept is used the second time. */
+		/* Twice: the second time uses the kept values. */
 		assert_int_equal(write_set(set, together, sizeof(together)), size);
 		assert_memory_equal(together, expected, size);
 		assert_int_equal(write_set(set, again, sizeof(again)), size);
@@ -100,7 +103,7 @@ void bad_specs(void **state)
 	assert_int_equal(context_set_build(specs, 1, memory, sizeof(memory), &set), -EINVAL);
 }
 
-/* ---- the application's ---- */
+/* ---- contexts of applications ---- */
 
 void get_shape(struct side_context_value *value, void *priv)
 {
@@ -170,7 +173,7 @@ static void get_recursive(struct side_context_value *value, void *priv)
 
 	(void)priv;
 	recursions++;
-	/* An event in the function, which has this context, too. */
+	/* The function emits an event, which has this context, too. */
 	context_write(set_recursive, bytes, bytes + sizeof(bytes), caller);
 	side_context_set_int64(value, 5);
 }
@@ -231,7 +234,7 @@ void loads(void **state)
 static struct context_set *set_name, *set_mixed;
 static volatile sig_atomic_t handled, handler_failed;
 
-/* "name-NUMBER" and nothing of another name before or behind it. */
+/* Whether these bytes are "name-NUMBER", with nothing of another name before or after it. */
 static bool name_is_whole(const uint8_t *bytes, const uint8_t *behind)
 {
 	const char *name = (const char *)bytes;

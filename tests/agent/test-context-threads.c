@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts while other threads change them: each thread finds its own ids, and only names that
- * somebody gave; when all is quiet, the last ones.
+ * Contexts while other threads change them: each thread finds its own ids, and only names that were
+ * set; once no thread changes them any more, it finds the last ones.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "tracers/agent/context/values.h"
 
-__thread unsigned int agent_vforked; /* of the recorder, which is not here */
+__thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */
 
 #define CHECK(condition)                                                                          \
 	do {                                                                                      \
@@ -87,14 +87,14 @@ static void *work(void *unused)
 			snprintf(name, sizeof(name), "t-%u", i % 1000);
 			prctl(PR_SET_NAME, name);
 			CHECK(context_write(set, bytes, bytes + sizeof(bytes), NULL));
-			/* Unless somebody else was quicker. */
+			/* Unless another thread was faster. */
 			check(vtid);
 		}
 		if (i % 256 == 0)
 			context_changed(CONTEXT_ALL_GROUPS);
 	}
 	pthread_barrier_wait(&barrier);
-	/* The main thread gives us our last name. */
+	/* The main thread sets our last name. */
 	pthread_barrier_wait(&barrier);
 	CHECK(context_write(set, bytes, bytes + sizeof(bytes), NULL));
 	CHECK(!strcmp((char *)bytes + 8, "t-12345"));

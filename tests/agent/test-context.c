@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts of an event, each against another source than the one it was made from; in the files
- * beside, what changes them, and sets of them.
+ * Each context of an event, compared with a source other than the one that the agent reads. Related
+ * files test what changes contexts, and sets of them.
  *
- * The functions that say what has changed (watch.c) are linked into this program, so it is
- * traced as a program with the preloaded library is.
+ * The functions that detect changes (watch.c) are linked into this program, so it is traced as a
+ * program with the preloaded library is.
  */
 #include "test-context.h"
 
@@ -25,7 +25,7 @@
 
 side_static_event(ev_app, "agent", "app", SIDE_LOGLEVEL_INFO, side_field_list());
 
-__thread unsigned int agent_vforked; /* of the recorder, which is not here */
+__thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */
 
 static void *kept[1000];
 static size_t nr_kept;
@@ -42,7 +42,7 @@ struct context_set *build(const char *names)
 		fail_msg("%s: column %u: %s", names, error.column, error.text);
 	size = context_set_size(specs, (size_t)nr);
 	assert_true(size > 0);
-	/* It stays until the end: threads may look at it. */
+	/* It lives until the end: threads may read it. */
 	assert_true(nr_kept < sizeof(kept) / sizeof(kept[0]));
 	kept[nr_kept] = malloc((size_t)size);
 	assert_non_null(kept[nr_kept]);
@@ -51,7 +51,7 @@ struct context_set *build(const char *names)
 	return set;
 }
 
-/* The bytes, which must be the same the next time (unless they change by themselves). */
+/* Writes the set twice. The bytes must be the same (unless the values change on their own). */
 size_t write_set(const struct context_set *set, uint8_t *bytes, size_t size)
 {
 	uint8_t *behind;
@@ -107,7 +107,9 @@ static unsigned int count_files(void)
 	return nr;
 }
 
-/* In a child, so that what it does to itself ends with it. The status it returns. */
+/*
+ * Runs the body in a child, so that its changes end with the child. Returns the status of the body.
+ */
 int in_child(int (*body)(void))
 {
 	int status;
@@ -122,7 +124,7 @@ int in_child(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
-/* In a thread. */
+/* Runs the body in a thread. */
 void in_thread(void *(*body)(void *), void *argument)
 {
 	pthread_t thread;
@@ -152,7 +154,7 @@ static int build_sets(void **state)
 	return 0;
 }
 
-/* ---- where each comes from ---- */
+/* ---- the source of each context ---- */
 
 static void ids(void **state)
 {
@@ -164,7 +166,7 @@ static void ids(void **state)
 	(void)state;
 	assert_int_equal(number_of(set_vpid, 4), getpid());
 	assert_int_equal(number_of(set_vtid, 4), syscall(SYS_gettid));
-	/* The namespace of /proc: first of the numbers that it shows. */
+	/* Detects the namespace of /proc: by the first of the numbers that it shows. */
 	read_line("/proc/thread-self/stat", line, sizeof(line));
 	assert_int_equal(number_of(set_tid, 4), strtol(line, &end, 10));
 	getresuid(&uids[0], &uids[1], &uids[2]);
@@ -296,7 +298,7 @@ static void software_counters(void **state)
 	between("perf:thread:major-faults", major_faults);
 	between("perf:thread:context-switches", switches);
 	between("perf:thread:task-clock", clock_ns);
-	/* They do count. */
+	/* The counters count. */
 	usleep(1000);
 	assert_true(number_of(build("perf:thread:context-switches"), 8) > 0);
 }
@@ -328,14 +330,14 @@ static void hardware_counters(void **state)
 		return;
 	}
 	count_in_thread(set);
-	/* More threads than pages that a process may have at a time. */
+	/* More threads than a process may have pages at a time. */
 	for (i = 0; i < 300; i++)
 		in_thread(count_in_thread, set);
 }
 
 static int count_in_child(void)
 {
-	/* The parent's page is not there: this must not touch it. */
+	/* The child does not have its parent's page, and must not read it. */
 	uint64_t value = number_of(build("perf:thread:instructions"), 8);
 
 	return value == UINT64_MAX || value < 1000000000u ? 0 : 1;
@@ -371,12 +373,12 @@ static void *be_named(void *argument)
 	assert_string_equal(line, "third");
 	assert_int_equal(number_of(set_vtid, 4), syscall(SYS_gettid));
 	assert_int_equal(number_of(set_vpid, 4), getpid());
-	/* The main thread gives us another name. */
+	/* The main thread sets another name of this thread. */
 	pthread_barrier_wait(&thread->barrier);
 	pthread_barrier_wait(&thread->barrier);
 	expect_text(set_thread_name, "by-another-one");
 	expect_text(set_procname, "the-process");
-	/* And we give it one, which is that of the process. */
+	/* This thread sets the name of the main thread, which is the process's. */
 	assert_int_equal(pthread_setname_np(thread->main_thread, "from-outside"), 0);
 	expect_text(set_procname, "from-outside");
 	expect_text(set_thread_name, "by-another-one");
@@ -404,19 +406,19 @@ static void names(void **state)
 	pthread_barrier_wait(&thread.barrier);
 	expect_text(set_procname, "from-outside");
 	expect_text(set_thread_name, "from-outside");
-	/* The kernel cuts. */
+	/* The kernel truncates the name. */
 	assert_int_equal(prctl(PR_SET_NAME, "fifteen-letters-and-more"), 0);
 	read_line("/proc/self/comm", line, sizeof(line));
 	expect_text(set_procname, line);
 	pthread_barrier_wait(&thread.barrier);
 	assert_int_equal(pthread_join(other, NULL), 0);
 	pthread_barrier_destroy(&thread.barrier);
-	/* What fails changes nothing. */
+	/* A failed call changes nothing. */
 	assert_int_equal(pthread_setname_np(pthread_self(), "much-too-long-for-this"), ERANGE);
 	expect_text(set_thread_name, line);
 }
 
-/* ---- what stays ---- */
+/* ---- values that stay ---- */
 
 static void *write_all(void *set)
 {
@@ -441,7 +443,7 @@ static void no_files_stay(void **state)
 	assert_int_equal(count_files(), before);
 }
 
-/* All of it runs in a callback, where the values of applications are. */
+/* All of it runs in a callback, where contexts of applications are available. */
 static int result = 1;
 
 static void callback(const struct side_event_description *description,

@@ -2,7 +2,7 @@
 #ifndef TESTS_AGENT_TEST_CONTEXT_H
 #define TESTS_AGENT_TEST_CONTEXT_H
 
-/* What the parts of the test of contexts share: test-context.c has it. */
+/* Functions and sets that the parts of the test of contexts share. test-context.c defines them. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,17 +33,19 @@ static const void *const caller = (const void *)0x1122334455667788;
 extern struct context_set *set_vpid, *set_vtid, *set_tid, *set_procname, *set_thread_name, *set_uid,
 		*set_euid, *set_suid, *set_gid, *set_egid, *set_sgid, *set_three;
 
-/* A set that stays until the end. */
+/* Builds a set that lives until the end. */
 struct context_set *build(const char *names);
 
-/* Write it, see that errno is kept, return its size. */
+/* Writes the set, checks that errno is unchanged, and returns the size. */
 size_t write_set(const struct context_set *set, uint8_t *bytes, size_t size);
 
-/* The value of a set of one number, of 4 or 8 bytes. */
+/* Returns the value of a set of one number, of 4 or 8 bytes. */
 uint64_t number_of(const struct context_set *set, size_t size);
 void expect_text(const struct context_set *set, const char *text);
 
-/* In a child, so that what it does to itself ends with it. The status it returns. */
+/*
+ * Runs the body in a child, so that its changes end with the child. Returns the status of the body.
+ */
 int in_child(int (*body)(void));
 void in_thread(void *(*body)(void *), void *argument);
 

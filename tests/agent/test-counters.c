@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of threads: which are requested, pages of threads that have ended, and how a page is read. The test includes the file. It plays
- * the kernel's pages, and makes the result of the processor's instruction in a signal handler where the kernel forbids that instruction.
+ * Counters of threads: which are requested, pages of exited threads, and how a page is read. The
+ * test includes the file. It replaces the pages of the kernel, and provides the result of the
+ * processor's instruction in a signal handler if the kernel forbids that instruction.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -234,14 +235,14 @@ static void test_entries(void **unused)
 		assert_int_equal(table.entries[i].tid, 10 + i);
 	}
 	*calls = '\0';
-	/* All of a few are examined, and a lower one is used again. */
+	/* If there are few, all are examined, and a lower one is reused. */
 	played.gone = 1 << 11;
 	assert_int_equal(context_perf_claim_entry(20), 1);
 	assert_non_null(strstr(calls, "is 10 there\n"));
 	assert_non_null(strstr(calls, "is 11 there\n"));
 	assert_non_null(strstr(calls, "is 12 there\n"));
 	assert_int_equal(nr_used, 3);
-	/* Of many, eight are examined, in turn. */
+	/* If there are many, eight are examined, in turn. */
 	reset();
 	for (uint32_t i = 0; i < PAGES_MAX; i++)
 		table.entries[i].tid = 100 + i;
@@ -334,7 +335,7 @@ static void test_pages(void **unused)
 	assert_int_equal(read_page(&pages[3]), 1234);
 	pages[3].index = 6;
 	pages[3].pmc_width = 40;
-	/* The highest of 40 bits is the sign; what is above does not count. */
+	/* The highest of 40 bits is the sign; higher bits are ignored. */
 	of_register = UINT64_C(0xff80000000ff);
 	nr_reads = 0;
 	assert_int_equal(sigaction(SIGSEGV, &catch, &before), 0);
@@ -343,7 +344,7 @@ static void test_pages(void **unused)
 		assert_int_equal(register_index, 5);
 		nr_reads = 0;
 		assert_int_equal(read_page(&pages[3]), 1234 + 0xff - (INT64_C(1) << 39));
-		/* Once more, because the page has changed. */
+		/* Read again, because the page has changed. */
 		assert_int_equal(nr_reads, 2);
 		assert_int_equal(register_index, 5);
 	}
@@ -360,7 +361,7 @@ static void test_hardware(void **unused)
 	pages[6].offset = 77;
 	assert_true(context_counter_hardware(CONTEXT_COUNTERS_MAX) == UNKNOWN);
 	assert_called("");
-	/* Nothing can be opened now. */
+	/* No counter can be opened now. */
 	assert_true(context_counter_hardware(0) == UNKNOWN);
 	assert_called("look\n");
 	played.opens = true;

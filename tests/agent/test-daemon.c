@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of what a process does with the daemon: its turn, its mode, the messages, which sessions are its own, requests of
- * `side attach`, and forked children. The file is included: the test is the daemon, and notes each call in order.
+ * Exchanges of a process with the daemon: its turn, its mode, the messages, which sessions are its
+ * own, requests of `side attach`, and forked children. The test includes the file, acts as the
+ * daemon, and notes each call in order.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -363,7 +364,7 @@ static void test_turn(void **state)
 	while_sleeping = free_turn;
 	assert_true(control_take_turn(5));
 	assert_int_equal(nr_sleeps, 3);
-	/* A note is seen by the thread that has the turn. */
+	/* The thread that has the turn sees the note. */
 	control_give_turn();
 	are_calls("");
 	assert_false(control_note());
@@ -373,7 +374,7 @@ static void test_turn(void **state)
 	control_give_turn();
 	are_calls("again");
 	assert_int_equal(control.turn, CONTROL_FREE);
-	/* Waits end at their time. */
+	/* Waits end at their deadline. */
 	assert_true(control_wait(&word, 7, FUTEX_WAIT_PRIVATE, time_now + 2500 * MS));
 	assert_true(waited.tv_sec == 2 && waited.tv_nsec == 500000000);
 	assert_false(control_wait(&word, 7, FUTEX_WAIT_PRIVATE, time_now));
@@ -588,7 +589,7 @@ static void test_refresh(void **state)
 	assert_true(!wanted_seen[0].push && wanted_seen[1].push && wanted_seen[1].base == 21 &&
 			wanted_seen[1].push_size == pushed_size);
 	assert_true(nr_mapped == 1 && nr_unmapped == 1);
-	/* Descriptor 0 is a connection like others. */
+	/* Descriptor 0 is a connection like any other. */
 	talk.socket = talk.connect[talk.nr_connected & 3] = 0;
 	assert_int_equal(done(true), WIRE_DONE_ALL);
 	talk.socket = 50;
@@ -744,7 +745,7 @@ static void test_ours(void **state)
 	*agent.control.only = '\0';
 }
 
-/* ---- the arrival ---- */
+/* ---- the start of the process ---- */
 
 static uint32_t mode_of(const char *word)
 {
@@ -772,7 +773,7 @@ static void test_modes(void **state)
 	assert_int_equal(mode_of("signal"), WIRE_CONTROL_OFF);
 	assert_int_equal(mode_of("off"), WIRE_CONTROL_OFF);
 	assert_int_equal(mode_of("Thread"), WIRE_CONTROL_OFF);
-	/* The own daemon first, and one twice is one. */
+	/* The daemon of the own user comes first; a daemon that is named twice counts once. */
 	find_daemons();
 	assert_int_equal(control.nr_daemons, 2);
 	assert_string_equal(control.daemons[0], "/own/agents.sock");
@@ -860,7 +861,7 @@ static void test_arrive(void **state)
 	assert_int_equal(agent_control_arrive(), -ENOENT);
 	assert_true(control.mode == WIRE_CONTROL_SYNC && agent.control.mode == WIRE_CONTROL_SYNC);
 	end_arrival();
-	/* A daemon that does not answer counts as a daemon. */
+	/* A daemon that does not answer is a daemon, too. */
 	arrive("thread");
 	talk.size = -ETIMEDOUT;
 	assert_int_equal(agent_control_arrive(), -ETIMEDOUT);
@@ -945,7 +946,7 @@ static void test_attach_without_thread(void **state)
 	attach_begin(WIRE_CONTROL_SYNC);
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EALREADY);
 	are_calls("disarm " REFRESHED);
-	/* The other daemon, which was not known. */
+	/* Another daemon, which was not known. */
 	attach_begin(WIRE_CONTROL_SIGNAL);
 	talk.connect[0] = talk.connect[1] = -ENOENT;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EALREADY);
@@ -1108,7 +1109,7 @@ static void test_child(void **state)
 	child(WIRE_CONTROL_SIGNAL);
 	agent_control_forked();
 	are_calls(IN_CHILD " disarm synchronize " REFRESHED " pass(1000000000)");
-	/* A daemon that did not answer the parent costs the child nothing. */
+	/* A daemon that did not answer the parent does not delay the child. */
 	control_count_failure(-ETIMEDOUT);
 	control.mode = WIRE_CONTROL_THREAD;
 	agent_control_forked();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of sessions of a static configuration: what is made of the file, the files of a process, and what happens where a call fails.
- * The files are included: the test decides which system call fails, and is the recorder.
+ * Sessions of a static configuration: how the agent reads the file, the files of a process, and
+ * what happens if a call fails. The test includes the files, decides which system call fails, and
+ * acts as the recorder.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -45,7 +46,7 @@
 
 /* ---- system calls ---- */
 
-/* The call that fails, after so many that do not. */
+/* The call that fails, after this many that succeed. */
 static long fails = -1; /* -1: none */
 static int fails_with, fails_after;
 static int nr_opened, nr_closed, nr_mapped, nr_unmapped, nr_sleeps, mmap_fails;
@@ -369,7 +370,7 @@ static void test_read(void **state)
 		assert_int_equal(agent_boot_read_file(file, text), BOOT_SIZE_MAX + (more > 0));
 	}
 	assert_true(is_balanced());
-	/* A useless file leaves nothing behind. */
+	/* An invalid file leaves nothing behind. */
 	count_from_here();
 	assert_false(read_config(file));
 	assert_true(nr_mapped == 2 && is_balanced() && !config);
@@ -453,7 +454,7 @@ static void test_channels(void **state)
 	rule->filter = "x >";
 	assert_true(agent_boot_adopt_channels(&session) < 0 && !nr_applied);
 	rule->filter = filter;
-	/* The process forgets what a recorder has sent. */
+	/* The process drops what a recorder has sent. */
 	begin();
 	assert_int_equal(agent_boot_adopt_channels(&session), 0);
 	session.list_only = true;
@@ -577,14 +578,14 @@ static void test_folder(void **state)
 		assert_int_equal(boot_state_dir_describe(&session, config, "g", 1), -EMFILE);
 	}
 	assert_true(is_balanced());
-	/* Half an entry is taken back. */
+	/* Half an entry is removed. */
 	let_fail(SYS_lseek, 0, ESPIPE);
 	assert_int_equal(boot_state_dir_describe(&session, config, "g", 1), -ESPIPE);
 	assert_string_equal(read_text(name), "abcdef");
 	assert_true(is_balanced());
 }
 
-/* Nothing is left of a folder that could not be completed. */
+/* A folder that could not be completed is removed without a trace. */
 static void make_fails(long number, int after, int error, int expected)
 {
 	char path[128];
@@ -663,7 +664,7 @@ static void test_folder_fails(void **state)
 	remove_all();
 }
 
-/* Only a name that fits has a folder. */
+/* A folder exists only if its name fits. */
 static void test_numbers(void **state)
 {
 	(void)state;
@@ -675,7 +676,7 @@ static void test_numbers(void **state)
 		prepare_session();
 		let_fail(SYS_renameat2, 0, EEXIST);
 		assert_int_equal(make_place(), 0);
-		/* One number more, beside those that are taken. */
+		/* Number after number, beside those that are in use. */
 		assert_int_equal(session.config.instance, i == 1 ? 1 : i);
 		close_rings();
 	}
@@ -715,7 +716,7 @@ static void test_keep_config(void **state)
 	remove_all();
 }
 
-/* Descriptor 0 is one like others. */
+/* Descriptor 0 is valid like any other. */
 static void test_descriptor_0(void **state)
 {
 	static char text[BOOT_SIZE_MAX + 2];
@@ -775,7 +776,7 @@ static void test_recorder(void **state)
 	snprintf(name, sizeof(name), "%s/one", position);
 	assert_string_equal(checked_path, name);
 	assert_int_equal(asked_ms, 1000);
-	/* Without memory the folder is not known. */
+	/* Without memory the folder is unknown. */
 	begin();
 	connect_result = 0;
 	strcpy(session.boot_folder, "before");
@@ -869,7 +870,7 @@ static int describe(void)
 static void test_describe(void **state)
 {
 	(void)state;
-	/* In memory nothing is written. */
+	/* If the rings are in memory, no file is written. */
 	begin();
 	assert_int_equal(describe(), 0);
 	connect_result = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values inside the agent: libraries of a text like /proc/self/maps, build ids, debug links, memory of sessions, recycled ids.
- * Also records for core dumps, directories of early boot, signals and semaphores. The test includes three files, so that it can call
- * their static functions.
+ * Parts of the agent: libraries of a text like /proc/self/maps, build ids, debug links, memory of
+ * sessions, recycled ids. Also records for core dumps, directories of early boot, signals and
+ * semaphores. The test includes three files, so that it can call their static functions.
  */
 #include <signal.h>
 #include <stdarg.h>

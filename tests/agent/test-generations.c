@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels, rules and generations that a consumer sends: what the agent keeps of each, which errors it returns, and when it frees them.
- * The test includes the file, lets each call for memory fail, and plays contexts, filters and grace periods.
+ * Channels, rules and generations that a consumer sends: what the agent keeps of each, which errors
+ * it returns, and when it frees them. The test includes the file, lets each allocation fail, and
+ * replaces contexts, filters and grace periods.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -33,7 +34,7 @@
 #include "tracers/agent/core/session.h"
 
 static struct {
-	unsigned int failing, nr_takes; /* the call for memory that fails */
+	unsigned int failing, nr_takes; /* the allocation that fails */
 	ssize_t set_size;
 	int set_result, verify_result, each_result;
 	bool is_sandboxed;
@@ -222,14 +223,14 @@ static void test_patterns(void **unused)
 	assert_true(rule->nr_patterns == 2 && !rule->nothing);
 	assert_true(!rule->patterns[0].exclude && rule->patterns[1].exclude);
 	assert_memory_equal(rule->patterns[0].glob, "a:b", 3);
-	/* Only the kernel's: nothing here. Only excluded events: some of all. */
+	/* Only rules of the kernel: nothing here. Only excluded events: some of all. */
 	rule = take(generation, "kernel::sched:*", 1);
 	assert_ptr_equal(generation->rules[3]->next, rule);
 	assert_true(!rule->nr_patterns && rule->nothing);
 	assert_false(take(generation, "!a:b\0!c:d", 2)->nothing);
 	assert_true(take(generation, "!a:b\0kernel::x:y", 2)->nothing);
 	assert_false(take(generation, "!a:b\0c:d", 2)->nothing);
-	/* The recorder of the kernel's events. */
+	/* The recorder of kernel events. */
 	agent.rules.for_kernel = true;
 	rule = take(generation, "kernel::sched:*\0a:b", 2);
 	assert_true(rule->nr_patterns == 1 && !rule->nothing);
@@ -409,7 +410,7 @@ static void test_over(void **unused)
 	agent_over_free();
 	assert_called("batches some\ndrop\nbatches none\n");
 	assert_null(agent.rules.over);
-	/* The list begins anew. */
+	/* A new list begins. */
 	agent_generation_over(made[3]);
 	assert_true(agent.rules.over == made[3] && agent.rules.over_end == &made[3]->next);
 	played.grace = played.context_watch_count = 9;

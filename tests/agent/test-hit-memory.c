@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the program that a hit reads, with the return addresses that side has replaced, and the calls that led to a hit. The test
- * includes both files. It compares each read with a copy of the memory as the program sees it, and makes the modules that the walk needs.
+ * Memory of the program that a hit reads, with the return addresses that side has replaced, and the
+ * calls that led to a hit. The test includes both files. It compares each read with a copy of the
+ * memory as the program sees it, and creates the modules that the walk needs.
  */
 #include <elf.h>
 #include <errno.h>
@@ -171,7 +172,7 @@ static void test_reads(void **unused)
 	assert_read(4095, 1, false, "");
 	assert_read(UINT64_C(1) << PATCH_ADDRESS_BITS, 1, false, "");
 	assert_false(is_nowhere(4096) || is_nowhere((UINT64_C(1) << PATCH_ADDRESS_BITS) - 1));
-	/* In a sandbox: only what is being read already. */
+	/* In a sandbox: only pages that are being read already. */
 	played.may_ask = false;
 	played.reads = true;
 	assert_read(at(0), 1, false, "");
@@ -229,7 +230,7 @@ static void test_strings(void **unused)
 			"text 4094 2\nask\nknown 4094 2\ntext 4096 97\nask\nknown 4096 64\n");
 	assert_string(at(8190), 100, "pp", "text 8190 2\nask\nknown 8190 2\ntext 8192 97\nask\n");
 	assert_string(at(8192), 100, NULL, "text 8192 99\nask\n");
-	/* The first call asks for 64 bytes, and the next ones for what is left. */
+	/* The first read has 64 bytes, and the next ones the remainder. */
 	text[99] = '\0';
 	assert_string(at(200), 100, text,
 			"text 200 99\nask\nknown 200 64\ntext 264 35\nask\nknown 264 35\n");
@@ -242,7 +243,7 @@ static void test_strings(void **unused)
 
 #define NR_WORDS 5
 
-/* The memory as it is, and as the program sees it. */
+/* The memory, and the memory as the program sees it. */
 static uint64_t raw[NR_WORDS], view[NR_WORDS];
 
 static void test_return_addresses(void **unused)
@@ -262,10 +263,10 @@ static void test_return_addresses(void **unused)
 		played.slot = at(4096) + shift + 32;
 		raw[0] = UINT64_C(0x7f0102030400);
 		raw[1] = UINT64_C(
-				0x7f01020303ff); /* before the first gate, and behind the last one */
+				0x7f01020303ff); /* before the first gate, and after the last one */
 		raw[2] = UINT64_C(0x7f01020304ff);
 		raw[3] = UINT64_C(0x7f0102030500);
-		raw[4] = 4711; /* a number of side, in the slot of the return */
+		raw[4] = 4711; /* a number that side stores, in the slot of the return */
 		memcpy(pages + 4096 + shift, raw, sizeof(raw));
 		memcpy(view, raw, sizeof(raw));
 		view[0] = play_return_address(raw[0]);
@@ -280,7 +281,7 @@ static void test_return_addresses(void **unused)
 				assert_int_equal(to[size], 'z');
 			}
 		}
-		/* The slot of no call, or at an entry. */
+		/* A slot without a call, or at an entry. */
 		hit.call = 0;
 		assert_true(probe_read_as_program(&moment, to, played.slot, 8));
 		assert_memory_equal(to, &raw[4], 8);
@@ -549,7 +550,7 @@ static void test_modules(void **unused)
 	assert_true(probe_calls_has_retired() && retired && !retired->next && !retired_blocks);
 	probe_calls_free_retired();
 	assert_false(probe_calls_has_retired());
-	/* Another file at the same address, by each part of what it is. */
+	/* Another file at the same address, which differs in each identifying member in turn. */
 	for (int i = 0; i < 3; i++) {
 		libraries[2].end += i == 0;
 		libraries[2].device += i == 1;
@@ -568,7 +569,7 @@ static void test_modules(void **unused)
 	probe_calls_update(true);
 	walk(stack_at(4096), false, "walk 0-1000: 3\n");
 	probe_calls_free_retired();
-	/* The data cannot be read: no rows, and it is not searched again. */
+	/* The data cannot be read: there are no rows, and it is not searched again. */
 	libraries[0].inode++;
 	module.distance = -4096 * 100;
 	probe_calls_update(true);
@@ -639,7 +640,7 @@ static void test_known_stack(void **unused)
 	known_stack = (page - 1) << PAGES_BITS | 1;
 	set_memory(&memory, stack_at(4096), &block);
 	assert_true(memory.low == at(4096) && memory.high == at(8192));
-	/* One more page that is there, in one piece with the known ones. */
+	/* One more page that exists, adjacent to the known ones. */
 	played.may_ask = true;
 	known_stack = page << PAGES_BITS | 7;
 	probes_calls_check_stack(page - 1, &block);
@@ -650,7 +651,7 @@ static void test_known_stack(void **unused)
 	probes_calls_check_stack(page - 1, &block);
 	assert_called("");
 	assert_int_equal(known_stack, page << PAGES_BITS | 7);
-	/* A page that is not there is between. */
+	/* A missing page is between them. */
 	played.no_block = false;
 	known_stack = (page + 2) << PAGES_BITS | 7;
 	probes_calls_check_stack(page, &block);

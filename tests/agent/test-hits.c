@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of a hit: sections of libside, the recorder's callback, records of one piece, of words, of names and with contexts. Also hits of
- * several specs, and hits that are not seen. The test includes the file, and plays libside, the ring and the arguments of events.
+ * The path of a hit: sections of libside, the recorder's callback, records of one piece, of words,
+ * of names and with contexts. Also hits of several specs, and hits that are not seen. The test
+ * includes the file, and replaces libside, the ring and the arguments of events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@
 #include "libside/section.h"
 
 static struct {
-	unsigned int nr_refused; /* as many sections cannot be entered */
+	unsigned int nr_refused; /* this many sections cannot be entered */
 	bool no_ours, no_scratch, no_begin, registers;
 } played;
 static struct agent_event traced;
@@ -162,7 +163,7 @@ static bool play_is_callback(side_tracer_callback_func call)
 	return call == of_recorder;
 }
 
-/* ---- the scene ---- */
+/* ---- the environment ---- */
 
 static struct {
 	_Alignas(AGENT_LINE) unsigned char bytes[3 * AGENT_LINE];
@@ -258,7 +259,7 @@ static void test_pieces(void **unused)
 	one_hit.call = 1;
 	happen(false, "enter\npiece of 6 \"abcdefgh\" at 1000\nleave\n");
 	assert_true(began > 1000);
-	/* Two words that are not side by side. */
+	/* Two words that are not adjacent. */
 	entry.piece = traced.timed_size = 16;
 	entry.second = offsetof(struct patch_hit, registers.rdx);
 	happen(false, "enter\npiece of 6 \"abcdefghijklmnop\" at 1000\nleave\n");
@@ -361,7 +362,7 @@ static void test_several(void **unused)
 	specs[1]->exit = NULL;
 	happen(false, "refused\nenter\nrecord \"\" at 0\nleave\nenter\nrecord \"\" at 0\nleave\n");
 	happen(true, "refused\nenter\nrecord \"\" at 77\nleave\n");
-	/* The first spec is of the exit alone. */
+	/* The first spec is for the exit only. */
 	specs[0]->entry = NULL;
 	happen(false, "enter\nrecord \"\" at 0\nleave\n");
 	specs[0]->exit = NULL;
@@ -374,7 +375,7 @@ static void test_sections(void **unused)
 {
 	(void)unused;
 	reset();
-	/* Within another event: by arguments. */
+	/* Inside another event: by arguments. */
 	played.nr_refused = 2;
 	happen(false, "refused\nrefused\narguments of entry\n");
 	played.nr_refused = 1;
@@ -438,7 +439,9 @@ static void test_unseen(void **unused)
 	if (PATCH_UNSEEN_FULL == 0)
 		assert_called(wanted);
 	*calls = '\0';
-	/* No callback of ours, no rings, or a child in our memory: counted later. */
+	/*
+	 * No callback of the recorder, no rings, or a child in the parent's memory: counted later.
+	 */
 	unseen[0] = 3;
 	callback[1] = (struct side_callback){.call = NULL};
 	probe_count_unseen_locked(&event_of_spec);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* If the agent was not preloaded: which of its functions get the calls of other objects. The test plays the loader. */
+/*
+ * If the agent was not preloaded: which of its functions receive the calls of other objects. The
+ * test replaces the loader.
+ */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -136,7 +139,7 @@ static void begin(void)
 		functions[i].ours = functions[i].real = NULL;
 }
 
-/* Returns the number of the agent's functions that are used. */
+/* Returns the number of functions of the agent that are used. */
 static unsigned int nr_found(void)
 {
 	unsigned int nr = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of how a process joins, follows and leaves sessions: what it releases after a failure, which question it asks a session,
- * when it asks a session that has refused it again, and what a forked child does. The test includes the files, and notes the calls that
- * they make in order.
+ * How a process joins, follows and leaves sessions: what it releases after a failure, which
+ * question it asks a session, when it asks a session that has refused it again, and what a forked
+ * child does. The test includes the files, and notes the calls that they make in order.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -57,7 +57,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* ---- what decides ---- */
+/* ---- inputs ---- */
 
 static int hello_result, map_fails_at, nr_maps, nr_unmapped, nr_wire_closed, renew_result,
 		again_result, pool_result, atfork_result, atexit_result, keys_fail_at, nr_requested,
@@ -168,7 +168,7 @@ static __attribute__((noinline)) int fake_refresh(struct agent_session *session,
 	return refresh_result;
 }
 
-/* Another thread, while the lock is free and the questions are sent. */
+/* Another thread, which runs while the lock is free and the questions are sent. */
 static void (*while_asking)(void);
 
 static void fake_ask(struct agent_wanted *wanted, uint32_t nr, bool is_explicit, uint64_t deadline)
@@ -340,7 +340,7 @@ static void test_join(void **state)
 	assert_true(wanted.asked == AGENT_ASK_NOTHING && nr_wire_closed == 2 &&
 			session->channels[1].producer == (void *)0x1040);
 	assert_string_equal(session->path, "/run/a");
-	/* Without a question before: a token of its own. */
+	/* Without a previous question: a token of its own. */
 	assert_int_equal(join_path("/run/b"), 0);
 	assert_true(agent.process.sessions[1].token == 55 && agent.process.nr_sessions == 2);
 	assert_ptr_equal(agent_session_after(session), &agent.process.sessions[1]);
@@ -352,7 +352,7 @@ static void test_join(void **state)
 	renew_result = -EIO;
 	assert_int_equal(join_path("/run/a"), 0);
 	assert_true(session->incomplete);
-	/* A listing keeps its connection, and has no rings. */
+	/* A session that only lists events keeps its connection, and has no rings. */
 	begin();
 	wanted = (struct agent_wanted){.path = "/run/a", .asked = AGENT_ASK_HELLO, .socket = 50};
 	agent.process.sessions[0].list_only = false;
@@ -425,7 +425,7 @@ static void test_join_fails(void **state)
 			agent.process.sessions[0].boot == (const void *)&wanted);
 	has_path = false;
 	assert_int_equal(agent_session_join_boot((const void *)&wanted), -ENAMETOOLONG);
-	/* Random numbers may be missing. */
+	/* Random numbers may be unavailable. */
 	random_number = 0;
 	time_now = 0;
 	assert_int_equal(agent_new_token(), UINT64_C(5) << 40);
@@ -457,7 +457,7 @@ static void test_prepare(void **state)
 	are_calls("factor(3) pool init atfork atexit");
 	assert_true(agent.process.keys[AGENT_SESSIONS_MAX - 2] &&
 			!agent.process.keys[AGENT_SESSIONS_MAX - 1] && !agent.process.is_prepared);
-	/* Keys that are there stay, and handlers are installed once. */
+	/* Existing keys stay, and handlers are installed once. */
 	has_notification = false;
 	assert_int_equal(agent_prepare(), -ENOMEM);
 	are_calls("factor(3) pool values before-calls");
@@ -491,7 +491,7 @@ static void test_prepare(void **state)
 	process_exits();
 	agent_vforked = 0;
 	are_calls("");
-	/* A clock that may not be read. */
+	/* A clock that the process may not read. */
 	begin();
 	assert_int_equal(join_path("/run/a"), 0);
 	*calls = '\0';
@@ -596,7 +596,7 @@ static void test_child(void **state)
 	assert_true(nr_unmapped == 4 && session->gone && session->orphaned &&
 			!session->channels[0].producer);
 	is_cut_off = false;
-	/* A session that has ended stays so. */
+	/* A session that has ended does not start again. */
 	*calls = '\0';
 	forked_child();
 	are_calls("objects waits begins synchronize pool-reset void bases probes control lock unlock ends");
@@ -762,7 +762,7 @@ static void test_follow(void **state)
 	are_calls("hello(0) recovery renew probes-update(1) late");
 	assert_int_equal(follow_one("/run/a", 7), 0);
 	are_calls("");
-	/* The same rules; other rules; nothing new; out of memory. */
+	/* The same rules; other rules; no change; out of memory. */
 	assert_int_equal(follow_one("/run/a", 8), 0);
 	are_calls("refresh free-generation probes-update(1)");
 	new_generation.hash.low = 5;
@@ -791,7 +791,7 @@ static void test_follow(void **state)
 	assert_int_equal(follow_one("/run/a", 12), 0);
 	are_calls("refresh renew probes-update(1) late");
 	session->incomplete = false;
-	/* The session does not want this instance any more: the process joins again as another one. */
+	/* The session no longer wants this instance: the process joins again as another one. */
 	refresh_result = -EACCES;
 	map_fails_at = -1;
 	nr_maps = 0;
@@ -816,7 +816,7 @@ static void test_follow(void **state)
 	assert_int_equal(follow_one("/run/a", 14), 0);
 	assert_null(strstr(calls, "refresh"));
 	agent.process.sessions[0].state = AGENT_SESSION_FREE;
-	/* Listings, and sessions of early boot, which a daemon may take away now. */
+	/* Sessions that only list, and sessions of early boot, which a daemon may remove now. */
 	begin();
 	assert_int_equal(join_path("/run/a"), 0);
 	session->list_only = true;
@@ -869,7 +869,10 @@ static void test_change(void **state)
 	assert_true(agent.process.nr_sessions == 1 && agent.process.sessions[0].dumped == 4 &&
 			!agent.process.sessions[0].bases_recorded);
 	agent.process.sessions[1].state = AGENT_SESSION_FREE;
-	/* Given ones stay. Where nothing may be waited for, the requests are only tried. */
+	/*
+	 * Sessions given by the user stay. If the update must not wait, the requests are only
+	 * tried.
+	 */
 	agent.process.sessions[0].is_explicit = true;
 	agent.process.sessions[0].config.statedump = 5;
 	has_bases_request = false;
@@ -887,7 +890,7 @@ static void test_change(void **state)
 	assert_null(strstr(calls, "request"));
 	agent.process.sessions[0].list_only = false;
 	agent.process.sessions[0].dumped = 6;
-	/* The lock: at once, or 50 times a millisecond after the questions. */
+	/* The lock: at once, or 50 attempts, a millisecond apart, after the questions. */
 	lock_fails = 1;
 	assert_int_equal(change_to("/run/c", NULL, false), -EBUSY);
 	are_calls("ask-drop(1)");
@@ -898,7 +901,7 @@ static void test_change(void **state)
 		assert_true(ask_and_lock(&wanted, 1, true, time_now + 1000 * MS));
 		*calls = '\0';
 	}
-	/* Not in a sandbox, at the exit, or before the start. */
+	/* Not in a sandbox, at exit, or before the start. */
 	is_sandboxed = true;
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	is_sandboxed = false;
@@ -924,7 +927,7 @@ static void test_change(void **state)
 	assert_int_equal(change_to("/run/a", "/run/b", true), -EIO);
 	hello_result = -ETIMEDOUT;
 	assert_int_equal(change_to("/run/a", "/run/b", true), -ETIMEDOUT);
-	/* A session that is not wanted any more does not count as one that has refused. */
+	/* A session that no longer wants the process does not count as one that has refused. */
 	hello_result = -EACCES;
 	assert_int_equal(change_to("/run/a", "/run/b", true), 0);
 	assert_int_equal(agent.update.nr_declined, 2);
@@ -959,7 +962,7 @@ static void test_rechecks(void **state)
 	assert_int_equal(change_to("/run/a", NULL, true), 0);
 	are_calls("lock occasion over-free bases-changed probes-apply over-begin dump occasion-ends(1) unlock ask-drop(1)");
 	assert_int_equal(agent.process.nr_sessions, 1);
-	/* Another thread leaves it: the answer to the old instance is of no use. */
+	/* Another thread leaves it: the answer to the old instance is dropped. */
 	agent.process.sessions[0].config.generation = 6;
 	while_asking = leave_beside;
 	assert_int_equal(change_to("/run/a", NULL, true), 0);

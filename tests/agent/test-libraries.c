@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which libraries the agent reports as loaded and unloaded, to whom, and with which arguments. The test includes the files. It writes
- * the text of /proc/self/maps, and plays the sessions and the functions of libside.
+ * Which libraries the agent reports as loaded and unloaded, to which session, and with which
+ * arguments. The test includes the files. It provides the text of /proc/self/maps, and replaces the
+ * sessions and the functions of libside.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -36,7 +37,7 @@
 
 static struct {
 	const char *text;  /* of /proc/self/maps */
-	unsigned int full; /* as many reads as these fill the memory that is given */
+	unsigned int full; /* this many reads fill the whole buffer */
 	long result;       /* of a read, if not 0 */
 	bool is_empty, no_memory, is_wanted, is_sandboxed, cannot_register;
 } played;
@@ -206,7 +207,7 @@ static void play_call(const struct side_event_state *state, const struct side_ar
 	called(key ? " for %d\n" : "\n", key ? (int)*(uint64_t *)key : 0);
 }
 
-/* Not the number of mappings: the kernel joins some that are side by side. */
+/* The number of mappings is not compared: the kernel joins adjacent ones. */
 static void assert_same_memory(struct resources before)
 {
 	struct resources now = resources_now();
@@ -354,7 +355,7 @@ static void test_differences(void **unused)
 	free(batch);
 }
 
-/* ---- who hears of all libraries ---- */
+/* ---- sessions that get all libraries ---- */
 
 static void test_dump(void **unused)
 {
@@ -378,7 +379,10 @@ static void test_dump(void **unused)
 	agent_bases_dump();
 	assert_called("dump side:libraries 71\nload /a 1000-2000 for 71\nload /b 3000-4000 for 71\n");
 	assert_true(sessions[0].bases_recorded && sessions[1].bases_recorded);
-	/* A session that lists only wants none, and one that stops wanting them hears of all again later. */
+	/*
+	 * A session that only lists wants none. A session that stops wanting them gets all again
+	 * later.
+	 */
 	sessions[1].list_only = true;
 	agent_bases_dump();
 	assert_true(sessions[0].bases_recorded && !sessions[1].bases_recorded);
@@ -400,7 +404,7 @@ static void test_dump(void **unused)
 	agent_bases_dump();
 	assert_false(sessions[0].bases_recorded || sessions[1].bases_recorded || picture);
 	assert_called("");
-	/* A child reads it anew, and reports all to all. */
+	/* A child reads the text again, and reports all libraries to all sessions. */
 	played.is_sandboxed = false;
 	agent_bases_dump();
 	assert_called("read 65536\ndump side:libraries 70\nload /a 1000-2000 for 70\nload /b 3000-4000 for 70\n"
@@ -456,7 +460,7 @@ static void test_short_lines(void **unused)
 {
 	(void)unused;
 	reset();
-	/* " r-xp" has no permission behind it that could be read. */
+	/* " r-xp" is not followed by a complete permission. */
 	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-9000 r-xp\n", "");
 	assert_libraries("1000-2000 r--p 0 fe:01 7 /l\n2000-9000 r-xp \n", "load /l 1000-9000\n");
 	assert_libraries("1000-2000 r-xp 0 fe:01 7 /l\n2000\n", "load /l 1000-2000\n");
@@ -526,7 +530,7 @@ static void test_events(void **unused)
 	load_state.enabled = 0;
 }
 
-/* A path of 4095 bytes is whole; what is behind them is cut off. */
+/* A path of 4095 bytes is complete; longer ones are truncated. */
 static void test_long_paths(void **unused)
 {
 	static char path[PATH_SIZE + 8];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of the agent that are in its library alone: the start, requests of `side attach`, functions that replace the C library's, and
- * signal handlers. The files are included; what they call is noted in order.
+ * Parts that only the library of the agent has: the start, requests of `side attach`, functions
+ * that replace the C library's, and signal handlers. The test includes the files, and notes their
+ * calls in order.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -218,7 +219,7 @@ static void count_interpose(void)
 	note("interpose");
 }
 
-/* What programs of ours pass on. */
+/* Calls that functions of the program pass on. */
 static const struct ring_replay *replayed;
 static const void *lost_event, *told_by;
 static bool lost_named;
@@ -256,7 +257,7 @@ static void count_lost(const struct side_event_description *event, bool named, u
 #undef agent_on_change
 #undef agent_count_lost
 #undef EXPORT
-/* The C library's function that starts the program, and the end of one that is not to run. */
+/* The C library's function that starts the program, and the end of a program that must not run. */
 static bool has_no_start;
 static jmp_buf after_exit;
 static struct agent_session listed[3];
@@ -344,7 +345,7 @@ static void test_start_of_main(void **state)
 	assert_int_equal(start_program(), 47);
 	assert_string_equal(order, "own find end instead");
 	is_list = false;
-	/* A C library without it. */
+	/* A C library without that function. */
 	has_no_start = true;
 	switch (setjmp(after_exit)) {
 	case 0:
@@ -356,7 +357,7 @@ static void test_start_of_main(void **state)
 	}
 	has_no_start = false;
 	*order = '\0';
-	/* Sessions that list events only are told the end. */
+	/* Sessions that only list events are notified of the end. */
 	listed[1].list_only = true;
 	switch (setjmp(after_exit)) {
 	case 0: (void)instead_of_main(0, NULL, NULL); break;
@@ -487,7 +488,10 @@ static void test_interpose(void **state)
 				strcmp(functions[i].name, "unshare") != 0 ? &their_code[size]
 									  : &their_code[1]);
 	}
-	/* A function that the C library lacks, one that is replaced already, one that belongs to the program. */
+	/*
+	 * A function that the C library lacks, one that is replaced already, and one that the
+	 * program defines.
+	 */
 	forget_functions();
 	missing_name = "setns";
 	same_function = "setuid";
@@ -562,7 +566,7 @@ static void test_requests(void **state)
 	is_whole = true;
 }
 
-/* ---- calls of programs of ours ---- */
+/* ---- calls of the program ---- */
 
 static void tell_nothing(bool after)
 {
@@ -611,7 +615,7 @@ static void start_again(void)
 static void test_start(void **state)
 {
 	(void)state;
-	/* The constructor has run, and nothing runs twice. */
+	/* The constructor has run, and no part runs twice. */
 	*order = 0;
 	side_agent_start();
 	assert_string_equal(order, "");
@@ -800,7 +804,7 @@ static void test_signals(void **state)
 	struct sigaction action = {.sa_handler = handle};
 
 	(void)state;
-	/* A constructor that comes before ours finds the functions itself. */
+	/* A constructor that runs before ours finds the functions itself. */
 	next_action = NULL;
 	next_process_mask = next_thread_mask = NULL;
 	next_signal = NULL;

@@ -195,7 +195,7 @@ static void test_steps(void **state)
 	assert_memory_equal(bytes, "\1\x88\x77", 3);
 	assert_int_equal(put(PROBES_STEP_VALUE, 2, 1, 3, bytes), 1);
 	assert_int_equal(bytes[0], 0);
-	/* Plain ones: words first, then the others. */
+	/* Unguarded steps: words first, then the others. */
 	hit.registers.rax = 0x0102030405060708;
 	hit.registers.rdx = 0x1112131415161718;
 	steps[0] = steps[1] = (struct probes_step){
@@ -259,7 +259,7 @@ static void test_marks(void **state)
 	assert_int_equal(nr_taken, 1);
 	details.marks[4] = PROBES_MARKS_RETURNED;
 	assert_int_equal(probes_record_claim_channel_bit(&details, 4), 0);
-	/* A handler or another thread is faster: the bit that was taken is released. */
+	/* A handler or another thread is faster: the reserved bit is released. */
 	begin();
 	details.mark_owner = 1;
 	beside = other_channel_took_the_same;
@@ -270,7 +270,9 @@ static void test_marks(void **state)
 	beside = spec_is_removed;
 	assert_int_equal(probes_record_claim_channel_bit(&details, 5), 0);
 	assert_int_equal(is_allocated, 1u << 7);
-	/* None is free: the one that another thread took meanwhile, if there is one. */
+	/*
+	 * No bit is free: the one that another thread reserved at the same time, if there is one.
+	 */
 	begin();
 	details.mark_owner = 1;
 	free_mark = PATCH_MARKS;
@@ -350,7 +352,7 @@ static void test_unseen(void **state)
 	note_unseen(NULL, PATCH_UNSEEN_FULL);
 	first.unseen = NULL;
 	note_unseen(&entry, PATCH_UNSEEN_FULL);
-	/* libside does not run: the loss stays counted until it does. */
+	/* libside is not initialised: the loss stays counted until it is. */
 	spec->exit = &layout;
 	probe_hit_unseen(&hit, PATCH_UNSEEN_FULL);
 	assert_true(unseen[PATCH_UNSEEN_FULL] == 1 && !of_first[PATCH_UNSEEN_FULL]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports to recorders that a program is not recorded, and control by a signal. The test includes both files and plays the connections,
- * the limits of the process and the exchange with the daemon.
+ * Reports to recorders that a program is not recorded, and control by a signal. The test includes
+ * both files and replaces the connections, the limits of the process and the exchange with the
+ * daemon.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -217,7 +218,7 @@ static void test_failing(void **unused)
 
 static void limit(int error, const char *wanted)
 {
-	/* Another process: nothing has been reported there. */
+	/* Another process: it has reported nothing yet. */
 	played.pid++;
 	agent_report_limit(&sessions[1], error);
 	assert_called(wanted);
@@ -255,7 +256,7 @@ static void test_limits(void **unused)
 	assert_called("connect /s2\n" SENT("4"));
 	agent_report_limit(&sessions[2], -EMFILE);
 	assert_called("");
-	/* The longest path is compared whole. */
+	/* The longest path is compared completely. */
 	memset(sessions[2].path, 'p', WIRE_SESSION_PATH_MAX);
 	agent_report_limit(&sessions[2], -ENOMEM);
 	agent_report_limit(&sessions[2], -ENOMEM);
@@ -296,7 +297,7 @@ static void test_notes(void **unused)
 	side_agent_note_copy("libcopy.so", copy);
 	assert_called("");
 	played.is_sandboxed = false;
-	/* libside itself is no copy. */
+	/* libside itself is not a copy. */
 	side_agent_note_copy("libside.so", side_init);
 	assert_called("");
 	sessions[0].list_only = true;
@@ -360,7 +361,7 @@ static void play_hook(void (*hook)(void))
 	side.hook = hook;
 }
 
-/* If it fails, the former action looks like that of an unused signal. */
+/* If it fails, the returned action is that of an unused signal. */
 static int play_sigaction(int signal, const struct sigaction *action, struct sigaction *before)
 {
 	if (before)
@@ -419,7 +420,7 @@ static void test_refresh(void **unused)
 	side.nr_turns = 1;
 	side.turns_off = true;
 	again("turn\nrefresh\ngive\n");
-	/* It is off, another process's, or at its end. */
+	/* It is off, belongs to another process, or is at its end. */
 	side.nr_turns = 1;
 	again("");
 	control.mode = WIRE_CONTROL_SIGNAL;
@@ -432,7 +433,7 @@ static void test_refresh(void **unused)
 	played.is_sandboxed = true;
 	again("turn\ngive\n");
 	assert_int_equal(control.mode, WIRE_CONTROL_OFF);
-	/* The note was given back, and another thread was faster. */
+	/* The note was returned, and another thread was faster. */
 	reset_control();
 	side.nr_turns = 0;
 	side.loses = true;

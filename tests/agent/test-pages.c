@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries for pages of counters: 1000, the lowest free one first, and those of threads that have ended. The file is included. */
+/*
+ * Entries for pages of counters: 1000, the lowest free one first, and those of exited threads. The
+ * test includes the file.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +52,10 @@ int main(void)
 		CHECK(context_perf_claim_entry(1000 + i) == (int)i && nr_used == i + 1);
 	nr_asked = 0;
 	CHECK(context_perf_claim_entry(5) == -1 && nr_used == 1000 && nr_asked == 8);
-	/* Each time, 8 others are checked. Those of ended threads are free, and their pages are unmapped. */
+	/*
+	 * Each time, 8 others are checked. Those of exited threads are free, and their pages are
+	 * unmapped.
+	 */
 	first_gone = 1990;
 	table.entries[995].page = (const void *)0x1000;
 	next_check = 984;
@@ -59,7 +65,7 @@ int main(void)
 			table.entries[992].tid == 1992);
 	CHECK(context_perf_claim_entry(6) == 991 && nr_unmapped == 1 && next_check == 1000);
 	CHECK(!table.entries[995].page && !table.entries[999].tid);
-	/* An entry that another thread frees just now is left alone. */
+	/* An entry that another thread frees at that moment is not used. */
 	first_gone = 0;
 	table.entries[3].tid = CLAIMED;
 	next_check = 2;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of small parts of the agent: questions to sessions, the rendezvous socket, waits, late sessions, walks of objects, memory.
- * The files are included, so that the test decides what connections, clocks and mappings return.
+ * Small parts of the agent: questions to sessions, the rendezvous socket, waits, late sessions,
+ * walks of objects, memory. The test includes the files, so that it decides what connections,
+ * clocks and mappings return.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -236,7 +237,7 @@ static void test_door_path(void **state)
 	assert_string_equal(agent_rendezvous(), path);
 	assert_int_equal(agent_rendezvous_set("/short"), 0);
 	assert_string_equal(agent_rendezvous(), "/short");
-	/* A path that is refused leaves the one before. */
+	/* After a refused path, the previous one stays. */
 	path[AGENT_RENDEZVOUS_SIZE - 1] = 'd';
 	assert_int_equal(agent_rendezvous_set(path), -ENAMETOOLONG);
 	assert_string_equal(agent_rendezvous(), "/short");
@@ -275,7 +276,7 @@ static void test_door_connect(void **state)
 	assert_int_equal(calls.nr_closed, getuid() ? 1 : 0);
 	assert_int_equal(rendezvous.owner, getuid() + 1);
 	rendezvous.owner = getuid();
-	/* No socket has no owner. */
+	/* If there is no socket, there is no owner. */
 	calls_begin();
 	calls.connected[0] = open("/dev/null", O_RDONLY);
 	assert_int_equal(agent_rendezvous_connect(NULL, 5), -ENOTSOCK);
@@ -308,7 +309,7 @@ static void test_door_connect(void **state)
 	calls.answer_size = calls.message_size[0];
 	assert_int_equal(agent_rendezvous_connect("/session", 5), pair[0]);
 	assert_int_equal(calls.nr_closed, 3);
-	/* Descriptor 0 is a socket like another one. */
+	/* Descriptor 0 is a socket like any other. */
 	assert_int_equal(agent_rendezvous_set("/zero"), 0);
 	calls_begin();
 	calls.received = 1;
@@ -328,7 +329,10 @@ static void test_door_connect(void **state)
 	for (int i = 0; i < 4; i++)
 		calls.connected[i] = i < 3 ? -EIO : pair[0];
 	calls.nr_connected = 4;
-	/* Sessions that are given, or of a static configuration, are connected to directly. */
+	/*
+	 * The agent connects directly to sessions that the user gave, and to those of a static
+	 * configuration.
+	 */
 	assert_true(agent_session_by_rendezvous(&session));
 	session.is_explicit = true;
 	assert_false(agent_session_by_rendezvous(&session));
@@ -445,7 +449,7 @@ static void test_ask_fails(void **state)
 	assert_int_equal(calls.closed[0], 31);
 }
 
-/* With a rendezvous socket the connection goes there, unless the session was given. */
+/* With a rendezvous socket the connection uses it, unless the user gave the session. */
 static void test_ask_by_door(void **state)
 {
 	struct agent_wanted wanted = {.path = "/one", .asked = AGENT_ASK_REFRESH, .token = 3};
@@ -462,7 +466,7 @@ static void test_ask_by_door(void **state)
 	calls.connected[0] = 40;
 	agent_ask(&wanted, 1, true, 99);
 	assert_string_equal(calls.path[0], "/one");
-	/* REFRESH brings no descriptors. */
+	/* The answer to REFRESH has no descriptors. */
 	assert_int_equal(wanted.error, 0);
 	agent_ask_drop(&wanted, 1);
 	assert_int_equal(agent_rendezvous_set(NULL), 0);
@@ -485,7 +489,7 @@ static void test_deadlines(void **state)
 			agent_deadline_unlocked(250) == 2000 * MS);
 	agent_start_ends();
 	assert_true(agent_deadline(250) == 2150 * MS && agent_deadline_unlocked(250) == 2150 * MS);
-	/* An occasion has the end that it is given; one inside it is a part of it. */
+	/* An occasion has the deadline that it is given; an inner occasion is a part of it. */
 	assert_true(agent_occasion_begins(1930 * MS));
 	assert_false(agent_occasion_begins(5));
 	assert_true(agent_deadline(250) == 1930 * MS && agent_deadline_unlocked(250) == 2150 * MS);
@@ -574,7 +578,7 @@ static void test_stalled_check(void **state)
 	now = 100 * MS;
 	agent_stalled_note("/first");
 	agent_stalled_note("/second");
-	/* The first one does not answer; the socket of the second one is gone. */
+	/* The first session does not answer; the socket of the second one has disappeared. */
 	calls.connected[0] = 50;
 	calls.received = -ETIMEDOUT;
 	calls.connected[1] = -ENOENT;
@@ -605,7 +609,7 @@ static void test_stalled_check(void **state)
 	side_tracer_unlock();
 }
 
-/* ---- sessions that come late ---- */
+/* ---- sessions that start late ---- */
 
 static struct side_event_description description;
 
@@ -670,7 +674,7 @@ static void test_late(void **state)
 	assert_int_equal(late_reason(session), 0);
 	session->batches->events[1].registered = true;
 	assert_int_equal(late_reason(session), WIRE_UNRECORDED_LATE_DAEMON);
-	/* An exchange with all sessions ends the note. */
+	/* An exchange with all sessions removes the note. */
 	agent_late_applied(true);
 	assert_int_equal(late_reason(session), 0);
 	agent_late_pass(10 * MS, true);
@@ -707,7 +711,9 @@ static void test_late_without_daemon(void **state)
 	assert_int_equal(late_reason(session), 0);
 }
 
-/* An incomplete exchange: sessions that it left out, or that were stalled, still need the events. */
+/*
+ * An incomplete exchange: sessions that it left out, or that were stalled, still need the events.
+ */
 static void test_late_partial(void **state)
 {
 	struct agent_session *session = late_session();
@@ -765,7 +771,7 @@ static void test_objects(void **state)
 	assert_true(objects_owner == (uintptr_t)__builtin_thread_pointer() && objects_forking);
 	agent_objects_fork_done();
 	assert_true(objects_owner == 0 && !objects_forking);
-	/* Another thread is the owner: the wait ends after 100 ms, and nothing is taken from it. */
+	/* Another thread is the owner: the wait ends after 100 ms, and the owner keeps the walk. */
 	objects_owner = 1;
 	now = 0;
 	clock_step = 30 * MS;
@@ -791,7 +797,7 @@ static void test_objects(void **state)
 	objects_forking = true;
 	agent_objects_forked();
 	assert_true(objects_owner == 0 && !objects_forking);
-	/* Inside its own walk a thread that forks keeps the walk. */
+	/* A thread that forks inside its own walk keeps the walk. */
 	objects_owner = (uintptr_t)__builtin_thread_pointer();
 	agent_objects_fork();
 	assert_false(objects_forking);
@@ -871,7 +877,10 @@ static void test_kept_pages(void **state)
 	assert_null(agent_pages_take(1));
 }
 
-/* Hashes are compared with those of other processes only as far as one recorder knows both, so any change of them is a change. */
+/*
+ * Only one recorder compares hashes with those of other processes, so this test reports any change
+ * of them.
+ */
 static void test_hash_values(void **state)
 {
 	struct agent_hash one = agent_hash("12345678abc", 11), same = agent_hash("12345678abc", 11),
@@ -905,7 +914,7 @@ static void test_spare_memory(void **state)
 	}
 	assert_int_equal(nr_mapped, 1);
 	assert_int_equal(size_mapped, 1024 * sizeof(struct agent_recycled_id));
-	/* Without more memory the next one is not kept, and nothing is lost. */
+	/* Without more memory the next one is not kept, but nothing is lost. */
 	mmap_fails = 1;
 	hash.low = 512;
 	agent_recycled_ids_put(&spares, hash, 512);
@@ -916,7 +925,7 @@ static void test_spare_memory(void **state)
 	assert_int_equal(nr_mapped, 2);
 	assert_int_equal(nr_unmapped, 1);
 	assert_int_equal(size_unmapped, 1024 * sizeof(struct agent_recycled_id));
-	/* Another half of a hash is another event. */
+	/* A hash with another half is another event. */
 	hash.high = 7;
 	assert_false(agent_recycled_ids_take(&spares, hash, &id));
 	hash.high = 6;
@@ -975,7 +984,7 @@ static void test_recovery_memory(void **state)
 	assert_int_equal(described->contexts_size, 18);
 	assert_memory_equal((const char *)(uintptr_t)described->contexts, "first\0second.name", 18);
 	assert_true(described->contexts == (uintptr_t)(described + 1));
-	/* A chunk that cannot be had is left out. */
+	/* A chunk that cannot be allocated is left out. */
 	mmap_fails = 1;
 	agent_recovery_add(&session, bytes, 10);
 	assert_null(session.last_chunk);

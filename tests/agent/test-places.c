@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the probes of tables are set: modules and their maps, specs, semaphores, marks, and what each round sets, removes and settles. The
- * test includes the file and plays the table, the mapped libraries and the code that changes other code.
+ * The locations at which probes of tables are set: modules and their maps, specs, semaphores,
+ * marks, and what each round sets, removes and settles. The test includes the file and replaces the
+ * table, the mapped libraries and the code that changes other code.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -43,7 +44,7 @@ static struct base_identity identities[6];
 static uint32_t nr_libraries, nr_probes;
 
 static struct {
-	unsigned int failing, nr_takes; /* the call for memory that fails */
+	unsigned int failing, nr_takes; /* the allocation that fails */
 	int libraries_error, set_error;
 	bool no_steps[2], no_file, no_pages, has_retired, cannot_raise;
 	enum probe_method method;
@@ -182,7 +183,7 @@ static void *play_mmap(void *address, size_t size, int protection, int flags, in
 #undef probe_table_probe
 #undef probe_table_module
 
-/* ---- the scene ---- */
+/* ---- the environment ---- */
 
 static struct probe_fetch fetches[8];
 static struct probes_spec_details *all_details[NR_PROBES];
@@ -327,12 +328,12 @@ static void test_hooks(void **unused)
 	assert_string_equal(spec->name, "function");
 	assert_ptr_equal(*probes_details_of(spec), details);
 	assert_true(probes_locations_any());
-	/* The same libraries: nothing new. */
+	/* The same libraries: no change. */
 	scene.reported = true;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	assert_true(scene.reported && all_details[0] == details);
 	assert_called("");
-	/* Another map of the module, then none of the first one. */
+	/* Another map of the module, then no map of the first one. */
 	libraries[1] = libraries[0];
 	libraries[1].base = at(100);
 	nr_libraries = 2;
@@ -463,7 +464,7 @@ static void test_marks(void **unused)
 	assert_int_equal(location.marks, 0x7ff7);
 	assert_int_equal(probes_mark_take(&location), 3);
 	assert_int_equal(probes_mark_take(&location), 15);
-	/* A removed spec gives back its own and those of its channels. */
+	/* A removed spec releases its own marks and those of its channels. */
 	begin();
 	assert_int_equal(probes_locations_find(&scene), 0);
 	details = all_details[0];
@@ -502,7 +503,7 @@ static void test_rounds(void **unused)
 			all_details[1]->location->method == PROBE_PUNNED &&
 			!all_details[1]->location->error);
 	apply("");
-	/* The return is wanted no more: it is set anew. */
+	/* The return is no longer wanted: the probe is set again. */
 	enabled[1] = 0;
 	apply("user 20 none\nremove 20\nset 20 flags 32\n");
 	/* Nothing is wanted. */
@@ -514,7 +515,7 @@ static void test_rounds(void **unused)
 	assert_null(strstr(calls, "set"));
 	assert_true(!all_details[0]->location->patch && !all_details[3]->location->patch);
 	*calls = '\0';
-	/* What could not be raised is not lowered. */
+	/* A semaphore that could not be incremented is not decremented. */
 	enabled[0] = 1;
 	nr_probes = 4;
 	played.cannot_raise = true;
@@ -545,7 +546,7 @@ static void test_shared_locations(void **unused)
 	first = all_details[0]->spec;
 	*calls = '\0';
 	apply("set 10 flags 0\n");
-	/* The newest spec is the first one, and the probe is told. */
+	/* The newest spec is the first one, and the probe gets the new list. */
 	assert_int_equal(probes_locations_find(&other), 0);
 	assert_called("steps 0\nuser 10 some\n");
 	second = other_details[0]->spec;
@@ -553,14 +554,14 @@ static void test_shared_locations(void **unused)
 			second->next == first && all_details[0]->location->specs == second &&
 			second->mark == 1);
 	apply("");
-	/* The last spec goes: the probe's user stays. Hits that may be in it settle. */
+	/* The last spec is removed: the data of the probe stays. Hits that may use it settle. */
 	probes_locations_drop(&scene);
 	assert_called("");
 	assert_true(!second->next && !all_details[0] && other_details[0]->location->left);
 	apply("settle 10\n");
 	assert_false(other_details[0]->location->left);
 	apply("");
-	/* The last one. */
+	/* The last table. */
 	probes_locations_drop(&other);
 	assert_called("user 10 none\n");
 	apply("user 10 none\nremove 10\nsettle 10\n");
@@ -645,7 +646,7 @@ static void test_crowded(void **unused)
 	assert_int_equal(site_bytes(&(struct probe_site){
 					 .patched = 1, .displaced = 1, .method = PROBE_PUNNED}),
 			PROBE_JUMP_BYTES);
-	/* The location itself is none, even if its instruction has no length. */
+	/* The location itself is not another probe, even if its instruction has no length. */
 	begin();
 	probes[0].site.patched = 5;
 	assert_int_equal(probes_locations_find(&scene), 0);
@@ -663,7 +664,10 @@ static void test_limits(void **unused)
 	*calls = '\0';
 	apply("set 10 flags 0\nset 20 flags 0\n");
 	all_details[1]->location->method = PROBE_BREAKPOINT;
-	/* Nothing is set or removed any more, except what would end the program. */
+	/*
+	 * Nothing is set or removed any more, except for changes without which the program would
+	 * end.
+	 */
 	probes_locations_limit(CONTEXT_HITS_WITHOUT_CHANGES);
 	assert_called("");
 	enabled[0] = 0;
@@ -679,7 +683,7 @@ static void test_limits(void **unused)
 	probes_locations_limit(CONTEXT_HITS_ALL);
 	assert_called("set 10 flags 0\nset 20 flags 0\n");
 	end();
-	/* What the kernel watches may be prepared. */
+	/* Probes that the kernel sets may be prepared. */
 	begin();
 	probes[0].flags = PROBE_ENTRY_KERNEL;
 	assert_int_equal(probes_locations_find(&scene), 0);
@@ -705,7 +709,7 @@ static void test_reads(void **unused)
 	assert_false(probes_locations_read());
 	table_events[0].wants_reads = true;
 	assert_true(probes_locations_read());
-	/* A hit may read what was retired. */
+	/* A hit may read retired memory. */
 	played.has_retired = true;
 	apply("");
 	table_events[1].wants_calls = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events that a table of probes makes: memory for their fields, labels, pairs of one call, and what a failure leaves. The test includes
- * the file. It plays the table, the builder of events and libside, and lets each call for memory fail.
+ * The events that the agent makes for a table of probes: memory for their fields, labels, pairs of
+ * one call, and the state after a failure. The test includes the file. It replaces the table, the
+ * builder of events and libside, and lets each allocation fail.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -187,7 +188,7 @@ static void test_scratch(void **unused)
 	assert_int_equal(scratch_bytes(&field), 0);
 	field.guarded = true;
 	assert_int_equal(scratch_bytes(&field), (sizeof(struct side_arg_optional) + 7) / 8 * 8);
-	/* A number before the elements, and a byte behind them. */
+	/* A number before the elements, and a byte after them. */
 	field = (struct probe_table_field){.type = PROBE_FIELD_BYTES, .size = 2, .limit = 3};
 	assert_int_equal(scratch_bytes(&field), 16);
 	field.limit = 4;
@@ -203,7 +204,7 @@ static void test_make(void **unused)
 
 	(void)unused;
 	begin(&table);
-	/* A structure with two members, which are behind the other field. */
+	/* A structure with two members, which are after the other field. */
 	table_events[1].nr_fields = 4;
 	table_fields[1][0] = (struct probe_table_field){.type = PROBE_FIELD_STRUCT, .size = 2};
 	table_fields[1][1].type = table_fields[1][2].type = PROBE_FIELD_UNSIGNED;
@@ -268,7 +269,7 @@ static void test_failing(void **unused)
 		assert_int_equal(probes_events_make(&table), counts ? 0 : -ENOMEM);
 		assert_int_equal(table.handle != NULL, counts);
 		assert_int_equal(strstr(calls, "register") != NULL, counts);
-		/* Hits that are not seen are not counted, no more. */
+		/* Hits that are not seen are not counted, either. */
 		if (counts)
 			assert_null(table.events[(i - 3) / 3].unseen);
 		end(&table);

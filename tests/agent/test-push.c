@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules that come with the news of them: who has what was before need not ask, and everybody else does, whatever
- * was pushed.
+ * Rules in an update message: a process that has the generation before it need not ask; every other
+ * process asks, whatever was pushed.
  */
 #include "test-update.h"
 
@@ -19,7 +19,7 @@ static void add(ssize_t size)
 #define ADD(_what, ...) \
 	add(wire_encode_##_what(pushed + pushed_size, sizeof(pushed) - pushed_size, __VA_ARGS__))
 
-/* What the consumer would say of the only channel, with these rules. */
+/* Writes the message of a consumer about its only channel, with these rules. */
 static void push(const struct consumer *consumer, const struct consumer_channel *channel)
 {
 	const struct wire_config config = {
@@ -64,12 +64,12 @@ static void who_has_it_does_not_ask(void **state)
 	assert_int_equal(one.refreshes, 0);
 	fire(2, 3);
 	assert_int_equal(drain(&one), 3);
-	/* The consumer was told of the event that is new. */
+	/* The agent has described the new event to the consumer. */
 	assert_true(consumer_knows(&one, 0, "update:other"));
-	/* It has the newest now: nothing is pushed or asked for. */
+	/* It has the newest rules now: nothing is pushed or requested. */
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(one.refreshes, 0);
-	/* Nothing at all is wanted; and the first event again, under the id that it had. */
+	/* No event is wanted; then the first event again, with the same id. */
 	want(&one, nothing);
 	push(&one, one.channels);
 	assert_int_equal(update_pushed(&one, one.generation - 1, pushed_size), 0);
@@ -91,7 +91,7 @@ static void who_has_something_else_asks(void **state)
 
 	(void)state;
 	begin(&one, RULES(NUMBER));
-	/* A change was missed. */
+	/* The process did not receive one change. */
 	want(&one, RULES(OTHER));
 	want(&one, RULES(OTHER));
 	push(&one, RULES(ALL));
@@ -99,7 +99,7 @@ static void who_has_something_else_asks(void **state)
 	assert_int_equal(one.refreshes, 1);
 	fire(2, 3);
 	assert_int_equal(drain(&one), 3);
-	/* Something was not told last time. */
+	/* One event was not described last time. */
 	consumer_sync(&one);
 	one.to_events = ANSWER_HANG_UP;
 	consumer_sync(&one);
@@ -115,7 +115,7 @@ static void who_has_something_else_asks(void **state)
 	assert_int_equal(one.refreshes, 3);
 	fire(2, 5);
 	assert_int_equal(drain(&one), 5);
-	/* What is cut short, wherever, changes nothing: it asks. */
+	/* A truncated message changes nothing, at whatever byte it ends: the process asks. */
 	for (cut = 0; cut < pushed_size; cut += 7) {
 		want(&one, cut & 1 ? RULES(OTHER) : RULES(NUMBER));
 		push(&one, RULES(ALL));
@@ -164,7 +164,7 @@ int main(void)
 			cmocka_unit_test(pushes_that_do_not_fit),
 	};
 
-	/* The consumer may be slow on a machine that has other things to do. */
+	/* The consumer may be slow on a busy machine. */
 	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

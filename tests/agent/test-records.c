@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each callback of an event does, in which buffer, and what it counts as lost. The test includes the file. It plays plans, contexts,
- * filters and rings, and notes the order of the calls.
+ * What each callback of an event does, which buffer it uses, and what it counts as lost. The test
+ * includes the file. It replaces plans, contexts, filters and rings, and notes the order of the
+ * calls.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -264,7 +265,7 @@ static void reset(void)
 	*calls = '\0';
 }
 
-/* Calls the callback, and compares what it has called. errno is as before. */
+/* Calls the callback, and compares the calls that it made. errno is unchanged. */
 static void assert_record(side_tracer_callback_func callback, const char *wanted)
 {
 	errno = E2BIG;
@@ -272,7 +273,7 @@ static void assert_record(side_tracer_callback_func callback, const char *wanted
 	assert_called(wanted);
 }
 
-/* Of callbacks that record an event, which may change errno by what this test plays. */
+/* For callbacks that record an event. They may change errno by functions that the test replaces. */
 static void assert_kept(side_tracer_callback_func callback, const char *wanted)
 {
 	assert_record(callback, wanted);
@@ -334,7 +335,7 @@ static void test_pool(void **unused)
 	agent_pool_reset();
 }
 
-/* ---- what is rare ---- */
+/* ---- rare cases ---- */
 
 static void test_slow(void **unused)
 {
@@ -343,7 +344,7 @@ static void test_slow(void **unused)
 	assert_kept(record_odd, pooled("", ABC));
 	assert_ptr_equal(buffer_seen, pool);
 	assert_int_equal(pool_taken, 0);
-	/* Another record is in the first two buffers. */
+	/* Another record uses the first two buffers. */
 	pool_taken = 3;
 	assert_kept(record_odd, pooled("", ABC));
 	assert_ptr_equal(buffer_seen, pool + 2 * (size_t)RING_PAYLOAD_MAX);
@@ -408,7 +409,7 @@ static int see_prefixed(struct ring_producer *producer, uint32_t id,
 	return played.refuses ? -EAGAIN : 0;
 }
 
-/* Whatever is odd about a cell: the callback does the same as with any other traced. */
+/* For unusual scalars the callback does the same as with any other traced event. */
 static void odd_cells(side_tracer_callback_func callback, const char *odd, const char *vforked)
 {
 	arguments.len = 2;
@@ -453,7 +454,7 @@ static void test_cells_with_contexts(void **unused)
 	traced.publish_prefixed = see_prefixed;
 	memcpy(&arguments_list[0].u, "wxyz", 4);
 	assert_record(record_scalar_contexts, "prefixed 47\n");
-	/* The ring refuses the block: through a buffer. */
+	/* The ring refuses the block: the callback uses a buffer. */
 	played.refuses = true;
 	assert_record(record_scalar_contexts, "prefixed 47\ncached\npublish 47 \"ctx-wxyz\"\n");
 	traced.publish_prefixed = NULL;
@@ -468,7 +469,7 @@ static void test_cells_with_contexts(void **unused)
 	odd_cells(record_scalar_contexts, any, "lost 47 nested\n");
 	traced.producer = rings;
 	odd_cells(record_scalar_buffered, any, "lost 47 nested\n");
-	/* A record of it was large. */
+	/* An earlier record of the event was large. */
 	traced.producer = rings;
 	traced.large = true;
 	snprintf(pool_line, sizeof(pool_line), "contexts %u\nserialize %u\n", RING_PAYLOAD_MAX,
@@ -493,7 +494,7 @@ static void test_quiet(void **unused)
 	played.error = -E2BIG;
 	assert_record(record_gp_only, pooled("serialize 512\n", "lost 47 too big\n"));
 	assert_true(traced.large);
-	/* From then on the stack is not tried. */
+	/* From then on the callback does not try the stack. */
 	played.error = 0;
 	assert_record(record_gp_only, pooled("", "publish 47 \"\"\n"));
 	traced.large = false;
@@ -843,7 +844,7 @@ static void test_section(void **unused)
 	assert_false(agent_record_is_callback(see_record));
 }
 
-/* ---- what makes bytes without a callback ---- */
+/* ---- bytes without a callback ---- */
 
 static void test_begin_and_end(void **unused)
 {

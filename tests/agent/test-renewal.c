@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of changed rules and of tables of probes: which events keep their ids, what is released, which tables begin and end, and what
- * a sandbox leaves of probes. The files are included; what they call is noted in order.
+ * Changed rules and tables of probes: which events keep their ids, what is released, which tables
+ * begin and end, and how a sandbox limits probes. The test includes the files, and notes their
+ * calls in order.
  */
 #include <errno.h>
 #include <link.h>
@@ -259,12 +260,14 @@ static void test_renew(void **state)
 	assert_int_equal(agent_batches_renew(session, &new), -EPIPE);
 	assert_true(introduced == batch_of(1) && batch_of(1)->next == batch_of(0) &&
 			session->batches == batch_of(1) && session->generation == &new);
-	/* Two are the same events as before, one is new, one has ended: its id can be used again. */
+	/* Two are the same events as before, one is new, one has ended: its id can be reused. */
 	are_calls("introduce redirect redirect unregister(12) spare(12) over");
 	assert_true(nr_replaced == 2 && nr_registered == 1 && old.batches == batch_of(3));
 	assert_true(!batch_of(0)->events[0].before && !session->incomplete);
 	introduce_result = 0;
-	/* The same rules once more; an event that cannot be registered; a batch without wanted events. */
+	/*
+	 * The same rules again; an event that cannot be registered; a batch without wanted events.
+	 */
 	nr_built = nr_registered = nr_replaced = 0;
 	make_batch(4, 0, 1, 99);
 	memcpy(&made[0], &made[4], sizeof(made[0]));
@@ -275,13 +278,13 @@ static void test_renew(void **state)
 	are_calls("introduce redirect rest");
 	assert_true(nr_registered == 1 && session->batches == batch_of(0));
 	build_results[1] = 0;
-	/* A listing has no callbacks. */
+	/* A session that only lists has no callbacks. */
 	nr_built = nr_registered = 0;
 	session->list_only = true;
 	assert_int_equal(agent_batches_renew(session, &new), 0);
 	assert_int_equal(nr_registered, 0);
 	session->list_only = false;
-	/* Without memory all is as before: also the events of the session. */
+	/* Without memory nothing changes, including the events of the session. */
 	*calls = '\0';
 	nr_built = nr_freed = 0;
 	nr_batches = 3;
@@ -530,7 +533,7 @@ static void test_update(void **state)
 	memset(sessions, 0, sizeof(sessions));
 	nr_closed = 0;
 	started = apply_due = false;
-	/* If the session sends nothing about tables, they stay. */
+	/* If the session sends nothing about tables, the tables stay. */
 	assert_int_equal(agent_probes_receive(5, 4096, 44), 0);
 	update(true);
 	are_calls("");
@@ -545,7 +548,7 @@ static void test_update(void **state)
 			session->tables->size == 4096 && nr_mapped == 1 && nr_closed == 2);
 	assert_ptr_equal(probes_find(session, 5), session->tables);
 	assert_null(probes_find(session, 6));
-	/* The same once more, and one that may not be brought. */
+	/* The same again, and a table that the session may not send. */
 	session->tables->reported = true;
 	session->config.clock = RING_CLOCK_MONOTONIC;
 	brings(5, 45);
@@ -556,7 +559,7 @@ static void test_update(void **state)
 	assert_true(!probes_find(session, 5)->reported &&
 			probes_find(session, 6)->error == -EACCES && nr_mapped == 1 &&
 			nr_closed == 3);
-	/* Where nothing may be waited for, new tables are due. */
+	/* If the update must not wait, new tables are due. */
 	brings(6, 46);
 	update(false);
 	are_calls("drop(5)");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the agent in a traced program: the mappings do not grow between one session and many. */
+/*
+ * Memory of the agent in a traced program: the number of mappings does not grow with the number of
+ * sessions.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules of channels: filters, contexts, both, the sizes and kinds of records they meet; and
- * consumers that say of them what no honest one says.
+ * Rules of channels: filters, contexts, both, and records of all sizes and kinds; also consumers
+ * that send invalid rules.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,10 @@ side_static_event(ev_list, "rule", "list", SIDE_LOGLEVEL_INFO,
 side_static_event_variadic(ev_variadic, "rule", "variadic", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u64("sequence")));
 
-/* What came out of the rings, in order; tests that look use one thread and one CPU's ring at a time. */
+/*
+ * The records of the rings, in order; tests that use it have one thread and one CPU's ring at a
+ * time.
+ */
 struct seen {
 	unsigned int nr;
 	uint32_t ids[64];
@@ -118,14 +121,14 @@ static void recorded_if_it_matches(void **state)
 
 	(void)state;
 	start(&consumer, channels, 2);
-	/* Events without such a field are out; strings and small ones have none. */
+	/* Events without such a field are not recorded; strings and small events have none. */
 	assert_true(consumer_knows(&consumer, 0, "rule:number"));
 	assert_true(consumer_knows(&consumer, 0, "rule:variadic"));
 	assert_false(consumer_knows(&consumer, 0, "rule:text"));
 	assert_false(consumer_knows(&consumer, 0, "rule:small"));
 	for (i = 0; i < 6; i++)
 		side_event_variadic(ev_variadic, side_arg_list(side_arg_u64(i)), side_arg_list());
-	/* 1 and 4, each with one node: depth, name, kind, no members. */
+	/* Values 1 and 4, each with one node: depth, name, kind, no members. */
 	seen = drain(&consumer, 0, 8 + 4 + 3 + 4);
 	assert_int_equal(seen->nr, 2);
 	memcpy(&sequence, seen->payload[1], 8);
@@ -148,7 +151,9 @@ static void recorded_if_it_matches(void **state)
 static void any_rule_is_enough(void **state)
 {
 	const struct consumer_rule two[] = {
-			/* What is missing in one arm does not matter to the other. */
+			/*
+			 * A field that is missing in one operand does not affect the other operand.
+			 */
 			{FROM("rule:number"), .filter = "no_such_field == 1 || sequence < 3"},
 			{FROM("rule:number"), .filter = "sequence >= 18 && thread != 7"},
 			{FROM("rule:number"), .filter = "no_such_field == 1"},
@@ -208,7 +213,7 @@ static void contexts_stand_before_the_payload(void **state)
 {
 	const struct consumer_rule rules[] = {
 			{FROM("rule:*"), .contexts = "vtid", .nr_contexts = 1},
-			/* The channel has vpid, the other rule vtid: what is left is uid. */
+			/* The channel has vpid, the other rule vtid: only uid is left. */
 			{FROM("rule:small"), .contexts = "uid\0vpid\0vtid", .nr_contexts = 3},
 			{FROM("rule:small"), .filter = "no_such_field", .contexts = "gid",
 					.nr_contexts = 1},
@@ -313,7 +318,7 @@ static void long_fields_are_copied_whole(void **state)
 	assert_string_equal((const char *)seen->payload[0] + 8, "test-rules");
 	assert_memory_equal(seen->payload[0] + before + 4, bytes, 1024);
 
-	/* Lengths from none to too much. */
+	/* Lengths from zero to more than fits. */
 	fire_list(NULL, 0);
 	assert_int_equal(drain(&consumer, 0, 4)->nr, 1);
 	fire_list(list, 500);
@@ -328,7 +333,7 @@ static void long_fields_are_copied_whole(void **state)
 	assert_int_equal(consumer_lost(&consumer, consumer_id(&consumer, 0, "rule:list"),
 					 RING_LOST_TOO_BIG),
 			2);
-	/* Nothing to read from. */
+	/* The address is NULL. */
 	fire_list(NULL, 3);
 	side_call(side_ptr_get(ev_bytes.state), &(struct side_arg_vec){0});
 	assert_int_equal(consumer_lost(&consumer, consumer_id(&consumer, 0, "rule:list"),
@@ -337,13 +342,13 @@ static void long_fields_are_copied_whole(void **state)
 	assert_int_equal(consumer_lost(&consumer, consumer_id(&consumer, 0, "rule:bytes"),
 					 RING_LOST_INVALID),
 			1);
-	/* And all goes on. */
+	/* The agent records on. */
 	fire_bytes(3);
 	assert_int_equal(drain(&consumer, 0, 4 + 1024)->nr, 1);
 	stop(&consumer);
 }
 
-/* Wrong arguments of each kind of function: counted, nothing else. */
+/* Wrong arguments for each kind of function are counted, and have no other effect. */
 static void wrong_arguments(void **state)
 {
 	const struct consumer_channel channels[] = {
@@ -380,7 +385,7 @@ static void wrong_arguments(void **state)
 							 RING_LOST_INVALID),
 					3);
 	}
-	/* Nor has it become slower for that. */
+	/* Nor has it become slower. */
 	for (i = 0; i < agent.process.sessions[0].batches->nr_events; i++)
 		assert_false(agent.process.sessions[0].batches->events[i].large);
 	side_event(ev_small, side_arg_list(side_arg_u32(5)));
@@ -410,7 +415,10 @@ static void other_modes(void **state)
 	(void)state;
 	consumer_start(&consumer);
 	assert_int_equal(agent_start(consumer.path), 0);
-	/* More than fits: one waits in vain (once), one forgets, one counts. */
+	/*
+	 * More records than fit: one channel waits without success (once), one overwrites, one
+	 * counts losses.
+	 */
 	fire_numbers(10000);
 	lost = consumer_lost_in(&consumer, 0, 0, RING_LOST_FULL);
 	recorded = consumer_drain_channel(&consumer, 0, 16, NULL, NULL);
@@ -424,7 +432,7 @@ static void other_modes(void **state)
 	stop(&consumer);
 }
 
-/* ---- consumers that lie ---- */
+/* ---- consumers with invalid messages ---- */
 
 static unsigned int count_mappings(void)
 {
@@ -473,10 +481,13 @@ static void damaged_configurations(void **state)
 		assert_false(side_event_enabled(ev_number));
 		if (i == rounds / 2)
 			mappings = count_mappings();
-		/* Numbers of descriptors go from thread to thread, of which the agent tells nobody. */
+		/*
+		 * Descriptor numbers pass from thread to thread in the agent, which the race
+		 * detector cannot see.
+		 */
 		consumer_sync(&consumer);
 	}
-	/* Some are as good as undamaged; nothing stays of the others. */
+	/* Some messages are valid in spite of the damage; the others have no effect. */
 	assert_true(accepted > 0 && accepted < rounds);
 	consumer_sync(&consumer);
 	assert_true(count_mappings() <= mappings + 8);
@@ -496,7 +507,7 @@ int main(void)
 			cmocka_unit_test(damaged_configurations),
 	};
 
-	/* The consumer may be slow on a machine that has other things to do. */
+	/* The consumer may be slow on a busy machine. */
 	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sandbox_permits() finds out about filters is what the kernel does: random filters, each installed in a child that then makes a call.
+ * sandbox_permits() judges filters as the kernel does: the test draws random filters and installs
+ * each in a child that then makes a call.
  *
- * SIDE_TEST_LONG=1 tries a hundred times as many.
+ * SIDE_TEST_LONG=1 draws a hundred times as many.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,7 +31,7 @@ static uint32_t draw(uint32_t limit)
 	return (uint32_t)(state >> 33) % limit;
 }
 
-/* Near the number of the call, so that each way is taken. */
+/* Near the number of the call, so that each branch is taken. */
 static uint32_t draw_number(void)
 {
 	return draw(3)            ? SYS_getpid - 3 + draw(7)
@@ -82,7 +83,7 @@ static struct sock_filter draw_instruction(uint32_t at, uint32_t length)
 	}
 }
 
-/* 1: the kernel permits the call; 0: not; -1: it does not take the filter. */
+/* Returns 1: the kernel permits the call; 0: it does not; -1: it refuses the filter. */
 static int ask_kernel(const struct sock_fprog *program)
 {
 	int status = 0;
@@ -97,7 +98,7 @@ static int ask_kernel(const struct sock_fprog *program)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program))
 			_exit(2);
-		/* The result in the way that it ends: a fault, for no call may be permitted. */
+		/* The child reports the result by a fault, because no call may be permitted. */
 		__asm__ volatile("syscall"
 				 : "=a"(got)
 				 : "a"(SYS_getpid), "D"(0L), "S"(0L), "d"(0L)
@@ -112,7 +113,10 @@ static int ask_kernel(const struct sock_fprog *program)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGILL;
 }
 
-/* Memory, bounds and results that the drawn filters do not have, mostly because the kernel refuses such filters. */
+/*
+ * Memory, bounds and results that the drawn filters do not have, mostly because the kernel refuses
+ * such filters.
+ */
 static bool check_crafted(void)
 {
 	static const struct {
@@ -219,7 +223,7 @@ int main(void)
 			permitted);
 	if (!check_crafted())
 		return 3;
-	/* What cannot be read permits nothing. */
+	/* A filter that cannot be read permits nothing. */
 	if (sandbox_permits(NULL, SYS_getpid) ||
 			sandbox_permits(&(struct sock_fprog){4, NULL}, SYS_getpid))
 		return 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several sessions with several channels in one program: each hears of what it asked for, under ids
- * of its own, and what goes wrong with one does not touch the others.
+ * Several sessions with several channels in one program: each session gets the events that it
+ * requested, under its own ids, and an error of one session does not affect the others.
  */
 #include <stdbool.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void fire(unsigned int numbers, unsigned int others)
 		side_event(ev_other, side_arg_list(side_arg_u64(2), side_arg_u64(i)));
 }
 
-/* Both consumers, in this order, as SIDE_AGENT_SOCKET names them. */
+/* Starts both consumers, in the order in which SIDE_AGENT_SOCKET names them. */
 static int start_both(struct consumer *one, struct consumer *two)
 {
 	char paths[256];
@@ -114,14 +114,14 @@ static void one_refuses(void **state)
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 3);
 	agent_stop();
 
-	/* Paths that nobody could mean, and one that somebody does. */
+	/* Invalid paths, and one valid path. */
 	snprintf(paths, sizeof(paths), "::/no/such/socket:%s:", two.path);
 	assert_int_equal(agent_start(paths), 0);
 	fire(4, 0);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 4);
 	agent_stop();
 
-	/* The first one's error, when there is none. */
+	/* The error of the first path, if no session is joined. */
 	snprintf(paths, sizeof(paths), "%s:/no/such/socket", one.path);
 	assert_int_equal(agent_start(paths), -EACCES);
 	assert_int_equal(agent.process.nr_sessions, 0);
@@ -175,7 +175,7 @@ static void one_dies(void **state)
 	stop_both(&one, &two);
 }
 
-/* ---- events that come later ---- */
+/* ---- events that are registered later ---- */
 
 static void libraries_come_and_go(void **state)
 {
@@ -197,7 +197,10 @@ static void libraries_come_and_go(void **state)
 		tick(i);
 		dlclose(plugin);
 	}
-	/* Said once: what comes back has the id that it had, so nobody was asked again. */
+	/*
+	 * Described once: an event that is registered again has the same id, so the agent does not
+	 * ask again.
+	 */
 	assert_int_equal(one.nr_events, 1);
 	assert_int_equal(consumer_drain(&one, 16, NULL, NULL), 5);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 5);
@@ -237,7 +240,7 @@ static void both_rejoin(void **state)
 		assert_int_equal(consumer_drain(&one, 16, NULL, NULL), round ? 0 : 5);
 		assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 5);
 		assert_int_equal(consumer_drain_channel(&two, 1, 16, NULL, NULL), 3);
-		/* In the second round the first consumer does not want the child. */
+		/* In the second round the first consumer refuses the child. */
 		consumer_sync(&one);
 		one.to_hello = ANSWER_HANG_UP;
 		consumer_sync(&one);
@@ -292,9 +295,9 @@ static void a_child_of_vfork_is_counted(void **state)
 	stop_both(&one, &two);
 }
 
-/* ---- a program that locks itself in ---- */
+/* ---- a program that enters a sandbox ---- */
 
-/* Whoever talks to others is killed, and who asks the kernel for a barrier. */
+/* Installs a filter that kills on sockets and on membarrier(). */
 static void lock_in(void)
 {
 	static const int forbidden[] = {SYS_socket, SYS_connect, SYS_sendmsg, SYS_recvmsg,
@@ -323,7 +326,7 @@ static int locked_in(void)
 
 	lock_in();
 	fire(2, 1);
-	/* New events cannot be told of any more; a child cannot introduce itself. */
+	/* The agent can no longer describe new events; a child cannot introduce itself. */
 	if (!dlopen(path, RTLD_NOW | RTLD_LOCAL) || !agent.process.sessions[0].gone)
 		return 1;
 	fire(1, 0);
@@ -358,7 +361,7 @@ static void a_sandboxed_program_lives(void **state)
 	consumer_stop(&one);
 }
 
-/* ---- listings ---- */
+/* ---- sessions that only list ---- */
 
 static void a_listing_beside_a_recording(void **state)
 {
@@ -370,7 +373,7 @@ static void a_listing_beside_a_recording(void **state)
 	assert_true(agent_list_only());
 	assert_true(consumer_knows(&one, 0, "agent:number"));
 	assert_true(consumer_knows(&one, 0, "agent:other"));
-	/* Described, not recorded. */
+	/* The event is described, but not recorded. */
 	assert_false(side_event_enabled(ev_other));
 	fire(3, 3);
 	assert_int_equal(consumer_drain(&two, 16, NULL, NULL), 3);
@@ -382,7 +385,7 @@ static void a_listing_beside_a_recording(void **state)
 	assert_false(agent_list_only());
 }
 
-/* ---- what a core dump would hold ---- */
+/* ---- the record for core dumps ---- */
 
 struct found {
 	unsigned int nr, with_contexts;
@@ -424,7 +427,7 @@ static int read_own_memory(void *user, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* As `side recover` would, from what the addresses in it lead to. */
+/* Reads the record as `side recover` would, starting from the addresses in it. */
 static struct found read_recovery(const struct recovery_head *head, uint32_t channel_at)
 {
 	const struct recovery_channel *channel;
@@ -500,7 +503,7 @@ static void a_core_would_hold_it(void **state)
 	assert_true(read_recovery(head, 0).plugin);
 	child = fork();
 	if (!child) {
-		/* Its own record, with its own rings. */
+		/* The child has its own record, with its own rings. */
 		found = read_recovery(agent.process.sessions[0].recovery, 1);
 		_exit(found.nr == 4 && found.number ? 0 : 1);
 	}
@@ -535,7 +538,7 @@ int main(void)
 			cmocka_unit_test(a_core_would_hold_it),
 	};
 
-	/* The consumer may be slow on a machine that has other things to do. */
+	/* The consumer may be slow on a busy machine. */
 	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

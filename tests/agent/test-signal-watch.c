@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The arguments that the agent's sigaction(), sigprocmask(), pthread_sigmask() and signal() pass on, and the C library's functions that get them. */
+/*
+ * Which arguments the agent's sigaction(), sigprocmask(), pthread_sigmask() and signal() pass on,
+ * and which functions of the C library they call.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

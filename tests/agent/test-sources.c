@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What contexts are read from: files and links of /proc, names and ids, and the path of the control group with its two buffers. The test
- * includes both files and plays the system calls and the clock.
+ * Sources of contexts: files and links of /proc, names and ids, and the path of the control group
+ * with its two buffers. The test includes both files and replaces the system calls and the clock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static long play_call(long number, ...)
 	case SYS_prctl:
 		assert_int_equal(va_arg(list, int), PR_GET_NAME);
 		to = va_arg(list, char *);
-		/* All bytes, as no kernel does. */
+		/* All bytes, which no kernel does. */
 		memset(to, 'z', CONTEXT_COMM_SIZE);
 		memcpy(to, played.name, strlen(played.name) < 16 ? strlen(played.name) + 1 : 16);
 		break;
@@ -222,7 +222,7 @@ static void test_values(void **unused)
 	assert_int_equal(context_sources_read(CONTEXT_GROUP(TID), &values), 0);
 	assert_int_equal(values.tid, 77);
 	assert_called("link /proc/thread-self\n");
-	/* A name without its end is cut. */
+	/* A name without its terminator is truncated. */
 	played.name = "0123456789abcdefghi";
 	assert_int_equal(context_sources_read(CONTEXT_GROUP(THREAD_NAME), &values), 0);
 	assert_string_equal(values.thread_name, "0123456789abcde");
@@ -234,7 +234,7 @@ static void test_values(void **unused)
 	assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values), 0);
 	assert_true(values.gids[0] == 7 && values.gids[2] == 9);
 	assert_called("ids of user\nids of group\n");
-	/* Ids that have no name yet in a new namespace of users may change. */
+	/* Ids that have no name yet in a new user namespace may change. */
 	for (int i = 0; i < 3; i++) {
 		played.ids[i] = OVERFLOW_ID;
 		users_changed = false;
@@ -274,7 +274,7 @@ static void test_names(void **unused)
 	(void)unused;
 	reset();
 	context_process.stamps[CONTEXT_GROUP_PROCNAME] = 5;
-	/* The main thread knows it; others read a file, once for each stamp. */
+	/* The main thread knows the name; other threads read a file, once for each stamp. */
 	context_sources_start(5);
 	assert_int_equal(procname.stamp, UINT32_MAX);
 	played.text = "of file\n";
@@ -292,7 +292,7 @@ static void test_names(void **unused)
 	assert_string_equal(values.procname, "own");
 	assert_called("");
 	assert_int_equal(procname.stamp, 6);
-	/* A child in our memory keeps nothing. */
+	/* A child in the parent's memory keeps nothing. */
 	context_process.stamps[CONTEXT_GROUP_PROCNAME] = 7;
 	played.is_foreign = true;
 	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
@@ -352,11 +352,11 @@ static void test_cgroup(void **unused)
 	played.now.tv_nsec = 3;
 	assert_path("/other", READ "read 16374 at 10\nclose 7\n");
 	assert_int_equal(version, 2);
-	/* The same path: the buffers stay. */
+	/* The same path: the buffers do not change. */
 	context_cgroup_changed();
 	assert_path("/other", READ "read 16374 at 10\nclose 7\n");
 	assert_int_equal(version, 2);
-	/* A shorter one, without what was behind it. */
+	/* A shorter path, without the remainder of the longer one. */
 	played.text = "0::/o\n";
 	context_cgroup_changed();
 	assert_path("/o", READ "read 16378 at 6\nclose 7\n");
@@ -392,7 +392,7 @@ static void test_cgroup(void **unused)
 		assert_int_equal(strlen(context_cgroup_poll()), size < PATH_BYTES ? size : 0);
 	}
 	*calls = '\0';
-	/* Written with its end, if there is space for it. */
+	/* Written with its terminator, if there is space for it. */
 	played.text = "0::/one\n";
 	context_cgroup_changed();
 	for (size_t capacity = 0; capacity < 16; capacity++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of exchanges with a recorder: what is sent, what is received, which descriptors are closed, and with which error an exchange
- * ends. The file is included: the test is the recorder, and decides which system call fails.
+ * Exchanges with a recorder: which messages are sent and received, which descriptors are closed,
+ * and with which error an exchange ends. The test includes the file, acts as the recorder, and
+ * decides which system call fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -395,7 +396,7 @@ static void begin(void)
 	probes_fd = -7;
 }
 
-/* ---- words ---- */
+/* ---- tokens ---- */
 
 static void test_print(void **state)
 {
@@ -406,7 +407,7 @@ static void test_print(void **state)
 	agent_print("%s %d", "some", 5);
 	assert_int_equal(kernel.written_size, 25);
 	assert_memory_equal(kernel.written, "side-agent[4000]: some 5\n", 25);
-	/* The longest line, and one that is cut. */
+	/* The longest line, and one that is truncated. */
 	memset(text, 'x', sizeof(text));
 	text[510 - 18] = '\0';
 	agent_print("%s", text);
@@ -426,7 +427,7 @@ static void test_print(void **state)
 	agent.wait.timeout_factor = 3;
 	assert_int_equal(agent_scale_timeout(70), 210);
 	agent.wait.timeout_factor = 0;
-	/* A sandbox. */
+	/* In a sandbox. */
 	agent.own_process.seccomp = 0;
 	assert_false(agent_is_sandboxed());
 	kernel.seccomp = 2;
@@ -471,7 +472,7 @@ static void test_names(void **state)
 	is_named("name", "");
 	*kernel.comm = '\0';
 	is_named("unknown", "");
-	/* The kernel has cut a name of 15 bytes. */
+	/* The kernel has truncated a name of 15 bytes. */
 	strcpy(kernel.comm, "123456789012345");
 	set_exe("/x/1234567890123456");
 	is_named("1234567890123456", "/x/1234567890123456");
@@ -568,7 +569,7 @@ static void test_descriptors(void **state)
 	assert_int_equal(talk.nr_closed, 2 + 3);
 }
 
-/* ---- the beginning ---- */
+/* ---- HELLO ---- */
 
 static struct wire_config config_of(uint32_t nr_channels, uint32_t nr_tables)
 {
@@ -617,7 +618,7 @@ static void hears_probes(unsigned int nr_fds)
 	hears(wire_encode_probes(talk.message[talk.nr], 512, &probes), nr_fds);
 }
 
-/* Exchange what is prepared. All descriptors that came are closed if it fails. */
+/* Runs the prepared exchange. If it fails, all received descriptors are closed. */
 static int hello(int *fds)
 {
 	int ret = agent_hello(&session, 0, fds);
@@ -694,7 +695,7 @@ static void test_begin_in_child(void **state)
 	assert_string_equal(noted, "bt");
 	assert_true(!talk.nr_sent && !talk.nr_connected && !nr_applied && nr_generations == 1);
 	assert_true(session.config.generation == 5 && session.config.statedump == 4);
-	/* Another number of channels, another name, another kind of session. */
+	/* Another number of channels, another name, another class of session. */
 	talk_begin();
 	session.socket = -1;
 	hears_config(config_of(1, 0), 0);
@@ -829,7 +830,7 @@ static void test_refused_channels(void **state)
 	hears_config(config_of(1, 1), 0);
 	hears(0, 0);
 	assert_int_equal(fails_with(), -ECONNRESET);
-	/* From a recorder that may not bring them. */
+	/* From a recorder that may not send them. */
 	begin();
 	kernel.peer.uid = 55;
 	hears_config(config_of(1, 1), 0);
@@ -863,7 +864,7 @@ static void test_list(void **state)
 	assert_string_equal(noted, "c");
 }
 
-/* ---- who may bring probes ---- */
+/* ---- which peers may send probes ---- */
 
 static void as_user(uint32_t uid, uint32_t gid)
 {
@@ -904,7 +905,7 @@ static void test_probes(void **state)
 	as_user(55, 66);
 	kernel.cap_result = -EPERM;
 	assert_false(agent_exchange_may_install_probes(&session));
-	/* Root may bring probes. A peer whose user is not known may not. */
+	/* Root may send probes. A peer whose user is not known may not. */
 	as_user(55, 66);
 	kernel.peer.uid = 0;
 	assert_true(agent_exchange_may_install_probes(&session));
@@ -920,7 +921,7 @@ static void test_probes(void **state)
 	atomic_store(&agent.own_process.borrowed, 0);
 }
 
-/* ---- what has changed ---- */
+/* ---- changes ---- */
 
 static struct agent_channel two[2];
 
@@ -977,13 +978,13 @@ static void test_refresh(void **state)
 	assert_int_equal(refresh(&wanted), 0);
 	assert_true(!talk.nr_sent && !talk.nr_connected && wanted.asked == AGENT_ASK_NOTHING &&
 			session.socket == 50);
-	/* Of another instance. */
+	/* Rules of another instance. */
 	in_session();
 	wanted = (struct agent_wanted){.asked = AGENT_ASK_REFRESH, .token = 89, .socket = 51};
 	talk.send_result[0] = -EPIPE;
 	assert_int_equal(refresh(&wanted), -EPIPE);
 	assert_true(talk.nr_connected == 1 && count_closed(50) == 1);
-	/* Descriptor 0 is a connection like others. */
+	/* Descriptor 0 is a connection like any other. */
 	in_session();
 	wanted = (struct agent_wanted){.path = "/x"};
 	talk.connected = 0;
@@ -998,7 +999,7 @@ static void test_refresh(void **state)
 	hears_channel(0, 0, 1);
 	assert_int_equal(agent_hello(&session, 0, (int[WIRE_CHANNELS_MAX]){0}), 0);
 	assert_int_equal(session.socket, 0);
-	/* Unchanged. */
+	/* No change. */
 	in_session();
 	config = config_of(0, 0);
 	config.flags = WIRE_CONFIG_UNCHANGED;
@@ -1109,7 +1110,7 @@ static void test_pushed(void **state)
 	wanted.push_size--;
 	assert_int_equal(refresh(&wanted), 0);
 	assert_true(talk.nr_connected == 1 && talk.at == talk.nr);
-	/* Pushed rules bring no tables. */
+	/* Pushed rules have no tables. */
 	in_session();
 	session.tables = (void *)&session;
 	wanted.push_size = (uint32_t)size;
@@ -1218,7 +1219,10 @@ static void test_events_fail(void **state)
 	no_memory = true;
 	assert_int_equal(send_events("x", 1), -ENOMEM);
 	assert_int_equal(talk.nr_connected, 0);
-	/* A fork closes the connection of an exchange beside it, unless that is in a table of its own. */
+	/*
+	 * A fork closes the connection of an exchange in another thread, unless it is in a table of
+	 * its own.
+	 */
 	begin();
 	received_socket = 60;
 	agent_exchanges_forked();
@@ -1253,7 +1257,7 @@ static void test_boot_events(void **state)
 	describe_results[0] = -EIO;
 	assert_int_equal(send_events("x", 1), -EIO);
 	assert_int_equal(nr_described, 1);
-	/* With an open connection the files are not asked. */
+	/* With an open connection the files are not read. */
 	begin();
 	session.boot = (const void *)&session;
 	session.socket = 50;

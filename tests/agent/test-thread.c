@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of the control thread: how it reads /proc, its descriptors, how it talks and waits, how an event starts it, and the task that
- * creates it. The files are included: the test decides what each system call returns, and notes each call in order.
+ * The control thread: how it reads /proc, its descriptors, how it talks and waits, how an event
+ * starts it, and the task that creates it. The test includes the files, decides what each system
+ * call returns, and notes each call in order.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -415,7 +416,7 @@ static void test_find_sandbox(void **state)
 	assert_true(is_same_sandbox(STATUS("0")));
 	assert_false(is_same_sandbox(STATUS("2")));
 	assert_true(is_same_sandbox(STATUS("2")));
-	/* Elsewhere in the text, and cut off. */
+	/* Elsewhere in the text, and truncated. */
 	assert_true(is_same_sandbox(
 			"Name:\tlonger\nSeccomp:\t2\nSeccomp_filters:\t0\nSpeculation:\tx\n"));
 	assert_int_equal(thread.sandbox_at, 12);
@@ -440,7 +441,7 @@ static void test_watch_sandbox(void **state)
 	assert_int_equal(thread.status, 30);
 	assert_string_equal(kernel.path, "/proc/thread-self/status");
 	are_calls("seek(30)");
-	/* The same, something else, nothing. */
+	/* The same text, another text, no text. */
 	set_text(1, STATUS("0"));
 	set_text(2, STATUS("2"));
 	assert_false(ENDS(check_sandbox()));
@@ -470,7 +471,7 @@ static void test_watch_sandbox(void **state)
 	assert_true(thread.status == -1 && !*kernel.path);
 }
 
-/* ---- rights ---- */
+/* ---- credentials ---- */
 
 #define RIGHTS(uid, size, groups, caps, mode)                                                    \
 	"Name:\tx\nUid:\t" uid "\nGid:\t5\nFDSize:\t" size "\nGroups:\t" groups "\nNStgid:\t1\n" \
@@ -670,7 +671,7 @@ static void test_alone(void **state)
 	assert_int_equal(count, 4);
 }
 
-/* ---- talking ---- */
+/* ---- exchanges ---- */
 
 static void test_hello(void **state)
 {
@@ -751,7 +752,7 @@ static void test_obey(void **state)
 	assert_int_equal(obeyed(), -ECANCELED);
 	are_calls("take(5000) give");
 	atomic_store(&agent.process.is_exiting, false);
-	/* A share that was used up. */
+	/* A share that is used up. */
 	assert_false(is_retry_due());
 	are_calls("");
 	agent.update.nr_declined = 1;
@@ -980,7 +981,10 @@ static void test_thread(void **state)
 	are_calls("begins range(0) take(2000) connect(2000) give unmap disarm");
 	assert_true(thread.number == 77 && thread.state == THREAD_GONE && count == 6 &&
 			!thread.memory && !thread.shared);
-	/* With other rights than the thread that started it: another one is started. */
+	/*
+	 * With other credentials than the thread that started it: the process starts another
+	 * thread.
+	 */
 	begin();
 	set_text(0, ours);
 	set_text(1, RIGHTS("2", "64", "7 8", "0", "0"));
@@ -1079,7 +1083,7 @@ static void test_handlers(void **state)
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	assert_true(outside_handlers());
 	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
-	/* Signal 63 is the last one that is asked for. */
+	/* Signal 63 is the last one that is checked. */
 	action.sa_handler = on_signal;
 	assert_int_equal(sigaction(63, &action, NULL), 0);
 	kernel.blocked = 1ull << 62;
@@ -1171,7 +1175,7 @@ static void test_wait_while_started(void **state)
 	while_waiting = grow_time_only;
 	wait_while_started(time_now + 100 * MS);
 	assert_int_equal(nr_waits, 21);
-	/* None: it waits, or sleeps, which is asked after the fifth time. */
+	/* No time used: it waits, or sleeps, which is checked after the fifth time. */
 	begin();
 	thread.state = THREAD_STARTING;
 	thread.maker = 77;
@@ -1189,7 +1193,7 @@ static void test_wait_while_started(void **state)
 	wait_while_started(time_now + 100 * MS);
 	are_calls("complete range(0) complete range(0)");
 	assert_int_equal(nr_waits, 10);
-	/* The thread exists: however long it takes, until the time is over. */
+	/* The thread exists: the wait lasts until the deadline, however long that is. */
 	begin();
 	thread.state = THREAD_STARTING;
 	thread.maker = 77;
@@ -1257,7 +1261,10 @@ static void test_events(void **state)
 	waits_end_after = 1;
 	event(CONTROL_CHANGED);
 	are_calls("disarm unlock");
-	/* No task can be had: the caller creates it, or the process goes on without one. */
+	/*
+	 * No task can be created: the caller creates the thread, or the process runs on without
+	 * one.
+	 */
 	begin();
 	run_result = -ENOSYS;
 	waits_end_after = 1;
@@ -1314,7 +1321,7 @@ static void test_events_in_handlers(void **state)
 	in_handler(CONTROL_CHANGED);
 	are_calls("take(0) give run take(0) refresh(2,0,1000) give");
 	run_result = 1;
-	/* After 64 events in handlers the process is as if it had come in mode sync. */
+	/* After 64 events in handlers the process behaves as in mode sync. */
 	control.suspicions = 63;
 	in_handler(CONTROL_UNCHANGED);
 	are_calls("");
@@ -1369,7 +1376,7 @@ static void test_beside(void **state)
 	become_sync(true, 5);
 	are_calls("");
 	agent.control.mode = 0;
-	/* It is not disarmed if the thread has ended meanwhile. */
+	/* It is not disarmed if the thread has ended in between. */
 	for (uint32_t one = THREAD_NONE; one <= THREAD_GONE; one++) {
 		begin();
 		thread.state = one;

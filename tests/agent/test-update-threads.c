@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Updates while threads fire: no call goes unrecorded, none is recorded twice, off is off. */
+/*
+ * Updates while threads fire: each call of an enabled event is recorded exactly once, and a
+ * disabled event is not recorded.
+ */
 #include "test-update.h"
 
 #include <dlfcn.h>
@@ -50,7 +53,7 @@ static void storm_begin(struct storm *storm)
 	}
 }
 
-/* Each thread has fired some more. */
+/* Waits until each thread has fired more events. */
 static void storm_goes_on(struct storm *storm)
 {
 	unsigned int i;
@@ -89,7 +92,7 @@ static uint64_t lost(struct consumer *consumer)
 	return sum;
 }
 
-/* One call, one record, whatever rule was there at its time. */
+/* Each call has one record, whichever rule was in effect. */
 static void none_is_missed_and_none_twice(void **state)
 {
 	unsigned int rounds = getenv("SIDE_TEST_LONG") ? 2000 : 60, i;
@@ -135,7 +138,7 @@ static void off_is_off_and_on_is_on(void **state)
 			assert_int_equal(update(NULL, NULL), 0);
 		drain(&one);
 		storm_goes_on(&storm);
-		/* Not one. */
+		/* No record. */
 		assert_int_equal(drain(&one), 0);
 		lost_before = lost(&one);
 		want(&one, RULES(NUMBER));
@@ -146,14 +149,14 @@ static void off_is_off_and_on_is_on(void **state)
 		for (k = 0; k < THREADS; k++)
 			sum += __atomic_load_n(&storm.firing[k].fired, __ATOMIC_ACQUIRE) -
 					before[k];
-		/* All of them, or they are counted. */
+		/* All events are recorded, or counted as lost. */
 		assert_true(drain(&one) + lost(&one) - lost_before >= sum);
 	}
 	storm_end(&storm);
 	end(&one);
 }
 
-/* Contexts come and go, libraries, sessions; memory is the sanitizers' concern. */
+/* Contexts, libraries and sessions come and go; the sanitizers check the memory. */
 static void *load_and_unload(void *user)
 {
 	bool *stop = user;
@@ -203,7 +206,7 @@ int main(void)
 			cmocka_unit_test(everything_at_once),
 	};
 
-	/* The consumer may be slow on a machine that has other things to do. */
+	/* The consumer may be slow on a busy machine. */
 	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that come, change and go while the program runs: what an update has changed holds when it
- * returns, to the event, and what it has not changed goes on under the ids it had.
+ * Sessions that start, change and end while the program runs. When an update returns, its changes
+ * are in effect, to the event, and all other events are recorded on under the same ids.
  */
 #include "test-update.h"
 
@@ -54,7 +54,7 @@ static void sessions_come_and_go(void **state)
 	consumer_stop(&two);
 }
 
-/* A session that SIDE_AGENT_SOCKET has named is no business of the daemon's. */
+/* The daemon does not control a session that SIDE_AGENT_SOCKET names. */
 static void given_sessions_stay(void **state)
 {
 	struct consumer one = {.patterns = "update:*", .nr_patterns = 1};
@@ -69,7 +69,7 @@ static void given_sessions_stay(void **state)
 	fire(2, 0);
 	assert_int_equal(drain(&one), 2);
 	assert_int_equal(drain(&two), 0);
-	/* But it may change. */
+	/* But its rules may change. */
 	now_wants(&one, nothing);
 	fire(2, 0);
 	assert_int_equal(drain(&one), 0);
@@ -92,7 +92,7 @@ static void refusals_are_remembered(void **state)
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(one.hellos, 2);
-	/* Not by a name that meant another session meanwhile. */
+	/* Not by a name that another session got in between. */
 	assert_int_equal(update(NULL, NULL), 0);
 	consumer_sync(&one);
 	one.to_hello = ANSWER_WELL;
@@ -100,7 +100,7 @@ static void refusals_are_remembered(void **state)
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(one.hellos, 3);
 	assert_int_equal(agent.process.nr_sessions, 1);
-	/* A session that wants us no more is asked once more: it may be another one by now. */
+	/* A session that refuses the process is asked again: it may be another session by now. */
 	consumer_sync(&one);
 	one.to_hello = one.to_refresh = ANSWER_REFUSE;
 	consumer_sync(&one);
@@ -121,7 +121,7 @@ static void another_session_in_its_place(void **state)
 	begin(&one, RULES(NUMBER));
 	fire(1, 1);
 	assert_int_equal(drain(&one), 1);
-	/* It knows nothing of us. */
+	/* The session does not know the process. */
 	consumer_sync(&one);
 	one.token = 0;
 	consumer_sync(&one);
@@ -161,14 +161,14 @@ static void rules_come_and_go(void **state)
 	now_wants(&one, RULES(NUMBER, OTHER));
 	fire(4, 4);
 	assert_int_equal(drain(&one), 8);
-	/* Two events, said once each, under the ids they had. */
+	/* Two events, each described once, under the same ids. */
 	assert_int_equal(one.nr_events, 2);
 	assert_int_equal(one.batches, 2);
 	assert_int_equal(consumer_id(&one, 0, "update:number"), number);
 	assert_int_equal(consumer_id(&one, 0, "update:other"), other);
 	assert_int_equal(one.hellos, 1);
 	assert_int_equal(one.refreshes, 4);
-	/* Nothing new, nothing asked. */
+	/* No change, no question. */
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(one.refreshes, 4);
 	end(&one);
@@ -217,7 +217,7 @@ static void contexts_make_new_events(void **state)
 	assert_string_equal(one.heard[0].names[0], "update:number");
 	assert_true(!strcmp(one.heard[0].contexts[1], "vtid") !=
 			!strcmp(one.heard[0].contexts[2], "vtid"));
-	/* Back to what it was: the id that it had. */
+	/* The same rule as at first: the event has the same id. */
 	now_wants(&one, RULES(NUMBER));
 	fire(5, 1);
 	assert_int_equal(drain(&one), 5);
@@ -243,7 +243,7 @@ static void nothing_has_changed(void **state)
 	assert_ptr_equal(agent.process.sessions[0].batches, batch);
 	assert_int_equal(one.refreshes, 2);
 	assert_true(agent.process.sessions[0].config.generation == 3);
-	/* The daemon was behind. */
+	/* The daemon had an older generation. */
 	one.generation = 2;
 	assert_int_equal(update(&one, NULL), 0);
 	fire(10, 0);
@@ -309,7 +309,7 @@ static void libraries_and_rules(void **state)
 	end(&one);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static void who_does_not_answer(void **state)
 {
@@ -327,7 +327,7 @@ static void who_does_not_answer(void **state)
 		want(&one, other);
 		one.to_refresh = answers[i];
 		assert_int_not_equal(update(&one, NULL), 0);
-		/* What was before goes on. */
+		/* The previous events are recorded on. */
 		fire(2, 1);
 		assert_int_equal(drain(&one), 2);
 	}
@@ -336,11 +336,11 @@ static void who_does_not_answer(void **state)
 	one.to_events = ANSWER_HANG_UP;
 	consumer_sync(&one);
 	assert_int_not_equal(update(&one, NULL), 0);
-	/* The old rule is off, the new event silent, and counted. */
+	/* The old rule has no effect, and losses of the new event are counted. */
 	fire(2, 1);
 	assert_int_equal(drain(&one), 0);
 	assert_int_equal(consumer_lost(&one, UINT32_MAX, RING_LOST_OTHER), 1);
-	/* Nor is anybody told of what comes meanwhile. */
+	/* Events that are registered in between are not described to the session, either. */
 	plugin = load(&tick);
 	consumer_sync(&one);
 	one.to_events = ANSWER_WELL;
@@ -355,7 +355,7 @@ static void who_does_not_answer(void **state)
 	end(&one);
 }
 
-/* Batches of which a session was not told because it was gone are told when it is back. */
+/* While a session is disconnected, batches are not described to it; they are when it is back. */
 static void what_came_while_it_was_gone(void **state)
 {
 	struct consumer one;
@@ -395,7 +395,7 @@ static void nobody_is_there(void **state)
 	agent_stop();
 }
 
-/* Damaged answers: the program lives, and the next update mends it. */
+/* Damaged answers: the program runs on, and the next update repairs the state. */
 static void lies(void **state)
 {
 	unsigned int rounds = getenv("SIDE_TEST_LONG") ? 5000 : 300, i;
@@ -462,7 +462,9 @@ static void who_asks_gets_the_state(void **state)
 	assert_int_equal(agent_prepare(), 0);
 	assert_int_equal(update(&one, NULL), 0);
 	assert_false(side_statedump_poll_pending_requests(handle));
-	/* Who joins a session that has asked before does it, too. */
+	/*
+	 * A process that joins a session that requested a state dump earlier also dumps its state.
+	 */
 	assert_int_equal(update(&one, &two), 0);
 	assert_true(side_statedump_poll_pending_requests(handle));
 	assert_int_equal(side_statedump_run_pending_requests(handle), 0);
@@ -479,7 +481,7 @@ static void who_asks_gets_the_state(void **state)
 	want(&one, one.channels);
 	assert_int_equal(update(&one, &two), 0);
 	assert_false(side_statedump_poll_pending_requests(handle));
-	/* In a handler, too. */
+	/* In a signal handler, too. */
 	want(&one, one.channels);
 	one.statedump = 2;
 	of_handler = &one;
@@ -515,7 +517,7 @@ static void handlers_do_not_wait(void **state)
 	fire(1, 5);
 	assert_int_equal(drain(&one), 6);
 	assert_true(side_tracer_grace_passed(handler_grace));
-	/* What was over then goes with whatever comes next. */
+	/* The next update of any kind removes the ended session. */
 	want(&one, RULES(NUMBER));
 	assert_int_equal(update(&one, NULL), 0);
 	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
@@ -537,7 +539,7 @@ static void children_follow(void **state)
 	child = fork();
 	if (!child) {
 		fire(2, 2);
-		one.generation = 2; /* as the daemon tells it */
+		one.generation = 2; /* as the daemon sends it */
 		if (update(&one, NULL) || agent.process.sessions[0].token == token)
 			_exit(1);
 		_exit(agent.process.sessions[0].gone ? 2 : 0);
@@ -549,7 +551,7 @@ static void children_follow(void **state)
 	assert_int_equal(drain(&one), 2);
 	assert_int_equal(one.refreshes, 1);
 
-	/* One that the session does not want is no instance of it, until it is asked again. */
+	/* A child that the session refuses is no instance of it, until the agent asks again. */
 	consumer_sync(&one);
 	one.to_hello = ANSWER_HANG_UP;
 	consumer_sync(&one);
@@ -567,7 +569,7 @@ static void children_follow(void **state)
 	consumer_stop(&one);
 }
 
-/* ---- what a core dump would hold ---- */
+/* ---- the record for core dumps ---- */
 
 static unsigned int nr_described(const struct recovery_head *head)
 {
@@ -635,7 +637,7 @@ int main(void)
 			cmocka_unit_test(a_core_would_hold_it),
 	};
 
-	/* The consumer may be slow on a machine that has other things to do. */
+	/* The consumer may be slow on a busy machine. */
 	agent.wait.timeout_factor = 60;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_AGENT_TEST_UPDATE_H
 #define TESTS_AGENT_TEST_UPDATE_H
 
-/* Consumers that change their mind, for the tests of updates. */
+/* Consumers that change their rules, for the tests of updates. */
 
 #include <stdbool.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static inline void fire(unsigned int numbers, unsigned int others)
 		side_event(ev_other, side_arg_list(side_arg_u64(2), side_arg_u64(i)));
 }
 
-/* The consumer wants something else from the next update on. */
+/* From the next update on, the consumer wants other events. */
 static inline void want(struct consumer *consumer, const struct consumer_channel *channels)
 {
 	consumer_sync(consumer);

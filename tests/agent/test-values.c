@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values at probes and in contexts: what a fetch calculates, how fields become steps, runs of an answer, lines of /proc, the code
- * of the loader. The files are included, so that their own functions can be called with chosen numbers.
+ * Values at probes and in contexts: what a fetch computes, how fields become steps, runs of an
+ * answer, lines of /proc, the code of the loader. The test includes the files, so that it can call
+ * their static functions with chosen numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include "base/inside/raw.h"
 #include "protocol/protocol.h"
 
-/* ---- what the answers are sent through ---- */
+/* ---- how the answers are sent ---- */
 
 static struct {
 	int connected;
@@ -281,7 +282,7 @@ static void test_operations(void **state)
 				size == 8 ? memory[0]
 					  : memory[0] & ((UINT64_C(1) << 8 * size) - 1));
 	assert_int_equal(moment.unreadable, 0);
-	/* A value that is missing is 0, and ends the fetch; the field is marked. */
+	/* A missing value is 0, and ends the fetch; the field is marked. */
 	assert_int_equal(
 			FETCH(CONSTANT(64), {.code = PROBE_FETCH_LOAD, .size = 8}, CONSTANT(9)), 0);
 	assert_int_equal(moment.unreadable, 8);
@@ -650,7 +651,7 @@ static void test_ways(void **state)
 	made = variants(&table, &event, loads, "8");
 	assert_int_equal(made->piece, PROBES_NO_PIECE);
 	assert_true(event.wants_reads);
-	/* The same steps once more are the same object; other ones are not. */
+	/* The same steps again are the same object; other ones are not. */
 	{
 		struct probes_spec_details one = {.entry_fetches = loads, .exit_fetches = loads};
 		size_t used = table.memory.used;
@@ -854,7 +855,7 @@ static void test_sources(void **state)
 	memset(name, 'x', 16);
 	own_name(name);
 	assert_string_equal(name, "0123456789abcde");
-	/* The name that some thread has read is taken with the same stamp only. */
+	/* The name that a thread has read is used with the same stamp only. */
 	procname_store(5, "abcdefgh1234567");
 	assert_false(procname_take(6, name));
 	assert_string_equal(name, "0123456789abcde");
@@ -879,7 +880,9 @@ static void test_ids(void **state)
 	(void)state;
 	assert_false(read_ids(SYS_getresuid, ids));
 	assert_true(ids[0] == getuid() && ids[1] == geteuid());
-	/* A call that fails: ids that mean nothing, which may get a meaning in another namespace only. */
+	/*
+	 * A call that fails: the ids have no meaning; only in another namespace may they get one.
+	 */
 	assert_false(read_ids(-1, ids));
 	assert_true(ids[0] == 65534 && ids[1] == 65534 && ids[2] == 65534);
 	context_users_changed();

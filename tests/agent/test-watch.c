@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of the C library after which contexts may have changed: arguments and results are passed on, and what has changed is announced
- * after a success only. The test includes the file, which defines the functions, and plays the C library behind them.
+ * Functions of the C library after which contexts may have changed: the agent passes arguments and
+ * results on, and announces a change only after a success. The test includes the file, which
+ * defines the functions, and replaces the C library behind them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -217,7 +218,7 @@ static int play_clone(int (*function)(void *), void *stack, int flags, void *arg
 	return played.result;
 }
 
-/* As the wrapper library of threads has it. */
+/* As in the wrapper library of threads. */
 const void *side_wrap_pass_pthread(const void *caller);
 const void *side_wrap_pass_pthread(const void *caller)
 {
@@ -302,7 +303,7 @@ static void test_ids(void **unused)
 	assert_int_equal(setuid(1), -1);
 	assert_called("settle\nids 1\n");
 	assert_int_equal(errno, E2BIG);
-	/* In a sandbox, or where no thread is created. */
+	/* In a sandbox, or if no thread is created. */
 	played.cannot_ask = true;
 	assert_int_equal(setuid(1), -1);
 	played.cannot_ask = false;
@@ -462,7 +463,7 @@ static void test_prctl(void **unused)
 	assert_non_null(strstr(calls, "0 0 0\nname\n"));
 	*calls = '\0';
 	assert_int_equal(errno, E2BIG);
-	/* What fails is taken back. */
+	/* After a failure, the change is undone. */
 	played.result = -1;
 	assert_int_equal(prctl(PR_SET_SECCOMP, (unsigned long)SECCOMP_MODE_FILTER, &played, 3ul,
 					 4ul),
@@ -516,7 +517,7 @@ static void test_clone(void **unused)
 	assert_called("users\nsettle\nclone 11000000 1 2 3\nvforked 0\nchild 47\n");
 	assert_int_equal(clone(in_child, stack + 256, CLONE_VM | CLONE_THREAD, &argument), 12);
 	assert_called("clone 10100 0 0 0\nvforked 0\nchild 47\n");
-	/* Beside this thread, with its thread-local memory. */
+	/* In the same memory, with this thread's thread-local memory. */
 	assert_int_equal(clone(in_child, stack + 250, CLONE_VM, &argument), 12);
 	assert_non_null(strstr(calls, "shared -1\nclone 100 0 0 0\n"));
 	assert_non_null(strstr(calls, "vforked 4\nchild 47\nshared 12\n"));
@@ -524,7 +525,7 @@ static void test_clone(void **unused)
 			agent_vforked == CONTEXT_SHARES_MEMORY);
 	assert_true(context_sharing.process == 12 && context_sharing.owner == getpid());
 	*calls = '\0';
-	/* Once more: several processes. */
+	/* Again: several processes. */
 	assert_int_equal(clone(in_child, stack + 256, CLONE_VM, &argument), 12);
 	assert_int_equal(context_sharing.process, -1);
 	assert_non_null(strstr(calls, "shared -1\nclone"));
@@ -539,7 +540,7 @@ static void test_clone(void **unused)
 	assert_non_null(strstr(calls, "child 47\nshared 0\n"));
 	assert_string_equal(strstr(calls, "shared 0\n"), "shared 0\n");
 	*calls = '\0';
-	/* As vfork(), with a stack of its own, and with thread-local memory of its own. */
+	/* Like vfork(), with its own stack and its own thread-local memory. */
 	played.result = 12;
 	assert_int_equal(clone(in_child, stack + 256, CLONE_VM | CLONE_VFORK, &argument), 12);
 	assert_non_null(strstr(calls, "vfork\nclone 4100"));
@@ -607,7 +608,7 @@ static void test_syscall(void **unused)
 	assert_int_equal(syscall(SYS_setns, 1l, (long)CLONE_NEWUSER, 0l, 0l, 0l, 0l), 0);
 	assert_non_null(strstr(strstr(calls, "users") + 5, "users"));
 	*calls = '\0';
-	/* As prctl(). */
+	/* Like prctl(). */
 	assert_int_equal(syscall(SYS_prctl, (long)PR_SET_NAME, 0l, 0l, 0l, 0l, 0l), 0);
 	snprintf(wanted, sizeof(wanted), "syscall %d: 15 0 0 0 0 0\nname\n", SYS_prctl);
 	assert_called(wanted);
@@ -638,7 +639,7 @@ static void test_seccomp(void **unused)
 	seccomp(SECCOMP_SET_MODE_FILTER, tsync, 0, "ring 0\nhits 2\nsandbox 1\n", "");
 	seccomp(SECCOMP_SET_MODE_STRICT, tsync, 0, "ring 0\nhits 4\nsandbox 0\nclock 1\n", "");
 	seccomp(SECCOMP_GET_ACTION_AVAIL, 0, 0, "", "");
-	/* A descriptor is a success, the number of a thread is none. */
+	/* A descriptor is a success, the number of a thread is not. */
 	seccomp(SECCOMP_SET_MODE_FILTER, listener, 5, "ring 0\nhits 2\nsandbox 0\n", "");
 	seccomp(SECCOMP_SET_MODE_FILTER, tsync, 5, "ring 0\nhits 2\nsandbox 1\n",
 			"failed\nhits 5\n");
