@@ -27,7 +27,7 @@ struct expect_bytes {
 	uint8_t bytes[4096];
 };
 
-/* "2a 00, 'text'": hexadecimal bytes, spaces and commas for the eye, quoted ASCII. */
+/* Parses "2a 00, 'text'": hexadecimal bytes, separated by spaces and commas, and quoted ASCII. */
 static MAKE_UNUSED void parse_bytes(const char *text, struct expect_bytes *bytes)
 {
 	bytes->size = 0;
@@ -69,7 +69,10 @@ static MAKE_UNUSED struct plan *expect_plan(const struct side_event_description 
 	return plan;
 }
 
-/* In a buffer of exactly this size, so that the address sanitizer and the canaries see each excess. */
+/*
+ * Records into a buffer of exactly this size, so that the address sanitizer and the canaries detect
+ * each write outside.
+ */
 static MAKE_UNUSED void expect_at(const struct plan *plan, const struct side_arg_vec *vector,
 		const struct side_arg_dynamic_struct *variadic, const struct expect_bytes *expected,
 		size_t capacity, int line)
@@ -99,9 +102,9 @@ static MAKE_UNUSED void expect_at(const struct plan *plan, const struct side_arg
 	free(buffer);
 }
 
-static unsigned int expect_cells, expect_spans; /* how many plans were of these kinds */
+static unsigned int expect_cells, expect_spans; /* how many plans had these kinds */
 
-/* The bytes as the recorder takes them from where they are, by the plan's kind. */
+/* Writes the bytes as the recorder copies them from the arguments, by the kind of the plan. */
 static MAKE_UNUSED void expect_parts_at(const struct plan *plan, const struct side_arg_vec *vector,
 		const struct expect_bytes *expected, int line)
 {
@@ -154,7 +157,7 @@ static MAKE_UNUSED void expect_record_at(int line, const struct side_event_descr
 	plan_free(plan);
 }
 
-/* An event of one field. */
+/* Expects the bytes of an event of one field. */
 static MAKE_UNUSED void expect_field_at(
 		int line, struct side_type type, struct side_arg arg, const char *text)
 {
@@ -163,7 +166,10 @@ static MAKE_UNUSED void expect_field_at(
 	expect_record_at(line, event, make_vector(1, &arg), NULL, text);
 }
 
-/* The same value between two others: plans choose their way by what stands beside. */
+/*
+ * Expects the same value between two others: the neighbours of a field decide how a plan records
+ * it.
+ */
 static MAKE_UNUSED void expect_everywhere_at(
 		int line, struct side_type type, struct side_arg arg, const char *text)
 {
@@ -176,7 +182,7 @@ static MAKE_UNUSED void expect_everywhere_at(
 	expect_field_at(line, type, arg, text);
 	snprintf(longer, sizeof(longer), "11 22 %s 'end' 00", text);
 	expect_record_at(line, event, make_vector(3, args), NULL, longer);
-	/* In an array, where the operations inside run through the other machine. */
+	/* In an array, where another interpreter runs the operations of the element. */
 	args[0] = args[2] = arg;
 	expect_field_at(line, make_array(type, 1), arg_vector(SIDE_TYPE_ARRAY, 1, &arg), text);
 	args[1] = arg;

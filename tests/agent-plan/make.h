@@ -3,8 +3,8 @@
 #define TESTS_AGENT_PLAN_MAKE_H
 
 /*
- * Descriptions and arguments made by hand, without the public macros: tests must be able to make
- * wrong ones, too. Everything comes from one arena and is dropped by make_reset().
+ * Builds descriptions and arguments without the public macros, because tests need wrong ones, too.
+ * All memory comes from one arena, which make_reset() frees.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct make_chunk {
 };
 static struct make_chunk *make_chunks;
 
-/* Own allocations, so that the address sanitizer sees each object's end. */
+/* Allocates each object on its own, so that the address sanitizer knows its end. */
 static MAKE_UNUSED void *make_bytes(size_t size)
 {
 	struct make_chunk *chunk = calloc(1, sizeof(*chunk) + size);
@@ -85,7 +85,7 @@ static MAKE_UNUSED struct side_type make_integer(unsigned int label, unsigned in
 	return type;
 }
 
-/* The label that goes with a size (1 to 16) and sign. */
+/* Returns the label of an integer of this size (1 to 16) and sign. */
 static MAKE_UNUSED unsigned int integer_label(unsigned int size, bool is_signed)
 {
 	return (is_signed ? SIDE_TYPE_S8 : SIDE_TYPE_U8) + (unsigned int)__builtin_ctz(size);
@@ -404,7 +404,10 @@ static MAKE_UNUSED struct side_type gather_enum(
 
 /* ---- arguments ---- */
 
-/* A cell with only label, flags and value set; the rest is rubbish, as at real call sites. */
+/*
+ * Returns a scalar with only label, flags and value set; all other bytes are arbitrary, as at real
+ * call sites.
+ */
 static MAKE_UNUSED struct side_arg arg_value(unsigned int label, const void *value, size_t size)
 {
 	struct side_arg arg;
@@ -485,7 +488,7 @@ struct make_attributes {
 
 #define NO_ATTRIBUTES ((struct make_attributes){0, NULL})
 
-/* An attribute is constant once it stands. */
+/* Builds an attribute. It is constant afterwards. */
 static MAKE_UNUSED void make_attribute_at(struct side_attr *to,
 		const struct side_type_raw_string *key, uint32_t type, const void *value,
 		size_t size)
@@ -600,7 +603,7 @@ static MAKE_UNUSED struct side_arg dynamic_pointer(uintptr_t value, unsigned int
 	return arg;
 }
 
-/* Field names and values in turn. */
+/* `fields`: names and values in turn. */
 static MAKE_UNUSED struct side_arg_dynamic_struct *make_dynamic_struct(uint32_t count,
 		const char *const *names, const struct side_arg *values,
 		struct make_attributes attributes)

@@ -76,7 +76,10 @@ static void test_vlas(void)
 			arg_vector(SIDE_TYPE_VLA, 2, nested), "02000000 02 01000200 00");
 	expect_field_refusal(make_vla(u16, make_plain(1, false)), arg_pointer(SIDE_TYPE_VLA, NULL),
 			PLAN_REASON_NULL_POINTER);
-	/* A length that its type cannot hold; nulls, so that they fit the buffer. */
+	/*
+	 * A length that its type cannot hold. The elements are null, so that the record fits the
+	 * buffer.
+	 */
 	for (i = 0; i < 70000; i++)
 		many[i] = arg_value(SIDE_TYPE_NULL, NULL, 0);
 	expect_everywhere(make_vla(make_label(SIDE_TYPE_NULL), make_plain(1, true)),
@@ -117,7 +120,7 @@ static void test_optionals(void)
 
 	expect_everywhere(type, arg_optional(TEXT("here"), 1), "01 'here'00");
 	expect_everywhere(type, arg_optional(TEXT("here"), 0x80), "01 'here'00");
-	/* The value is ignored when absent: its label, too. */
+	/* If the optional is absent, its value and its label are ignored. */
 	expect_everywhere(type, arg_optional(U8(1), 0), "00");
 	expect_field_refusal(type, arg_optional(U8(1), 1), PLAN_REASON_ARGUMENT_LABEL);
 	expect_field_refusal(type, arg_pointer(SIDE_TYPE_OPTIONAL, NULL), PLAN_REASON_NULL_POINTER);
@@ -128,7 +131,7 @@ static void test_optionals(void)
 static void test_variants(void)
 {
 	const struct make_option options[] = {
-			{3, 2, make_plain(8, false)}, /* nothing */
+			{3, 2, make_plain(8, false)}, /* an event without fields */
 			{-5, 5, make_plain(2, false)},
 			{0, 10, make_string(1, HOST)}, /* 6 to 10: the first match wins */
 			{11, 11, make_label(SIDE_TYPE_NULL)},
@@ -153,14 +156,17 @@ static void test_variants(void)
 	expect_everywhere(s8, arg_variant(S8(6), TEXT("t")), "06 't'00");
 	expect_everywhere(s8, arg_variant(S8(11), arg_value(SIDE_TYPE_NULL, NULL, 0)), "0b");
 	expect_everywhere(s8, arg_variant(S8(-128), U8(9)), "80 09");
-	/* Unknown: the selector alone, whatever the option argument is. */
+	/*
+	 * Unknown selector: the record has only the selector, whatever the argument of the option
+	 * is.
+	 */
 	expect_everywhere(s8, arg_variant(S8(12), U16(1)), "0c");
 	/* Unsigned 64-bit selectors compare as signed. */
 	expect_everywhere(u64, arg_variant(U64(UINT64_MAX), U16(1)), "ffffffffffffffff 0100");
 	expect_everywhere(u64, arg_variant(U64(1ULL << 63), U8(2)), "0000000000000080 02");
 	expect_everywhere(u64, arg_variant(U64(INT64_MAX), arg_vector(SIDE_TYPE_ARRAY, 0, NULL)),
 			"ffffffffffffff7f");
-	/* The bytes as they are, the value swapped. */
+	/* The bytes are copied, the value is swapped. */
 	expect_everywhere(big, arg_variant(ARG(SIDE_TYPE_S32, uint32_t, 0xfbffffff), U16(1)),
 			"fffffffb 0100");
 	/* Partial: -5 in five bits, recorded in host order. */
@@ -204,7 +210,7 @@ static enum side_visitor_status visit_list(
 	uint32_t i;
 
 	for (i = 0; i < list->count; i++) {
-		/* Elements need only live during the call. */
+		/* The elements must live only during the call. */
 		struct side_arg arg = list->args[i];
 
 		if (context->write_elem(context, &arg) != SIDE_VISITOR_STATUS_OK &&

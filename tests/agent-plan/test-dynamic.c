@@ -113,7 +113,7 @@ static void test_compounds(void)
 	values[1] = ARG(SIDE_TYPE_U8, uint8_t, 1);
 	expect_field_refusal(
 			DYNAMIC, dynamic_vla(2, values, NO_ATTRIBUTES), PLAN_REASON_ARGUMENT_LABEL);
-	/* As an element. */
+	/* An element of an array. */
 	values[1] = dynamic_byte(2);
 	expect_field(make_array(DYNAMIC, 2), arg_vector(SIDE_TYPE_ARRAY, 2, values),
 			"01000000 00 00 0c 01 01000000 00 00 0c 02");
@@ -239,7 +239,7 @@ static void test_visitors(void)
 			PLAN_REASON_NULL_POINTER);
 }
 
-/* A visitor that never stops by itself. */
+/* A visitor that never stops on its own. */
 static enum side_visitor_status visit_for_ever(
 		const struct side_tracer_visitor_ctx *context, void *app_context)
 {
@@ -264,7 +264,7 @@ static void test_depth(void)
 	sprintf(at, "ff 00 0c 01");
 	expect_field(DYNAMIC, value, text);
 	expect_field_refusal(DYNAMIC, dynamic_vla(1, &value, NO_ATTRIBUTES), PLAN_REASON_DEPTH);
-	/* Attributes stand deeper than what they belong to. */
+	/* Attributes are one level deeper than the value that they belong to. */
 	put_attributes(&attributed.u.side_dynamic.side_null, one);
 	for (depth = 0; depth < 254; depth++)
 		attributed = dynamic_vla(1, &attributed, NO_ATTRIBUTES);
@@ -296,7 +296,7 @@ static void test_variadic(void)
 	expect_refusal(event, vector, NULL, PLAN_REASON_ARGUMENT_COUNT);
 	expect_refusal(event, NULL, make_dynamic_struct(0, NULL, NULL, NO_ATTRIBUTES),
 			PLAN_REASON_ARGUMENT_COUNT);
-	/* An event that is not variadic has no place for it. */
+	/* An event that is not variadic cannot have variadic arguments. */
 	expect_record(make_event(1, &u16, NULL, 0), vector,
 			make_dynamic_struct(2, names, values, one), "0102");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans, part by part: which operations are joined, the ways and the kinds that are chosen, limits of pointers, booleans and lengths,
- * and what is refused with its own reason. (Written for little-endian hosts.)
+ * Parts of plans: which operations are joined, which kind and method a plan chooses, limits of
+ * pointers, booleans and lengths, and the reason of each refusal. (Written for little-endian
+ * hosts.)
  */
 #include "tracers/agent/plan/build.h"
 #include "tracers/agent/plan/bytes.h"
@@ -12,7 +13,7 @@
 
 /* ---- operations ---- */
 
-/* The operations of an event of these fields, the last one included. */
+/* Returns the number of operations of an event with these fields, including the last one. */
 static unsigned int operations(uint32_t count, const struct side_type *types)
 {
 	ssize_t size = plan_size(make_event(count, types, NULL, 0), NULL, 0);
@@ -31,7 +32,7 @@ static unsigned int kind(struct side_type type)
 	return found;
 }
 
-/* Two runs of bytes in one structure, side by side. */
+/* Two adjacent runs of bytes in one structure. */
 static struct side_type two_runs(uint32_t first, uint32_t second)
 {
 	struct side_type runs[2] = {gather_array(gather_byte(0, DIRECT), first, 0, DIRECT),
@@ -40,7 +41,7 @@ static struct side_type two_runs(uint32_t first, uint32_t second)
 	return gather_struct(make_members(2, runs, NULL), 0, 8, DIRECT);
 }
 
-/* Whether the operation after the opened one is the only one, and can be extended. */
+/* Whether the operation after the first one is the only one, and can be extended. */
 static void test_single(void)
 {
 	int line = __LINE__;
@@ -101,7 +102,7 @@ static void test_joined(void)
 	EXPECT(operations(3, (struct side_type[]){u32, s32, u32}) == 4, "two kinds");
 	EXPECT(operations(3, (struct side_type[]){u32, make_plain(8, false), u32}) == 4,
 			"two sizes");
-	/* An operation of memory copies this much at most, unless one member is larger. */
+	/* One operation copies at most this many bytes, unless one member is larger. */
 	EXPECT(kind(two_runs(most - 1, 1)) == PLAN_KIND_SPAN, "joined");
 	EXPECT(kind(two_runs(most, 1)) == PLAN_KIND_GP_ONLY, "too long");
 	EXPECT(kind(two_runs(1, most)) == PLAN_KIND_GP_ONLY, "too long");
@@ -110,7 +111,7 @@ static void test_joined(void)
 	members[1] = gather_array(gather_integer(0, 4, 0, 0, false, HOST, DIRECT), 15, 4, DIRECT);
 	EXPECT(kind(gather_struct(make_members(2, members, NULL), 0, 64, DIRECT)) == PLAN_KIND_SPAN,
 			"64 bytes");
-	/* An empty array leaves the operation before it as it is. */
+	/* An empty array does not change the operation before it. */
 	empty = gather_array(gather_byte(0, DIRECT), 0, 4, DIRECT);
 	members[1] = empty;
 	members[2] = gather_byte(0, DIRECT);
@@ -119,7 +120,7 @@ static void test_joined(void)
 	members[2] = gather_byte(4, DIRECT);
 	expect_field(gather_struct(make_members(3, members, NULL), 1, 8, DIRECT),
 			arg_pointer(SIDE_TYPE_GATHER_STRUCT, bytes), "'12345'");
-	/* Operations that are replaced are not nested. */
+	/* Replaced operations are not nested. */
 	for (unsigned int i = 0; i < 200; i++)
 		many[i] = gather_integer(0, 4, 0, 0, false, HOST, DIRECT);
 	EXPECT(operations(200, many) == 201, "%u", operations(200, many));
@@ -137,7 +138,7 @@ static void test_joined(void)
 			"200 empty structures");
 }
 
-/* ---- ways ---- */
+/* ---- methods ---- */
 
 static void test_ways(void)
 {
@@ -149,7 +150,7 @@ static void test_ways(void)
 
 	for (unsigned int i = 0; i < 64; i++)
 		types[i] = make_string(1, HOST);
-	/* 64 operations with the last one, and 65. */
+	/* 64 operations including the last one, and 65. */
 	for (uint32_t count = 63; count <= 64; count++) {
 		event = make_event(count, types, NULL, 0);
 		plan = expect_plan(event, __LINE__);
@@ -157,7 +158,10 @@ static void test_ways(void)
 				"%u strings", count);
 		plan_free(plan);
 	}
-	/* Strings are read by words, unless a program is watched that reports it. */
+	/*
+	 * Strings are read in words, unless a tool that would report such reads watches the
+	 * program.
+	 */
 	EXPECT(!plan_strings_by_byte, "by byte");
 	plan_strings_by_byte = true;
 	EXPECT((step != plan_step(PLAN_STRING)) == PLAN_STRING_WORDS, "the same step");
@@ -247,7 +251,7 @@ static void test_refused_types(void)
 	expect_no_type(gather_vla(gather_array(inner, UINT32_MAX / 3 + 1, 0, DIRECT), 1, DIRECT,
 				       length),
 			-E2BIG, "its elements are too far apart");
-	/* A sentence is written only where there is memory for it. */
+	/* The reason is written only if there is memory for it. */
 	event = make_event(1, (struct side_type[]){make_label(4711)}, NULL, 0);
 	EXPECT(plan_compile(event, &plan, NULL, 64) == -EOPNOTSUPP && !plan, "no memory");
 	EXPECT(plan_size(event, NULL, 64) == -EOPNOTSUPP, "no memory");
@@ -267,7 +271,7 @@ static void test_memory(void)
 		char texts[15];
 	} list = {2, "xxa\0bc\0d\0ef\0g"};
 
-	/* Elements without a size lie at one address. */
+	/* All elements without a size have the same address. */
 	nested = gather_struct(make_members(1, &byte, NULL), 1, 0, DIRECT);
 	expect_field(gather_vla(nested, 0, DIRECT, length), arg_gather_vla(bytes, bytes),
 			"02 'aa'");
@@ -275,10 +279,10 @@ static void test_memory(void)
 			"'aaa'");
 	expect_field(gather_array(gather_array(nested, 2, 1, DIRECT), 2, 0, DIRECT),
 			arg_pointer(SIDE_TYPE_GATHER_ARRAY, bytes), "'bbbb'");
-	/* Both flags of a text count. */
+	/* Both flags of a string are checked. */
 	expect_field(gather_string(0, 2, BE, POINTER),
 			arg_pointer(SIDE_TYPE_GATHER_STRING, &pointer), "'i' c3a9 00");
-	/* Arrays of texts one behind the other, each with an offset before its first text. */
+	/* Arrays of adjacent strings, each with an offset before its first string. */
 	nested = gather_array(gather_string(2, 1, HOST, DIRECT), 2, 0, DIRECT);
 	expect_field(gather_array(nested, 2, 1, DIRECT), arg_pointer(SIDE_TYPE_GATHER_ARRAY, &list),
 			"'a'00 'bc'00 'd'00 'ef'00");
@@ -314,7 +318,7 @@ static void test_arguments(void)
 	wide[1] = UINT64_MAX;
 	expect_field_refusal(u128, arg_variant(arg_value(SIDE_TYPE_U128, wide, 16), value),
 			PLAN_REASON_SELECTOR);
-	/* A list of one element that is nowhere. */
+	/* A list of one element whose address is NULL. */
 	broken->len = 1;
 	side_ptr_set(broken->sav, (const struct side_arg *)NULL);
 	expect_field_refusal(vla, arg_pointer(SIDE_TYPE_VLA, broken), PLAN_REASON_NULL_POINTER);
@@ -389,7 +393,7 @@ static void test_bools(void)
 		expect_field(DYNAMIC, dynamic_bool(size, size * 8, HOST, zeros), BOOL_NODE "00");
 		expect_field_refusal(DYNAMIC, dynamic_bool(size, size * 8 + 1, HOST, zeros),
 				PLAN_REASON_ARGUMENT_LABEL);
-		/* The last bit belongs to it, unless there is one bit less. */
+		/* The last bit is used, unless the length excludes it. */
 		expect_field(DYNAMIC, dynamic_bool(size, size * 8, HOST, last + 8 - size),
 				size == 1 ? BOOL_NODE "80" : BOOL_NODE "01");
 		expect_field(DYNAMIC, dynamic_bool(size, size * 8 - 1, HOST, last + 8 - size),
@@ -420,14 +424,14 @@ static void test_dynamic(void)
 	expect_field(DYNAMIC, dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, all),
 			"05000000 00 00 00 01 00 17 03000000 02 's'00 08 02000000 02 'u'00 04 06000000"
 			" 02 00 02 03");
-	/* The size of a unit counts even where there is no text. */
+	/* The size of a unit is checked even if there is no string. */
 	expect_field_refusal(DYNAMIC, dynamic_string(3, HOST, NULL), PLAN_REASON_ARGUMENT_LABEL);
 	expect_field_refusal(DYNAMIC, dynamic_string(0, HOST, NULL), PLAN_REASON_ARGUMENT_LABEL);
 	expect_field_refusal(DYNAMIC, dynamic_string(5, HOST, NULL), PLAN_REASON_ARGUMENT_LABEL);
-	/* What follows a wrong attribute is not written. */
+	/* After a wrong attribute, nothing is written. */
 	expect_field_refusal(DYNAMIC, dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, some),
 			PLAN_REASON_ARGUMENT_LABEL);
-	/* Fields that are nowhere. */
+	/* The address of the fields is NULL. */
 	broken.len = 1;
 	expect_field_refusal(DYNAMIC, arg_pointer(SIDE_TYPE_DYNAMIC_STRUCT, &broken),
 			PLAN_REASON_NULL_POINTER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gather types: exact bytes, with every access mode, and what is joined into one copy must be the
- * same as what is not. (Written for little-endian hosts.)
+ * Gather types: exact bytes for every access mode, and the same bytes whether fields are joined
+ * into one copy or not. (Written for little-endian hosts.)
  */
 #include <stddef.h>
 
@@ -51,7 +51,7 @@ static void test_scalars(void)
 	expect_field_refusal(gather_byte(4, DIRECT), INTEGER(data), PLAN_REASON_ARGUMENT_LABEL);
 }
 
-/* Every bit-field of every storage size, against shifting one by one. */
+/* Compares every bit-field of every storage size with a result that is computed bit by bit. */
 static void test_bit_fields(void)
 {
 	static const uint64_t patterns[] = {0, UINT64_MAX, 0xa5c3f00f12345678, 0x8000000000000001};
@@ -141,7 +141,7 @@ static void test_strings(void)
 			arg_pointer(SIDE_TYPE_GATHER_STRING, NULL), PLAN_REASON_NULL_POINTER);
 	expect_field_refusal(gather_string(8, 1, HOST, DIRECT),
 			arg_pointer(SIDE_TYPE_GATHER_STRING, NULL), PLAN_REASON_NULL_POINTER);
-	/* One behind the other: an element reaches as far as its string. */
+	/* Adjacent elements: an element extends to the end of its string. */
 	elements = gather_array(gather_string(0, 1, HOST, DIRECT), 3, 0, DIRECT);
 	expect_everywhere(elements, ARRAY(make_copy("one\0\0three", 11)), "'one'00 00 'three'00");
 	expect_everywhere(gather_array(gather_string(1, 1, HOST, DIRECT), 2, 0, DIRECT),
@@ -217,13 +217,13 @@ static void test_structures(void)
 	expect_everywhere(type, STRUCT(outer), text);
 	type = gather_struct(members, 0, sizeof(struct outer), POINTER);
 	expect_everywhere(type, STRUCT(pointer), text);
-	/* A pointer inside that leads nowhere. */
+	/* A pointer inside that is NULL. */
 	outer->pointer = NULL;
 	expect_field_refusal(type, STRUCT(pointer), PLAN_REASON_NULL_POINTER);
 	outer->pointer = &outer->direct;
 	outer->numbers = NULL;
 	expect_field_refusal(type, STRUCT(pointer), PLAN_REASON_NULL_POINTER);
-	/* But no elements need no memory. */
+	/* But an empty list needs no memory. */
 	outer->length = 0;
 	expect_field(gather_struct(make_members(1, &outer_types[5], NULL), 0, sizeof(struct outer),
 				     DIRECT),
@@ -243,13 +243,13 @@ static void test_arrays(void)
 
 	expect_everywhere(gather_array(u16, 6, 0, DIRECT), ARRAY(copy), "010002000300040005000600");
 	expect_everywhere(gather_array(u16, 2, 4, DIRECT), ARRAY(copy), "03000400");
-	/* An element's own offset counts for the access, not for the stride. */
+	/* The offset of an element moves the read, but does not change the stride. */
 	expect_everywhere(gather_array(odd, 5, 0, DIRECT), ARRAY(copy), "02000300040005000600");
 	expect_everywhere(gather_array(gather_array(u16, 3, 0, DIRECT), 2, 0, DIRECT), ARRAY(copy),
 			"010002000300040005000600");
 	expect_everywhere(gather_array(gather_array(u16, 2, 2, DIRECT), 2, 0, DIRECT), ARRAY(copy),
 			"0200 0300 0400 0500");
-	/* Structures of four bytes of which two are told. */
+	/* Structures of four bytes, two of which are described. */
 	expect_everywhere(gather_array(gather_struct(members, 0, 4, DIRECT), 3, 0, DIRECT),
 			ARRAY(copy), "0200 0400 0600");
 	expect_everywhere(
@@ -267,7 +267,7 @@ static void test_arrays(void)
 	expect_everywhere(gather_array(u16, 0, 0, POINTER), ARRAY(NULL), "");
 	expect_field_refusal(
 			gather_array(u16, 1, 0, DIRECT), ARRAY(NULL), PLAN_REASON_NULL_POINTER);
-	/* Enough for the string instruction. */
+	/* Long enough for the string instruction. */
 	{
 		char *long_copy = make_bytes(3000), text[8192] = "";
 		unsigned int i;
@@ -298,7 +298,7 @@ static void test_vlas(void)
 	expect_everywhere(
 			gather_vla(u16, 0, POINTER, gather_integer(0, 2, 0, 0, false, LE, POINTER)),
 			arg_gather_vla(make_copy(&data, 8), pointer), "0200 01000200");
-	/* The length: normalised, in host order; 16 bytes in 8. */
+	/* The length is normalised to host order; a length of 16 bytes becomes 8. */
 	expect_everywhere(gather_vla(u16, 0, DIRECT, gather_integer(0, 2, 8, 4, true, BE, DIRECT)),
 			arg_gather_vla(data, make_copy("\x01\xff", 2)), "0100 0100");
 	expect_everywhere(
@@ -327,7 +327,10 @@ static void test_vlas(void)
 			PLAN_REASON_NULL_POINTER);
 }
 
-/* A length from nowhere, with nothing behind it: no more may be read than fits. */
+/*
+ * An absurd length, and no memory after the array: the plan must not read more than fits the
+ * record.
+ */
 static void test_absurd_length(void)
 {
 	struct side_type type = gather_vla(gather_integer(0, 2, 0, 0, false, LE, DIRECT), 0, DIRECT,
@@ -343,7 +346,7 @@ static void test_absurd_length(void)
 	plan_free(plan);
 }
 
-/* A long last field behind others, with each of which the head grows. */
+/* A long last field after others: each of them makes the head longer. */
 static void test_spans(void)
 {
 	struct side_type types[3] = {make_plain(2, false), make_string(1, HOST),
@@ -363,7 +366,7 @@ static void test_spans(void)
 	expect_record(make_event(3, types, NULL, 0), make_vector(3, args), NULL, text);
 	if (expect_spans != before + 1)
 		exit(1);
-	/* Not when something follows it, nor for what is short. */
+	/* No span if another field follows, or if the field is short. */
 	types[2] = types[0];
 	types[0] = gather_array(gather_byte(0, DIRECT), 100, 0, DIRECT);
 	plan = expect_plan(make_event(3, types, NULL, 0), __LINE__);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is read, and when: nothing beyond a string or a value even when the next page is missing, and a
- * whole record even when the source changes meanwhile.
+ * Which memory a plan reads, and when: it never reads beyond a string or a value, even if the next
+ * page is not mapped, and a record is complete even if another thread changes the source.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "expect.h"
 
-/* Memory that ends where a page that must not be touched begins. */
+/* Returns the end of memory that is directly before an inaccessible page. */
 static char *guarded_end(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -59,7 +59,7 @@ static void test_page_ends(void)
 									length + 1),
 					"%zu %zu", length, capacity);
 		}
-		/* At the beginning of a page, whose predecessor is missing, too. */
+		/* The same at the begin of a page after an inaccessible one. */
 		side_ptr_set(arg.u.side_static.string_value, begin + length);
 		memset(begin, 'y', 64);
 		begin[length + 3] = '\0';
@@ -77,7 +77,10 @@ static void test_page_ends(void)
 	free_guarded(out_end);
 }
 
-/* Cells of which only what belongs to the argument may be read: the vector ends with the page. */
+/*
+ * The vector of arguments ends with the page: the plan may read only the bytes of the last
+ * argument.
+ */
 static void test_last_cell(void)
 {
 	char *end = guarded_end();
@@ -116,7 +119,7 @@ static void *change(void *unused)
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		seed = seed * 1103515245 + 12345;
 		i = (seed >> 16) % 40;
-		/* The last NUL stays; the others come and go. */
+		/* The last NUL stays; the other bytes change between 'a' and NUL. */
 		store(&changing[i], (seed >> 8) & 3 ? 'a' : '\0');
 	}
 	return unused;
@@ -145,7 +148,9 @@ static void test_changes(void)
 		size_t text;
 		uint32_t number;
 
-		/* One NUL, directly before the number: no reader is led astray. */
+		/*
+		 * One NUL, directly before the number: no reader of the record loses its position.
+		 */
 		EXPECT(size >= 5 && size <= 44, "%zd", size);
 		text = strnlen((char *)buffer, sizeof(buffer));
 		EXPECT(text == (size_t)size - 5, "%zu of %zd", text, size);

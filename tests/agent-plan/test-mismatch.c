@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments that are not what the description says. Bits of labels, lengths and values are flipped, cells
- * are swapped, pointers are cleared; as long as what is not NULL is readable nothing may be read or
- * written outside, and the result is a size, -E2BIG or -EINVAL. Run under the sanitizers.
+ * Arguments that do not match the description. The test flips bits of labels, lengths and values,
+ * swaps scalars, and clears pointers. Every pointer that is not NULL is readable, so the plan must
+ * not read or write outside, and must return a size, -E2BIG or -EINVAL. Run this under the
+ * sanitizers.
  */
 #include "expect.h"
 
@@ -15,8 +16,8 @@ static uint32_t draw(uint32_t limit)
 }
 
 /*
- * Every pointer in every cell leads here. Each word is NULL or a pointer to another one, and all that is
- * gathered is aligned, so whatever is taken for a pointer is one. Behind it are zeros enough.
+ * Every pointer in every scalar points here. Each word is NULL or a pointer to another word, and
+ * all gathered data is aligned, so any word can be used as a pointer. Zeros follow.
  */
 #define PLACE_SIZE 65536
 #define PLACE_BEHIND (1 << 20)
@@ -40,7 +41,7 @@ static enum side_visitor_status visit_fields(
 
 static struct side_arg random_cell(unsigned int depth);
 
-/* The label is one thing, the value another. */
+/* The label and the value do not match. */
 static struct side_arg random_scalar(void)
 {
 	uint8_t value[32];
@@ -74,7 +75,7 @@ static struct side_arg random_dynamic(unsigned int depth)
 	}
 	arg.u.side_dynamic.side_float.type.float_size = (uint16_t)draw(18);
 	arg.type.v = SIDE_TYPE_DYNAMIC_NULL + draw(7);
-	/* Strings keep their address behind what the others use, so give it one. */
+	/* The address of a string is behind the members that other types use, so set it. */
 	if (arg.type.v == SIDE_TYPE_DYNAMIC_STRING)
 		return dynamic_string(1, 0, location);
 	return arg;
@@ -226,7 +227,7 @@ static struct side_type random_type(unsigned int depth)
 	}
 }
 
-/* ---- arguments that fit, to be broken afterwards ---- */
+/* ---- arguments that match, to be changed afterwards ---- */
 
 static struct side_arg fitting_cell(const struct side_type *type)
 {
@@ -312,12 +313,15 @@ static void one(void)
 	for (i = 0; i < count; i++)
 		types[i] = random_type(0);
 	event = make_event(count, types, NULL, flags);
-	if (plan_compile(event, &plan, NULL, 0)) /* a bool of 16 bytes and the like */
+	if (plan_compile(event, &plan, NULL, 0)) /* a bool of 16 bytes, for example */
 		return;
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < count; i++)
 			args[i] = fitting_cell(&types[i]);
-		/* Some rounds all fits; in others one or two cells do not, or their number. */
+		/*
+		 * In some rounds everything matches; in others one or two arguments, or their
+		 * number, do not.
+		 */
 		if (count && round % 4 == 1)
 			args[draw(count)] = random_cell(0);
 		if (count && round % 4 == 2)
@@ -355,7 +359,7 @@ int main(int argc, char **argv)
 			printf("%7d %s\n", outcomes[i],
 					i ? plan_reason_text((enum plan_reason)(i - 1))
 					  : "written");
-	/* The test is worth something only when much passes and much does not. */
+	/* The test checks something only if it accepts many records and refuses many. */
 	EXPECT(outcomes[0] > rounds, "few records are written");
 	EXPECT(outcomes[1 + PLAN_REASON_ARGUMENT_LABEL] > rounds, "few labels differ");
 	EXPECT(outcomes[1 + PLAN_REASON_NULL_POINTER] > rounds / 10, "few pointers are NULL");

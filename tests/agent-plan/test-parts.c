@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of plans with chosen values: blocks of short runs and their limits, sizes at their limit, and memory that is released. The
- * files are included, so that their calls can fail.
+ * Parts of plans with chosen values: blocks of short runs and their limits, sizes at their limit,
+ * and memory that is released. The test includes the files, so that their calls can fail.
  */
 #include <sys/mman.h>
 
@@ -63,7 +63,7 @@ static void test_memory(void)
 	EXPECT(!status && nr_compiles == 2 && nr_mapped == 1, "%d", status);
 	plan_free(plan);
 	EXPECT(nr_unmapped == 1, "%u", nr_unmapped);
-	/* The description is another one when it is compiled the second time. */
+	/* The second compilation sees another description. */
 	plan = NULL;
 	for (failing_compile = 1; failing_compile <= 2; failing_compile++) {
 		nr_compiles = nr_mapped = nr_unmapped = 0;
@@ -81,7 +81,7 @@ static void test_memory(void)
 	failing_map = 0;
 }
 
-/* Memory behind the plan is not part of it, whatever it holds. */
+/* Bytes behind the plan are not part of it, whatever their values are. */
 static void test_memory_behind(void)
 {
 	static uint64_t memory[512];
@@ -97,7 +97,7 @@ static void test_memory_behind(void)
 		EXPECT(size > 0 && size < 2048 && !plan_build(event, memory, (size_t)size, &plan),
 				"%zd", size);
 		EXPECT(plan->kind == PLAN_KIND_GP_ONLY, "%d with %u behind", plan->kind, codes[i]);
-		/* The memory is the caller's. */
+		/* The memory belongs to the caller. */
 		nr_unmapped = 0;
 		plan_free(plan);
 		EXPECT(!nr_unmapped, "%u", nr_unmapped);
@@ -119,7 +119,7 @@ static void begin_runs(void)
 	memset(&made, 0, sizeof(made));
 }
 
-/* `times` runs of `count` cells of this size. */
+/* Adds `times` runs of `count` scalars of this size. */
 static void add_runs(unsigned int times, unsigned int size, uint32_t count)
 {
 	while (times--) {
@@ -142,7 +142,10 @@ static void end_runs(void)
 	plan_block_runs(&made.body);
 }
 
-/* The block at `at` holds `runs` runs: each cell has an entry, by size and in the order of cells. */
+/*
+ * Whether the block at `at` holds `runs` runs: each scalar has an entry, sorted by size, then by
+ * position.
+ */
 static bool is_block(uint32_t at, uint32_t runs)
 {
 	static const uint8_t sizes[] = {8, 4, 2, 1, 16, 0};
@@ -176,7 +179,7 @@ static bool is_block(uint32_t at, uint32_t runs)
 	return true;
 }
 
-/* As it was. */
+/* Whether the run is unchanged. */
 static bool is_run(uint32_t at)
 {
 	return made.body.ops[at].code <= PLAN_SCALAR_16 &&
@@ -207,7 +210,7 @@ static void test_blocks(void)
 	EXPECT(is_block(0, 3), "ten cells");
 	CASE(add_runs(1, 4, 5); add_runs(1, 8, 1); add_runs(1, 2, 5););
 	EXPECT(is_run(0) && is_run(1) && is_run(2), "eleven cells");
-	/* All sizes, mixed. */
+	/* Runs of all sizes, mixed. */
 	CASE(add_runs(1, 16, 1); add_runs(1, 0, 2); add_runs(1, 1, 3); add_runs(1, 8, 1);
 			add_runs(1, 2, 2); add_runs(1, 4, 1); add_runs(1, 8, 2);
 			add_runs(1, 16, 2););
@@ -219,7 +222,10 @@ static void test_blocks(void)
 	EXPECT(is_block(0, 256) && is_run(256), "257 runs");
 	CASE(add_runs(258, 2, 1););
 	EXPECT(is_block(0, 256) && is_block(256, 2), "258 runs");
-	/* Long runs are left alone. What follows them within 4096 cells belongs to the same runs. */
+	/*
+	 * Long runs stay outside of blocks. Scalars after them within 4096 scalars belong to the
+	 * same runs.
+	 */
 	CASE(add_runs(1, 1, 4096); add_runs(3, 2, 1););
 	EXPECT(is_run(0) && is_block(1, 3), "4096 cells");
 	CASE(add_runs(1, 1, 4097); add_runs(3, 2, 1););
@@ -228,12 +234,12 @@ static void test_blocks(void)
 	EXPECT(is_run(0) && is_run(1) && is_block(2, 2), "4095 cells");
 	CASE(add_runs(1, 1, 4094); add_runs(4, 2, 1););
 	EXPECT(is_run(0) && is_run(1) && is_run(2) && is_block(3, 2), "4094 cells");
-	/* The same with 65535 bytes: 4095 cells of 16 bytes have 65520. */
+	/* The same with 65535 bytes: 4095 scalars of 16 bytes are 65520. */
 	CASE(add_runs(1, 16, 4095); add_runs(1, 8, 1); add_runs(2, 1, 1););
 	EXPECT(is_run(0) && is_run(1) && is_block(2, 2), "65528 bytes");
 	CASE(add_runs(1, 16, 4095); add_runs(1, 16, 1); add_runs(2, 1, 1););
 	EXPECT(is_run(0) && is_block(1, 3), "65536 bytes");
-	/* Other operations end the runs. */
+	/* Another operation ends the runs. */
 	CASE(add_runs(2, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_STRING, .skip = 1};
 			before[2] = (struct scalar_run){0}; add_runs(2, 2, 1););
@@ -242,7 +248,7 @@ static void test_blocks(void)
 	CASE(add_runs(1, 4, 1); made.body.ops[made.body.op_count++] =
 						(struct plan_op){.code = PLAN_ARRAY, .skip = 3};
 			add_runs(4, 2, 1););
-	/* The runs inside of an array are no siblings of those behind it. */
+	/* A run inside an array is not joined with the runs after the array. */
 	EXPECT(is_run(0) && made.body.ops[1].code == PLAN_ARRAY && is_run(2) && is_run(3) &&
 					is_block(4, 2),
 			"an array");
@@ -273,7 +279,7 @@ static void test_sizes(void)
 
 /* ---- elements ---- */
 
-/* A list whose elements are as far apart as can be, and one byte more. */
+/* A list whose elements have the largest distance, and one byte more. */
 static void test_distances(void)
 {
 	struct side_type byte = gather_byte(3, DIRECT), half, element;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Descriptions that cannot become plans, and what is said about them.
- */
+/* Descriptions that cannot become plans, and the reported reasons. */
 #include "tracers/agent/plan/op.h"
 #include "expect.h"
 
@@ -47,7 +45,7 @@ static void test_compounds(void)
 	expect_no_type(make_label(SIDE_TYPE_GATHER_ARRAY), -EINVAL, "missing");
 	expect_no_type(make_label(SIDE_TYPE_GATHER_VLA), -EINVAL, "missing");
 	expect_no_type(make_label(SIDE_TYPE_GATHER_ENUM), -EINVAL, "gathered integer");
-	/* Types in a wrong place. */
+	/* Types at positions where they are not permitted. */
 	expect_no_type(make_vla(u8, text), -EINVAL, "length must be an integer");
 	expect_no_type(make_vla_visitor(u8, u8, NULL), -EINVAL, "visitor is missing");
 	expect_no_type(make_variant(text, 0, NULL), -EINVAL, "selector must be an integer");
@@ -104,7 +102,7 @@ static void test_modes(void)
 	expect_no_type(make_label(SIDE_TYPE_VARIANT), -EINVAL, "its variant is missing");
 }
 
-/* The result of a plan at its limit, and with one more. */
+/* Returns the result of a plan at its limit, and with one more. */
 static enum plan_kind kind_of(struct side_type type, int line)
 {
 	struct plan *plan = expect_plan(make_event(1, &type, NULL, 0), line);
@@ -231,7 +229,7 @@ static void test_events(void)
 	event->version = 0;
 	event->struct_size = 111;
 	expect_no_plan(event, -EINVAL, "too short");
-	/* What a newer producer appends does not matter. */
+	/* Members that a newer producer appends do not matter. */
 	event->struct_size = 200;
 	event->nr_side_type_label = 60;
 	plan_free(expect_plan(event, __LINE__));
@@ -239,7 +237,7 @@ static void test_events(void)
 	expect_no_plan(event, -EINVAL, "fields are missing");
 }
 
-/* In the caller's memory. */
+/* Builds in the caller's memory. */
 static void test_build(void)
 {
 	struct side_type types[3] = {make_plain(4, false), make_string(1, HOST),

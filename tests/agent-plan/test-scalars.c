@@ -21,7 +21,7 @@ static void test_integers(void)
 				value[i] = (uint8_t)(0x11 * (i + 1));
 				sprintf(text + strlen(text), "%02x", value[i]);
 			}
-			/* Not partial: the bytes are as they are, whatever their order. */
+			/* Not partial: the bytes are copied in either byte order. */
 			expect_everywhere(type, arg_value(type.type.v, value, size), text);
 			type.u.side_integer.len_bits = (uint16_t)(size * 8);
 			expect_everywhere(type, arg_value(type.type.v, value, size), text);
@@ -34,12 +34,12 @@ static void test_integers(void)
 			ARG(SIDE_TYPE_POINTER, uintptr_t, 0x0102030405060708), "0807060504030201");
 	expect_everywhere(make_label(SIDE_TYPE_BYTE), ARG(SIDE_TYPE_BYTE, uint8_t, 0xfe), "fe");
 	expect_everywhere(make_label(SIDE_TYPE_NULL), arg_value(SIDE_TYPE_NULL, NULL, 0), "");
-	/* The type cell counts, not the label. */
+	/* The type in the description decides, not the label. */
 	expect_everywhere(make_integer(SIDE_TYPE_U8, 4, 0, false, HOST),
 			ARG(SIDE_TYPE_U8, uint32_t, 0x01020304), "04030201");
 }
 
-/* len_bits: extracted, extended to the storage, in host order. */
+/* len_bits: the bits are extracted, extended to the storage, and written in host order. */
 static void test_partial_integers(void)
 {
 	expect_everywhere(make_integer(SIDE_TYPE_U16, 2, 9, false, LE),
@@ -106,7 +106,7 @@ static void expect_half(uint16_t half, uint32_t single)
 			arg_pointer(SIDE_TYPE_GATHER_FLOAT, make_copy(&swapped, 2)), text);
 }
 
-/* All 65536, against arithmetic: value = fraction * 2^exponent. */
+/* All 65536 values, compared with arithmetic: value = fraction * 2^exponent. */
 static void test_half_floats(void)
 {
 	struct side_type type = make_float(2, HOST);
@@ -141,7 +141,7 @@ static void test_half_floats(void)
 	plan_free(plan);
 }
 
-/* Every length and every alignment, in buffers of every size. */
+/* Strings of every length at every alignment, in buffers of every size. */
 static void test_strings(void)
 {
 	struct side_type type = make_string(1, HOST);
@@ -169,7 +169,7 @@ static void test_strings(void)
 			"'(null)'00");
 }
 
-/* Units in host order, NUL included, checked in both orders. */
+/* Units in host order, including the NUL, checked in both orders. */
 static void expect_16(const uint16_t *units, unsigned int count, const char *text)
 {
 	uint16_t *swapped = make_bytes(count * 2);
@@ -261,7 +261,7 @@ static void test_mixtures(void)
 		count++;
 	}
 	expect_record(make_event(count, types, NULL, 0), make_vector(count, args), NULL, text);
-	/* The same as members, where it is not the plain machine. */
+	/* The same as members, which another interpreter records. */
 	expect_field(make_struct(count, types, NULL), arg_vector(SIDE_TYPE_STRUCT, count, args),
 			text);
 	for (i = 0; i < count; i++) {
@@ -276,7 +276,7 @@ static void test_mixtures(void)
 	expect_record(make_event(0, NULL, NULL, 0), NULL, NULL, "");
 }
 
-/* More cells of one kind than the loops take at once, and more operations than steps. */
+/* More scalars of one type than the loops copy at once, and more operations than steps. */
 static void test_many(void)
 {
 	struct side_type types[300];
@@ -304,7 +304,10 @@ static void test_many(void)
 			(text[60 * 3] = '\0', text));
 }
 
-/* Nulls have no bytes: one and several, at the end of a record of full size, and behind texts. */
+/*
+ * Nulls have no bytes: one null and several, at the end of a record of full size, and after
+ * strings.
+ */
 static void test_nulls(void)
 {
 	struct side_type null = make_label(SIDE_TYPE_NULL), types[12];
@@ -326,7 +329,7 @@ static void test_nulls(void)
 	for (uint32_t i = 4; i <= 6; i++)
 		expect_record(make_event(i, types, NULL, 0), make_vector(i, args), NULL,
 				"11 22 'end' 00");
-	/* The first and the last one of several. */
+	/* The first and the last null of several. */
 	for (uint32_t i = 1; i < 6; i += i == 1 ? 1 : 3) {
 		struct side_arg was = args[i];
 
@@ -349,6 +352,6 @@ int main(void)
 	test_wide_strings();
 	test_mixtures();
 	test_many();
-	/* Plans of one scalar have a way of their own, which was looked at, too. */
+	/* Plans of one scalar use a method of their own, which this test must have checked. */
 	return expect_end() || !expect_cells;
 }
