@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that forks whenever a thread of the agent walks the loaded objects. The walk ends when the child exists, or when the fork
- * waits for it. Each child walks the objects itself, for which it needs the lock that the loader holds during a walk.
+ * A program that forks whenever a thread of the agent walks the loaded objects. The walk ends when
+ * the child exists, or when the fork waits for it. Each child walks the objects itself, for which
+ * it needs the lock that the loader holds during a walk.
  *
- * Prints "ready"; at "end" the number of forks, and how many children did not end by themselves.
+ * Prints "ready"; on "end" it prints the number of forks, and how many children did not exit on
+ * their own.
  */
 #include <dlfcn.h>
 #include <link.h>

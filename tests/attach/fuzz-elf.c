@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of the program that somebody has made up: reading them must not crash, and what is answered must be
- * inside of them. With -DFUZZ_TARGET for libFuzzer; else damaged copies of a file (ourselves).
+ * Reads damaged ELF files of a program: the reader must not crash, and its results must be inside
+ * the file. With -DFUZZ_TARGET this is a libFuzzer target; otherwise it damages copies of one file
+ * (this program).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static uint32_t next(void)
 	return state ^= state << 5;
 }
 
-/* Headers are where it hurts: half of all damage goes there. */
+/* Damages random bytes. Half of all damage is in headers, where it has the most effect. */
 static void damage(uint8_t *bytes, size_t size)
 {
 	static const uint8_t nasty[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -67,7 +68,7 @@ static void damage(uint8_t *bytes, size_t size)
 
 	for (; count; count--) {
 		size_t capacity = next() % 2 && size > 1024 ? 1024 : size;
-		/* Sections are described at the end. */
+		/* The section headers are at the end. */
 		size_t at = next() % 4 ? next() % capacity : size - 1 - next() % capacity;
 
 		bytes[at] = next() % 2 ? nasty[next() % sizeof(nasty)] : (uint8_t)next();

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that is attached to while it runs. It does what its first word says:
+ * A program to attach to while it runs. Its first argument selects what it does:
  *
  *	calm	threads wait in read(), in nanosleep(), for a condition, in epoll_wait() and in poll(); each counts
- *		how often its call came back although nothing had happened
- *	busy	threads call malloc() and free() and look at what they got; nobody waits but main()
- *	alone	the same in main(), and nobody waits; SIGTERM ends it
+ *		how often its call returned without a reason
+ *	busy	threads call malloc() and free() and check the memory; only main() waits
+ *	alone	the same in main(), and no thread waits; SIGTERM ends it
  *	ids	threads change the ids of all threads, one of them with the lock of the loader; main() waits
- *	serve	says an event each millisecond; without a word it does that, too
+ *	serve	fires an event each millisecond; this is the default
  *
  *	calm strict-main
- *		a filter of system calls that allows all of them is there
+ *		with a filter of system calls that permits all of them
  *
- * main() of calm, busy and ids does what it reads: "tick N" says N events, "status" how often a call came back and
- * what was wrong, "end" ends it. Each answer is a line.
+ * main() of calm, busy and ids reads commands: "tick N" fires N events, "status" prints the number
+ * of calls that returned without a reason and of errors, "end" ends the program. Each answer is one
+ * line.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -75,7 +76,7 @@ static void *in_read(void *unused)
 	return NULL;
 }
 
-/* It must sleep as long as it shall, however often it is stopped. */
+/* The sleep must last its full time, however often the thread is stopped. */
 static void *in_nanosleep(void *unused)
 {
 	const struct timespec time = {.tv_nsec = 300000000};
@@ -200,7 +201,10 @@ static int serve(void)
 	return 0;
 }
 
-/* ---- changing ids: each thread must take a signal of the C library's before setresuid() returns ---- */
+/*
+ * ---- changing ids: each thread must handle a signal of the C library before setresuid() returns
+ * ----
+ */
 
 static void change_ids(void)
 {
@@ -209,7 +213,7 @@ static void change_ids(void)
 	if (setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1))
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&came_back, 1);
-	/* Or the threads would be nowhere but in the handler of that signal. */
+	/* Without a pause the threads would be in the handler of that signal only. */
 	nanosleep(&pause, NULL);
 }
 
@@ -237,7 +241,10 @@ static void *in_loader(void *unused)
 	(void)unused;
 	for (;;) {
 		dl_iterate_phdr(change_ids_once, NULL);
-		/* The loader's lock is not fair: without a pause other threads wait for it for ever on a busy machine. */
+		/*
+		 * The loader's lock is not fair: without a pause, other threads might never get it
+		 * on a busy machine.
+		 */
 		nanosleep(&pause, NULL);
 	}
 	return NULL;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows nothing of tracing, and does to itself what services do. Its standard input says what, a line
- * each time, and it answers with a line.
+ * A program without libside that changes itself as services do. It reads one command a line from
+ * standard input, and answers each with a line.
  *
- *   work N        N calls of service_work(), with 0, 1, …; the sum of what they gave back
- *   fork N        a child does that; its number and the sum
- *   spawn         a child that gives up root's rights as the worker of a server does, and then calls service_work()
- *                 until its input ends; its number
+ *   work N        makes N calls of service_work(), with 0, 1, …; the sum of the results
+ *   fork N        a child makes the calls; its process id and the sum
+ *   spawn         a child gives up root's rights as the worker of a server does, and calls service_work()
+ *                 until its input ends; its process id
  *   user ID       gives up root's rights
- *   secret        may not be dumped, so that its files in /proc are root's
- *   files N       RLIMIT_NOFILE, and then opens as many as it may
- *   locked        RLIMIT_MEMLOCK is 0
- *   close         closes all descriptors but those of the conversation
+ *   secret        becomes undumpable, so that its files in /proc belong to root
+ *   files N       sets RLIMIT_NOFILE, and opens as many files as it permits
+ *   locked        sets RLIMIT_MEMLOCK to 0
+ *   close         closes all descriptors but those of the commands and answers
  *   root DIR      chroot
- *   filter        a seccomp filter that allows everything
+ *   filter        installs a seccomp filter that permits everything
  *   vfork         waits in vfork() for a child that sleeps
  *   quit
  */
@@ -131,7 +131,7 @@ static int wait_in_vfork(void)
 	return 0;
 }
 
-/* 0, or what failed. */
+/* Runs a command that changes the process. Returns 0, or the name of the failed call. */
 static int be(const char *word, const char *rest)
 {
 	const struct rlimit none = {0, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side attach` and `side detach` step by step: requests to the program, the length of a recording, and each message. The test includes
- * the file and plays the session, the program and the clock.
+ * `side attach` and `side detach` step by step: requests to the program, the length of a recording,
+ * and each message. The test includes the file and replaces the session, the program and the clock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 #include "../check.h"
 #include "../resources.h"
 
-/* ---- what was called ---- */
+/* ---- calls ---- */
 
 static char calls[16384];
 
@@ -189,7 +189,7 @@ static int played_poll(struct pollfd *watched, nfds_t nr, int timeout_ms)
 	return 0;
 }
 
-/* ---- its files ---- */
+/* ---- files of the command ---- */
 
 static int library_error = -1, signals_error, watch_error;
 
@@ -240,7 +240,7 @@ static long played_syscall(long number, pid_t pid, int flags)
 #define poll(watched, nr, timeout) played_poll(watched, nr, timeout)
 #include "programs/side/attach/attach.c"
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static int printed_file = -1, printed_saved;
 
@@ -308,7 +308,7 @@ static void test_requests(void)
 	CHECK(printed("side: cannot start a process that attaches: Too many open files\n"));
 	begin_error = 0;
 	*calls = '\0';
-	/* A session that cannot go on does not leave the process that attaches. */
+	/* A session that cannot continue does not leave the attaching process. */
 	attached = attach();
 	turns_until_error = 0;
 	catch ();
@@ -442,7 +442,7 @@ static void test_probes(void)
 	look_status = COMMAND_NOT_FOUND;
 	CHECK(what_was_set(&attached) == COMMAND_NOT_FOUND && called("answers; kernel; look; "));
 	look_status = 0;
-	/* One that never answers is given up after five seconds. */
+	/* A request that is never answered is abandoned after five seconds. */
 	are_no_answers = true;
 	CHECK(!what_was_set(&attached));
 	are_no_answers = false;
@@ -499,7 +499,7 @@ static void test_recordings(void)
 	polls_until_signal = 0;
 	CHECK(records(INJECT_DONE, 0, COMMAND_DONE, RECORD "poll 200; turn 0; no kernel; " LEAVE,
 			"side: recording kitchen (process 55)\n"));
-	/* A program that has ended is asked for nothing. */
+	/* A program that has exited gets no request. */
 	polls_until_end = 0;
 	CHECK(records(INJECT_DONE, 0, COMMAND_DONE, RECORD "poll 200; turn 0; no kernel; ",
 			"side: recording kitchen (process 55)\n"));
@@ -664,7 +664,7 @@ static void test_name(void)
 	CHECK(!strcmp(attached.name, "?"));
 }
 
-/* A directory with something in it stays. */
+/* A directory that is not empty stays. */
 static void test_empty(void)
 {
 	char folder[] = "/tmp/side-attach-XXXXXX", file[64];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Borrowing a thread of a played program: the test plays ptrace(), waitpid(), the clock, the threads in /proc and the memory of the
- * program, and compares all requests and the report. The file is included, so that its static functions can be called.
+ * Borrowing a thread of a program: the test replaces ptrace(), waitpid(), the clock, the threads in
+ * /proc and the memory of the program, and compares all requests and the report. It includes the
+ * file, so that it can call its static functions.
  */
 #include <dirent.h>
 #include <elf.h>
@@ -24,17 +25,17 @@
 #define SCRATCH UINT64_C(0x500000)
 #define START UINT64_C(1000000000) /* of the clock */
 
-/* ---- the played program ---- */
+/* ---- the program ---- */
 
 static uint64_t clock_ns;
-static uint64_t step_ns; /* of each pause; 0: as long as is asked for */
+static uint64_t step_ns; /* of each pause; 0: as long as requested */
 static int failing_request, failing_error;
 static bool short_registers, unreadable, unwritable;
 static struct user_regs_struct thread_registers;
 static const struct user_regs_struct
-		*later_registers; /* what they are after they were read once; or NULL */
+		*later_registers; /* their values from the second read on; or NULL */
 static uint64_t mask;
-static uint32_t states[8]; /* that are read one after the other; the last one is read again */
+static uint32_t states[8]; /* that are read in sequence; the last one is read repeatedly */
 static size_t nr_states, at_state;
 static struct {
 	pid_t pid;
@@ -45,7 +46,7 @@ static bool interrupted; /* PTRACE_INTERRUPT was the last request, and the next 
 static bool stops; /* a thread that is interrupted stops at once */
 static const char *state_text, *seccomp_text;
 static int seccomp_error;
-static unsigned int nr_alive; /* as many times kill() finds the program */
+static unsigned int nr_alive; /* kill() finds the program this many times */
 static enum inject_verdict its_verdict;
 static struct inject_report program_report;
 
@@ -233,7 +234,7 @@ static FILE *played_fopen(const char *path, const char *mode)
 	return fmemopen(text, strlen(text), "r");
 }
 
-/* ---- judging ---- */
+/* ---- judgement ---- */
 
 static int the_safe;
 
@@ -290,7 +291,7 @@ static void played_rehearse(struct inject_safe *safe, pid_t thread, uint64_t sta
 static struct inject_target target = {.pid = PROGRAM, .report = &program_report};
 static struct inject_site location = {.code = CODE, .scratch = SCRATCH};
 
-/* A thread that waits in read(), which would be made again. */
+/* Starts with a thread that waits in read(), which the kernel would restart. */
 static struct borrowing begin(void)
 {
 	clock_ns = START;
@@ -365,7 +366,10 @@ static void test_rank(void **state)
 	assert_int_equal(ranked("220 0x0 0x0 0x0 0x1 0x0 0x0 0x9 0xa\n", &candidate), RANK_EINTR);
 	assert_int_equal(ranked("128 0x1 0x2 0x0 0x4 0x5 0x6 0x9 0xa\n", &candidate), RANK_WAITS);
 	assert_int_equal(ranked("128 0x0 0x0 0x1 0x0 0x0 0x0 0x9 0xa\n", &candidate), RANK_EINTR);
-	/* Where a thread is that waits in no call, is unknown; so is the call of a thread that runs. */
+	/*
+	 * The location of a thread that waits in no call is unknown, and so is the call of a
+	 * running thread.
+	 */
 	assert_int_equal(ranked("-1 0x9 0xa\n", &candidate), RANK_NONE);
 	assert_int_equal(candidate.code, 0);
 	assert_int_equal(ranked("-1 0x1 0x2 0x3 0x4 0x5 0x6 0x9 0xa\n", &candidate), RANK_NONE);
@@ -388,7 +392,10 @@ static void test_nobody(void **state)
 	assert_true(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
 	assert_true(inject_no_thread_at(PROGRAM, 0x1200, 0x1234));
 	assert_false(inject_no_thread_at(PROGRAM, 0x1234, 0x1235));
-	/* The location of a thread that runs is not known, nor that of one whose file cannot be read. */
+	/*
+	 * The location of a running thread is unknown, and so is that of a thread whose file cannot
+	 * be read.
+	 */
 	call_text = "running\n";
 	assert_false(inject_no_thread_at(PROGRAM, 0x1235, 0x1300));
 	call_text = NULL;
@@ -406,12 +413,12 @@ static void test_wait_until(void **state)
 	int status = 0;
 
 	(void)state;
-	/* For 30 us it yields, then it sleeps. */
+	/* It yields for 30 us, then it sleeps. */
 	assert_int_equal(attach_thread_wait_until(&borrowing, &status, START + 71000), -EAGAIN);
 	assert_int_equal(clock_ns, START + 90000);
 	assert_int_equal(attach_thread_wait_until(&borrowing, &status, START + 90000), -EAGAIN);
 	assert_int_equal(clock_ns, START + 90000);
-	/* An interrupted call is made again. */
+	/* An interrupted call is restarted. */
 	add_wait(-1, EINTR);
 	add_stop(SIGUSR1);
 	assert_int_equal(attach_thread_wait_until(&borrowing, &status, UINT64_MAX), 0);
@@ -470,12 +477,12 @@ static void test_sign(void **state)
 	int status = 0;
 
 	(void)state;
-	/* A thread that gives no sign is asked to stop after 2 ms. */
+	/* A thread without progress is asked to stop after 2 ms. */
 	states[0] = INJECT_STATE_NONE;
 	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
 	assert_int_equal(clock_ns - START, 2020000);
 	assert_called("interrupt 4712 0\n");
-	/* Its memory that cannot be read is no sign. */
+	/* Memory that cannot be read is no progress. */
 	borrowing = begin();
 	unreadable = true;
 	states[0] = INJECT_STATE_READY;
@@ -487,7 +494,7 @@ static void test_sign(void **state)
 	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
 	assert_int_equal(clock_ns, START);
 	assert_called("interrupt 4712 0\n");
-	/* What is busy is waited for, for ten seconds. */
+	/* A busy thread is waited for, ten seconds at most. */
 	borrowing = begin();
 	assert_int_equal(wait_for_thread(&borrowing, &status), -ETIMEDOUT);
 	assert_int_equal(clock_ns - START, UINT64_C(10000000000));
@@ -501,7 +508,7 @@ static void test_sign(void **state)
 	assert_int_equal(wait_for_thread(&borrowing, &status), 0);
 	assert_int_equal(clock_ns - START, 2000);
 	assert_called("interrupt 4712 0\n");
-	/* It is asked once, and again only if that fails. */
+	/* It is stopped once, and again only if that fails. */
 	borrowing = begin();
 	states[0] = INJECT_STATE_READY;
 	stops = false;
@@ -540,7 +547,7 @@ static void test_make(void **state)
 	assert_int_equal(make_thread(&borrowing), ATTEMPT_NEXT);
 	strcat(wanted, "detach 4712 0\n");
 	assert_called(wanted);
-	/* setuid() of another thread: its signal is delivered while the new thread is made. */
+	/* setuid() of another thread: its signal is delivered while the new thread is created. */
 	borrowing = begin();
 	borrowing.before = thread_registers;
 	borrowing.mask = 0x99;
@@ -562,7 +569,7 @@ static void test_make(void **state)
 	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
 	assert_int_equal(borrowing.code_of_failure, EAGAIN);
 	assert_called(wanted);
-	/* The same signal at another time is that of a failure, and is delivered afterwards. */
+	/* The same signal at another time comes with a failure, and is delivered afterwards. */
 	borrowing = begin();
 	borrowing.before = thread_registers;
 	add_stop(33);
@@ -572,7 +579,7 @@ static void test_make(void **state)
 	assert_int_equal(make_thread(&borrowing), ATTEMPT_NEXT);
 	assert_non_null(strstr(calls,
 			"continue 4712 0\nget 4712\nset mask 4712 0\nset 4712 rip 1234 rax -512 call 0\ndetach 4712 33\n"));
-	/* It ends, or does not come to an end. */
+	/* The program exits, or does not finish. */
 	borrowing = begin();
 	add_wait(PROGRAM + 1, SIGKILL);
 	assert_int_equal(make_thread(&borrowing), ATTEMPT_FAILED);
@@ -615,7 +622,7 @@ static void test_permitted(void **state)
 	seccomp_text = "1";
 	assert_false(may_be_stopped(&borrowing, &plain));
 	assert_false(may_be_stopped(&borrowing, &sandbox));
-	/* A kernel that does not show it; a thread that has ended. */
+	/* A kernel that does not show it; a thread that has exited. */
 	seccomp_text = NULL;
 	seccomp_error = ENODATA;
 	assert_true(may_be_stopped(&borrowing, &plain));
@@ -626,7 +633,7 @@ static void test_permitted(void **state)
 static const char let_go[] = "set 4712 rip 1234 rax -512 call 0\ndetach 4712 0\n";
 static const char seized[] = "seize 4712 0\ninterrupt 4712 0\nget 4712\nget mask 4712\n";
 
-/* What is called until the verdict, and what becomes of it. */
+/* Expects the calls until the verdict, and the result. */
 static void expect_try(struct borrowing *borrowing, enum attempt attempt, const char *judged,
 		const char *then)
 {
@@ -647,7 +654,7 @@ static void test_try(void **state)
 	expect_try(&borrowing, ATTEMPT_NEXT, waiting, let_go);
 	assert_int_equal(program_report.stops, 1);
 	assert_int_equal(borrowing.mask, 0x55);
-	/* A stack that cannot be read to its end: only a thread that waits is used. */
+	/* A stack that cannot be read completely: only a waiting thread is used. */
 	borrowing = begin();
 	its_verdict = INJECT_UNKNOWN;
 	thread_registers.orig_rax = UINT64_MAX;
@@ -668,7 +675,7 @@ static void test_try(void **state)
 	borrowing = begin();
 	mask = UINT64_C(1) << 32;
 	expect_try(&borrowing, ATTEMPT_NEXT, waiting, let_go);
-	/* A call that was interrupted is made again even if the thread is not used. */
+	/* An interrupted call is restarted even if the thread is not used. */
 	borrowing = begin();
 	its_verdict = INJECT_UNSAFE;
 	thread_registers.orig_rax = SYS_msgrcv;
@@ -722,7 +729,7 @@ static void test_try_all(void **state)
 	state_text = "T (stopped)";
 	assert_int_equal(attach_thread_try_candidates(&borrowing, &request, false), ATTEMPT_NEXT);
 	assert_called("closed\n");
-	/* Where a thread is that runs, is not known before it is stopped. */
+	/* The location of a running thread is unknown until it is stopped. */
 	(void)begin();
 	call_text = "running\n";
 	failing_request = PTRACE_SEIZE;
@@ -755,7 +762,7 @@ static void test_borrow(void **state)
 	struct borrowing borrowing = begin();
 
 	(void)state;
-	/* For two seconds, if nothing else is asked for. */
+	/* For two seconds, unless the request has another limit. */
 	entries = none;
 	nr_alive = 7000;
 	assert_int_equal(inject_borrow(&target, &location, &request), -1);
@@ -766,7 +773,7 @@ static void test_borrow(void **state)
 	assert_string_equal(program_report.hint,
 			"attach again, or start it with SIDE_LIB_DIR and a daemon");
 	assert_int_equal(program_report.thread, 0);
-	/* 300 rounds at least, but no longer than ten times as long. */
+	/* At least 300 rounds, but at most ten times the limit. */
 	request.timeout_ms = 21;
 	(void)begin();
 	step_ns = 1000000;
@@ -784,7 +791,7 @@ static void test_borrow(void **state)
 	assert_int_equal(program_report.kind, INJECT_GONE);
 	assert_string_equal(program_report.text, "4711 (?) has ended");
 	assert_called("closed\nclosed\nclosed\nclosed\njudge closed\n");
-	/* A call that returns EINTR is interrupted after more than 20 ms only. */
+	/* A call that would return EINTR is interrupted only after 20 ms. */
 	borrowing = begin();
 	entries = one;
 	call_text = "232 0x1 0x2 0x3 0x5 0x0 0x0 0x9 0xa\n";
@@ -796,12 +803,12 @@ static void test_borrow(void **state)
 	assert_string_equal(program_report.text,
 			"cannot attach to 4711 (?): no thread can be made in it: Input/output error (are its limits of memory or processes reached?)");
 	assert_int_equal(count("judge closed"), 1);
-	/* The code stays where it is if the thread may be in it. */
+	/* The code stays if the thread may still execute it. */
 	(void)begin();
 	assert_int_equal(inject_borrow(&target, &location, &request), -ETIMEDOUT);
 	assert_non_null(strstr(program_report.text, "Connection timed out"));
 	*calls = '\0';
-	/* The new thread has been made. */
+	/* The new thread was created. */
 	(void)begin();
 	states[0] = INJECT_STATE_READY;
 	thread_registers.rip = CODE + borrowing.code.spin;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of the agent beside the files of a program: each failing call leaves nothing behind. The file is included, so that its calls fail. */
+/*
+ * Copies of the agent for a program with another root directory: after a failed call, nothing is
+ * left. The test includes the file, so that it can fail its calls.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -70,8 +73,8 @@ static long played_syscall(long number, int root, const char *directory, const s
 	return syscall(number, root, directory, how, size);
 }
 
-static unsigned int nr_interrupts;   /* as many calls end with EINTR first */
-static size_t most_bytes = SIZE_MAX; /* that one call writes */
+static unsigned int nr_interrupts;   /* the first calls, this many, end with EINTR */
+static size_t most_bytes = SIZE_MAX; /* that one call writes at most */
 
 static bool is_interrupted(void)
 {
@@ -153,7 +156,7 @@ static unsigned int count_entries(void)
 	return nr - 2;
 }
 
-/* The directory and the file are opened, and each gets its rights. */
+/* The directory and the file are opened, and each gets its permissions. */
 static void test_failures(void)
 {
 	struct inject_copy copy = {.directory = -1};
@@ -175,7 +178,7 @@ static void test_failures(void)
 		CHECK(put_file(location, "agent", "/nowhere") == -ENOENT && !count_entries());
 		close(location);
 	}
-	/* A file that cannot be written, and a program that has ended. */
+	/* A file that cannot be written, and a program that has exited. */
 	failing_write = 1;
 	CHECK(!attach_copy_create(&copy, getpid(), folder, "agent", file) && !failing_write &&
 			!count_entries());
@@ -189,7 +192,9 @@ static void test_failures(void)
 	CHECK(!count_entries());
 }
 
-/* What may be removed: a directory of this user, which no process has locked, after a minute. */
+/*
+ * Which directories may be removed: one of this user, which no process has locked, after a minute.
+ */
 static void test_abandoned(void)
 {
 	struct inject_copy copy = {.name = "agent",
@@ -221,12 +226,15 @@ static void test_abandoned(void)
 	attach_copy_remove_abandoned(&copy);
 	CHECK(!count_entries());
 	close(copy.directory);
-	/* Nothing is searched in a directory that cannot be read. */
+	/* A directory that cannot be read is not searched. */
 	copy.directory = -1;
 	attach_copy_remove_abandoned(&copy);
 }
 
-/* Empty files, and files of one byte, of one read, and of one byte more. An old errno is no error. */
+/*
+ * Empty files, and files of one byte, of one read, and of one more byte. An earlier errno is no
+ * error.
+ */
 static void test_sizes(void)
 {
 	static char bytes[65537], copied[65538];
@@ -250,7 +258,10 @@ static void test_sizes(void)
 	}
 }
 
-/* Writes of a part continue, signals interrupt none of the calls, and a full file system in the middle is an error. */
+/*
+ * Short writes are continued, signals interrupt no call, and a full file system in between is an
+ * error.
+ */
 static void test_parts(void)
 {
 	static char bytes[65537], copied[65538];
@@ -280,7 +291,7 @@ static void test_parts(void)
 	CHECK(!close(to) && !unlink(from));
 }
 
-/* Each directory is tried once, in order. The files in one are removed before the next one is tried. */
+/* Each directory is tried once, in order. Files in one are removed before the next one is tried. */
 static void test_directories(void)
 {
 	static const char *const names[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", ""};
@@ -306,7 +317,7 @@ static void test_directories(void)
 	inject_copy_remove(&copy);
 }
 
-/* The new directory has descriptor 0, and then its parent directory. */
+/* The new directory has descriptor 0, and then its parent directory has it. */
 static void test_first_descriptor(void)
 {
 	struct inject_copy copy = {.directory = -1};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `side attach --daemon` step by step: by which socket a program reaches the daemon, how long the command waits until a session has it,
- * and each message. The test includes the file and plays the daemon and the program.
+ * `side attach --daemon` step by step: the socket by which a program reaches the daemon, how long
+ * the command waits until a session has the program, and each message. The test includes the file
+ * and replaces the daemon and the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -207,7 +208,7 @@ static int played_poll(struct pollfd *watched, nfds_t nr, int timeout)
 #include "programs/side/attach/attach-daemon.c"
 #undef poll
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static int printed_file = -1, printed_saved;
 
@@ -298,7 +299,7 @@ static void test_reasons(void)
 			called("why not: cannot reach the daemon; "));
 }
 
-/* ---- the way ---- */
+/* ---- the path to the daemon ---- */
 
 static void test_sees(void)
 {
@@ -333,7 +334,10 @@ static void test_shut(void)
 #define MADE \
 	"place side-door- lasting; listen 55 @side-door-7; {\"version\":1,\"verb\":\"door\",\"pid\":55,\"path\":\"@side-door-7\"} fd; forget; "
 
-/* The program does not see the directory: it gets a rendezvous socket, or the one that it has. */
+/*
+ * The program does not see the directory: it gets a rendezvous socket, or keeps the one that it
+ * has.
+ */
 static void test_doors(void)
 {
 	struct attached attached;
@@ -403,14 +407,14 @@ static void test_doors(void)
 	answers[1].result = -ECONNREFUSED;
 	CHECK(gives(COMMAND_FAILED, "connect; " ASKED MADE "request door ; close; ",
 			"side: 55 (kitchen) does not see the daemon's directory /nowhere/side, and does not connect through the rendezvous socket  that was made for it: Connection refused\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
-	/* In a directory that was made for it. */
+	/* In a directory that was created for it. */
 	reset();
 	attached = attach();
 	attached.dir.parent = 5;
 	attached.dir.own = 6;
 	fd = attach_daemon_listen_at(&attached);
 	CHECK(fd >= 0 && called("listen in 6; ") && !close(fd));
-	/* A program that sees the directory, and may not enter it, gets one, too. */
+	/* A program that sees the directory but may not enter it gets a rendezvous socket, too. */
 	attached = attach();
 	attached.pid = getpid();
 	by_rendezvous = true;
@@ -473,7 +477,7 @@ static void test_session(void)
 			"connect; " STATUS ASKED MADE
 			"request door ; done attach: the daemon has; " STATUS "close; ",
 			""));
-	/* One that does not come is given up after five seconds. */
+	/* A session that does not get the program is abandoned after five seconds. */
 	session_answer = "{}";
 	catch ();
 	CHECK(check_session(&attached, &ask) == COMMAND_FAILED);

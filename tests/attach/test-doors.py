@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sessions of the daemon and programs that do not see its directory: another root directory, other mounts, processes, users,
-networks. They come through a door that whoever attaches has made where they see it."""
+"""Sessions of the daemon and programs that do not see its directory: another root directory, other
+mounts, processes, users, networks. They connect through a rendezvous socket that the attaching
+process has created where they see it.
+"""
 import os
 import re
 import shutil
@@ -21,7 +23,7 @@ from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, proc
 
 
 class Doors(Container, Daemon):
-    be = ()  # what makes another user of us
+    be = ()  # this command makes the test another user
 
     def side(self, *words, status=0):
         done = subprocess.run([*self.be, SIDE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -39,7 +41,9 @@ class Doors(Container, Daemon):
         return started
 
     def doors(self):
-        """Their directories, as this side sees them, in the container and where the tests themselves would be."""
+        """The directories of rendezvous sockets, as the host sees them, in the container and where the
+        tests themselves would create them.
+        """
         found = []
         for place in ("run", "dev/shm", "tmp", "var/tmp"):
             for root in (self.file("root"), self.file("jail")):
@@ -55,7 +59,7 @@ class Doors(Container, Daemon):
         self.side("disable-event", "service_work", "-u", "--pid", str(pid), "--timeout", "60s", *words)
 
     def test_container(self):
-        """Everything that a session does, with one program in a container and one beside it."""
+        """All operations of a session, with one program in a container and one outside."""
         inside, outside = self.contained("-n", pivot=True), self.service()
         for one in (inside, outside):
             self.assertIn("1 jump", self.enable(one.pid))
@@ -74,14 +78,14 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK * 3, outside.pid: WORK * 4})
 
     def over(self, what):
-        """Waits until it is not so any more."""
+        """Waits until the condition is no longer true."""
         deadline = time.monotonic() + PATIENCE
         while what():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
 
     def present(self):
-        """So many programs are in the session, alive, and have said what they record."""
+        """The session has this many programs, which run and have reported what they record."""
         lines = self.side("status", "s").stdout.splitlines()
         return sum(1 for line in lines if re.match(" +service +[0-9]+ +thread +[1-9]", line) and not line.endswith("ended"))
 
@@ -89,7 +93,7 @@ class Doors(Container, Daemon):
         return [name for name in os.listdir(self.runtime + "/state") if name.startswith(".door-")]
 
     def test_read_only(self):
-        """No directory that can be written: a name in the network namespace, which is another one."""
+        """No directory is writable: the name is in the network namespace, which is another one."""
         inside = self.contained("-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
         self.enable(inside.pid)
         self.assertEqual(self.doors(), [])
@@ -101,7 +105,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK, child: WORK})
 
     def test_children(self):
-        """They come through the door by themselves, at their beginning, and hear of changes."""
+        """Children connect through the rendezvous socket when they start, and receive changes."""
         inside = self.contained()
         self.enable(inside.pid)
         child = int(inside.ask("fork 5", "forked")[1])
@@ -117,7 +121,7 @@ class Doors(Container, Daemon):
         self.assertEqual(numbers, {1: WORK, child: WORK})
 
     def test_sessions(self):
-        """One that is there, one that comes later, and one that another uid's program is in as well."""
+        """A session that exists, one that starts later, and one that also has a program of another user."""
         inside = self.contained()
         self.enable(inside.pid)
         later, last = self.file("later"), self.file("last")
@@ -147,7 +151,7 @@ class Doors(Container, Daemon):
         end()
         self.sided.wait()
         self.work(inside)
-        self.side("daemon")  # starts another one
+        self.side("daemon")  # starts another daemon
         self.addCleanup(self.end_daemon, self.runtime)
         self.over(lambda: self.present() != 2)
         self.work(inside)
@@ -176,7 +180,7 @@ class Doors(Container, Daemon):
         self.restarted(self.sided.kill, "-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
 
     def test_door_lost(self):
-        """Somebody has removed it while there was no daemon: that is said, and another one is made."""
+        """The socket is removed while no daemon runs: this is reported, and another one is created."""
         inside = self.contained()
         self.enable(inside.pid)
         self.work(inside)
@@ -198,7 +202,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
 
     def test_detached(self):
-        """Nothing is left behind, and it may come again."""
+        """Nothing is left, and the program may be attached again."""
         inside = self.contained(places=("/tmp",))
         self.enable(inside.pid)
         self.work(inside)
@@ -208,7 +212,7 @@ class Doors(Container, Daemon):
         self.work(inside)
         self.side("attach", "--daemon", str(inside.pid))
         self.work(inside)
-        # What it sees is what it saw, and so is its door.
+        # The program sees the same directory as before, and uses the same rendezvous socket.
         self.assertEqual(len(self.doors()), 1)
         inside.kill()
         self.over(self.doors)
@@ -217,7 +221,9 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
 
     def test_rounds(self):
-        """The daemon has no more descriptors and memory after the third program of another root directory than after the first."""
+        """After the third program of another root directory the daemon has no more descriptors and
+        memory than after the first.
+        """
         before = None
         for number in range(3):
             inside = self.contained("-n", pivot=True)
@@ -233,7 +239,7 @@ class Doors(Container, Daemon):
         self.side("destroy", "--timeout", "60s")
 
     def test_user_namespace(self):
-        """Where root is nobody, and the directory is seen and not trusted."""
+        """A user namespace without root: the program sees the directory, but does not trust it."""
         before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
                   *namespaces("-U", "-r", "--kill-child", "-f")]
         if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
@@ -250,7 +256,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {inside.pid: WORK * 2, child: WORK})
 
     def test_own_container(self):
-        """Without any rights: a user's own daemon, and a container that he has made."""
+        """Without any rights: a user's own daemon, and a container that this user has created."""
         self.assertEqual(self.doors(), [])
         be = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         words = self.container("-U", "-r", "-n", places=("/run",))
@@ -282,7 +288,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK, child: WORK})
 
     def test_changed_root(self):
-        """It was given to the daemon, and has hidden it since: sessions that come now are behind the door, too."""
+        """The program was attached, and has hidden the directory since: new sessions use the rendezvous socket, too."""
         service = self.service()
         self.enable(service.pid)
         self.work(service)
@@ -313,7 +319,7 @@ class Doors(Container, Daemon):
 
     @staticmethod
     def send_and_hear(socket_path, message):
-        """All answers to one message, until the other side hangs up."""
+        """Returns all answers to one message, until the other side closes the connection."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
             one.settimeout(PATIENCE)
             one.connect(socket_path)
@@ -327,7 +333,7 @@ class Doors(Container, Daemon):
             return answers
 
     def knock(self, *messages):
-        """The answers at the rendezvous socket, until the other side hangs up."""
+        """Returns the answers at the rendezvous socket, until the other side closes the connection."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
             one.settimeout(PATIENCE)
             one.connect(self.door())
@@ -349,7 +355,7 @@ class Doors(Container, Daemon):
         return self.wire(15, struct.pack("=II", len(text), 0) + text)
 
     def test_strangers(self):
-        """What else may come to a door gets no further than at the daemon's own sockets."""
+        """Strangers get no further at a rendezvous socket than at the daemon's own sockets."""
         inside = self.contained()
         self.enable(inside.pid)
         there = self.passing(self.runtime + "/sessions/s.sock")
@@ -357,13 +363,13 @@ class Doors(Container, Daemon):
                      self.passing(self.runtime + "/sessions/none.sock"), there[:-1], there + b"\0"):
             answers = self.send_and_hear(self.door(), said or b"\0")
             self.assertEqual(answers, self.send_and_hear(self.runtime + "/agents.sock", said or b"\0"), said)
-            # A refusal at most, and no session.
+            # One refusal at most, and no session.
             self.assertLessEqual(len(answers), 1, said)
             self.assertNotIn(said, answers)
-        # A session hears it, and hangs up on who says nothing that it knows.
+        # A session receives the message, and closes the connection because it does not know it.
         self.assertEqual(self.knock(there, b"x"), [there, b""])
         self.assertEqual(self.knock(there, there), [there, b""])
-        # Many at once: the oldest make room.
+        # Many connections at once: the oldest are closed.
         path, = self.doors()
         silent = []
         for _ in range(300):
@@ -382,7 +388,7 @@ class Doors(Container, Daemon):
         self.assertEqual(self.numbers(self.trace), {1: WORK})
 
     def test_another_daemon(self):
-        """Who is in touch with one does not leave it for another."""
+        """A program that is connected to one daemon does not change to another."""
         inside = self.contained()
         self.enable(inside.pid)
         runtime, self.runtime = self.runtime, self.file("other")

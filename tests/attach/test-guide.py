@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command of docs/how-to/attach.md is run, in order, and says what stands there.
+"""Runs every command of docs/how-to/attach.md in order, and compares the output with the page.
 
 usage: test-guide.py GUIDE
 """

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Failing calls while an attach examines a program: each step fails with the error of the call, and keeps nothing. The test includes the
- * files, so that it can call their static functions and fail their calls.
+ * Failing calls while an attach examines a program: each step reports the error of the failed call,
+ * and releases everything. The test includes the files, so that it can call their static functions
+ * and fail their calls.
  */
 #include "attach/copy.c"
 #include "attach/elf.c"
@@ -38,7 +39,7 @@ ssize_t __wrap_getline(char **line, size_t *size, FILE *file)
 	return failing_is_due("getline", ENOMEM) ? -1 : __real_getline(line, size, file);
 }
 
-/* getline() of an optimizing compiler. */
+/* getline() when the compiler optimizes. */
 ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *file)
 {
 	return failing_is_due("getline", ENOMEM) ? -1 : __real___getdelim(line, size, end, file);
@@ -49,7 +50,7 @@ ssize_t __wrap_read(int fd, void *to, size_t size)
 	return failing_is_due("read", EIO) ? -1 : __real_read(fd, to, size);
 }
 
-/* The error of the function that failed. */
+/* Returns the error of the failed function. */
 static int failing_error(void)
 {
 	if (!strcmp(failing_name, "open") || !strcmp(failing_name, "fopen"))
@@ -84,7 +85,7 @@ static struct inject_target self(void)
 
 /* ---- files ---- */
 
-/* A file with a table that cannot be read is not one that has no symbols. */
+/* A file whose table cannot be read is not a file without symbols. */
 static void test_elf(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), ret = -1;
@@ -101,7 +102,7 @@ static void test_elf(void)
 		kinds[*failing_name == 'f' ? 0 : *failing_name == 'm' ? 1 : 2]++;
 		CHECK(!elf.headers && !elf.symbols && !elf.names && !elf.nr_symbols);
 	}
-	/* The header, and four tables: each is measured, allocated and read. */
+	/* The header, and four tables, for each of which: its size, an allocation, a read. */
 	CHECK(kinds[0] == 4 && kinds[1] == 4 && kinds[2] == 5);
 	CHECK(elf.nr_headers && elf.nr_symbols && elf.interpreter);
 	inject_elf_free(&elf);
@@ -133,7 +134,9 @@ static void test_executable(void)
 		int ret;
 
 		target = self();
-		/* The first calls open the file with the name for messages, read it and find its end. */
+		/*
+		 * The first calls open the file whose name messages use, read it and find its end.
+		 */
 		failing_arm(number);
 		ret = check_executable(&target);
 		if (!failing_has_failed())
@@ -162,13 +165,13 @@ static void test_status(void)
 	CHECK(!inject_status(getpid(), 0, "Nothing", text, sizeof(text)) && errno == ENODATA);
 	CHECK(!inject_status(INT32_MAX, 0, "State", text, sizeof(text)) && errno == ENOENT);
 	CHECK(!read_small("/dev/null", text, sizeof(text)) && errno == ENODATA);
-	/* As much as there is space for, and a 0. */
+	/* As many bytes as there is space for, and a 0. */
 	CHECK(inject_status(getpid(), 0, "State", text, 4) && !strcmp(text, "R (") &&
 			inject_status(getpid(), 0, "State", text, 12) &&
 			!strcmp(text, "R (running)"));
 }
 
-/* A program whose sandbox is unknown is not touched. */
+/* A program whose sandbox is unknown is not changed. */
 static void test_state(void)
 {
 	const struct inject_request request = {.pid = getpid()};
@@ -232,7 +235,7 @@ static void test_memory(void)
 	errno = 0;
 	CHECK(!inject_read(&target, 16, word, 8) && errno == EIO);
 	CHECK(!inject_write(&target, 16, word, 8) && errno == EIO);
-	/* The end of the memory is within the bytes. */
+	/* The memory ends within the bytes. */
 	errno = 0;
 	CHECK(!inject_read(&target, (uintptr_t)two + (uintptr_t)page - 4, word, 8) && errno == EIO);
 	errno = 0;
@@ -245,7 +248,7 @@ static void test_memory(void)
 	CHECK(!inject_read(&target, (uint64_t)INT64_MAX + 1, word, 8) && errno == EIO);
 	close(target.memory);
 	munmap(two, (size_t)page);
-	/* A program that has ended has none. */
+	/* A program that has exited has no memory. */
 	CHECK(!pipe(ends));
 	child = fork();
 	if (!child) {
@@ -268,7 +271,7 @@ static void test_memory(void)
 
 /* ---- refusals ---- */
 
-/* Only a refusal of the kernel is one that rights help against. */
+/* Only a refusal of the kernel can be overcome with more rights. */
 static void test_permissions(void)
 {
 	struct inject_target target = self();
@@ -310,7 +313,7 @@ static void test_agent(void)
 	CHECK(!inject_maps_read(&target));
 	mapping = find_agent_code(&target);
 	CHECK(mapping && mapping->begin == (uintptr_t)memory);
-	/* The file is no ELF file, so it is no agent of this version. */
+	/* The file is not an ELF file, so it is not an agent of this version. */
 	CHECK(find_agent(&target, "serve") == -1 && report.kind == INJECT_UNSUITABLE &&
 			strstr(report.text,
 					"it has loaded an agent of another version (/tmp/side-inject-") &&
@@ -341,7 +344,7 @@ static void test_agent(void)
 
 /* ---- stacks ---- */
 
-/* A file that cannot be examined may have its own malloc(): no thread is stopped then. */
+/* A file that cannot be examined may define malloc(): no thread is stopped then. */
 static void test_stacks(void)
 {
 	static const char text[] = "what it has loaded cannot be read: ";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of an attach, one by one: which thread is borrowed, what its registers become, and the calls that the new thread makes. The
- * test includes the files, so that it can call their static functions. This process is also the program: where an attach waits, the test
- * makes the call that the new thread would make. The clock advances only by what an attach waits.
+ * The steps of an attach, one by one: which thread is borrowed, what its registers become, and the
+ * calls of the new thread. The test includes the files, so that it can call their static functions.
+ * This process is also the attached program: while an attach waits, the test makes the calls of the
+ * new thread. The clock advances only while an attach waits.
  */
 #include "attach/inject.c"
 #include "attach/thread.c"
@@ -18,7 +19,8 @@
 
 #include "../check.h"
 
-static uint64_t skew, frozen; /* frozen: the time that does not advance by itself; 0: it does */
+/* frozen: the time, which does not advance on its own; 0: it advances */
+static uint64_t skew, frozen;
 static bool sleeps;
 static void (*while_waiting)(void);
 static unsigned int nr_pauses;
@@ -154,7 +156,7 @@ static void *wait_somehow(void *user)
 	return NULL;
 }
 
-/* Until the kernel shows that the thread is where it waits. */
+/* Waits until the kernel reports that the thread waits. */
 static bool has_rank(struct waiter *waiter)
 {
 	for (int i = 0; i < 20000; i++) {
@@ -234,7 +236,7 @@ static void test_ranks(void)
 	unlink(path);
 }
 
-/* The thread of this test is in the call that reads where it is. */
+/* The thread of this test is in the call that reads its location. */
 static void test_nobody(void)
 {
 	struct candidate self = {.thread = getpid()};
@@ -262,7 +264,7 @@ static void *wait_for_end(void *user)
 	return NULL;
 }
 
-/* The system call in which the program waits; -1: none. */
+/* Returns the system call in which the program waits; -1: none. */
 static long call_of(pid_t pid)
 {
 	char path[64];
@@ -304,7 +306,7 @@ static void end(pid_t child)
 	waitpid(child, NULL, 0);
 }
 
-/* A program with the highest number of threads that are tried, and one with one more. */
+/* A program with the greatest number of threads that are tried, and one with one more. */
 static void test_many_threads(void)
 {
 	static struct candidate found[THREADS_MAX + 1];
@@ -367,7 +369,9 @@ static void test_registers(void)
 			values.r12 == 13 && values.r13 == 14 && values.r14 == 15 &&
 			values.r15 == 16 && values.rip == 17);
 	CHECK(values.flags == 0xd501 && values.mask == 0x1234 && values.scratch == 77);
-	/* All signals are blocked but SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS. */
+	/*
+	 * All signals are blocked except for SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
+	 */
 	CHECK(values.blocked ==
 					~(UINT64_C(1) << 3 | 1u << 4 | 1u << 6 | 1u << 7 |
 							1u << 10 | 1u << 30) &&
@@ -510,8 +514,9 @@ static void test_stopping(void)
 static uint32_t scratch_state;
 
 /*
- * The instruction at which the program is stopped, the kind of the stop, and the state in its memory. INJECT_STATE_NONE: the memory is not
- * mapped. Only in the state BUSY it is the stack.
+ * Sets the instruction at which the program is stopped, the kind of the stop, and the state in its
+ * memory. INJECT_STATE_NONE: the memory is not mapped. Only in the state BUSY the memory is the
+ * stack.
  */
 static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32_t state)
 {
@@ -557,7 +562,9 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 			CHECK(waitpid(borrowing->thread, &status, 0) == borrowing->thread &&
 					WTERMSIG(status) == kind);
 		} else if (at < borrowing->code.size) {
-			/* It waits again. Behind the code the registers are its own, and it ends there. */
+			/*
+			 * It waits again. After the code it has its own registers, and ends there.
+			 */
 			CHECK(attach_thread_stop(borrowing) == 0 &&
 					get_registers(borrowing->thread, &registers) &&
 					registers.rsp == borrowing->before.rsp);
@@ -585,7 +592,7 @@ static void test_looks(void)
 			code->spin < code->refused && code->refused < code->failed &&
 			code->failed < code->thread && code->thread < code->name &&
 			code->name + 16 == code->size);
-	/* Before the signals are blocked, one is delivered as if nothing had happened. */
+	/* A signal before the signals are blocked is delivered as usual. */
 	CHECK(next_check(&borrowing, code->entry, SIGUSR1, 0) == ATTEMPT_NEXT);
 	CHECK(next_check(&borrowing, code->masked, SIGUSR1, 0) == ATTEMPT_NEXT);
 	CHECK(next_check(&borrowing, code->masked, -1, 0) == -1 && borrowing.code_of_failure == 5);
@@ -594,7 +601,10 @@ static void test_looks(void)
 	CHECK(next_check(&borrowing, code->spin - 1, -1, 1) == -1);
 	CHECK(next_check(&borrowing, code->spin, -1, 2) == ATTEMPT_DONE);
 	CHECK(next_check(&borrowing, code->refused - 1, -1, 2) == ATTEMPT_DONE);
-	/* The thread returns by itself and gets a signal of the program, with and without a new thread. */
+	/*
+	 * The thread returns by itself and gets a signal of the program, with and without a new
+	 * thread.
+	 */
 	CHECK(next_check(&borrowing, code->refused - 1, SIGUSR1, 2) == ATTEMPT_DONE);
 	CHECK(next_check(&borrowing, code->refused - 1, SIGUSR1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
@@ -606,7 +616,10 @@ static void test_looks(void)
 	CHECK(next_check(&borrowing, code->thread - 1, -1, 1) == ATTEMPT_FAILED);
 	CHECK(next_check(&borrowing, code->thread, -1, 1) == -1);
 	CHECK(next_check(&borrowing, code->size - 1, -1, 2) == -1);
-	/* In a function that the code calls. The signal by which the C library changes the ids is taken there. */
+	/*
+	 * In a function that the code calls. The thread handles the signal by which the C library
+	 * changes the ids there.
+	 */
 	CHECK(next_check(&borrowing, code->size, -1, 1) == -1);
 	CHECK(next_check(&borrowing, code->size, SIGNAL_IDS, 1) == -1);
 	CHECK(next_check(&borrowing, code->size, SIGUSR1, 1) == ATTEMPT_FAILED &&
@@ -618,7 +631,7 @@ static void test_looks(void)
 	CHECK(next_check(&borrowing, code->size, -1, 0) == ATTEMPT_FAILED &&
 			borrowing.code_of_failure == EAGAIN);
 	CHECK(next_check(&borrowing, UINT64_MAX, SIGUSR1, 0) == ATTEMPT_FAILED);
-	/* Its memory is there, but cannot be read. */
+	/* Its memory is mapped, but cannot be read. */
 	CHECK(next_check(&borrowing, code->spin, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
 	CHECK(next_check(&borrowing, code->size, -1, STATE_UNREADABLE) == ATTEMPT_DONE);
 	target.pid = INT32_MAX;
@@ -650,7 +663,7 @@ static void test_permitted(void)
 	CHECK(!may_be_stopped(&borrowing, &request));
 }
 
-/* A program that has another tracer is refused; one that has ended is not tried again. */
+/* A program with another tracer is refused; one that has exited is not tried again. */
 static void test_tries(void)
 {
 	struct inject_target target = {.report = &report, .pid = start()};
@@ -690,7 +703,7 @@ static struct inject_request request;
 static unsigned int nr_calls;
 static bool is_deaf;
 
-/* Does what the new thread does: calls the function of the command. */
+/* Acts as the new thread: calls the function of the command. */
 static void take_command(void)
 {
 	uint64_t (*function)(uint64_t, uint64_t, uint64_t);
@@ -807,7 +820,7 @@ static void test_calls(void)
 	CHECK(!attach_inject_write_text(&injection, 5, "abc", &result) &&
 			result == (uintptr_t)scratch->text + 5 &&
 			!strcmp(scratch->text + 5, "abc"));
-	/* No answer: the limit counts from the last time at which the thread has run. */
+	/* No answer: the timeout counts from the last time at which the thread ran. */
 	is_deaf = true;
 	CHECK(!prctl(PR_SET_NAME, "program"));
 	began = inject_now();
@@ -822,7 +835,7 @@ static void test_calls(void)
 	CHECK(has_run(&injection, &result) && result);
 	result = UINT64_MAX;
 	CHECK(!has_run(&injection, &result));
-	/* The thread has removed the memory; the program has ended. */
+	/* The thread has unmapped the memory; the program has exited. */
 	injection.location.scratch = 16;
 	CHECK(is_failure(attach_inject_call_function(&injection, 1, arguments, &result),
 			INJECT_FAILED, "its memory cannot be accessed: Input/output error"));
@@ -831,7 +844,7 @@ static void test_calls(void)
 			report.kind == INJECT_GONE &&
 			!strcmp(report.text, "2147483647 (?) has ended"));
 	injection.target.pid = getpid();
-	/* No function is called with a text that could not be written. */
+	/* A function whose text could not be written is not called. */
 	request.agent = request.libside = "/nowhere";
 	injection.target.agent_function = (uintptr_t)atoi;
 	command = injection.command;
@@ -855,7 +868,7 @@ static void *named_thread(void *user)
 	return NULL;
 }
 
-/* The name of a thread is not that of its process. */
+/* A thread's name differs from that of its process. */
 static void test_thread_names(void)
 {
 	int ends[4], thread;
@@ -888,7 +901,7 @@ static void test_names(void)
 	test_thread_names();
 }
 
-/* A thread that may be there is not gone: its code stays where it is. */
+/* A thread that may exist does not count as exited: its code stays. */
 static void test_unknown_threads(void)
 {
 	static const char *const functions[] = {"opendir", "readdir", "open"};
@@ -924,7 +937,7 @@ static void test_unknown_threads(void)
 		CHECK(!scratch && code[0] == 0xcc);
 		end_injection();
 	}
-	/* The memory of the program is opened by the number of its thread. */
+	/* The memory of the program is opened by the id of its thread. */
 	begin_injection();
 	failing_function = "opendir";
 	CHECK(is_failure(give_file(&injection, "/nowhere/agent", &(int){-1}), INJECT_FAILED,
@@ -963,7 +976,7 @@ static void test_memory(void)
 	    kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
-	/* open_memory() examines the file with descriptor 0, which it closes. */
+	/* open_memory() examines the file with descriptor 0, and closes it. */
 	close(0);
 	fd = open_memory(path);
 	CHECK(fd > 0 && fcntl(0, F_GETFD) == -1 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
@@ -972,7 +985,7 @@ static void test_memory(void)
 	fd = open_memory(path);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
-	/* The descriptor is refused if it is not empty, has a name, or is no file. */
+	/* The descriptor is refused if it is not empty, has a name, or is not a file. */
 	CHECK(open_memory(path) == -EPERM);
 	CHECK(named >= 0 && open_memory(file) == -EPERM && open_memory("/tmp") == -EPERM &&
 			open_memory("/nowhere") == -ENOENT && open_memory("/dev/null") == -EPERM);
@@ -1013,16 +1026,16 @@ static void test_load(void)
 			injection.target.agent_function == (uintptr_t)atoi);
 	injection.target.agent_function = 0;
 	CHECK(!talk(&injection) && report.result == 4711);
-	/* The agent is there already. */
+	/* The agent is loaded already. */
 	nr_calls = 0;
 	request.argument = "-5";
 	CHECK(!talk(&injection) && report.result == -5 && nr_calls == 1);
-	/* A function that it has not. */
+	/* A function that the agent does not have. */
 	injection.target.agent_function = 0;
 	request.function = "nothing_of_this_name";
 	CHECK(attach_inject_load_agent(&injection) == -1 && report.kind == INJECT_FAILED &&
 			strstr(report.text, "undefined symbol: nothing_of_this_name"));
-	/* Memory of the program, which gets the bytes of the file. */
+	/* Memory of the program receives the bytes of the file. */
 	before = resources_descriptors();
 	CHECK(!give_file(&injection, path, &descriptor) && descriptor >= 0 &&
 			resources_descriptors() == before + 1);
@@ -1036,7 +1049,9 @@ static void test_load(void)
 			"No such file or directory"));
 	close(descriptor);
 	CHECK(resources_descriptors() == before);
-	/* A file that is no library: the loader gives the reason, after memory and all copies. */
+	/*
+	 * A file that is not a library: after memory and all copies, the loader reports the reason.
+	 */
 	fd = mkstemp(other);
 	CHECK(fd >= 0 && write(fd, "text\n", 5) == 5);
 	request.agent = other;
@@ -1046,7 +1061,7 @@ static void test_load(void)
 	CHECK(is_same_file(&injection));
 	CHECK(attach_inject_load_agent(&injection) == -1 && report.from_memory &&
 			strstr(report.text, "file too short"));
-	/* The new thread would close them at its end. */
+	/* The new thread would close them when it ends. */
 	CHECK(!close(lowest) && !close(lowest + 1) && resources_descriptors() == before + 1);
 	CHECK(!attach_inject_load_library(&injection, path, &handle) && handle);
 	CHECK(scratch->arguments[1] == (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) &&
@@ -1063,7 +1078,7 @@ static void test_load(void)
 
 /* ---- space for the code ---- */
 
-/* Not that of a library that is before it. */
+/* Not that of a library with the name before it. */
 static uint64_t of_libc(const char *name)
 {
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -1073,7 +1088,7 @@ static uint64_t of_libc(const char *name)
 	return address;
 }
 
-/* All versions of a function that the C library has, or none. */
+/* Sets all versions of a function in the C library, or none. */
 static void set_function(const char *name, bool is_there, Elf64_Sym *saved)
 {
 	const struct inject_elf *libc = &injection.target.libc;
@@ -1104,7 +1119,7 @@ static void test_room(void)
 	CHECK(!attach_inject_find_space(&injection) && injection.location.code &&
 			injection.location.scratch);
 	at = injection.location.code;
-	/* Whole bytes of code that nothing uses, and memory that is not mapped. */
+	/* Unused bytes of code, and memory that is not mapped. */
 	CHECK(!strcmp(inject_mapping_of(&injection.target, at)->access, "r-xp") &&
 			inject_mapping_of(&injection.target, at + size - 1) ==
 					inject_mapping_of(&injection.target, at));
@@ -1140,7 +1155,10 @@ static void test_room(void)
 			values.attr_setstacksize == of_libc("pthread_attr_setstacksize") &&
 			values.attr_destroy == of_libc("pthread_attr_destroy") &&
 			values.create == of_libc("pthread_create"));
-	/* The bytes of a process that was killed are used again once its memory has gone and no thread is in them. */
+	/*
+	 * The bytes of a killed process are reused once its memory is unmapped and no thread
+	 * executes them.
+	 */
 	injection.location.code = 0;
 	CHECK(inject_write(&injection.target, at, &values, sizeof(values)));
 	CHECK(!prctl(PR_SET_NAME, "program"));
@@ -1152,7 +1170,7 @@ static void test_room(void)
 	CHECK(inject_write(&injection.target, at, &values, sizeof(values)) &&
 			!is_left_alone(&injection, at) && !is_left_alone(&injection, 16));
 	CHECK(inject_write(&injection.target, at, before, size));
-	/* None of the pages has as many bytes. */
+	/* No page has that many bytes. */
 	injection.location.code = 0;
 	injection.code.size = INJECT_PAGE + 1;
 	CHECK(is_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
@@ -1175,7 +1193,7 @@ static void test_room(void)
 	CHECK(is_failure(attach_inject_write_code(&injection), INJECT_FAILED,
 			"its memory cannot be accessed: Input/output error"));
 	free(injection.overwritten);
-	/* Memory that can be read and not written. */
+	/* Memory that can be read but not written. */
 	close(injection.target.memory);
 	injection.target.memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	injection.location.code = at;
@@ -1195,7 +1213,7 @@ static void make_writable(void)
 	while_waiting = take_command;
 }
 
-/* At the end the thread goes, and the bytes return. */
+/* At the end the thread exits, and the original bytes are restored. */
 static void test_end(void)
 {
 	static uint8_t code[64];
@@ -1226,7 +1244,7 @@ static void test_end(void)
 	CHECK(!scratch && writable < 0 && !memcmp(code, original, sizeof(code)) &&
 			injection.command == 1);
 	end_injection();
-	/* A thread that hangs keeps its code. */
+	/* The code of a thread that hangs stays. */
 	begin_injection();
 	injection.location.code = (uintptr_t)code;
 	injection.code.size = sizeof(code);
@@ -1268,7 +1286,10 @@ static bool gives_up(unsigned int timeout_ms, unsigned int rounds, const struct 
 	return false;
 }
 
-/* A stopped program has no thread that can be asked. At least 300 rounds are tried, unless ten times as long is over. */
+/*
+ * A stopped program has no thread that can be borrowed. At least 300 rounds are tried, until ten
+ * times the limit.
+ */
 static void test_patience(void)
 {
 	struct inject_target target = {.report = &report, .pid = start()};
@@ -1285,7 +1306,9 @@ static void test_patience(void)
 	end(target.pid);
 }
 
-/* A program that waits calls a function of a library that it has loaded, and goes on waiting. */
+/*
+ * A waiting program calls a function of a library that was loaded into it, and continues to wait.
+ */
 static void test_attach(void)
 {
 	char *path = realpath(path_of((void *)(uintptr_t)atoi), NULL);
@@ -1336,7 +1359,7 @@ static void test_process(void)
 	fd = inject_begin(&of_nothing, &child);
 	inject_end(fd, child, &report);
 	CHECK(report.kind == INJECT_UNSUITABLE);
-	/* A child that ends without a whole report. */
+	/* A child that exits without a complete report. */
 	CHECK(!pipe(ends));
 	child = fork();
 	if (!child) {
@@ -1350,7 +1373,7 @@ static void test_process(void)
 					"attaching was ended before it was done, and the program goes on"));
 	CHECK(waitpid(child, NULL, 0) == -1 && errno == ECHILD);
 	CHECK(close(ends[0]) == -1);
-	/* A child that cannot write it ends with the reason. */
+	/* A child that cannot write its report exits with the reason. */
 	CHECK(!pipe(ends));
 	child = fork();
 	if (!child)
@@ -1369,7 +1392,7 @@ static void test_process(void)
 					"the result of attaching is unknown: Bad file descriptor"));
 }
 
-/* The memory that XSAVE needs fits, and the keys of memory protection are left out. */
+/* The memory for XSAVE is large enough, and memory protection keys are not saved. */
 static void test_processor(void)
 {
 	uint32_t low, high;

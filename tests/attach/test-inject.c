@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values that an attach reads before it stops a thread: ELF files, mappings, states, limits, frames of a stack, and the copies
- * of the agent in the program's root directory. The test includes the files, so that it can call their static functions.
+ * What an attach reads before it stops a thread: ELF files, mappings, states, limits, frames of a
+ * stack, and the copies of the agent in the program's root directory. The test includes the files,
+ * so that it can call their static functions.
  */
 #include "attach/copy.c"
 #include "attach/elf.c"
@@ -128,7 +129,7 @@ static void test_segments(void)
 	uint64_t bias = 0;
 
 	CHECK(!read_image(&image, &elf));
-	/* The address counts from the beginning of the first page. */
+	/* The address counts from the begin of the first page. */
 	CHECK(inject_elf_bias(&elf, 0x1000, 0x7f0000, &bias) && bias == 0x7f0000 - 0x5000);
 	CHECK(inject_elf_bias(&elf, 0x1a33, 0x7f0a33, &bias) && bias == 0x7f0000 - 0x5000);
 	CHECK(!inject_elf_bias(&elf, 0x1a34, 0x7f0000, &bias) &&
@@ -395,7 +396,7 @@ static void test_states(void)
 
 /* ---- files that the program has loaded ---- */
 
-/* A library that is mapped as a whole, at an address of its own. */
+/* A library that is mapped completely, at its own address. */
 static struct {
 	Elf64_Ehdr header;
 	Elf64_Phdr segment;
@@ -591,7 +592,7 @@ static int find_libc_in(struct inject_target *target, const void *memory)
 	return ret;
 }
 
-/* Where the kernel shows the mapped file itself, this is what is read. */
+/* If the kernel gives access to the mapped file itself, that file is read. */
 static bool is_replaced(int ret)
 {
 	if (!ret || strstr(report.text, "older than glibc"))
@@ -624,7 +625,7 @@ static void test_libraries(void)
 		else
 			CHECK(is_refused(find_libc_in(&target, memory), INJECT_UNSUITABLE,
 					"its C library is older than glibc 2.34", ""));
-		/* Another file has its name by now. */
+		/* By now another file has its name. */
 		(void)snprintf(other, sizeof(other), "%s.new", library_path);
 		{
 			int fd = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
@@ -744,7 +745,7 @@ static void test_frames(void)
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
 	safe.frames[2].pc = 0x4fff;
 	CHECK(judges(&safe, true, false, INJECT_UNSAFE));
-	/* All known frames are in the C library: the last of them counts. */
+	/* All known frames are in the C library: the last one decides. */
 	safe.frames[0].pc = safe.frames[1].pc = safe.frames[2].pc = 0x2110;
 	safe.frames[3].pc = 0x2210;
 	CHECK(!strcmp(entry_function(&safe), "sem_wait"));
@@ -864,7 +865,7 @@ static void test_no_directory(void)
 	close(copy.directory);
 }
 
-/* Only a directory that a killed process has left is removed, after a minute. */
+/* Only a directory of a killed process is removed, after a minute. */
 static void test_abandoned(void)
 {
 	char folder[] = "/tmp/side-inject-XXXXXX";

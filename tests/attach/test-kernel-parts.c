@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side-uprobes beside a recording, with a helper process that the test plays: how it begins, when it is ready, and how it ends. The test
- * includes attach/kernel.c and trace-kernel.c.
+ * side-uprobes during a recording, with a helper process that the test replaces: how it starts,
+ * when it is ready, and how it ends. The test includes attach/kernel.c and trace-kernel.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -135,7 +135,7 @@ static int played_turn(struct attached *attached, int timeout_ms)
 #include "programs/side/attach/kernel.c"
 #include "programs/side/probe/trace-kernel.c"
 
-/* ---- beside a program that runs ---- */
+/* ---- during the recording of a running program ---- */
 
 static int printed_file = -1, printed_saved;
 
@@ -187,7 +187,7 @@ static void test_start(void)
 	turns_until_ready = 2;
 	CHECK(!attach_kernel_start(&attached) && attached.kernel == 4711);
 	CHECK(called("words 55: 11 12; begin /tmp/x/agents; turn 10; turn 10; turn 10; free; "));
-	/* It ends without a byte: it has reported the reason. */
+	/* It exits without a byte: it has reported the reason. */
 	attached = attach();
 	turns_until_ready = -1;
 	turn_status = COMMAND_LOST;
@@ -229,7 +229,7 @@ static void test_end(void)
 	attach_kernel_end(&attached);
 	CHECK(called("signal 15; wait; turn 10; wait; turn 10; wait; ended 768; ") &&
 			!attached.kernel);
-	/* A session that cannot go on does not wait for it. */
+	/* A session that cannot continue does not wait for it. */
 	attached.kernel = 4711;
 	waits_until_end = 5;
 	turn_status = COMMAND_LOST;
@@ -239,7 +239,7 @@ static void test_end(void)
 	waits_until_end = 0;
 }
 
-/* ---- beside a command ---- */
+/* ---- during the recording of a command ---- */
 
 static bool is_failure(const struct session_error *error)
 {
@@ -266,12 +266,12 @@ static void test_companion(void)
 	CHECK(!helper->is_over(&kernel, true) && called("wait; signal 15; "));
 	CHECK(helper->is_over(&kernel, true) && called("wait; ended 768; ") && !kernel.child);
 	CHECK(helper->is_over(&kernel, true) && called(""));
-	/* Another wait for children has taken it. */
+	/* Another wait for children has returned its status. */
 	kernel.child = 4711;
 	is_reaped = true;
 	CHECK(helper->is_over(&kernel, false) && called("wait; ended 0; ") && !kernel.child);
 	is_reaped = false;
-	/* It ends before it is ready. */
+	/* It exits before it is ready. */
 	CHECK(!helper->begin(&kernel, 56, "/s", &error) && !close(ready_end));
 	CHECK(helper->is_ready(&kernel, &error) == -EIO && is_failure(&error) &&
 			kernel.ready == -1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of an attach: arguments, paths and mappings. The files are included; the mappings are played. */
+/*
+ * Limits of an attach: arguments, paths and mappings. The test includes the files and provides the
+ * mappings.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +66,7 @@ static bool played_pc(Dwfl_Frame *state, Dwarf_Addr *pc, bool *interrupted)
 #include "attach/target.c"
 #undef fopen
 
-/* Whether texts of these sizes are accepted. What follows them fails: the target has no mappings. */
+/* Whether texts of these sizes are accepted. The next step fails: the target has no mappings. */
 static bool is_accepted(size_t argument, size_t agent)
 {
 	static char texts[2][4096];
@@ -104,7 +107,7 @@ static void test_mappings(void)
 	inject_maps_free(&target);
 }
 
-/* A table of 64 MiB, which is not read here. */
+/* A table of 64 MiB, which this test does not read. */
 static void test_tables(void)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -157,7 +160,7 @@ static void test_frames(void)
 		CHECK(safe.stack_at == end - size && safe.stack[0] == 5);
 		CHECK(safe.stack_size == (size < 64 << 10 ? size : 64 << 10));
 	}
-	/* The mapping is not known. */
+	/* The mapping is unknown. */
 	target.nr_mappings = 0;
 	copy_stack(&safe);
 	CHECK(safe.stack_size == INJECT_PAGE);

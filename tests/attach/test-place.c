@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory or name by which a program that is attached to finds the socket of the recorder: the order of directories, what a
- * killed `side attach` has left, and failing calls. The test includes the file, and plays the clock, the user and some calls.
+ * The directory or name by which an attached program finds the socket of the recorder: the order of
+ * directories, what a killed `side attach` has left, and failing calls. The test includes the file,
+ * and replaces the clock, the user and some calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +157,7 @@ static void test_directory(void)
 	attach_dir_remove(&attached);
 	CHECK(!exists(dir->directory) && dir->parent == -1 && dir->own == -1);
 	attach_dir_remove(&attached);
-	/* One that is another one's from now on stays. */
+	/* A directory that belongs to another process from now on stays. */
 	CHECK(!attach_dir_find(&attached, "side-attach-", false));
 	attach_dir_forget(&attached);
 	CHECK(exists(dir->directory) && dir->parent == -1 && dir->own == -1);
@@ -198,7 +199,7 @@ static void test_order(void)
 	CHECK(tries("/a2345678901234567890123456789012345678", false,
 			"/a2345678901234567890123456789012345678 /tmp /var/tmp /dev/shm /run "));
 	CHECK(tries("/a", true, "/run /dev/shm /tmp /var/tmp "));
-	/* The root directory of the program cannot be opened: this process's is used. */
+	/* The root directory of the program cannot be opened: the one of this process is used. */
 	is_rootless = true;
 	CHECK(tries("/a", false, "/a /tmp /var/tmp /dev/shm /run "));
 	is_rootless = false;
@@ -237,7 +238,7 @@ static void test_unreachable(void)
 	has_no_random = are_closed = false;
 }
 
-/* A directory that cannot be made one's own is removed, and its parent closed. */
+/* A directory that cannot be given to the user is removed, and its parent is closed. */
 static void test_not_own(void)
 {
 	struct attach_dir dir = {.parent = -1, .own = -1};
@@ -254,18 +255,18 @@ static void test_not_own(void)
 	user_offset = 0;
 	CHECK(attach_dir_create_private(-1, "side-attach-", name) == -1);
 	CHECK(!attach_dir_create(&dir, root, "/nowhere", "side-attach-"));
-	/* Through a link nothing is opened. */
+	/* No file is opened through a link. */
 	(void)snprintf(link, sizeof(link), "%s/link", folder);
 	CHECK(!symlink(folder, link) && attach_dir_open_private(parent, "link") == -1 &&
 			!unlink(link));
 	close(root);
 }
 
-/* ---- what was left ---- */
+/* ---- directories of killed processes ---- */
 
 enum socket_state { SOCKET_NONE, SOCKET_REFUSED, SOCKET_LISTENS };
 
-/* Whether a directory of that name is removed, whose last change is that many seconds ago. */
+/* Whether a directory of that name is removed, whose last change was that many seconds ago. */
 static bool is_removed(const char *name, time_t age, enum socket_state state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -299,30 +300,30 @@ static void test_abandoned(void)
 	int fd, other;
 
 	now = 2000000000;
-	/* Without a socket, one that is a minute old. */
+	/* Without a socket, a directory that is a minute old. */
 	CHECK(!is_removed("side-attach-a", 59, SOCKET_NONE) &&
 			is_removed("side-attach-a", 60, SOCKET_NONE));
 	CHECK(is_removed("side-attach-a", 0, SOCKET_REFUSED) &&
 			!is_removed("side-attach-a", 100000, SOCKET_LISTENS));
-	/* A rendezvous socket waits a day for its daemon. */
+	/* A rendezvous socket stays for a day without a daemon. */
 	CHECK(!is_removed("side-door-a", 86399, SOCKET_NONE) &&
 			is_removed("side-door-a", 86400, SOCKET_NONE));
 	CHECK(!is_removed("side-door-a", 86399, SOCKET_REFUSED) &&
 			is_removed("side-door-a", 86400, SOCKET_REFUSED) &&
 			!is_removed("side-door-a", 100000, SOCKET_LISTENS));
-	/* Others are not ours. */
+	/* Directories with other names do not belong to side. */
 	CHECK(!is_removed("side-attac", 100000, SOCKET_NONE) &&
 			!is_removed("other-side-attach-", 100000, SOCKET_NONE));
 	user_offset = 1;
 	CHECK(!is_removed("side-attach-a", 100000, SOCKET_NONE));
 	user_offset = 0;
-	/* A link stays, and what it leads to. */
+	/* A link stays, and so does its target. */
 	(void)snprintf(path, sizeof(path), "%s/side-attach-link", folder);
 	CHECK(!mkdirat(parent, "used", 0700) && !symlink("used", path));
 	attach_dir_remove_abandoned(parent);
 	CHECK(exists("side-attach-link") && exists("used") && !unlink(path) &&
 			!unlinkat(parent, "used", AT_REMOVEDIR));
-	/* So does a directory that another process has locked. */
+	/* A directory that another process has locked stays, too. */
 	CHECK(!mkdirat(parent, "side-attach-a", 0700) &&
 			!fstatat(parent, "side-attach-a", &status, 0));
 	fd = attach_dir_open_private(parent, "side-attach-a");
@@ -349,7 +350,7 @@ static void test_user(void)
 	CHECK(attach_user_of(getpid()) == geteuid() && attach_user_of(INT32_MAX) == 0);
 	if (geteuid())
 		return;
-	/* The effective one, which need not be the real one. */
+	/* The effective user, which may differ from the real one. */
 	CHECK(!pipe(ends));
 	child = fork();
 	if (!child) {

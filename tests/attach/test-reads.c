@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files and memory of a program: reads continue after signals and after parts, and writes after signals. */
+/*
+ * Files and memory of a program: reads continue after signals and after short reads, and writes
+ * after signals.
+ */
 #include "attach/parts.h"
 
 #include <errno.h>
@@ -65,7 +68,7 @@ static void test_memory(void)
 	memset(other, 0, sizeof(other));
 	played_most = 3;
 	CHECK(inject_read(&target, address, other, sizeof(other)) && !strcmp(other, bytes));
-	/* A write of a part is not continued. */
+	/* A short write is not continued. */
 	CHECK(!inject_write(&target, address, "abcdefghij", sizeof(bytes)) && errno == EIO);
 	played_most = 0;
 	CHECK(!inject_read(&target, address, other, sizeof(other)) && errno == ESRCH);

@@ -118,7 +118,7 @@ static bool is_found(const pid_t *pids, size_t count, pid_t pid)
 	return found;
 }
 
-/* A list that cannot be read is no empty one. */
+/* A list that cannot be read is not an empty one. */
 static void test_unread(void)
 {
 	size_t count = 5;
@@ -133,7 +133,7 @@ static void test_unread(void)
 	free(pids);
 }
 
-/* Other programs of this machine may have libside, too. */
+/* Other programs of this machine may use libside, too. */
 static void test_find(void)
 {
 	void *memory = map_file("libside.so.9");
@@ -154,7 +154,7 @@ static void test_find(void)
 	for (size_t i = 1; i < count; i++)
 		CHECK(pids[i - 1] < pids[i]);
 	free(pids);
-	/* The second one does not fit: the first one is the caller's to free. */
+	/* The second one does not fit: the caller frees the first one. */
 	for (unsigned int number = 1; number < 3; number++) {
 		failing_arm(number);
 		CHECK(running_find(&pids, &count) == -ENOMEM && failing_has_failed() &&

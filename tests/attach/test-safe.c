@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a thread may be borrowed where it is: registers, restartable sequences, frames and the classes of mapped files. ptrace() and
- * libdw are played. The file is included, so that its static functions can be called.
+ * Whether a thread may be borrowed at its location: registers, restartable sequences, frames and
+ * the classes of mapped files. The test includes the file, replaces ptrace() and libdw, and calls
+ * its static functions.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define THREAD 4712
 
-/* ---- the played thread ---- */
+/* ---- the thread ---- */
 
 static struct inject_mapping mappings[] = {{.begin = 0x1000, .end = 0x2000},
 		{.begin = 0x2000, .end = 0x3000}, {.begin = 0x3000, .end = 0x4000},
@@ -85,7 +86,7 @@ static int played_frames(
 	return frames_ret;
 }
 
-/* The first one is where the thread was stopped; 0: it is not known. */
+/* The first one is where the thread was stopped; 0: unknown. */
 static bool played_pc(Dwfl_Frame *state, Dwarf_Addr *pc, bool *interrupted)
 {
 	memcpy(pc, state, sizeof(*pc));
@@ -226,7 +227,7 @@ static int played_find_elf(Dwfl_Module *module, void **data, const char *name, D
 static struct inject_safe judged;
 static struct user_regs_struct thread_registers;
 
-/* A thread in code of the program, called by other code of it. */
+/* Starts with a thread in code of the program, called by other code of the program. */
 static void begin(void)
 {
 	memset(&judged, 0, sizeof(judged));
@@ -266,14 +267,17 @@ static void test_at_once(void **state)
 	begin();
 	expect(false, INJECT_SAFE, whole);
 	assert_int_equal(judged.nr_frames, 2);
-	/* What is in the loader, an allocator, no code, no mapping or the C library needs no look at the stack. */
+	/*
+	 * The loader, an allocator, no code, no mapping or the C library: the stack need not be
+	 * read.
+	 */
 	for (size_t i = 0; i < sizeof(unsafe) / sizeof(*unsafe); i++) {
 		thread_registers.rip = unsafe[i];
 		expect(false, INJECT_UNSAFE, "");
 		if (i < 4)
 			expect(true, INJECT_UNSAFE, "");
 	}
-	/* The C library, where it waits. */
+	/* The part of the C library in which it waits. */
 	frames[0] = 0x2500;
 	expect(true, INJECT_SAFE, whole);
 	thread_registers.orig_rax = SYS_futex;
@@ -338,7 +342,7 @@ static void test_sequence(void **state)
 static void test_frames(void **state)
 {
 	(void)state;
-	/* A stack that cannot be read to its end is unsafe if what is known of it is. */
+	/* A stack that cannot be read completely is unsafe if its known part is. */
 	begin();
 	frames_ret = 1;
 	expect(false, INJECT_UNKNOWN, whole);
@@ -354,12 +358,12 @@ static void test_frames(void **state)
 	begin();
 	nr_frames = 0;
 	expect(false, INJECT_UNKNOWN, whole);
-	/* A frame whose address is not known ends the stack. */
+	/* A frame with an unknown address ends the stack. */
 	begin();
 	frames[1] = 0;
 	expect(false, INJECT_UNKNOWN, whole);
 	assert_int_equal(judged.nr_frames, 1);
-	/* Frames of the last judgement do not count. */
+	/* Frames of the previous judgement do not count. */
 	begin();
 	judged.nr_frames = 2;
 	judged.frames[1].pc = 0x3100;
@@ -388,7 +392,7 @@ static void test_stack(void **state)
 	copy_stack(&judged);
 	assert_int_equal(judged.stack_size, 0);
 	assert_false(attach_safe_read_word(NULL, 0x5800, &word, &judged));
-	/* Outside of all mappings a page is tried. */
+	/* Outside of all mappings, one page is tried. */
 	thread_registers.rsp = 0x9000;
 	copy_stack(&judged);
 	assert_called("stack 9000 1000 ");
@@ -418,7 +422,7 @@ static void test_callbacks(void **state)
 	(void)state;
 	begin();
 	judged.thread = THREAD;
-	/* Files of the program; anything else is left to libdw. */
+	/* Files of the program; libdw handles all others. */
 	mappings[0].path = library;
 	mappings[1].path = none;
 	open_result = 0;
@@ -482,7 +486,7 @@ static void test_waits(void **state)
 	assert_false(waits_for_program("dlopen"));
 }
 
-/* ---- what is mapped ---- */
+/* ---- mapped files ---- */
 
 static int class_of(const char *path, const char *access)
 {
@@ -524,7 +528,7 @@ static void test_classes(void **state)
 	assert_int_equal(class_of("/lib/ld-linux-x86-64.so.2", "r-xp"), INJECT_LOADER);
 	assert_int_equal(class_of("[vdso]", "r-xp"), INJECT_OTHER);
 	assert_called("");
-	/* A failure of this process says nothing about the file. */
+	/* A failure of this process does not depend on the file. */
 	for (size_t i = 0; i < 4; i++) {
 		open_result = ours[i];
 		assert_int_equal(class_of("/a", "r-xp"), ours[i]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The components of the processor's state that a borrowed thread keeps, on made-up processors. The test includes code.c. */
+/*
+ * The components of the processor's state that a borrowed thread keeps, on simulated processors.
+ * The test includes code.c.
+ */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>

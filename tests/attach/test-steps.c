@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each step of an attach to a played program: its memory, its threads and its files are the test's, and the new thread calls played
- * functions. Each failing call is reported with its own message. The file is included, so that its static functions can be called.
+ * Each step of an attach to a simulated program: the test provides its memory, its threads and its
+ * files, and the new thread calls functions of the test. Each failed call is reported with its own
+ * message. The test includes the file, so that it can call its static functions.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -90,7 +91,7 @@ static const char *const functions[] = {"dlopen", "dlsym", "dlerror", "syscall",
 		"pthread_attr_init", "pthread_attr_setdetachstate", "pthread_attr_setstacksize",
 		"pthread_attr_destroy", "pthread_create", "serve", "side_agent_own_thread"};
 #define NR_FUNCTIONS (sizeof(functions) / sizeof(*functions))
-static uint64_t results[NR_FUNCTIONS][4]; /* of the calls, one after the other */
+static uint64_t results[NR_FUNCTIONS][4]; /* of the calls, in sequence */
 static size_t nr_results[NR_FUNCTIONS];
 static const char *missing; /* of the C library */
 static bool is_deaf;
@@ -141,11 +142,11 @@ static void played_pause(long us)
 
 /* ---- threads of the program ---- */
 
-static const char *thread_name; /* of thread 4712, which is the only one */
+static const char *thread_name; /* of thread 4712, the only one */
 static int opendir_error, readdir_error, name_error;
 static unsigned int nr_open;        /* directories */
-static unsigned int listed;         /* entries of the directory that were read */
-static unsigned long long times[4]; /* that the thread has run, one after the other */
+static unsigned int listed;         /* number of entries that were read */
+static unsigned long long times[4]; /* processor time of the thread, in sequence */
 static size_t at_time;
 
 static DIR *played_opendir(const char *path)
@@ -205,7 +206,7 @@ static FILE *played_fopen(const char *path, const char *mode)
 	return fmemopen(text, strlen(text), "r");
 }
 
-static unsigned int nr_alive; /* as many times kill() finds the program */
+static unsigned int nr_alive; /* kill() finds the program this many times */
 
 static int played_kill(pid_t pid, int signal)
 {
@@ -223,11 +224,11 @@ static int played_not_permitted(struct inject_target *target, pid_t thread, int 
 
 /* ---- files ---- */
 
-static struct stat shown[2]; /* the agent as we see it, and as the program does */
+static struct stat shown[2]; /* the agent in this process's view, and in the program's */
 static bool is_missing[2];
 static int copy_error;
 static unsigned int nr_copies;
-static int opened; /* open() of memory; or a negative errno */
+static int opened; /* open() of memory, or a negative errno */
 
 static int played_stat(const char *path, struct stat *status)
 {
@@ -416,7 +417,7 @@ static int played_bind(int fd, const struct sockaddr *address, socklen_t size)
 	return bind_error ? -1 : 0;
 }
 
-/* ---- the process of its own ---- */
+/* ---- the helper process ---- */
 
 static int pipe_error, fork_error;
 static int interrupts[2]; /* of read() and waitpid() */
@@ -649,14 +650,14 @@ static void test_space(void **state)
 	begin();
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), CODE);
 	assert_int_equal(attach_inject_space_in(&injection, mapping, false), 0);
-	/* Not the bytes of the file: an attach was killed. */
+	/* The bytes differ from the file: an attach was killed. */
 	code_bytes[CODE_SIZE - 1] = 1;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	assert_int_equal(attach_inject_space_in(&injection, mapping, false), CODE);
 	code_bytes[CODE_SIZE - 1] = 0;
 	file_bytes[0] = 1;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
-	/* After the end of the file are zeros. */
+	/* The bytes after the end of the file are zeros. */
 	file_bytes[0] = 0;
 	memset(file_bytes + 100, 3, sizeof(file_bytes) - 100);
 	file_size = 100;
@@ -712,7 +713,7 @@ static void test_left(void **state)
 	/* The largest gap is before 0x800000: its middle, at a multiple of the size. */
 	assert_int_equal(injection.location.scratch,
 			(0x11000 + (0x800000 - 0x11000) / 2) & ~UINT64_C(0xffff));
-	/* The code of an attach that was killed: its thread is waited for, for 30 s. */
+	/* The code of a killed attach: its thread gets 30 s to end. */
 	memcpy(code_bytes, &values, sizeof(values));
 	injection.location.code = 0;
 	expect_failure(attach_inject_find_space(&injection), INJECT_UNSUITABLE,
@@ -732,7 +733,7 @@ static void test_left(void **state)
 	name_error = 0;
 	assert_true(attach_inject_find_code_space(&injection));
 	assert_int_equal(injection.location.code, CODE);
-	/* No code to wait for. */
+	/* No such code. */
 	injection.location.code = 0;
 	open_result = -ESTALE;
 	clock_ns = START;
@@ -798,7 +799,7 @@ static void test_code(void **state)
 	missing = NULL;
 	failing_read = 1;
 	expect_failure(attach_inject_write_code(&injection), INJECT_FAILED, no_access);
-	/* What was overwritten comes back if the name cannot be written. */
+	/* The overwritten bytes are restored if the name cannot be written. */
 	for (unsigned int i = 1; i <= 2; i++) {
 		begin();
 		code_bytes[0] = 55;
@@ -855,7 +856,7 @@ static void test_call(void **state)
 		expect_failure(attach_inject_call_function(&injection, 16 * 11, arguments, &result),
 				INJECT_FAILED, no_access);
 	}
-	/* What runs does not hang: each time it is given 15 seconds more. */
+	/* A thread that runs does not hang: each time, it gets 15 seconds more. */
 	begin();
 	is_deaf = true;
 	times[0] = 5;
@@ -866,7 +867,7 @@ static void test_call(void **state)
 			"it does not come to the end of loading the agent (it may be loading something else all the time)");
 	assert_int_equal(at_time, 3);
 	assert_int_equal(clock_ns - START, 3 * UINT64_C(15000020000));
-	/* The time of a thread that has ended is unknown. */
+	/* The time of an exited thread is unknown. */
 	begin();
 	is_deaf = true;
 	at_time = 4;
@@ -883,7 +884,7 @@ static void test_reason(void **state)
 	attach_inject_set_not_loaded(&injection);
 	expect_failure(-1, INJECT_FAILED, "the agent cannot be loaded");
 	assert_called("dlerror() ");
-	/* A text at the end of a mapping: half as much is read, again and again. */
+	/* A text at the end of a mapping: the size of the read is halved repeatedly. */
 	begin();
 	results[2][0] = ERROR_AT;
 	memset(error_text, 'e', sizeof(error_text));
@@ -964,7 +965,7 @@ static void test_from_memory(void **state)
 	uint64_t handle = 0;
 
 	(void)state;
-	/* libside has been loaded. */
+	/* libside was loaded. */
 	begin();
 	results[0][0] = 55;
 	results[3][0] = 8;
@@ -983,7 +984,7 @@ static void test_from_memory(void **state)
 	assert_called(GIVEN("libside.so.0.0.0", "/lib/libside.so.0.0.0", "8") OPENED(
 			"/proc/thread-self/fd/8") GIVEN("agent.so", "/lib/agent.so", "9")
 					OPENED("/proc/thread-self/fd/9"));
-	/* Without libside the agent is not tried. */
+	/* Without libside the agent is not loaded. */
 	begin();
 	injection.target.nr_mappings = 1;
 	results[3][0] = 8;
@@ -1092,14 +1093,14 @@ static void test_load(void **state)
 	assert_int_equal(attach_inject_load_agent(&injection), -1);
 	(void)snprintf(wanted, sizeof(wanted), "%sdlsym(55,serve) dlerror() ", loaded);
 	assert_called(wanted);
-	/* Nothing helps. */
+	/* All attempts fail. */
 	begin();
 	nr_copies = 0;
 	assert_int_equal(attach_inject_load_agent(&injection), -1);
 	expect_failure(-1, INJECT_FAILED, "the agent cannot be loaded");
 	assert_called(OPENED("/lib/agent.so") GIVEN("agent.so", "/lib/agent.so", "0") OPENED(
 			"/proc/thread-self/fd/0") "make(/tmp/0/lib/agent.so) dlerror() ");
-	/* Another file is there, or each step fails: no further one follows. */
+	/* The loaded file is another one, or a step fails: no further step follows. */
 	begin();
 	is_missing[1] = true;
 	copy_error = -EIO;
@@ -1122,7 +1123,7 @@ static void test_load(void **state)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- a whole attach ---- */
 
 static void restore(void)
 {
@@ -1131,7 +1132,7 @@ static void restore(void)
 	injection.code = (struct inject_code){.bytes = NULL};
 }
 
-/* The scratch memory is where the test has it. */
+/* The scratch memory is at the test's address. */
 static int attach(void)
 {
 	restore();
@@ -1153,7 +1154,7 @@ static void test_attach(void **state)
 	assert_called("target map(10000) borrow(10e00) serve(now) ends ");
 	assert_int_equal(code_bytes[0], 0);
 	assert_int_equal(clock_ns - START, 70000);
-	/* Not if the agent is not there. */
+	/* Not if the agent is not loaded. */
 	begin();
 	request.only_if_there = true;
 	assert_int_equal(attach(), 0);
@@ -1190,7 +1191,10 @@ static void test_attach(void **state)
 	states = 0;
 	expect_failure(attach(), INJECT_UNSUITABLE, "the processor has no XSAVE");
 	assert_called("target map(10000) ");
-	/* No thread: the bytes return, unless a thread may be in them or the program is gone. */
+	/*
+	 * No thread: the original bytes are restored, unless a thread may execute them or the
+	 * program has exited.
+	 */
 	for (int i = 0; i < 3; i++) {
 		begin();
 		borrow_result = i == 1 ? -ETIMEDOUT : -1;
@@ -1219,7 +1223,7 @@ static void test_end(void **state)
 	assert_int_equal(code_bytes[0], 1);
 	assert_int_equal(clock_ns - START, 2000050000);
 	assert_int_equal(memory.scratch.command, 1);
-	/* The thread has ended, and its memory is still there; or the other way round. */
+	/* The thread has exited, and its memory is still mapped; or the reverse. */
 	thread_name = "other";
 	clock_ns = START;
 	clean_up(&injection);
@@ -1233,7 +1237,7 @@ static void test_end(void **state)
 	assert_int_equal(code_bytes[0], 1);
 }
 
-/* ---- the process of its own ---- */
+/* ---- the helper process ---- */
 
 static void expect_report(enum inject_kind kind, const char *text)
 {
@@ -1266,7 +1270,7 @@ static void test_process(void **state)
 	pipe_error = 0;
 	fork_error = ENOMEM;
 	assert_int_equal(inject_begin(&request, &child), -EAGAIN);
-	/* Both ends have been closed. */
+	/* Both ends are closed. */
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	assert_int_equal(fcntl(fd + 1, F_GETFD), -1);
 	sent = (struct inject_report){.kind = INJECT_UNSUITABLE, .text = "known"};

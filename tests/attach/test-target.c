@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a program may be refused, before a thread of it is stopped. The files of a played program are read: its state, its executable, its
- * mappings and its memory. The file is included, so that its static functions can be called.
+ * Why a program may be refused, before one of its threads is stopped. The test provides the files
+ * of a program: its state, its executable, its mappings and its memory. It includes the file, so
+ * that it can call its static functions.
  */
 #include <elf.h>
 #include <errno.h>
@@ -26,7 +27,7 @@
 #define PROGRAM 4711
 #define DEBUGGER 4712
 
-/* ---- played files ---- */
+/* ---- files ---- */
 
 struct played_file {
 	const char *path;
@@ -155,7 +156,7 @@ static struct inject_target new_target(void)
 
 /* ---- images ---- */
 
-/* A file that is mapped as a whole at IMAGE_AT + `at`. */
+/* A file that is mapped completely at IMAGE_AT + `at`. */
 struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[2];
@@ -213,7 +214,7 @@ static void add_symbol(struct image *image, const char *name, unsigned char type
 	names_size += strlen(name) + 1;
 }
 
-/* ---- a program that may be attached to ---- */
+/* ---- a program that is accepted ---- */
 
 static char state_text[512];
 static uint8_t memory[0x9000];
@@ -313,7 +314,10 @@ static void test_loaded(void)
 {
 	struct inject_target target;
 
-	/* Without the agent; with one that has not the function; with one whose file is another one by now. */
+	/*
+	 * Without the agent; with an agent that lacks the function; with an agent whose file was
+	 * replaced.
+	 */
 	begin();
 	put_text("/proc/4711/maps",
 			"5000-6000 r-xp 00000000 08:01 22 /lib/libc.so.6\n7000-8000 r--p 0 08:01 33 /lib/libside-agent.so\n3000-4000 r--p 0 08:01 33 /b\n8000-8100 r-xp 0 08:01 44 /lib/liba.so\n");
@@ -438,7 +442,10 @@ static void test_state(void)
 	}
 }
 
-/* The line of a user's groups is before that of the sandbox. A file that is too long to be read to its end is not one without a sandbox. */
+/*
+ * The line of a user's groups is before that of the sandbox. A file that is too long to be read
+ * completely does not count as one without a sandbox.
+ */
 static void test_groups(void)
 {
 	static const char head[] = "\nState:\tS (sleeping)\nTracerPid:\t0\nGroups:\t",
@@ -452,7 +459,7 @@ static void test_groups(void)
 	memcpy(text + STATUS_MAX - sizeof(tail), tail, sizeof(tail) - 1);
 	put("/proc/4711/status", text, STATUS_MAX - 1, 0);
 	CHECK(check(false) == -1 && the_report.kind == INJECT_UNSUITABLE && !check(true));
-	/* As many bytes as are read: there may be more. */
+	/* The buffer is full: there may be more. */
 	CHECK(!inject_status(PROGRAM, 0, "Nothing", found, sizeof(found)) && errno == EOVERFLOW);
 	put("/proc/4711/status", text, STATUS_MAX - 2, 0);
 	CHECK(!inject_status(PROGRAM, 0, "Nothing", found, sizeof(found)) && errno == ENODATA);
@@ -607,7 +614,7 @@ static void test_files(void)
 	memcpy(memory + 0x1000, bytes[1], 1024);
 	memcpy(memory + 0x3000, bytes[1], 1024);
 	target.memory = played_open("/proc/4711/mem", O_CLOEXEC);
-	/* The kernel's link, the program's view, and ours. */
+	/* The kernel's link, the program's view, and this process's view. */
 	put("/proc/4711/map_files/6000-7000", bytes[0], 1024, 0);
 	put("/proc/4711/root/lib/one.so", bytes[1], 1024, 0);
 	put(path, bytes[1], 1024, 0);
@@ -620,7 +627,7 @@ static void test_files(void)
 	CHECK(fd >= 0 && !close(fd));
 	put("/proc/4711/root/lib/one.so", "", 0, EACCES);
 	CHECK(inject_mapping_open(&target, &four[3]) == -EACCES);
-	/* The error of our view counts only if the program's view has no such file. */
+	/* The error of this process's view counts only if the program's view has no such file. */
 	put("/proc/4711/root/lib/one.so", "", 0, ENOENT);
 	CHECK(inject_mapping_open(&target, &four[3]) == -ESTALE);
 	put(path, bytes[0], 1024, 0);
@@ -629,7 +636,7 @@ static void test_files(void)
 	put("/proc/4711/root/lib/one.so", "", 0, EACCES);
 	fd = inject_mapping_open(&target, &four[3]);
 	CHECK(fd >= 0 && !close(fd));
-	/* A file that is shorter than what is compared, and one that differs in its last byte. */
+	/* A file that is shorter than the compared part, and one that differs in its last byte. */
 	put(path, bytes[0], 1023, 0);
 	CHECK(inject_mapping_open(&target, &four[3]) == -EACCES);
 	bytes[0][1023]++;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of `side trace`, each alone: the options that it refuses, the command line that it makes of operands, patterns of events, and the
- * message for each answer of a program. The test includes the file and plays the answers.
+ * Parts of `side trace`, one by one: options that it refuses, the command line that it makes of
+ * operands, patterns of events, and the message for each answer of a program. The test includes the
+ * file and provides the answers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -60,7 +61,7 @@ static char *played_strdup(const char *text)
 #include "programs/side/probe/trace.c"
 #undef strdup
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static int printed_file = -1, printed_saved;
 
@@ -187,7 +188,7 @@ static void test_operands(void)
 	record->command = NULL;
 	CHECK(traces((const char *const[]){"4711", NULL}, COMMAND_USAGE,
 			"side: there is no program `4711`\nhint: `side trace -p 4711`\n"));
-	/* With more operands, or behind "--", it is a command. */
+	/* With more operands, or after "--", it is a command. */
 	record->wait_all = record->global.on = true;
 	CHECK(traces((const char *const[]){"4711", "5", NULL}, COMMAND_USAGE,
 			"side: cannot use `--wait`: it needs `-c COMMAND`, and does not work with `--global`\nhint: leave `--wait` out\n"));
@@ -222,7 +223,7 @@ static void test_patterns(void)
 	for (unsigned int i = 0; i < 2 * PROBE_SPECS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "e%u", i);
 		CHECK(!trace_add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
-		/* An event is named once. */
+		/* Each event is named once. */
 		CHECK(!trace_add_pattern(&tracing, "probe", name) && tracing.nr_patterns == i + 1);
 	}
 	CHECK(!strcmp(tracing.patterns[3], "probe:e3"));
@@ -239,7 +240,7 @@ static void test_patterns(void)
 	tracing.nr_patterns = 0;
 }
 
-/* Nothing is left of the pattern that was made before the one for which there is no memory. */
+/* If there is no memory for a pattern, the one before it is removed, too. */
 static void test_patterns_without_memory(void)
 {
 	static struct tracing tracing;
@@ -292,7 +293,7 @@ static void test_threads(void)
 	specs[1].spec.kernel = false;
 	tracing.others.count = 1;
 	CHECK(!has_thread(&tracing));
-	/* A glob is several functions if each is an event of its own. */
+	/* A glob becomes several functions if each has its own event. */
 	tracing.nr_specs = 1;
 	specs[0].spec.location_text = "op?n";
 	CHECK(!has_thread(&tracing));
@@ -362,14 +363,14 @@ static void test_answers(void)
 	answer.states[WIRE_PROBE_JUMP] = 1;
 	CHECK(says(&tracing, &answer, 0,
 			"side: open is set in process 78: 1 of 5 locations: 1 jump\n"));
-	/* A number of no probe. */
+	/* The number belongs to no probe. */
 	answer.number = 3;
 	CHECK(says(&tracing, &answer, 0,
 			"side: ? is set in process 78: 1 of 5 locations: 1 jump\n"));
 	answer.number = 0;
 	CHECK(says(&tracing, &answer, 0,
 			"side: ? is set in process 78: 1 of 5 locations: 1 jump\n"));
-	/* Locations that were set until the program entered a sandbox are no failure. */
+	/* Locations that were set until the program entered a sandbox are not failures. */
 	answer = (struct session_probe_answer){.number = 3,
 			.pid = 78,
 			.locations = 4,

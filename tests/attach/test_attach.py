@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Attaching to programs that run: what is recorded is compared with what babeltrace2 reads, and what is left
-with /proc."""
+"""Attaching to running programs: the recorded events are compared with those that babeltrace2 reads,
+and the state afterwards with /proc.
+"""
 import fcntl
 import json
 import os
@@ -23,14 +24,14 @@ LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 PATIENCE = 60
 ROUNDS = 1000 if LONG else 20
 
-# On busy machines an agent waits longer for whoever records.
+# On a busy machine the agent waits longer for a recorder.
 os.environ.setdefault("SIDE_TIMEOUT_FACTOR", "30")
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 
 
 def events(path):
-    """(name, values) of each event of a trace, in order."""
+    """Returns (name, values) of each event of a trace, in order."""
     found = []
     for root, _, files in sorted(os.walk(path)):
         if "metadata" not in files:
@@ -42,7 +43,7 @@ def events(path):
 
 
 def ticks(path):
-    """The sequences of the ticks in a trace; everything else that they say is checked."""
+    """Returns the sequence numbers of the ticks in a trace, and checks all their other fields."""
     said = []
     for name, values in events(path):
         if name != "attach:tick":
@@ -75,7 +76,7 @@ class Program:
         return self.expect(answer)
 
     def tick(self, nr):
-        """The sequences that it has said."""
+        """Fires events, and returns their sequence numbers."""
         _, first, end = self.ask(f"tick {nr}", "ticks")
         return list(range(int(first), int(end)))
 
@@ -96,7 +97,8 @@ class Case(unittest.TestCase):
         self.runtime = self.file("runtime")
         os.mkdir(self.runtime, 0o755)
         self.outputs = 0
-        # Where recordings and programs meet; what killed ones leave is gone with it.
+        # The directory in which recordings and programs meet; all that killed ones leave is removed
+        # with it.
         os.environ["TMPDIR"] = self.dir
         self.addCleanup(os.environ.pop, "TMPDIR")
 
@@ -121,7 +123,7 @@ class Case(unittest.TestCase):
         return self.file(f"out-{self.outputs}")
 
     def attach(self, pid, *words, json_too=True):
-        """`side attach`, when it says that it records. Its output is in .output."""
+        """Starts `side attach`, and returns when it records. Its output is in .output."""
         output = self.output()
         process = subprocess.Popen([SIDE, "attach", *(["--json"] if json_too else []), "-p", str(pid), "-o", output,
                                     *words], stderr=subprocess.PIPE, text=True,
@@ -156,13 +158,17 @@ class Case(unittest.TestCase):
         return process.output
 
     def signals(self, pid):
-        """Handled, and ignored; but those that libc handles from the first thread on that a program makes, or has made by us."""
+        """Returns the handled and ignored signals, without those that libc handles once there is a
+        second thread, which an attach may have created.
+        """
         with open(f"/proc/{pid}/status", encoding="utf-8") as lines:
             masks = dict(line.split() for line in lines if line.startswith(("SigCgt:", "SigIgn:")))
         return {name: int(mask, 16) & ~LIBC_SIGNALS for name, mask in masks.items()}
 
     def left(self, pid):
-        """Threads, descriptors, mappings by their names, and signals that are handled or ignored, of a program."""
+        """Returns the threads, the descriptors, the names of mappings, and the handled or ignored
+        signals of a program.
+        """
         threads = sorted(os.listdir(f"/proc/{pid}/task"))
         files = sorted(os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
         with open(f"/proc/{pid}/maps", encoding="utf-8") as lines:
@@ -178,7 +184,7 @@ class Case(unittest.TestCase):
 
 class Programs(Case):
     def test_calm(self):
-        """Threads that wait go on waiting, and nothing is left but the libraries."""
+        """Waiting threads continue to wait, and only the libraries are left."""
         program = self.start("calm")
         before = self.left(program.pid)
         program.tick(10)
@@ -191,7 +197,7 @@ class Programs(Case):
         self.assertEqual(after[3], before[3])
         new = after[2] - before[2]
         self.assertTrue(all(name.endswith("libside-agent.so") for name in new), new)
-        # Again, with the agent that is there.
+        # Again, with the agent that is loaded.
         attached = self.one_recording(program, 1000)
         self.assertFalse(attached.said["loaded"])
         self.assertEqual(self.left(program.pid)[2], after[2])
@@ -265,7 +271,7 @@ class Programs(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_uninstrumented(self):
-        """A program that knows nothing of libside: the agent comes, and says where libraries are."""
+        """A program without libside: the agent is loaded, and reports the addresses of libraries."""
         program = self.start("calm", program=PLAIN)
         attached = self.attach(program.pid, "--symbols")
         said = events(self.stop(attached))
@@ -286,7 +292,7 @@ class Programs(Case):
         self.assertEqual(program.ask("[1, 2, 4]", "sum")[1], "7")
 
     def test_detach_after_kill(self):
-        """The recorder is killed: `side detach` gives back its rings."""
+        """The recorder is killed: `side detach` releases its rings."""
         program = self.start("calm")
         attached = self.attach(program.pid)
         program.tick(10)
@@ -299,13 +305,13 @@ class Programs(Case):
         self.one_recording(program, 100)
 
     def list_running(self):
-        # What others' programs do meanwhile may make it fail; ours is there.
+        # Other programs may make the command fail in the meantime; our program is listed.
         return subprocess.run([SIDE, "list", "-u", "--names", "-e", "attach:*"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
                               env={**os.environ, "SIDE_RUNTIME": self.runtime})
 
     def test_list(self):
-        """`side list -u` says who has no recorder. Other programs of the machine may be among them."""
+        """`side list -u` lists programs without a recorder. Other programs of the machine may be among them."""
         program = self.start("calm")
         before = self.list_running()
         self.assertIn("attach:tick", before.stdout.split())
@@ -315,7 +321,7 @@ class Programs(Case):
         self.assertNotIn(f"process {program.pid})", after.stderr)
 
     def test_list_while_others_end(self):
-        """Programs that end while `side list -u` reads them hide no other one, and are no failure."""
+        """Programs that exit while `side list -u` reads them hide no other program, and are no failure."""
         self.start("calm")
         churn = 'while :; do "$0" calm </dev/null >/dev/null; done'
         others = [subprocess.Popen(["sh", "-c", churn, PROGRAM], start_new_session=True) for _ in range(2)]
@@ -326,7 +332,7 @@ class Programs(Case):
             self.assertNotIn("no such process", done.stderr)
 
     def test_nothing_wanted(self):
-        """Also of a recording that wanted no event of the program nothing is left."""
+        """A recording that wanted no event of the program leaves nothing, either."""
         program = self.start("calm")
         attached = self.attach(program.pid, "-e", "nothing:*")
         program.tick(10)
@@ -346,10 +352,10 @@ class Rounds(Case):
 
 
 class Kills(Case):
-    """Whoever attaches is killed, wherever it is; or the program is."""
+    """The attaching process is killed at any step; or the program is."""
 
     def kill_at(self, pid, delay):
-        """`side attach`, and what it has started, killed after so long."""
+        """Starts `side attach`, and kills it and its children after a delay."""
         output = self.output()
         process = subprocess.Popen([SIDE, "attach", "-q", "-p", str(pid), "-o", output], stderr=subprocess.PIPE,
                                    start_new_session=True, env={**os.environ, "SIDE_RUNTIME": self.runtime})
@@ -358,7 +364,7 @@ class Kills(Case):
         process.communicate()
 
     def kill_often(self, program, rounds):
-        # What takes longest in it is found first: kills fall on all of it.
+        # Measures the longest step first: the kills are spread over all of it.
         began = time.monotonic()
         self.side("attach", "-p", str(program.pid), "-o", self.output(), "--duration", "1ms")
         whole = time.monotonic() - began
@@ -369,7 +375,7 @@ class Kills(Case):
     def test_tracer(self):
         program = self.start("calm")
         self.kill_often(program, 300 if LONG else 4)
-        # After all of it a recording is as good as any, and nothing of the others is left.
+        # Afterwards a recording is complete, and the killed ones have left nothing.
         self.side("detach", "-p", str(program.pid))
         self.one_recording(program, 100)
         self.assertEqual([name for name in os.listdir(self.dir) if name.startswith("side-attach-")
@@ -377,7 +383,7 @@ class Kills(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_directories_of_killed_tracers(self):
-        """The next `side attach` removes them: its own user's, that are old, and never through a link."""
+        """The next `side attach` removes them: only old ones of its own user, and never through a link."""
         old = time.time() - 3600
         names = {name: self.file("side-attach-" + name) for name in ("empty0", "socket", "recent", "locked", "filled", "foreign", "link00")}
         for name, path in names.items():
@@ -414,7 +420,7 @@ class Kills(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_program(self):
-        """The program is killed: a sentence, and no recorder that hangs."""
+        """The program is killed: the command prints a message, and no recorder hangs."""
         for i in range(100 if LONG else 5):
             program = self.start("calm")
             process = subprocess.Popen([SIDE, "attach", "-p", str(program.pid), "-o", self.output()],
@@ -428,10 +434,10 @@ class Kills(Case):
 
 
 class Namespaces(Case):
-    """Programs that see other files and other process ids."""
+    """Programs in other mount and pid namespaces."""
 
     def start_elsewhere(self, *mounts, program=PROGRAM):
-        """In a mount and pid namespace of its own, after these commands of a shell."""
+        """Starts the program in its own mount and pid namespaces, after these shell commands."""
         script = "; ".join(["set -e", "mount -t proc proc /proc", *mounts, 'exec "$0" "$@"'])
         probe = subprocess.run(["unshare", "-m", "-p", "-f", "sh", "-c", "mount -t proc proc /proc"],
                                stderr=subprocess.PIPE, text=True)
@@ -451,7 +457,7 @@ class Namespaces(Case):
         self.assertFalse(attached.said["from_memory"])
 
     def test_other_files(self):
-        """The agent's file is not there: it comes as memory."""
+        """The program does not see the agent's file: it is copied into memory."""
         libraries = os.environ["SIDE_LIB_DIR"].split(":")[0]
         program = self.start_elsewhere(f"mount -t tmpfs none {libraries}")
         attached = self.one_recording(program)
@@ -461,7 +467,7 @@ class Namespaces(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_no_libside(self):
-        """A program without libside, where neither is to be found."""
+        """A program without libside, which sees neither file."""
         everything = os.environ["SIDE_LIB_DIR"].split(":")
         program = self.start_elsewhere(*(f"mount -t tmpfs none {path}" for path in everything), program=PLAIN)
         attached = self.attach(program.pid, "--symbols")
@@ -470,7 +476,7 @@ class Namespaces(Case):
         self.assertIn(os.path.realpath(PLAIN), paths)
 
     def test_other_tmp(self):
-        """Nothing stays in its directories either."""
+        """Nothing is left in its directories, either."""
         where = self.file("tmp")
         os.mkdir(where, 0o777)
         os.environ["TMPDIR"] = "/nowhere"
@@ -482,7 +488,7 @@ class Namespaces(Case):
 
 
 class Daemon(Case):
-    """Programs that were started before the daemon, and are brought to it."""
+    """Programs that started before the daemon, and are attached to it."""
 
     def setUp(self):
         super().setUp()
@@ -499,7 +505,7 @@ class Daemon(Case):
     def end_daemon(self):
         self.daemon.terminate()
         self.daemon.wait(timeout=PATIENCE)
-        # Sessions would stand again; nobody wants them.
+        # The sessions would start again, but no test needs them.
         places = os.path.join(self.runtime, "places")
         for name in os.listdir(places):
             shutil.rmtree(os.path.dirname(os.readlink(os.path.join(places, name))), True)
@@ -516,7 +522,7 @@ class Daemon(Case):
         self.program.tick(10)
         self.side("attach", "-p", str(self.program.pid), "-s", "one")
         said = self.program.tick(100)
-        # It hears of changes.
+        # The program receives changes.
         self.side("disable-event", "-s", "one", "attach:tick")
         self.program.tick(10)
         self.side("enable-event", "-s", "one", "attach:tick")
@@ -542,7 +548,7 @@ class Daemon(Case):
         self.assertEqual(bad, "0")
 
     def test_again(self):
-        """Once is enough; and after a detach it can be had again."""
+        """A second attach changes nothing; after a detach, the program can be attached again."""
         output = self.session("one")
         pid = str(self.program.pid)
         said = []
@@ -576,7 +582,7 @@ class Daemon(Case):
 
 
 class Refusals(Case):
-    """Where it cannot be: a sentence that says why, and a program that goes on."""
+    """If an attach is impossible, a message states the reason, and the program runs on."""
 
     def refuse(self, pid, text, status=1, words=()):
         output = self.output()
@@ -585,7 +591,7 @@ class Refusals(Case):
         self.assertIn(text, done.stderr)
         self.assertIn([line[:6] for line in done.stderr.splitlines()], (["side: "], ["side: ", "hint: "]), done.stderr)
         self.assertFalse(os.path.exists(output))
-        # Far below any test's patience, far above what it takes.
+        # Far below the timeout of any test, far above the time that it needs.
         self.assertLess(time.monotonic() - began, PATIENCE / 2)
 
     def test_nobody(self):
@@ -609,7 +615,7 @@ class Refusals(Case):
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_traced(self):
-        """The tracer is named."""
+        """The message names the tracer."""
         program = self.start("calm")
         tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(program.pid)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)

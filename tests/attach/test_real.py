@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Attaching to real programs and detaching from them, again and again, while they work: whoever uses them looks at
-each answer, and after each round the program has the threads and descriptors that it had before."""
+"""Attaching to real programs and detaching from them repeatedly, while they work: their clients check
+each answer, and after each round the program has the same threads and descriptors as before.
+"""
 import os
 import shutil
 import signal
@@ -41,7 +42,7 @@ def wait_for_port(port):
 
 
 class Load(threading.Thread):
-    """Asks without a pause until it is stopped; one wrong or missing answer ends it."""
+    """Sends requests without a pause until it is stopped; a wrong or missing answer ends it."""
 
     def __init__(self, ask):
         super().__init__(daemon=True)
@@ -62,7 +63,7 @@ class Load(threading.Thread):
 
 
 class Redis:
-    """Its protocol, as far as SET and GET need it."""
+    """The protocol of redis, as far as SET and GET need it."""
 
     def __init__(self, port):
         self.socket = wait_for_port(port)
@@ -79,7 +80,9 @@ class Redis:
 
 class Real(Case):
     def look(self, pid):
-        """Threads and descriptors, without those that come and go with each answer; signals that are handled or ignored."""
+        """Returns threads and descriptors, without those that exist for one answer only, and the
+        signals that are handled or ignored.
+        """
         files = []
         for fd in os.listdir(f"/proc/{pid}/fd"):
             try:
@@ -90,7 +93,7 @@ class Real(Case):
         return len(os.listdir(f"/proc/{pid}/task")), lasting, self.signals(pid)
 
     def rounds(self, pid, ask=None):
-        """The first leaves the libraries; what is there then stays as it is. Each round sees the program work."""
+        """The first round leaves the libraries; after it, nothing may change. In each round the program works."""
         load = Load(ask) if ask else None
         before, signals = None, self.look(pid)[-1]
         for nr in range(ROUNDS + 1):
@@ -105,7 +108,7 @@ class Real(Case):
             shutil.rmtree(f"{self.dir}/out-{self.outputs}")
             now = self.look(pid)
             before = before or now
-            # A server opens files by itself (redis its own /proc/PID/stat), and closes them again.
+            # A server opens files on its own (redis: its /proc/PID/stat), and closes them again.
             while f"/proc/{pid}/stat" in now[1] and time.monotonic() < deadline:
                 time.sleep(0.001)
                 now = self.look(pid)
@@ -149,7 +152,7 @@ class Real(Case):
                         server {{ listen 127.0.0.1:{port}; root {pages}; }} }}\n""")
         server = self.run_server(need("nginx"), "-p", self.dir, "-c", self.file("nginx.conf"))
         wait_for_port(port).close()
-        # It listens before it makes them.
+        # It listens before it creates them.
         deadline, workers = time.monotonic() + PATIENCE, []
         while len(workers) < 2:
             self.assertLess(time.monotonic(), deadline, workers)
@@ -166,7 +169,7 @@ class Real(Case):
         self.assertIsNone(server.poll())
 
     def converse(self, program, source):
-        """A program that works until it is asked, and answers how often it was right and wrong."""
+        """Starts a program that works until its input ends, and prints the numbers of right and wrong results."""
         talker = Program([program, *source])
         self.addCleanup(talker.kill)
         talker.expect("ready")
@@ -213,7 +216,7 @@ console.log('ready');
 """])
 
     def test_malloc(self):
-        """Threads that do nothing but ask for memory and look whether it is theirs alone."""
+        """Threads that allocate all the time and check that no other thread has the same memory."""
         program = self.start("busy", program=PLAIN)
         self.rounds(program.pid)
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Probes in programs that are not the user's own, as whoever keeps a host meets them: what they have done to themselves
-before, what they do afterwards, and what they are refused for. Nothing in them knows of tracing."""
+"""Probes in programs of other users, as an administrator meets them: which changes of themselves they
+made before, which ones they make afterwards, and why they are refused. None of them knows of
+tracing.
+"""
 import os
 import re
 import shutil
@@ -22,12 +24,12 @@ WORK = list(range(5))
 
 
 def process_of(folder):
-    """A trace's directory is called NAME-PID-NUMBER, perhaps with something behind it."""
+    """The directory of a trace is called NAME-PID-NUMBER, perhaps with a suffix."""
     return int(re.match(r"[a-z-]+-([0-9]+)-", os.path.basename(folder))[1])
 
 
 def namespaces(*options):
-    """What starts a program in such namespaces, where that may be done here."""
+    """Returns a command that starts a program in such namespaces, if that is permitted here."""
     words = ["unshare", *options]
     if not shutil.which("unshare") or subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
         raise unittest.SkipTest("there are no such namespaces here")
@@ -45,13 +47,13 @@ class Users(Case):
         started = self.start(program=program, before=before)
         for command in commands:
             started.ask(command, "done")
-        if before:  # which may have forked
+        if before:  # may have forked
             with open(f"/proc/{started.pid}/task/{started.pid}/children", encoding="ascii") as children:
                 started.pid = int((children.read().split() or [started.pid])[0])
         return started
 
     def numbers(self, trace):
-        """The arguments of service_work() that were recorded, by the process's number in the trace's name."""
+        """Returns the recorded arguments of service_work(), by the process id in the trace's name."""
         found = {}
         for folder, _, files in os.walk(trace):
             if "metadata" not in files:
@@ -82,7 +84,7 @@ class Users(Case):
         return self.numbers(tracing.output)
 
     def traced(self, service, *words, number=None):
-        """It is recorded, is as it was afterwards, and goes on."""
+        """The service is recorded, is unchanged afterwards, and runs on."""
         signals = self.signals(service.pid)
         tracing = self.begin(service.pid, *words)
         self.assertEqual(service.ask("work 5", "worked")[1], str(ANSWER))
@@ -102,7 +104,7 @@ class Services(Users):
         self.traced(self.service(f"user {NOBODY}"))
 
     def test_not_dumpable(self):
-        """Its files in /proc are root's."""
+        """Its files in /proc belong to root."""
         service = self.service(f"user {NOBODY}", "secret")
         self.assertEqual(os.stat(f"/proc/{service.pid}/mem").st_uid, 0)
         self.traced(service)
@@ -123,7 +125,7 @@ class Services(Users):
         self.traced(service, "--in-sandbox")
 
     def test_vfork(self):
-        """The thread that waits for its child is not there to be borrowed; when it goes on, it is."""
+        """The thread that waits for its child cannot be borrowed; it can when it runs again."""
         service = self.start(program=SERVICE)
         service.process.stdin.write("vfork\n")
         service.process.stdin.flush()
@@ -133,7 +135,7 @@ class Services(Users):
         self.assertEqual(self.over(tracing), {service.pid: list(range(5))})
 
     def test_children(self):
-        """A worker that is forked while the recording goes on, and then gives up its rights."""
+        """A worker that is forked during the recording, and then gives up its rights."""
         service = self.service()
         tracing = self.begin(service.pid)
         child = int(service.ask("fork 5", "forked")[1])
@@ -171,7 +173,7 @@ class Services(Users):
         program = self.start("calm", program=os.environ["ATTACH_32"])
         done = self.side("trace", "-p", str(program.pid), "--function", "main", status=1)
         self.assertIn("is a program for another processor (32 bits)", done.stderr)
-        # Nor does the kernel watch it, so nobody is sent there.
+        # The kernel does not set the probe either, so no hint suggests that.
         for words, why in ((("-c", os.environ["ATTACH_32"]), "is a program of another word size than the installed agent"),
                            (("--global", "--exe", os.environ["ATTACH_32"]), "is for another kind of processor: only x86-64 can be probed")):
             done = self.side("trace", *words, "--function", "main", status=1)
@@ -202,7 +204,7 @@ os.execv("/service", ["/service"])
 
 class Container(Users):
     def container(self, *options, then="", places=(), pivot=False):
-        """A directory with a program, its libraries, /proc, and these directories that it may write to, and nothing else."""
+        """Makes a directory with a program, its libraries, /proc, and these writable directories only."""
         root = self.file("root")
         needed = subprocess.run(["ldd", SERVICE], capture_output=True, text=True, check=True).stdout
         for word in needed.split():
@@ -221,7 +223,7 @@ class Elsewhere(Container):
     """Programs that see other files, users, processes or networks."""
 
     def test_empty_root(self):
-        """There is no directory to meet in, and nothing of ours; without /proc there are no probes, but a recorder."""
+        """There is no common directory, and none of side's files; without /proc there are no probes, but a recorder."""
         os.mkdir(self.file("empty"), 0o755)
         service = self.service(f"root {self.file('empty')}", f"user {NOBODY}")
         self.refused("sees no /proc", service)
@@ -229,7 +231,7 @@ class Elsewhere(Container):
         self.assertEqual(os.listdir(self.file("empty")), [])
 
     def test_user_namespace(self):
-        """Where root is nobody."""
+        """A user namespace in which the user is root."""
         before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
                   *namespaces("-U", "-r", "--kill-child", "-f")]
         if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
@@ -271,20 +273,20 @@ class Daemon(Users):
 
 class Sessions(Daemon):
     def written_and_shared(self, pid):
-        """(device, inode) of each shared mapping that the process may write to."""
+        """Returns (device, inode) of each shared mapping that the process may write to."""
         with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
             lines = [line.split(None, 5) for line in maps]
         return {(fields[3], fields[4]) for fields in lines if fields[1][1] == "w" and fields[1][3] == "s"}
 
     def test_rights_given_up(self):
-        """Before it is attached to, and after."""
+        """Before it is attached, and afterwards."""
         service, late = self.service(f"user {NOBODY}", "secret"), self.service()
         for one in (service, late):
             self.assertIn("1 jump", self.enable(one.pid))
         late.ask(f"user {NOBODY}", "done")
         for one in (service, late):
             one.ask("work 5", "worked")
-        # No page of memory is written to by two processes.
+        # No page of memory is writable for two processes.
         shared = [self.written_and_shared(one.pid) for one in (service, late)]
         self.assertTrue(shared[0] and shared[1])
         self.assertEqual(shared[0] & shared[1], set())
@@ -302,7 +304,7 @@ class Sessions(Daemon):
         self.sided.wait()
         self.assertIn("its sessions are kept", self.side("list").stderr)
         service.ask("work 5", "worked")
-        self.side("daemon")  # starts another one
+        self.side("daemon")  # starts another daemon
         service.ask("work 5", "worked")
         self.side("destroy", "s", "--timeout", "60s")
         self.side("list")
@@ -326,7 +328,7 @@ class Sessions(Daemon):
         self.assertEqual(self.numbers(self.trace), {service.pid: WORK})
 
     def test_nginx(self):
-        """Its master is root's, its workers are not, and new ones come when it is told to look at its files again."""
+        """The master belongs to root, the workers do not, and new ones start when it reloads its configuration."""
         port, nginx = free_port(), need("nginx")
         os.mkdir(self.file("pages"), 0o755)
         with open(self.file("pages/page"), "wb") as page:
