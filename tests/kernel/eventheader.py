@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""
-A decoder of EventHeader records, made from the description of the format alone. It refuses what the description says
-that decoders refuse.
+"""A decoder of EventHeader records, written from the description of the format only. It refuses all
+records that decoders must refuse.
 
-A field is (name, value). A value is None, an int, bytes, ("f32" or "f64", bits), ("text", unit size, units),
-a list of the values of an array, or a list of fields for a structure, in ("struct", [...]).
+A field is (name, value). A value is None, an int, bytes, ("f32" or "f64", bits), ("text", unit
+size, units), a list of the values of an array, or a list of fields for a structure, in ("struct",
+[...]).
 """
 import re
 import struct
@@ -77,7 +77,7 @@ def read_fields(meta, count=None, depth=0):
 
 def scalar(raw, form, order):
     size = len(raw)
-    # Of a network: one order everywhere.
+    # Ports have network byte order on all machines.
     if form == 16 and size == 2:
         return int.from_bytes(raw, "big")
     if form in (17, 18) and size == 4:
@@ -124,7 +124,7 @@ def read_value(payload, field):
 
 
 def decode(tracepoint, record):
-    """(provider, level, name, fields, tag) of a record of that tracepoint."""
+    """Returns (provider, level, name, fields, tag) of a record of that tracepoint."""
     named = re.fullmatch(r"(.*)_L([0-9a-f]+)K([0-9a-f]+)((?:[A-Z][0-9a-z]*)*)", tracepoint)
     if not named or len(tracepoint) >= 256:
         raise Refused("the name of the tracepoint")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a listener to user_events does: switches events on in tracefs, takes records out of ftrace's buffers as they
-are, and reads what tracefs says of their fields."""
+"""A listener to user_events: enables events in tracefs, reads raw records from ftrace's buffers, and
+reads the descriptions of their fields in tracefs.
+"""
 import glob
 import os
 import re
@@ -25,14 +26,15 @@ def read(*names):
 
 
 def events():
-    """Names below events/, with their group."""
+    """Returns the names below events/, with their group."""
     return sorted(os.path.relpath(found, path("events")) for group in GROUPS
                   for found in glob.glob(path("events", group, "*")) if os.path.isdir(found))
 
 
 def formats():
-    """(name with its group, text of its format) of each event. The kernel may be taking some away that nobody has
-    switched on; those have no records."""
+    """Returns (name with its group, text of its format) of each event. The kernel may be removing some
+    that are not enabled; those have no records.
+    """
     found = []
     for name in events():
         try:
@@ -43,8 +45,9 @@ def formats():
 
 
 def enable(on, *names):
-    """Events by name, or all of them. A group whose last event a worker of the kernel's is just taking away cannot be
-    switched off any more, and need not be."""
+    """Enables or disables events by name, or all of them. A group whose last event a worker of the
+    kernel is removing cannot be disabled any more, and need not be.
+    """
     for name in names or [group for group in GROUPS if os.path.isdir(path("events", group))]:
         try:
             write(str(int(on)), "events", name, "enable")
@@ -62,8 +65,9 @@ def clear():
 
 
 def raw_pages(most=100000, *instance):
-    """The sub-buffers of all CPUs, which are consumed by that; of each CPU so many at most, because whoever fires all
-    the time may be faster than we are."""
+    """Reads and consumes the sub-buffers of all CPUs; at most this many of each CPU, because a program
+    that fires all the time may be faster than this reader.
+    """
     pages = []
     for cpu in sorted(glob.glob(path(*instance, "per_cpu", "cpu*"))):
         fd = os.open(os.path.join(cpu, "trace_pipe_raw"), os.O_RDONLY | os.O_NONBLOCK)
@@ -81,7 +85,7 @@ def raw_pages(most=100000, *instance):
 
 
 def records(page):
-    """(event id, thread, payload) of a sub-buffer, as events/header_page and header_event say."""
+    """Returns (event id, thread, payload) of a sub-buffer, in the format of events/header_page and header_event."""
     commit = struct.unpack_from("<Q", page, 8)[0] & 0xfffff
     at, end = 16, 16 + commit
     while at < end:
@@ -108,7 +112,7 @@ def records(page):
 
 
 def parse_format(text):
-    """The number of an event and its fields: (type, name, offset in the payload, size)."""
+    """Returns the id of an event and its fields: (type, name, offset in the payload, size)."""
     number = int(re.search(r"^ID: (\d+)", text, re.M).group(1))
     fields = []
     for found in re.finditer(r"^\tfield:(.*);\toffset:(\d+);\tsize:(\d+);", text, re.M):

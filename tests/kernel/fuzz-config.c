@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What SIDE_USER_EVENTS and its file may say, changed at random: it is taken, or refused with a sentence, and
- * nothing else happens. As a test a number of rounds; with libFuzzer (-DFUZZ_TARGET) whatever it finds.
+ * Random changes of SIDE_USER_EVENTS and its file: the library accepts them, or refuses them with a
+ * message, and nothing else happens. As a test it runs a number of rounds; with libFuzzer
+ * (-DFUZZ_TARGET) without an end.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static bool read_text(const char *text, const char *encoding)
 	return good;
 }
 
-/* The text itself, and as the content of a file. True: the file is good. */
+/* Parses the text itself, and a file with it. Returns true if the file is valid. */
 static bool next_check(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -49,7 +50,7 @@ static bool next_check(const uint8_t *data, size_t size)
 		abort();
 	memcpy(text, data, size);
 	text[size] = '\0';
-	/* Not another file of this machine's. */
+	/* Never another file of this machine. */
 	if (*text != '/')
 		(void)read_text(text, NULL);
 	(void)read_text("all", text);
@@ -98,7 +99,7 @@ int main(void)
 	}
 	(void)unlink(file_path());
 	printf("%ld texts, %ld taken\n", rounds, taken);
-	/* Changes in remarks and globs do no harm, others do. */
+	/* Changes in comments and globs keep the text valid, others do not. */
 	return taken > 0 && taken < rounds ? 0 : 1;
 }
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the recorder reads of the kernel: `format` files and EventHeader records. First as they are, with what has to come
- * out; then changed at random: they are taken or refused, and nothing else happens. As a test a number of rounds; with
- * libFuzzer (-DFUZZ_TARGET) whatever it finds.
+ * What the recorder reads from the kernel: `format` files and EventHeader records. First unchanged,
+ * with the known results; then with random changes: they are accepted or refused, and nothing else
+ * happens. As a test it runs a number of rounds; with libFuzzer (-DFUZZ_TARGET) without an end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void require(bool good, const char *what)
 	abort();
 }
 
-/* ---- one of each ---- */
+/* ---- one of each class ---- */
 
 static bool take_format(const char *text, size_t size, const uint8_t *record, size_t record_size)
 {
@@ -109,7 +109,7 @@ static const char header_text[] =
 		"ffff05000000020078007979000b0000007a00090200016f6e65000274776f0000007f0000010200"
 		"000000f153650000000000112233445566778899aabbccddeeff";
 
-/* ---- as they are ---- */
+/* ---- unchanged input ---- */
 
 static const struct format_field *field(const struct format *format, const char *name)
 {
@@ -208,7 +208,7 @@ static size_t from_hex(const char *text, uint8_t *to)
 	return i;
 }
 
-/* ---- changed ---- */
+/* ---- changed input ---- */
 
 static void damage(uint8_t *data, size_t *size, const char *special)
 {
@@ -231,7 +231,7 @@ int main(void)
 	check_arrays();
 	require(take_header(good, good_size), "the record is good");
 	for (i = 0; i < rounds; i++) {
-		/* In memory of just this size, so that sanitizers see what reads beyond. */
+		/* In memory of exactly this size, so that sanitizers detect a read beyond it. */
 		memcpy(changed, good, good_size);
 		size = good_size;
 		damage(changed, &size, "\1\2\3\7\x0d\x40\x21\x81");

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""
-In the machine: events that come and go, names that clash, listeners of every kind, programs that do what programs do.
+"""In the machine: events that come and go, conflicting names, listeners of every kind, programs that
+fork, load libraries and close descriptors.
 
-usage: inside_events.py [CASE...]   with KERNEL_PROGRAM, KERNEL_PLUGIN, ROUNDTRIP_FIRE, SIDE in the environment
+usage: inside_events.py [CASE...]   with KERNEL_PROGRAM, KERNEL_PLUGIN, ROUNDTRIP_FIRE, SIDE in the
+environment
 """
 import glob
 import json
@@ -26,7 +27,7 @@ FIRE = os.environ["ROUNDTRIP_FIRE"]
 
 
 def stop(pid):
-    """A thread that runs on another processor stops a moment after the signal."""
+    """Stops the program. A thread on another processor stops shortly after the signal."""
     os.kill(pid, signal.SIGSTOP)
 
     def is_stopped():
@@ -39,7 +40,7 @@ def stop(pid):
 
 
 class Running:
-    """A program that waits for us."""
+    """A program that waits for the test."""
     all = []
 
     def __init__(self, *arguments, program=PROGRAM, events="kern", encoding="auto", word="ready", **more):
@@ -62,7 +63,7 @@ class Running:
 
     @classmethod
     def end_all(cls):
-        """What a case that failed left: its events would be in the way of every case after it."""
+        """Ends the programs of a failed case: their events would disturb every later case."""
         while cls.all:
             process = cls.all.pop().process
             if process.poll() is None:
@@ -79,7 +80,7 @@ class Running:
 
 
 def script(provider, event, fields, values):
-    """A script for the firing program: fields are (name, "u32" or "str")."""
+    """Returns a script for the firing program: fields are (name, "u32" or "str")."""
     kinds = {"u32": dict(t="int", label=4, size=4, bits=0, signed=0, be=0), "str": dict(t="str", unit=1, be=0)}
     path = f"/tmp/{provider}-{event}-{len(fields)}-{fields[0][0]}.json"
     firings = [dict(event=0, args=[value.to_bytes(4, "little").hex() if isinstance(value, int)
@@ -92,7 +93,7 @@ def script(provider, event, fields, values):
 
 
 def found(most=100000):
-    """What is in ftrace's buffers: (name, fields by name), whatever the encoding."""
+    """Returns the content of ftrace's buffers: (name, fields by name), in either encoding."""
     formats = {}
     for name, text in ftrace.formats():
         number, fields = ftrace.parse_format(text)
@@ -119,10 +120,10 @@ class Case(unittest.TestCase):
         ftrace.clear()
         self.addCleanup(ftrace.enable, False)
         self.addCleanup(Running.end_all)
-        # What others left has to be gone: a worker of the kernel's does that.
+        # Events of earlier cases must have been removed first, which a worker of the kernel does.
         wait_until(lambda: "Active: 0" in ftrace.read("user_events_status"), "the kernel forgets events")
         ftrace.write("4096", "buffer_size_kb")
-        # One CPU, one buffer: what comes first stands first.
+        # One CPU, one buffer: the records are in the order of the calls.
         os.sched_setaffinity(0, {0})
 
 
@@ -147,7 +148,7 @@ class Listening(Case):
 
     def test_filter(self):
         program = Running("wait", "fire:100")
-        # (A pattern that begins with a digit is something else to the kernel.)
+        # (To the kernel, a pattern that begins with a digit has another meaning.)
         with self.assertRaises(OSError):
             ftrace.write("nothing == 1", "events/user_events/kern_tick/filter")
         ftrace.write("number > 50 && small != 45 && text ~ \"*5\"", "events/user_events/kern_tick/filter")
@@ -231,7 +232,9 @@ class Programs(Case):
         self.assertEqual([t["number"] for t in ticks(found())], [0, 1, 2, 3, 4, 2, 3])
 
     def test_enabled_after_fork(self):
-        """The kernel keeps the words of both: what is switched on after the fork is on in the child, and off again in both."""
+        """The kernel keeps the enabled words of both: an event that is enabled after the fork is
+        enabled in the child, and disabled again in both.
+        """
         program = Running("split:3", "awake", "fire:2", "wait", "fire:2")
         ftrace.enable(True, "user_events/kern_tick")
         program.go()
@@ -242,7 +245,7 @@ class Programs(Case):
         self.assertEqual(ticks(found()), [])
 
     def test_library_of_a_child(self):
-        """What a child registers and unregisters is its own affair."""
+        """What a child registers and unregisters does not affect its parent."""
         os.environ["PLUGIN"] = PLUGIN
         self.addCleanup(os.environ.pop, "PLUGIN")
         program = Running("load:" + PLUGIN, "split:1", "unload", "load:" + PLUGIN)
@@ -251,7 +254,9 @@ class Programs(Case):
         self.assertEqual([f for name, f in found() if name == "kern_plugin"], [dict(value=4711)] * 2)
 
     def test_library_again_before_its_bit(self):
-        """The kernel keeps an unregistered word while its worker has a bit to set there. The library's event is registered again even so."""
+        """The kernel keeps an unregistered word while its worker has a bit to set there. The library's
+        event is registered again even so.
+        """
         os.environ["PLUGIN"] = PLUGIN
         self.addCleanup(os.environ.pop, "PLUGIN")
         program = Running("load:" + PLUGIN, "wait", "reload:" + ftrace.path("events/user_events/kern_plugin/enable"))
@@ -265,7 +270,7 @@ class Programs(Case):
         ftrace.enable(True)
         program.go()
         program.wait()
-        # The memory is gone: the kernel must not write there.
+        # The memory is unmapped: the kernel must not write to it.
         ftrace.enable(False)
         ftrace.enable(True)
         program.end()
@@ -357,7 +362,7 @@ class Names(Case):
 
 
 def status(**more):
-    """Lines of `side kernel status --json`, and what it says on standard error."""
+    """Returns the lines of `side kernel status --json`, and its standard error."""
     done = subprocess.run([os.environ["SIDE"], "kernel", "status", "--json"], capture_output=True, text=True,
                           check=False, **more)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""
-In the machine: `side record --kernel` beside independent readers of the same events: ftrace's own buffers, decoded by
-eventheader.py and plain.py, perf script, and what was fired. The trace is read by Babeltrace 2.
+"""In the machine: `side record --kernel` and independent readers of the same events: ftrace's own
+buffers, decoded by eventheader.py and plain.py, perf script, and the events that the program fired.
+Babeltrace 2 reads the trace.
 
-usage: inside_record.py [CASE...]   with KERNEL_PROGRAM, ROUNDTRIP_FIRE, SIDE, RECORD_SCRIPTS in the environment
+usage: inside_record.py [CASE...]   with KERNEL_PROGRAM, ROUNDTRIP_FIRE, SIDE, RECORD_SCRIPTS in the
+environment
 """
 import collections
 import ctypes
@@ -28,7 +29,7 @@ import plain
 from inside_events import Case, Running, stop, wait_until
 
 SIDE, FIRE = os.environ["SIDE"], os.environ["ROUNDTRIP_FIRE"]
-# Of the recorder; programs find libside-kernel.so by that of the environment.
+# For the recorder; programs find libside-kernel.so by the environment of the test.
 OURS = dict(os.environ, SIDE_LIB_DIR=os.environ["RECORD_LIB_DIR"])
 TRACE = "/tmp/record"
 Event = collections.namedtuple("Event", "name time cpu context special fields")
@@ -39,7 +40,7 @@ def members(field):
 
 
 def read_trace():
-    """All events, by time, and the number of those that are said to be discarded."""
+    """Returns all events by time, and the number of those that the trace reports as discarded."""
     events, discarded = [], 0
     for message in bt2.TraceCollectionMessageIterator(TRACE):
         if isinstance(message, bt2._DiscardedEventsMessageConst):
@@ -60,7 +61,7 @@ def of_kernel(events):
 
 
 class Recording:
-    """`side record --kernel` of a command that waits, so that what happens in between is recorded."""
+    """`side record --kernel` of a command that waits: all events in between are recorded."""
 
     def __init__(self, *options, command=("cat",), way="perf", **more):
         shutil.rmtree(TRACE, ignore_errors=True)
@@ -81,7 +82,7 @@ class Recording:
         return self
 
 
-# ---- values in one form ----
+# ---- values in a common form ----
 
 def bits_of(word, value):
     return struct.unpack("<I", struct.pack("<f", value))[0] if word == "f32" else \
@@ -99,14 +100,14 @@ def text_of(units, size):
 
 
 def visible(fields):
-    """Without lengths and tags, which only serve the field behind them."""
+    """Returns the fields without lengths and tags, which only serve the next field."""
     names = [name for name, _ in fields]
     return [(name, value) for i, (name, value) in enumerate(fields)
             if not (i + 1 < len(names) and name in (names[i + 1] + "_length", names[i + 1] + "_tag"))]
 
 
 def simple(value, element=False):
-    """@element: of an array; what needs a length or a tag has a structure around both there."""
+    """@element: of an array; there, a value with a length or a tag is in a structure together with it."""
     if isinstance(value, (bt2._BoolFieldConst, bt2._IntegerFieldConst)):
         return int(value)
     if isinstance(value, bt2._RealFieldConst):
@@ -126,7 +127,7 @@ def simple(value, element=False):
 
 
 def differs(value, want, path=""):
-    """None, or where a value of the trace is another one than the independent decoder's."""
+    """Returns None, or the position at which a value of the trace differs from that of the independent decoder."""
     if isinstance(value, tuple) and value[0] == "struct" and isinstance(want, tuple) and want[0] == "struct":
         if len(value[1]) != len(want[1]):
             return f"{path}: {len(value[1])} members instead of {len(want[1])}"
@@ -159,7 +160,7 @@ def differs(value, want, path=""):
         if len(value) != len(want):
             return f"{path}: {len(value)} elements instead of {len(want)}"
         return next((said for i, parts in enumerate(zip(value, want)) if (said := differs(*parts, f"{path}/{i}"))), None)
-    if isinstance(value, list) and isinstance(want, int):  # bytes of which nothing says that they are a number
+    if isinstance(value, list) and isinstance(want, int):  # bytes without a description as a number
         value = int.from_bytes(bytes(value), "little")
     if isinstance(value, int) and isinstance(want, int):
         return None if (value - want) % (1 << 64) == 0 or value & 0xffffffff == want & 0xffffffff and want < 1 << 32 \
@@ -168,7 +169,7 @@ def differs(value, want, path=""):
 
 
 def raw_128(value, size):
-    """Two halves, or bytes, as bytes with the most significant first."""
+    """Returns two halves, or bytes, as bytes with the most significant first."""
     if isinstance(value, tuple) and value[0] == "struct":
         if len(value[1]) == 1:
             return bytes(value[1][0])[::-1]
@@ -198,7 +199,7 @@ def plain_differs(event, fields, payload):
 
 
 def raw_records():
-    """What is in ftrace's buffers: (tracepoint, fields of its format, payload)."""
+    """Returns the content of ftrace's buffers: (tracepoint, fields of its format, payload)."""
     formats = {}
     for name in ftrace.events():
         number, fields = ftrace.parse_format(ftrace.read("events", name, "format"))
@@ -207,7 +208,7 @@ def raw_records():
 
 
 def fire(script, encoding):
-    """The events of a script, recorded by us and by ftrace: both lists."""
+    """Fires the events of a script, and returns those that side recorded and those that ftrace has."""
     environment = dict(os.environ, SIDE_USER_EVENTS="all", SIDE_USER_EVENTS_ENCODING=encoding, FIRE_WAIT="1")
     ftrace.buffer_size(16384)
     with subprocess.Popen([FIRE, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as program:
@@ -266,7 +267,7 @@ class Values(Case):
 
 
 def header_record(order):
-    """A record written by hand, with numbers of all sizes in this byte order ("<" or ">")."""
+    """Returns a record written by hand, with numbers of all sizes in this byte order ("<" or ">")."""
     def pack(form, *values):
         return struct.pack(order + form, *values)
 
@@ -278,7 +279,7 @@ def header_record(order):
         (name("text16", 8, 11), pack("4H", 0x61, 0xd83d, 0xde00, 0)), (name("text32", 12, 11), pack("HI", 1, 0xe9)),
         (name("list", 4 | 0x40, 1), pack("HII", 2, 7, 0x01020304)), (name("some", 13, 2), pack("Hh", 2, -42)),
         (name("none", 13, 2), pack("H", 0)), (b"three\0" + bytes([3 | 0x20 | 0x80, 1]) + pack("H", 3), pack("3H", 1, 2, 3)),
-        # These have one order everywhere.
+        # These have one byte order on all machines.
         (name("port", 3, 16), b"\x1f\x90"), (name("address", 4, 17), bytes([127, 0, 0, 1])), (name("raw", 4, 9), b"\1\2\3\4"),
         (name("uuid", 6, 15), bytes(range(16))),
     ]
@@ -288,7 +289,7 @@ def header_record(order):
 
 
 def register(data, description, word):
-    """By hand, as a program without libside does it: the index to be written."""
+    """Registers an event without libside. Returns the index to be written."""
     text = ctypes.create_string_buffer(description)
     request = bytearray(struct.pack("=IBBHQQI", 28, 63, 8, 0, ctypes.addressof(word), ctypes.addressof(text), 0))
     fcntl.ioctl(data, 0xc0082a00, request)
@@ -296,13 +297,13 @@ def register(data, description, word):
 
 
 def unregister(data, word):
-    """Closing the file would leave the word to the kernel, as long as we live."""
+    """Closing the file would leave the word to the kernel for the lifetime of this process."""
     fcntl.ioctl(data, 0x40082a02, struct.pack("=IBBHQ", 16, 63, 0, 0, ctypes.addressof(word)))
 
 
 class Foreign(Case):
     def test_byte_order(self):
-        """Numbers of another machine are the same numbers."""
+        """Numbers in the other byte order have the same values."""
         with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
             word = ctypes.c_uint64(0)
             index = register(data, b"Abroad_L5K1 u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level", word)
@@ -411,7 +412,7 @@ class Recorded(Case):
             self.assertEqual({simple(dict(event.fields)["event"]) for event in lost}, {"user_events:kern_tick"})
 
     def test_registered_later(self):
-        """From the first call on, with no time in between: the program tells the recorder."""
+        """The recorder gets all calls from the first one on: the program notifies it."""
         for way in "perf", "tracefs":
             recording = Recording("-k", "user_events:kern_tick", way=way)
             done = subprocess.run([os.environ["KERNEL_PROGRAM"], "fire:20"], env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_TIMEOUT_FACTOR="600"), check=True)
@@ -422,13 +423,16 @@ class Recorded(Case):
             self.assertEqual(numbers, list(range(20)), way)
 
     def test_registered_by_others(self):
-        """Who does not tell is seen a little later, and the summary says that something may be missing."""
+        """The event of a program that does not notify is detected a little later, and the summary
+        reports that events may be missing.
+        """
         recording = Recording("-k", "user_events:silent")
         with open(ftrace.path("user_events_data"), "wb", buffering=0) as data:
             word = ctypes.c_uint64(0)
             index = register(data, b"silent u32 number", word)
             wait_until(lambda: word.value, "the recorder sees it")
-            # The kernel sets the word for the first CPU's buffer. Nothing shows when the recorder has switched on those of all CPUs.
+            # The kernel sets the word for the first CPU's buffer. Nothing shows when the recorder
+            # has enabled those of all CPUs.
             time.sleep(1)
             data.write(index + struct.pack("=I", 7))
             unregister(data, word)
@@ -437,7 +441,7 @@ class Recorded(Case):
         self.assertEqual(recording.summary["late"], 1)
 
     def test_same_clock(self):
-        """The recorder in the program and the kernel's event of the same call: neighbours on one clock."""
+        """The same call, recorded in the program and by the kernel: adjacent on one clock."""
         keeper = Running("wait", "wait")
         shutil.rmtree(TRACE, ignore_errors=True)
         subprocess.run([SIDE, "record", "-e", "kern:tick", "-k", "user_events:kern_tick", "-o", TRACE, "--",
@@ -511,7 +515,7 @@ class Kernel(Case):
         self.assertIn(ended.pid, [event.context["tid"] for event in of_kernel(read_trace()[0])])
 
     def test_switches(self):
-        """On each CPU whoever goes is who came before."""
+        """On each CPU, the thread that is switched out is the one that was switched in before."""
         Recording("-k", "sched:sched_switch", command=("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do /bin/true; done")).end()
         events, discarded = read_trace()
         self.assertEqual(discarded, 0)
@@ -531,7 +535,7 @@ class Without(Case):
         os.mkdir(ftrace.path("instances", "side-other"))
         self.addCleanup(os.rmdir, ftrace.path("instances", "side-other"))
         first = Recording("-k", "sched:sched_switch", way="tracefs")
-        os.mkdir(ftrace.path("instances", f"side-{os.getpid()}-1"))  # of a process that had our number
+        os.mkdir(ftrace.path("instances", f"side-{os.getpid()}-1"))  # of a process that had the same id as this one
         first.process.kill()
         first.process.communicate()
         left = glob.glob(ftrace.path("instances", "side-*"))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-The kernel's events in sessions of the daemon: `side enable-event --kernel`. In the machine of machine.py, and on this
-machine's own kernel where that is permitted. Traces are read by Babeltrace 2.
+"""Events of the kernel in sessions of the daemon: `side enable-event --kernel`. In the machine of
+machine.py, and on this machine's own kernel if that is permitted. Babeltrace 2 reads the traces.
 
 usage: inside_sessions.py [CASE...]   with SIDE, SIDED and SIDE_LIB_DIR in the environment
 """
@@ -24,10 +23,10 @@ import bt2
 import ftrace
 
 SIDE, SIDED = os.environ["SIDE"], os.environ["SIDED"]
-# Hardly anybody calls it, and never by chance.
+# Programs hardly ever make this call.
 CALL = "syscalls:sys_enter_sched_get_priority_max"
 Event = collections.namedtuple("Event", "name time cpu fields file")
-# Of the whole machine: others may be at work beside us.
+# The whole machine is recorded: other processes may run during the test.
 CALLS = """
 import os, sys
 sys.stdout.write("ready\\n"); sys.stdout.flush()
@@ -52,7 +51,7 @@ def events_of(directory):
 
 
 class Caller:
-    """A process that makes as many calls as it is told."""
+    """A process that makes as many calls as the test requests."""
 
     def __init__(self, environment):
         self.process = subprocess.Popen([sys.executable, "-c", CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -85,7 +84,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.caller.end)
 
     def end_all(self):
-        # A daemon that ends leaves what its sessions have in /dev/shm, for the next one.
+        # A daemon that ends leaves the memory of its sessions in /dev/shm, for the next daemon.
         if os.path.isdir(os.path.join(self.directory, "run")):
             self.side("destroy", "-a", check=False)
         for name, pid in (("sided", self.daemon_pid()), ("side-kernel", self.helper_pid())):
@@ -94,7 +93,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def kill(pid, number, name):
-        """Not one that has the number of it by now."""
+        """Kills the process, but not another one that has its id by now."""
         try:
             with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
                 if file.read().strip() != name:
@@ -119,7 +118,7 @@ class Case(unittest.TestCase):
             return None
 
     def helper_pid(self):
-        """Whoever holds the lock, as the kernel says it."""
+        """Returns the process that holds the lock, as the kernel reports it."""
         try:
             inode = os.stat(os.path.join(self.directory, "run/kernel.lock")).st_ino
         except OSError:
@@ -149,7 +148,7 @@ class Case(unittest.TestCase):
         self.side("start", name)
 
     def calls(self, directory=None, pid=None):
-        """Of our caller, in their order."""
+        """Returns the recorded calls of the test's caller, in order."""
         found = [event for event in events_of(directory or self.trace) if event.name == CALL and
                  int(event.fields["pid"]) == (pid or self.caller.pid)]
         self.assertEqual([event.time for event in found], sorted(event.time for event in found))
@@ -158,7 +157,7 @@ class Case(unittest.TestCase):
 
 class Sessions(Case):
     def test_stop_start(self):
-        """Just what happens while the session records, whole, and with whose it was."""
+        """Exactly the events while the session records, complete, and with the id of the calling process."""
         begin = time.time_ns()
         self.begin()
         self.caller.call(300)
@@ -175,7 +174,7 @@ class Sessions(Case):
             self.assertEqual(int(event.fields["tid"]), self.caller.pid)
             self.assertTrue(str(event.fields["comm"]).startswith("python"))
             self.assertIn(event.cpu, range(os.sysconf("SC_NPROCESSORS_CONF")))
-        # The figures of the clock are measured, on a machine that may be busy.
+        # The parameters of the clock are measured, on a machine that may be busy.
         self.assertLess(begin - 50_000_000, events[0].time)
         self.assertLess(events[-1].time, end + 50_000_000)
 
@@ -200,7 +199,7 @@ class Sessions(Case):
         self.assertIn("sched:sched_switch", self.side("list", "-k", "sched").stdout.splitlines())
 
     def test_changes(self):
-        """Events come and go while it records."""
+        """Events are enabled and disabled during the recording."""
         self.begin()
         self.caller.call(10)
         self.side("disable-event", "-k", CALL)
@@ -216,7 +215,7 @@ class Sessions(Case):
         self.assertEqual(self.calls(), list(range(10)) + [1, 3, 5, 7, 9])
 
     def test_two_sessions(self):
-        """Each has its own, and who wants all of programs' gets none."""
+        """Each session has its own events, and a session that wants all events of programs gets none of them."""
         self.begin()
         self.begin(name="other", events=("syscalls:sys_exit_sched_get_priority_max",))
         self.begin(name="user", events=())
@@ -232,16 +231,17 @@ class Sessions(Case):
         if os.path.isdir(self.trace + "user") and glob.glob(self.trace + "user/*/metadata"):
             self.assertEqual([event for event in events_of(self.trace + "user") if event.name.startswith("syscalls:")], [])
 
-    # What the caller calls with are the numbers from 0 on; true of how many, and is the kernel asked?
+    # The caller's arguments are the numbers from 0 on. Each row: the filter, which numbers match,
+    # and whether the kernel checks it.
     FILTERS = (("policy >= 5 && policy < 8", lambda n: 5 <= n < 8, True),
                ("policy == 3 || 7 <= policy", lambda n: n == 3 or n >= 7, True),
                ("!(policy == 3) && !(policy > 6)", lambda n: n != 3 and n <= 6, True),
                ("policy & 4", lambda n: n & 4, True),
                ("policy != 0x2", lambda n: n != 2, True),
-               ("policy > 3 && policy % 2 == 0", lambda n: n > 3 and n % 2 == 0, True),  # the rest is ours
+               ("policy > 3 && policy % 2 == 0", lambda n: n > 3 and n % 2 == 0, True),  # side checks the remainder
                ("!(policy > 3 && policy % 2 == 0)", lambda n: not (n > 3 and n % 2 == 0), False),
                ("policy > 3 || policy % 2 == 0", lambda n: n > 3 or n % 2 == 0, False),
-               ("policy > -1", lambda n: True, False),  # of a number without sign the kernel refuses that
+               ("policy > -1", lambda n: True, False),  # the kernel refuses this for an unsigned number
                ("policy < 18446744073709551615 && tid > 0", lambda n: True, True),
                ("comm == \"python*\" && policy <= 1", lambda n: n <= 1, True),
                ("comm == \"nobody\"", lambda n: False, False))
@@ -264,7 +264,7 @@ class Sessions(Case):
         self.check_filters("tracefs")
 
     def test_filter_saves_room(self):
-        """What the kernel rejects is not in its buffer, however small that is."""
+        """Events that the kernel rejects do not use space in its buffer, however small that is."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf", "--filter", "policy == 2998 || policy < 5"))
         self.caller.call(5)
         os.kill(self.helper_pid(), signal.SIGSTOP)
@@ -275,7 +275,9 @@ class Sessions(Case):
         self.assertEqual([event for event in events_of(self.trace) if event.name == "side_kernel:lost"], [])
 
     def test_filters_of_others(self):
-        """Others want more of the event, and less again, while it is recorded: nobody misses one, or has one twice."""
+        """During the recording, other sessions want more records of the event, and fewer again: no
+        session loses a record or has one twice.
+        """
         for way in "perf", "tracefs":
             self.begin(name=way, more=("--kernel-way", way, "--filter", "policy >= 10"))
             for name, more in ((way + "-some", ("--filter", "policy < 20")), (way + "-all", ())):
@@ -308,7 +310,7 @@ class Sessions(Case):
         self.assertEqual(sum((self.calls(chunk) for chunk in chunks), []), list(range(30)) + list(range(20)))
 
     def test_snapshot(self):
-        """The last window, up to just now: of one CPU, because each has one of its own."""
+        """The last window, up to the present; of one CPU, because each has its own window."""
         os.sched_setaffinity(self.caller.pid, {min(os.sched_getaffinity(0))})
         self.side("create", "k", "-o", self.trace)
         self.side("enable-channel", "ring", "--mode", "overwrite", "--buffer-size", "64K")
@@ -321,7 +323,7 @@ class Sessions(Case):
         self.assertEqual(found, list(range(20000 - len(found), 20000)))
 
     def test_sent(self):
-        """Over the network while it is recorded."""
+        """Over the network during the recording."""
         received = os.path.join(self.directory, "received")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -329,7 +331,7 @@ class Sessions(Case):
         with subprocess.Popen([SIDE, "receive", "--listen", str(port), "--keep", "-o", received], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, env=self.environment) as receiver:
             try:
-                # It tries again until somebody is there.
+                # It connects again until there is a listener.
                 self.begin("--to", f"tcp://127.0.0.1:{port}")
                 self.caller.call(40)
                 self.side("destroy")
@@ -354,7 +356,7 @@ class Sessions(Case):
         self.assertEqual(self.calls(json.loads(output)["output"]), list(range(15)))
 
     def test_daemon_killed(self):
-        """What happens while nobody keeps the session is there when somebody keeps it again."""
+        """Events while no daemon controls the session are there when a daemon controls it again."""
         self.begin()
         self.caller.call(10)
         helper = self.helper_pid()
@@ -367,7 +369,7 @@ class Sessions(Case):
         self.assertEqual(self.calls(), list(range(10)) * 3)
 
     def test_killed(self):
-        """Nothing of ours stays in the kernel longer than until the next one, and others' things stay."""
+        """The next daemon removes all that side has left in the kernel, and nothing of other tracers."""
         instances = ftrace.path("instances")
         other = os.path.join(instances, "side-other")
         os.mkdir(other)
@@ -406,7 +408,7 @@ class Sessions(Case):
         self.assertIsNone(self.helper_pid())
 
     def test_ends_without_daemon(self):
-        """Its daemon has gone before it could ask what is wanted now."""
+        """Its daemon has exited before it could ask for the wanted events."""
         self.begin()
         self.side("destroy")
         self.kill(self.daemon_pid(), signal.SIGKILL, "sided")
@@ -417,7 +419,7 @@ class Sessions(Case):
         self.assertIsNone(self.helper_pid())
 
     def test_losses(self):
-        """What finds no room in the kernel is counted, and the trace says it."""
+        """Events for which the kernel has no space are counted, and the trace has the count."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf"))
         self.caller.call(5)
         os.kill(self.helper_pid(), signal.SIGSTOP)
@@ -432,10 +434,10 @@ class Sessions(Case):
         recorded = [event for event in events if event.name == CALL]
         ours = self.calls()
         self.assertEqual(ours[:5], list(range(5)))
-        # Others may have called it, too.
+        # Other programs may have made the call, too.
         self.assertLess(len(ours), 3010)
         self.assertGreaterEqual(len(recorded) + lost, 3010)
-        # They are the session's, wherever its losses are told.
+        # They belong to the session, in each report of its losses.
         found = re.findall(r"; lost ([0-9,]+)", self.side("status", "k").stdout)
         self.assertEqual({int(text.replace(",", "")) for text in found}, {lost})
         self.assertEqual(len(found), 3, found)  # session, channel and kernel
@@ -457,10 +459,12 @@ class Sessions(Case):
 
 @unittest.skipUnless(os.path.exists(ftrace.path("user_events_data")), "the kernel has no user_events")
 class Late(Case):
-    """user_events, which come and go with their programs."""
+    """user_events, which exist as long as their programs."""
 
     def fire(self, count, encoding="auto"):
-        """Its events are registered while the session records. It waits for the recorder's answer, much longer than we wait for it."""
+        """Fires events that are registered while the session records. The program waits for the
+        recorder's answer, much longer than the test does.
+        """
         subprocess.run([os.environ["KERNEL_PROGRAM"], f"fire:{count}"], check=True, timeout=180,
                        env=dict(os.environ, SIDE_USER_EVENTS="kern", SIDE_USER_EVENTS_ENCODING=encoding, SIDE_TIMEOUT_FACTOR="3600",
                                 SIDE_LIB_DIR=os.environ["KERNEL_LIB_DIR"]))
@@ -475,13 +479,13 @@ class Late(Case):
         self.fire(50, "eventheader")
         self.side("destroy")
         self.assertEqual(self.numbers("user_events:kern_tick"), list(range(50)) * 3)
-        # The program has another event of the same level, and keyword.
+        # The program has another event of the same level and keyword.
         ticks = {event.name for event in events_of(self.trace) if re.fullmatch("user_events:kern_L[1-5]K1:tick", event.name)}
         self.assertEqual(len(ticks), 1)
         self.assertEqual(self.numbers(*ticks), list(range(50)))
 
     def compare(self, encoding):
-        """All types of the ABI, beside what an independent decoder makes of ftrace's own buffers."""
+        """Compares all types of the ABI with the result of an independent decoder of ftrace's own buffers."""
         import inside_record
         script = os.environ["RECORD_SCRIPTS"] + "/cases.json"
         ftrace.buffer_size(16384)
@@ -504,7 +508,7 @@ class Late(Case):
         self.assertEqual(len(events), len(raw))
         wrong = []
         for event, (name, fields, payload) in zip(events, raw):
-            event = event._replace(fields=event.fields[3:])  # behind pid, tid, comm
+            event = event._replace(fields=event.fields[3:])  # after pid, tid, comm
             if fields and fields[0][1] == "eventheader_flags":
                 _, _, said, want, tag = inside_record.eventheader.decode(name, payload)
                 values = [value for field, value in inside_record.visible(event.fields) if not field.startswith("event_")]
@@ -526,7 +530,7 @@ class Late(Case):
 
 
 class Refused(Case):
-    """Where it is not permitted a line says so, and all else is recorded."""
+    """If it is not permitted, a message states that, and all other events are recorded."""
 
     def check(self, run, why, status):
         self.side("create", "k", "-o", self.trace)
@@ -544,7 +548,7 @@ class Refused(Case):
         self.check(run, "tracefs is not there", 1)
 
     def test_no_permission(self):
-        """Of a user who may do nothing."""
+        """As a user without permissions."""
         if not shutil.which("setpriv"):
             self.skipTest("setpriv is not installed")
         os.chmod(self.directory, 0o755)
@@ -569,7 +573,7 @@ class Refused(Case):
 
 
 def permitted():
-    """Is either way to the kernel's events open to us?"""
+    """Returns whether one of the methods to record kernel events is permitted."""
     with tempfile.TemporaryDirectory(prefix="side-ks-") as directory:
         done = subprocess.run([SIDE, "record", "-k", CALL, "-o", os.path.join(directory, "t"), "true"], capture_output=True,
                               text=True, check=False)

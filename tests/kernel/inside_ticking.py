@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""
-Everybody at one event, coming and going at random while threads say it: a recorder's session, the console tracer, ftrace, perf, a
-recording of the kernel's events (both ways), a probe of the kernel at the event's marker (all ways), and gdb.
+"""All listeners at one event, coming and going at random while threads fire it: a recorder's session,
+the console tracer, ftrace, perf, a recording of the kernel's events (both methods), a probe of the
+kernel at the event's marker (all methods), and gdb.
 
-Each thread of the program numbers its events. Who listens has to have, of each thread, a row of numbers without a gap: it begins not
-before those that were over when the listener came and not after the first that began when it was there, and it ends likewise;
-and every other value of each record follows from thread and number. At the end nobody is left: the event is not enabled, and
-the kernel has nothing of ours.
+Each thread of the program numbers its events. A listener must get, of each thread, a sequence of
+numbers without a gap. It begins not before the events that had returned when the listener started,
+and not after the first one that began when the listener was ready; the same holds for its end.
+Every other value of each record follows from thread and number. At the end no listener is left: the
+event is not enabled, and the kernel has nothing of side.
 
-usage: inside_ticking.py   with TICKING, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment; TICKING_SEED: of another run.
-SIDE_TEST_LONG=1 makes it TICKING_SECONDS, or 400.
+usage: inside_ticking.py   with TICKING, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment;
+TICKING_SEED: the seed of another run. SIDE_TEST_LONG=1 makes it last TICKING_SECONDS, or 400.
 """
 import itertools
 import os
@@ -40,7 +41,7 @@ TRACEPOINT = "user_events/ticking_tick"
 
 
 def said(thread, number):
-    """What the program says of an event, by its two numbers."""
+    """Returns the fields of an event, which follow from its two numbers."""
     return (thread, number, number * 0x9E3779B97F4A7C15 % (1 << 64), number % 251 - 125, f"{thread}/{number}/" + "x" * (number % 40))
 
 
@@ -52,7 +53,7 @@ def run(*words):
 
 
 def change(*words):
-    """Of a session. False: gdb lets the program stand still, so it switches over when it runs again."""
+    """Changes a session. False: gdb has stopped the program, so the change takes effect when the program runs again."""
     done = subprocess.run((SIDE,) + words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode and not (done.returncode == 5 and "being debugged by" in done.stderr):
         raise AssertionError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
@@ -74,7 +75,7 @@ class Program:
             return self.process.stderr.readline().rstrip("\n")
 
     def counts(self):
-        """(begun, over) of each thread, now."""
+        """Returns (begun, done) of each thread, now."""
         return [tuple(int(number) for number in word.split(":")) for word in self.ask("?").split()[:-1]]
 
     def enabled(self):
@@ -86,7 +87,7 @@ class Program:
 
 
 def ended(process):
-    """Ctrl-C, and its end."""
+    """Sends Ctrl-C, and waits for the end."""
     process.send_signal(signal.SIGINT)
     said, status = last_words(process, process.stderr, PATIENCE)
     if status:
@@ -103,27 +104,29 @@ def wait_for_line(process, text):
 
 
 def messages(directory):
-    """Of all traces in it. There is none when nothing happened, as while gdb lets the program stand still."""
+    """Returns the messages of all traces in the directory. There is none if nothing was fired, for
+    example while gdb has stopped the program.
+    """
     if any("metadata" in files for _, _, files in os.walk(directory)):
         yield from bt2.TraceCollectionMessageIterator(directory)
 
 
 def recorded(directory, name):
-    """Of a trace, by Babeltrace 2."""
+    """Returns the events of a trace, read by Babeltrace 2."""
     for message in messages(directory):
         if type(message) is bt2._EventMessageConst and message.event.name == name:
             fields = message.event.payload_field
-            # A probe at the marker is an event of the same name, which whoever records it says.
+            # A probe at the marker is an event of the same name in the trace.
             if "arg1" in fields:
                 continue
             yield tuple(int(fields[key]) for key in ("thread", "number", "value", "small")) + (str(fields["text"]),)
 
 
 class Listener:
-    """Comes with begin(), goes with end(), has found() since."""
-    rounds = 1  # at least, in an emulated machine; elsewhere several times that
+    """Starts with begin(), ends with end(); found() returns its events since."""
+    rounds = 1  # at least, in an emulated machine; elsewhere several times this number
     needs_user_events = False
-    texts = True  # else the text is an address to it
+    texts = True  # False: the text is recorded as its address
 
     def __init__(self, program, place, chance):
         self.program, self.place, self.chance = program, place, chance
@@ -136,7 +139,7 @@ class Listener:
 
 
 class Session(Listener):
-    """A recorder in the program, by the daemon."""
+    """A recorder in the program, started by the daemon."""
     rounds = 2
 
     def come(self):
@@ -146,7 +149,7 @@ class Session(Listener):
         change(*enable, "ticking:tick")
         there, more = change("start", self.name), 0
         while not there:
-            # The next change is waited for as well, if it is one.
+            # If the next change is one, wait for it, too.
             more += 1
             there = change(*enable, f"ticking:nothing{more}")
 
@@ -159,7 +162,7 @@ class Session(Listener):
 
 
 class Console(Listener):
-    """The console tracer, as a library that comes and goes."""
+    """The console tracer, as a library that is loaded and unloaded."""
     rounds = 3
 
     def come(self):
@@ -179,7 +182,7 @@ class Console(Listener):
 
 
 class Ftrace(Listener):
-    """An instance of ftrace, whose buffers are read as they are."""
+    """An instance of ftrace, whose raw buffers are read."""
     rounds, needs_user_events = 3, True
 
     def come(self):
@@ -219,7 +222,7 @@ class Perf(Listener):
         assert self.process.wait(PATIENCE) == 0, self.process.stderr.read()
 
     def found(self):
-        rows = {}  # of each CPU: what stands before the values, and the values
+        rows = {}  # of each CPU: the text before the values, and the values
         for line in run("perf", "script", "--ns", "-i", self.output, "-F", "tid,cpu,time,trace").splitlines():
             values = re.findall(r"(\w+)=(\S+)", line)
             if values:
@@ -232,10 +235,11 @@ class Perf(Listener):
             yield from self.once(cpu, records)
 
     def once(self, cpu, records):
-        """
-        `perf record` reads the head of a CPU's ring for how far to write and once more for where to go on; what comes in between
-        is written twice, without us, too (perf-twice.py). That is a span of this ring, each record of it twice, to
-        the nanosecond of its time; a second call, or a second record of one, would have a time of its own.
+        """Returns the records without duplicates. `perf record` reads the head of a CPU's ring once to
+        know how far to write, and again to know where to continue; records in between are written
+        twice, also without side (perf-twice.py). Such records are a span of this ring, each of them
+        twice, with the same time to the nanosecond; a second call, or a second record of one call,
+        would have its own time.
         """
         seen = [record for record, _ in itertools.groupby(records)]
         often = [len(list(same)) for _, same in itertools.groupby(records)]
@@ -249,7 +253,7 @@ class Perf(Listener):
 
 
 class Kernel(Listener):
-    """`side record -k`, of the whole machine."""
+    """`side record -k` of the whole machine."""
     rounds, needs_user_events = 2, True
 
     def come(self):
@@ -286,12 +290,12 @@ class Marker(Listener):
 
 
 class Debugger(Listener):
-    """gdb, with a stop at one event of a thread, which is the only one that it sees."""
+    """gdb, with a breakpoint at one event of a thread, which is the only one that it sees."""
     rounds = 1
 
     def come(self):
         self.thread = self.chance.randrange(THREADS)
-        # Some that are said until gdb is there, and then it is slow.
+        # Some events that are fired until gdb is ready, which takes long.
         self.least = self.program.counts()[self.thread][0]
         commands = [f"source {os.environ['GDB_SCRIPT']}", f"side break ticking:tick if thread == {self.thread} && number >= {self.least}",
                     "echo @@continues\\n", "continue", "side print", "side delete", "detach"]
@@ -338,7 +342,7 @@ class Storm:
             self.together[together] = self.together.get(together, 0) + 1
 
     def check(self, listener, found, counts):
-        """@counts: before it came, when it was there, before it went, when it had gone."""
+        """@counts: before it started, when it was ready, before it ended, when it had ended."""
         rows = {}
         for record in found:
             wanted = said(*record[:2])
@@ -371,7 +375,7 @@ class Storm:
         listener.begin()
         self.note(name, True)
         counts.append(self.program.counts())
-        # Once all are there at the same time; later as it comes.
+        # First, all listeners at the same time; later, at random.
         if listener.number == 1:
             self.everybody.wait(3 * PATIENCE)
         time.sleep(chance.uniform(0.05, 1.0))
@@ -401,7 +405,7 @@ class Storm:
 
     def all(self, kinds):
         until = time.monotonic() + (LONG_SECONDS if LONG else 0)
-        # Whoever has had enough goes on for the others.
+        # A listener that has had enough rounds goes on while others need more.
         self.short_of = set(kinds)
         self.everybody = threading.Barrier(len(kinds))
         threads = [threading.Thread(target=self.listen, args=(kind, until)) for kind in kinds]
@@ -412,7 +416,7 @@ class Storm:
 
 
 def nothing_left(program):
-    """What should have gone and is there."""
+    """Checks that all listeners have left nothing."""
     left = ["the event is enabled"] if program.enabled() else []
     if os.path.exists(ftrace.path("user_events_status")):
         left += [line for line in ftrace.read("user_events_status").splitlines() if "ticking_tick" in line and "Used" in line]
@@ -432,7 +436,7 @@ def end_daemon(place):
 
 
 def not_permitted(kind, place):
-    """What this machine or its user's rights do not let us have: one line of why, or None."""
+    """Returns why this machine or the user's rights do not permit a listener, or None."""
     if kind is Marker:
         done = subprocess.run([SIDE, "trace", "--global", "--exe", PROGRAM, "--sdt", "ticking:tick", "-o", os.path.join(place, "try"),
                                "-c", "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -452,7 +456,7 @@ def main():
     kinds = [kind for kind in LISTENERS if user_events or not kind.needs_user_events]
     if not shutil.which("perf"):
         kinds = [kind for kind in kinds if kind is not Perf]
-    # An emulated machine takes half a minute for it: inside_together.py has it there.
+    # An emulated machine needs half a minute for it: inside_together.py tests it there.
     if not shutil.which("gdb") or (user_events and not LONG):
         kinds = [kind for kind in kinds if kind is not Debugger]
     with tempfile.TemporaryDirectory(prefix="side-ticking-") as place:
@@ -462,7 +466,7 @@ def main():
                 print(f"without {kind.__name__}: {why}")
                 kinds.remove(kind)
         print(f"TICKING_SEED={seed}; {', '.join(kind.__name__ for kind in kinds)}", flush=True)
-        # Programs that start before there is a daemon are none of its own.
+        # Programs that start before a daemon do not belong to it.
         run(SIDE, "create", "first", "-o", os.path.join(place, "first"))
         storm = Storm(place, seed, 1 if user_events else 3)
         storm.all(kinds)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""
-In the machine: a recorder's session, the kernel, gdb and the console tracer at the same event, coming and going
-while others stay. Each has what was fired while it listened, nothing else.
+"""In the machine: a recorder's session, the kernel, gdb and the console tracer at the same event,
+coming and going while others stay. Each gets exactly the events that were fired while it listened.
 
-usage: inside_together.py   with KERNEL_PROGRAM, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the environment
+usage: inside_together.py   with KERNEL_PROGRAM, SIDE, GDB_SCRIPT, CONSOLE, LIB_DIRS in the
+environment
 """
 import os
 import re
@@ -21,9 +21,9 @@ from place import prepare_place
 
 PROGRAM, SIDE, CONSOLE = os.environ["KERNEL_PROGRAM"], os.environ["SIDE"], os.environ["CONSOLE"]
 FIRED = 20  # in each round
-STOP = 7    # where gdb stops, of those
+STOP = 7    # gdb stops at this one of them
 RECORDER, KERNEL, DEBUGGER = 1, 2, 4
-# gdb takes most of the time: an emulated machine starts it slowly.
+# gdb needs most of the time: an emulated machine starts it slowly.
 ROUNDS = [0, RECORDER, RECORDER | KERNEL, KERNEL, RECORDER | KERNEL | DEBUGGER, DEBUGGER, 0]
 
 
@@ -40,7 +40,7 @@ def side(*words):
 
 
 class Debugger:
-    """gdb, attached, with a stop at one of the events that come."""
+    """gdb, attached, with a breakpoint at one of the events to come."""
 
     def __init__(self, pid, number):
         commands = [f"source {os.environ['GDB_SCRIPT']}", f"side break kern:tick if number == {number}",
@@ -68,7 +68,7 @@ def read(path):
 
 
 def wait_until_ready(said, program, times):
-    """The console tracer's lines and the program's words stand in one file."""
+    """The lines of the console tracer and of the program are in one file."""
     while read(said).splitlines().count("ready") < times:
         if program.poll() is not None:
             sys.exit(f"the program has ended with {program.returncode}")
@@ -112,7 +112,7 @@ def main():
             for who in RECORDER, KERNEL:
                 wanted[who] += range(first, first + FIRED) if listening & who else ()
             before, first = listening, first + FIRED
-        # As long as the program is there: then its events' formats are, too.
+        # The formats of the program's events exist only while the program runs.
         kernel = sorted(t["number"] for t in ticks(found()))
         status = ftrace.read("user_events_status")
         program.stdin.write("x")

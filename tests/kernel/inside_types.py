@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""In the machine: fire the events of a script while ftrace listens to all of them, and print what is in its
-buffers, as it is, in base64, with what tracefs says of the events.
+"""In the machine: fires the events of a script while ftrace listens to all of them, and prints the raw
+content of its buffers in base64, with the descriptions of the events in tracefs.
 
 usage: inside_types.py FIRE SCRIPT
 """

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""
-What a process says until it ends, of which lines have been read before.
+"""The output of a process until it exits, after some of its lines were read.
 
-Not Popen.communicate(): with a time limit it reads the descriptor itself, and what had been read ahead of the last line is lost.
+Not Popen.communicate(): with a timeout it reads the descriptor itself, and loses what was buffered
+after the last line.
 """
 import threading
 
 
 def last_words(process, pipe, patience):
-    """The rest of @pipe, and the status; a process that does not end within @patience seconds is killed."""
+    """Returns the remaining output of @pipe, and the status; kills a process that does not exit within
+    @patience seconds.
+    """
     limit = threading.Timer(patience, process.kill)
     limit.start()
     try:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""
-A small emulated machine with a kernel of its own, which SIDE_KERNEL names, to test what this machine's kernel lacks.
+"""A small emulated machine with a kernel of its own, which SIDE_KERNEL names, for tests of features
+that this machine's kernel lacks.
 
-    SIDE_KERNEL=bzImage tests/kernel/machine.py [--timeout S] -- COMMAND [ARGUMENT...]
+SIDE_KERNEL=bzImage tests/kernel/machine.py [--timeout S] -- COMMAND [ARGUMENT...]
 
-runs a command in it, as root, in the same folder and with this machine's files, whose changes stay in the machine's
-memory; prints what it printed and exits with its status. The kernel needs what docs/how-to/kernel.md
-lists; QEMU needs neither KVM nor rights.
+runs a command in it as root, in the same folder and with this machine's files; changes of files
+stay in the machine's memory. It prints the command's output and exits with its status. The kernel
+needs the options that docs/how-to/kernel.md lists; QEMU needs neither KVM nor rights.
 """
 import os
 import platform
@@ -22,8 +22,8 @@ KERNEL = os.environ.get("SIDE_KERNEL", "")
 QEMU = shutil.which("qemu-system-x86_64")
 BUSYBOX = shutil.which("busybox")
 
-# The first process: this machine's files under a layer in memory, then the command. Twice, because what is to be
-# the root has to be switched to.
+# The first process: mounts this machine's files under a layer in memory, then runs the command. It
+# runs twice, because it must switch to the new root first.
 INIT = """\
 #!/side/busybox sh
 b=/side/busybox
@@ -58,7 +58,7 @@ $b sleep 10
 
 
 class Archive:
-    """An initial file system, in the form that the kernel unpacks (cpio, newc)."""
+    """An initial file system, in the format that the kernel unpacks (cpio, newc)."""
 
     def __init__(self, path):
         self.file = open(path, "wb")
@@ -97,7 +97,7 @@ class Archive:
 
 
 def why_not():
-    """Why there can be no machine, or None."""
+    """Returns why no machine can run, or None."""
     if not KERNEL:
         return "SIDE_KERNEL names no kernel"
     if not os.access(KERNEL, os.R_OK):
@@ -110,9 +110,9 @@ def why_not():
 
 
 def kernel_words():
-    """What the kernel has to be told, whatever is to run."""
+    """Returns the parameters that the kernel always needs."""
     words = ["console=ttyS0", "reboot=t", "panic=-1", "quiet", "loglevel=4", "tsc=reliable", "no_timer_check"]
-    # The kernel would measure its clock against one that a busy machine emulates badly.
+    # The kernel would compare its clock with one that a busy machine emulates badly.
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         speed = re.search(r"^cpu MHz\s*:\s*(\d+)", file.read(), re.M)
     if speed and int(speed.group(1)) > 100:
@@ -121,7 +121,7 @@ def kernel_words():
 
 
 def qemu_command(initial, console, words, ports):
-    """@ports: name to the file that gets what is written to it."""
+    """@ports: the name of each port, and the file that gets its output."""
     command = [QEMU, "-M", "microvm,acpi=off,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max",
                "-smp", "2", "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                "-kernel", KERNEL, "-initrd", initial, "-append", " ".join(words),
@@ -138,7 +138,7 @@ def read(path):
 
 
 def run(command, variables=(), patience=200):
-    """Run a command in the machine: its status, or None when the machine failed, and what it printed."""
+    """Runs a command in the machine. Returns its status, or None if the machine failed, and its output."""
     with tempfile.TemporaryDirectory(prefix="side-machine-") as directory:
         initial, console, out, status = (os.path.join(directory, name)
                                          for name in ("initial", "console", "out", "status"))

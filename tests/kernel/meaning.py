@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the source values of ../roundtrip mean in the forms of eventheader.py, and as plain fields. Computed from the
-types and bytes that the firing program gets, with none of the project's C code."""
+"""The meaning of the source values of ../roundtrip in the forms of eventheader.py, and as plain
+fields. It is computed from the types and bytes that the firing program gets, without the project's
+C code.
+"""
 import os
 import sys
 
@@ -9,7 +11,7 @@ import model as m
 
 
 class NoSuchOption(Exception):
-    """Arguments that no walk over them takes."""
+    """Arguments that every walk over them refuses."""
 
 
 def is_static(type):
@@ -24,7 +26,7 @@ def is_static(type):
 
 
 def kind_of(type):
-    """Gathered or not; bitmaps and enumerations are what they are made of."""
+    """Gathered or not; bitmaps and enumerations count as their element types."""
     if type["t"] == "gather":
         return "enum" if type["g"] == "enum" else type["g"]
     return type["t"]
@@ -61,7 +63,7 @@ def boolean(type, raw):
 
 
 def widened(bits):
-    """binary16 as binary32: the sign, the exponent for another bias, the fraction."""
+    """Returns binary16 as binary32: the sign, the exponent with the other bias, the fraction."""
     sign, exponent, fraction = bits >> 15, bits >> 10 & 31, bits & 1023
     if exponent == 31:
         exponent = 255
@@ -101,7 +103,7 @@ def scalar(type, kind, raw):
 
 
 def structure(members):
-    """One with many members goes on in another one, which is its last."""
+    """A structure with many members continues in another one, which is its last member."""
     if len(members) > 126:
         members = members[:126] + [(b"...", structure(members[126:]))]
     return ("struct", members) if members else None
@@ -128,7 +130,7 @@ def optional(type, value, memory):
     if not is_scalar(element):
         return [between(element, meaning(element, value[1], memory))] if value[0] else []
     form = meaning(element, value[1], memory) if value[0] else None
-    # What is shown as bytes has no other way to be nothing.
+    # A value that is shown as bytes cannot be null in another form.
     if kind_of(basis(element)) == "byte":
         return b"" if form is None else bytes([form])
     return b"" if form is None and basis(element).get("size") == 16 else form
@@ -202,7 +204,7 @@ def meaning(type, value, memory):
 
 
 def event(description, firing, memory):
-    """All fields of an event that fires."""
+    """Returns all fields of a fired event."""
     fields = [(named(name), meaning(type, value, memory))
               for (name, type), value in zip(description["m"], firing["args"])]
     if description["variadic"]:
@@ -214,7 +216,9 @@ def event(description, firing, memory):
 
 
 def flat(type, name, value):
-    """(name, value) of each field; arrays are lists, optional scalars two fields. Names as the kernel gets them."""
+    """Returns (name, value) of each field; arrays are lists, optional scalars two fields. Names as the
+    kernel gets them.
+    """
     kind = kind_of(basis(type))
     if kind == "null":
         return []

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""
-Shows that `perf record` can write records twice, with nothing of ours: perf records the calls that `perf bench` makes.
+"""Shows that `perf record` can write records twice, without side: perf records the calls of `perf
+bench`.
 
-perf reads the head of a ring, reads it once more to know how far to write, and goes on from the first one. What came in between is
-written again. Such records are the same to the nanosecond, which two calls never are.
+perf reads the head of a ring, reads it again to know how far to write, and continues from the first
+one. It writes the records in between again. Such records are equal to the nanosecond, which two
+calls never are.
 
-usage: perf-twice.py [ROUNDS]   as root, with tracefs mounted; 20 rounds of some seconds, until it is seen. Exit status 0: seen.
+usage: perf-twice.py [ROUNDS]   as root, with tracefs mounted; 20 rounds of some seconds, until such
+records are found. Exit status 0: found.
 """
 import collections
 import os

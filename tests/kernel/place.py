@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A directory in which commands and programs of one test meet, with the libraries of LIB_DIRS in one place, as installed."""
+"""A directory in which the commands and programs of one test meet, with the libraries of LIB_DIRS in
+one folder, as installed.
+"""
 import os
 
 

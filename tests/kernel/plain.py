@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records with plain fields: decoded by what tracefs says of the event alone."""
+"""Records with plain fields, decoded by the description of the event in tracefs only."""
 import struct
 
 WORDS = {"u8": "B", "s8": "b", "u16": "H", "s16": "h", "u32": "I", "s32": "i", "u64": "Q", "s64": "q",
@@ -34,7 +34,7 @@ def decode(fields, payload):
 
 
 def expected(fields, values):
-    """The values in these forms; what is missing in fields stays missing."""
+    """Returns the values in these forms; values that the fields lack stay missing."""
     kinds = {name: kind for kind, name, _, _ in fields}
 
     def form(name, value):

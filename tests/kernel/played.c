@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel that the test plays: see played.h. */
+/* A simulated kernel: see played.h. */
 #include "played.h"
 
 #include <dirent.h>
@@ -31,9 +31,9 @@ bool played_without_lost, played_no_conversion, played_no_tracefs, played_no_pro
 size_t played_map_max;
 const char *played_refused;
 
-static char paths[FDS][300]; /* of files of tracefs that are open */
+static char paths[FDS][300]; /* of open files of tracefs */
 
-/* The function of the C library: the one that is defined here comes before it. */
+/* The function of the C library: the definition here replaces it. */
 #define REAL(name, symbol)               \
 	static __typeof__(&(name)) real; \
 	if (!real)                       \
@@ -265,7 +265,7 @@ void played_page(const char *instance, int cpu, const void *page, size_t size)
 
 	(void)snprintf(path, sizeof(path), "%s/instances/%s/per_cpu/cpu%d/trace_pipe_raw",
 			played_root, instance, cpu);
-	/* Stays open until played_end(): the reader would find the end of the file. */
+	/* Stays open until played_end(): the reader would get the end of the file. */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || write(fd, page, size) != (ssize_t)size)
 		abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel that the test plays: the files of tracefs are those of a folder, events and buffers of perf are descriptors and memory of
- * the test. It has PLAYED_CPUS CPUs.
+ * A simulated kernel: the files of tracefs are those of a folder, events and buffers of perf are
+ * descriptors and memory of the test. It has PLAYED_CPUS CPUs.
  */
 #ifndef TESTS_KERNEL_PLAYED_H
 #define TESTS_KERNEL_PLAYED_H
@@ -32,11 +32,11 @@ extern char played_log
 		[16384]; /* "FILE=TEXT;" of each write to tracefs, "+FOLDER;" and "-FOLDER;" */
 extern char played_root[64];
 
-/* Errors to come: 0 or an errno. */
+/* Errors of the next calls: 0 or an errno. */
 extern int played_open_errors[PLAYED_CPUS]; /* of perf_event_open() for a buffer of the CPU */
 extern int played_event_error;              /* of perf_event_open() for an event */
 extern int played_output_error, played_enable_error;
-extern bool played_without_lost; /* PERF_FORMAT_LOST is not known */
+extern bool played_without_lost; /* PERF_FORMAT_LOST is unknown */
 extern size_t played_map_max;    /* larger mappings are not permitted */
 extern const char *
 		played_refused; /* a write to a file whose path ends like this fails with played_refusal */
@@ -46,18 +46,18 @@ extern bool played_no_processes; /* /proc cannot be listed */
 
 void played_begin(void);
 void played_end(void);
-/* A file below the root, with its folders. */
+/* Creates a file below the root, with its folders. */
 void played_file(const char *name, const char *text);
-/* `fields`: lines of a description, "u32 a;8;4;0|...". */
+/* Creates an event. `fields`: lines of a description, "u32 a;8;4;0|...". */
 void played_event(const char *system, const char *name, unsigned int id, const char *fields);
 void played_remove(const char *name);
-/* The buffer of a CPU; names: that of the threads. */
+/* Returns the buffer of a CPU; names: that of the threads. */
 struct played_perf *played_buffer(int cpu, bool names);
 void played_put(struct played_perf *buffer, const void *record, size_t size);
-/* An event that is open. */
+/* Returns an open event. */
 struct played_perf *played_find(uint64_t id, int cpu);
 unsigned int played_nr_open(void);
-/* A page into the pipe of an instance. */
+/* Writes a page into the pipe of an instance. */
 void played_page(const char *instance, int cpu, const void *page, size_t size);
 
 #endif /* TESTS_KERNEL_PLAYED_H */

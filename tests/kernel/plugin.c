@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library with an event of its own. */
+/* A library with an event. */
 #include <side/trace.h>
 
 side_static_event(event_plugin, "kern", "plugin", SIDE_LOGLEVEL_INFO,

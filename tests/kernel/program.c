@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose events the kernel gets. Its arguments are what it does, one after the other:
+ * A program whose events the kernel gets. Its arguments are actions, which it runs in order:
  *
- *	wait            say "ready" and wait for a byte
- *	fire:N          N events: the next numbers, and each number as text
- *	load:PATH       a library with an event, which its function fires; unload
+ *	wait            print "ready" and wait for a byte
+ *	fire:N          fire N events: the next numbers, and each number as text
+ *	load:PATH       load a library with an event, which its function fires; unload it
  *	fork:N          a child fires N events
  *	split:N         the same, but it begins when both have waited for a byte, and when the event's bit is set in the child; then
  *	                it loads and unloads PLUGIN, if that is set
  *	awake           wait until the event's bit is set: the kernel's worker sets it in memory that a fork shares
- *	reload:PATH     switch the library's event on in PATH, and unload and load PLUGIN before the kernel has set its bit
- *	threads:N       N threads fire until a byte comes
- *	close           close all descriptors but the first three, and look that nothing comes out of a pipe that
- *	                gets our number
+ *	reload:PATH     enable the library's event in PATH, and unload and load PLUGIN before the kernel has set its bit
+ *	threads:N       N threads fire until a byte arrives
+ *	close           close all descriptors but the first three, and check that nothing is written to a pipe that
+ *	                gets the number of one of them
  *	start:EVENTS    side_kernel_start()
  */
 #include <dirent.h>
@@ -106,7 +106,7 @@ static void *run_thread(void *index)
 {
 	uint32_t i;
 
-	/* Which thread it is: in the high byte. */
+	/* The high byte has the number of the thread. */
 	for (i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++)
 		fire_one((uint32_t)(uintptr_t)index << 24 | (i & 0xffffff), 0);
 	return NULL;
@@ -129,7 +129,7 @@ static void threads(long count)
 
 /* ---- descriptors ---- */
 
-/* The one that the kernel's file has, or -1. */
+/* Returns the descriptor of the kernel's file, or -1. */
 static int find_descriptor(void)
 {
 	char path[300], target[256];
@@ -165,7 +165,7 @@ static void close_all(void)
 	low = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (low != 3)
 		die("a descriptor stayed open");
-	/* What nobody does: a pipe with just that number. */
+	/* A pipe that gets exactly that number, which is unlikely in real programs. */
 	if (pipe2(ends, O_NONBLOCK))
 		die("pipe2");
 	if (dup2(ends[1], ours) < 0 && errno != EBADF)
@@ -175,7 +175,7 @@ static void close_all(void)
 		die("something of ours came out of the program's pipe");
 }
 
-/* ---- the rest ---- */
+/* ---- the other actions ---- */
 
 static void *library;
 
@@ -198,7 +198,10 @@ static void load(const char *path)
 		fire_library();
 }
 
-/* As load(), when the library is loaded already: with the bit that the kernel sets for this process. */
+/*
+ * Like load(), if the library is loaded already: with the bit that the kernel sets for this
+ * process.
+ */
 static void load_when_enabled(const char *path)
 {
 	int (*is_enabled)(void);
@@ -212,7 +215,7 @@ static void load_when_enabled(const char *path)
 	load(path);
 }
 
-/* Of the library's event, as libside-kernel.so shows it. */
+/* Returns the entry of the library's event in libside-kernel.so. */
 static const struct side_kernel_event_0 *find_shown(const char *name)
 {
 	void *kernel = dlopen("libside-kernel.so", RTLD_NOW | RTLD_NOLOAD);
@@ -236,8 +239,9 @@ static const struct side_kernel_event_0 *find_shown(const char *name)
 }
 
 /*
- * Unload the library while the kernel still has to set its event's bit. The bit is in a page that a child shares, so a worker of the
- * kernel sets it, on our processor; a thread of a real-time class runs there until it sleeps.
+ * Unloads the library while the kernel still has to set its event's bit. The bit is in a page that
+ * a child shares, so a worker of the kernel sets it, on this processor; a thread of a real-time
+ * class runs there until it sleeps.
  */
 static void reload(const char *switch_file)
 {
@@ -285,7 +289,7 @@ static void fork_and_fire(long count)
 		die("the child failed");
 }
 
-/* What happens between the fork and the byte happens to both. */
+/* All that happens between the fork and the byte happens to both. */
 static void split(long count)
 {
 	const char *plugin = getenv("PLUGIN");

@@ -392,7 +392,7 @@ static void test_compounds(void **unused)
 				arguments));
 		free(less);
 	}
-	/* More elements than memory is taken for. */
+	/* More elements than the reader allocates memory for. */
 	{
 		struct taker taker = {.scratch = &scratch};
 		const struct ctf_type *none = ctf_type_struct(own, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel is asked of an event: each limit of its filters, and the filter after another choice. The file is included; the method
- * to the kernel is played.
+ * What side requests from the kernel for an event: each limit of its filters, and the filter after
+ * another choice. The test includes the file and replaces the backend.
  */
 #include "kernel-events/kernel-filter.c"
 
@@ -46,7 +46,7 @@ static void test_numbers(void)
 	CHECK(is_fitting(8, false, UINT64_MAX, true) && !is_fitting(8, false, UINT64_MAX, false));
 }
 
-/* Two fields of the same name are none. */
+/* Two fields of the same name are no field. */
 static struct format_field fields[] = {
 		{.name = (char[]){"u8"}, .kind = FORMAT_INTEGER, .size = 1, .unit = 1},
 		{.name = (char[]){"s4"},
@@ -153,7 +153,7 @@ static void test_added(void)
 	make_kind();
 	CHECK(!kernel_filter_add_expression(&asked, &event_class, "none == 1") && !asked.nr);
 	failing_arm(1);
-	/* Whatever fails first, nothing is added. */
+	/* Whichever step fails first, nothing is added. */
 	CHECK(!kernel_filter_add_expression(&asked, &event_class, "u8 == 1") &&
 			failing_has_failed() && !asked.nr);
 	for (size_t i = 0; i < ASKED_MAX; i++) {
@@ -192,7 +192,7 @@ static void test_kept(void)
 	asked.nr = 8;
 	for (wanted.nr = 0; wanted.nr < 6; wanted.nr++)
 		wanted.texts[wanted.nr] = strdup(texts[wanted.nr]);
-	/* All of those that were asked before: two more. */
+	/* All that were requested before: two more. */
 	CHECK(!kernel_filter_store_expressions(&asked, &wanted) && wanted.nr == 8 &&
 			!strcmp(wanted.texts[6], "6") && !strcmp(wanted.texts[7], "7") &&
 			wanted.texts[7] != texts[7]);
@@ -257,7 +257,7 @@ static void test_life(void)
 	CHECK(event_class.asked && event_class.filter == event_class.asked->all);
 	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
 	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
-	/* Less is wanted: nothing changes. */
+	/* Fewer records are wanted: nothing changes. */
 	record.options.nr_choices = 1;
 	CHECK(!kernel_ask_more(&record, &event_class) && is_widened(""));
 	CHECK(!strcmp(event_class.filter, "(u8 == 1) || (s4 < 2)"));
@@ -277,7 +277,7 @@ static void test_life(void)
 			event_class.asked->nr == 3);
 	failing_arm(1);
 	CHECK(kernel_ask_more(&record, &event_class) == -ENOMEM && failing_has_failed());
-	/* Everything, or what the kernel cannot check. */
+	/* All records, or an expression that the kernel cannot check. */
 	choices[0].expression = NULL;
 	widen_result = -EIO;
 	CHECK(kernel_ask_more(&record, &event_class) == -EIO && event_class.asked &&
@@ -286,7 +286,10 @@ static void test_life(void)
 	widen_result = 0;
 	CHECK(!kernel_ask_more(&record, &event_class) && !event_class.asked && !event_class.filter);
 	CHECK(is_widened("!((u8 > 3) || (u8 == 1) || (s4 < 2)) / everything"));
-	/* No filter for everything, for events that describe themselves, and beside a filter of the user. */
+	/*
+	 * No filter if all records are wanted, for events that describe themselves, and if the user
+	 * has set a filter.
+	 */
 	kernel_ask_begin(&record, &event_class);
 	CHECK(!event_class.asked && !event_class.filter);
 	choices[0].expression = "u8 > 3";
@@ -314,7 +317,7 @@ static void test_life(void)
 	kernel_ask_end(&event_class);
 	CHECK(!event_class.asked && event_class.filter == own);
 	kernel_ask_end(&event_class);
-	/* One expression too many beside those that are asked. */
+	/* One expression too many in addition to those that are requested. */
 	event_class.filter = NULL;
 	for (int i = 0; i < 8; i++) {
 		static const char *const more[] = {"u8 > 10", "u8 > 11", "u8 > 12", "u8 > 13",
@@ -347,7 +350,7 @@ int main(void)
 		test_life();
 		memory = i == 7 ? resources_memory() : memory;
 	}
-	/* Nothing is kept. */
+	/* Nothing stays allocated. */
 	CHECK(resources_memory() == memory);
 	test_meant();
 	return 0;

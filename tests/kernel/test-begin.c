@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a program's events come to the kernel: the start with its refusals, the descriptor and its number, requests that fail, and notices to
- * recorders.
+ * How a program's events get to the kernel: the start with its refusals, the descriptor and its
+ * number, requests that fail, and notices to recorders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@
 /* ---- files of the kernel ---- */
 
 static int open_error, second_error;
-static const char *mounts_there; /* file with mounts; NULL: none */
+static const char *mounts_there; /* content of the file with mounts; NULL: none */
 static unsigned int nr_opened;
 static bool played_numbers; /* descriptors are numbers without files */
 static int limits_error, moved_to;
@@ -284,7 +284,7 @@ static void test_start(void **unused)
 	variable = NULL;
 	assert_int_equal(side_kernel_begin("all"), SIDE_ERROR_NOENT);
 	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config all -;open;say no file;free;");
-	/* Zero is a descriptor. */
+	/* Zero is a valid descriptor. */
 	descriptor_there = 0;
 	assert_int_equal(side_kernel_begin("x"), SIDE_ERROR_NOMEM);
 	assert_called("bind;SIDE_USER_EVENTS_ENCODING;config x -;open;begin 0 3;fork 1;hook 1;come 7;go 9;"
@@ -344,7 +344,7 @@ static void test_open(void **unused)
 			"/sys/kernel/tracing/user_events_data;/t/user_events_data;", denied);
 }
 
-/* Zero is a descriptor, found at once or by a mount. */
+/* Zero is a valid descriptor, found at once or by a mount. */
 static void test_moved(void **unused)
 {
 	char path[] = "/tmp/side-begin-XXXXXX", reason[600] = "";
@@ -382,7 +382,7 @@ static void test_moved(void **unused)
 	unlink(path);
 }
 
-/* The number is 4095, or the last one where the limit is lower for good; the limit is as it was. */
+/* The number is 4095, or the last one if the hard limit is lower; the limit is restored. */
 static void test_number(void **unused)
 {
 	static const struct {
@@ -472,7 +472,7 @@ static void test_unregister(void **unused)
 	check_unregister(EBADF, 0, -EBADF, 1, 0);
 	check_unregister(0, 1, 0, 2, 0);
 	check_unregister(0, 3, 0, 4, 2);
-	/* Not longer than five seconds. */
+	/* Five seconds at most. */
 	check_unregister(0, 100000, 0, 5001, 5000);
 	assert_string_equal(kernel_register_reason(-EADDRINUSE),
 			"the kernel has this name with other fields, or this word already");
@@ -502,7 +502,7 @@ static int played_socket(int domain, int type, int protocol)
 	assert_int_equal(type, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_int_equal(protocol, 0);
 	errno = EMFILE;
-	/* The last one fails; zero is a descriptor. */
+	/* The last one fails; zero is a valid descriptor. */
 	return next_socket < 3 ? next_socket++ : -1;
 }
 
@@ -637,7 +637,7 @@ static void test_tell(void **unused)
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "close 0;", asks);
 	check_tell(100000000, expected);
 	check_tell(130000000, expected);
-	/* All recorders share the time limit: the second one has what the first one left. */
+	/* All recorders share the timeout: the second one gets the remainder of the first one. */
 	owners[2] = 0;
 	(void)snprintf(expected, sizeof(expected),
 			"%sconnect 0 side-user-events-0;connect 1 side-user-events-1;close 1;"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small parts of the recorder of kernel events, with a system that the test plays: the process that closes many events, programs that
- * wait for the recorder, events that are found late, and bytes without memory.
+ * Small parts of the recorder of kernel events, on a simulated system: the process that closes many
+ * events, programs that wait for the recorder, events that are found late, and bytes without
+ * memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 
 #include "../called.h"
 
-/* ---- a clock, and memory that ends ---- */
+/* ---- the clock and the memory ---- */
 
 static struct timespec clock_now;
 static bool no_memory;
@@ -143,7 +144,7 @@ static void test_process(void **unused)
 	assert_true(kernel_close_compare_fds(&values[0], &values[1]) < 0);
 	assert_true(kernel_close_compare_fds(&values[1], &values[2]) > 0);
 	assert_int_equal(kernel_close_compare_fds(&values[1], &values[3]), 0);
-	/* All but these are closed. */
+	/* All except for these are closed. */
 	play(0, 0, 0);
 	if (!setjmp(after_end))
 		keep_and_end(fds, 5);
@@ -162,7 +163,7 @@ static void test_process(void **unused)
 	if (!setjmp(after_end))
 		(void)kernel_close_move_to_child(fds, 1);
 	assert_called("clone;clone;setsid;keep 0 0;range 1 4294967295;exec /bin/true side-closes 0 0;exit 0;");
-	/* Here. */
+	/* In this process. */
 	play(4711, 0, 0);
 	interrupts = 2;
 	assert_true(kernel_close_move_to_child(fds, 5));
@@ -179,7 +180,7 @@ static void test_process(void **unused)
 	assert_called("clone;");
 }
 
-/* Few are closed by themselves, in their sequence; many are sorted first. */
+/* A few are closed one by one, in order; many are sorted first. */
 static void test_many(void **unused)
 {
 	int fds[FEW + 1];

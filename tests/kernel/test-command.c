@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side-kernel as the command of one recording, with a kernel that the test plays: arguments, the command that runs, its status, and its
- * output.
+ * side-kernel as the command of one recording, with a simulated kernel: arguments, the command that
+ * runs, its status, and its output.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static _Noreturn void noted_exit(int status)
 #undef reallocarray
 #undef syscall
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 #include "../called-messages.h"
 
@@ -542,7 +542,7 @@ static void test_run(void **unused)
 	close(command.epoll);
 }
 
-/* ---- the whole of it, in a process of its own ---- */
+/* ---- the whole command, in a child process ---- */
 
 static struct kernel_report told_last;
 
@@ -656,7 +656,7 @@ static void test_life(void **unused)
 	assert_int_equal(told_last.event_classes, 3);
 	/* There is no process, and so no descriptor of it. */
 	assert_non_null(strstr(log, "end;close 1;free 1;2;"));
-	/* With `--wait yes`, all processes that the command leaves behind are waited for. */
+	/* With `--wait yes`, side-kernel waits for all processes that the command leaves behind. */
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--wait", "yes", "--",
 					 "/bin/sh", "-c", "(sleep 0.3; rm -f \"$MARK\") & exit 25",
 					 NULL),

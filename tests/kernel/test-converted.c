@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of the kernel as they are converted and written to a trace, from a kernel that the test plays: contexts and levels of
- * EventHeader records, the largest number of descriptions, headers and packets of a trace, and every call for memory that fails.
+ * Records of the kernel, converted and written to a trace, from a simulated kernel: contexts and
+ * levels of EventHeader records, the greatest number of descriptions, headers and packets of a
+ * trace, and every failing allocation.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,7 +152,7 @@ static void test_contexts(void **unused)
 	/* Known: the record alone. */
 	PUT(record, COMMON "\6\0\0\0\0\0\0\4" METADATA("ev") "\x0a");
 	assert_heard("app_L4K1:ev 77 cpu 1 5/6 comm /0a;");
-	/* Another level, another name and numbers are other events. */
+	/* Another level, another name and other numbers are other events. */
 	PUT(record, COMMON "\6\0\0\0\0\0\0\1" METADATA("ev") "\x0b");
 	assert_heard("found user_events:app_L4K1:ev 2 another;app_L4K1:ev 77 cpu 1 5/6 comm /0b;");
 	PUT(record, COMMON "\6\0\0\0\0\0\0\4" METADATA("ew") "\x0c");
@@ -368,7 +369,7 @@ static void test_packets(void **unused)
 	assert_int_equal(cpu->packet.size, 32 + 2 * (4 + 8 + 5 + 6));
 	assert_memory_equal(cpu->packet.data + 32, "\x40\x0b\0\0", 4);
 	assert_memory_equal(cpu->packet.data + 32 + 23, "\x40\x0b\0\0", 4);
-	/* A name without its end has fifteen bytes. */
+	/* A name without a terminator has fifteen bytes. */
 	kernel_put(record, 1, 90, 5, 6, "0123456789abcdef",
 			(const uint8_t *)"\x0b\0\0\0\0\0\0\0\1\2\3\4\5\6", 14);
 	assert_memory_equal(cpu->packet.data + 32 + 46 + 4 + 8, "0123456789abcde\0\1\2", 18);
@@ -437,7 +438,7 @@ static void test_problem(void **unused)
 	assert_int_equal(strlen(record.problem_hint), ERROR_HINT_SIZE - 1);
 }
 
-/* More losses than an array begins with: each with its CPU, event and number. */
+/* More losses than the initial array has space for: each with its CPU, event and number. */
 static void test_losses(void **unused)
 {
 	const struct kernel_record_summary *summary;
@@ -495,7 +496,7 @@ static void choose_texts(struct kernel_record *record, const size_t *sizes, size
 	assert_int_equal(kernel_listen_choose(record, choices, nr, &error), 0);
 }
 
-/* The length of the filter of the event, or -1: the kernel is not asked. */
+/* The length of the filter of the event, or -1: the kernel gets no request. */
 static int filter_of_texts(const size_t *sizes, size_t nr)
 {
 	struct kernel_record *record = listen_to(NULL);
@@ -513,7 +514,7 @@ static int filter_of_texts(const size_t *sizes, size_t nr)
 	return length;
 }
 
-/* Each text of N bytes is `t == "..."` with N + 7 bytes, in brackets and with ` || ` between. */
+/* Each text of N bytes is `t == "..."` with N + 7 bytes, in brackets and separated by ` || `. */
 static void test_filters(void **unused)
 {
 	size_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -588,7 +589,7 @@ static bool is_memory(const struct error *error)
 static const char big[] = COMMON "\6\0\1\0\0\0\0\4\x10\0\2\x80"
 				 "0123456789abcdef" METADATA("ev") "\2";
 
-/* The whole life of a listener. Each error is "out of memory". */
+/* Runs the whole life of a listener. Each error is "out of memory". */
 static void do_listen(enum kernel_record_backend backend)
 {
 	const struct kernel_record_options options = {.machine = true,
@@ -613,7 +614,7 @@ static void do_listen(enum kernel_record_backend backend)
 		assert_true(is_memory(&error));
 		return;
 	}
-	/* The played instance has files of one of them only. */
+	/* The simulated instance has files of one of them only. */
 	if (kernel_listen_choose(record, first, backend == KERNEL_RECORD_PERF ? 2 : 1, &error))
 		assert_true(is_memory(&error));
 	for (event_class = record->event_classes; event_class; event_class = event_class->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that describe themselves (EventHeader): the type of each encoding and format, the bytes of each value in both byte orders,
- * and each record that is refused.
+ * Records that describe themselves (EventHeader): the type of each encoding and format, the bytes
+ * of each value in both byte orders, and each record that is refused.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 
 static uint8_t at[8192];
 static size_t size, metadata_at;
-static bool foreign; /* of another byte order */
+static bool foreign; /* in the other byte order */
 
 static void put(unsigned int byte)
 {
@@ -45,7 +45,7 @@ static void put_bytes(const void *from, size_t nr)
 		put(((const uint8_t *)from)[i]);
 }
 
-/* With metadata that begin with the name of the event. */
+/* Begins a record with metadata that start with the name of the event. */
 static void begin(void)
 {
 	size = 0;
@@ -65,7 +65,7 @@ static void field(const char *name, unsigned int encoding, unsigned int format)
 		put(format);
 }
 
-/* The values come next. */
+/* Ends the metadata: the values follow. */
 static void end(void)
 {
 	size_t nr = size - metadata_at, whole = size;
@@ -75,7 +75,7 @@ static void end(void)
 	size = whole;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- the result ---- */
 
 static char shown[4000];
 static struct byte_buffer values;
@@ -172,7 +172,7 @@ static int decode(void)
 	return decode_bytes(at, size);
 }
 
-/* The values are behind what was there before; an error leaves that alone. */
+/* The values are appended to the existing bytes; an error leaves those unchanged. */
 static void check_values(const void *expected, size_t nr)
 {
 	assert_int_equal(values.size, 6 + nr);
@@ -303,7 +303,7 @@ static void test_texts(void **unused)
 	CHECK_VALUE(EH_ZERO8, 0, "\0", "\0");
 	CHECK_VALUE(EH_ZERO16, 0, "\x7f\0\x80\0\xff\7\0\x08\xff\xff\0\0",
 			"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\0");
-	/* Pairs of surrogates, and single ones. */
+	/* Pairs of surrogates, and lone ones. */
 	CHECK_VALUE(EH_ZERO16, 0, "\x3d\xd8\x04\xde\0\xd8\0\xdc\xff\xdb\xff\xdf\0\0",
 			"\xf0\x9f\x98\x84\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\0");
 	CHECK_VALUE(EH_ZERO16, 0, "\x3d\xd8\x41\0\x3d\xd8\0\0",
@@ -313,7 +313,7 @@ static void test_texts(void **unused)
 			"\xed\xa0\xbd\xee\x80\x80\xed\xb0\x80\xed\xa0\xbd\xed\xaf\xbf\0");
 	CHECK_VALUE(EH_ZERO32, 0, "\xff\xff\0\0\0\0\1\0\xff\xff\x10\0\0\0\x11\0\0\0\0\0",
 			"\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xef\xbf\xbd\0");
-	/* Counted ones end at their first zero, but are as long as their number. */
+	/* Counted texts end at their first zero, but use as many bytes as their number. */
 	CHECK_VALUE(EH_COUNTED8, 0, "\3\0abc", "abc\0");
 	CHECK_VALUE(EH_COUNTED8, 0, "\3\0a\0c", "a\0");
 	CHECK_VALUE(EH_COUNTED8, EH_FORMAT_TEXT8, "\1\0\xe9", "\xc3\xa9\0");
@@ -325,7 +325,7 @@ static void test_texts(void **unused)
 	CHECK_VALUE(EH_ZERO16, 0, "\0A\xd8\x3d\xde\x04\0\0", "A\xf0\x9f\x98\x84\0");
 	CHECK_VALUE(EH_COUNTED32, 0, "\0\1\0\1\xf6\4", "\xf0\x9f\x98\x84\0");
 	foreign = false;
-	/* The field after a text begins behind the text. */
+	/* The field after a text begins after the text. */
 	begin();
 	field("a", EH_ZERO16, 0);
 	field("b", EH_VALUE8, 0);
@@ -419,7 +419,7 @@ static void test_arrays(void **unused)
 	foreign = false;
 }
 
-/* Each part of the metadata is there, or the record is refused. */
+/* If one part of the metadata is missing, the record is refused. */
 static void test_metadata(void **unused)
 {
 	static const unsigned int wrong[] = {0, EH_BINARY + 1, 31, EH_VALUE8 | COUNTED | FIXED};
@@ -460,7 +460,7 @@ static void test_metadata(void **unused)
 	end();
 	put(0);
 	check_refused();
-	/* A name without an end, without an encoding, without a format, without a tag. */
+	/* A name without a terminator, without an encoding, without a format, without a tag. */
 	begin();
 	put('a');
 	end();
@@ -542,7 +542,7 @@ static void test_parts(void **unused)
 	assert_int_equal(header.id, 0x203);
 	assert_int_equal(header.tag, 0x405);
 	assert_int_equal(header.metadata_size, 3);
-	/* A bit that is not known; no extension; records that end within their parts. */
+	/* An unknown bit; no extension; records that end within their parts. */
 	assert_int_equal(split("\x0e\1\2\3\4\5\6\7\3\0\1\0evnp", 16), -EINVAL);
 	assert_int_equal(split("\2\1\2\3\4\5\6\7\3\0\1\0evnp", 16), -EINVAL);
 	for (size_t nr = 0; nr <= 15; nr++)

@@ -190,7 +190,10 @@ static void test_records(void **unused)
 	(void)unused;
 	prepare(&event, &ev_record);
 	assert_int_equal(event.nr_quick, 3);
-	/* Both functions make the same record. The first one leaves events that it does not support to the other. */
+	/*
+	 * Both functions make the same record. The first one leaves events that it does not support
+	 * to the second.
+	 */
 	for (size_t capacity = 13; capacity <= 15; capacity++) {
 		record = new_record(capacity, UINT16_MAX);
 		assert_int_equal(quick_record(&call, &record.bytes), capacity >= 14);
@@ -301,7 +304,7 @@ static void test_bits(void **unused)
 	assert_int_equal(event.fixed_size, 58);
 	assert_int_equal(native_record(&call, &record), 0);
 	check_bytes(&record, expected, 64, false);
-	/* Each field that fits is there, and no byte behind the capacity. */
+	/* Each field that fits is there, and no byte after the capacity is written. */
 	for (size_t capacity = 16; capacity <= 64; capacity++) {
 		static const size_t ends[] = {16, 32, 36, 37, 45, 46, 50, 58};
 		size_t whole = 0;
@@ -321,12 +324,12 @@ static void test_bits(void **unused)
 	assert_true(record.cut);
 	assert_memory_equal(at + 32, "\x16\0\4\0\x09", 5);
 	assert_memory_equal(at + 58, "\1\1\2\2\x55", 5);
-	/* A scalar of bits is no element. */
+	/* A scalar of bits cannot be an element. */
 	record = new_record(CAPACITY, 0);
 	assert_int_equal(native_record(&call, &record), 0);
 	assert_int_equal(record.bytes.size, 58);
 	assert_memory_equal(at + 32, "\x16\0\0\0\x09", 5);
-	/* No integer has three bytes: the error is that of the value. */
+	/* No integer has three bytes: the result is the error of the value. */
 	memcpy(&field, side_array_at(&ev_bits.fields, 3), sizeof(field));
 	memcpy(&item, side_ptr_get(field.side_type.u.side_enum_bitmap.elem_type), sizeof(item));
 	item.u.side_integer.integer_size = 3;
@@ -464,7 +467,7 @@ static void test_quick(void **unused)
 		memcpy(&fields[i], side_array_at(&ev_quick.fields, 0), sizeof(field));
 	assert_int_equal(quick_of(fields, KERNEL_QUICK_MAX), 16);
 	assert_int_equal(quick_of(fields, KERNEL_QUICK_MAX + 1), 0);
-	/* Other arguments than described are for the general function. */
+	/* Arguments that do not match the description are left to the general function. */
 	prepare(&event, &ev_record);
 	assert_true(quick_record(&call, &record.bytes));
 	check_bytes(&record, "\1\2\0\3\0\3\2ab", 10, false);

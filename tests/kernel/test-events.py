@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-inside_events.py, inside_together.py or inside_ticking.py, in the machine; or here, with what this machine's own kernel has, in a
-mount name space with tracefs.
+"""Runs inside_events.py, inside_together.py or inside_ticking.py in the machine; or here, with the
+features of this machine's own kernel, in a mount namespace with tracefs.
 
 usage: test-events.py events|together|ticking|here-ticking [CASE...]
 """

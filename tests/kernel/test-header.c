@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* EventHeader as exact bytes: names and types of fields, values, and records that are cut at their limits. */
+/*
+ * EventHeader as exact bytes: names and types of fields, values, and records that are truncated at
+ * their limits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,7 +22,10 @@
 
 static char text[8192];
 
-/* NAME:ENCODING/FORMAT of each field; of a structure the format is the number of its members. */
+/*
+ * Returns NAME:ENCODING/FORMAT of each field; for a structure the format is the number of its
+ * members.
+ */
 static const char *shown(const struct user_event_bytes *bytes)
 {
 	size_t at = 0, used = 0;
@@ -39,7 +45,7 @@ static const char *shown(const struct user_event_bytes *bytes)
 	return text;
 }
 
-/* The same with a number for fields in sequence that are no structures. */
+/* The same, with a number for adjacent fields that are not structures. */
 static const char *counted(const struct user_event_bytes *bytes)
 {
 	static char counts[400];
@@ -223,7 +229,7 @@ static void test_metadata(void **unused)
 	metadata_event(&bytes, &ev_scalars);
 	assert_memory_equal(bytes.at, "scalars\0n\0\x8d\1b\0\x82\7u8\0\x82\1u,16,\0\x83\1", 29);
 	whole = bytes.size;
-	/* The last byte of the capacity is used, and the size counts on beyond it. */
+	/* The last byte of the capacity is used, and the size includes the bytes beyond it. */
 	bytes = new_metadata(3);
 	bytes_put(&bytes, "abc", 3);
 	assert_int_equal(bytes.size, 3);
@@ -265,7 +271,7 @@ side_static_event(ev_depths, "k", "depths", SIDE_LOGLEVEL_INFO,
 
 static const unsigned int depths[] = {0, 1, 3, 8, 2, 3, 1, 1, 1, 0, 9};
 
-/* A structure of so many bytes. */
+/* A structure of this many bytes. */
 static struct side_event_field wide_fields[600];
 static struct side_type_struct wide_struct;
 static struct side_event_field wide_field;
@@ -354,7 +360,7 @@ static void check_payload(const void *expected, size_t size, bool cut)
 	assert_int_equal(record.cut, cut);
 }
 
-/* Of an event that is not static: its name, then its fields. */
+/* For an event that is not static: its name, then its fields. */
 static const char *described(const char *name)
 {
 	struct user_event_bytes fields = metadata;
@@ -403,7 +409,7 @@ static void test_texts(void **unused)
 		      "h\0\0\0\x04\xf6\1\0\0\0\0\0"
 		      "A\0\0\0\x04\xf6\1\0\0\0\0",
 			8 + 10 + 6 + 12 + 12, true);
-	/* A unit that is no ASCII character is counted like all others. */
+	/* A unit that is not an ASCII character is counted like all others. */
 	assert_int_equal(recorded(&ev_texts, &vec, NULL, true, 1), 0);
 	check_payload("a...\0"
 		      "f\0.\0.\0.\0\0\0"
@@ -418,7 +424,10 @@ static void test_texts(void **unused)
 		      "(\0\0\0n\0\0\0u\0\0\0l\0\0\0l\0\0\0)\0\0\0\0\0\0\0"
 		      "(\0\0\0n\0\0\0u\0\0\0l\0\0\0l\0\0\0)\0\0\0\0\0\0",
 			7 + 14 + 14 + 28 + 28, false);
-	/* A text that does not fit is not copied to its end: the size is one more than the capacity. */
+	/*
+	 * A text that does not fit is not copied to its end: the size is one more than the
+	 * capacity.
+	 */
 	record = (struct user_event_record){.bytes = {.at = payload_at, .capacity = 3}, .limit = 9};
 	metadata = new_metadata(9);
 	event.desc = &ev_texts;
@@ -439,7 +448,7 @@ side_static_event(ev_values, "k", "values", SIDE_LOGLEVEL_INFO,
 				side_field_enum_bitmap("h", &bm, side_elem(side_type_u8())),
 				side_field_u8("i"), side_field_array("j", ar_bm)));
 
-/* Values of static types: arrays have a count, what is absent has the count 0. */
+/* Values of static types: arrays have a count, an absent optional has the count 0. */
 static void test_static(void **unused)
 {
 	side_arg_define_array(items,
@@ -493,7 +502,7 @@ static void test_static(void **unused)
 		      "\2\0\1\1\2\2"
 		      "\x0b\x0c\2\0A\0B\0",
 			6 + 8 + 2 + 14 + 10 + 8 + 6 + 8, true);
-	/* Elements beyond the limit are left out with all that is in them. */
+	/* Elements beyond the limit are left out, with everything in them. */
 	assert_int_equal(recorded(&ev_values, &vec, NULL, true, 0), 0);
 	check_payload("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0b\x0c\0\0", 18, true);
 	/* No integer has three bytes. */
@@ -538,7 +547,7 @@ static void test_dynamic(void **unused)
 	assert_string_equal(described("any"),
 			"x:3/1 i:2/1 t:7/11 l:1/3 0:2/1 1:7/11 2:1/1 q:3/2 o:1/1 q:3/2 e:d/1 n:d/1 z:2/7");
 	check_payload("\2\1\5hi\0\1a\0\xfe\xff\xfe\xff\0\0\0\0\1", 18, false);
-	/* The element beyond the limit and what is in it are left out, and nothing else. */
+	/* The element beyond the limit and its content are left out, and nothing else. */
 	assert_int_equal(recorded(&ev_any, &vec, &all, false, 2), 0);
 	assert_string_equal(described("any"),
 			"x:3/1 i:2/1 t:7/11 l:1/2 0:2/1 1:7/11 o:1/1 q:3/2 e:d/1 n:d/1 z:2/7");
@@ -632,7 +641,7 @@ static void test_numbers(void **unused)
 
 /* ---- nested values ---- */
 
-/* So many structures around the value, each with another value behind it. */
+/* Returns this many nested structures around the value, each with another value after it. */
 static const struct side_arg_dynamic_struct *nested(
 		unsigned int depth, const struct side_arg_dynamic_field *innermost, uint32_t nr)
 {
@@ -668,7 +677,7 @@ static void test_nested(void **unused)
 	assert_string_equal(described("any"),
 			"x:3/1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/1 v:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1");
 	check_payload("\2\1\4\1\1\1\1\1\1\1\1", 11, false);
-	/* The ninth one is null, and what is behind it is there. */
+	/* The ninth one is null, and the value after it is there. */
 	assert_int_equal(recorded(&ev_any, &vec, nested(9, &value, 1), false, 9), 0);
 	assert_string_equal(described("any"),
 			"x:3/1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:d/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1 z:2/1");
@@ -776,7 +785,10 @@ static void test_capacity(void **unused)
 	}
 }
 
-/* A structure has 127 members at most: the others are in its last one, or, where it would be too deep, left out. */
+/*
+ * A structure has 127 members at most. Further ones are in a structure that is its last member, or
+ * are left out if that would be too deep.
+ */
 static void test_members(void **unused)
 {
 	static const struct {
@@ -788,7 +800,7 @@ static void test_members(void **unused)
 			{1, 252, "1 s:1/127 126 ...:1/126 127", 252},
 			{1, 253, "1 s:1/127 126 ...:1/127 126 ...:1/1 2", 253},
 			{8, 126, "1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/126 134", 126},
-			/* One null is for all that are left out. */
+			/* One null represents all that are left out. */
 			{8, 127, "1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/127 135", 128},
 			{8, 128, "1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/127 135", 128},
 			{8, 255, "1 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/2 s:1/127 135", 128}};
@@ -817,7 +829,7 @@ static void test_members(void **unused)
 		assert_int_equal(record.cut, rows[i].size < rows[i].members || rows[i].size == 128);
 		for (uint32_t j = 0; j < (record.cut ? 126 : rows[i].members); j++)
 			assert_int_equal(payload_at[2 + j], j + 1);
-		/* What is behind it. */
+		/* The values after it. */
 		for (uint32_t j = 0; j < rows[i].depth; j++)
 			assert_int_equal(payload_at[2 + rows[i].size + j], 1);
 	}

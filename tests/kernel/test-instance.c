@@ -14,7 +14,7 @@
 #include "../check.h"
 #include "../resources.h"
 
-/* ---- calls that the test plays ---- */
+/* ---- replaced calls ---- */
 
 static unsigned int reads, reads_of[2], polls;
 static struct pollfd polled[3];
@@ -105,7 +105,7 @@ static void make_instance(const char *begin, long pid, unsigned long long start,
 	CHECK(!mkdir(instance_path(begin, pid, start, end), 0700));
 }
 
-/* Whether the instance exists. It is removed then. */
+/* Whether the instance existed. It is removed in any case. */
 static bool has_instance(const char *begin, long pid, unsigned long long start, const char *end)
 {
 	return !rmdir(instance_path(begin, pid, start, end));
@@ -192,7 +192,7 @@ static void test_round(void)
 	pipes[0] = -1;
 	CHECK(!kernel_instance_drain(&record) && reads == 261 && flushed[0] == 2 &&
 			flushed[1] == 2);
-	/* Waiting is short, because the kernel does not wake the reader. */
+	/* The wait is short, because the kernel does not wake the reader. */
 	kernel_instance_wait(&record, 19);
 	CHECK(polls == 1 && polled_ms == 19);
 	kernel_instance_wait(&record, 21);

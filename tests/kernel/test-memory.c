@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of kernel events without memory: each allocation fails once, also in an arena. The result is -ENOMEM, and nothing leaks.
+ * Descriptions of kernel events without memory: each allocation fails once, also in an arena. The
+ * result is -ENOMEM, and nothing leaks.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -51,7 +52,10 @@ static unsigned int turns_of(int (*turn)(void))
 	}
 }
 
-/* Blocks that are free and kept for reuse count as used: their number no longer grows after some rounds, unless something leaks. */
+/*
+ * Blocks that are free but kept for reuse count as used: their number stops growing after some
+ * rounds, unless something leaks.
+ */
 static unsigned int rounds_of(int (*turn)(void))
 {
 	unsigned int turns = turns_of(turn);
@@ -68,14 +72,15 @@ static unsigned int rounds_of(int (*turn)(void))
 /* ---- records that describe themselves ---- */
 
 static const char metadata[] = "ev;id=1\0"
-			       "number\0\x82\x03"                /* a byte, hexadecimal */
-			       "both\0\x81\x02"                  /* a structure of two */
-			       "flag\0\x83\x07"                  /* a boolean of 16 bits */
-			       "wide\0\x06"                      /* 128 bits */
-			       "maybe\0\x8a\x01"                 /* an optional number */
-			       "bytes\0\x8a\x09"                 /* counted bytes */
-			       "text\0\x07"                      /* up to its zero */
-			       "list\0" COUNTED "\x09"           /* counted bytes, so many times */
+			       "number\0\x82\x03" /* a byte, hexadecimal */
+			       "both\0\x81\x02"   /* a structure of two */
+			       "flag\0\x83\x07"   /* a boolean of 16 bits */
+			       "wide\0\x06"       /* 128 bits */
+			       "maybe\0\x8a\x01"  /* an optional number */
+			       "bytes\0\x8a\x09"  /* counted bytes */
+			       "text\0\x07"       /* up to its terminating zero */
+			       /* counted bytes, this many times */
+			       "list\0" COUNTED "\x09"
 			       "pair\0" FIXED_COUNTED "\x01\2\0" /* two optional numbers */
 			       "port\0\x83\x10"                  /* of 16 bits */
 			       "real\0\x84\x08"                  /* of 32 bits */

@@ -44,7 +44,7 @@ static void *played_reallocarray(void *old, size_t count, size_t size)
 #undef strdup
 #undef reallocarray
 
-/* ---- memory that ends ---- */
+/* ---- limited memory ---- */
 
 static int nr_maps_left = -1; /* -1: no limit */
 static size_t last_map;
@@ -54,7 +54,7 @@ static struct {
 } maps[64];
 static unsigned int nr_maps;
 
-/* Bytes behind the end are not zero. */
+/* The bytes after the end are not zero. */
 static void *played_mmap(
 		void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
@@ -162,7 +162,7 @@ static long played_syscall(long number, int fd, ...)
 	return write_result ? write_result : (long)sent_size;
 }
 
-/* Another thread takes the buffer between the load and the exchange. */
+/* Another thread reserves the buffer between the load and the exchange. */
 static bool another_takes;
 
 static bool played_exchange(uint64_t *word, uint64_t *expected, uint64_t wanted, bool weak,
@@ -294,7 +294,7 @@ static void test_encodings(void **unused)
 	come_one(&ev_dynamic);
 	assert_false(event_with(&ev_dynamic)->is_static);
 	go_one(&ev_dynamic);
-	/* An option whose end is before its begin is tolerated; a name that is NULL is not. */
+	/* An option whose end is before its begin is accepted; a name that is NULL is not. */
 	come_one(&ev_tolerated);
 	assert_int_equal(event_with(&ev_tolerated)->shown.state, SIDE_KERNEL_EVENT_REGISTERED);
 	go_one(&ev_tolerated);
@@ -351,7 +351,10 @@ static void test_encodings(void **unused)
 side_static_event(ev_like_header, "app", "L1K1", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("d")));
 
-/* The user is notified if one of the events is registered, the last one or not. A name is taken by native events only. */
+/*
+ * The user is notified if one of the events is registered, the last one or another. Only native
+ * events reserve their names.
+ */
 static void test_several(void **unused)
 {
 	struct side_event_description *both[] = {&ev_header, &ev_native};
@@ -367,7 +370,7 @@ static void test_several(void **unused)
 	come_one(&ev_like_header);
 	assert_string_equal(asked[0], "+app_L1K1 u8 d");
 	assert_string_equal(event_with(&ev_like_header)->shown.tracepoint, "app_L1K1");
-	/* A refused event goes, too. */
+	/* A refused event is removed, too. */
 	events_go(both, 2);
 	assert_null(event_with(&ev_header));
 	assert_null(event_with(&ev_native));
@@ -501,14 +504,14 @@ static void test_table(void **unused)
 	taken_events[SIDE_KERNEL_TABLE_EVENTS]->shown.state = SIDE_KERNEL_EVENT_REGISTERED;
 	assert_int_equal(nr_in_use(), SIDE_KERNEL_TABLE_EVENTS + 1);
 	assert_int_equal(last_map, 8 + SIDE_KERNEL_TABLE_EVENTS * sizeof(struct user_event));
-	/* In sequence, through the blocks. */
+	/* In order, through the blocks. */
 	event = NULL;
 	for (unsigned int i = 0; i <= SIDE_KERNEL_TABLE_EVENTS; i++) {
 		event = table_next(event);
 		assert_ptr_equal(event, taken_events[i]);
 	}
 	assert_null(table_next(event));
-	/* A released entry is zero when it is taken again; memory of metadata stays. */
+	/* A released entry is zeroed when it is used again; memory of metadata stays. */
 	memset(taken_events[3], 0x77, sizeof(struct user_event));
 	taken_events[3]->metadata = (struct user_event_bytes){.at = sent, .size = 5, .capacity = 9};
 	table_give_back(taken_events[3]);
@@ -536,7 +539,7 @@ static void test_table(void **unused)
 	nr_maps_left = -1;
 	assert_null(kernel_small_memory(16 * 4096 + 1));
 	assert_non_null(kernel_small_memory(16 * 4096));
-	/* A sentence is no format, and its last byte is a zero. */
+	/* A message is not a format, and its last byte is a zero. */
 	table_report("100%% of %s");
 	assert_string_equal(side_kernel_table_0.problem, "100%% of %s");
 	{
@@ -599,13 +602,13 @@ static void test_states(void **unused)
 		assert_int_equal(states->capacity, 512);
 		assert_int_equal(states->used, live + 1);
 	}
-	/* Events that were removed before have left no entry. */
+	/* Removed events have left no entry. */
 	assert_non_null(event_with(&many[0]));
 	for (unsigned int i = 0; i < 398; i++)
 		assert_ptr_equal(events_find(state(&many[i])), event_with(&many[i]));
 	assert_ptr_equal(events_find(&many_states[399]), event_with(&many[399]));
 	assert_null(events_find(&many_states[397]));
-	/* The next free entry is behind a used one. */
+	/* The next free entry is after a used one. */
 	{
 		size_t at = user_event_hash_slot(states, state(&many[0]));
 		unsigned int i = 0;
@@ -626,7 +629,7 @@ static void test_states(void **unused)
 	assert_int_equal(nr_in_use(), 0);
 	for (unsigned int i = 0; i < 400; i++)
 		assert_null(events_find(state(&many[i])));
-	/* Two events of one name share it; another name that becomes the same gets a number. */
+	/* Two events of one name share it; another name that maps to the same one gets a number. */
 	come_one(&ev_plain);
 	many[0] = ev_plain;
 	many[0].state = (typeof(many[0].state))SIDE_PTR_INIT(&many_states[0].parent);
@@ -673,7 +676,7 @@ static void test_buffers(void **unused)
 	assert_int_equal(taken, 3);
 	kernel_after_fork_in_child();
 	go_one(&ev_plain);
-	/* Not an event of this library: nothing is counted or written. */
+	/* The event does not belong to this library: nothing is counted or written. */
 	sent_size = 0;
 	kernel_write(state(&ev_plain), &vec, NULL, NULL);
 	assert_int_equal(sent_size, 0);
@@ -761,7 +764,10 @@ static void test_longest(void **unused)
 	go_one(&ev_header);
 }
 
-/* 506 texts of a record have space if they are left out, and 507 have none. Each has its name, type, dots and zero: eight bytes. */
+/*
+ * 506 empty texts fit a record, and 507 do not. Each has its name, type, dots and zero: eight
+ * bytes.
+ */
 static void test_most(void **unused)
 {
 	static struct side_event_field fields[507];
@@ -791,7 +797,7 @@ static void test_most(void **unused)
 		assert_int_equal(sent_size, nr == 506 ? 4 + KERNEL_RECORD_MAX : 0);
 		go_one(&desc);
 	}
-	/* Arguments that are not as described are lost, and nothing is written. */
+	/* Arguments that do not match the description are lost, and nothing is written. */
 	come_one(&ev_header);
 	shown = &event_with(&ev_header)->shown;
 	sent_size = 0;
@@ -835,7 +841,7 @@ static void test_settings(void **unused)
 	check_config(path, NULL, "out of memory for \"x\"");
 	no_memory = false;
 	check_config(path, NULL, NULL);
-	/* A comment of 2047 bytes is a whole line; what is behind that is another one. */
+	/* A comment of 2047 bytes is a complete line; the remainder is another line. */
 	memset(line, 'c', sizeof(line));
 	line[0] = '#';
 	for (size_t size = 2046; size <= 2048; size++) {
@@ -878,7 +884,7 @@ int main(void)
 	events_begin(77, &wanted);
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	free(wanted.patterns);
-	/* The library keeps them: a thread may use them at any time. */
+	/* The library never frees them: a thread may use them at any time. */
 	while (nr_maps--)
 		munmap(maps[nr_maps].at, maps[nr_maps].size);
 	return ret;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the kernel as a listener gets them and as a trace has them, by both methods, of a kernel that the test plays: each request
- * that the kernel gets, each record that it gives, refusals, losses, and what is given back.
+ * Events of the kernel as a listener gets them and as a trace has them, by both methods, from a
+ * simulated kernel: each request that the kernel gets, each record that it returns, refusals,
+ * losses, and what is released.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -218,7 +219,7 @@ static int tear_down(void **state)
 static struct kernel_record *listen_to(enum kernel_record_backend backend, bool machine,
 		const char *pattern, const char *filter)
 {
-	/* Of a command also what programs will register. */
+	/* For a command, also the events that programs will register. */
 	const struct kernel_record_choice choices[] = {
 			{.pattern = pattern, .filter = filter}, {.pattern = "user_events:*"}};
 	const struct kernel_record_options options = {.choices = choices,
@@ -308,7 +309,7 @@ static void test_perf_requests(void **unused)
 		assert_int_equal(counter->enabled, 1);
 		assert_string_equal(counter->filter, "");
 	}
-	/* Twice is once. */
+	/* A second switch changes nothing. */
 	assert_int_equal(kernel_listen_switch(record, event, true, &error), 0);
 	assert_int_equal(played_nr_perfs, 6);
 	assert_int_equal(kernel_listen_switch(record, event, false, &error), 0);
@@ -341,7 +342,7 @@ static void test_perf_records(void **unused)
 	assert_false(kernel_listen_drain(record, false));
 	put_comm(0, 5000001, 5000002, "first", base);
 	put_comm(1, 5000001, 5000002, "second", base + later + 20);
-	/* One was interrupted: it comes after a later one. */
+	/* One was interrupted: it arrives after a later one. */
 	put_sample(0, 11, base + later + 30, 5000001, 5000002, "\1\2\3\4\5\6", 6);
 	put_sample(0, 11, base + later + 10, 5000001, 5000002, "\7\0\0\0\x08\0", 6);
 	put_sample(1, 11, base + later + 15, 5000003, 5000004, "\x09\0\0\0\x0a\0", 6);
@@ -521,7 +522,7 @@ static void test_perf_tsc(void **unused)
 			"perf does not provide the conversion of its time to that of the programs' traces");
 	played_no_conversion = false;
 	assert_int_equal(kernel_listen_open(&options, &listener, &record, &error), 0);
-	/* A page is the least. */
+	/* One page is the minimum. */
 	assert_int_equal(played_buffer(0, false)->size, 2 * sysconf(_SC_PAGESIZE));
 	assert_int_equal(played_buffer(0, false)->attr.use_clockid, 0);
 	choose(record, "sched:*", NULL);
@@ -561,7 +562,10 @@ static void test_perf_command(void **unused)
 	assert_int_equal(counter->attr.enable_on_exec, 1);
 	assert_int_equal(counter->enabled, 0);
 	assert_string_equal(counter->filter, "a > 3");
-	/* An event that comes later is opened on the threads that are known, one of which has ended. */
+	/*
+	 * An event that is registered later is opened for the known threads, one of which has
+	 * exited.
+	 */
 	put_comm(0, 5000001, 5000001, "one", 5);
 	put_task(0, PERF_RECORD_FORK, 5000001, 5000000, 5000002, 5000001, 6);
 	put_task(1, PERF_RECORD_FORK, 5000001, 5000000, 5000003, 5000001, 7);
@@ -671,7 +675,7 @@ static void test_perf_refusals(void **unused)
 	refuse(KERNEL_RECORD_PERF, "sched:*", NULL, -EIO,
 			"cannot switch on the kernel's events: Input/output error", "");
 	played_enable_error = 0;
-	/* No method is left: the reason of the first one. */
+	/* No method is left: the message has the reason of the first one. */
 	played_open_errors[0] = ENOSYS;
 	played_refused = "instances";
 	played_refusal = EACCES;
@@ -708,7 +712,7 @@ static void test_choices(void **unused)
 			"run it as root");
 }
 
-/* An old kernel, a CPU that is off, little memory. */
+/* An old kernel, a CPU that is offline, little memory. */
 static void test_perf_less(void **unused)
 {
 	struct kernel_record *record;
@@ -764,7 +768,7 @@ static void test_perf_less(void **unused)
 	*heard = '\0';
 }
 
-/* More events than are closed at once: a process does it, and none is left. */
+/* More events than are closed in place: a process closes them, and none is left. */
 static void test_perf_many(void **unused)
 {
 	struct kernel_record *record;
@@ -798,10 +802,10 @@ static void test_asked(void **unused)
 	assert_int_equal(kernel_listen_filtered(record), 1);
 	assert_string_equal(played_find(11, 0)->filter, "(a == 7)");
 	assert_int_equal(played_nr_perfs, 6);
-	/* The same again is nothing new. */
+	/* The same choice again changes nothing. */
 	choose(record, "sched:*", "a == 7");
 	assert_int_equal(played_nr_perfs, 6);
-	/* More is chosen: another event is opened beside the first one. */
+	/* More is chosen: another event is opened in addition to the first one. */
 	assert_int_equal(kernel_listen_choose(record, two, 2, &error), 0);
 	assert_int_equal(played_nr_perfs, 8);
 	assert_string_equal(played_find(11, 0)->filter, "!((a == 7)) && ((b < 9))");
@@ -871,7 +875,7 @@ static void test_notice(void **unused)
 	assert_int_equal(record->nr_waiting, 2);
 	assert_true(kernel_listen_is_notified(record));
 	assert_int_equal(record->nr_waiting, 2);
-	/* They wait until they are answered. */
+	/* They wait until they get an answer. */
 	assert_int_equal(recv(fds[0], &byte, 1, 0), -1);
 	assert_int_equal(errno, EAGAIN);
 	kernel_listen_seen(record);
@@ -880,7 +884,7 @@ static void test_notice(void **unused)
 	assert_false(kernel_listen_is_notified(record));
 	close(fds[0]);
 	close(fds[1]);
-	/* An event that goes with its program, and another one with its name. */
+	/* An event that ends with its program, and another one with its name. */
 	played_event("user_events", "mine", 50, "u8 x;8;1;0");
 	assert_true(kernel_listen_scan(record));
 	assert_heard("found user_events:mine level -1 members 1;");
@@ -954,7 +958,7 @@ static void page_word(struct page *page, uint32_t word)
 	page->size += 4;
 }
 
-/* Of 16 bytes: number, thread, fields of sched:switch. */
+/* A record of 16 bytes: id, thread, fields of sched:switch. */
 static void page_switch(struct page *page, int tid, uint32_t a, uint32_t b)
 {
 	page_word(page, 11);
@@ -994,7 +998,7 @@ static void test_instance_requests(void **unused)
 	assert_instance("@/tracing_on=0;");
 	kernel_record_close(record);
 	assert_instance("@/events/enable=0;-@;");
-	/* All of the machine, without a filter, and what is asked for more. */
+	/* The whole machine, without a filter, and further requested events. */
 	record = listen_to(KERNEL_RECORD_TRACEFS, true, NULL, NULL);
 	find_instance(record);
 	assert_instance("+@;@/trace_clock=mono;@/buffer_size_kb=16;@/options/overwrite=0;@/tracing_on=0;@/tracing_on=1;");
@@ -1030,7 +1034,7 @@ static void test_instance_records(void **unused)
 	page_switch(&page, 5000002, 3, 4);
 	page_word(&page, 30 | 7 << 5); /* a time farther away */
 	page_word(&page, 2);
-	page_word(&page, 29 | 9 << 5); /* nothing, of 4 bytes behind the word */
+	page_word(&page, 29 | 9 << 5); /* padding of 4 bytes after the word */
 	page_word(&page, 4);
 	page_word(&page, 4 | 1 << 5);
 	page_switch(&page, 5000003, 5, 6);
@@ -1107,7 +1111,7 @@ static void test_instance_losses(void **unused)
 	*heard = '\0';
 }
 
-/* System calls that we make ourselves are left out. */
+/* System calls of the recorder itself are left out. */
 static void test_instance_apart(void **unused)
 {
 	struct kernel_record *record = listen_to(KERNEL_RECORD_TRACEFS, true, "syscalls:*", NULL);
@@ -1126,7 +1130,7 @@ static void test_instance_apart(void **unused)
 	record = listen_to(KERNEL_RECORD_TRACEFS, false, "syscalls:*", NULL);
 	find_instance(record);
 	*played_log = '\0';
-	/* The thread that starts the command is not left out, as long as there is none. */
+	/* Before the command exists, the thread that starts it is not left out. */
 	assert_false(kernel_listen_drain(record, false));
 	assert_instance("");
 	{

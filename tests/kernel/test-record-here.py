@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`side record --kernel` on this machine's own kernel, where that is permitted: in a mount name space of its own, so that
-tracefs is there and nobody else sees it."""
+"""`side record --kernel` on this machine's own kernel, if that is permitted: in its own mount
+namespace, so that tracefs is mounted there only.
+"""
 import os
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ import time
 
 SIDE = os.environ["SIDE"]
 CALLS = 500
-# Apart from the clock's own inaccuracy: the figures of the clock are measured, on a machine that may be busy.
+# Apart from the clock's own inaccuracy: the parameters of the clock are measured, on a machine that
+# may be busy.
 TOLERANCE_NS = 2_000_000
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-`side record --kernel` together with all that a recording can be: chunks, flight recorders, snapshots, sending, rings in files, rings of
-threads. On this machine's own kernel, where that is permitted, in a mount name space of its own.
+"""`side record --kernel` together with all other features of a recording: chunks, flight recorders,
+snapshots, sending, rings in files, rings of threads. On this machine's own kernel, if that is
+permitted, in its own mount namespace.
 """
 import collections
 import glob
@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 SIDE = os.environ["SIDE"]
-# Hardly anybody calls it, and never by chance.
+# Programs hardly ever make this call.
 CALL = "syscalls:sys_enter_sched_get_priority_max"
 PROGRAM = "import os, sys\nfor i in range(int(sys.argv[1])):\n try: os.sched_get_priority_max(i)\n except OSError: pass\n"
 Event = collections.namedtuple("Event", "name fields")
@@ -57,7 +57,7 @@ os.kill(recorder, signal.SIGUSR2)
 while not glob.glob("{self.trace}/chunk-*"): time.sleep(0.01)
 call(300, 600)
 """
-        # A chunk is there only when somebody has said something: what is asked for at first may find nothing.
+        # A chunk exists only if an event was recorded: the first request may find none.
         done = self.record("--rotate-every", "1s", "--keep-count", "100", "--json", "-o", self.trace,
                            command=[sys.executable, "-S", "-c", command])
         chunks = sorted(path for path in glob.glob(self.trace + "/*") if os.path.isdir(path))
@@ -69,7 +69,7 @@ call(300, 600)
         self.assertEqual((summary["recorded"], summary["chunks"], summary["command_status"]), (600, len(chunks), 0))
 
     def test_force(self):
-        """Beside what an earlier recording left in that directory."""
+        """Beside the files that an earlier recording left in that directory."""
         for number, count in enumerate((50, 70, 90)):
             done = self.record("--force", "--json", "-o", self.trace, count=count)
             kernel = json.loads(done.stderr.splitlines()[0])
@@ -77,7 +77,7 @@ call(300, 600)
             self.assertEqual(self.calls(os.path.join(self.trace, kernel["directory"])), list(range(count)))
 
     def test_flight_recorder(self):
-        """The last of it; of one CPU, because each has a window of its own."""
+        """The last window; of one CPU, because each has its own window."""
         cpu = min(os.sched_getaffinity(0))
         self.record("--mode", "overwrite", "--buffer-size", "64K", "-o", self.trace,
                     command=["taskset", "-c", str(cpu), sys.executable, "-S", "-c", PROGRAM, "20000"])
@@ -100,7 +100,7 @@ call(300, 600)
         with subprocess.Popen([SIDE, "receive", "--listen", str(port), "--keep", "-o", received], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as receiver:
             try:
-                # It tries again until somebody is there.
+                # It connects again until there is a listener.
                 self.record("--to", f"tcp://127.0.0.1:{port}")
             finally:
                 receiver.send_signal(signal.SIGTERM)
@@ -108,7 +108,7 @@ call(300, 600)
         self.assertEqual(self.calls(received), list(range(500)))
 
     def test_contexts_and_threads(self):
-        """What belongs to the events of programs is not told of the kernel's, and rings of threads are not theirs."""
+        """Options for events of programs do not affect the kernel's, and rings of threads are not for the kernel."""
         for number, options in enumerate((["--context", "vtid,procname"], ["--per-thread"], ["--buffers", self.directory + "/rings"],
                                           ["--compress", "--rotate"], ["--format", "ctf2", "--rotate"])):
             trace = f"{self.trace}{number}"
@@ -123,7 +123,7 @@ call(300, 600)
 
     @unittest.skipUnless(os.environ.get("WRAPPERS"), "wrappers of libraries were not built")
     def test_wrappers(self):
-        """The C library's calls of the command, and not those of who listens to the kernel for it."""
+        """The C library's calls of the command, and not those of the process that listens to the kernel for it."""
         counts = []
         for number, options in enumerate(((), ("--rotate",), ("--per-thread",), ("--per-thread", "--rotate"))):
             trace = f"{self.trace}{number}"
@@ -136,11 +136,11 @@ call(300, 600)
             self.assertNotIn("side-kernel", {event["procname"] for event in events}, options)
             self.assertGreater(len(events), 100)
             counts.append(len(events))
-        # The environment has some words more.
+        # The environment has some more variables.
         self.assertLess(max(counts) - min(counts), 100, counts)
 
     def test_command(self):
-        """It is what it would be without us."""
+        """The command runs as it would without side."""
         said = self.record("--rotate", "-o", self.trace, command=["sh", "-c", "env; exit 7"], status=7).stdout.splitlines()
         self.assertEqual([line for line in said if line.startswith(("SIDE_AGENT_KERNEL", "SIDE_RING_PORTABLE", "SIDE_USER_EVENTS"))], [])
         self.record("--rotate", "-o", self.trace + "1", command=["sh", "-c", "kill -TERM $$"], status=128 + signal.SIGTERM)
@@ -154,7 +154,7 @@ call(300, 600)
         self.assertEqual(self.calls(self.trace + "4"), list(range(70)))
 
     def test_names(self):
-        """As people of strace, perf and lttng type them, and what `side view` makes of numbers."""
+        """Names as users of strace, perf and lttng type them, and the names that `side view` prints for numbers."""
         self.record("--syscall", "sched_get_priority_max,sched_get_priority_min", "-o", self.trace, command=[
             sys.executable, "-S", "-c", "import os\ntry: os.sched_get_priority_max(77)\nexcept OSError: pass\nos.sched_get_priority_min(0)\n"
             "try: os.open('/no/such', os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)\nexcept OSError: pass"],
@@ -175,7 +175,7 @@ call(300, 600)
         self.assertIn("`sched:sched_switch` is an event of the kernel\nhint: `-k` records it", done.stderr)
 
     def without(self, before, options):
-        """One line says why, and everything else is as it would be."""
+        """One line states the reason, and everything else works as usual."""
         os.chmod(self.directory, 0o777)
         done = subprocess.run([*before, SIDE, "record", "-k", CALL, *options, "-o", self.trace, "--", "sh", "-c", "echo done; exit 5"],
                               capture_output=True, text=True, check=False, timeout=100, cwd="/")
@@ -202,10 +202,10 @@ call(300, 600)
                     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"], options))
 
     def test_alone(self):
-        """The machine, until somebody ends it."""
+        """The whole machine, until the user ends the recording."""
         with subprocess.Popen([SIDE, "record", "-k", CALL, "--rotate", "-o", self.trace], stderr=subprocess.PIPE, text=True) as recorder:
             self.assertIn("Ctrl-C ends it", recorder.stderr.readline())
-            # It is switched on when the rings are there.
+            # The events are enabled when the rings exist.
             for _ in range(600):
                 subprocess.run([sys.executable, "-S", "-c", PROGRAM, "10"], check=True)
                 if subprocess.run([SIDE, "view", self.trace], capture_output=True, text=True, check=False).stdout.count(CALL) >= 10:
@@ -216,7 +216,9 @@ call(300, 600)
         self.assertGreaterEqual(len(self.calls()), 10)
 
     def test_own_calls(self):
-        """Switching on hundreds of events and reading what comes are system calls, too: none of the recorder's is recorded, or lost."""
+        """Enabling hundreds of events and reading their records are system calls, too: none of the
+        recorder's is recorded, or lost.
+        """
         for number, options in enumerate(((), ("--rotate",))):
             trace = f"{self.trace}{number}"
             done = self.record("--kernel-way", "tracefs", "--kernel-buffer", "1M", "--json", *options, "-o", trace, count=300,
@@ -227,7 +229,7 @@ call(300, 600)
             self.assertEqual(self.calls(trace), list(range(300)))
             called = collections.Counter(event.name for event in events_of(trace))
             self.assertEqual(called[CALL], called[CALL.replace("enter", "exit")])
-            # 300 calls, and what it takes to start an interpreter.
+            # 300 calls, and those that start an interpreter.
             self.assertLess(kernel["events"], 100000)
 
     def test_losses(self):

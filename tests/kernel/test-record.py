@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""inside_record.py, in the machine.   usage: test-record.py [CASE...]"""
+"""Runs inside_record.py in the machine.   usage: test-record.py [CASE...]"""
 import os
 import sys
 import tempfile

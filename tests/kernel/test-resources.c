@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources of a recorder of kernel events that cannot start, or is closed: no more is open after many recorders than after one. */
+/*
+ * Resources of a recorder of kernel events that cannot start, or is closed: their number does not
+ * grow with the number of recorders.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of the kernel as events of side-kernel: their names and levels, fields that make way, each call with its time, losses, and the end. */
+/*
+ * Events of the kernel as events of side-kernel: their names and levels, fields that are renamed,
+ * each call with its time, losses, and the end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +19,7 @@
 
 #include "../counted-builders.h"
 
-static unsigned int nr_called; /* events, whether a tracer listens or not */
+static unsigned int nr_called; /* number of events, whether a tracer listens or not */
 
 static unsigned int nr_scratch_frees;
 
@@ -43,7 +46,7 @@ static void counted_scratch_free(struct scratch *scratch)
 #undef side_builder_destroy
 #include "ctf/ctf.h"
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 #include "../called.h"
 
@@ -199,7 +202,10 @@ static void test_described(void **unused)
 	assert_int_equal(listener.found(listener.user, &described), 0);
 	expect_description(&described, fields, SIDE_LOGLEVEL_EMERG);
 	listener.gone(listener.user, &described);
-	/* The event's context and fields keep their names, with and without an underscore in front. Our own fields get other names. */
+	/*
+	 * The event's context and fields keep their names, with and without an underscore in front.
+	 * side-kernel's own fields get other names.
+	 */
 	described.level = 3;
 	described.context = structure(arena, "_pid", NULL);
 	described.fields = structure(arena, "comm", "tid_");

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-inside_sessions.py: in the machine, or on this machine's own kernel, where that is permitted, in a mount name space of its
-own, so that tracefs is there and nobody else sees it.
+"""Runs inside_sessions.py in the machine, or on this machine's own kernel, if that is permitted, in
+its own mount namespace, so that tracefs is mounted there only.
 
 usage: test-sessions.py machine|here [CASE...]
 """
@@ -38,7 +37,7 @@ def why_not(where):
 
 
 def here():
-    """In the name space."""
+    """Runs in the namespace."""
     if not os.path.isdir("/sys/kernel/tracing/events"):
         subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], capture_output=True, check=False)
     if not os.path.isdir("/sys/kernel/tracing/events/syscalls"):
@@ -57,7 +56,7 @@ def main():
         names = ("SIDE", "SIDED", "SIDE_LIB_DIR", "RECORD_LIB_DIR", "KERNEL_LIB_DIR", "KERNEL_PROGRAM", "KERNEL_PLUGIN",
                  "ROUNDTRIP_FIRE")
         variables = [(name, os.environ[name]) for name in names]
-        # It reads traces with Babeltrace 2, too.
+        # Babeltrace 2 reads its traces, too.
         sys.path.insert(0, os.path.join(HERE, "../roundtrip"))
         import cases
         with tempfile.TemporaryDirectory(prefix="side-sessions-") as scripts:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of tracefs are read and written whole, or not at all: signals, calls that move a part, and no memory. */
+/*
+ * Files of tracefs are read and written completely, or not at all: signals, short reads and writes,
+ * and lack of memory.
+ */
 #include "kernel-events/parts.h"
 
 #include <fcntl.h>

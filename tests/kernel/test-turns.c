@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of side-kernel with a kernel, sessions and a clock that the test plays: arguments, what is switched on, turns, signals, when
- * it ends; and its server with real connections.
+ * The life of side-kernel with a simulated kernel, sessions and clock: arguments, which events are
+ * enabled, turns, signals, when it ends; and its server with real connections.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,7 @@ int kernel_main(int argc, char **argv);
 #undef listen
 #undef recv
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 #include "../called-messages.h"
 #include "../resources.h"
@@ -396,7 +396,7 @@ static void test_switching(void **unused)
 	switch_all(&work);
 	assert_called("");
 	assert_int_equal(work.nr_on, 2);
-	/* An event that the kernel refuses stays off, and is tried again. */
+	/* An event that the kernel refuses stays disabled, and is tried again. */
 	wanted_there[3] = true;
 	switch_result[3] = -EINVAL;
 	for (int i = 0; i < 2; i++) {
@@ -421,7 +421,7 @@ static void test_switching(void **unused)
 	nr_there = 0;
 }
 
-/* The kernel's clock is compared only if it differs from ours and something is recorded. */
+/* The kernel's clock is compared only if it differs from side's and something is recorded. */
 static void test_draining(void **unused)
 {
 	struct side_kernel_work work = {.record = the_record, .monotonic = true, .nr_on = 1};
@@ -487,7 +487,10 @@ static void test_sessions(void **unused)
 	(void)unused;
 	reached_there = false;
 	nr_wanted = 0;
-	/* After more than two seconds, side-kernel asks the daemon, if no event is on or none is wanted. */
+	/*
+	 * After more than two seconds, side-kernel asks the daemon, if no event is enabled or none
+	 * is wanted.
+	 */
 	played_now = UINT64_C(102000000000);
 	work.asked = UINT64_C(100000000000);
 	work.needed = played_now;
@@ -521,7 +524,7 @@ static void test_sessions(void **unused)
 	work.needed = played_now + 1;
 	side_kernel_check_sessions(&work);
 	assert_false(work.over);
-	/* A signal that came before still ends it. */
+	/* A signal that arrived earlier still ends it. */
 	work.over = true;
 	side_kernel_check_sessions(&work);
 	assert_true(work.over);
@@ -561,7 +564,7 @@ static void test_signals(void **unused)
 	(void)kill(getpid(), SIGINT);
 	side_kernel_setup_signals(&work);
 	assert_true(work.over);
-	/* The signal of a change comes after SIGINT, and does not cancel it. */
+	/* The signal of a change arrives after SIGINT, and does not cancel it. */
 	work.over = false;
 	(void)kill(getpid(), SIGINT);
 	(void)kill(getpid(), CHANGE_SIGNAL);
@@ -711,7 +714,7 @@ static void test_open_server(void **unused)
 	close(work.signals);
 }
 
-/* The whole of it in a process of its own, which leaves its output. */
+/* Runs all of it in a child process, and returns its output. */
 static int live(const char *backend, char *log, size_t size)
 {
 	int ready[2], out[2];
@@ -1006,7 +1009,7 @@ static void test_server(void **unused)
 	assert_called("knows me no;");
 	ask_server(server, "knows\n", 6, "{\"user\":\"me\"}\n");
 	assert_called("");
-	/* Without a line nothing is answered. */
+	/* Without a line there is no answer. */
 	ask_server(server, "look", 4, "");
 	assert_called("");
 	memset(argv, 'y', sizeof(argv));
@@ -1049,7 +1052,10 @@ static void test_server(void **unused)
 	ask_server(other, "status\n", 7, "{\"user\":\"me\"}\n");
 	server_close(other);
 	server_close(NULL);
-	/* Paths: /kernel.sock behind 95 bytes is the longest address; /kernel.lock behind 287 the longest lock. */
+	/*
+	 * Paths: /kernel.sock after 95 bytes is the longest address; /kernel.lock after 287 the
+	 * longest lock.
+	 */
 	memset(long_place, '/', sizeof(long_place));
 	memcpy(long_place, folder, strlen(folder));
 	long_place[95] = '\0';
@@ -1080,7 +1086,7 @@ static void test_server(void **unused)
 		assert_true(other->fd > STDIN_FILENO);
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
-		/* Or the socket. */
+		/* Or the socket has it. */
 		other = calloc(1, sizeof(*other));
 		assert_non_null(other);
 		other->address.sun_family = AF_UNIX;
@@ -1092,7 +1098,7 @@ static void test_server(void **unused)
 		server_close(other);
 		assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
 		assert_int_equal(access(path, F_OK), -1);
-		/* Or a connection, for which descriptor 0 is free. */
+		/* Or a connection has it. */
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		assert_int_equal(server_open(folder, &served, &other), 0);
 		{

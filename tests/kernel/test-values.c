@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of kernel events: each type word, dimension and label of a format file, short records, records that point outside, and the
- * names of threads at each time.
+ * Values of kernel events: each type name, dimension and label of a format file, short records,
+ * records that point outside, and the names of threads at each time.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -120,7 +120,7 @@ static void test_fields(void **unused)
 		check_field(&fields[i]);
 }
 
-/* Each type word has a size, also as the element of an array outside of the fixed part. */
+/* Each type name has a size, also as the element of an array outside of the fixed part. */
 static void test_words(void **unused)
 {
 	static const struct {
@@ -210,7 +210,7 @@ static void test_files(void **unused)
 static const char *const header_names[] = {
 		"eventheader_flags", "version", "id", "tag", "opcode", "level"};
 
-/* An EventHeader record by its six fields; `wrong` has another size. */
+/* Whether these are the six fields of an EventHeader record; `wrong` has another size. */
 static bool is_header(unsigned int nr, unsigned int wrong, const char *first)
 {
 	static const unsigned int sizes[] = {1, 1, 2, 2, 1, 1, 1};
@@ -308,7 +308,7 @@ static void test_labels(void **unused)
 	kernel_format_free(&format);
 }
 
-/* The largest number of labels, and one more: then there are none. */
+/* The greatest number of labels, and one more: then there are none. */
 static void test_many_labels(void **unused)
 {
 	size_t space = 1 << 16, used;
@@ -557,7 +557,7 @@ static void test_proc(void **unused)
 	assert_int_equal(resources_now().descriptors, before.descriptors);
 }
 
-/* ---- files of tracefs, replaced with ordinary files ---- */
+/* ---- files of tracefs, replaced by ordinary files ---- */
 
 static void test_tracefs(void **unused)
 {
@@ -586,7 +586,7 @@ static void test_tracefs(void **unused)
 	assert_int_equal(tracefs_read("/", &text), -EISDIR);
 	assert_null(text);
 	assert_int_equal(resources_now().descriptors, before.descriptors);
-	/* A file beyond the limit is no text. */
+	/* A file beyond the limit is not a text. */
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	assert_int_equal(tracefs_read(path, &text), 1 << 20);
 	free(text);

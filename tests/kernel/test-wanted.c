@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The patterns of kernel events that sessions request, from known answers of a daemon. */
+/* The patterns of kernel events that sessions request, from simulated answers of a daemon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -136,7 +136,7 @@ static void test_failures(void **unused)
 	wanted_ask(&wanted);
 	assert_false(wanted.is_reached);
 	assert_int_equal(nr_open, 0);
-	/* If one session has ended meanwhile, the patterns of the others stay. */
+	/* If one session has ended in between, the patterns of the others stay. */
 	nr_calls = 0;
 	answers[0] = SESSIONS;
 	answers[1] = NULL;
@@ -147,7 +147,7 @@ static void test_failures(void **unused)
 	wanted_free(&wanted);
 }
 
-/* Without memory a pattern is left out, and a filter is: then the kernel records more. */
+/* Without memory, a pattern or a filter is left out; without a filter the kernel records more. */
 static void test_memory(void **unused)
 {
 	struct side_kernel_selection wanted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that are sent to the kernel, whose answers this test gives: registered names, refusals with their reasons, written bytes,
- * and events that are unregistered.
+ * Events that are sent to the kernel, which the test replaces: registered names, refusals with
+ * their reasons, written bytes, and events that are unregistered.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -42,7 +42,7 @@ static char registered
 		[700]; /* "+description", "*description" with several formats, "-": unregistered */
 static unsigned int nr_registered;
 static int answers[16]; /* 0 or an errno, of each request */
-static int nr_known;    /* words that the kernel still knows */
+static int nr_known;    /* words that the kernel still has */
 
 int ioctl(int fd, unsigned long request, ...)
 {
@@ -55,7 +55,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(arguments);
 	assert_true(fd >= 0 && now < 16);
 	if (asked->size < sizeof(*asked)) {
-		/* The second request fails: the kernel has forgotten the word. */
+		/* The second request fails: the kernel has dropped the word. */
 		if (!nr_known) {
 			errno = ENOENT;
 			return -1;
@@ -132,7 +132,7 @@ static void go(struct side_event_description *desc)
 	events_go(&desc, 1);
 }
 
-/* The bytes that the event writes, after its index. */
+/* Returns the bytes that the event writes, after its index. */
 static size_t written(const struct side_event_description *desc, const struct side_arg_vec *vec,
 		unsigned char bytes[512])
 {
@@ -174,7 +174,10 @@ static void test_native(void **unused)
 		assert_int_equal(written(&ev_plain, &vec, bytes), 9);
 	assert_int_equal(shown(&ev_plain)->written, 501);
 	assert_int_equal(shown(&ev_plain)->lost, 0);
-	/* Registered twice: the last unregistration removes it. Another event has its name already. */
+	/*
+	 * Registered twice: the last unregistration removes it. Its name is taken by another event
+	 * by then.
+	 */
 	come(&ev_plain);
 	assert_int_equal(nr_registered, 1);
 	expect(0, 0, 0);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Every type of the ABI with the values at its ends, given to the kernel and taken out of its buffers again.
+"""Every type of the ABI with the values at its limits, passed to the kernel and read from its buffers
+again.
 
 usage: test_types.py native|eventheader|random [SEED]
 """
@@ -25,7 +25,7 @@ SKIPPED = 77
 
 
 def collect(script, encoding):
-    """What the machine printed: formats by number, and the records in their order."""
+    """Returns the output of the machine: formats by id, and the records in their order."""
     with tempfile.TemporaryDirectory(prefix="side-types-") as directory:
         path = os.path.join(directory, "script.json")
         script.save(path)
@@ -48,7 +48,7 @@ def collect(script, encoding):
 
 
 def is_shortened(found, want):
-    """Is the one what is left of the other when texts and arrays get shorter?"""
+    """Whether one is the other with shorter texts and arrays."""
     if found == want:
         return True
     if isinstance(found, bytes) and isinstance(want, bytes):
@@ -68,7 +68,7 @@ def bytes_of(text):
 
 
 def where(found, want, path=""):
-    """The first place where they differ too much, for people."""
+    """Returns the first position at which they differ too much, for the message."""
     if is_shortened(found, want):
         return None
     if isinstance(found, (tuple, list)) and type(found) is type(want) and len(found) == len(want):
@@ -83,12 +83,12 @@ def where(found, want, path=""):
 def same(found, want, payload):
     if found == want:
         return True
-    # Only what does not fit, or what decoders would refuse.
+    # Only records that do not fit, or that decoders would refuse.
     return (len(payload) > 1600 or deep(("struct", want))) and is_shortened(found, want)
 
 
 def difference(event, firing, memory, record):
-    """None, or what is wrong with the record."""
+    """Returns None, or the error of the record."""
     name, fields, payload = record
     if is_header(fields):
         _, level, _, found, tag = eventheader.decode(name, payload)
@@ -103,13 +103,14 @@ def difference(event, firing, memory, record):
     return None if same(found, want, payload) else where(found, want)
 
 
-# Deeper than decoders go; more names than a record holds; a NULL pointer to a structure without members.
+# Deeper than decoders read; more names than a record holds; a NULL pointer to a structure without
+# members.
 ABSENT = {"deep", "gather_nothing"} | {f"gather_bits_{sign}64{order}" for sign in "us" for order in ("", "_be")}
 LEVELS = [1, 1, 1, 2, 3, 4, 4, 5]
 
 
 def deep(value, depth=-1):
-    """Would decoders refuse it if all of it was there?"""
+    """Whether decoders would refuse the complete value."""
     if isinstance(value, tuple) and value[0] == "struct":
         return depth >= 8 or any(deep(part, depth + 1) for _, part in value[1])
     return isinstance(value, list) and any(deep(part, depth) for part in value)
@@ -120,7 +121,7 @@ def is_header(fields):
 
 
 def event_of(record, known):
-    """The number of the record's event in the script."""
+    """Returns the number of the record's event in the script."""
     name, fields, payload = record
     if is_header(fields):
         return known.get(eventheader.decode(name, payload)[2])
@@ -128,7 +129,7 @@ def event_of(record, known):
 
 
 def compare(script, records):
-    """The number of differences; events of which nothing was recorded, by number."""
+    """Returns the number of differences, and the numbers of events without a record."""
     known = {}
     for number, event in enumerate(script.events):
         known[event["event"].encode("utf-8", "surrogatepass")] = number

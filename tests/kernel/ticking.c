@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that say an event all the time, each with its own number and the next of its numbers: whoever listens for a while has to
- * have a row of these without a gap, and everything else of the event follows from them. The event has a marker, too.
+ * Threads that fire an event all the time, each with its own number and the next of its sequence
+ * numbers: a listener must get a sequence without a gap, and all other fields follow from the two
+ * numbers. The event has a marker, too.
  *
  *	ticking THREADS PAUSE	microseconds between two events of a thread
  *
  * Lines on standard input, each with an answer on standard error:
  *
  *	?		BEGUN:DONE of each thread, and whether the event is enabled
- *	load PATH	a library, such as a tracer; "loaded"
- *	unload		it goes; "unloaded"
+ *	load PATH	loads a library, such as a tracer; "loaded"
+ *	unload		unloads it; "unloaded"
  */
 #define SIDE_SDT
 #include <dlfcn.h>
@@ -56,9 +57,12 @@ static void *run(void *index)
 {
 	uint32_t thread = (uint32_t)(uintptr_t)index, number;
 
-	/* Relaxed: nothing else is read by it. */
+	/* Relaxed: the flag orders no other data. */
 	for (number = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); number++) {
-		/* Sequentially consistent, both: who reads them compares with what others were told before and afterwards. */
+		/*
+		 * Sequentially consistent, both: the test compares the counts with the times at
+		 * which listeners started and ended.
+		 */
 		__atomic_store_n(&counts[thread].begun, number + 1, __ATOMIC_SEQ_CST);
 		tick(thread, number);
 		__atomic_store_n(&counts[thread].done, number + 1, __ATOMIC_SEQ_CST);
