@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One recording's command: see programs/common/kernel-report.h.
+ * Records the kernel's events for the command of one recording; see
+ * programs/common/kernel-report.h.
  *
- * What we have for ourselves (blocked signals, more descriptors, variables of the environment) the command gets as it was. Signals of the
- * terminal reach it without us; those that somebody sends to us are sent on.
+ * side-kernel blocks signals, raises the descriptor limit and sets variables of the environment for
+ * itself; the command gets the original values. Signals of the terminal reach the command directly;
+ * signals that a process sends to side-kernel are forwarded.
  */
 #include "programs/common/kernel-report.h"
 #include "kernel.h"
@@ -35,17 +37,18 @@ struct side_kernel_command {
 	int status_fd;
 	bool wait_all, portable;
 	const char *user_events;
-	char **argv; /* NULL: there is none */
+	char **argv; /* NULL: no command */
 
-	struct kernel_record *record; /* NULL: it cannot be recorded */
+	struct kernel_record *record; /* NULL: recording is not possible */
 	struct side_kernel_events *events;
 	struct kernel_report report;
 	struct kernel_late late;
 	bool monotonic, over;
 	int epoll, signals, pidfd;
 	pid_t pid;
-	siginfo_t ended; /* si_pid: 0 until it has */
-	bool seen;       /* by those who look how */
+	siginfo_t ended; /* si_pid is 0 until the command has ended */
+	/* its end has been visible for one round, so the recorder can read how it ended */
+	bool seen;
 	sigset_t mask;
 	struct rlimit files;
 };
@@ -109,7 +112,7 @@ static int side_kernel_command_parse_args(struct side_kernel_command *command, c
 	return fcntl(command->status_fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
-/* ---- the command ---- */
+/* ---- the process of the command ---- */
 
 static void restore_environment(const struct side_kernel_command *command)
 {
@@ -147,7 +150,7 @@ static int side_kernel_command_start(struct side_kernel_command *command)
 {
 	if (!command->argv)
 		return 0;
-	/* Orphans become ours, as they would be side's. */
+	/* side-kernel adopts orphans in place of `side record`, which waits for all descendants. */
 	if (command->wait_all)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	fflush(NULL);
@@ -167,14 +170,20 @@ static void side_kernel_command_setup_signals(struct side_kernel_command *comman
 	while (read(command->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (!command->argv)
 			command->over = true;
-		else if (info.ssi_code <= 0) /* of a process, not of the terminal */
-			/* The process id is that of another process once side_kernel_command_reap_children() has reaped the command. */
+		else if (info.ssi_code <= 0) /* sent by a process, not by the terminal */
+			/*
+			 * Use the pidfd: once side_kernel_command_reap_children() has reaped the
+			 * command, another process may have its process id.
+			 */
 			(void)syscall(SYS_pidfd_send_signal, command->pidfd, (int)info.ssi_signo,
 					NULL, 0);
 	}
 }
 
-/* Is nobody left? What has ended is taken away, when everybody has had the time to see how it did. */
+/*
+ * Reap exited children. Returns true if no child is left. The command itself is reaped one round
+ * later, so that the recorder can read how it ended.
+ */
 static bool side_kernel_command_reap_children(struct side_kernel_command *command)
 {
 	pid_t pid;
@@ -189,7 +198,10 @@ static bool side_kernel_command_reap_children(struct side_kernel_command *comman
 	return pid < 0 && errno == ECHILD;
 }
 
-/* Its status stays until we have ended: the recorder looks whether it crashed. */
+/*
+ * Returns true if the command has ended. Without --wait it stays a zombie until side-kernel
+ * exits: the recorder reads whether it crashed.
+ */
 static bool side_kernel_command_has_ended(struct side_kernel_command *command)
 {
 	if (!command->argv)
@@ -202,7 +214,7 @@ static bool side_kernel_command_has_ended(struct side_kernel_command *command)
 			(!command->wait_all || side_kernel_command_reap_children(command));
 }
 
-/* As a shell says it. */
+/* Returns the exit status in the convention of shells. */
 static int side_kernel_command_exit_status(const struct side_kernel_command *command)
 {
 	const siginfo_t *ended = &command->ended;
@@ -286,7 +298,7 @@ static void side_kernel_command_finish(struct side_kernel_command *command)
 	(void)!write(command->status_fd, report, sizeof(*report));
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int side_kernel_command_prepare(struct side_kernel_command *command)
 {
@@ -318,7 +330,7 @@ int command_main(char **argv)
 	if (side_kernel_command_prepare(&command))
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals");
 	command.report.status = side_kernel_command_open(&command);
-	/* What cannot be recorded runs all the same; what was misunderstood does not. */
+	/* If recording fails, the command runs without it; a wrong option is an error. */
 	if (command.report.status && (!command.argv || command.report.status == COMMAND_USAGE)) {
 		side_kernel_command_finish(&command);
 		return command.report.status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of the kernel as SIDE events: whose it was, and the fields. */
+/* Emits events of the kernel as SIDE events: process, thread and its name, then the fields. */
 #include "kernel.h"
 
 #include "programs/replay/replay.h"
@@ -15,7 +15,7 @@
 
 struct side_kernel_event {
 	struct side_builder *builder;
-	uint32_t nr_fields, nr_context; /* without ours */
+	uint32_t nr_fields, nr_context; /* without OWN_FIELDS */
 	struct side_arg arguments[];
 };
 
@@ -23,13 +23,17 @@ struct side_kernel_events {
 	struct scratch scratch;
 	struct side_builder *hello, *lost;
 	agent_replay_fn *replay;
-	bool monotonic; /* times are those of CLOCK_MONOTONIC, and the ring's clock is another one */
+	/* the listener's times are CLOCK_MONOTONIC, and the ring has another clock */
+	bool monotonic;
 	uint64_t nr_reported, nr_lost;
 };
 
 /* ---- descriptions ---- */
 
-/* Fields of the event keep their names, ours make way. */
+/*
+ * The event's own fields keep their names; if one is called pid, tid or comm, the field of
+ * side-kernel is renamed.
+ */
 static void name_own(const struct kernel_event *event, const char *name, char text[OWN_NAME])
 {
 	const struct ctf_type *const parts[] = {event->context, event->fields};
@@ -145,7 +149,7 @@ static void side_kernel_event_report_lost(
 	side_kernel_event_emit(events->lost, arguments, 2);
 }
 
-/* Who records the event has lost it, and the trace says when. */
+/* Count the loss in the agent, so the trace shows when the event was lost. */
 static void lost(void *user, const struct kernel_event *described, uint32_t cpu, uint64_t count)
 {
 	struct side_kernel_events *events = user;
@@ -228,7 +232,7 @@ void events_stats(
 	*lost_count = events->nr_lost;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static struct side_builder *make_text_event(const char *name, const char *first, const char *second)
 {

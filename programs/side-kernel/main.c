@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of side-kernel: nobody calls it by hand.
+ * The main loop of side-kernel. Other programs of side start it; users do not.
+ *       SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
+ *       side-kernel --record FD ...             see programs/common/kernel-report.h
  *
- *	SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
- *
- *	side-kernel --record FD ...	see programs/common/kernel-report.h
- *
- * It ends when no session of the daemon has had events of the kernel for a while, or by SIGTERM. When the daemon is away it goes on as long as
- * somebody records: sessions outlive their daemon.
+ * It ends on SIGTERM, or when no session of the daemon has selected events of the kernel for some
+ * time. Without a daemon it continues as long as a tracer records: sessions outlive their daemon.
  */
 #include "base/clock.h"
 #include "kernel.h"
@@ -29,13 +27,13 @@
 #include "recorder/core/session.h"
 
 #define ROUND_MS 100
-#define LATE_MS 50 /* how often it is looked for user_events of programs that did not tell us */
+#define LATE_MS 50 /* interval of the scans for user_events of programs that sent no notification */
 #define POLL_NS UINT64_C(2000000000)
-#define TIMEOUT_NS INT64_C(8000000000) /* without anything to do */
+#define TIMEOUT_NS INT64_C(8000000000) /* exit after this time without work */
 
 struct side_kernel_work {
 	struct kernel_record_options options;
-	int ready; /* -1: nobody waits */
+	int ready; /* -1: no process waits */
 
 	struct kernel_record *record;
 	struct side_kernel_events *events;
@@ -44,7 +42,8 @@ struct side_kernel_work {
 	int epoll, signals;
 	bool over, late, monotonic;
 	uint32_t nr_on, nr_events;
-	uint64_t asked, needed; /* when the daemon was, and when we were */
+	/* times of the last request to the daemon, and of the last need for side-kernel */
+	uint64_t asked, needed;
 };
 
 /* ---- the command line ---- */
@@ -73,7 +72,7 @@ static bool side_kernel_parse_args(struct side_kernel_work *work, char **argv)
 	return work->ready >= 0 && !fcntl(work->ready, F_SETFD, FD_CLOEXEC);
 }
 
-/* ---- what is switched on ---- */
+/* ---- enabling events ---- */
 
 static void switch_one(void *user, const struct kernel_event *event, bool on)
 {
@@ -82,7 +81,7 @@ static void switch_one(void *user, const struct kernel_event *event, bool on)
 	bool wanted = events_wanted(event);
 
 	work->nr_events++;
-	/* One that the kernel refuses is tried again with the next change. */
+	/* If the kernel refuses the event, the next change retries it. */
 	if (wanted != on && kernel_listen_switch(work->record, event, wanted, &error))
 		wanted = false;
 	work->nr_on += wanted;
@@ -116,7 +115,7 @@ static void side_kernel_refresh_selection(void *user)
 	wanted_ask(&wanted);
 	is_reached = wanted.is_reached;
 	work->asked = clock_monotonic_ns();
-	/* Without a daemon things stay as they are. */
+	/* Without a daemon, keep the previous selection. */
 	if (is_reached) {
 		wanted_free(&work->wanted);
 		work->wanted = wanted;
@@ -126,14 +125,17 @@ static void side_kernel_refresh_selection(void *user)
 	} else {
 		wanted_free(&wanted);
 	}
-	/* A daemon that is gone may have taken them with it: then only those count that record. */
+	/*
+	 * Without a daemon, only enabled events show that side-kernel is needed: the sessions may
+	 * have ended with the daemon.
+	 */
 	if (is_reached && work->wanted.nr)
 		work->needed = work->asked;
 	drain(work);
 	switch_all(work);
 }
 
-/* ---- who asks ---- */
+/* ---- requests ---- */
 
 static bool side_kernel_has_class(void *user, const char *pattern)
 {
@@ -150,7 +152,7 @@ static void side_kernel_describe(void *user, char *text, size_t size)
 
 	kernel_record_backend(work->record, &backend, &why);
 	events_stats(work->events, &nr_recorded, &lost);
-	/* These sentences are ours, without quotes in them but those of errno's. */
+	/* These strings contain no quotes and need no escaping. */
 	(void)snprintf(text, size,
 			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
 			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"said\":%" PRIu64
@@ -159,7 +161,7 @@ static void side_kernel_describe(void *user, char *text, size_t size)
 			kernel_listen_filtered(work->record), nr_recorded, lost);
 }
 
-/* ---- turns ---- */
+/* ---- the main loop ---- */
 
 static void side_kernel_setup_signals(struct side_kernel_work *work)
 {
@@ -169,7 +171,7 @@ static void side_kernel_setup_signals(struct side_kernel_work *work)
 		work->over |= info.ssi_signo != CHANGE_SIGNAL;
 }
 
-/* What happened before a change is still recorded as before it. */
+/* Drain before the change takes effect: earlier records still belong to the previous rules. */
 static void side_kernel_apply_change(struct side_kernel_work *work)
 {
 	switch (change_take()) {
@@ -183,7 +185,7 @@ static void side_kernel_apply_change(struct side_kernel_work *work)
 	change_done();
 }
 
-/* Nobody listens: does nobody want us any more? */
+/* Exit if no tracer listens and no session has selected events of the kernel for some time. */
 static void side_kernel_check_sessions(struct side_kernel_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -204,7 +206,10 @@ static void side_kernel_run_once(struct side_kernel_work *work)
 	side_kernel_apply_change(work);
 	server_turn(work->server);
 	side_kernel_drain(work, false);
-	/* Accepted in any case: a program waits until kernel_listen_seen() closes its connection. */
+	/*
+	 * Accept connections in any case: a program waits until kernel_listen_seen() closes its
+	 * connection.
+	 */
 	is_notified = kernel_listen_is_notified(work->record);
 	if (is_notified || work->late)
 		work->late = kernel_listen_scan(work->record);
@@ -213,7 +218,7 @@ static void side_kernel_run_once(struct side_kernel_work *work)
 	side_kernel_check_sessions(work);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int side_kernel_block_signals(struct side_kernel_work *work)
 {
@@ -271,7 +276,7 @@ static int open_server(struct side_kernel_work *work)
 		ret = side_kernel_listen_to(work, server_fd(work->server));
 	if (!ret)
 		ret = side_kernel_listen_to(work, work->signals);
-	/* Somebody was faster: whoever waits asks that one. */
+	/* Another side-kernel was faster: the waiting process finds that one. */
 	if (ret == -EBUSY)
 		work->over = true;
 	return !ret || ret == -EBUSY ? COMMAND_DONE
@@ -280,7 +285,7 @@ static int open_server(struct side_kernel_work *work)
 						       strerror(-ret));
 }
 
-/* Whoever waits goes on, and we belong to nobody's terminal. */
+/* Let the waiting process continue, and detach from the terminal. */
 static void side_kernel_notify_ready(struct side_kernel_work *work)
 {
 	int nothing;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A socket in the daemon's own directory. Whoever connects says a word in a line and gets a line of JSON. Only who has the lock beside it is
- * there: it goes with its process, so a socket that a killed one has left is in nobody's way.
+ * Serves requests on a socket in the daemon's directory: a client sends one line and gets one line
+ * of JSON.
+ *
+ * Only the process that holds the lock beside the socket serves it. The kernel releases the lock
+ * when its process ends, so a socket that a killed process has left can be replaced.
  */
 #include "kernel.h"
 
@@ -44,7 +47,10 @@ static int side_kernel_server_acquire_lock(const char *state_dir)
 	return -EBUSY;
 }
 
-/* Members of the daemon's group may ask where they may ask the daemon: the directory says who gets here. */
+/*
+ * The group of the daemon may connect, as to the daemon itself: the permissions of the directory
+ * decide.
+ */
 static int side_kernel_server_listen(struct server *server, const char *state_dir)
 {
 	mode_t mask;
@@ -149,7 +155,7 @@ void server_close(struct server *server)
 		(void)unlink(server->address.sun_path);
 		close(server->fd);
 	}
-	/* Last: whoever comes next has the socket for itself. */
+	/* Released last: the next side-kernel then finds no socket of this one. */
 	if (server->lock >= 0)
 		close(server->lock);
 	free(server);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From types and values of CTF to types and arguments of SIDE. Arrays of numbers are gathered from where they stand; all else is copied into
- * arguments. A length or a tag stands in front of what it belongs to, and is no field of its own.
+ * Converts types and values of CTF to types and arguments of SIDE.
+ *
+ * Arrays of numbers are gathered from the record without a copy; all other values are copied into
+ * arguments. A length or a tag precedes the value that it belongs to, and is not a field.
  */
 #include "kernel.h"
 
@@ -156,7 +158,7 @@ static int side_kernel_value_add_fields(struct side_builder *builder,
 	return 0;
 }
 
-/* before: what stands in front, if it is the length. */
+/* `before` is the member before this one, which may be its length. */
 static struct side_builder_type *list_type(struct side_builder *builder,
 		const struct ctf_type *type, const struct ctf_type *before)
 {
@@ -187,7 +189,7 @@ static struct side_builder_type *list_type(struct side_builder *builder,
 			size, SIDE_TYPE_GATHER_ACCESS_DIRECT);
 }
 
-/* An optional value; variants of other kinds are not made here. */
+/* Returns the type of an optional value: this program gets no other variants. */
 static struct side_builder_type *side_kernel_value_option_type(
 		struct side_builder *builder, const struct ctf_type *type)
 {
@@ -195,7 +197,7 @@ static struct side_builder_type *side_kernel_value_option_type(
 			builder, side_kernel_value_make_type(builder, type->members[1].type, NULL));
 }
 
-/* An element with its length or tag is only that element. */
+/* Returns the element of a structure that only adds its length or tag, or NULL. */
 static const struct ctf_type *wrapped(const struct ctf_type *type)
 {
 	return type->member_count == 2 && type->members[0].hidden ? type->members[1].type : NULL;
@@ -244,8 +246,8 @@ uint32_t values_count(const struct ctf_type *type)
 struct taker {
 	struct scratch *scratch;
 	const uint8_t *at, *end;
-	const uint8_t *before; /* where the last length or tag stands */
-	uint64_t number;       /* which it is */
+	const uint8_t *before; /* the address of the last length or tag */
+	uint64_t number;       /* its value */
 };
 
 static bool side_kernel_value_read(
@@ -305,7 +307,7 @@ static bool take_string(struct taker *taker, struct side_arg *to)
 	return true;
 }
 
-/* It may fill its array. */
+/* Copy the text: one that fills its array has no terminating zero. */
 static bool side_kernel_value_read_text(
 		struct taker *taker, const struct ctf_type *type, struct side_arg *to)
 {
@@ -390,7 +392,7 @@ static bool side_kernel_value_read_variant(
 			side_kernel_value_read(taker, type->members[1].type, &option->side_static);
 }
 
-/* A length or a tag. */
+/* Read a length or a tag for the value that follows. */
 static bool side_kernel_value_take_related_field(struct taker *taker, const struct ctf_type *type)
 {
 	size_t size = type->size / BITS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sessions of the daemon want of the kernel: the patterns of their rules that mean it. */
+/* Asks the daemon for the patterns of its sessions that select events of the kernel. */
 #include "kernel.h"
 
 #include "programs/common/ask.h"
@@ -13,7 +13,7 @@
 
 #define TIMEOUT_MS 5000
 
-/* Both with the same filter, or without one. */
+/* True if there is a choice with the same pattern and filter. */
 static bool side_kernel_spec_contains(
 		const struct side_kernel_selection *wanted, const char *text, const char *filter)
 {
@@ -34,7 +34,9 @@ static void side_kernel_spec_add_pattern(
 	struct pattern patterns[PATTERN_KERNEL_MAX];
 	struct pattern_error ignored;
 
-	/* What one excludes, another one may want: the agent knows whose event it is. */
+	/*
+	 * Ignore excluding patterns: another rule may select the event. The agent evaluates them.
+	 */
 	if (*text == '!' || !pattern_is_kernel(text) ||
 			pattern_parse_kernel(text, patterns, &ignored) < 0)
 		return;
@@ -44,7 +46,7 @@ static void side_kernel_spec_add_pattern(
 	if (!choices)
 		return;
 	wanted->choices = choices;
-	/* Without memory for its filter it is wanted without one. */
+	/* If out of memory for the filter, select the event without one. */
 	choices[wanted->nr] = (struct kernel_record_choice){
 			.pattern = strdup(text), .expression = filter ? strdup(filter) : NULL};
 	if (choices[wanted->nr].pattern)
@@ -70,7 +72,7 @@ static void side_kernel_spec_add_channel(
 	}
 }
 
-/* Each with its definition. */
+/* Request the session's status, which contains its definition. */
 static void side_kernel_spec_add_session(
 		struct side_kernel_selection *wanted, struct ask *ask, const char *name)
 {
@@ -119,7 +121,7 @@ void wanted_ask(struct side_kernel_selection *wanted)
 
 void wanted_free(struct side_kernel_selection *wanted)
 {
-	/* All of these were made by side_kernel_spec_add_pattern(). */
+	/* side_kernel_spec_add_pattern() allocated these; free() takes no pointer to const. */
 	for (size_t i = 0; i < wanted->nr; i++) {
 		free((void *)(uintptr_t)wanted->choices[i].pattern);
 		free((void *)(uintptr_t)wanted->choices[i].expression);

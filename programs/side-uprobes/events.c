@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hits as SIDE events: whose it was, and the fields of the probe. */
+/* Emits hits as SIDE events: process, thread and its name, then the fields of the probe. */
 #include "uprobes.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 struct uprobes_event {
 	struct side_builder *builder;
 	uint16_t labels[OWN_FIELDS + PROBE_TABLE_FIELDS_MAX];
-	struct probe_table_nest nest; /* of the fields behind ours */
+	struct probe_table_nest nest; /* of the fields after OWN_FIELDS */
 };
 
 struct uprobes_events {
@@ -42,7 +42,10 @@ static bool has_field(const struct probe_table *table, const struct probe_table_
 	return false;
 }
 
-/* Fields of the probe keep their names, ours make way. */
+/*
+ * The probe's own fields keep their names; if one is called pid, tid or comm, the field of
+ * side-uprobes is renamed.
+ */
 static void uprobes_event_add_own_fields(struct side_builder *builder,
 		const struct probe_table *table, const struct probe_table_event *described,
 		const char *name, struct side_builder_type *type)
@@ -125,11 +128,14 @@ static uint16_t uprobes_event_find_label(const struct side_builder *builder, uin
 	return fields[index].side_type.type.v;
 }
 
-/* `backend` and `why` are the former names of `method` and `reason`. They are deprecated: the next release does not have them. */
+/*
+ * `way` and `why` are the former names of `method` and `reason`. They are deprecated: the next
+ * release does not have them.
+ */
 static const char *const hello_fields[] = {"method", "reason", "way", "why"};
 #define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
 
-/* Events about side-uprobes itself. */
+/* Create the events about side-uprobes itself. */
 static int make_others(struct uprobes_events *events)
 {
 	char provider[256], name[320];
@@ -234,7 +240,7 @@ void events_lost(const struct uprobes_events *events, uint64_t lost)
 	agent_lost_fn *count_lost = agent_find_lost();
 	struct side_arg arg = {.flags = 0};
 
-	/* Which of the events they were the kernel does not say, nor on which CPU. */
+	/* The kernel does not report the event or the CPU of a lost hit. */
 	if (count_lost)
 		count_lost(side_builder_description(events->lost), false, 0, lost);
 	if (!side_builder_enabled(events->lost))
@@ -260,7 +266,7 @@ static uint64_t uprobes_event_field_number(
 	return value;
 }
 
-/* A value in memory that stays as it is during the call. */
+/* Fill an argument from the hit; pointers refer to memory that is unchanged during the call. */
 static void uprobes_event_fill_field(const struct global_hit *hit, const struct global_field *field,
 		struct side_arg *arg)
 {
@@ -290,7 +296,7 @@ static void uprobes_event_fill_field(const struct global_hit *hit, const struct 
 	}
 }
 
-/* The label is that of the value. */
+/* Move the label into the optional value: the argument itself has type optional. */
 static void uprobes_event_fill_optional(const struct global_hit *hit, uint32_t index,
 		struct side_arg *arg, struct side_arg_optional *optional)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of side-uprobes: nobody calls it by hand, and all that it is told stands in its arguments.
+ * The main loop of side-uprobes. Other programs of side start it, with all settings in its
+ * arguments; users do not.
+ *       side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME]
+ *                    [--by WAY] [--ring BYTES] [--session NAME [--system] [--end EVENT] --ready FD]
+ *                    [--duration NS] [--preload LIBRARIES] [--quiet] [--json] [-- COMMAND...]
  *
- *	side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME] [--by WAY] [--ring BYTES]
- *		[--session NAME [--system] [--end EVENT] --ready FD] [--duration NS] [--preload LIBRARIES] [--quiet] [--json]
- *		[-- COMMAND...]
- *
- * With a command it ends when that has ended, with its status. With a session it ends when the session has none of its events any more.
- * With an event to end, it only ends the one of us that records it. With a process it ends with that, too, and after a duration that was
- * given. Otherwise SIGINT or SIGTERM ends it.
+ * With a command, it ends when the command has ended, with the command's status. With a session, it
+ * ends when the session has none of its events left. With an event to end, it only ends the
+ * side-uprobes that records that event. With a process, it also ends with the process, and with a
+ * duration, after that time. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "base/clock.h"
 #include "uprobes.h"
@@ -35,28 +36,28 @@
 
 #define TABLES_MAX 64
 #define TURN_MS 10
-#define BATCH_NS 2000000 /* hits that come together are read together */
+#define BATCH_NS 2000000 /* hits within this time are read together */
 #define POLL_NS 1000000000
 
 struct uprobes_work {
 	struct global_options options;
 	int tables[TABLES_MAX];
-	const char *session, *preload; /* preload: of the command */
-	const char *end;               /* an event whose recorder only is to be ended */
+	const char *session, *preload; /* preload: libraries of the command */
+	const char *end;               /* an event: only end the side-uprobes that records it */
 	bool system;
-	struct common_options common; /* how whoever calls it speaks */
-	int ready;                    /* -1: nobody waits */
+	struct common_options common; /* output options of the calling program */
+	int ready;                    /* -1: no process waits */
 	char **command;
 
-	struct rlimit files; /* as the command is to have them */
+	struct rlimit files; /* the limits of the command */
 	struct global *global;
 	struct uprobes_events *events;
-	int epoll, signals, process; /* process: that is watched alone, or -1 */
+	int epoll, signals, process; /* process: a pidfd of the only probed process, or -1 */
 	pid_t child;
-	int status; /* to end with */
+	int status; /* the exit status */
 	bool over, on;
 	uint64_t lost, looked, looked_at_files;
-	uint64_t duration, until; /* 0: no end was said */
+	uint64_t duration, until; /* 0: no limit */
 };
 
 /* ---- the command line ---- */
@@ -149,9 +150,12 @@ static bool uprobes_parse_args(struct uprobes_work *work, char **argv)
 	return work->options.nr_tables > 0 || (work->end && work->session);
 }
 
-/* ---- the command ---- */
+/* ---- the process of the command ---- */
 
-/* Ours are not the command's; what was preloaded before us is. */
+/*
+ * Returns false for a variable of side-uprobes itself, which the command must not get. The
+ * command's LD_PRELOAD is set from --preload.
+ */
 static bool is_kept(const char *variable)
 {
 	static const char *const ours[] = {"SIDE_RING_PORTABLE=", "SIDE_AGENT_SESSION=",
@@ -180,7 +184,10 @@ static char **make_environment(const char *before, char **preload)
 	return environment;
 }
 
-/* Ways without uprobe_multi need a descriptor for each place, and many systems begin with 1024. */
+/*
+ * Backends other than uprobe_multi need a descriptor for each location, and many systems have a
+ * limit of 1024.
+ */
 static void uprobes_raise_file_limit(struct uprobes_work *work)
 {
 	struct rlimit raised;
@@ -193,7 +200,10 @@ static void uprobes_raise_file_limit(struct uprobes_work *work)
 		(void)setrlimit(RLIMIT_NOFILE, &raised);
 }
 
-/* By posix_spawn(): a fork would be one more process that has our events. */
+/*
+ * Uses posix_spawn(): after fork(), the child would be one more process with the events of
+ * side-uprobes.
+ */
 static int start_command(struct uprobes_work *work)
 {
 	char *preload = NULL, **environment;
@@ -231,7 +241,7 @@ static void uprobes_check_command(struct uprobes_work *work)
 	if (work->child <= 0 || waitpid(work->child, &status, WNOHANG) != work->child)
 		return;
 	work->status = WIFEXITED(status) ? WEXITSTATUS(status) : COMMAND_SIGNAL + WTERMSIG(status);
-	/* As `side record` does. */
+	/* Report a signal as `side record` does. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGPIPE)
 		message_note("%.256s was ended by signal %d (%s%s)", work->command[0],
 				WTERMSIG(status), strsignal(WTERMSIG(status)),
@@ -240,7 +250,7 @@ static void uprobes_check_command(struct uprobes_work *work)
 	work->over = true;
 }
 
-/* ---- turns ---- */
+/* ---- the main loop ---- */
 
 static void read_hits(struct uprobes_work *work, bool last)
 {
@@ -253,7 +263,7 @@ static void read_hits(struct uprobes_work *work, bool last)
 	work->lost = lost;
 }
 
-/* Of the way that was left, and why it was that one. */
+/* Report the error of the backend, and why the other backends were not used. */
 static int uprobes_print_watch_error(const struct uprobes_work *work, const struct error *error)
 {
 	const char *why = global_why(work->global);
@@ -275,7 +285,7 @@ static int uprobes_enable_probes(struct uprobes_work *work, bool on)
 	if (on == work->on)
 		return 0;
 	ret = global_watch(work->global, on, &error);
-	/* Hits that were made before are still in the buffer. */
+	/* Hits from before are still in the buffer. */
 	if (!on)
 		read_hits(work, true);
 	work->on = on && !ret;
@@ -289,7 +299,7 @@ static void uprobes_setup_signals(struct uprobes_work *work)
 	while (read(work->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || info.ssi_signo == CHANGE_SIGNAL)
 			continue;
-		/* A terminal has told the command, too. */
+		/* The terminal has sent SIGINT to the command, too. */
 		if (work->child > 0 && info.ssi_signo != SIGINT)
 			(void)kill(work->child, (int)info.ssi_signo);
 		else if (work->child <= 0)
@@ -297,12 +307,15 @@ static void uprobes_setup_signals(struct uprobes_work *work)
 	}
 }
 
-/* Nobody listens: has the session been stopped, or does it not want us any more? */
+/* While no tracer listens: end if the session has stopped or no longer has the event. */
 static void uprobes_check_session(struct uprobes_work *work)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	/* Of an event that others have, too, it is no news when one process is not meant any more. */
+	/*
+	 * An event of all processes is checked only while it is disabled; for a single process, the
+	 * session may drop the process while others still record the event.
+	 */
 	if (!work->session || (work->on && work->process < 0) || now - work->looked < POLL_NS)
 		return;
 	work->looked = now;
@@ -311,7 +324,7 @@ static void uprobes_check_session(struct uprobes_work *work)
 		work->over = true;
 }
 
-/* What it has hit stands in the buffer. */
+/* The last hits of an ended process are still in the buffer. */
 static void uprobes_check_process(struct uprobes_work *work)
 {
 	struct pollfd ended = {.fd = work->process, .events = POLLIN};
@@ -320,7 +333,7 @@ static void uprobes_check_process(struct uprobes_work *work)
 		work->over = true;
 }
 
-/* In the trace, too: a session's recorder has nobody who reads what it says. */
+/* Also write the warning to the trace: in a session, nothing reads the standard error output. */
 static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 {
 	const char *path;
@@ -337,7 +350,7 @@ static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 	}
 }
 
-/* What was hit before a change is still recorded as before it. */
+/* Read hits before the change takes effect: they still belong to the previous rules. */
 static void uprobes_apply_change(struct uprobes_work *work)
 {
 	switch (change_take()) {
@@ -381,7 +394,7 @@ static void uprobes_run_once(struct uprobes_work *work)
 		uprobes_check_files(work, clock_monotonic_ns());
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int uprobes_block_signals(struct uprobes_work *work)
 {
@@ -426,7 +439,7 @@ static int uprobes_open_probes(struct uprobes_work *work)
 		   : 0;
 }
 
-/* So many, given back one by one, take half a minute. */
+/* Removing more locations than this one by one takes half a minute. */
 #define LOCATIONS_SLOW 500
 
 static void uprobes_print_backend(const struct uprobes_work *work)
@@ -442,12 +455,12 @@ static void uprobes_print_backend(const struct uprobes_work *work)
 		message_note("at the end the kernel removes them one by one, in up to a tenth of a second each");
 }
 
-/* Whoever waits goes on, and we belong to nobody's terminal. */
+/* Let the waiting process continue, and detach from the terminal. */
 static void uprobes_notify_ready(struct uprobes_work *work)
 {
 	int nothing;
 
-	/* Of one process it was said before. */
+	/* For a single process, the caller has already printed the backend. */
 	if (work->process < 0)
 		uprobes_print_backend(work);
 	if (work->ready < 0)
@@ -476,11 +489,17 @@ static int uprobes_start(struct uprobes_work *work)
 		return message_error(COMMAND_FAILED, NULL,
 				"another recorder of %.256s does not end",
 				events_name(work->events));
-	/* A daemon comes with the first event; a recording without one begins when there is something to record. */
+	/*
+	 * With a session, the first event makes the agent connect to the daemon. Without one, the
+	 * recording begins only after the probes are enabled.
+	 */
 	if (work->session)
 		events_hello(work->events, global_backend_name(global_used(work->global)),
 				global_why(work->global));
-	/* Also when nobody listens yet: whoever asked wants to know whether it can be done. */
+	/*
+	 * Enable the probes even if no tracer listens yet: the caller must learn whether that is
+	 * possible.
+	 */
 	status = uprobes_enable_probes(work, true);
 	if (!status && !work->session)
 		events_hello(work->events, global_backend_name(global_used(work->global)),
@@ -539,7 +558,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 	(void)prctl(PR_SET_NAME, SESSION_UPROBES_PROGRAM);
 	if (work.end)
 		return end_other(&work);
-	/* What was left by others costs all programs that it is in. */
+	/* Probes that a killed process has left slow down every program that contains them. */
 	(void)global_clean();
 	if (work.options.process)
 		work.process = (int)syscall(SYS_pidfd_open, work.options.process, 0);

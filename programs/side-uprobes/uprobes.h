@@ -3,15 +3,18 @@
 #define PROGRAMS_SIDE_UPROBES_UPROBES_H
 
 /*
- * side-uprobes: the program behind global probes (`side trace --global`, `side enable-event --global`). It has the kernel watch places of
- * files, and says each hit as a SIDE event of its own, with the time and the CPU of the hit. So a session records it like any
- * program: channels, rules, filters, chunks and losses are those of all events, and when nobody listens nothing is watched.
+ * side-uprobes: the program that emits the hits of global probes (`side trace --global`, `side
+ * enable-event --global`).
  *
- *	main.c    what it was asked for, and its life
- *	events.c  hits as events
- *	wanted.c  whether a session of the daemon still has the events
+ * It makes the kernel probe locations in files, and emits each hit as a SIDE event, with the time
+ * and the CPU of the hit. Sessions therefore record hits like the events of any program: with
+ * channels, rules, filters, chunks and losses. While no tracer listens, no probe is enabled.
+ *       main.c    options, main loop, end
+ *       events.c  hits as SIDE events
+ *       wanted.c  checks whether a session of the daemon still has the events
  *
- * programs/replay has what side-kernel does in the same way: the agent's functions, changes, clocks.
+ * programs/replay/ has the code that it shares with side-kernel: the agent's functions, changes,
+ * clocks.
  */
 
 #include "programs/replay/replay.h"
@@ -19,25 +22,32 @@
 
 struct uprobes_events;
 
-/* 0, or -errno and *error. */
+/* Create the events of the tables. Returns 0, or a negative errno with *error set. */
 int events_open(const struct global *global, struct uprobes_events **events, struct error *error);
 void events_close(struct uprobes_events *events);
-/* Is somebody listening? */
+/* True if a tracer listens to an event. */
 bool events_wanted(const struct uprobes_events *events);
-/* One that says how the kernel watches: which also has a daemon come that has not yet. */
+/*
+ * Emit an event about side-uprobes itself: the backend, and why. The first event also connects the
+ * agent to a daemon.
+ */
 void events_hello(const struct uprobes_events *events, const char *method, const char *reason);
 void events_lost(const struct uprobes_events *events, uint64_t lost);
-/* The name of the first event. */
+/* Returns the name of the first event. */
 const char *events_name(const struct uprobes_events *events);
-global_hit_fn events_hit; /* user: struct events */
+global_hit_fn events_hit; /* user: struct uprobes_events */
 
-/* Has the session an event of that name, or such a probe in that process (0: none)? False also if there is no such session, or no daemon. */
+/*
+ * True if the session has a rule that matches the event, or, if `process` is not 0, a probe with
+ * that event in the process. False also if there is no such session or no daemon.
+ */
 bool wanted_by_session(const char *session, bool system, const char *event, pid_t process);
 /*
- * Only one recorder of an event (in a process, if it is one's) is in a session: another one is ended. False: it does not go. The lock stays until we end.
+ * Become the only recorder of the event (in the process, if it is not 0): another side-uprobes with
+ * it is ended. Returns false if it does not end. The lock is held until wanted_end_turn().
  */
 bool wanted_take_turn(const char *session, bool system, const char *event, pid_t process);
-/* Closes the lock. */
+/* Release the lock. */
 void wanted_end_turn(void);
 
 #endif /* PROGRAMS_SIDE_UPROBES_UPROBES_H */

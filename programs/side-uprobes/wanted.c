@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions of the daemon: whether one still has our event, and that only one of us is there for it. */
+/*
+ * Asks the daemon whether a session still has the event, and makes this process its only recorder.
+ */
 #include "uprobes.h"
 
 #include "programs/common/ask.h"
@@ -19,7 +21,7 @@
 #define TURN_MS 5000
 #define STEP_MS 10
 
-/* Is it wanted by the patterns of a rule? */
+/* True if the patterns of the rule match the event. */
 static bool uprobes_rule_matches_event(
 		struct json_object *rule, const char *provider, const char *event)
 {
@@ -38,7 +40,7 @@ static bool uprobes_rule_matches_event(
 	return wants;
 }
 
-/* Is it said by a rule of a channel? */
+/* True if a rule of a channel matches the event. */
 static bool has_rule(struct json_object *definition, const char *name)
 {
 	struct json_object *channels = ask_list(definition, "channels");
@@ -61,7 +63,7 @@ static bool has_rule(struct json_object *definition, const char *name)
 	return false;
 }
 
-/* Is it an event of a probe in that process? */
+/* True if a probe of the session in that process has the event. */
 static bool has_probe(struct json_object *definition, const char *name, pid_t process)
 {
 	struct json_object *probes = ask_list(definition, "probes");
@@ -107,7 +109,7 @@ bool wanted_by_session(const char *session, bool system, const char *event, pid_
 	return found;
 }
 
-/* In the daemon's own directory, which nobody else may write to. */
+/* Open the lock file in the daemon's directory, to which other users cannot write. */
 static int open_lock(const char *session, bool system, const char *event, pid_t process)
 {
 	struct error error;
@@ -130,7 +132,7 @@ static int open_lock(const char *session, bool system, const char *event, pid_t 
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* The process that holds the lock, as the kernel names it; 0: there is none. */
+/* Returns the process that holds the lock, as the kernel reports it, or 0. */
 static pid_t lock_holder(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -138,7 +140,10 @@ static pid_t lock_holder(int fd)
 	return !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
 }
 
-/* The pidfd is the holder's if that process id holds the lock still. A process id alone can belong to another process by then. */
+/*
+ * End the holder of the lock. The lock is checked after the pidfd is open: the pidfd then belongs
+ * to the holder, and not to another process that got its process id.
+ */
 static bool end_holder(int fd, pid_t holder)
 {
 	int process = (int)syscall(SYS_pidfd_open, holder, 0);
@@ -151,7 +156,7 @@ static bool end_holder(int fd, pid_t holder)
 	return is_holder;
 }
 
-static int turn_fd = -1; /* holds the lock */
+static int turn_fd = -1; /* an open lock file */
 
 void wanted_end_turn(void)
 {
