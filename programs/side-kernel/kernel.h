@@ -10,6 +10,7 @@
  * of the original. Sessions therefore record them like the events of any program: with channels,
  * filters, chunks, losses, relays and adoption. Events that no session records are disabled in the
  * kernel.
+ *
  *       main.c     start, main loop, end
  *       command.c  the same for the command of one recording
  *       events.c   events of the kernel as SIDE events

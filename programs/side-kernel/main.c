@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The main loop of side-kernel. Other programs of side start it; users do not.
+ *
  *       SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
  *       side-kernel --record FD ...             see programs/common/kernel-report.h
  *

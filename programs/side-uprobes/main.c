@@ -2,6 +2,7 @@
 /*
  * The main loop of side-uprobes. Other programs of side start it, with all settings in its
  * arguments; users do not.
+ *
  *       side-uprobes --table FD... [--process N] [--pid N] [--uid N] [--cgroup ID] [--comm NAME]
  *                    [--by WAY] [--ring BYTES] [--session NAME [--system] [--end EVENT] --ready FD]
  *                    [--duration NS] [--preload LIBRARIES] [--quiet] [--json] [-- COMMAND...]

@@ -9,6 +9,7 @@
  * It makes the kernel probe locations in files, and emits each hit as a SIDE event, with the time
  * and the CPU of the hit. Sessions therefore record hits like the events of any program: with
  * channels, rules, filters, chunks and losses. While no tracer listens, no probe is enabled.
+ *
  *       main.c    options, main loop, end
  *       events.c  hits as SIDE events
  *       wanted.c  checks whether a session of the daemon still has the events

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runs inside the program, and why it is left whole when we are killed.
+ * The code that the borrowed thread and the new thread run, in a form that leaves the program
+ * intact if side is killed at any moment.
  *
- * The code stands in bytes of the program's own pages of code that belong to nothing: behind the end of a
- * segment, up to the end of its page. Nothing of the program ever runs there, so nothing is changed that
- * anybody could meet. With it stand the borrowed thread's registers; the thread can go back by itself.
+ * The code is written to unused bytes of the program's own code pages: after the end of a segment,
+ * up to the end of its page. The program never executes those bytes, so no other thread can meet
+ * the change. The registers of the borrowed thread are written beside the code, so the thread can
+ * return without the tracer.
  *
- *	entry    the thread blocks signals and maps the scratch memory, where we can read how far it is. From
- *	         here on it uses the stack in there; nothing below its own stack pointer is touched
- *	         (a red zone, a small stack of a coroutine).
- *	busy     it keeps the state of the processor that functions may destroy, and errno, and calls
- *	         pthread_create(), which is the only function that it calls beside those for the attributes and those of an agent
- *	         that is loaded, which keep probes from recording these calls as the program's. Meanwhile it takes the signal by which
- *	         the C library changes the ids of all threads: setuid() waits for it in each thread with the lock of pthread_create()
- *	spin     the new thread is there. It yields until we take it back: we stop it and give it the registers
- *	         that it had, so that the kernel itself restarts the system call in which it was
- *	alone    nobody came: it goes back by itself. A call that was interrupted is made again.
- *	failed   nothing was made; from here as from spin
+ *       entry   The thread blocks signals and maps the scratch memory, whose state word the tracer
+ *               reads. From here on it uses a stack in the scratch memory: nothing below its own
+ *               stack pointer is changed, because there may be a red zone, or the small stack of a
+ *               coroutine.
+ *       busy    It saves errno and the processor state that functions may change, and calls
+ *               pthread_create(). Other calls are only those for the attributes, and functions of
+ *               an agent that is already loaded: they keep probes from recording these calls as the
+ *               program's. Meanwhile it accepts the signal by which the C library changes the ids
+ *               of all threads: setuid() waits for it in each thread while it holds the lock of
+ *               pthread_create().
+ *       spin    The new thread exists. The borrowed thread yields until the tracer stops it and
+ *               restores its registers, so that the kernel itself restarts the interrupted system
+ *               call.
+ *       alone   The tracer did not come: the thread returns by itself, and repeats an interrupted
+ *               system call.
+ *       failed  No thread was created; continues like spin.
  *
- * A kill of the tracer, wherever: before entry the thread goes on as if it had been stopped and continued;
- * later it comes to `alone` by itself. Signals that came meanwhile are delivered then. (One thing differs: a call that
- * a handler without SA_RESTART should have interrupted is restarted.)
+ * If the tracer is killed before `entry`, the thread continues as after a stop. Later, it reaches
+ * `alone` by itself, and pending signals are then delivered. One thing differs: a system call that
+ * a handler without SA_RESTART would have interrupted is restarted.
  *
- * The new thread takes commands from the scratch memory: functions of the program to call. When none comes for
- * ten seconds, or it is told to, it removes the memory and ends. Of us the bytes in the page remain then, if we
- * were killed; nobody runs them.
+ * The new thread executes commands from the scratch memory: calls of the program's functions. After
+ * ten seconds without a command, or on request, it unmaps the memory and exits. If the tracer was
+ * killed, the code remains in the page, where no thread executes it.
  */
 #include <stddef.h>
 
@@ -34,7 +41,7 @@
 
 #include <cpuid.h>
 
-/* Offsets in struct inject_values and struct inject_scratch. */
+/* The assembly below uses these offsets in struct inject_values and struct inject_scratch. */
 #define VALUE(name, at) _Static_assert(offsetof(struct inject_values, name) == (at), #name)
 VALUE(rax, 0);
 VALUE(rsp, 56);
@@ -172,7 +179,10 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	xorl %edx, %edx\n"
 	"	movl $8, %r10d\n"
 	"	syscall\n"
-	/* The overflow flag by an addition, which sets it if there was one; the others as they were. */
+	/*
+	 * Restore the overflow flag by an addition that overflows if it was set, and the other
+	 * flags by SAHF.
+	 */
 	"	movl inject_code_begin+136(%rip), %eax\n"
 	"	addb $127, %al\n"
 	"	sahf\n"
@@ -193,7 +203,7 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movq inject_code_begin+112(%rip), %r14\n"
 	"	movq inject_code_begin+120(%rip), %r15\n"
 	"	jmp *inject_code_begin+128(%rip)\n"
-	/* munmap(scratch, 64 KiB); why is in r14. */
+	/* munmap(scratch, 64 KiB); the errno is in r14. */
 	"inject_code_refused:\n"
 	"	movl $11, %eax\n"
 	"	movq %rbx, %rdi\n"
@@ -223,7 +233,10 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	movl $15, %edi\n"
 	"	leaq inject_code_name(%rip), %rsi\n"
 	"	syscall\n"
-	/* close_range(3, ~0, UNSHARE): no descriptor of the program's is kept, none of its numbers taken. */
+	/*
+	 * close_range(3, ~0, UNSHARE): the thread must not keep descriptors of the program open, or
+	 * take their numbers.
+	 */
 	"	movl $436, %eax\n"
 	"	movl $3, %edi\n"
 	"	movl $-1, %esi\n"
@@ -268,7 +281,8 @@ __asm__(".pushsection .rodata.inject_code, \"a\", @progbits\n"
 	"	xorl %eax, %eax\n"
 	"	ret\n"
 	"inject_code_name:\n"
-	"	.asciz \"side-attach0000\"\n" /* the number is that of whoever attaches */
+	/* the digits are replaced by the number of the tracer */
+	"	.asciz \"side-attach0000\"\n"
 	"inject_code_end:\n"
 	".popsection\n");
 /* clang-format on */
@@ -292,7 +306,10 @@ uint64_t inject_code_states(void)
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
 		return 0;
 	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	/* Not the keys of memory protection (PKRU). */
+	/*
+	 * Without the protection keys (PKRU): restoring them could change the program's access
+	 * rights.
+	 */
 	states = (((uint64_t)high << 32) | low) & ~UINT64_C(0x200);
 	if (!__get_cpuid_count(13, 0, &a, &b, &c, &d) || b > INJECT_SCRATCH_SIZE / 2)
 		return 0;

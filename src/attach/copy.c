@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of ours beside those that a program sees, where it has no /proc and so cannot load what is in its memory: in a
- * directory of its root directory, as long as it takes to load them.
+ * Copies agent and libside into a directory that the program can read, if it has another root
+ * directory without /proc and thus cannot load them from memory. The copies exist only while the
+ * program loads them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,12 +21,15 @@
 #include "base/io.h"
 
 #define COPY_PREFIX "side-agent-"
-/* A directory that no process has locked: the process that made it may be between two of its steps for so long. */
+/*
+ * An unlocked directory that is younger than this may belong to a process between mkdtemp() and
+ * flock().
+ */
 #define COPY_WAITS_S 60
 
 static const char *const directories[] = {"/tmp", "/var/tmp", "/dev/shm", "/run", "/"};
 
-/* Its links lead nowhere but below its root. */
+/* Open a directory of the program. Its symbolic links are resolved within its root directory. */
 static int attach_copy_open_directory(pid_t pid, const char *directory)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -58,7 +62,7 @@ int inject_copy_file(const char *from, int to)
 	return ret;
 }
 
-/* Its file in the new directory, with everybody's right to load it. */
+/* Copy the file into the new directory, with the right for every user to load it. */
 static int put_file(int location, const char *name, const char *file)
 {
 	int fd, ret;
@@ -87,7 +91,10 @@ static void attach_copy_remove(struct inject_copy *copy)
 	copy->directory = copy->location = -1;
 }
 
-/* By its descriptor from then on: who can write beside it may put a link in its place. */
+/*
+ * Create the directory and open it without following links: a user who may write to the parent can
+ * replace the new directory by a link.
+ */
 static bool attach_copy_create_directory(struct inject_copy *copy)
 {
 	char path[64];
@@ -101,7 +108,10 @@ static bool attach_copy_create_directory(struct inject_copy *copy)
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (copy->location < 0 || fchmod(copy->location, 0755))
 		return false;
-	/* As long as it is used. It fails at most while another process examines the new directory: attach_copy_remove_if_abandoned(). */
+	/*
+	 * Held as long as the directory is used. It fails only while another process examines the
+	 * new directory in attach_copy_remove_if_abandoned().
+	 */
 	(void)flock(copy->location, LOCK_SH | LOCK_NB);
 	return true;
 }

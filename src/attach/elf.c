@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As much of an ELF file as injecting needs: its segments and its dynamic symbols. The file is the program's, and
- * may be anything: every offset and size is checked against what was read.
+ * Reads the segments and dynamic symbols of an ELF file.
+ *
+ * The file belongs to the program and may contain anything: each offset and size is checked against
+ * what was read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +14,12 @@
 #include "attach/parts.h"
 #include "base/io.h"
 
-#define TABLE_MAX (64u << 20) /* bytes of one table */
+#define TABLE_MAX (64u << 20) /* bytes of a table */
 
-/* `size` bytes and a 0 behind them, or NULL with errno: ENOEXEC if the file does not have them. */
+/*
+ * Read `size` bytes and append a 0. Returns malloc'ed memory, or NULL with errno: ENOEXEC if the
+ * file is too short.
+ */
 static void *attach_elf_read_part(int fd, uint64_t offset, uint64_t size)
 {
 	struct stat status;
@@ -39,7 +44,7 @@ static void *attach_elf_read_part(int fd, uint64_t offset, uint64_t size)
 	return NULL;
 }
 
-/* A damaged table is no error: the file has no symbols then. */
+/* Read a table. A malformed table is not an error: the file then has no symbols. */
 static int attach_elf_read_table(int fd, uint64_t offset, uint64_t size, void *ret_table)
 {
 	void *table = attach_elf_read_part(fd, offset, size);
@@ -49,7 +54,7 @@ static int attach_elf_read_table(int fd, uint64_t offset, uint64_t size, void *r
 	return ret;
 }
 
-/* Without a table of sections it is a file without symbols. */
+/* Read the dynamic symbols. A file without a section table has no symbols. */
 static int attach_elf_read_symbols(int fd, const Elf64_Ehdr *header, struct inject_elf *elf)
 {
 	Elf64_Shdr *sections = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole of it: look at the program, put our code into it, make the thread, have it load the agent and call
- * its function, and take everything away again.
+ * Attaches to a program: examines it, writes code into it, creates a thread, has the thread load
+ * the agent and call its function, and removes everything again.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -26,20 +26,21 @@
 #define AGENT_PATH_MAX 1500 /* bytes */
 #define LOCK_WAIT_MS 5000
 #define CALL_MS \
-	15000 /* one function, while it does not run; loading waits for whoever loads something else */
+/* of one function without CPU time; dlopen() waits for other threads that load libraries */
+15000
 #define LEFT_MS 30000
-#define LAST_MS 2000 /* the end of our thread */
-#define PATH_AT 2048 /* in the scratch's text, behind the argument */
+#define LAST_MS 2000 /* for the end of the new thread */
+#define PATH_AT 2048 /* in the scratch memory's text, after the argument */
 #define THREAD_NAME "side-attach"
 #define FACTOR_MAX 3600 /* the same as in the agent (tracers/agent/core/start.c) */
 
-struct injection {
+		struct injection {
 	struct inject_target target;
 	const struct inject_request *request;
 	struct inject_site location;
 	struct inject_code code;
-	uint8_t *overwritten; /* what was where our code is */
-	char name[16];        /* of our thread */
+	uint8_t *overwritten; /* the bytes that the code replaced */
+	char name[16];        /* of the new thread */
 	uint32_t command;
 	int lock;
 };
@@ -54,9 +55,12 @@ static int attach_inject_set_error(
 			inject_name(pid, name, sizeof(name)), what);
 }
 
-/* ---- one at a time ---- */
+/* ---- mutual exclusion ---- */
 
-/* A name that nobody else has while we live, and that is gone with us. */
+/*
+ * Bind an abstract socket address for this process: only one process can have it, and the kernel
+ * frees it if that process is killed.
+ */
 static int attach_inject_acquire_lock(struct injection *injection)
 {
 	uint64_t until = inject_now() + LOCK_WAIT_MS * UINT64_C(1000000);
@@ -80,22 +84,28 @@ static int attach_inject_acquire_lock(struct injection *injection)
 	return 0;
 }
 
-/* ---- our thread ---- */
+/* ---- the new thread ---- */
 
-/* 1 if its name begins so, 0 if not, or a negative errno: it cannot be read. */
+/*
+ * Returns 1 if the thread's name begins with `name`, 0 if not, or a negative errno if it cannot be
+ * read.
+ */
 static int attach_inject_has_name(pid_t pid, pid_t thread, const char *name)
 {
 	char text[32];
 
 	errno = 0;
 	(void)inject_thread_name(pid, thread, text, sizeof(text));
-	/* Others are those of a thread that has ended. */
+	/* Any other error means that the thread has ended. */
 	if (errno == EIO || error_is_lack_of_resources(errno))
 		return -errno;
 	return !strncmp(text, name, strlen(name));
 }
 
-/* A thread whose name begins so, 0 if there is none, or a negative errno: there may be one. */
+/*
+ * Returns a thread whose name begins with `name`, 0 if there is none, or a negative errno if there
+ * may be one.
+ */
 static pid_t find_thread(pid_t pid, const char *name)
 {
 	struct dirent *entry;
@@ -128,9 +138,9 @@ static pid_t find_thread(pid_t pid, const char *name)
 	return found;
 }
 
-/* ---- a place for our code ---- */
+/* ---- space for the code ---- */
 
-/* Does the file have these bytes there, too? Otherwise somebody before us was killed. */
+/* True if the memory equals the file. If not, it may hold code that a killed tracer left. */
 static bool is_clean(const struct injection *injection, const struct inject_mapping *mapping,
 		int fd, uint64_t at)
 {
@@ -143,7 +153,7 @@ static bool is_clean(const struct injection *injection, const struct inject_mapp
 	got = pread(fd, there, size, (off_t)(mapping->offset + (at - mapping->begin)));
 	if (got < 0)
 		return false;
-	/* Behind the end of the file, a page is zero. */
+	/* After the end of the file, a page is zero. */
 	memset(there + got, 0, size - (size_t)got);
 	return !memcmp(here, there, size);
 }
@@ -175,7 +185,7 @@ static uint64_t attach_inject_space_in(
 	return at;
 }
 
-/* Bytes of ours that somebody has left who was killed: is nobody in them any more? */
+/* True if the code of a killed tracer at this address is no longer in use by any thread. */
 static bool is_left_alone(const struct injection *injection, uint64_t at)
 {
 	struct inject_values values;
@@ -187,7 +197,9 @@ static bool is_left_alone(const struct injection *injection, uint64_t at)
 			inject_no_thread_at(injection->target.pid, at, at + injection->code.size);
 }
 
-/* True: there are places that somebody has left, and that may be in use. */
+/*
+ * Set the address of the code. Returns true if a killed tracer left code that may still be in use.
+ */
 static bool attach_inject_find_code_space(struct injection *injection)
 {
 	const struct inject_target *target = &injection->target;
@@ -215,7 +227,7 @@ static int attach_inject_find_space(struct injection *injection)
 	uint64_t end = INJECT_PAGE * 32, best = 0;
 	size_t i;
 
-	/* What killed ones have left is free again when the thread that they made has given up. */
+	/* Code of a killed tracer becomes reusable when its thread has exited. */
 	do {
 		left = attach_inject_find_code_space(injection);
 		if (left && !injection->location.code)
@@ -224,7 +236,7 @@ static int attach_inject_find_space(struct injection *injection)
 	if (!injection->location.code)
 		return attach_inject_set_error(injection, INJECT_UNSUITABLE,
 				"none of its pages of code has room for the few bytes that load the agent");
-	/* The scratch memory stands in the largest gap. */
+	/* Put the scratch memory into the largest gap between mappings. */
 	for (i = 0; i < target->nr_mappings; i++) {
 		uint64_t begin = target->mappings[i].begin;
 
@@ -247,7 +259,10 @@ static uint64_t attach_inject_find_function(const struct injection *injection, c
 	return value ? value + injection->target.libc_bias : 0;
 }
 
-/* It may have ended, or removed the memory: our thread does that when no command comes. */
+/*
+ * Set the error for inaccessible memory: the program has ended, or the new thread has unmapped the
+ * scratch memory after some time without a command.
+ */
 static int attach_inject_set_no_memory(struct injection *injection)
 {
 	char text[128];
@@ -319,7 +334,10 @@ static bool write_scratch(
 	return inject_write(&injection->target, injection->location.scratch + offset, bytes, size);
 }
 
-/* The address of a text in the program. Functions of the program must not get NULL instead. */
+/*
+ * Write a string to the scratch memory, and get its address in the program. On failure the caller
+ * must not call the function: it would get NULL.
+ */
 static int attach_inject_write_text(
 		struct injection *injection, size_t at, const char *text, uint64_t *ret_address)
 {
@@ -331,7 +349,7 @@ static int attach_inject_write_text(
 			: attach_inject_set_no_memory(injection);
 }
 
-/* Nanoseconds that it has had a processor. */
+/* Returns the CPU time of a thread in nanoseconds. */
 static uint64_t attach_inject_cpu_time(pid_t pid, pid_t thread)
 {
 	unsigned long long time = 0;
@@ -348,7 +366,10 @@ static uint64_t attach_inject_cpu_time(pid_t pid, pid_t thread)
 	return time;
 }
 
-/* Setting tens of thousands of probes takes its time on a machine that is busy: what runs does not hang. */
+/*
+ * True if the thread has had CPU time since the last call. Enabling tens of thousands of probes
+ * takes long on a busy machine: a thread that runs does not hang.
+ */
 static bool has_run(const struct injection *injection, uint64_t *time)
 {
 	pid_t pid = injection->target.pid, thread = find_thread(pid, injection->name);
@@ -358,7 +379,10 @@ static bool has_run(const struct injection *injection, uint64_t *time)
 	return *time > before;
 }
 
-/* Nanoseconds after which a function that does not run has failed. Users of slow or busy machines can multiply them. */
+/*
+ * Returns the nanoseconds after which a function without CPU time has failed. SIDE_TIMEOUT_FACTOR
+ * multiplies them on slow or busy machines.
+ */
 static uint64_t call_timeout(void)
 {
 	const char *text = getenv("SIDE_TIMEOUT_FACTOR");
@@ -414,7 +438,7 @@ static void attach_inject_set_not_loaded(struct injection *injection)
 	if (attach_inject_call_function(injection,
 			    attach_inject_find_function(injection, "dlerror"), nothing, &at))
 		return;
-	/* As much of it as can be read. */
+	/* The string may end near the end of its mapping: read as much as possible. */
 	for (size = sizeof(text) - 1;
 			at && size && !inject_read(&injection->target, at, text, size); size /= 2)
 		;
@@ -436,8 +460,8 @@ static int attach_inject_load_library(
 }
 
 /*
- * To write to what the program says is new memory of its own. It may say anything, as another file that it may only read; we, who
- * may write to more than it, write to what has no name and is empty, and to nothing else.
+ * Open memory that the program claims to have created. The path is untrusted, and side may have
+ * more rights than the program: write only to an empty file without a name.
  */
 static int open_memory(const char *path)
 {
@@ -458,7 +482,7 @@ static int open_memory(const char *path)
 	return fd;
 }
 
-/* A file of ours as memory of the program's, for programs that see other files than we do. */
+/* Pass a file to the program as a memory file, for programs that cannot see this file. */
 static int give_file(struct injection *injection, const char *path, int *descriptor)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -503,7 +527,10 @@ static bool has_loaded(const struct inject_target *target, const char *name)
 	return false;
 }
 
-/* libside first, for the agent asks for it by its name; both stay open until both are loaded. */
+/*
+ * Load libside first, because the agent needs it by its name. Both descriptors stay open until both
+ * libraries are loaded.
+ */
 static int load_from_memory(struct injection *injection, uint64_t *handle)
 {
 	const struct inject_request *request = injection->request;
@@ -526,7 +553,7 @@ static int load_from_memory(struct injection *injection, uint64_t *handle)
 	return attach_inject_load_library(injection, path, handle);
 }
 
-/* As a file, wherever the program may load one; the loader says why not. */
+/* Load a copy of the file, trying each directory until the program can load it. */
 static int load_copy(struct injection *injection, const char *file, uint64_t *handle)
 {
 	struct inject_copy copy = {.directory = -1};
@@ -551,7 +578,7 @@ static int load_from_copies(struct injection *injection, uint64_t *handle)
 	return ret || !first ? ret : load_copy(injection, request->agent, handle);
 }
 
-/* Does the program see the file that we see? */
+/* True if the agent's path leads to the same file in the program. */
 static bool is_same_file(const struct injection *injection)
 {
 	const char *agent = injection->request->agent;
@@ -575,7 +602,10 @@ static int find_loaded(struct injection *injection, uint64_t handle, const char 
 				     ret_function);
 }
 
-/* The agent is just loaded: from here on our thread's calls are not the program's. */
+/*
+ * Mark the new thread as the agent's own, immediately after loading: its calls are then not
+ * recorded as the program's.
+ */
 static int become_own(struct injection *injection, uint64_t handle)
 {
 	uint64_t function = 0, result = 0;
@@ -594,10 +624,10 @@ static int attach_inject_load_agent(struct injection *injection)
 
 	if (is_same_file(injection))
 		ret = attach_inject_load_library(injection, injection->request->agent, &handle);
-	/* Or may not read it. */
+	/* The program has another root directory, or may not read the file. */
 	if (!ret && !handle)
 		ret = load_from_memory(injection, &handle);
-	/* Its memory has no names there: a root directory without /proc. */
+	/* The program cannot open a memory file by name: its root directory has no /proc. */
 	if (!ret && !handle)
 		ret = load_from_copies(injection, &handle);
 	if (ret)
@@ -635,7 +665,7 @@ static int talk(struct injection *injection)
 
 /* ---- the end ---- */
 
-/* Our thread goes, and only then its code. Where it hangs, that stays. */
+/* End the new thread, then remove the code. If the thread hangs, the code stays. */
 static void clean_up(struct injection *injection)
 {
 	uint64_t until = inject_now() + LAST_MS * UINT64_C(1000000), none = 0;
@@ -644,7 +674,7 @@ static void clean_up(struct injection *injection)
 
 	injection->command++;
 	for (;;) {
-		/* Again after a failed write: the thread would wait for the next command. */
+		/* Repeat a failed write: otherwise the thread would wait for the next command. */
 		if (!is_reported)
 			is_reported = write_scratch(injection,
 						      offsetof(struct inject_scratch, function),
@@ -700,7 +730,7 @@ static int inject(struct injection *injection)
 	return ret;
 }
 
-/* ---- in a process of its own ---- */
+/* ---- the process that attaches ---- */
 
 static void __attribute__((noreturn)) work(const struct inject_request *request, int to)
 {
@@ -712,7 +742,7 @@ static void __attribute__((noreturn)) work(const struct inject_request *request,
 	};
 	uint64_t began = inject_now();
 
-	/* Whoever is stopped waits for us. */
+	/* A stopped thread waits for this process: run it with the highest priority. */
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 	(void)inject(&injection);
 	report.total_ns = inject_now() - began;
@@ -757,7 +787,7 @@ void inject_end(int fd, pid_t child, struct inject_report *report)
 		;
 	if (size == (ssize_t)sizeof(*report))
 		return;
-	/* The child ends with the error of its write(). */
+	/* The child exits with the errno of its write(). */
 	if (!code && WIFEXITED(status))
 		code = WEXITSTATUS(status);
 	*report = (struct inject_report){.kind = INJECT_FAILED};

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * May a thread be made where this one stands? pthread_create() calls malloc() and takes locks of the loader; a thread
- * that was stopped inside of these must not. So its stack is looked at:
+ * Decides whether a stopped thread can create a thread.
  *
- *	- a frame in the loader, or in a library that has its own malloc(): no
- *	- a point where it was interrupted in the C library (now, or below a signal handler): no, unless it waits
- *	  there in a system call that malloc() and the loader do not make
- *	- an unfinished restartable sequence: no; it would go on where it has to begin anew
- *	- else: yes
+ * pthread_create() calls malloc() and takes locks of the loader, so a thread that was stopped
+ * inside of these must not call it. The thread's stack is unwound and checked:
  *
- * What malloc() and the loader wait for is a futex. Whoever waits for one is looked at more closely: which function
- * of the C library did the program call?
+ *       - a frame in the loader, or in a library with its own malloc(): unsafe
+ *       - an interruption inside the C library, now or below a signal handler: unsafe, unless the
+ *         thread waits in a system call that malloc() and the loader do not make
+ *       - an unfinished restartable sequence: unsafe; the thread would continue in its middle
+ *         instead of restarting it
+ *       - otherwise: safe
  *
- * The stack is read by libdw, which reads the program's files for that.
+ * malloc() and the loader wait on futexes. For a thread that waits on a futex, the function of the
+ * C library that the program called decides.
+ *
+ * libdw unwinds the stack; it reads the program's files for that.
  */
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -26,21 +29,21 @@
 #include "attach/parts.h"
 #include "base/error.h"
 
-/* <linux/ptrace.h> has it, which does not go together with <sys/ptrace.h>. */
+/* <linux/ptrace.h> defines it, but conflicts with <sys/ptrace.h>. */
 #define GET_RSEQ_CONFIGURATION 0x420f
 #define FRAMES_MAX 128
-#define STACK_MAX (64u << 10) /* bytes that are copied at once */
+#define STACK_MAX (64u << 10) /* bytes copied in one read */
 
 struct attach_frame {
 	uint64_t pc;
-	bool interrupted; /* the function called nobody: a signal came, or we did */
+	bool interrupted; /* it did not make a call: a signal or the tracer interrupted it */
 };
 
 struct inject_safe {
 	struct inject_target *target;
 	Dwfl *dwfl;
 	uint8_t *class_of; /* of each mapping; enum inject_class */
-	/* Of the thread that is looked at. */
+	/* The thread to judge. */
 	pid_t thread;
 	const struct user_regs_struct *registers;
 	uint64_t until;
@@ -80,7 +83,10 @@ enum inject_wait inject_call_waits(uint64_t number)
 	case SYS_wait4:
 	case SYS_waitid:
 	case SYS_flock:
-	/* What was made again with the rest of its time; what malloc() and the loader wait for has none. */
+	/*
+	 * A call that was restarted with its remaining time; malloc() and the loader wait without a
+	 * time limit.
+	 */
 	case SYS_restart_syscall: return INJECT_WAITS;
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
@@ -96,7 +102,9 @@ enum inject_wait inject_call_waits(uint64_t number)
 	}
 }
 
-/* What waits for a futex of the program's, with no lock of the C library's. */
+/*
+ * True for functions that wait on a futex of the program, without holding a lock of the C library.
+ */
 static bool waits_for_program(const char *function)
 {
 	static const char *const functions[] = {"pthread_cond_wait", "pthread_cond_timedwait",
@@ -116,13 +124,13 @@ static bool waits_for_program(const char *function)
 
 /* ---- classes of code ---- */
 
-/* Errors of this process, which are no property of the file. */
+/* True for errors of this process, which do not depend on the file. */
 static bool attach_safe_is_own_error(int ret)
 {
 	return ret == -EIO || error_is_lack_of_resources(ret);
 }
 
-/* The class, or a negative errno: an unknown file may have its own malloc(). */
+/* Returns the class, or a negative errno: a file that cannot be read may have its own malloc(). */
 static int attach_safe_classify(
 		const struct inject_target *target, const struct inject_mapping *mapping)
 {
@@ -193,7 +201,10 @@ static int attach_safe_find_elf(Dwfl_Module *module, void **data, const char *na
 	return fd;
 }
 
-/* Nothing else is looked for, and nobody asked for it over a network. */
+/*
+ * Do not search for separate debug files, on disk or by debuginfod: unwinding does not need them,
+ * and a search would take long.
+ */
 static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
 		const char *file, const char *debuglink, GElf_Word crc, char **found)
 {
@@ -262,7 +273,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 		.set_initial_registers = attach_safe_set_registers,
 };
 
-/* attach_safe_find_elf() finds us by what each module carries. */
+/* Pass the target to attach_safe_find_elf(), which only gets the data of the module. */
 static int know_target(
 		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
 {
@@ -273,7 +284,7 @@ static int know_target(
 	return DWARF_CB_OK;
 }
 
-/* Now, while nobody is stopped. */
+/* Read the unwind tables before any thread is stopped. */
 static int attach_safe_read_tables(
 		Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, void *user)
 {
@@ -287,7 +298,7 @@ static int attach_safe_read_tables(
 	return DWARF_CB_OK;
 }
 
-/* 0, a positive errno, or -1 with the error of libdw. */
+/* Returns 0, a positive errno, or -1 for an error of libdw. */
 static int report_modules(struct inject_safe *safe)
 {
 	pid_t pid = safe->target->pid;
@@ -350,7 +361,10 @@ static int attach_safe_add_frame(Dwfl_Frame *state, void *user)
 	if (safe->nr_frames == FRAMES_MAX || inject_now() > safe->until ||
 			!dwfl_frame_pc(state, &frame->pc, &frame->interrupted))
 		return DWARF_CB_ABORT;
-	/* A call that never returns may be the last instruction of its function. */
+	/*
+	 * Look up the call instruction: after a call that never returns, the next address may be in
+	 * another function.
+	 */
 	if (!frame->interrupted)
 		frame->pc--;
 	safe->nr_frames++;
@@ -369,7 +383,7 @@ static void copy_stack(struct inject_safe *safe)
 	safe->stack_size = inject_read(safe->target, safe->stack_at, safe->stack, size) ? size : 0;
 }
 
-/* The function of the C library that the program has called. */
+/* Returns the function of the C library that the program called, or NULL. */
 static const char *entry_function(const struct inject_safe *safe)
 {
 	size_t i = 0;
@@ -404,7 +418,7 @@ static enum inject_verdict judge_frames(const struct inject_safe *safe, bool wai
 	return INJECT_SAFE;
 }
 
-/* Is the thread in a restartable sequence? */
+/* True if the thread is in a restartable sequence. */
 static bool in_sequence(const struct inject_safe *safe)
 {
 	struct {
@@ -417,7 +431,7 @@ static bool in_sequence(const struct inject_safe *safe)
 	} sequence;
 	uint64_t at;
 
-	/* Older kernels do not tell. Then there is none of the C library's either. */
+	/* Older kernels have no such request; the C library then has no registered area either. */
 	if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, safe->thread, sizeof(rseq_area),
 			    &rseq_area) <= 0 ||
 			!rseq_area.address)
@@ -430,7 +444,9 @@ static bool in_sequence(const struct inject_safe *safe)
 			safe->registers->rip - sequence.start < sequence.length;
 }
 
-/* A thread of the C library's: what it has is found there. */
+/*
+ * True if the C library created the thread: its thread pointer points to a valid thread descriptor.
+ */
 static bool has_thread_data(const struct inject_safe *safe)
 {
 	uint64_t words[3];
@@ -453,7 +469,7 @@ enum inject_verdict inject_safe_judge(struct inject_safe *safe, pid_t thread,
 	safe->until = until;
 	safe->nr_frames = 0;
 	class = class_at(safe, registers->rip);
-	/* At once what is clear without reading the stack. */
+	/* First the checks that do not need the stack. */
 	if (class == INJECT_LOADER || class == INJECT_ALLOCATOR || class == INJECT_NOWHERE ||
 			(class == INJECT_LIBC && !waits && !in_futex) ||
 			(registers->eflags & 0x400) || !has_thread_data(safe) || in_sequence(safe))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program: what is known of it from outside, and why it may be refused.
+ * Examines the program from outside, and refuses programs to which side cannot attach.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,9 @@
 #include "attach/parts.h"
 
 #define MAPPINGS_MAX 65536u
-#define STATUS_MAX 65536 /* bytes of /proc/PID/status, and a 0 */
-#define FILES_MIN 8      /* a socket, what comes over it, a library that is being loaded */
+#define STATUS_MAX 65536 /* bytes of /proc/PID/status, including a 0 */
+/* a socket, a descriptor received over it, and a library that is being loaded */
+#define FILES_MIN 8
 
 uint64_t inject_now(void)
 {
@@ -59,7 +60,7 @@ int inject_hint(struct inject_target *target, const char *format, ...)
 
 /* ---- /proc ---- */
 
-/* A small file, with a 0 behind it. False with errno, which is ENODATA for an empty file. */
+/* Read a small file and append a 0. Returns false with errno, ENODATA for an empty file. */
 static bool read_small(const char *path, char *text, size_t capacity)
 {
 	ssize_t size = io_read_text(path, text, capacity);
@@ -71,7 +72,7 @@ static bool read_small(const char *path, char *text, size_t capacity)
 
 bool inject_status(pid_t pid, pid_t thread, const char *name, char *text, size_t capacity)
 {
-	/* A user can be in thousands of groups, whose line is before that of the sandbox. */
+	/* A user can be in thousands of groups, whose line precedes that of seccomp. */
 	char path[64], all[STATUS_MAX], line[64];
 	const char *at;
 	size_t size;
@@ -116,7 +117,10 @@ const char *inject_thread_name(pid_t pid, pid_t thread, char *text, size_t capac
 
 /* ---- memory ---- */
 
-/* `copied` may be a negative errno. The kernel copies nothing, without an error, if the program has no memory any more. */
+/*
+ * Check the result of a copy, which may be a negative errno. If the program has no memory any more,
+ * the kernel copies 0 bytes without an error.
+ */
 static bool attach_target_copy_is_complete(ssize_t copied, size_t size)
 {
 	if (copied != (ssize_t)size)
@@ -158,7 +162,7 @@ void inject_maps_free(struct inject_target *target)
 	target->nr_mappings = 0;
 }
 
-/* 0, -ENODATA for another line, or -ENOMEM. */
+/* Parse a line of maps. Returns 0, -ENODATA for any other line, or -ENOMEM. */
 static int attach_target_parse_mapping(char *line, struct inject_mapping *mapping)
 {
 	unsigned long begin, end, offset, inode;
@@ -177,7 +181,7 @@ static int attach_target_parse_mapping(char *line, struct inject_mapping *mappin
 	return mapping->path ? 0 : -ENOMEM;
 }
 
-/* The next mapping of the file. 0, -ENODATA at its end, or another negative errno. */
+/* Read the next mapping. Returns 0, -ENODATA at the end of the file, or another negative errno. */
 static int next_mapping(FILE *file, char **line, size_t *size, struct inject_mapping *mapping)
 {
 	int ret;
@@ -253,7 +257,10 @@ int inject_is_mapped(pid_t pid, uint64_t address)
 	return ret;
 }
 
-/* Is it the file that is mapped, and not one that an upgrade has put there? By its first bytes. */
+/*
+ * True if the file is the mapped one, and not its replacement by an upgrade. Compares the first
+ * bytes.
+ */
 static bool attach_target_same_file(
 		const struct inject_target *target, const struct inject_mapping *mapping, int fd)
 {
@@ -306,7 +313,10 @@ int inject_mapping_open(const struct inject_target *target, const struct inject_
 	ret = attach_target_open_same(target, mapping, path);
 	if (ret >= 0)
 		return ret;
-	/* The kernel names files as we see them, where we do: a program with another root directory sees them elsewhere. */
+	/*
+	 * The kernel reports paths as this process sees them if it can; a program with another root
+	 * directory sees them elsewhere.
+	 */
 	fd = attach_target_open_same(target, mapping, mapping->path);
 	return fd >= 0 || ret == -ENOENT ? fd : ret;
 }
@@ -322,7 +332,7 @@ static long yama(void)
 			: 0;
 }
 
-/* No tracer is there: what forbids it otherwise. */
+/* Set the error for a refusal without another tracer: find what forbids it. */
 static int fail_permission(struct inject_target *target, const char *name, int code)
 {
 	char uids[64];
@@ -400,7 +410,7 @@ static int attach_target_check_state(
 	pid_t pid = target->pid;
 
 	inject_name(pid, name, sizeof(name));
-	/* Older kernels do not have all of them. */
+	/* Older kernels lack some of these fields. */
 	for (int i = 0; i < FIELDS; i++)
 		if (!inject_status(pid, 0, fields[i], texts[i], sizeof(texts[i])) &&
 				errno != ENODATA)
@@ -432,7 +442,8 @@ static int attach_target_check_state(
 }
 
 /*
- * Our thread has a table of descriptors of its own, and begins with an empty one; but the limit is that of the process.
+ * Check the limit of open files. The new thread gets an empty descriptor table of its own, but the
+ * limit of the process applies.
  */
 static int check_files(struct inject_target *target)
 {
@@ -450,7 +461,9 @@ static int check_files(struct inject_target *target)
 									: FILES_MIN));
 }
 
-/* ThreadSanitizer ends the program when a thread calls its functions whose start it has not seen. */
+/*
+ * ThreadSanitizer ends the program if a thread whose creation it has not seen calls its functions.
+ */
 static int fail_sanitizer(struct inject_target *target)
 {
 	char name[64];
@@ -461,7 +474,10 @@ static int fail_sanitizer(struct inject_target *target)
 	return inject_hint(target, "start it with `side record` or `side trace -c`");
 }
 
-/* Detects valgrind, whose tools are linked statically. They execute a translation of the program, where the kernel's breakpoints end it. */
+/*
+ * True if the executable is a tool of valgrind, all of which are linked statically. They execute a
+ * translation of the program, in which the kernel's breakpoints end the program.
+ */
 static bool is_valgrind(const char *link)
 {
 	char path[PATH_MAX] = "";
@@ -526,7 +542,7 @@ static int check_executable(struct inject_target *target)
 	return ret ? -1 : 0;
 }
 
-/* ---- what it has loaded ---- */
+/* ---- loaded libraries ---- */
 
 static const char *file_name(const struct inject_mapping *mapping)
 {
@@ -638,7 +654,7 @@ int inject_kept(pid_t pid, struct inject_kept *kept)
 	if (mapping && !ret) {
 		if (attach_target_read_symbol_value(
 				    &target, &elf, bias, "side_probe_kept", &kept->bytes)) {
-			/* An older agent does not have these. */
+			/* Older agents do not have these symbols. */
 			(void)attach_target_read_symbol_value(
 					&target, &elf, bias, "side_probe_traps", &kept->traps);
 			(void)attach_target_read_symbol_value(&target, &elf, bias,
@@ -664,7 +680,7 @@ static int find_agent(struct inject_target *target, const char *function)
 		return 0;
 	inject_name(target->pid, name, sizeof(name));
 	ret = attach_target_read_object(target, mapping, &elf, &bias);
-	/* ESTALE, ENOENT: its file was replaced or removed. */
+	/* ESTALE, ENOENT: the file was replaced or removed. */
 	if (ret && ret != -ESTALE && ret != -ENOENT && ret != -ENOEXEC)
 		return inject_fail(target, INJECT_FAILED,
 				"cannot attach to %d (%s): the agent that it has loaded cannot be read: %s",

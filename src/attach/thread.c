@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Borrow a thread: stop it where that is safe, have it make a thread that is ours, give it back.
+ * Borrows a thread: stops it at a safe point, makes it create the new thread, and restores it.
  *
- * Threads are tried in the order of what it costs the program:
+ * Threads are tried in the order of the cost to the program:
  *
- *	those that wait in a call that the kernel restarts
- *	those that wait for a futex of the program's
- *	those that run; again and again, until one is seen outside the C library
- *	those in a call that returns EINTR to the program, whatever is done (epoll_wait() with a time): only when
- *	nothing else came for EINTR_AFTER_MS
+ *       1. threads in a system call that the kernel restarts
+ *       2. threads that wait on a futex of the program
+ *       3. running threads; repeatedly, until one is stopped outside the C library
+ *       4. threads in a call that returns EINTR after any stop (epoll_wait() with a timeout): only
+ *          if no other thread was usable for EINTR_AFTER_MS
  *
- * Nothing but PTRACE_SEIZE and PTRACE_INTERRUPT is used, no breakpoint, no signal. A thread that is stopped and
- * cannot be used goes on at once.
+ * Only PTRACE_SEIZE and PTRACE_INTERRUPT are used: no breakpoint, no signal. A stopped thread that
+ * is not usable continues at once.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,13 +29,13 @@
 #include "attach/parts.h"
 
 #define THREADS_MAX 512
-#define STOP_MS 5000     /* that a thread takes to stop at most: until then it cannot be let go */
-#define JUDGE_US 1000    /* reading its stack */
-#define CHECK_AFTER_MS 2 /* without a sign of it */
-#define BUSY_MS 10000    /* for pthread_create(), which may wait for locks of other threads */
+#define STOP_MS 5000     /* time limit for a thread to stop; until then it cannot be released */
+#define JUDGE_US 1000    /* time limit for unwinding its stack */
+#define CHECK_AFTER_MS 2 /* without progress of the thread */
+#define BUSY_MS 10000    /* of pthread_create(), which may wait for locks of other threads */
 #define EINTR_AFTER_MS 20
-#define SIGNAL_IDS 33  /* glibc's SIGSETXID: setuid() waits until each thread has taken it */
-#define ROUNDS_MIN 300 /* of all threads, before they are given up */
+#define SIGNAL_IDS 33  /* glibc's SIGSETXID: setuid() waits until each thread has handled it */
+#define ROUNDS_MIN 300 /* rounds over all threads before giving up */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 #define ERESTARTNOHAND 514
@@ -46,7 +46,7 @@ enum rank { RANK_WAITS, RANK_FUTEX, RANK_RUNS, RANK_EINTR, RANK_NONE };
 struct candidate {
 	pid_t thread;
 	enum rank rank;
-	uint64_t stack, code; /* where it waits */
+	uint64_t stack, code; /* of the system call in which it waits */
 };
 
 enum attempt { ATTEMPT_DONE, ATTEMPT_NEXT, ATTEMPT_FAILED };
@@ -63,9 +63,9 @@ struct borrowing {
 	int code_of_failure; /* errno */
 };
 
-/* ---- who could be borrowed ---- */
+/* ---- choosing threads ---- */
 
-/* Does a call that returned EINTR have no time that begins anew when it is made again? */
+/* True if repeating the call after EINTR does not restart a timeout. */
 static bool waits_for_ever(uint64_t number, const uint64_t arguments[6])
 {
 	switch (number) {
@@ -145,7 +145,7 @@ bool inject_no_thread_at(pid_t pid, uint64_t begin, uint64_t end)
 		errno = 0;
 		entry = readdir(tasks);
 		if (!entry) {
-			/* After a failed call, there may be more threads. */
+			/* After an error there may be more threads. */
 			is_unused = !errno;
 			break;
 		}
@@ -204,7 +204,10 @@ static void attach_thread_detach(struct borrowing *borrowing, int signal)
 	count_stop(borrowing);
 }
 
-/* What a stop is of: the number of a signal that is being delivered, or 0. -1: of our asking; -2: of the group. */
+/*
+ * Returns the reason of a stop: the number of a signal that is being delivered, or 0; -1:
+ * PTRACE_INTERRUPT; -2: a group stop.
+ */
 static int kind_of_stop(int status)
 {
 	int signal = WSTOPSIG(status);
@@ -214,7 +217,10 @@ static int kind_of_stop(int status)
 	return status >> 16 ? -1 : signal;
 }
 
-/* 0 with the status of a stop, -ESRCH when it has ended, -EAGAIN when nothing has happened by then. */
+/*
+ * Wait for a stop. Returns 0 and its status, -ESRCH if the thread has ended, or -EAGAIN if nothing
+ * happened until `until`.
+ */
 static int attach_thread_wait_until(const struct borrowing *borrowing, int *status, uint64_t until)
 {
 	uint64_t spin = inject_now() + 30000;
@@ -228,7 +234,7 @@ static int attach_thread_wait_until(const struct borrowing *borrowing, int *stat
 			return -ESRCH;
 		if (inject_now() >= until)
 			return -EAGAIN;
-		/* The thread may need our processor. */
+		/* The thread may need this CPU. */
 		if (inject_now() < spin)
 			sched_yield();
 		else
@@ -236,7 +242,7 @@ static int attach_thread_wait_until(const struct borrowing *borrowing, int *stat
 	}
 }
 
-/* Stop it where it is; what is delivered to it first it gets. */
+/* Stop the thread at its current point. Signals that are delivered before are passed on to it. */
 static int attach_thread_stop(struct borrowing *borrowing)
 {
 	uint64_t until;
@@ -285,7 +291,10 @@ static bool is_in_call(const struct user_regs_struct *registers)
 	return (int64_t)registers->orig_rax >= 0;
 }
 
-/* A call that returned EINTR only because of us, and that can be made again: the kernel shall do so. */
+/*
+ * A call that returned EINTR only because of the stop, and that can be repeated: make the kernel
+ * restart it.
+ */
 static void attach_thread_fix_interrupted_call(struct user_regs_struct *registers)
 {
 	const uint64_t arguments[6] = {registers->rdi, registers->rsi, registers->rdx,
@@ -297,7 +306,7 @@ static void attach_thread_fix_interrupted_call(struct user_regs_struct *register
 		registers->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
-/* With what the thread goes back by itself, when we are not there. */
+/* Fill the registers with which the thread returns by itself if the tracer is killed. */
 static void fill_values(const struct borrowing *borrowing, struct inject_values *values)
 {
 	const struct user_regs_struct *from = &borrowing->before;
@@ -321,7 +330,7 @@ static void fill_values(const struct borrowing *borrowing, struct inject_values 
 	values->rip = from->rip;
 	values->flags = (from->eflags & 0x800 ? 1 : 0) | (from->eflags & 0xd5) << 8;
 	values->mask = borrowing->mask;
-	/* All but those that say that an instruction has failed. */
+	/* Block all signals except those that report a failed instruction. */
 	values->blocked = ~(UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1) |
 			UINT64_C(1) << (SIGILL - 1) | UINT64_C(1) << (SIGFPE - 1) |
 			UINT64_C(1) << (SIGTRAP - 1) | UINT64_C(1) << (SIGSYS - 1));
@@ -342,7 +351,10 @@ static void fill_values(const struct borrowing *borrowing, struct inject_values 
 	}
 }
 
-/* As it was, and on its way. The registers come last: until then it would go back by itself. */
+/*
+ * Restore the thread and let it continue. The registers come last: until then the thread could
+ * return by itself.
+ */
 static void attach_thread_release(struct borrowing *borrowing, int signal)
 {
 	(void)ptrace(PTRACE_SETSIGMASK, borrowing->thread, sizeof(borrowing->mask),
@@ -362,7 +374,10 @@ static uint32_t attach_thread_read_state(const struct borrowing *borrowing)
 			: INJECT_STATE_NONE;
 }
 
-/* Until it is stopped: by our asking, when it is ready or gives no sign, or by something else. */
+/*
+ * Wait until the thread is stopped: by PTRACE_INTERRUPT, once it is ready or makes no progress, or
+ * for another reason.
+ */
 static int wait_for_thread(const struct borrowing *borrowing, int *status)
 {
 	uint64_t now = inject_now(),
@@ -392,8 +407,8 @@ static int wait_for_thread(const struct borrowing *borrowing, int *status)
 }
 
 /*
- * The result for a thread that returned without the tracer. It has removed the scratch memory if there is no new thread. pthread_create()
- * fails with EAGAIN only.
+ * Returns the result for a thread that returned without the tracer. If it created no thread, it has
+ * unmapped the scratch memory; pthread_create() fails with EAGAIN only.
  */
 static enum attempt result_without_tracer(struct borrowing *borrowing)
 {
@@ -407,13 +422,19 @@ static enum attempt result_without_tracer(struct borrowing *borrowing)
 	return ATTEMPT_FAILED;
 }
 
-/* What runs on the scratch memory is ours, or a function that we call. */
+/*
+ * True if the thread runs on the scratch memory: in the code of code.c, or in a function that it
+ * calls.
+ */
 static bool is_on_scratch(const struct borrowing *borrowing, const struct user_regs_struct *now)
 {
 	return now->rsp - borrowing->location->scratch <= INJECT_SCRATCH_SIZE;
 }
 
-/* It is stopped: is it ours no more? ATTEMPT_NEXT: nothing came of it, another time. -1: it is still under way. */
+/*
+ * Handle a stop. Returns the attempt's result if the thread is released; ATTEMPT_NEXT: no thread
+ * was created, try another one. Returns -1 if the thread must continue.
+ */
 static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 {
 	const struct inject_code *code = &borrowing->code;
@@ -426,12 +447,15 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 		return ATTEMPT_FAILED;
 	at = now.rip - borrowing->location->code;
 	if (at < code->size && at <= code->masked && kind > 0) {
-		/* A signal came before it was blocked: as if we had not been here. */
+		/* A signal arrived before it was blocked: undo everything. */
 		attach_thread_release(borrowing, signal);
 		return ATTEMPT_NEXT;
 	}
 	if (at < code->size && at >= code->spin && at < code->refused) {
-		/* A thread that returns by itself unblocks its signals. One that came meanwhile stops the thread here. */
+		/*
+		 * A thread that returns by itself unblocks its signals. A signal that arrived
+		 * meanwhile stops the thread here.
+		 */
 		result = result_without_tracer(borrowing);
 		attach_thread_release(borrowing, signal);
 		return result;
@@ -442,13 +466,13 @@ static int attach_thread_check_stop(struct borrowing *borrowing, int kind)
 		return ATTEMPT_FAILED;
 	}
 	if (at >= code->size && !is_on_scratch(borrowing, &now)) {
-		/* It returned by itself: the registers and the signal belong to the program. */
+		/* It has returned by itself: the registers and the signal belong to the program. */
 		result = result_without_tracer(borrowing);
 		attach_thread_detach(borrowing, signal);
 		return result;
 	}
 	if (kind > 0 && (kind != SIGNAL_IDS || !is_on_scratch(borrowing, &now))) {
-		/* An instruction of ours, or of the functions that it called, has failed. */
+		/* An instruction of the code, or of a function that it called, has failed. */
 		borrowing->code_of_failure = EFAULT;
 		attach_thread_release(borrowing, 0);
 		return ATTEMPT_FAILED;
@@ -489,7 +513,7 @@ static enum attempt make_thread(struct borrowing *borrowing)
 	return ATTEMPT_FAILED;
 }
 
-/* ---- one after the other ---- */
+/* ---- trying the threads ---- */
 
 static bool may_be_stopped(const struct borrowing *borrowing, const struct inject_request *request)
 {
@@ -499,14 +523,17 @@ static bool may_be_stopped(const struct borrowing *borrowing, const struct injec
 			    sizeof(text)) ||
 			(*text != 'S' && *text != 'R'))
 		return false;
-	/* Older kernels do not have the field. */
+	/* Older kernels do not have this field. */
 	if (!inject_status(borrowing->target->pid, borrowing->thread, "Seccomp", text,
 			    sizeof(text)))
 		return errno == ENODATA;
 	return *text == '0' || (*text == '2' && request->in_sandbox);
 }
 
-/* It has taken that signal, and setuid() in another thread waits until its handler is over; or the C library blocks all for a moment. */
+/*
+ * True if the thread is in the handler of SIGNAL_IDS, for which setuid() in another thread waits,
+ * or if the C library blocks all signals for a moment.
+ */
 static bool blocks_ids(const struct borrowing *borrowing)
 {
 	return borrowing->mask & UINT64_C(1) << (SIGNAL_IDS - 1);
@@ -583,7 +610,7 @@ static int attach_thread_report_failure(const struct borrowing *borrowing)
 	struct inject_target *target = borrowing->target;
 	char name[64];
 
-	/* It may have been said already. */
+	/* The report may already have an error. */
 	if (*target->report->text)
 		return -1;
 	(void)inject_fail(target, INJECT_FAILED,
@@ -607,7 +634,7 @@ int inject_borrow(struct inject_target *target, struct inject_site *location,
 	uint64_t until = began +
 			(request->timeout_ms ? request->timeout_ms : INJECT_TIMEOUT_MS) *
 					UINT64_C(1000000);
-	/* On a machine so busy that it has hardly been tried. */
+	/* A longer limit for a machine so busy that hardly a thread could be tried. */
 	uint64_t at_last = began + (until - began) * 10;
 	unsigned int rounds = 0;
 	enum attempt attempt = ATTEMPT_FAILED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parses a `format` file of tracefs.
+ *
  *       name: sched_switch
  *       ID: 310
  *       format:

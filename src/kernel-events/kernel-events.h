@@ -6,6 +6,7 @@
  * The kernel's trace events (sched, syscalls, user_events, ...) as a CTF trace beside those of
  * programs, on their clock. (src/tracers/user-events/ does the opposite: it passes events *to* the
  * kernel.)
+ *
  *       kernel_record_open()   choose events and backend; nothing is recorded yet
  *       kernel_record_start()  start a thread that drains the kernel's buffers into the trace
  *       kernel_record_stop()   drain the remainder; losses, final clock parameters, summary
