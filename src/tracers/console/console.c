@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The console tracer: preloaded or linked, it prints every event to standard output and what is
- * wrong with an event to standard error. It never stops the program for it.
+ * The console tracer: preloaded or linked, it prints every event to standard output and errors of
+ * events to standard error. It never stops the program.
  */
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
@@ -66,7 +66,10 @@ static void put_warnings(struct console_line *line, const struct side_event_desc
 				(unsigned int)desc->nr_side_attr_type - _NR_SIDE_ATTR_TYPE);
 }
 
-/* What cannot be understood is said and left alone; the rest of the batch is not its hostage. */
+/*
+ * Print and register one event. An event that cannot be parsed is reported and skipped; the others
+ * of its batch are still registered.
+ */
 static void console_insert_event(struct console_line *line, struct side_event_description *desc)
 {
 	struct visit_error error;
@@ -74,7 +77,7 @@ static void console_insert_event(struct console_line *line, struct side_event_de
 	int ret;
 
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION) {
-		/* Nothing else in it has a known meaning. */
+		/* The other members may have another meaning in this version. */
 		visit_buffer_printf(&line->text,
 				"Error: an event description has version %u, the console tracer knows %u\n",
 				desc->version, SIDE_EVENT_DESCRIPTION_ABI_VERSION);
@@ -93,7 +96,7 @@ static void console_insert_event(struct console_line *line, struct side_event_de
 				desc, console_on_variadic_event, NULL, console_key);
 	else
 		ret = side_tracer_callback_register(desc, console_on_event, NULL, console_key);
-	/* The same description in two batches is registered already. */
+	/* The event is already registered if two batches contain it. */
 	if (ret != SIDE_ERROR_OK && ret != SIDE_ERROR_EXIST)
 		visit_buffer_printf(&line->text, "Error: the event cannot be enabled (%d)\n", ret);
 }
@@ -103,7 +106,7 @@ static void remove_event(struct console_line *line, struct side_event_descriptio
 	if (desc->version != SIDE_EVENT_DESCRIPTION_ABI_VERSION)
 		return;
 	console_print_names(line, desc);
-	/* Fails for what console_insert_event() did not register, and that is all right. */
+	/* Fails for events that console_insert_event() did not register; that is harmless. */
 	if (desc->flags & SIDE_EVENT_FLAG_VARIADIC)
 		(void)side_tracer_callback_variadic_unregister(
 				desc, console_on_variadic_event, NULL, console_key);
@@ -123,7 +126,7 @@ static void console_on_batch(enum side_tracer_notification notification,
 	CONSOLE_PUT(&line, DASHES "Tracer notified of events ");
 	console_put_name(&line, is_insert ? "inserted\n" : "removed\n");
 	for (i = 0; i < nr_events; i++) {
-		/* Linkers and programs may leave holes. */
+		/* Linkers and programs may leave NULL entries. */
 		if (!events[i])
 			continue;
 		if (is_insert)

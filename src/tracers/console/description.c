@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line that describes an event, printed when it appears. */
+/* Prints the description of an event when it is registered. */
 #include "tracers/console/description.h"
 #include "tracers/console/scalar.h"
 
@@ -43,7 +43,7 @@ static void console_description_print_len_bits(struct console_line *line, unsign
 		PRINT(line, ", len_bits: %u", len_bits);
 }
 
-/* The insides of the braces of the scalar types, shared with their gather forms. */
+/* The contents of the braces of scalar types, which their gather forms share. */
 
 static void console_description_print_integer(
 		struct console_line *line, const struct side_type_integer *type)

@@ -4,7 +4,7 @@
 
 #include "tracers/console/output.h"
 
-/* "event description: ..." with its newline; the description has been checked. */
+/* Print "event description: ..." with a newline. The description must have been checked. */
 void console_put_description(struct console_line *line, const struct side_event_description *desc);
 
 #endif /* SIDE_TRACERS_CONSOLE_DESCRIPTION_H */

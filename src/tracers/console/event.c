@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The line of an event. No allocation but pages for long lines, no lock but that of the output. */
+/*
+ * Prints the line of an event. Allocates nothing but pages for long lines, and takes only the lock
+ * of the output.
+ */
 #include <errno.h>
 #include <unistd.h>
 
 #include "tracers/console/event.h"
 #include "tracers/console/scalar.h"
 
-/* Attributes in front of something: "attr: [ ... ], ". */
+/* Print the attributes of the following item: "attr: [ ... ], ". */
 static void console_event_print_attributes(struct console_line *line,
 		const struct visit_location *location, struct visit_attributes attributes)
 {
@@ -150,7 +153,7 @@ static int enum_begin(void *priv, const struct visit_location *location,
 	return CONSOLE_PUT(line, "{ ");
 }
 
-/* One label of the list; there is at least one when this returns. */
+/* Print one label of the list, with a separator if it is not the first. */
 static void console_event_print_label(struct console_line *line,
 		const struct side_type_raw_string *label, unsigned int *nr)
 {
@@ -221,7 +224,7 @@ static const struct visit_argument_ops ops = {
 		.bitmap = console_event_visit_bitmap,
 };
 
-/* The frame, what is wrong, and the path to it, a step a line. */
+/* Print a separator, the error, and the path to it, one step a line. */
 static void print_error(struct console_line *line, const struct visit_error *error)
 {
 	const char *at;

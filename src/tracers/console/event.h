@@ -4,7 +4,10 @@
 
 #include "abi/visit.h"
 
-/* Print one event; wrong arguments print a message on standard error instead. Keeps errno. */
+/*
+ * Print one event. If the arguments are wrong, print a message to standard error instead. Preserves
+ * errno.
+ */
 void console_print_event(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who writes a line holds a lock, because a write of more than PIPE_BUF bytes to a pipe may be
- * torn. The lock is the owner's thread id in a word:
+ * Writes whole lines under a lock, because a write of more than PIPE_BUF bytes to a pipe may be
+ * split.
  *
- *	0		free
- *	tid		taken
- *	tid | WAITED	taken, and somebody sleeps on it
+ * The lock is a word with the owner's thread id:
  *
- * A signal handler that traces while its thread holds the lock sees its own id and writes without
- * it: its line may then stand inside a long line of the same thread, but nothing hangs. The write
- * is a bare system call, so that a cancelled thread cannot leave with the lock; a child of fork()
- * frees it.
+ *       0             free
+ *       tid           held
+ *       tid | WAITED  held, and other threads sleep on it
+ *
+ * A signal handler that emits an event while its thread holds the lock finds its own id and writes
+ * without the lock. Its line may then appear inside a long line of the same thread, but nothing
+ * blocks. The write is a direct system call, so that a cancelled thread cannot exit with the lock.
+ * A child of fork() releases the lock.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,7 +25,10 @@
 
 #include "tracers/console/output.h"
 
-/* The wrappers recognize a tracer's call by its return address, so the last call of a function must not be a jump. */
+/*
+ * The wrappers recognize a tracer's call by its return address, so the last call of a function must
+ * not be a jump.
+ */
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define WAITED 0x80000000u
@@ -32,7 +37,7 @@ static uint32_t lock_word;
 
 static void unlock_child(void)
 {
-	/* Only this thread exists here. */
+	/* The child has only this thread. Relaxed: no other thread can read the word. */
 	__atomic_store_n(&lock_word, 0, __ATOMIC_RELAXED);
 }
 
@@ -41,13 +46,16 @@ __attribute__((constructor)) static void install_fork_handler(void)
 	pthread_atfork(NULL, NULL, unlock_child);
 }
 
-/* Returns whether the lock must be given back. */
+/* Acquire the lock. Returns true if the caller must release it. */
 static bool console_output_lock(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), seen = 0;
 	struct timespec timeout = {.tv_sec = 1};
 
-	/* Acquire: the writes of the last owner are over. Pairs with the release in unlock(). */
+	/*
+	 * Acquire: the writes of the previous owner are complete. Pairs with the release in
+	 * unlock().
+	 */
 	if (__atomic_compare_exchange_n(
 			    &lock_word, &seen, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return true;
@@ -56,8 +64,9 @@ static bool console_output_lock(void)
 			return false;
 		if (!seen) {
 			/*
-			 * Other threads may still sleep: keep the flag for them in the word. Acquire: the writes of the last owner
-			 * are over. Pairs with the release in unlock().
+			 * Other threads may still sleep: keep their flag in the word. Acquire: the
+			 * writes of the previous owner are complete. Pairs with the release in
+			 * unlock().
 			 */
 			if (__atomic_compare_exchange_n(&lock_word, &seen, tid | WAITED, false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -93,7 +102,7 @@ static void console_output_write_all(int fd, const unsigned char *bytes, size_t 
 		} else if (written < 0 && errno == EAGAIN) {
 			struct pollfd ready = {.fd = fd, .events = POLLOUT};
 
-			/* A non-blocking reader that does not read for a second loses the line. */
+			/* If a non-blocking output accepts nothing for a second, drop the line. */
 			if (poll(&ready, 1, 1000) == 0)
 				return;
 		} else if (!(written < 0 && errno == EINTR)) {

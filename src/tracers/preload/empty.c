@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* An empty library. The recorder loads it to find out how its loader expands $LIB. */
+/* An empty library: the recorder loads it to find out how its loader expands $LIB. */
 extern const char side_preload_empty;
 const char side_preload_empty;

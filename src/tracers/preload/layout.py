@@ -3,9 +3,9 @@
 
 usage: layout.py LIBRARIES SHIM-64 SHIM-32|none STAMP
 
-LD_PRELOAD names LIBRARIES/side-preload/$LIB/FILE. Each loader of the GNU C library puts its own word for $LIB there, so a
-64-bit program gets the agent and a 32-bit one the shim. The loader of musl knows no $LIB and takes it as a name: of a directory
-with the shim. What a loader does not find there it may complain about, but it starts the program.
+LD_PRELOAD names LIBRARIES/side-preload/$LIB/FILE. Each loader of the GNU C library expands $LIB to its own directory name, so a
+64-bit program gets the agent and a 32-bit one the shim. The loader of musl does not expand $LIB, but takes it as the name of a
+directory, which has the shim. A loader may print a warning for a missing file, but it starts the program.
 """
 import os
 import sys
@@ -34,7 +34,7 @@ def main():
         for word in WORDS_32:
             for name in (*FILES, CHECK):
                 link(shim_32, os.path.join(top, word, name))
-    # Each room has its own libraries.
+    # Each module builds its libraries in its own directory.
     for name in FILES[1:]:
         link(os.path.join(libraries, "../wrap", name), os.path.join(libraries, name))
         link(os.path.join(os.path.dirname(shim_64), EMPTY), os.path.join(top, EMPTY))

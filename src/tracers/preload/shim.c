@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shim: the library that is preloaded where the agent cannot be, in programs of another word size or with another C library.
+ * The shim is preloaded instead of the agent in programs of another word size or with another C
+ * library.
  *
- * Beside the agent it checks whether the agent is loaded: memory may be too scarce for it.
+ * Beside the agent, it checks whether the agent was loaded, because a memory limit may prevent
+ * that. It is also part of libside.a, for static programs, which have no loader.
  *
- * It is also part of libside.a, for static programs: these have no loader.
- *
- * It reports to the recorder that this program is not recorded, and why, and does nothing else. It needs no library, and no symbol must
- * exist, so every loader can load it. It makes system calls only, in a constructor, and waits 100 ms at most for the recorder.
- *
- * The path in LD_PRELOAD makes the loader choose between the agent and the shim: layout.py.
+ * It only reports to the recorder that this program is not recorded, and why. It needs no library
+ * and no symbol, so every loader can load it. Its constructor makes system calls only, and waits at
+ * most 100 ms for the recorder. The path in LD_PRELOAD makes the loader choose between the agent
+ * and the shim: layout.py.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/environment/environment.h"
 
-/* As in src/protocol/protocol.h; test-start.py compares them. */
+/* The same values as in src/protocol/protocol.h; test-start.py compares them. */
 #define SHIM_MAGIC 0x45444953u
 #define SHIM_VERSION 5
 #define SHIM_UNRECORDED 16
@@ -87,7 +87,7 @@ static long shim_call(long number, long a, long b, long c, long d)
 }
 #endif
 
-/* Of the agent, and of the GNU C library. */
+/* Symbols of the agent and of the GNU C library. */
 extern void side_agent_start(void) __attribute__((weak));
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
@@ -95,7 +95,7 @@ struct shim_message {
 	uint32_t magic;
 	uint16_t version, type;
 	uint32_t size, reserved;
-	uint32_t reason, name_size; /* with its NUL */
+	uint32_t reason, name_size; /* including the terminating zero */
 	uint32_t elapsed_ms, body_reserved;
 	char name[SHIM_NAME_SIZE];
 };
@@ -155,7 +155,7 @@ static __attribute__((constructor, used)) void shim_loaded(void)
 	if (environment_has_interpreter())
 		return;
 #endif
-	/* In a sandbox make no call that could end the program. */
+	/* In a sandbox, make no system call: it could end the program. */
 	if (!at || &side_agent_start || shim_call(SHIM_PRCTL, 21 /* PR_GET_SECCOMP */, 0, 0, 0))
 		return;
 	size = shim_call(SHIM_READLINK, (long)"/proc/self/exe", (long)message.name,

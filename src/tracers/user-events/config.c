@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user wants: SIDE_USER_EVENTS, or the file that it names. */
+/* Reads the user's selection of events: SIDE_USER_EVENTS, or the file that it names. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static bool user_events_config_add_pattern(
 	return true;
 }
 
-/* Changes the text. */
+/* Add the patterns of a list. Modifies the text. */
 static bool user_events_config_add_patterns(
 		struct kernel_config *config, char *text, char *reason, size_t capacity)
 {
@@ -116,7 +116,7 @@ bool kernel_config_read(const char *text, const char *encoding, struct kernel_co
 	}
 	if (good && !config->nr_patterns)
 		good = user_events_config_set_error(reason, capacity, "no events in", text);
-	/* The environment knows better than a file. */
+	/* The environment variable has precedence over the file. */
 	if (good && encoding && *encoding && !read_encoding(encoding, &config->encoding))
 		good = user_events_config_set_error(
 				reason, capacity, "not auto, native or eventheader:", encoding);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that come and go. All is done under libside's event lock, but events_find(), which is the way from a
- * call to what we know of its event: a table of states, which only grows. A larger one takes its place and the
- * old ones stay, because a call may be in them; so do the keys of events that are gone, and such a state
- * is found again when its library is loaded to the same place.
+ * Registers events with the kernel and unregisters them.
+ *
+ * Everything runs under libside's event lock, except events_find(), by which a call finds its
+ * event: a table of states that only grows. A larger table replaces it and the old ones remain
+ * allocated, because a call may still read them. The keys of removed events remain, too: if the
+ * library is loaded at the same address again, its states find their entries.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,14 +49,17 @@ static size_t user_event_hash_slot(const struct states *in, const struct side_ev
 	return ((uintptr_t)state >> 3) * 0x9e3779b97f4a7c15u >> 20 & (in->capacity - 1);
 }
 
-/* The entry of the state, or the free one for it. */
+/* Returns the entry of the state, or the free entry for it. */
 static struct user_event_entry *user_event_find_entry(
 		struct states *in, const struct side_event_state_0 *state)
 {
 	size_t at = user_event_hash_slot(in, state);
 
 	for (;; at = (at + 1) & (in->capacity - 1)) {
-		/* Acquire: its event before its key. Pairs with the release in states_put(). */
+		/*
+		 * Acquire: the event of the entry is visible if its key is. Pairs with the release
+		 * in states_put().
+		 */
 		const struct side_event_state_0 *key =
 				__atomic_load_n(&in->entries[at].state, __ATOMIC_ACQUIRE);
 
@@ -65,12 +70,12 @@ static struct user_event_entry *user_event_find_entry(
 
 struct user_event *events_find(const struct side_event_state_0 *state)
 {
-	/* Acquire: the entries. Pairs with the release in user_event_grow_table(). */
+	/* Acquire: the entries are visible. Pairs with the release in user_event_grow_table(). */
 	struct states *in = __atomic_load_n(&states, __ATOMIC_ACQUIRE);
 
 	if (!in)
 		return NULL;
-	/* Acquire: what is in the event. Pairs with the release in states_put(). */
+	/* Acquire: the members of the event are visible. Pairs with the release in states_put(). */
 	return __atomic_load_n(&user_event_find_entry(in, state)->event, __ATOMIC_ACQUIRE);
 }
 
@@ -91,7 +96,7 @@ static bool user_event_grow_table(void)
 			larger->used++;
 		}
 	}
-	/* Release: the entries before the table. Pairs with the acquire in events_find(). */
+	/* Release: the entries come before the table. Pairs with the acquire in events_find(). */
 	__atomic_store_n(&states, larger, __ATOMIC_RELEASE);
 	return true;
 }
@@ -100,15 +105,15 @@ static bool states_put(const struct side_event_state_0 *state, struct user_event
 {
 	struct user_event_entry *entry;
 
-	/* A third stays free, so that looking for what is not there ends soon. */
+	/* A third of the entries stays free, so that the search for an unknown state is short. */
 	if ((!states || 3 * states->used >= 2 * states->capacity) && !user_event_grow_table())
 		return false;
 	entry = user_event_find_entry(states, state);
 	if (!entry->state)
 		states->used++;
 	/*
-	 * Release, both: the event's members before the event, the event before its key. Pairs with the acquires in events_find()
-	 * and user_event_find_entry().
+	 * Release, both: the members of the event come before the event, and the event before its
+	 * key. Pairs with the acquires in events_find() and user_event_find_entry().
 	 */
 	__atomic_store_n(&entry->event, event, __ATOMIC_RELEASE);
 	__atomic_store_n(&entry->state, state, __ATOMIC_RELEASE);
@@ -117,7 +122,7 @@ static bool states_put(const struct side_event_state_0 *state, struct user_event
 
 /* ---- one event ---- */
 
-/* Two bytes of different names may become the same: has another event of ours this name? */
+/* True if another event has this tracepoint name: replacing bytes can make two names equal. */
 static bool user_event_name_is_used(const char *tracepoint, const struct user_event *by)
 {
 	struct user_event *event = NULL;
@@ -132,8 +137,9 @@ static bool user_event_name_is_used(const char *tracepoint, const struct user_ev
 }
 
 /*
- * Register under the name, or, if that has other fields elsewhere, in the group of those with several formats,
- * or, where the kernel has no such group, with the hash of the fields behind the name.
+ * Register the event under its name. If the kernel has that name with other fields, use the group
+ * for events with several formats; if the kernel has no such group, append a hash of the fields to
+ * the name.
  */
 static int register_as(struct user_event *event, const char *fields)
 {
@@ -157,7 +163,10 @@ static int register_as(struct user_event *event, const char *fields)
 	return kernel_register(descriptor, word, description, false, &event->index);
 }
 
-/* True: nothing more is to be tried. */
+/*
+ * Try to register the event with plain fields. Returns false if its fields cannot be plain: try
+ * EventHeader.
+ */
 static bool try_native(struct user_event *event, int *ret)
 {
 	const struct side_event_description *desc = event->desc;
@@ -167,7 +176,7 @@ static bool try_native(struct user_event *event, int *ret)
 
 	name[0] = '\0';
 	event->encoding = KERNEL_NATIVE;
-	/* A hash behind it may be needed. */
+	/* Leave space for a hash after the name. */
 	name_append(name, 240, side_ptr_get(desc->provider_name));
 	name_append(name, 240, "_");
 	name_append(name, 240, side_ptr_get(desc->event_name));
@@ -176,7 +185,7 @@ static bool try_native(struct user_event *event, int *ret)
 		(void)snprintf(name + length, sizeof(event->shown.tracepoint) - length, "_%08x",
 				hash_fnv1a_32_text(HASH_FNV1A_32_BEGIN, event->shown.name));
 	length = strlen(name);
-	/* What may come behind the name is in the limit, too. */
+	/* A suffix of the name counts towards the limit, too. */
 	memset(description, 'x', length + 10);
 	if (!native_describe(desc, description, sizeof(description), &event->fixed_size, &reason)) {
 		(void)snprintf(event->shown.reason, sizeof(event->shown.reason), "%s", reason);
@@ -187,7 +196,7 @@ static bool try_native(struct user_event *event, int *ret)
 	return true;
 }
 
-/* The levels of EventHeader. */
+/* Returns the EventHeader level of a log level. */
 static uint8_t header_level(unsigned int loglevel)
 {
 	static const uint8_t levels[] = {1, 1, 1, 2, 3, 4, 4, 5};
@@ -197,7 +206,7 @@ static uint8_t header_level(unsigned int loglevel)
 
 static bool prepare_metadata(struct user_event *event)
 {
-	static unsigned char scratch[KERNEL_RECORD_MAX]; /* under the event lock */
+	static unsigned char scratch[KERNEL_RECORD_MAX]; /* protected by the event lock */
 	struct user_event_bytes *kept = &event->metadata;
 	struct user_event_bytes made = {.at = scratch, .capacity = sizeof(scratch)};
 
@@ -205,7 +214,10 @@ static bool prepare_metadata(struct user_event *event)
 	if (made.size + 12 > made.capacity)
 		return false;
 	if (kept->capacity < made.size) {
-		/* One page each would be much: what was there is left behind. */
+		/*
+		 * A page for each event would be too much memory; the smaller previous block is not
+		 * reused.
+		 */
 		kept->at = kernel_small_memory(made.size);
 		kept->capacity = kept->at ? made.size : 0;
 	}
@@ -254,7 +266,7 @@ static int try_header(struct user_event *event)
 	return register_as(event, fields);
 }
 
-/* What the event itself says goes before what the user says. */
+/* Returns the encoding of the event's attribute, which has precedence over the user's setting. */
 static enum kernel_encoding wanted_encoding(const struct side_event_description *desc)
 {
 	const struct side_attr *attr = visit_attribute_find(
@@ -318,14 +330,14 @@ static bool user_event_is_selected(const struct side_event_description *desc)
 					side_enum_get(desc->loglevel));
 }
 
-/* True: the kernel has it, and had not before. */
+/* Add an event. Returns true if it is newly registered with the kernel. */
 static bool come(struct side_event_description *desc, struct side_event_state_0 *state)
 {
 	struct user_event *event = events_find(state);
 	struct visit_error error;
 
 	if (event) {
-		/* Registered twice: it goes with the last one. */
+		/* Registered in two batches: removed with the last of them. */
 		event->uses++;
 		return false;
 	}
@@ -382,7 +394,7 @@ void events_go(struct side_event_description **events, uint32_t nr_events)
 
 		if (state)
 			event = events_find(state);
-		/* The others were refused. */
+		/* Events that the kernel refused are not in the table of states. */
 		if (state && !event)
 			event = user_event_get(state);
 		if (!event || --event->uses)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * EventHeader: the values of a record and, where only the call says their types, these too.
+ * Writes EventHeader records: the values, and the types that are only known from the call.
  *
- * The values do not depend on how types are described: structures are their members, arrays and optional
- * values a count and what is in them. So one walk writes them, and writes the metadata beside unless it is
- * `quiet`: inside a field whose type is static and has been described as a whole. What is `mute` leaves
- * no trace: elements beyond the limit, members that no reader would take. Both count how many fields, elements and
- * compounds deep that is.
+ * The values are laid out independently of the metadata: a structure is its members, an array or an
+ * optional value is a count and its contents. One walk therefore writes them, and also writes the
+ * metadata, except while `quiet` is not 0: inside a field with a static type, whose metadata is
+ * already complete. While `mute` is not 0, it writes nothing: elements beyond the limit, and
+ * members that no decoder accepts. Both count the nested fields, elements and compounds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,20 +14,20 @@
 #include "tracers/user-events/user-events.h"
 
 struct header_scope {
-	size_t type_at; /* in the metadata: encoding, number of members */
+	size_t type_at; /* offset in the metadata of the encoding and the number of members */
 	uint32_t members;
-	bool more; /* it goes on with those that had no place in the one before */
+	bool more; /* contains the members that did not fit into the structure before it */
 };
 
 struct header_walk {
 	struct user_event_record *record;
 	struct user_event_bytes *metadata;
 	unsigned int quiet, mute;
-	const char *name; /* of the next thing that is described */
+	const char *name; /* of the next item in the metadata */
 	char digits[12];
 	unsigned int depth;
 	struct header_scope frames[HEADER_DEPTH_MAX];
-	uint16_t counts[VISIT_DEPTH_MAX + 1]; /* where the counts of arrays stand */
+	uint16_t counts[VISIT_DEPTH_MAX + 1]; /* offsets of the counts of arrays */
 };
 
 static struct user_event_bytes *payload(struct header_walk *walk)
@@ -35,7 +35,7 @@ static struct user_event_bytes *payload(struct header_walk *walk)
 	return &walk->record->bytes;
 }
 
-/* ---- descriptions that are made now ---- */
+/* ---- metadata of this call ---- */
 
 static void describe_null(struct header_walk *walk)
 {
@@ -45,7 +45,7 @@ static void describe_null(struct header_walk *walk)
 	bytes_put_u16(payload(walk), 0);
 }
 
-/* What is in it is left out, and something that is null stands there. */
+/* Write null instead of a value, and omit the value. */
 static void cut_here(struct header_walk *walk)
 {
 	describe_null(walk);
@@ -73,7 +73,10 @@ static void user_events_header_pop(struct header_walk *walk)
 	do {
 		frame = &walk->frames[--walk->depth];
 		if (!frame->members) {
-			/* It stays what user_events_header_push() has made of it: something that is null. */
+			/*
+			 * A structure without members: it stays null, as user_events_header_push()
+			 * wrote it.
+			 */
 			bytes_put_u16(payload(walk), 0);
 		} else if (frame->type_at + 2 <= metadata->capacity) {
 			metadata->at[frame->type_at] = HEADER_STRUCT | HEADER_HAS_FORMAT;
@@ -82,7 +85,10 @@ static void user_events_header_pop(struct header_walk *walk)
 	} while (frame->more);
 }
 
-/* One more member of the structure we are in; when it is full, of another one that is its last. */
+/*
+ * Count one more member of the current structure. If the structure is full, its last member becomes
+ * a structure that continues it. Returns false if there is no space.
+ */
 static bool user_events_header_has_space(struct header_walk *walk)
 {
 	struct header_scope *frame = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
@@ -90,7 +96,10 @@ static bool user_events_header_has_space(struct header_walk *walk)
 	if (!frame)
 		return true;
 	if (frame->members == HEADER_MEMBERS_MAX) {
-		/* The last member is null and represents all others. Only a structure at the greatest depth gets here. */
+		/*
+		 * The last member is null and represents all remaining ones. This happens only at
+		 * the greatest depth.
+		 */
 		walk->mute = 1;
 		return false;
 	}
@@ -105,7 +114,7 @@ static bool user_events_header_has_space(struct header_walk *walk)
 	return true;
 }
 
-/* The type is static: describe all of it, and be quiet then. */
+/* Write the metadata of a static type at once; its parts then write values only. */
 static void user_events_header_describe(struct header_walk *walk, const struct side_type *type)
 {
 	if (walk->depth + shape_depth(type) > HEADER_DEPTH_MAX) {
@@ -192,7 +201,7 @@ static void put_unit(struct user_event_bytes *to, unsigned int unit, unsigned in
 		bytes_put(to, &four, 4);
 }
 
-/* Units in host order, with the one that ends them. */
+/* Write the units in host byte order, and a terminating zero. */
 static void user_events_header_write_string(
 		struct user_event_record *record, const struct visit_text *text)
 {
@@ -208,7 +217,7 @@ static void user_events_header_write_string(
 				put_unit(&record->bytes, '.', size);
 			break;
 		}
-		/* Counting on in a long text would take its time: it does not fit anyhow. */
+		/* The record is already too long: stop counting a long string. */
 		if (record->bytes.size > record->bytes.capacity)
 			return;
 		put_unit(&record->bytes, unit, size);
@@ -274,7 +283,7 @@ static int user_events_header_visit_bitmap(void *priv, const struct visit_locati
 	return 0;
 }
 
-/* ---- compounds ---- */
+/* ---- compound types ---- */
 
 static int user_events_header_struct_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, uint32_t nr)
@@ -288,7 +297,7 @@ static int user_events_header_struct_begin(void *priv, const struct visit_locati
 	else if (!walk->quiet)
 		user_events_header_push(walk);
 	else if (!nr)
-		bytes_put_u16(payload(walk), 0); /* what has no members is null */
+		bytes_put_u16(payload(walk), 0); /* a structure without members is null */
 	return 0;
 }
 
@@ -311,7 +320,10 @@ static int user_events_header_array_begin(void *priv, const struct visit_locatio
 {
 	struct header_walk *walk = priv;
 
-	/* Of one type or not is only known when its type is: else a structure, members are numbered. */
+	/*
+	 * Without a static type the elements may have different types: write a structure with
+	 * numbered members.
+	 */
 	if (!walk->quiet || walk->mute)
 		return user_events_header_struct_begin(priv, location, attributes, nr);
 	walk->counts[location->depth] = (uint16_t)payload(walk)->size;
@@ -354,7 +366,7 @@ static int user_events_header_optional_begin(void *priv, const struct visit_loca
 	return 0;
 }
 
-/* A structure of the selector and what it selects, or, where that would be too deep, something that is null. */
+/* Write a structure of the selector and the selected value, or null if that would be too deep. */
 static int variant_begin(void *priv, const struct visit_location *location,
 		struct visit_attributes attributes, const struct visit_value *selector,
 		uint32_t option)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* EventHeader: names and types of the fields, as each record carries them. */
+/* Writes the names and types of the fields that each EventHeader record contains. */
 #include <string.h>
 
 #include "tracers/user-events/user-events.h"
@@ -25,7 +25,7 @@ void bytes_put_u16(struct user_event_bytes *bytes, unsigned int value)
 	bytes_put(bytes, &word, 2);
 }
 
-/* A semicolon would begin an attribute. */
+/* Replace semicolons: they would start an attribute. */
 static void user_events_metadata_append_name(struct user_event_bytes *to, const char *name)
 {
 	for (; *name; name++)
@@ -87,7 +87,10 @@ void metadata_scalar(struct user_event_bytes *to, const char *name, const struct
 static void put_typed(struct user_event_bytes *to, const char *name,
 		const struct field_shape *shape, unsigned int array);
 
-/* The element of an array; one that is an array itself, or may be, is in a structure. */
+/*
+ * Write the type of an array's element. An element that is or may be an array needs a structure
+ * around it.
+ */
 static void put_element(
 		struct user_event_bytes *to, const char *name, const struct field_shape *shape)
 {
@@ -103,16 +106,19 @@ static void put_element(
 	put_typed(to, "value", shape, 0);
 }
 
-/* How many stand in the part of a structure that begins with this one. */
+/* Returns the number of members in the part of a structure that begins with member `first`. */
 static unsigned int members_from(uint32_t nr, uint32_t first)
 {
 	uint32_t left = nr - first;
 
-	/* One that is followed by another part has that as its last member. */
+	/* A part that is continued has the next part as its last member. */
 	return left < HEADER_MEMBERS_MAX ? left : HEADER_MEMBERS_MAX;
 }
 
-/* A structure has at most 127 members: those beyond are in another one, which is its last. */
+/*
+ * Write the members. A structure has at most 127 members: the further ones are in another
+ * structure, its last member.
+ */
 static void user_events_metadata_append_members(
 		struct user_event_bytes *to, const struct side_type_struct *structure)
 {
@@ -135,7 +141,7 @@ static void put_structure(struct user_event_bytes *to, const char *name,
 	uint32_t nr = side_array_length(&shape->structure->fields);
 
 	user_events_metadata_append_name(to, name);
-	/* Without members there is no structure: something that is null. */
+	/* A structure needs at least one member: without any, write null. */
 	if (nr)
 		user_events_metadata_append_type(to, HEADER_STRUCT | array, members_from(nr, 0));
 	else
@@ -168,7 +174,7 @@ static void put_typed(struct user_event_bytes *to, const char *name,
 	case SHAPE_OPTIONAL:
 		element = shape_of(shape->element);
 		if (element.kind == SHAPE_SCALAR) {
-			/* Length 0 is null. */
+			/* Binary data of length 0 is null. */
 			user_events_metadata_append_name(to, name);
 			user_events_metadata_append_type(
 					to, HEADER_BINARY | array, format_of(&element));

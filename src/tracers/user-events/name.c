@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: the kernel takes anything, its readers do not. */
+/* Makes names that tools accept; the kernel itself accepts any bytes. */
 #include <string.h>
 
 #include "tracers/user-events/user-events.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plain fields: what filters, histograms and `perf script` read. A record is the fixed part, field after
- * field without gaps, and behind it the texts and arrays, to which words in the fixed part refer.
+ * Writes plain fields, which the kernel's filters, histograms and `perf script` can read.
+ *
+ * A record is a fixed part, the fields without gaps, then the strings and arrays, to which words in
+ * the fixed part refer.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,9 +16,9 @@
 struct description {
 	char *text;
 	size_t size, capacity;
-	size_t fields; /* where they begin in the text */
+	size_t fields; /* offset of the fields in the text */
 	uint32_t fixed_size;
-	const char *reason; /* the first thing that cannot be said */
+	const char *reason; /* the first reason why the fields cannot be plain */
 };
 
 static bool user_events_native_set_reason(struct description *to, const char *reason)
@@ -25,13 +27,19 @@ static bool user_events_native_set_reason(struct description *to, const char *re
 	return false;
 }
 
-/* After a name come the end, the next field, or the size of a structure. After the word of a type comes a name. */
+/*
+ * After a name: the end, the next field, or the size of a structure. After the name of a type comes
+ * a field's name.
+ */
 static bool is_end_of_name(const char *at)
 {
 	return !*at || *at == ';' || (*at == ' ' && at[1] >= '0' && at[1] <= '9');
 }
 
-/* Two fields of one name would be taken, and then confuse every reader. */
+/*
+ * True if a field has this name. The kernel accepts two fields with one name, but readers cannot
+ * handle them.
+ */
 static bool user_events_native_name_is_used(const struct description *to, const char *name)
 {
 	const char *at = to->text + to->fields;
@@ -48,7 +56,7 @@ static bool user_events_native_name_is_used(const struct description *to, const 
 static bool user_events_native_add_field(struct description *to, const char *name, uint32_t size,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* The field, as the format says it; its name has been checked to be in that. */
+/* Add a field with the given declaration, which contains its name. */
 static bool user_events_native_add_field(
 		struct description *to, const char *name, uint32_t size, const char *format, ...)
 {
@@ -74,7 +82,10 @@ static bool user_events_native_add_field(
 	return true;
 }
 
-/* The word for a scalar; *opaque: the kernel does not know it, it is a structure of that name. */
+/*
+ * Returns the type name of a scalar. `*opaque` is true if the kernel does not know that type: it is
+ * then declared as a structure.
+ */
 static const char *scalar_word(const struct field_shape *shape, bool *opaque)
 {
 	static const char *const unsigned_names[] = {
@@ -183,7 +194,10 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 		const char *field_name = side_ptr_get(field->field_name);
 		bool digit = field_name[0] >= '0' && field_name[0] <= '9';
 
-		/* Names that begin so are the kernel's own. */
+		/*
+		 * The kernel's own fields begin with `common_`; other names must begin with a
+		 * letter or `_`.
+		 */
 		name[0] = '\0';
 		if (!field_name[0] || digit || !strncmp(field_name, "common_", 7))
 			name_append(name, sizeof(name), "_");
@@ -201,9 +215,9 @@ bool native_describe(const struct side_event_description *desc, char *descriptio
 
 struct native_walk {
 	struct user_event_record *record;
-	size_t fixed;    /* the next field goes there */
-	size_t word;     /* of the array that we are in */
-	size_t elements; /* where they begin; 0: in no array */
+	size_t fixed;    /* offset of the next field */
+	size_t word;     /* offset of the current array's word */
+	size_t elements; /* offset of the current array's elements; 0: not in an array */
 	unsigned int mute;
 };
 
@@ -216,13 +230,13 @@ static void put_fixed(struct native_walk *walk, const void *from, size_t size)
 	walk->fixed += size;
 }
 
-/* The offset counts from the end of the word. */
+/* Returns the word for dynamic data. Its offset counts from the end of the word. */
 static uint32_t rel_loc(size_t word, size_t begin, size_t size)
 {
 	return (uint32_t)(size << 16 | ((begin - (word + 4)) & 0xffff));
 }
 
-/* UTF-8 with its NUL, or as much of it as may be. */
+/* Append the string as UTF-8 with a terminating zero, shortened to the limit. */
 static void user_events_native_write_text(
 		struct user_event_record *record, const struct visit_text *text)
 {
@@ -233,7 +247,7 @@ static void user_events_native_write_text(
 	size_t size = visit_text_utf8(text->at, text->unit_size, text->byte_order, to, capacity);
 
 	if (size > record->limit) {
-		/* Not within a character. */
+		/* Do not split a character. */
 		for (size = capacity; size && ((unsigned char)to[size - 1] & 0xc0) == 0x80; size--)
 			;
 		if (size && (unsigned char)to[size - 1] >= 0xc0)
@@ -384,7 +398,7 @@ int native_record(const struct kernel_call *call, struct user_event_record *reco
 	const struct user_event *event = call->event;
 	struct native_walk walk = {.record = record};
 
-	/* Nobody records an event without any payload. */
+	/* Tools ignore an event without payload. */
 	record->bytes.size = event->fixed_size ? event->fixed_size : 1;
 	record->bytes.at[0] = 0;
 	return visit_arguments(event->desc, call->args, call->variadic, &ops, &walk, NULL);

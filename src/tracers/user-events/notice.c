@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling recorders that there are new events (protocol/kernel-notice.h): where nobody listens, some refused calls, once for each batch. */
+/*
+ * Notifies recorders of the kernel's events of newly registered events (protocol/kernel-notice.h).
+ * Without a recorder, this is a few refused system calls for each batch.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -13,7 +16,7 @@
 
 #define TIMEOUT_FACTOR_MAX 3600
 
-/* Only who may see the events anyway can make us wait. */
+/* Wait only for peers that may see the events anyway: root, and the user of this process. */
 static bool is_trusted(int fd)
 {
 	struct ucred peer;
@@ -23,13 +26,16 @@ static bool is_trusted(int fd)
 			(!peer.uid || peer.uid == geteuid());
 }
 
-/* As the agent's, on machines that are slow or busy. */
+/*
+ * Returns the timeout; SIDE_TIMEOUT_FACTOR multiplies it on slow or busy machines, as for the
+ * agent.
+ */
 static int64_t notice_timeout_ms(void)
 {
 	const char *text = environment_get("SIDE_TIMEOUT_FACTOR");
 	long factor;
 
-	/* The name in earlier releases: the next release does not read it. */
+	/* The name in earlier releases. It is deprecated: the next release does not read it. */
 	if (!text)
 		text = environment_get("SIDE_PATIENCE");
 	factor = text ? strtol(text, NULL, 10) : 1;
@@ -58,7 +64,7 @@ void notice_send(void)
 			fds[i] = -1;
 		}
 	}
-	/* All of them look at the same time. */
+	/* The recorders scan in parallel, so one deadline covers all of them. */
 	for (i = 0; i < KERNEL_NOTICE_MAX; i++) {
 		struct pollfd end = {.fd = fds[i], .events = POLLIN};
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plain fields of the commonest kinds, without a walk over descriptions: numbers that are in the argument as
- * they are to be in the record, and 8-bit text. Whatever is not as expected (another label, a NULL text, a record that gets too
- * long) is left to the walk in native.c, which does everything and knows what to do with mistakes.
+ * Writes records of simple plain fields without a walk over descriptions: numbers that the record
+ * copies from the argument, and 8-bit strings.
+ *
+ * Any other case (an unexpected label, a NULL string, a record that becomes too long) is left to
+ * native.c, which handles all of them, including errors.
  */
 #include <string.h>
 
@@ -53,7 +55,7 @@ void quick_prepare(struct user_event *event)
 	event->nr_quick = (uint8_t)nr;
 }
 
-/* The text with its NUL at the end of the record, and the word that refers to it. */
+/* Append the string with its zero, and write the word that refers to it. */
 static bool user_events_quick_write_text(
 		struct user_event_bytes *bytes, size_t fixed, const char *text)
 {
@@ -89,7 +91,7 @@ bool quick_record(const struct kernel_call *call, struct user_event_bytes *bytes
 		if (side_enum_get(args[i].type) != quick->label)
 			return false;
 		if (quick->size)
-			/* All scalars begin at the same place. */
+			/* All scalars are at the same offset of the argument. */
 			memcpy(bytes->at + fixed, &args[i].u.side_static, quick->size);
 		else if (!user_events_quick_write_text(bytes, fixed,
 					 side_ptr_get(args[i].u.side_static.string_value)))

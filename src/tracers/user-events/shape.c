@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a type is once its values are loaded: gathered or on the stack, an integer is an integer, and an
- * enumeration is the integer that it is made of.
+ * Derives the shape of a type after its values are loaded: a gathered integer and an integer
+ * argument have the same shape, and an enumeration has the shape of its integer.
  */
 #include <string.h>
 
@@ -156,7 +156,10 @@ bool shape_is_static(const struct side_type *type)
 	}
 }
 
-/* An array cannot be an array's element, so a structure stands between (metadata.c). */
+/*
+ * Returns 1 if the element needs a structure around it: an array cannot be an element of an array
+ * (metadata.c).
+ */
 static unsigned int between(const struct side_type *element)
 {
 	struct field_shape shape = shape_of(element);
@@ -181,7 +184,7 @@ unsigned int shape_depth(const struct side_type *type)
 			if (depth > deepest)
 				deepest = depth;
 		}
-		/* Many members are several structures (metadata.c). */
+		/* More members than a structure can have are in nested structures (metadata.c). */
 		return deepest + 1 + (i ? (i - 1) / (HEADER_MEMBERS_MAX - 1) : 0);
 	default: return 0;
 	}

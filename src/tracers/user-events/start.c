@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libside loads the library and calls side_kernel_begin(), once. */
+/* The start of the library: libside loads it and calls side_kernel_begin() once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void notified(enum side_tracer_notification what, struct side_event_descr
 		events_go(events, nr_events);
 }
 
-/* The second line of the reason, if it has one, is a hint. */
+/* Report a failure. A second line of the reason is a hint. */
 static void user_events_start_report_failure(const char *reason)
 {
 	size_t size = strcspn(reason, "\n");
@@ -34,7 +34,10 @@ static void user_events_start_report_failure(const char *reason)
 				reason + size + !!reason[size]);
 }
 
-/* SIDE_ERROR_OK or another one; @events as in SIDE_USER_EVENTS. */
+/*
+ * Start with the events of `events`, which has the form of SIDE_USER_EVENTS. Returns SIDE_ERROR_OK
+ * or another SIDE_ERROR_*.
+ */
 __attribute__((visibility("default"))) int side_kernel_begin(const char *events);
 
 int side_kernel_begin(const char *events)

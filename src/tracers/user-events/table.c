@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events, in memory that another process may read while we go on (side/kernel.h): blocks that stay, events in
- * them that are taken and given back. A reader may see an event half written; what it says is for people.
+ * The table of events, in memory that another process may read at any time (side/kernel.h).
+ *
+ * Blocks are never freed; the events in them are reused. A reader may see a half-written event,
+ * which is acceptable because users only look at the result.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 
 #include "tracers/user-events/user-events.h"
 
-/* They are read from outside. */
+/* Other processes read these structures. */
 _Static_assert(sizeof(struct side_kernel_event_0) == 528, "an event, as shown");
 _Static_assert(sizeof(struct side_kernel_table_0) == 280, "the table, as shown");
 
@@ -64,7 +66,10 @@ static bool add_block(void)
 		block->events[i].next_free = first_free;
 		first_free = &block->events[i];
 	}
-	/* Release: the block is zeroed before others find it. Pairs with a reader of the memory from outside. */
+	/*
+	 * Release: the block is initialized before other processes find it. Pairs with a reader of
+	 * this memory in another process.
+	 */
 	__atomic_store_n(last_block ? &last_block->next : &side_kernel_table_0.first,
 			(uintptr_t)block, __ATOMIC_RELEASE);
 	last_block = block;

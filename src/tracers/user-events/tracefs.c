@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side. The descriptor has to stay in the program's table, because it is the calling thread
- * that writes. So it is put where no program gets one by chance: beyond the limit that holds for new ones.
+ * Opens the kernel's file and makes its system calls.
+ *
+ * The descriptor must stay in the program's table, because the calling threads write to it. It is
+ * moved to a number that the program does not get by chance: above the limit for new descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +18,10 @@
 
 #include "tracers/user-events/user-events.h"
 
-/* A table of descriptors with this one in it still has 32 KiB. */
+/* With this number, the kernel's table of descriptors still takes only 32 KiB. */
 #define DESCRIPTOR 4095
 
-/* Bit 63, or 31, which libside keeps free for the kernel. */
+/* Bit 63 or 31, which libside reserves for the kernel. */
 #define ENABLED_BIT (8 * sizeof(uintptr_t) - 1)
 
 struct register_request {
@@ -40,7 +42,7 @@ struct unregister_request {
 	uint64_t word;
 } __attribute__((packed));
 
-/* For at most five seconds: a worker waits longer only for memory that cannot be read. */
+/* Five seconds at most: the kernel needs longer only for memory that cannot be read. */
 #define FORGET_PAUSE 1000000 /* ns */
 #define FORGET_PAUSES 5000
 
@@ -56,7 +58,7 @@ static int user_events_tracefs_open_below(const char *folder, const char *below)
 	return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* Wherever it is mounted. */
+/* Find a mounted tracefs or debugfs. */
 static int user_events_tracefs_open_mounted(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -83,8 +85,8 @@ static int user_events_tracefs_open_mounted(void)
 }
 
 /*
- * Where no new descriptor gets to while the limit is what it is. The limit is raised for a moment, which others
- * do not notice unless they look at it just now.
+ * Move the descriptor to a number above the current limit. The limit is raised for a moment; other
+ * threads are affected only if they read it in that moment.
  */
 static int move_away(int fd)
 {
@@ -147,10 +149,13 @@ int kernel_register(int fd, void *word, const char *description, bool multi, int
 }
 
 /*
- * The kernel sets the bit of a word at once, but not in a page that is shared since a fork or swapped out: one of its workers does that
- * later. Until then it keeps a word that is unregistered. The word cannot be registered again in that time (EADDRINUSE), and if its
- * memory is unmapped, the worker reports a fault in the kernel's log. So we return when the kernel has forgotten the word: a second
- * request fails.
+ * Unregister a word, and wait until the kernel has released it.
+ *
+ * The kernel writes the bit of a word immediately, except in a page that is shared since a fork or
+ * swapped out: there, a kernel worker writes it later and holds the word meanwhile, even after it
+ * was unregistered. During that time the word cannot be registered again (EADDRINUSE), and if its
+ * memory is unmapped, the worker logs a fault. A second request fails once the kernel has released
+ * the word.
  */
 int kernel_unregister(int fd, void *word)
 {
@@ -165,7 +170,9 @@ int kernel_unregister(int fd, void *word)
 	if (ioctl(fd, REQUEST_UNREGISTER, &request) < 0)
 		return -errno;
 	for (i = 0; i < FORGET_PAUSES && !ioctl(fd, REQUEST_UNREGISTER, &request); i++) {
-		/* nanosleep() is a cancellation point, and we hold libside's event lock. */
+		/*
+		 * nanosleep() is a cancellation point, and this thread holds libside's event lock.
+		 */
 		(void)syscall(SYS_nanosleep, &pause, NULL);
 	}
 	return 0;

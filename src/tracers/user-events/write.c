@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event happens and somebody listens: a record is made in a buffer of a pool and handed to the kernel with one
- * call. Runs in any thread and in signal handlers: it takes no lock, allocates nothing and keeps errno.
+ * Handles a call: builds a record in a buffer of a pool and writes it to the kernel with one system
+ * call.
  *
- * A buffer is taken by setting its bit. A thread that dies in between keeps it; when there is none,
- * records are counted as lost.
+ * Runs in any thread and in signal handlers: it takes no lock, allocates nothing and preserves
+ * errno. A thread claims a buffer by setting its bit. A thread that dies meanwhile keeps the
+ * buffer; if no buffer is free, the record is counted as lost.
  *
- * The call is pwritev() at offset 0, which is what the kernel's file takes and no pipe, socket or terminal
- * does: a program that has closed our descriptor, and has got the same number for one of
- * these in spite of all (tracefs.c), receives nothing of ours.
+ * The system call is pwritev() at offset 0. The kernel's file accepts it, but pipes, sockets and
+ * terminals do not. If the program closes the descriptor and gets its number for one of those after
+ * all (tracefs.c), no record is written there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +30,15 @@ struct user_event_buffer {
 static struct user_event_buffer buffers[BUFFERS];
 static uint64_t taken;
 
-/* Set when the descriptor is not ours any more. */
+/* True once the descriptor no longer refers to the kernel's file. */
 static bool gone;
 
 void kernel_after_fork_in_child(void)
 {
-	/* Other threads' buffers are nobody's here. Relaxed: there is one thread. */
+	/*
+	 * The threads that held buffers do not exist in the child. Relaxed: the child has one
+	 * thread.
+	 */
 	__atomic_store_n(&taken, 0, __ATOMIC_RELAXED);
 }
 
@@ -46,7 +50,10 @@ static int buffer_take(void)
 	while (~seen) {
 		int index = __builtin_ctzll(~seen);
 
-		/* Acquire: the last owner's accesses come before ours. Pairs with buffer_give_back(). */
+		/*
+		 * Acquire: the previous owner's accesses come before this owner's. Pairs with
+		 * buffer_give_back().
+		 */
 		if (__atomic_compare_exchange_n(&taken, &seen, seen | (uint64_t)1 << index, true,
 				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return index;
@@ -56,24 +63,24 @@ static int buffer_take(void)
 
 static void buffer_give_back(int index)
 {
-	/* Release: our accesses come before the next owner's. Pairs with buffer_take(). */
+	/* Release: this owner's accesses come before the next owner's. Pairs with buffer_take(). */
 	(void)__atomic_and_fetch(&taken, ~((uint64_t)1 << index), __ATOMIC_RELEASE);
 }
 
 static void user_events_write_count_event(uint64_t *counter)
 {
-	/* Relaxed: a counter orders nothing. */
+	/* Relaxed: the counter orders no other accesses. */
 	(void)__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- the call ---- */
+/* ---- the system call ---- */
 
-/* Does a failed write mean that the descriptor is not ours? */
+/* True if a failed write means that the descriptor no longer refers to the kernel's file. */
 static bool is_gone(int fd, int error)
 {
 	if (error == ESPIPE)
 		return true;
-	/* Nobody listens any more, or there is no such descriptor. */
+	/* EBADF also means that no tool records the event any more: check the descriptor. */
 	return error == EBADF && syscall(SYS_fcntl, fd, F_GETFD) < 0;
 }
 
@@ -86,7 +93,7 @@ static void user_events_write_event(
 
 	for (i = 0; i < nr; i++)
 		size += parts[i].iov_len;
-	/* The system call: not a cancellation point. */
+	/* A direct system call: pwritev() is a cancellation point. */
 	written = syscall(SYS_pwritev, fd, parts, nr, 0L, 0L);
 	if (written == (long)size) {
 		user_events_write_count_event(&event->shown.written);
@@ -97,7 +104,7 @@ static void user_events_write_event(
 	if (written < 0 && is_gone(fd, errno))
 		__atomic_store_n(&gone, true, __ATOMIC_RELAXED);
 	else if (written < 0 && errno == EBADF)
-		return; /* whoever listened has just gone */
+		return; /* the last tool has just stopped recording the event */
 	user_events_write_count_event(&event->shown.lost);
 }
 
@@ -114,7 +121,7 @@ enum {
 	HEADER_FLAGS = (sizeof(void *) == 8 ? 1 : 0) |
 			(SIDE_BYTE_ORDER == SIDE_LITTLE_ENDIAN ? 2 : 0) | 4,
 	EXTENSION_METADATA = 1,
-	TAG_CUT = 1, /* some text or array of the record has been shortened */
+	TAG_CUT = 1, /* a string or array of the record was shortened */
 };
 
 static bool write_native(const struct kernel_call *call, struct user_event *event,
@@ -162,7 +169,7 @@ static bool write_header(const struct kernel_call *call, struct user_event *even
 	return true;
 }
 
-/* What is too long is tried again with shorter texts and arrays. */
+/* Build and write the record; if it is too long, retry with shorter strings and arrays. */
 static void write_into(const struct kernel_call *call, struct user_event *event,
 		struct user_event_buffer *buffer)
 {

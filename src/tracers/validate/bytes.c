@@ -56,7 +56,7 @@ uint64_t bytes_number(struct byte_reader *bytes, unsigned int size)
 	return number;
 }
 
-/* *sign: all bits from the number's last one on, if that says it is negative. */
+/* Read a LEB128 number. `*sign` gets the bits above the number, all set if its sign bit is set. */
 static uint64_t leb128(struct byte_reader *bytes, uint64_t *sign)
 {
 	uint64_t number = 0;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and texts of a file, read through a small window: a file that gets shorter is an end too soon, and no signal, as it would be
- * in a mapping. Or of memory of our own, which has what was compressed in a file. Signal-safe, allocates nothing.
+ * Reads numbers and strings of a file through a small window, or of memory that was decompressed
+ * from a file.
+ *
+ * If the file is truncated meanwhile, reading ends early; a mapping of the file would raise a
+ * signal. Signal-safe, allocates nothing.
  */
 #ifndef SIDE_TRACERS_VALIDATE_BYTES_H
 #define SIDE_TRACERS_VALIDATE_BYTES_H
@@ -12,32 +15,35 @@
 
 struct bytes_source {
 	int fd;
-	const unsigned char *memory; /* NULL: the file */
+	const unsigned char *memory; /* NULL: use the file */
 };
 
 struct byte_reader {
 	struct bytes_source source;
-	bool failed;      /* something was asked for behind the end; all is 0 from then on */
-	uint64_t at, end; /* in the source */
-	uint64_t window;  /* where it begins */
-	size_t size;      /* bytes in it */
+	bool failed;      /* a read went beyond the end; all further reads return 0 */
+	uint64_t at, end; /* offsets in the source */
+	uint64_t window;  /* its offset in the source */
+	size_t size;      /* bytes in the window */
 	unsigned char held[1024];
 };
 
-/* From here to there. */
+/* Start reading `size` bytes at offset `at`. */
 void bytes_open(struct byte_reader *bytes, const struct bytes_source *source, uint64_t at,
 		uint64_t size);
 
-/* Of 1 to 8 bytes, as this machine writes it. */
+/* Read a number of 1 to 8 bytes in host byte order. */
 uint64_t bytes_number(struct byte_reader *bytes, unsigned int size);
 
-/* DWARF's numbers of any length. */
+/* Read a LEB128 number of DWARF. */
 uint64_t bytes_leb128(struct byte_reader *bytes);
 int64_t bytes_signed_leb128(struct byte_reader *bytes);
 
 void bytes_skip(struct byte_reader *bytes, uint64_t size);
 
-/* A text up to its end; what does not fit is cut. to may be NULL. Returns its length. */
+/*
+ * Read a string up to its zero. A longer string is truncated. `to` may be NULL. Returns its full
+ * length.
+ */
 size_t bytes_text(struct byte_reader *bytes, char *to, size_t size);
 
 #endif /* SIDE_TRACERS_VALIDATE_BYTES_H */

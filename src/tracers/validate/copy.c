@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program may change or free what it has registered, and a call that comes then must find the
- * description that was checked. So calls are compared with a copy: what the codec made of the
- * bytes, which is everything but functions. Those come from the description itself, in the order of the
- * walk over both.
+ * Keeps copies of descriptions, against which calls are checked: the program may change or free
+ * what it has registered.
  *
- * Copies are never freed; a library that comes and goes finds its own again.
+ * A copy is decoded from the encoded description, which contains everything but functions. Those
+ * come from the description itself, in the order of a walk over both.
+ *
+ * Copies are never freed; a library that is loaded again gets its previous copy.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,10 +54,10 @@ static int give_function(void *priv, const struct visit_node *node)
 
 	if (side_enum_get(node->type->type) != SIDE_TYPE_VLA_VISITOR)
 		return 0;
-	/* Somebody changed the description between two looks. */
+	/* The program changed the description between the two walks. */
 	if (functions->nr == functions->capacity)
 		return -EINVAL;
-	/* The copy is ours. */
+	/* The copy is writable: this module allocated it. */
 	visitor = (struct side_type_vla_visitor *)(uintptr_t)side_ptr_get(
 			node->type->u.side_vla_visitor);
 	side_ptr_set(visitor->visitor, functions->at[functions->nr++]);
@@ -95,7 +96,7 @@ static struct validate_copy *validate_copy_find(
 	return first;
 }
 
-/* Takes the bytes. */
+/* Build the copy from copy->bytes. */
 static int validate_copy_build(const struct side_event_description *desc,
 		struct validate_copy *copy, struct visit_error *error)
 {
@@ -104,7 +105,7 @@ static int validate_copy_build(const struct side_event_description *desc,
 	struct functions functions = {.at = NULL};
 	int ret = visit_description_decode(copy->bytes, copy->size, &copy->owned, error);
 
-	/* It is all there, so it may be read as it is. */
+	/* The whole description is readable, so it can be walked directly. */
 	if (!ret)
 		ret = visit_description(desc, &take, &functions, error);
 	copy->visitors = functions.at;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions as they were when they were registered, in memory that no program changes or frees. */
+/*
+ * Copies of descriptions at the time of their registration, in memory that the program neither
+ * changes nor frees.
+ */
 #ifndef SIDE_TRACERS_VALIDATE_COPY_H
 #define SIDE_TRACERS_VALIDATE_COPY_H
 
@@ -10,16 +13,15 @@ struct validate_copy {
 	struct visit_owned *owned;
 	unsigned char *bytes; /* encoded */
 	size_t size;
-	side_visitor_func *visitors; /* those of the description, in its order */
+	side_visitor_func *visitors; /* of the description, in the order of the walk */
 	size_t nr_visitors;
 };
 
 /*
- * Read a description as if it were foreign memory, check it, and give a copy that has the functions of its visitors. The same
- * description gives the same copy, which stays until the process ends: calls may still use it when
- * their event is gone, and nobody waits for them. Not for several threads at once.
- *
- * Returns 0, or what the visitor library says is wrong.
+ * Read a description without trusting its pointers, check it, and return a copy with the functions
+ * of its visitors. The same description gives the same copy, which exists until the process ends,
+ * because calls may still use it after the event was removed. Not thread-safe. Returns 0, or a
+ * negative errno with *error set.
  */
 int validate_copy_get(const struct side_event_description *desc, const struct validate_copy **copy,
 		struct visit_error *error);

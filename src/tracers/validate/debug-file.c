@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* As gdb finds it: by build ID, then by name beside the file, in .debug beside it, and in the same place below /usr/lib/debug. */
+/*
+ * Finds debug files as gdb does: by build ID, then by name beside the file, in .debug beside it,
+ * and in the same directory below /usr/lib/debug.
+ */
 #include "tracers/validate/debug-file.h"
 
 #include <fcntl.h>
@@ -16,10 +19,13 @@
 #define FOLDER "/usr/lib/debug"
 #define ID_MAX 64u
 #define NAME_MAX_HERE 256u
-/* Nobody waits for the checksum of more. */
+/* The checksum of a larger file would take too long. */
 #define FILE_MAX ((off_t)1 << 30)
 
-/* What is too much for the stack of a small thread, or of a signal handler: in pages of its own for a moment. */
+/*
+ * Buffers that are too large for the stack of a small thread or a signal handler; in pages that are
+ * mapped for the duration of a call.
+ */
 struct debug_file_scratch {
 	char file[PATH_MAX], folder[PATH_MAX];
 	unsigned char bytes[4096];
@@ -63,9 +69,9 @@ bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(
 	return false;
 }
 
-/* ---- which file it is ---- */
+/* ---- checking a file ---- */
 
-/* The first note of its section, as linkers write it. */
+/* Read the first note of its section, as linkers write it. */
 static void validate_debug_read_build_id(int fd, const ElfW(Ehdr) * header, struct build_id *id)
 {
 	struct {
@@ -103,7 +109,10 @@ static bool has_checksum(int fd, uint32_t wanted, struct debug_file_scratch *scr
 	return crc == wanted;
 }
 
-/* Open, if it is what is wanted. checksum and room NULL: the build ID has to be the same. */
+/*
+ * Open the file if it matches: by its checksum, or, if `checksum` and `scratch` are NULL, by its
+ * build ID. Returns a descriptor or -1.
+ */
 static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
 		const struct build_id *id, const uint32_t *checksum,
 		struct debug_file_scratch *scratch)
@@ -130,7 +139,7 @@ static int validate_debug_open_same(const char *path, const ElfW(Ehdr) * header,
 	return -1;
 }
 
-/* ---- where it is ---- */
+/* ---- finding a file ---- */
 
 static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 {
@@ -144,7 +153,7 @@ static int open_by_id(const ElfW(Ehdr) * header, const struct build_id *id)
 	return validate_debug_open_same(path, header, id, NULL, NULL);
 }
 
-/* A name, zeros up to a multiple of four, a checksum. */
+/* Read .gnu_debuglink: a name, zeros up to a multiple of four, a checksum. */
 static bool read_link(
 		int fd, const ElfW(Ehdr) * header, char name[NAME_MAX_HERE], uint32_t *checksum)
 {
@@ -181,7 +190,7 @@ static int open_by_name(
 	if (scratch == MAP_FAILED)
 		return -1;
 	folder = scratch->folder;
-	/* The path may be that of a link, /proc/self/exe at the least. */
+	/* The path may be a symbolic link, at least if it is /proc/self/exe. */
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	size = readlink(self, folder, sizeof(scratch->folder) - 1);
 	if (size > 0)

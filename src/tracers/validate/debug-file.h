@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the debug information of a file is that has none itself. */
+/* Finds the separate debug file of an ELF file. */
 #ifndef SIDE_TRACERS_VALIDATE_DEBUG_FILE_H
 #define SIDE_TRACERS_VALIDATE_DEBUG_FILE_H
 
@@ -7,13 +7,13 @@
 #include <link.h>
 #include <stdbool.h>
 
-/* One section of an ELF file. */
+/* Read the header of a section by its name. Returns false if there is none. */
 bool validate_section(int fd, const ElfW(Ehdr) * header, const char *name, ElfW(Shdr) * section);
 
 /*
- * A descriptor of the file in /usr/lib/debug, or beside it, that its build ID or its .gnu_debuglink leads to, and that has the same
- * build ID, or the checksum that stands there; -1: there is none. Signal-safe, allocates nothing but
- * pages for a moment.
+ * Open the debug file in /usr/lib/debug or beside the file, found by build ID or .gnu_debuglink. It
+ * must have the same build ID, or the checksum of .gnu_debuglink. Returns a descriptor, or -1 if
+ * there is none. Signal-safe; maps a few pages for the duration of the call.
  */
 int validate_debug_file(int fd, const char *path, const ElfW(Ehdr) * header);
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codes are canonical: those of one length are numbers in a row, so that how many there are of each length, and their symbols in
- * order, say all. They are read bit by bit, which is slow and small; what is read is some megabytes, once for a report.
+ * Decompresses deflate streams.
+ *
+ * Codes are canonical: codes of one length are consecutive numbers, so the number of codes of each
+ * length and the symbols in order define a code. They are decoded bit by bit: slow but small, and
+ * sufficient for some megabytes once for a report.
  */
 #include "tracers/validate/inflate.h"
 
 #include <string.h>
 
-#define LENGTHS 16       /* of a code, in bits */
-#define LITERALS_MAX 288 /* literals and lengths of copies */
+#define LENGTHS 16       /* code lengths in bits, including 0 */
+#define LITERALS_MAX 288 /* literals and match lengths */
 #define DISTANCES_MAX 32
 #define END_OF_BLOCK 256
 
 struct code {
-	uint16_t nr[LENGTHS]; /* of each length; [0]: symbols that have no code */
+	uint16_t nr[LENGTHS]; /* number of codes of each length; [0]: symbols without a code */
 	uint16_t symbols[LITERALS_MAX];
 };
 
@@ -21,7 +24,7 @@ struct inflate_stream {
 	struct byte_reader *in;
 	unsigned char *to;
 	size_t at, size;
-	uint32_t bits; /* that have been read and not used, the next one lowest */
+	uint32_t bits; /* bits that were read but not used yet; the next one is the lowest */
 	unsigned int nr_bits;
 	bool failed;
 };
@@ -50,7 +53,10 @@ static void validate_inflate_write_byte(struct inflate_stream *stream, unsigned 
 		stream->to[stream->at++] = (unsigned char)byte;
 }
 
-/* From the length of each symbol's code. False: there are more codes than their lengths allow. */
+/*
+ * Build the code from the length of each symbol's code. Returns false if there are more codes than
+ * these lengths permit.
+ */
 static bool make_code(struct code *code, const uint8_t *lengths, unsigned int nr)
 {
 	uint16_t begin[LENGTHS];
@@ -167,7 +173,7 @@ static void inflate_fixed(struct inflate_stream *stream)
 	inflate_block(stream, &literals, &distances);
 }
 
-/* The lengths of both codes, in a code of their own that has repetitions. */
+/* Read the lengths of both codes, which are themselves coded, with repetitions. */
 static void take_lengths(struct inflate_stream *stream, uint8_t *lengths, unsigned int nr)
 {
 	static const uint8_t order[] = {
@@ -222,7 +228,7 @@ bool validate_inflate(struct byte_reader *in, unsigned char *to, size_t size)
 		     flags = (unsigned int)bytes_number(in, 1);
 	bool is_last = false;
 
-	/* Deflate, and no dictionary that somebody else has. */
+	/* Accept only deflate without a preset dictionary. */
 	if ((method & 15) != 8 || (method << 8 | flags) % 31 || flags & 0x20)
 		return false;
 	while (!is_last && !stream.failed) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads .debug_line (DWARF 2 to 5) as it stands: each unit's program is run until a row covers the address, and only then
- * are the names of its files looked at. Nothing of the file is believed.
+ * Finds source lines in .debug_line (DWARF 2 to 5).
+ *
+ * The program of each unit is executed until a row covers the address; only then are the names of
+ * its files read. Nothing in the file is trusted.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -17,11 +19,14 @@
 #include "tracers/validate/line.h"
 #include "tracers/validate/memory.h"
 
-/* More than this is read nobody waits for; tables of larger programs are told as FILE+OFFSET. */
+/*
+ * Reading a larger table would take too long; addresses in such programs are printed as
+ * FILE+OFFSET.
+ */
 #define TABLE_MAX (256u << 20)
-/* What is compressed takes so much of the program's memory for a moment. */
+/* Decompression allocates this much memory of the program for a moment. */
 #define UNPACKED_MAX (64u << 20)
-/* Deflate makes nothing smaller than that: more is not there. */
+/* The best compression ratio of deflate: a larger claimed size is wrong. */
 #define DEFLATE_MOST 1032u
 
 /* DWARF 5, 6.2.4 and 7.5.6 */
@@ -55,20 +60,21 @@ struct line_unit {
 	int line_base;
 	unsigned int line_range, opcode_base;
 	unsigned char lengths[256];
-	uint64_t names; /* where the tables of folders and files begin */
+	uint64_t names; /* offset of the tables of directories and files */
 };
 
-/* A row of the table, and the one before it. */
+/* A row of the line table. */
 struct line_row {
 	uint64_t address;
 	uint64_t file, line;
-	bool is_there; /* in a sequence of which a row was seen */
-	bool is_dead; /* in one of code that the linker has left out, which it puts at 0, or at the end */
+	bool is_there; /* in a sequence that already has a row */
+	/* in a sequence of code that the linker has removed; its address is 0 or the highest one */
+	bool is_dead;
 };
 
 /* ---- names ---- */
 
-/* The name is to be kept (to is not NULL) or passed over. */
+/* Read a value: store the string if `to` is not NULL, otherwise skip it. */
 static void validate_line_read_form(const struct line_table *table, struct byte_reader *bytes,
 		const struct line_unit *unit, uint64_t form, char *to, uint64_t *number)
 {
@@ -98,7 +104,7 @@ static void validate_line_read_form(const struct line_table *table, struct byte_
 		*number = value;
 }
 
-/* A table of version 5; the entry that is wanted. It ends behind the table. */
+/* Read the requested entry of a table of version 5. Reading ends after the table. */
 static void read_entries(const struct line_table *table, struct byte_reader *bytes,
 		const struct line_unit *unit, uint64_t wanted, char *name, uint64_t *directory)
 {
@@ -121,7 +127,10 @@ static void read_entries(const struct line_table *table, struct byte_reader *byt
 	}
 }
 
-/* A list of version 2 to 4, which ends with an empty name; its first entry is 1. */
+/*
+ * Read the requested entry of a list of version 2 to 4, whose entries count from 1 and end with an
+ * empty name.
+ */
 static void validate_line_read_list(struct byte_reader *bytes, bool is_files, uint64_t wanted,
 		char *name, uint64_t *directory)
 {
@@ -153,7 +162,7 @@ static bool validate_line_write_location(const struct line_table *table, struct 
 	char name[VALIDATE_LINE_MAX / 2] = "", folder[VALIDATE_LINE_MAX / 2] = "";
 	uint64_t directory = 0, ignored = 0, folders = unit->names;
 
-	/* The file says which folder; the folders stand before it. */
+	/* The entry of the file has the directory's index; the directories precede the files. */
 	bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 	if (unit->version >= 5) {
 		read_entries(table, bytes, unit, UINT64_MAX, NULL, NULL);
@@ -164,7 +173,7 @@ static bool validate_line_write_location(const struct line_table *table, struct 
 	}
 	if (!name[0])
 		return false;
-	/* Folder 0 is where the compiler ran. */
+	/* Directory 0 is the compilation directory. */
 	if (directory && name[0] != '/') {
 		bytes_open(bytes, &table->lines.source, folders, unit->end - folders);
 		if (unit->version >= 5)
@@ -216,7 +225,7 @@ static bool validate_line_read_header(
 	for (i = 1; i < unit->opcode_base; i++)
 		unit->lengths[i] = (unsigned char)bytes_number(bytes, 1);
 	unit->names = bytes->at;
-	/* More operations in an instruction are of machines that nobody has. */
+	/* More operations in an instruction exist only for VLIW machines. */
 	if (!unit->line_range || !unit->opcode_base || unit->per_instruction != 1 ||
 			unit->address_size != sizeof(void *) || unit->names > program) {
 		unit->version = 0;
@@ -226,7 +235,7 @@ static bool validate_line_read_header(
 	return !bytes->failed;
 }
 
-/* A new row: whether the one before it covers the address. */
+/* True if the new row `row` ends the range of `last`, and that range covers the address. */
 static bool covers(const struct line_row *last, const struct line_row *row, uint64_t address)
 {
 	return last->is_there && !last->is_dead && last->address && last->address <= address &&
@@ -240,13 +249,16 @@ static void reset(struct line_row *row)
 	row->line = 1;
 }
 
-/* Everything that begins with a 0: true when a row was made, which ends the sequence. */
+/*
+ * Execute an extended opcode, which begins with a 0. Returns true if it ends the sequence with a
+ * row.
+ */
 static bool extended(struct byte_reader *bytes, const struct line_unit *unit, struct line_row *row)
 {
 	uint64_t length = bytes_leb128(bytes), begin = bytes->at;
 	unsigned int opcode;
 
-	/* The bytes of the length itself may cross the end of the unit. */
+	/* The length itself may extend beyond the end of the unit. */
 	if (!length || begin > unit->end || length > unit->end - begin) {
 		bytes->failed = true;
 		return false;
@@ -261,7 +273,7 @@ static bool extended(struct byte_reader *bytes, const struct line_unit *unit, st
 	return opcode == 1;
 }
 
-/* Standard opcodes but DW_LNS_copy. */
+/* Execute a standard opcode other than DW_LNS_copy. */
 static void standard(struct byte_reader *bytes, const struct line_unit *unit, unsigned int opcode,
 		struct line_row *row)
 {
@@ -282,7 +294,7 @@ static void standard(struct byte_reader *bytes, const struct line_unit *unit, un
 	}
 }
 
-/* Whether a row of the unit covers the address; that row. */
+/* Execute the unit's program. Returns true with *last set if a row covers the address. */
 static bool run_unit(struct byte_reader *bytes, const struct line_unit *unit, uint64_t address,
 		struct line_row *last)
 {
@@ -322,7 +334,7 @@ static bool run_unit(struct byte_reader *bytes, const struct line_unit *unit, ui
 
 /* ---- the file ---- */
 
-/* Files may have been replaced since they were mapped. */
+/* True if the file is the mapped one: it may have been replaced since. */
 static bool validate_line_is_mapped(int fd, const void *base, ElfW(Ehdr) * header)
 {
 	ElfW(Ehdr) mapped;
@@ -333,7 +345,10 @@ static bool validate_line_is_mapped(int fd, const void *base, ElfW(Ehdr) * heade
 			!memcmp(&mapped, header, sizeof(mapped));
 }
 
-/* Both kinds of compression say how much there was: SHF_COMPRESSED, and GNU's before that, with other names. */
+/*
+ * Read the header of a compressed section: SHF_COMPRESSED, or the older GNU form with other section
+ * names. Both contain the uncompressed size.
+ */
 static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *size)
 {
 	unsigned char old[12];
@@ -361,7 +376,7 @@ static bool is_zlib(int fd, const ElfW(Shdr) * raw, uint64_t *header, uint64_t *
 	return true;
 }
 
-/* Into pages of our own, which close_section() gives back. */
+/* Decompress the section into pages that close_section() unmaps. */
 static void validate_line_unpack(int fd, const ElfW(Shdr) * raw, struct section *section)
 {
 	struct bytes_source file = {.fd = fd, .memory = NULL};
@@ -419,14 +434,14 @@ static bool validate_line_lookup(
 			return false;
 		if (unit.version && run_unit(&bytes, &unit, address, &row))
 			return validate_line_write_location(table, &bytes, &unit, &row, to);
-		/* The next one, wherever this one ended. */
+		/* Continue at the next unit, wherever reading this one ended. */
 		bytes_open(&bytes, &table->lines.source, unit.end,
 				table->lines.offset + table->lines.size - unit.end);
 	}
 	return false;
 }
 
-/* Whether the file has a table at all; then whether the address is in it. */
+/* Returns true if the file has a line table; *found is then true if it covers the address. */
 static bool validate_line_search_file(int fd, const ElfW(Ehdr) * header, uint64_t address,
 		char to[VALIDATE_LINE_MAX], bool *found)
 {

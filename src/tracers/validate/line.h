@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line of source code that an address of this process comes from. */
+/* Finds the source line of an address of this process. */
 #ifndef SIDE_TRACERS_VALIDATE_LINE_H
 #define SIDE_TRACERS_VALIDATE_LINE_H
 
@@ -9,9 +9,10 @@
 #define VALIDATE_LINE_MAX 320
 
 /*
- * "FILE:LINE" of an address of the ELF file that is mapped at base, if it has debug information, or a file for it is installed
- * (debug-file.h); compressed by zlib, or not at all. Signal-safe, allocates nothing but pages for a moment; takes as
- * long as reading all of .debug_line does.
+ * Get "FILE:LINE" of an address in the ELF file that is mapped at `base`. The file must have debug
+ * information, or a debug file must be installed (debug-file.h); uncompressed, or compressed by
+ * zlib. Returns false if there is none. Signal-safe; maps some pages for the duration of the call,
+ * which takes as long as reading all of .debug_line.
  */
 bool validate_line_find(
 		const char *path, const void *base, uint64_t address, char to[VALIDATE_LINE_MAX]);

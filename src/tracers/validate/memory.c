@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process may read its own memory with process_vm_readv(), which says EFAULT where a load would be a
- * SIGSEGV. Handlers of signals are the program's own business, so this is the way that changes
- * nothing in it. Where the call is forbidden (seccomp) everything counts as readable: then a wild
- * pointer is as deadly as it is to every recorder.
+ * Checks whether this process can read an address.
+ *
+ * process_vm_readv() on the own process returns EFAULT where a load would raise SIGSEGV. This needs
+ * no signal handler, which belongs to the program. Where the call is forbidden (seccomp), all
+ * memory counts as readable: a wild pointer is then as fatal as with any recorder.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,20 +17,20 @@
 #define PAGE 4096u
 #define PAGES_AT_ONCE 64u
 
-/* How many of the bytes were read; -1 with errno. */
+/* Returns the number of bytes read, or -1 with errno set. */
 static ssize_t read_self(const struct iovec *to, const struct iovec *from, unsigned long nr)
 {
 	return process_vm_readv(getpid(), to, 1, from, nr, 0);
 }
 
 /*
- * Memory that is not the kernel's to hand out (a device's, that of memfd_secret()) counts as unreadable for process_vm_readv(), but its
- * process reads it. So where that says EFAULT another call is asked, which reads a set of signals before it
- * finds that it does not know what to do with it.
+ * True if the kernel can read the address on behalf of this process. process_vm_readv() cannot read
+ * memory such as a device's or that of memfd_secret(), although its process can. If it fails with
+ * EFAULT, this makes a system call that reads a signal set before it refuses its first argument.
  */
 static bool is_read_by_itself(const void *address)
 {
-#ifdef __mips__ /* its sets have another size, and a wrong one is found first */
+#ifdef __mips__ /* its signal sets have another size, and the size is checked first */
 	(void)address;
 	return false;
 #else
@@ -38,11 +39,11 @@ static bool is_read_by_itself(const void *address)
 #endif
 }
 
-/* The begin of the next page, and no more than the end. */
+/* Returns the start of the next page, or `end` if there is none. */
 static uintptr_t next_page(uintptr_t at, uintptr_t end)
 {
 	at = (at | (PAGE - 1)) + 1;
-	/* The last page of the address space. */
+	/* 0: `at` was in the last page of the address space. */
 	return at ? at : end;
 }
 
@@ -67,7 +68,7 @@ int validate_memory_read(void *priv, uint64_t address, void *to, size_t size)
 	return got >= 0 && (size_t)got == size ? 0 : -EFAULT;
 }
 
-/* One byte of each page that the bytes touch, many pages a system call. */
+/* Read one byte of each page in the range, many pages with one system call. */
 bool validate_memory_readable(const void *address, size_t size)
 {
 	uintptr_t at = (uintptr_t)address, end = at + size;
@@ -91,7 +92,7 @@ bool validate_memory_readable(const void *address, size_t size)
 		got = got < 0 ? 0 : got;
 		if ((unsigned long)got == nr)
 			continue;
-		/* Behind the first that was not read it goes on. */
+		/* Continue after the first page that was not read. */
 		fault = !is_read_by_itself(pages[got].iov_base);
 		at = next_page((uintptr_t)pages[got].iov_base, end);
 	}
@@ -99,7 +100,7 @@ bool validate_memory_readable(const void *address, size_t size)
 	return !fault;
 }
 
-/* The memory of a process has an end, and so has this loop. */
+/* Ends at the latest at the end of the address space. */
 bool validate_memory_text(const void *text, unsigned int unit_size)
 {
 	uintptr_t at = (uintptr_t)text, known = at;
@@ -109,7 +110,7 @@ bool validate_memory_text(const void *text, unsigned int unit_size)
 	for (;; at += unit_size) {
 		if (at + unit_size < at)
 			return false;
-		/* Up to the end of the page where the unit ends the bytes can be looked at. */
+		/* Known to be readable up to the end of the page in which the last unit ends. */
 		if (at + unit_size > known) {
 			if (!validate_memory_readable((const void *)at, unit_size))
 				return false;

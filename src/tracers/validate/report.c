@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A report is some lines that begin with "side:" or with two blanks, written with one write(2), so that
- * those of several threads do not mix:
+ * Prints reports: lines that begin with "side:" or with two blanks, written with one write(2), so
+ * that those of several threads do not mix.
  *
- *	side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
- *	  event:    demo:ev
- *	  field:    "b"
- *	  caller:   main() in /usr/bin/program+0x1234 (program.c:12)
- *	  expected: U32
- *	  found:    U8
- *	  hint:     ...
+ *       side: wrong call in PROGRAM (PID): the description says U32 (4), the argument says U8 (2)
+ *         event: demo:ev
+ *         field: "b"
+ *         caller: main() in /usr/bin/program+0x1234 (program.c:12)
+ *         expected: U32
+ *         found: U8
+ *         hint: ...
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "tracers/validate/memory.h"
 #include "tracers/validate/report.h"
 
-/* Mismatches that have been reported; a full table keeps silent about new ones. */
+/* Mismatches that have been reported; when the table is full, new ones are not reported. */
 #define SITES 1024u
 
 static uintptr_t sites[SITES];
@@ -52,8 +52,8 @@ __attribute__((format(printf, 2, 3))) static void put(
 }
 
 /*
- * Who reads standard error may be gone. A program that does not write there itself is not prepared for that, so the signal of it is kept
- * back, and taken away if there was none before.
+ * Write to standard error. If its reader has exited, this raises SIGPIPE, for which the program may
+ * not be prepared: block the signal, and discard it unless one was pending before.
  */
 static void validate_report_write_all(const char *at, size_t left)
 {
@@ -87,7 +87,7 @@ static void validate_report_flush(const struct validate_report_text *report)
 	validate_report_write_all(report->text, report->size);
 }
 
-/* Hash the path without its indexes: the elements of an array are wrong together. */
+/* Hash the path without its indexes: all elements of an array are wrong in the same way. */
 static uint64_t hash_path(const char *path)
 {
 	uint64_t hash = HASH_FNV1A_64_BEGIN;
@@ -102,7 +102,7 @@ static uint64_t hash_path(const char *path)
 	return hash;
 }
 
-/* Whether this is the first time that the site is wrong so. The key is what tells mismatches apart. */
+/* True if this mismatch is new: each event, caller, field and kind of error is reported once. */
 static bool is_first(
 		const void *desc, const void *caller, int code, const struct visit_error *error)
 {
@@ -115,7 +115,7 @@ static bool is_first(
 
 	for (i = 0; i < SITES; i++, at = (at + 1) % SITES) {
 		seen = 0;
-		/* The word is all that threads share: no order is needed. */
+		/* Relaxed: the threads share only this word. */
 		if (__atomic_compare_exchange_n(&sites[at], &seen, key, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED))
 			return true;
@@ -141,7 +141,10 @@ static void validate_report_print_caller(struct validate_report_text *report, co
 
 	if (!caller)
 		return;
-	/* caller is where the call returns to: in another function, if it is not meant to return. */
+	/*
+	 * `caller` is the return address, which may be in another function if the call does not
+	 * return.
+	 */
 	call = (const char *)caller - 1;
 	if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname) {
 		put(report, "  caller:   %p\n", caller);
@@ -153,7 +156,7 @@ static void validate_report_print_caller(struct validate_report_text *report, co
 	if (info.dli_sname)
 		put(report, "%.120s() in ", info.dli_sname);
 	put(report, "%.300s+0x%zx", module, (size_t)offset);
-	/* Of the program itself the name may be relative to a folder that it has left. */
+	/* The name of the executable may be relative to a previous working directory. */
 	if (validate_line_find(map->l_name && *map->l_name ? map->l_name : "/proc/self/exe",
 			    info.dli_fbase, offset, line))
 		put(report, " (%s)\n", line);
@@ -161,7 +164,7 @@ static void validate_report_print_caller(struct validate_report_text *report, co
 		put(report, " (addr2line -e gives the line)\n");
 }
 
-/* The names of a description that may not be what it says. */
+/* Print the names of an event whose description may be malformed. */
 static void put_event(
 		struct validate_report_text *report, const struct side_event_description *desc)
 {
@@ -176,7 +179,7 @@ static void put_event(
 			event && validate_memory_text(event, 1) ? event : "?");
 }
 
-/* The path behind the event, which stands in the first line: a step a line. */
+/* Print the path after the event, which is its first line: one step a line. */
 static void validate_report_print_path(
 		struct validate_report_text *report, const struct visit_error *error)
 {
@@ -187,7 +190,7 @@ static void validate_report_print_path(
 		return;
 	for (line++; *line; line = *end ? end + 1 : end) {
 		end = strchrnul(line, '\n');
-		/* What holds itself has a path without end. */
+		/* A type that contains itself has an endless path. */
 		if (report->size - begin > 160) {
 			put(report, ", ...");
 			break;
@@ -211,7 +214,9 @@ static bool is_label(const char *word)
 	return false;
 }
 
-/* side_arg_u32() for U32; the labels of strings are named after their encoding. */
+/*
+ * Print the macro of a label: side_arg_u32() for U32. The labels of strings contain their encoding.
+ */
 static void put_macro(struct validate_report_text *report, const char *label)
 {
 	static const char *const others[][2] = {
@@ -262,7 +267,7 @@ static void put_hint(struct validate_report_text *report, int code, const struct
 	}
 }
 
-/* The walk says what is more than its sentence; what a code means is said here. */
+/* Print what was expected and found: from the error, or derived from its code. */
 static void put_difference(
 		struct validate_report_text *report, int code, const struct visit_error *error)
 {

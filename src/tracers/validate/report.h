@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person reads of a wrong call or description, on standard error. */
+/* Prints reports of wrong calls and descriptions to standard error. */
 #ifndef SIDE_TRACERS_VALIDATE_REPORT_H
 #define SIDE_TRACERS_VALIDATE_REPORT_H
 
 #include "abi/visit.h"
 
 /*
- * A wrong call, once for each event, call site, field and kind of mismatch. Signal-safe, allocates nothing, keeps errno. code
- * is what the walk returned; is_dropped: no tracer is given it.
+ * Report a wrong call, once for each event, call site, field and kind of mismatch. `code` is the
+ * result of the walk; `is_dropped`: the call is passed to no tracer. Signal-safe, allocates
+ * nothing, preserves errno.
  */
 void validate_report_call(const struct side_event_description *desc, const void *caller,
 		bool is_dropped, int code, const struct visit_error *error);
 
-/* The program ends, and so many calls were given to no tracer. */
+/* Report at exit that `nr` calls were passed to no tracer. */
 void validate_report_dropped(uint32_t nr);
 
-/* What becomes of an event whose description is wrong. */
+/* The consequence of a wrong description. */
 enum validate_use {
-	VALIDATE_HIDDEN, /* reading it would end the program: no tracer is told of it */
+	VALIDATE_HIDDEN, /* reading it would crash the program: it is hidden from all tracers */
 	VALIDATE_UNUSED, /* its calls cannot be checked */
 	VALIDATE_WRONG,
-	VALIDATE_DOUBTED, /* it works, but hardly as it was meant */
+	VALIDATE_DOUBTED, /* it works, but probably not as intended */
 };
 
-/* A wrong description, when it is registered. */
+/* Report a wrong description when it is registered. */
 void validate_report_description(const struct side_event_description *desc, enum validate_use use,
 		int code, const struct visit_error *error);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The validator: a tracer that records nothing. It compares each description with the ABI when it is
- * registered, and each call with the description of its event, and says on standard error what
- * does not fit. libside loads it when SIDE_VALIDATE=1 stands in the environment.
+ * The validator: a tracer that records nothing, but checks descriptions and calls.
  *
- * Nothing that the program gives is trusted: a description is read as if it were foreign memory, once
- * (copy.h), and what arguments point to is asked of the kernel before it is read.
- * Functions (visitors) are called as they are.
+ * It checks each description against the ABI when it is registered, and each call against the
+ * description of its event, and prints mismatches to standard error. libside loads it if
+ * SIDE_VALIDATE=1 is set. Nothing that the program passes is trusted: a description is read once,
+ * without trusting its pointers (copy.h), and the memory of arguments is checked before it is read.
+ * Functions (visitors) are called without a check.
  *
- * It is the guard of the process (<side/tracer-extensions.h>): events that cannot be read are shown to no tracer, and
- * calls that lead to memory that cannot be read are given to none.
+ * It is the guard of the process (<side/tracer-extensions.h>): events that cannot be read are
+ * hidden from all tracers, and calls that lead to unreadable memory are passed to none.
  */
 #include <errno.h>
 #include <side/trace.h>
@@ -28,10 +28,12 @@ static uint64_t validate_key;
 
 /* ---- calls ---- */
 
-/* More elements than this in one call are a length gone wrong; nobody waits for their end. */
+/*
+ * More elements than this in one call mean a wrong length; checking them all would take too long.
+ */
 #define PARTS_MAX (1u << 20)
 
-/* Of one call; the rest follows when these are mended. */
+/* For one call; further mismatches are reported once these are fixed. */
 #define MISMATCHES_MAX 16u
 
 struct validate_call {
@@ -39,15 +41,18 @@ struct validate_call {
 	const struct side_event_description *desc;
 	const void *caller;
 	unsigned int mismatches;
-	bool others; /* somebody else listens */
+	bool others; /* another tracer listens */
 	/*
-	 * A tracer that reads it in good faith may end the program: memory is not there, or something has
-	 * not been compared to its end. A value of the event that is of the wrong type is neither.
+	 * The call may crash a tracer that trusts it: memory is unreadable, or the check did not
+	 * reach the end. A top-level value of a wrong type is neither.
 	 */
 	bool deadly;
 };
 
-/* Calls of this process that were given to no tracer: the process is in the upper half, for forks. */
+/*
+ * Calls of this process that were passed to no tracer. The upper half is the process id, because a
+ * child of fork() starts at 0.
+ */
 static uint64_t dropped;
 
 static bool is_readable(void *priv, const void *address, size_t size)
@@ -62,7 +67,7 @@ static bool validate_is_text(void *priv, const void *text, unsigned int unit_siz
 	return validate_memory_text(text, unit_size);
 }
 
-/* A value of the event itself: whoever reads it sees at once that it is another one. */
+/* True for a top-level value of a wrong type: every tracer detects that by its label. */
 static bool is_harmless(
 		const struct visit_location *location, int code, const struct visit_error *error)
 {
@@ -79,7 +84,7 @@ static void validate_report(struct validate_call *call, int code)
 			call->desc, call->caller, call->deadly && call->others, code, &call->error);
 }
 
-/* The fields behind a wrong one are compared, too, unless it has no end. */
+/* Report a mismatch. Returns 0 to check the remaining fields too, unless the values have no end. */
 static int validate_report_wrong(void *priv, const struct visit_location *location, int code)
 {
 	struct validate_call *call = priv;
@@ -105,14 +110,14 @@ static void count_dropped(void)
 	uint64_t process = (uint64_t)(uint32_t)getpid() << 32, before, after;
 
 	before = __atomic_load_n(&dropped, __ATOMIC_RELAXED);
-	/* Relaxed: the number orders nothing. */
+	/* Relaxed: the number orders no other accesses. */
 	do
 		after = (before >> 32 << 32 == process ? before : process) + 1;
 	while (!__atomic_compare_exchange_n(
 			&dropped, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* The event is called as if it were of the other kind. */
+/* Set the error for a variadic call of a non-variadic event, or the reverse. */
 static int wrong_function_type(struct validate_call *call, bool variadic)
 {
 	static const char *const names[] = {"side_event()", "side_event_variadic()"};
@@ -131,7 +136,7 @@ static int wrong_function_type(struct validate_call *call, bool variadic)
 	return -EINVAL;
 }
 
-/* Whether others may be given the call. */
+/* Check a call. Returns true if it may be passed to other tracers. */
 static bool validate_check_arguments(const struct validate_copy *copy,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		const void *caller, bool others)
@@ -152,7 +157,7 @@ static bool validate_check_arguments(const struct validate_copy *copy,
 	return !call.deadly;
 }
 
-/* Nobody else listens. */
+/* Called only if no other tracer listens. */
 static void validate_on_event(const struct side_event_description *desc,
 		const struct side_arg_vec *args, void *priv, void *caller)
 {
@@ -178,10 +183,10 @@ static bool passes(const struct side_event_description *desc, const struct side_
 
 /* ---- descriptions ---- */
 
-/* More events in one call of side_events_register() are a length gone wrong. */
+/* More events than this in one call of side_events_register() mean a wrong length. */
 #define EVENTS_MAX (1u << 20)
 
-/* Of one description; the rest follows when these are mended. */
+/* For one description; further findings are reported once these are fixed. */
 #define FINDINGS_MAX 32u
 
 __attribute__((format(printf, 2, 3))) static void set_error(
@@ -195,7 +200,7 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 	va_end(args);
 }
 
-/* What no reader gets to see in the description itself. */
+/* Check the parts of a description that its copy does not contain. */
 static int validate_check_state(
 		const struct side_event_description *desc, struct visit_error *error)
 {
@@ -243,14 +248,17 @@ static void validate_report_finding(void *priv, enum visit_severity severity,
 	struct findings *findings = priv;
 
 	(void)node;
-	/* Who builds a program may want to know; who runs it has nothing to mend. */
+	/* Remarks are for developers; a user cannot fix them. */
 	if (severity != VISIT_REMARK && findings->nr++ < FINDINGS_MAX)
 		validate_report_description(findings->desc,
 				severity == VISIT_ERROR ? VALIDATE_WRONG : VALIDATE_DOUBTED,
 				-EINVAL, error);
 }
 
-/* Files have no functions, so it is not for the lint that they share with programs. */
+/*
+ * Report a visitor without a function. Not part of the common lint, because descriptions in files
+ * have no functions.
+ */
 static int validate_report_no_function(void *priv, const struct visit_node *node)
 {
 	const struct visit_node *field = node;
@@ -269,7 +277,7 @@ static int validate_report_no_function(void *priv, const struct visit_node *node
 	return 0;
 }
 
-/* What readers put up with, too. */
+/* Report findings that do not prevent reading the description. */
 static void validate_report_findings(
 		const struct side_event_description *desc, const struct validate_copy *copy)
 {
@@ -291,13 +299,19 @@ static void validate_report_findings(
 		(void)visit_description(copy->owned->desc, &functions, &findings, NULL);
 }
 
-/* Could a reader in good faith read what is not there? What ends it at a budget may have been read by then. */
+/*
+ * True if a tracer that trusts the description could read unreadable memory. A walk that ended at
+ * its budget may have passed it.
+ */
 static bool is_deadly(int code)
 {
 	return code == -EFAULT || code == -E2BIG || code == -ELOOP;
 }
 
-/* NULL for what cannot be used; it is told once, when tracers are shown it. */
+/*
+ * Returns the copy, or NULL if the event cannot be used; this is reported once, when tracers would
+ * be notified.
+ */
 static const struct validate_copy *usable_copy(
 		const struct side_event_description *desc, bool is_reported, int *code)
 {
@@ -355,7 +369,7 @@ static void validate_insert_event(struct side_event_description *desc)
 		(void)side_tracer_callback_register(desc, validate_on_event, priv, validate_key);
 }
 
-/* What goes is dropped by libside. */
+/* libside itself drops the callbacks of removed events. */
 static void validate_on_batch(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr_events, void *priv)
 {
@@ -363,7 +377,7 @@ static void validate_on_batch(enum side_tracer_notification notification,
 
 	(void)priv;
 	for (i = 0; i < nr_events; i++) {
-		/* Linkers and programs may leave holes, and so does shows(). */
+		/* Linkers, programs and shows() may leave NULL entries. */
 		if (events[i] && notification == SIDE_TRACER_NOTIFICATION_INSERT_EVENTS)
 			validate_insert_event(events[i]);
 	}
@@ -382,7 +396,7 @@ static __attribute__((constructor)) void validate_init(void)
 		(void)side_tracer_event_notification_register(validate_on_batch, NULL);
 }
 
-/* It only tells: calls of destructors that run later, and of threads that go on, are compared, too. */
+/* Only reports: later calls of destructors and of running threads are still checked. */
 static __attribute__((destructor)) void validate_exit(void)
 {
 	uint64_t nr = __atomic_load_n(&dropped, __ATOMIC_RELAXED);

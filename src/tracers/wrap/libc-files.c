@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files and descriptors as events of the provider "libc": what is opened, read, written, moved and
- * closed, with arguments, result, error number (0 on success) and caller. Contents are not recorded.
+ * Emits calls that open, read, write, move and close files and descriptors as events of the
+ * provider "libc", with arguments, result, error number (0 on success) and caller. Contents are not
+ * recorded.
  *
- * The names with 64 are the same functions on 64-bit systems and have events of their own, so that
- * the picture says what the program called.
+ * The names with 64 are the same functions on 64-bit systems. They have events of their own, so
+ * that the trace shows the function that the program called.
  */
 #include "tracers/wrap/wrap.h"
 
@@ -21,7 +22,7 @@
 	WRAP_FUNCTION("libc", type, kind, function, params, names, failed, WRAP_LIST(fields), \
 			WRAP_LIST(args))
 
-/* open and its kin have a mode only when they may create a file. */
+/* The open functions have a mode only if they may create a file. */
 #define READ_MODE(mode, flags)                           \
 	do {                                             \
 		if ((flags) & (O_CREAT | __O_TMPFILE)) { \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator's functions as events of the provider "libc".
+ * Emits calls of the allocator's functions as events of the provider "libc".
  *
- * Finding the next malloc calls dlsym(), which may itself allocate. While a thread is in there, its
- * requests are served from a small static area whose blocks are never given back; free() and
- * realloc() recognise them.
+ * To find the next malloc(), this library calls dlsym(), which may allocate memory itself. During
+ * that call, the requests of the thread are served from a small static area, whose blocks are never
+ * reused; free() and realloc() recognize them.
  *
- * free is emitted before the block is given back, the others after they have it: so in the trace a
- * block is always freed before another thread gets the same address.
+ * The event of free() is emitted before the block is freed, the other events after the allocation.
+ * In the trace, a block is therefore always freed before another thread gets its address.
  */
 #include "tracers/wrap/wrap.h"
 
@@ -51,7 +51,7 @@ side_static_event(event_pvalloc, "libc", "pvalloc", SIDE_LOGLEVEL_DEBUG,
 		side_field_list(side_field_u64("size"), side_field_pointer("result"),
 				side_field_pointer("caller")));
 
-/* The functions behind us. NULL until wrap_memory_find_next_functions() has run. */
+/* The next definitions of the functions. NULL until wrap_memory_find_next_functions() has run. */
 static struct {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -64,11 +64,11 @@ static struct {
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
-	void (*ignore_leak)(const void *); /* NULL where no leak sanitizer is */
+	void (*ignore_leak)(const void *); /* NULL without a leak sanitizer */
 } next;
 static bool next_found;
 
-/* Where the dynamic linker is. */
+/* The address range of the dynamic linker. */
 static struct {
 	uintptr_t begin, size;
 } linker;
@@ -89,8 +89,8 @@ static void find_linker(void)
 }
 
 /*
- * The leak sanitizer does not count what the dynamic linker has asked for, whose notes it cannot all
- * see. It knows that by the caller, which is us.
+ * Tell the leak sanitizer to ignore a block of the dynamic linker. It ignores them by their caller,
+ * because it cannot see all pointers to them; the caller that it sees is this library.
  */
 static inline void *of_caller(void *result, const void *caller)
 {
@@ -100,11 +100,11 @@ static inline void *of_caller(void *result, const void *caller)
 	return result;
 }
 
-/* The area for allocations made while the functions are being looked up. */
+/* The area for requests during the lookup of the functions. */
 static _Alignas(64) char early_area[64 * 1024];
 static size_t early_used;
 
-/* Each block has its size in front, for realloc(). */
+/* The size of each block precedes it, for realloc(). */
 #define EARLY_HEADER 16
 
 static bool is_early(const void *ptr)
@@ -120,7 +120,7 @@ static size_t early_size(const void *ptr)
 	return size;
 }
 
-/* Zeroed, as a static area is: blocks are never used twice. */
+/* Returns zeroed memory: the area is static and its blocks are never reused. */
 static void *early_alloc(size_t alignment, size_t size)
 {
 	size_t used, begin;
@@ -131,7 +131,9 @@ static void *early_alloc(size_t alignment, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* Relaxed throughout: only the bound moves, no thread reads another's block through it. */
+	/*
+	 * Relaxed: only the boundary is shared; no thread reads another thread's block through it.
+	 */
 	used = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
 	do {
 		begin = ((uintptr_t)early_area + used + EARLY_HEADER + alignment - 1) / alignment *
@@ -149,7 +151,7 @@ static void *early_alloc(size_t alignment, size_t size)
 
 static __thread bool finding __attribute__((tls_model("initial-exec")));
 
-/* False while this very thread is looking them up: then the early area serves. */
+/* Returns false during the lookup by this thread: use the early area. */
 static __attribute__((noinline, cold)) bool find_next_slow(void)
 {
 	void *ignore_leak;
@@ -173,7 +175,10 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 		find_linker();
 		memcpy(&next.ignore_leak, &ignore_leak, sizeof(ignore_leak));
 	}
-	/* Release: the pointers before the flag. Pairs with the acquire in wrap_memory_find_next_functions(). */
+	/*
+	 * Release: the pointers come before the flag. Pairs with the acquire in
+	 * wrap_memory_find_next_functions().
+	 */
 	__atomic_store_n(&next_found, true, __ATOMIC_RELEASE);
 	finding = false;
 	wrap_start();
@@ -182,7 +187,10 @@ static __attribute__((noinline, cold)) bool find_next_slow(void)
 
 static inline bool wrap_memory_find_next_functions(void)
 {
-	/* Acquire: the flag before the pointers. Pairs with the release in find_next_slow(). */
+	/*
+	 * Acquire: the pointers are visible if the flag is set. Pairs with the release in
+	 * find_next_slow().
+	 */
 	if (__builtin_expect(__atomic_load_n(&next_found, __ATOMIC_ACQUIRE), 1))
 		return true;
 	return find_next_slow();
@@ -219,7 +227,7 @@ WRAP_EXPORT void *calloc(size_t count, size_t size)
 	return result;
 }
 
-/* Move an early block to where the program's blocks live. */
+/* Move an early block into the program's heap. */
 static void *realloc_early(void *ptr, size_t size)
 {
 	void *result = wrap_memory_find_next_functions() ? next.malloc(size)
@@ -343,7 +351,10 @@ WRAP_EXPORT void *pvalloc(size_t size)
 	return result;
 }
 
-/* No event: it changes nothing. Here only because early blocks are unknown behind us. */
+/*
+ * Emits no event, because it has no effect. Wrapped only because the next allocator does not know
+ * early blocks.
+ */
 WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 {
 	if (is_early(ptr))
@@ -351,7 +362,10 @@ WRAP_EXPORT size_t malloc_usable_size(void *ptr)
 	return wrap_memory_find_next_functions() ? next.malloc_usable_size(ptr) : 0;
 }
 
-/* Whether the program calls the wrapper. It does not if its executable has an allocator of its own or a sanitizer's. */
+/*
+ * Check whether the program calls these wrappers. It does not if its executable contains an
+ * allocator of its own or of a sanitizer.
+ */
 static __attribute__((constructor)) void memory_check_order(void)
 {
 	static const char here;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sockets, pipes and waiting for descriptors as events of the provider "libc". Addresses and contents
- * are not recorded, their sizes are.
+ * Emits calls for sockets and pipes, and calls that wait for descriptors, as events of the provider
+ * "libc". Sizes are recorded, addresses and contents are not.
  */
 #include "tracers/wrap/wrap.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls into the thread library as events of the provider "pthread".
+ * Emits calls of the thread library as events of the provider "pthread".
  *
- * A call that may wait has two events: <function>_req before it and <function> when it has returned,
- * so that the time between them is the time waited, and a thread that waits for ever still shows for
- * what. The others have one event, after the call; unlocking is told before it happens, so that in
- * the trace a lock is always free before the next owner has it. Functions of this library return
- * their error number; it is the field "result".
+ * A call that may wait has two events: <function>_req before the call and <function> after its
+ * return. The time between them is the waiting time, and a thread that never returns still shows
+ * what it waits for. Other calls have one event after the call, except unlocking: its event comes
+ * before the call, so that a lock is always free in the trace before its next owner has it.
+ * Functions of this library return their error number; it is the field "result".
  */
 #include "tracers/wrap/wrap.h"
 
@@ -56,7 +56,7 @@
 		return result;                                                          \
 	}
 
-/* A call that lets others go on: told before it happens, without a result. */
+/* A call that lets other threads continue: its event comes before the call and has no result. */
 #define RELEASING_FUNCTION(function, version, params, names, fields, args)             \
 	side_static_event(event_##function, "pthread", #function, SIDE_LOGLEVEL_DEBUG, \
 			side_field_list(fields, side_field_pointer("caller")));        \
@@ -112,8 +112,8 @@ RELEASING_FUNCTION(pthread_rwlock_unlock, NULL, (pthread_rwlock_t * rwlock), (rw
 		RWLOCK_ARG)
 
 /*
- * The plain lookup of the condition variables' functions gives the first version of their binary
- * form on some systems, which is not what today's programs hold; the later one is asked for by name.
+ * Without a version, dlsym() returns the first version of these functions on some systems, whose
+ * condition variables have another layout than those of current programs.
  */
 #define COND_VERSION "GLIBC_2.3.2"
 #define COND WRAP_LIST(side_field_pointer("cond"))
@@ -169,8 +169,9 @@ WAITING_FUNCTION(pthread_join, NULL, (pthread_t thread, void **value), (thread, 
 THREAD_FUNCTION(pthread_detach, NULL, (pthread_t thread), (thread),
 		WRAP_LIST(side_field_pointer("thread")), WRAP_LIST(side_arg_pointer(thread)))
 /*
- * The agent defines pthread_setname_np() too (tracers/agent/context/watch.c). If the loader finds the agent's function first, the agent calls ours.
- * The agent passes the program's caller for this thread, and gets the previous one. Signal-safe.
+ * The agent defines pthread_setname_np() too (tracers/agent/context/watch.c). If the loader finds
+ * the agent's function first, it calls this library's function next. Before that, the agent passes
+ * the program's caller for this thread. Returns the previous caller. Signal-safe.
  */
 const void *side_wrap_pass_pthread(const void *caller) __attribute__((visibility("default")));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all wrapper libraries share: finding the next definition, recognising tracers. */
+/* Common code of the wrapper libraries: finds the next definitions, recognizes tracers. */
 #include "tracers/wrap/wrap.h"
 #include "base/environment/environment.h"
 
@@ -10,7 +10,7 @@
 
 __thread int wrap_depth;
 
-/* Text segments of tracers: filled once, before the program's main, and only read afterwards. */
+/* Code segments of tracers: filled before main(), then only read. */
 #define TRACERS_MAX 16
 
 static struct tracer_text {
@@ -20,7 +20,10 @@ static unsigned int nr_tracers;
 
 bool wrap_is_tracer(const void *address)
 {
-	/* Acquire: the ranges before their number. Pairs with the release in wrap_record_object(). */
+	/*
+	 * Acquire: the ranges are visible up to their number. Pairs with the release in
+	 * wrap_record_object().
+	 */
 	const unsigned int nr = __atomic_load_n(&nr_tracers, __ATOMIC_ACQUIRE);
 
 	for (unsigned int i = 0; i < nr; i++) {
@@ -49,8 +52,9 @@ static int wrap_record_object(struct dl_phdr_info *info, size_t size, void *data
 	(void)size;
 	(void)data;
 	/*
-	 * Wrappers call nothing of their own accord; but the C library may go on from a function that
-	 * they called by jumping to another wrapped one, which then seems to be called by them.
+	 * Wrapper libraries are not tracers: they make no calls of their own. A function of the C
+	 * library that a wrapper called may jump to another wrapped function, whose return address
+	 * is then in the wrapper.
 	 */
 	if (strncmp(base, "libside", strlen("libside")) ||
 			!strncmp(base, "libside-wrap-", strlen("libside-wrap-")))
@@ -63,7 +67,10 @@ static int wrap_record_object(struct dl_phdr_info *info, size_t size, void *data
 			continue;
 		tracers[nr_tracers].begin = info->dlpi_addr + segment->p_vaddr;
 		tracers[nr_tracers].end = tracers[nr_tracers].begin + segment->p_memsz;
-		/* Release: the range before the number. Pairs with the acquire in wrap_is_tracer(). */
+		/*
+		 * Release: the range comes before the number. Pairs with the acquire in
+		 * wrap_is_tracer().
+		 */
 		__atomic_store_n(&nr_tracers, nr_tracers + 1, __ATOMIC_RELEASE);
 	}
 	return 0;
@@ -75,9 +82,10 @@ void WRAP_OWN(bool begins)
 }
 
 /*
- * Constructors of libraries that are not ours run in an order that puts some before ours and the
- * recorder's, and they call what we wrap. So the first such call starts us and the recorder, if it
- * is there; the constructors then find it done. Not before the C library has its environment.
+ * Start the wrappers and the recorder at the first wrapped call. Constructors of other libraries
+ * may run before those of the wrappers and the recorder, and call wrapped functions; the later
+ * constructors then have nothing to do. Does nothing before the C library has set up its
+ * environment.
  */
 void wrap_start(void)
 {
@@ -86,7 +94,7 @@ void wrap_start(void)
 	void (*start_recorder)(void);
 	const int saved_errno = errno;
 
-	/* Relaxed: whoever comes second only does not wait for the first. */
+	/* Relaxed: a second thread does not wait for the first one. */
 	if (!environment_is_ready() || __atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
 		return;
 	dl_iterate_phdr(wrap_record_object, NULL);
@@ -99,8 +107,9 @@ void wrap_start(void)
 }
 
 /*
- * Before the constructor that registers this library's events, so that no event runs without it. That
- * one has the first priority that compilers let us write.
+ * Runs before the constructor that registers this library's events, so that each event finds a
+ * recorder. That constructor has the earliest priority that compilers accept, so the section's name
+ * places this one before it.
  */
 static void wrap_loaded(void)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wrapper libraries: calls of a dynamically linked program into a library, as SIDE events.
+ * Wrapper libraries emit the calls of a dynamically linked program into a library as SIDE events.
  *
- * A wrapper library is preloaded. It defines functions with the names of another library's, each of
- * which calls the next definition in the program's search order (the C library's, or an allocator
- * that the program brought along) and emits one event with arguments, result and the address of the
- * caller. What the C library calls inside itself without going through the dynamic linker is not
- * seen, just as ltrace does not see it.
+ * A wrapper library is preloaded. It defines functions with the names of another library's
+ * functions. Each calls the next definition in the program's search order (that of the C library,
+ * or of an allocator of the program) and emits an event with arguments, result and the address of
+ * the caller. Calls within the C library that do not go through the dynamic linker are not visible,
+ * as in ltrace.
  *
- * What a wrapper keeps: errno as the real function left it, the order of side effects, cancellation
- * points, async-signal-safety. It takes no lock and allocates nothing.
+ * A wrapper preserves errno, the order of side effects, cancellation points and
+ * async-signal-safety. It takes no lock and allocates nothing.
  *
- * Recursion ends in two ways. Calls that come from a tracer's own code (libside, its agent, its
- * console, these wrappers) are recognised by their return address and only passed on: so a tracer
- * that allocates or writes is not part of the picture. Nor are calls that libc makes for such code: the agent calls
- * WRAP_OWN() around it. For tracers unknown to us there is a depth
- * count for each thread; a signal handler may nest a few levels, an endless descent is cut.
+ * Recursion is prevented in two ways. Calls from a tracer's code (libside, its agent, its console
+ * tracer, the wrappers) are recognized by their return address and only passed on, so a tracer's
+ * own allocations and writes are not recorded. The same holds for calls that libc makes on behalf
+ * of such code: the agent calls WRAP_OWN() around it. For other tracers there is a depth count for
+ * each thread: a signal handler may nest a few levels, and infinite recursion is stopped.
  */
 #ifndef SIDE_TRACERS_WRAP_WRAP_H
 #define SIDE_TRACERS_WRAP_WRAP_H
@@ -27,28 +27,34 @@
 
 #include <side/trace.h>
 
-/* Depth of events inside events, for each thread, from which on calls are only passed on. */
+/* From this depth of nested events on, calls of the thread are only passed on. */
 #define WRAP_DEPTH_MAX 4
 
 extern __thread int wrap_depth __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /*
- * The next definition of `name` after this library, or NULL; never fails for functions of the C
- * library. `version` asks for a symbol version where the plain lookup would give an outdated one
- * (NULL: any). Thread-safe. Keeps errno.
+ * Returns the next definition of `name` after this library, or NULL. Never fails for functions of
+ * the C library. `version` selects a symbol version where the default would be an outdated one
+ * (NULL: any). Thread-safe. Preserves errno.
  */
 void *wrap_next(const char *name, const char *version) __attribute__((visibility("hidden")));
 
-/* Start these wrappers and the recorder, once. Every wrapper's first call does so. Keeps errno. */
+/* Start the wrappers and the recorder, once. Each wrapper's first call does so. Preserves errno. */
 void wrap_start(void) __attribute__((visibility("hidden")));
 
-/* Called by the agent: from here on this thread's calls are its own, or, with false, the program's again. Nests. A name for each library. */
+/*
+ * Called by the agent: with true, this thread's calls from now on are the agent's own; with false,
+ * they are the program's again. Calls nest. Each library has its own name for it.
+ */
 void WRAP_OWN(bool begins) __attribute__((visibility("default")));
 
-/* Is `address` in the code of a tracer? Signal-safe, no locks. */
+/* True if `address` is in the code of a tracer. Signal-safe, takes no locks. */
 bool wrap_is_tracer(const void *address) __attribute__((visibility("hidden")));
 
-/* May a call from `caller` become an event now? Looked at only while somebody listens. */
+/*
+ * True if a call from `caller` may emit an event now; wrap_leave() must follow. Called only while a
+ * tracer listens.
+ */
 static inline bool wrap_enter(const void *caller)
 {
 	if (wrap_depth >= WRAP_DEPTH_MAX || wrap_is_tracer(caller))
@@ -63,8 +69,8 @@ static inline void wrap_leave(void)
 }
 
 /*
- * Emit event `event` with the given side_arg_* list, errno kept. `wrap_caller` must be in scope:
- * WRAP_CALLER() at the start of each wrapper puts it there.
+ * Emit event `event` with the given side_arg_* list. Preserves errno. `wrap_caller` must be in
+ * scope: WRAP_CALLER() at the start of each wrapper defines it.
  */
 #define WRAP_EMIT(event, ...)                                               \
 	do {                                                                \
@@ -78,31 +84,31 @@ static inline void wrap_leave(void)
 
 #define WRAP_CALLER() void *const wrap_caller = __builtin_return_address(0)
 
-/* The wrapped functions are the library's interface; everything else is hidden. */
+/* The wrapped functions are exported; all other symbols are hidden. */
 #define WRAP_EXPORT __attribute__((visibility("default")))
 
 /*
  * WRAP_NEXT(return type, function, version or NULL, parameter types...) defines next_<function>(),
- * which gives the real function. The pointer is looked up once; several threads may do so at the
+ * which returns the real function. The pointer is looked up once; several threads may do so at the
  * same time and store the same value.
  */
-#define WRAP_NEXT(type, function, version, ...)                                                    \
-	typedef type (*function##_function)(__VA_ARGS__);                                          \
-	static inline function##_function next_##function(void)                                    \
-	{                                                                                          \
-		static function##_function cached;                                                 \
-		/* Relaxed: the value is the same whoever stores it, and code needs no barrier. */ \
-		function##_function next = __atomic_load_n(&cached, __ATOMIC_RELAXED);             \
-                                                                                                   \
-		if (__builtin_expect(!next, 0)) {                                                  \
-			next = (function##_function)wrap_next(#function, version);                 \
-			__atomic_store_n(&cached, next, __ATOMIC_RELAXED);                         \
-			wrap_start();                                                              \
-		}                                                                                  \
-		return next;                                                                       \
+#define WRAP_NEXT(type, function, version, ...)                                               \
+	typedef type (*function##_function)(__VA_ARGS__);                                     \
+	static inline function##_function next_##function(void)                               \
+	{                                                                                     \
+		static function##_function cached;                                            \
+		/* Relaxed: every thread stores the same value, and code needs no barrier. */ \
+		function##_function next = __atomic_load_n(&cached, __ATOMIC_RELAXED);        \
+                                                                                              \
+		if (__builtin_expect(!next, 0)) {                                             \
+			next = (function##_function)wrap_next(#function, version);            \
+			__atomic_store_n(&cached, next, __ATOMIC_RELAXED);                    \
+			wrap_start();                                                         \
+		}                                                                             \
+		return next;                                                                  \
 	}
 
-/* The fields that end most events: result, error number (0 on success), caller. */
+/* The last fields of most events: result, error number (0 on success), caller. */
 #define WRAP_RESULT_FIELDS(result_kind) \
 	side_field_##result_kind("result"), side_field_s32("error"), side_field_pointer("caller")
 #define WRAP_RESULT_ARGS(result_kind, result, failed)                       \
@@ -112,10 +118,10 @@ static inline void wrap_leave(void)
 #define WRAP_LIST(...) __VA_ARGS__
 
 /*
- * A whole wrapper: event "<provider>:<function>" with the given fields, then result, error and caller;
- * and the function itself. `kind` is the side_field_/side_arg_ suffix of the result, `failed` an
- * expression over `result` that says whether errno means something, `fields` and `args` are
- * WRAP_LIST(...)s.
+ * Define a complete wrapper: event "<provider>:<function>" with the given fields, then result,
+ * error and caller; and the function itself. `kind` is the side_field_/side_arg_ suffix of the
+ * result, `failed` is an expression of `result` that is true if errno is valid, `fields` and `args`
+ * are WRAP_LIST(...)s.
  */
 #define WRAP_FUNCTION(provider, type, kind, function, params, names, failed, fields, args) \
 	side_static_event(event_##function, provider, #function, SIDE_LOGLEVEL_DEBUG,      \
@@ -130,7 +136,7 @@ static inline void wrap_leave(void)
 		return result;                                                             \
 	}
 
-/* A text that the kernel could not read must not be read by us either. */
+/* Do not read a string that the kernel could not read. */
 #define WRAP_TEXT(text, failed) side_arg_string((failed) && errno == EFAULT ? NULL : (text))
 
 #endif
