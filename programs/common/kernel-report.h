@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Arguments and report of side-kernel when `side record` runs it. */
 #ifndef PROGRAMS_COMMON_KERNEL_REPORT_H
 #define PROGRAMS_COMMON_KERNEL_REPORT_H
 

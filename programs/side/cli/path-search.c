@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds out whether a program exists, by its path or in PATH. */
 #include "path-search.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds out whether a program exists, by its path or in PATH. */
 #ifndef PROGRAMS_SIDE_CLI_PATH_SEARCH_H
 #define PROGRAMS_SIDE_CLI_PATH_SEARCH_H
 

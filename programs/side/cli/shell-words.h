@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Splits a text into arguments, as a shell does. */
 #ifndef PROGRAMS_SIDE_CLI_SHELL_WORDS_H
 #define PROGRAMS_SIDE_CLI_SHELL_WORDS_H
 

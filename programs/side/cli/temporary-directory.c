@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Temporary directories of a verb, in $TMPDIR or /tmp. */
 #include "temporary-directory.h"
 
 #include "programs/common/command.h"

@@ -232,7 +232,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	add_environment(joined, session);
 	session->pass_on = recording->alone;
-	/* Side-kernel converts the times of perf to those of the rings. */
+	/* side-kernel converts the times of perf to those of the rings. */
 	session->monotonic = false;
 	return status;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* `side record --kernel`: records kernel events in a separate trace, beside those of programs. */
 #include "kernel.h"
 #include "programs/common/message.h"
 

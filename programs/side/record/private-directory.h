@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Warns if other users cannot read the recorder's libraries. */
 #ifndef PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H
 #define PROGRAMS_SIDE_RECORD_PRIVATE_DIRECTORY_H
 

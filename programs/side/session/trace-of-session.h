@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds the trace of a session by its name. */
 #ifndef PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H
 #define PROGRAMS_SIDE_SESSION_TRACE_OF_SESSION_H
 
