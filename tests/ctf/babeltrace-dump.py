@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Print the events of a trace as Babeltrace 2 sees them, in the form of `sample read`; with --contexts, of
-`sample read-contexts`.
+"""Prints the events of a trace as Babeltrace 2 reads them, in the form of `sample read`; with
+--contexts, of `sample read-contexts`.
 """
 import json
 import sys
@@ -28,7 +27,7 @@ def show(field):
             return str(int(field))
         try:
             labels = sorted(field.labels, key=lambda label: label.encode())
-        except AssertionError:  # No label: the module does not expect that.
+        except AssertionError:  # The value has no label, which the module does not expect.
             labels = []
         return "[" + ", ".join([str(int(field))] + [json.dumps(label) for label in labels]) + "]"
     if isinstance(field, bt2._IntegerFieldConst):

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace of four channels with contexts, its records made by hand as recording.md says:
- * ctf-channels DIR 1|2 LEVEL (CTF 1.8 or CTF 2; zstd level, 0: plain).
+ * Writes a trace of four channels with contexts, from records that are made by hand as recording.md
+ * defines them: ctf-channels DIR 1|2 LEVEL (CTF 1.8 or CTF 2; zstd level, 0: uncompressed).
  *
  *   plain    per CPU, without contexts: `ids` of the events are those of the other channels, too
  *   threads  per thread; every context that is a number or a text, and two of the application
  *   both     per CPU; one context, and others of single events
- *   idle     nothing but its contexts: no event, no file
+ *   idle     only contexts: no event, no file
  */
 #include <errno.h>
 #include <stdio.h>

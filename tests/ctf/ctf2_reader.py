@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-A reader of CTF 2 that knows nothing of ours: small, slow, written from the rules of the format alone. It
-is what our writer and our reader are compared with where no other one is installed.
+"""A reader of CTF 2 that shares no code with side: small, slow, written from the specification of the
+format only. Tests compare side's writer and reader with it where no other reader is installed.
 
 ctf2_reader.py DIR [--contexts]     prints events in the form of `ctf-sample read`
 """
@@ -149,7 +148,7 @@ class Metadata:
         return made
 
     def field_class(self, source, scope):
-        """Checked, aliases resolved, with the alignment in "align"."""
+        """Returns the class with resolved aliases and the alignment in "align"; checks its properties."""
         if isinstance(source, str):
             return self.field_class(self.aliases[source], scope)
         made = dict(source)
@@ -199,7 +198,7 @@ class Metadata:
 # ---- data ----
 
 class Text(str):
-    """A string: printed with quotes."""
+    """A string, which is printed with quotes."""
 
 
 class Number(int):
@@ -213,10 +212,10 @@ class Absent:
 
 
 class Packet:
-    """Bits from the beginning of a packet on."""
+    """Reads bits from the begin of a packet on."""
 
     def __init__(self, data):
-        self.data = data  # A view: packets are many.
+        self.data = data  # A view instead of a copy, because there are many packets.
         self.at = 0
         self.end = len(data) * 8
         self.order = None
@@ -375,7 +374,7 @@ class Packet:
         for name, member in field["members"]:
             while member is not Absent and member["type"] in ("optional", "variant"):
                 member = self.selected(member, stack + [made])
-            # What is not whole yet can be gone through by a path already.
+            # A path may lead through a structure that is not complete yet.
             if member is Absent:
                 made[name] = Absent
             elif member["type"] == "structure":
@@ -400,7 +399,7 @@ class Packet:
         return made
 
     def selected(self, field, stack):
-        """The class that is there, or Absent."""
+        """Returns the selected class, or Absent."""
         value = self.target(field["selector-field-location"], stack)
         if field["type"] == "optional":
             ranges = field.get("selector-field-ranges")
@@ -426,7 +425,7 @@ def nanoseconds(clock, value):
 
 
 def read_stream(metadata, data):
-    """The events of one file, and what was lost: (ns, name, scopes) and ("discarded", count)."""
+    """Returns the events of one file, and the losses: (ns, name, scopes) and ("discarded", count)."""
     at = 0
     previous = None
     while at < len(data):

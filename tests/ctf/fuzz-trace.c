@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace that means no good: the reader, the view, the mending and the expanding must neither
- * crash nor hang on any bytes.
+ * Hostile traces: the reader, the view, the repair and the expansion must neither crash nor hang,
+ * whatever the bytes are.
  *
- * As a test it mutates a trace that holds every type, with a fixed seed: fuzz_trace
- * DIR_OF_A_TRACE. With libFuzzer the input is 4 bytes (length of the metadata, little endian),
- * the metadata (CTF 1.8 or CTF 2), and the stream (compressed if it begins like a frame).
+ * As a test it mutates a trace that has every type, with a fixed seed: fuzz_trace DIR_OF_A_TRACE.
+ * With libFuzzer the input is 4 bytes (length of the metadata, little endian), the metadata (CTF
+ * 1.8 or CTF 2), and the stream (compressed if it begins like a frame).
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 static FILE *nowhere;
 static char scratch[64];
-static volatile uint64_t sink; /* So that nothing is left out that looks useless. */
+static volatile uint64_t sink; /* The compiler must not remove code whose result is unused. */
 
 static uint64_t walk(const struct ctf_value *value)
 {
@@ -94,7 +94,7 @@ static void expand(void)
 	scratch_delete(out);
 }
 
-/* Each reads the whole trace, so each input goes to one of them; part 4 is all. */
+/* Each part reads the whole trace, so each input is for one part only; part 4 runs all. */
 static void try_trace(const void *metadata, size_t metadata_size, const void *stream,
 		size_t stream_size, bool compressed, unsigned int part)
 {
@@ -166,7 +166,7 @@ static uint32_t chance(uint32_t below)
 	return (uint32_t)((seed >> 11) % below);
 }
 
-/* A copy with some damage; *size changes. */
+/* Returns a copy with some damage; *size changes. */
 static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_text)
 {
 	static const char *const args[] = {"struct { ", "}", "variant <", "[", "]", " = ", ";", "0",
@@ -191,21 +191,21 @@ static unsigned char *mutate(const unsigned char *bytes, size_t *size, bool is_t
 		case 0: copy[at] ^= (unsigned char)(1u << chance(8)); break;
 		case 1: copy[at] = (unsigned char)chance(256); break;
 		case 2: memset(copy + at, chance(2) ? 0xff : 0, length); break;
-		case 3: /* Cut out. */
+		case 3: /* Remove bytes in the middle. */
 			memmove(copy + at, copy + at + length, *size - at - length);
 			*size -= length;
 			break;
-		case 4: /* Cut off, seldom. */
+		case 4: /* Truncate, rarely. */
 			if (!chance(8))
 				*size = at;
 			break;
-		case 5: /* A word of the language. */
+		case 5: /* Insert a keyword of the language. */
 			length = (uint32_t)strlen(word);
 			memmove(copy + at + length, copy + at, *size - at);
 			memcpy(copy + at, word, length);
 			*size += length;
 			break;
-		default: /* A digit becomes another. */
+		default: /* Replace a digit. */
 			for (uint32_t k = at; k < *size; k++) {
 				if (copy[k] < '0' || copy[k] > '9')
 					continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace of numbers that count up, written by the writer and read by the reader (cmocka). */
+/* A trace of ascending numbers, written by the writer and read by the reader (cmocka). */
 #ifndef TESTS_CTF_NUMBERS_H
 #define TESTS_CTF_NUMBERS_H
 
@@ -16,7 +16,7 @@
 
 #define TICK0 UINT64_C(5000000000)
 
-/* A test that wants zstd frames says so before it includes this. */
+/* A test of zstd frames defines it before it includes this file. */
 #ifndef NUMBERS_COMPRESSION
 #define NUMBERS_COMPRESSION 0
 #endif
@@ -117,7 +117,7 @@ static inline int append(struct fixture *f, uint64_t tick, uint32_t first, uint3
 	return ret;
 }
 
-/* What a reader finds: numbers of events in order, and everything else as text. */
+/* What a reader finds: the numbers of events in order, and everything else as text. */
 struct found {
 	uint32_t events;
 	uint32_t next;

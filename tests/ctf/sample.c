@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every SIDE type once: its description, the bytes that docs/spec/recording.md asks for (written
- * by hand), the values that a CTF reader must find in them, and the line that `side view` must
- * print.
+ * Every SIDE type once: its description, the bytes that docs/spec/recording.md requires (written by
+ * hand), the values that a CTF reader must find in them, and the line that `side view` must print.
  *
  *	sample expected			what readers must find, a line an event
  *	sample view			what the view must print, a line an event
  *	sample write DIR		make the trace
- *	sample read DIR			what our reader finds
+ *	sample read DIR			what side's reader finds
  */
 #include <inttypes.h>
 #include <math.h>
@@ -59,7 +58,10 @@ static const struct side_type_array array0 = ARRAY_OF(&u32, 0);
 static const struct side_type_array array_dynamic = ARRAY_OF(&dynamic, 2);
 static const struct side_type_vla vla_array = VLA_OF(&array3_type, &u16);
 
-/* Names that are no identifiers, that are equal, that meet a companion's name. */
+/*
+ * Names that are not identifiers, equal names, and a name that equals the generated one of another
+ * field.
+ */
 static const struct side_event_field odd_fields[] = {
 		FIELD("x", T_U(8, HOST)),
 		FIELD("x", T_U(8, HOST)),
@@ -132,7 +134,7 @@ static const struct side_variant_option options[] = {
 		OPTION(0, 9, T_STRING(8, HOST)),
 		OPTION(1, 5, T_U(64, HOST)), /* Never chosen. */
 		OPTION(-3, -1, T_VLA(&vla_u16)),
-		OPTION(20, 10, T_NULL), /* Matches nothing. */
+		OPTION(20, 10, T_NULL), /* Its range has no value. */
 		OPTION(127, 127, T_OPTIONAL(&optional_u16)),
 };
 static const struct side_type_variant variant_s8 = {
@@ -191,7 +193,7 @@ struct sample {
 	bool variadic;
 	const char *bytes;
 	size_t size;
-	const char *ctf; /* NULL: only that it can be read. */
+	const char *ctf; /* NULL: the test only checks that it can be read. */
 	const char *view;
 };
 
@@ -549,7 +551,7 @@ static size_t put_record(unsigned char *to, uint32_t index, uint64_t tick)
 	uint16_t id16 = (uint16_t)id;
 	size_t at = 0;
 
-	/* The first one of a ring is extended, whatever its id is. */
+	/* The first record of a ring is extended, whatever its id is. */
 	if (!index || tag == 31) {
 		to[at++] = 31;
 		memcpy(to + at, &id, 4);
@@ -715,7 +717,7 @@ static void print_value(const struct ctf_value *value)
 		else
 			printf("%.17g", value->f);
 		break;
-	case CTF_STRING: break; /* Is text. */
+	case CTF_STRING: break; /* It is text. */
 	case CTF_STRUCT: print_inner(value, '{', '}'); break;
 	case CTF_VARIANT:
 		ctf_cursor_start(&cursor, value);

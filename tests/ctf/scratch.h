@@ -25,7 +25,7 @@ static inline void scratch_delete(const char *dir)
 	nftw(dir, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A fresh directory; dir has room for 64 bytes. */
+/* Makes an empty directory; dir has space for 64 bytes. */
 static inline void scratch_make(char *dir)
 {
 	strcpy(dir, "/tmp/side-test-XXXXXX");
@@ -48,7 +48,7 @@ static inline void scratch_write(const char *dir, const char *name, const void *
 	}
 }
 
-/* The whole file, malloc'ed, with a NUL behind it. */
+/* Returns the whole file in memory from malloc(), with a NUL after it. */
 static inline unsigned char *scratch_read(const char *dir, const char *name, size_t *size)
 {
 	unsigned char *bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Metadata of both formats with each field class: each allocation of the arena fails once, and the error is that memory is missing. */
+/*
+ * Metadata of both formats with each field class: each allocation of the arena fails once, and the
+ * error is lack of memory.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +41,7 @@ static int parse(unsigned int failing_number, struct error *error)
 	return ret;
 }
 
-/* The locations of one of the files lead nowhere, which is an error at the end. */
+/* The location in one of the files does not exist, which is an error at the end. */
 static void test_file(void **state)
 {
 	size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that change while they are read: they make sentences, never a signal, and what is whole is
- * shown. And many files, with few descriptors.
+ * Files that change while they are read: the reader reports messages, gets no signal, and shows all
+ * complete events. Also many files, with few descriptors.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,10 @@
 
 #include "numbers.h"
 
-/* Two such packets behind the empty one; a packet is much larger than what is loaded at once. */
+/*
+ * Two such packets follow the empty one; a packet is much larger than the part that is loaded at
+ * once.
+ */
 #define PACKET_EVENTS 60000u
 #define FIRST_PACKET 84u
 #define PACKET_SIZE (84u + PACKET_EVENTS * 17u)
@@ -51,7 +54,10 @@ static void write_packets(struct fixture *f)
 	close_writer(f);
 }
 
-/* Cut to `left` bytes when `shown` events were read; `least` are there in any case. */
+/*
+ * Truncates the stream to `left` bytes after `shown` events were read; at least `least` events are
+ * shown.
+ */
 static void cut_while_reading(
 		struct fixture *f, uint32_t shown, off_t left, uint32_t least, const char *says)
 {
@@ -120,7 +126,10 @@ static void test_vanishes(void **state)
 	assert_non_null(strstr(found.damage, "another file"));
 }
 
-/* What was there at first is shown; what comes is not, even if it is an event of a new kind. */
+/*
+ * Events that were there at first are shown; later ones are not, even if they belong to a new event
+ * class.
+ */
 static void test_grows(void **state)
 {
 	struct fixture *f = *state;
@@ -141,7 +150,7 @@ static void test_grows(void **state)
 	assert_int_equal(found.notes, 0);
 }
 
-/* The last packet was being written when it was first seen; another one follows it. */
+/* The last packet was being written when the reader first saw it; another one follows it. */
 static void test_completed(void **state)
 {
 	const size_t cuts[] = {1, 50, 83, 84, 85, 84 + 17, PACKET_SIZE / 2, PACKET_SIZE - 1};
@@ -167,7 +176,7 @@ static void test_completed(void **state)
 	free(bytes);
 }
 
-/* Mending keeps off a trace whose writer lives, and finds all traces below a directory. */
+/* The repair does not change a trace whose writer runs, and finds all traces below a directory. */
 static void test_mending(void **state)
 {
 	struct fixture *f = *state;

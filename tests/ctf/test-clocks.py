@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Times are those of babeltrace2, to the nanosecond: random clocks (frequencies from 1 Hz to 2^63, offsets in seconds of
-both signs, offsets in cycles of more than a second), random values.
+"""Times equal those of babeltrace2, to the nanosecond: random clocks (frequencies from 1 Hz to 2^63,
+offsets in seconds of both signs, offsets in cycles of more than a second), random values.
 
 test-clocks.py SIDE
 """
@@ -39,7 +38,7 @@ def random_clock(chance):
 
 
 def babeltrace_ns(path):
-    """The times up to the first one that babeltrace2 cannot express."""
+    """Returns the times up to the first one that babeltrace2 cannot express."""
     done = subprocess.run(["babeltrace2", "--clock-seconds", path], capture_output=True, text=True)
     times = []
     for line in done.stdout.splitlines():
@@ -62,7 +61,7 @@ def compare(number, clock, values):
         with open(os.path.join(path, "metadata"), "w", encoding="ascii") as file:
             file.write(METADATA % clock)
         with open(os.path.join(path, "stream"), "wb") as file:
-            # babeltrace2 2.1.1 aborts at a packet without the time of its begin.
+            # babeltrace2 2.1.1 aborts on a packet without the time of its begin.
             file.write(b"\0" + struct.pack("<Q", values[0]) + b"".join(struct.pack("<QB", value, 0) for value in values))
         wanted, got = babeltrace_ns(path), side_ns(path)
     if len(got) != len(values):
@@ -80,7 +79,7 @@ compared = 0
 for number in range(1500 if LONG else 100):
     chance = random.Random(number)
     clock = random_clock(chance)
-    # As many bits as give a time that fits.
+    # Only as many bits as give a time that fits.
     most = max(1, min(64, 33 + clock[0].bit_length()))
     compared += compare(number, clock, sorted(bits(chance, most) - 1 for _ in range(100)))
 if compared < 5000:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""
-CTF 2: what we write is what CTF 1.8 says of the same bytes, and what others write is read.
+"""CTF 2: the traces of side mean the same as CTF 1.8 traces of the same bytes, and traces of other
+producers are read.
 
- - our traces in both formats: our reader, the plain reader of ctf2_reader.py and babeltrace2 (CTF 1.8) agree, value by
-   value, and the view prints the same;
- - four channels with contexts, compressed or not;
- - traces of other producers, made here: every field class, role and rule of the format.
+- traces of side in both formats: side's reader, the independent reader of ctf2_reader.py and
+  babeltrace2 (CTF 1.8) agree, value by value, and the view prints the same;
+- four channels with contexts, compressed or not;
+- traces of other producers, made here: every field class, role and rule of the format.
 
 test-ctf2.py SAMPLE VIEWER CHANNELS BABELTRACE_DUMP
 """
@@ -51,7 +51,7 @@ def fragments(trace):
         return [json.loads(part) for part in file.read().split(b"\x1e")[1:]]
 
 
-# ---- what we write ----
+# ---- what side writes ----
 
 def test_sample():
     first, second = os.path.join(work.name, "first"), os.path.join(work.name, "second")
@@ -76,7 +76,7 @@ def test_sample():
 
 
 def test_attributes():
-    """What readers of CTF 2 are told beside the bytes."""
+    """Checks what the metadata of CTF 2 states in addition to the layout."""
     trace = os.path.join(work.name, "second")
     all_of_them = fragments(trace)
     check("fragments", ["preamble", "trace-class", "clock-class", "data-stream-class", "data-stream-class"],
@@ -148,7 +148,8 @@ def test_channels():
             if level == "0":
                 check("contexts, our reader, " + form, expected_channels(),
                       run(sample, "read-contexts", trace).splitlines())
-    # Babeltrace 2.0.4 knows no variants in the contexts of an event: there they are its first field.
+    # Babeltrace 2.0.4 supports no variants in the contexts of an event: there they are its first
+    # field.
     theirs = [line.replace('} {"number": 21}', '}, "number": 21}').replace('4714} {"_app', '4714} {"side_context": {"_app')
               for line in expected_channels()]
     check("contexts, babeltrace2", theirs,
@@ -159,12 +160,12 @@ def test_channels():
               run(viewer, *options, traces["2", "0"]).splitlines())
     with open(os.path.join(traces["1", "0"], "metadata")) as file:
         check("the base of ip", True, "base = 16; } _ip;" in file.read())
-    # A ring of a thread does not say a CPU.
+    # A ring of a thread has no CPU.
     cpus = [event.get("cpu") for event in map(json.loads, run(viewer, "-j", traces["2", "0"]).splitlines())]
     check("CPUs", [2] + [None] * 6 + [0, 0], cpus[:9])
 
 
-# ---- what others write ----
+# ---- what other producers write ----
 
 class Bits:
     def __init__(self):
@@ -248,7 +249,7 @@ STRING = {"type": "null-terminated-string"}
 
 
 def one_stream(payload, header=None, **more):
-    """Metadata of one stream without packets and clocks."""
+    """Returns metadata of one stream without packets and clocks."""
     return [{"type": "preamble", "version": 2},
             dict({"type": "data-stream-class",
                   "event-record-header-field-class": header or struct_of(("id", uint(roles=["event-record-class-id"])))},
@@ -267,7 +268,7 @@ def agree(what, trace, wanted=None, contexts=False):
 
 
 def test_classes():
-    """Every field class once, with what it must mean written beside it."""
+    """Every field class once, with its expected value next to it."""
     body = Bits()
     members, wanted = [], []
 
@@ -354,7 +355,7 @@ def test_classes():
                           ("also", struct_of(("it", {"type": "dynamic-length-blob", "length-field-location":
                                                      at(None, "a", "x", None, "b", "len")})))),
         '{"a": {"b": {"len": 1}}, "got": [9], "also": {"it": [8]}}', lambda: body.bytes(b"\1\x09\x08"))
-    # A length behind an option: it is passed through without a step of its own.
+    # A length in an option: the path leads through it without a step of its own.
     add("opt", {"type": "optional", "selector-field-location": at("n"), "selector-field-ranges": [[2, 2]],
                 "field-class": struct_of(("len", uint(8)), ("d", {
                     "type": "dynamic-length-blob",
@@ -363,7 +364,8 @@ def test_classes():
     add("_under.score \u00e9", uint(8), "3", lambda: body.number(3, 8, align=8))
     add("", uint(8), "4", lambda: body.number(4, 8, align=8))
     add("last", uint(), "200", lambda: body.number(200, 8, align=8))
-    # `a`, `x`, null: up again from x is a, so the plain reader must see the same path; it knows no null inside.
+    # `a`, `x`, null: one level up from x is a, so the independent reader must find the same path;
+    # it supports no null inside.
     for name, made in members:
         if name == "deep":
             made["member-classes"][2]["field-class"]["member-classes"][0]["field-class"]["length-field-location"] = \
@@ -380,7 +382,7 @@ def test_classes():
 
 
 def test_inner_null():
-    """A step up behind a name takes the name back."""
+    """A step up after a name removes the name."""
     payload = struct_of(("a", struct_of(("len", uint()), ("x", struct_of(("y", uint()))))),
                         ("d", {"type": "dynamic-length-blob", "length-field-location": at("a", "x", None, "len")}))
     trace = write("null", one_stream(payload), [bytes([0, 2, 9, 5, 6])])
@@ -465,7 +467,7 @@ def test_packets():
     ours = run(sample, "read-contexts", trace).splitlines()
     check("packets, lost", ["discarded 5"], [line for line in ours if line.startswith("discarded")])
     events = sorted(line for line in ours if not line.startswith("discarded"))
-    # An event without a name goes by its number, one without a clock has no time.
+    # An event without a name is named by its number, one without a clock has no time.
     check("packets, read by us", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), events)
     plain = ctf2_reader.lines(trace, True)
     check("packets, read plainly", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]),
@@ -493,7 +495,7 @@ def test_uuid_sizes():
 
 
 def test_wide_selectors():
-    """Ranges over the ends of what the selector can hold."""
+    """Ranges beyond the values that the selector can have."""
     options = [{"name": "a", "field-class": uint(), "selector-field-ranges": [[-5, 3], [200, 99999]]},
                {"name": "b", "field-class": STRING, "selector-field-ranges": [[4, 199]]}]
     payload = struct_of(("k", uint()), ("v", {"type": "variant", "selector-field-location": at("k"),
@@ -531,13 +533,13 @@ WRONG = {
 
 
 def test_wrong():
-    """What cannot be read is said; nothing of it makes the reader fall."""
+    """Unreadable input is reported, and none of it makes the reader crash."""
     for what, parts in WRONG.items():
         trace = write("wrong-" + what.replace(" ", "-"), parts, [bytes(16)])
         done = subprocess.run([viewer, trace], capture_output=True, text=True)
         check("the status of " + what, 1, done.returncode)
         check("the sentence about " + what, True, "metadata" in done.stderr)
-    # The events before and behind a wrong one are read.
+    # The events before and after a damaged one are read.
     parts = one_stream(struct_of(("x", uint())))
     parts.append({"type": "event-record-class", "id": 1, "name": "bad", "payload-field-class": struct_of(("x", uint(65)))})
     parts.append({"type": "event-record-class", "id": 2, "name": "good", "payload-field-class": struct_of(("x", uint()))})
@@ -548,13 +550,13 @@ def test_wrong():
 
 
 def random_class(depth, names):
-    """A random class and a function that gives random bits of it."""
+    """Returns a random class and a function that returns random bits of it."""
     order = random.choice(["little-endian", "big-endian"])
     kind = random.randrange(11 if depth else 7)
     if kind < 3:
         length = random.randint(1, 64)
         signed = random.random() < 0.5
-        align = random.choice([8, 8, 16, 32])  # Never inside a byte of another order.
+        align = random.choice([8, 8, 16, 32])  # Never within a byte of another byte order.
         made = (sint if signed else uint)(length, align, order)
         if random.random() < 0.3:
             made["bit-order"] = random.choice(["first-to-last", "last-to-first"])
@@ -630,7 +632,7 @@ def test_random():
     random.seed(2)
     for index in range(300 if LONG else 25):
         classes = [("f%d" % number, *random_class(3, None)) for number in range(3)]
-        classes.append(("end", uint(), lambda bits: bits.number(7, 8, align=8)))  # Whole bytes in the end.
+        classes.append(("end", uint(), lambda bits: bits.number(7, 8, align=8)))  # The record ends at a whole byte.
         payload = struct_of(*[(name, made) for name, made, _ in classes])
         bits = Bits()
         for _ in range(20):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field classes from descriptions: ranges against a count of every value, deep nesting, many
+ * Field classes from descriptions: ranges compared with a list of every value, deep nesting, many
  * equal names.
  */
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static struct ctf_type *describe(struct ctf_arena *arena, const struct side_type
 
 /* ---- ranges ---- */
 
-/* Near the borders of 8 and 64 bits, and small. */
+/* Returns a value near the limits of 8 and 64 bits, or a small one. */
 static int64_t random_bound(void)
 {
 	static const int64_t corners[] = {0, 127, -128, 255, 256, INT64_MAX, INT64_MIN, -1};
@@ -56,8 +56,8 @@ static int64_t random_bound(void)
 }
 
 /*
- * The option that SIDE chooses: the first whose range holds the value as signed 64-bit number;
- * -1: none.
+ * Returns the option that SIDE chooses: the first whose range has the value as a signed 64-bit
+ * number; -1: none.
  */
 static int chosen(const struct side_variant_option *options, uint32_t count, int64_t value)
 {
@@ -68,7 +68,7 @@ static int chosen(const struct side_variant_option *options, uint32_t count, int
 	return -1;
 }
 
-/* The one label of the tag that holds the value. */
+/* Returns the only label of the tag that has the value. */
 static const char *label_of(const struct ctf_type *tag, uint64_t value)
 {
 	const char *found = NULL;
@@ -213,7 +213,7 @@ static void test_depth(void **state)
 		side_enum_set(types[i].type, SIDE_TYPE_OPTIONAL);
 		side_ptr_set(types[i].u.side_optional, &optionals[i]);
 	}
-	/* 100 levels are recorded, too many and a cycle are refused with a sentence. */
+	/* 100 levels are recorded; too many and a cycle are refused with a message. */
 	out = open_memstream(&text, &size);
 	assert_int_equal(ctf_type_print_tsdl(describe(arena, &types[DEPTH - 100], 0), out), 0);
 	fclose(out);

@@ -20,7 +20,8 @@ for verb, expected in (("write", sys.argv[2]), ("write2", sys.argv[3])):
         subprocess.run([sys.argv[1], verb, trace], check=True)
         with open(os.path.join(trace, "metadata"), encoding="utf-8") as file:
             metadata = file.read()
-    # The events of the sample, without their descriptions as JSON. Test ctf-exact compares what is before them.
+    # The events of the sample, without their descriptions as JSON. Test ctf-exact compares the part
+    # before them.
     metadata = metadata[metadata.index("sample:"):]
     found = [line for line in metadata.replace("\x1e", "").split("\n")
              if "side.event " not in line and '"side":{"event"' not in line]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces byte by byte: the metadata of both formats with each field class, packet headers, records of losses; and each call that the writer
- * makes fails in turn. The expected metadata is in exact.tsdl and exact.json.
+ * Traces byte by byte: the metadata of both formats with each field class, packet headers, records
+ * of losses; and each call of the writer fails in turn. The expected metadata is in exact.tsdl and
+ * exact.json.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,9 @@
 #include "scratch.h"
 #include "types.h"
 
-/* ---- system calls: random numbers that are known, short writes, failures ---- */
+/* ---- system calls: known random numbers, short writes, failures ---- */
 
-static size_t write_most = SIZE_MAX; /* bytes that one call writes */
+static size_t write_most = SIZE_MAX; /* bytes that one call writes at most */
 static unsigned int interrupted_writes, locks;
 static bool truncation_fails, nothing_written, nothing_read;
 
@@ -182,7 +183,7 @@ static struct ctf_type *add(struct tree *tree, const char *name, struct ctf_type
 	return type;
 }
 
-/* The same names in both formats; of CTF 2 alone what TSDL does not have. */
+/* The same names in both formats; only CTF 2 has what TSDL lacks. */
 static void add_numbers(struct tree *tree)
 {
 	struct ctf_arena *arena = tree->arena;
@@ -251,7 +252,7 @@ static void add_compounds(struct tree *tree)
 	add(tree, "_maybe", type);
 }
 
-/* A length that is one structure up. */
+/* A length that is in the enclosing structure. */
 static void add_nested(struct tree *tree, struct ctf_type *text)
 {
 	struct ctf_type *inner = ctf_type_struct(tree->arena, 1),
@@ -423,7 +424,7 @@ static void write_metadata_of(enum ctf_format format)
 					 ctf_type_struct(arena_of_test, 0), NULL, &why),
 			0);
 	assert_file("metadata", expected_files[format == CTF_FORMAT_2]);
-	/* A new clock: the head is another one, the events are the same. */
+	/* A new clock: the head changes, the events do not. */
 	assert_int_equal(ctf_writer_set_clock(writer, &clock, &why), 0);
 	assert_int_equal(writer->clock.frequency, 10);
 	assert_int_equal(writer->clock.precision, 1);
@@ -439,7 +440,7 @@ static void test_metadata(void **state)
 	write_metadata_of(CTF_FORMAT_2);
 }
 
-/* Without names: of no process, with the standard names. */
+/* Without names: no process, and the standard names. */
 static void test_defaults(void **state)
 {
 	const struct ctf_writer_config config = {
@@ -577,7 +578,7 @@ static void test_losses(void **state)
 
 	(void)state;
 	assert_int_equal(ctf_writer_lost(writer, 50, lost, 2, &why), 0);
-	/* An earlier time is moved on, a later one is not. */
+	/* An earlier time is replaced by a later one, a later one is not. */
 	assert_int_equal(ctf_writer_lost(writer, 40, lost, 0, &why), 0);
 	assert_int_equal(ctf_writer_lost(writer, 60, lost + 1, 1, &why), 0);
 	at = put_packet(expected, 0, 3, -1, 0, 50, 50, 0, 0, 0);
@@ -618,7 +619,7 @@ static void test_refusals(void **state)
 	assert_int_equal(ctf_writer_open_stream(writer, 3, 1, 0, &stream, &why), -EINVAL);
 	snprintf(sentence, sizeof(sentence), "there is no channel 3 in %s", directory);
 	assert_string_equal(why.text, sentence);
-	/* Identifiers in any order, once each, in each channel. */
+	/* Ids in any order, each once in each channel. */
 	for (uint32_t i = 0; i < 200; i++)
 		assert_int_equal(ctf_writer_add_event_json(writer, 0, i * 77 % 200, "e", 6, NULL,
 						 fields, NULL, &why),
@@ -635,7 +636,7 @@ static void test_refusals(void **state)
 	}
 	assert_int_equal(ctf_writer_add_event_json(writer, 1, 7, "e", 6, NULL, fields, NULL, &why),
 			0);
-	/* An identifier is free again if its description is not written. */
+	/* An id is free again if its description is not written. */
 	failing_arm(1);
 	for (unsigned int number = 1; !failing_name || strcmp(failing_name, "pwritev") != 0;
 			number++) {
@@ -736,7 +737,10 @@ static void test_appended(void **state)
 	(void)state;
 	assert_int_equal(ctf_file_append(fd, &size, "abc", 3, "defg", 4), 0);
 	assert_int_equal(size, 7);
-	/* Behind two bytes of the second part there is no space: the file is cut back. */
+	/*
+	 * After two bytes of the second part there is no space: the file is truncated to its old
+	 * size.
+	 */
 	write_most = 3;
 	failing_arm(3);
 	assert_int_equal(ctf_file_append(fd, &size, "xyz", 3, "1234", 4), -ENOSPC);
@@ -788,7 +792,7 @@ static void fail_creation(enum ctf_format format)
 			assert_int_equal(ctf_writer_close(writer, &why), 0);
 			break;
 		}
-		/* The name can be tried again. */
+		/* The name can be used again. */
 		assert_int_not_equal(access(directory, F_OK), 0);
 		snprintf(expected, sizeof(expected), "cannot write %s/metadata: %s", directory,
 				strerror(-ret));
@@ -931,7 +935,7 @@ static void test_failing_clock(void **state)
 
 		failing_arm(number);
 		ret = ctf_writer_set_clock(writer, &clock, &why);
-		/* The new file is there when the old one is closed. */
+		/* The new file exists when the old one is closed. */
 		if (!failing_has_failed() || !strcmp(failing_name, "close")) {
 			assert_int_equal(ret, 0);
 			break;
@@ -952,7 +956,7 @@ static void test_failing_clock(void **state)
 			strstr((char *)after, "event {\n"), strstr((char *)before, "event {\n"));
 	free(before);
 	free(after);
-	/* The old file is shorter than it was. */
+	/* The old file is shorter than before. */
 	nothing_read = true;
 	assert_int_equal(ctf_writer_set_clock(writer, &clock, &why), -EIO);
 	nothing_read = false;

@@ -27,7 +27,7 @@ static char scratch[64], in_dir[80], out_dir[80];
 /* ---- the calls, one of which fails ---- */
 
 static struct {
-	const char *call, *name; /* no name: each file */
+	const char *call, *name; /* name NULL: each file */
 	int error;
 } fault;
 
@@ -201,7 +201,7 @@ static int played_next(struct ctf_frames *frames)
 #define ctf_file_append(fd, size, head, head_size, body, body_size) \
 	played_append(fd, size, head, head_size, body, body_size)
 #define ctf_frames_next(frames) played_next(frames)
-#include "ctf/rewrite/expand.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/rewrite/expand.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 #undef openat
 #undef open
 #undef mkdirat
@@ -246,7 +246,7 @@ static void make_stream(size_t first, size_t second, size_t third)
 	add_frame(2, third);
 }
 
-/* Noise, which zstd stores without compression. */
+/* Noise, which zstd stores uncompressed. */
 static void make_noise(void)
 {
 	uint64_t state = 88172645463325252;
@@ -316,7 +316,7 @@ static struct error error;
 static char sentences[4096];
 static char user;
 
-/* The paths in texts begin with the scratch directory. */
+/* The paths in messages begin with the scratch directory. */
 static void report(void *context, const char *sentence)
 {
 	CHECK(context == &user);
@@ -403,7 +403,7 @@ static void test_whole(void)
 	CHECK(out_has("metadata", "meta", 4) && out_has("sub/c", "cc", 2) && out_has("z", "", 0));
 	CHECK(!is_there("out/link") && !is_there("out/pipe") && !is_there("out/.hidden"));
 	CHECK(mode_of("out") == 0750 && mode_of("out/sub") == 0750 && mode_of("out/a") == 0644);
-	/* The output is in the input, and is not copied into itself. */
+	/* The output is inside the input, and is not copied into itself. */
 	snprintf(out_dir, sizeof(out_dir), "%s/in/out", scratch);
 	*sentences = '\0';
 	CHECK(!ctf_expand(in_dir, out_dir, NULL, report, &user, &result, &error));
@@ -566,7 +566,7 @@ static void test_errors(void)
 	CHECK(is_text(error.hint, "choose a directory that you may write to"));
 	assert_fails("fill", NULL, EMFILE, "cannot write", "/out/sub");
 	assert_fails("create", "c", EACCES, "cannot write", "/out/sub/c");
-	/* A plain file. */
+	/* An uncompressed file. */
 	begin();
 	scratch_write(in_dir, "b", "bb", 2);
 	fault.call = "append";

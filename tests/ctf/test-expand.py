@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-`side expand`: what it makes of compressed traces, whole and damaged.
+"""`side expand`: its output for compressed traces, complete and damaged.
 
 test-expand.py SIDE SAMPLE CHANNELS
 """
@@ -38,7 +37,7 @@ def contents(directory):
 
 
 def without_uuid(data):
-    """Two traces differ in the UUID of each packet, and nowhere else."""
+    """Two traces differ in the UUID of each packet only."""
     out, at = bytearray(data), 0
     while at < len(out):
         out[at + 4:at + 20] = bytes(16)
@@ -47,7 +46,7 @@ def without_uuid(data):
 
 
 def test_whole():
-    """Byte by byte what is written without compression, and what zstd(1) says is in the files."""
+    """The expanded trace equals, byte by byte, the uncompressed one and the output of zstd(1)."""
     os.mkdir("many")
     run(channels, "many/plain", "1", "0")
     run(channels, "many/one", "1", "19")
@@ -70,7 +69,7 @@ def test_whole():
                                                       capture_output=True).stdout, after[plain])
     check("read", run(sample, "read-contexts", "expanded/plain").stdout,
           run(sample, "read-contexts", "expanded/one").stdout)
-    # It reads the same compressed.
+    # The view of the compressed trace is the same.
     check("view of one and the other", run(side, "view", "expanded/two").stdout, run(side, "view", "many/two").stdout)
     if shutil.which("babeltrace2"):
         check("babeltrace2", 10, len(run("babeltrace2", "expanded/one").stdout.splitlines()))

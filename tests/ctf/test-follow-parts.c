@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Following a trace, with played files and metadata: locks, metadata that has changed, new traces, and classes that are no longer needed. */
+/*
+ * Following a trace, with simulated files and metadata: locks, changed metadata, new traces, and
+ * classes that are no longer needed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +20,7 @@
 #include "ctf/read/find.h"
 #include "ctf/read/reader-parts.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static const char *locked_file;      /* the file that is locked */
 static int lock_error = EWOULDBLOCK; /* of that file */
@@ -182,7 +185,7 @@ bool ctf_is_recorded(const char *dir);
 void ctf_reader_forget(const struct ctf_reader *reader, struct ctf_trace_classes *classes);
 void ctf_reader_follow(struct ctf_reader *reader, void (*forget_user)(void *user));
 int ctf_reader_refresh(struct ctf_reader *reader, bool *recording);
-#include "ctf/read/follow.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/follow.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 /* ---- a reader of two traces, the second of which has two streams ---- */
 

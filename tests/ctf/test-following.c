@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many streams as one row of items: their order, windows over one ring, and a trace that grows while it is read. */
+/*
+ * Many streams as one sequence of items: their order, windows over one ring, and a trace that grows
+ * while it is read.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -80,7 +83,7 @@ static void put(struct trace *trace, uint32_t ring, uint32_t id, uint64_t tick, 
 
 static char found[4096];
 
-/* The numbers of the events up to that time, in their order. */
+/* Returns the numbers of the events up to that time, in order. */
 static int read_until(struct ctf_reader *reader, int64_t ns)
 {
 	struct ctf_item item;
@@ -120,7 +123,10 @@ static void test_order(void **state)
 	char expected[2048] = "";
 
 	(void)state;
-	/* Of two traces: by the time in nanoseconds, then by the number of the trace, by ticks, by the number of the stream. */
+	/*
+	 * Events of two traces: ordered by the time in nanoseconds, then by the number of the
+	 * trace, by ticks, by the number of the stream.
+	 */
 	one = begin_trace("order-a", 1000000000);
 	two = begin_trace("order-b", 4000000000);
 	for (uint32_t ring = 0; ring < 2; ring++) {
@@ -285,7 +291,7 @@ static void test_members(void **state)
 	}
 }
 
-/* A window of the ring with these records: the numbers are the ticks. */
+/* Writes a window of the ring with these records: the numbers are the ticks. */
 static void write_window(const char *name, const uint32_t *ticks, unsigned int count)
 {
 	struct trace trace;
@@ -401,7 +407,7 @@ static void test_growing(void **state)
 	assert_string_equal(found, "10 ");
 	assert_int_equal(read_until(reader, INT64_MAX), 0);
 	assert_string_equal(found, "");
-	/* Nothing new; a packet; nothing later than a time. */
+	/* No change; a packet; nothing later than a time. */
 	assert_int_equal(ctf_reader_refresh(reader, &recording), 0);
 	assert_true(recording);
 	put(&trace, 0, 1, 20, 20);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-Traces of other producers: metadata in the style of LTTng (user space and kernel), packetised metadata, both byte
-orders, bit-packed fields, and random types. babeltrace2 and our reader must find the same.
+"""Traces of other producers: metadata in the style of LTTng (user space and kernel), packetised
+metadata, both byte orders, bit-packed fields, and random types. babeltrace2 and side's reader must
+find the same.
 
 test-foreign.py SAMPLE VIEWER BABELTRACE_DUMP
 """
@@ -22,7 +22,7 @@ failures = 0
 
 
 class Bits:
-    """Bits written as CTF says: from the lowest up (little endian) or from the highest down."""
+    """Writes bits in the order of CTF: from the lowest up (little endian) or from the highest down."""
 
     def __init__(self, big):
         self.big = big
@@ -62,7 +62,9 @@ def run(*command):
 
 
 def same_events(ours, theirs):
-    """Babeltrace rounds the clock's offset and value apart, and in double: it may be off by some nanoseconds."""
+    """Babeltrace rounds the offset and the value of the clock separately, in double precision: it may
+    differ by some nanoseconds.
+    """
     if len(ours) != len(theirs):
         return False
     for left, right in zip(ours, theirs):
@@ -73,7 +75,7 @@ def same_events(ours, theirs):
 
 
 def compare(what, files):
-    """Both readers over one directory; our lines are returned."""
+    """Runs both readers on one directory, and returns the lines of side's."""
     global failures
     with tempfile.TemporaryDirectory() as work:
         for name, data in files.items():
@@ -242,7 +244,7 @@ def ust_trace(big):
         bits = Bits(big)
         hello(bits, begin + 10, -5)
         hello(bits, begin + (1 << 27) - 3, 6)
-        hello(bits, begin + (1 << 27) + 9, 7)  # The 27 bits wrap.
+        hello(bits, begin + (1 << 27) + 9, 7)  # The counter of 27 bits wraps.
         bits.align(8)
         bits.integer(31, 5)
         bits.align(8)
@@ -350,7 +352,7 @@ def test_kernel():
             bits.align(16)
             if index == 2:
                 bits.integer(65535, 16, 16)
-                bits.align(64)  # The structure has the alignment of its greatest member.
+                bits.align(64)  # The structure has the alignment of its most strictly aligned member.
                 bits.integer(5, 32, 32)
                 bits.integer((1 << 40) + (3 << 32) + index, 64, 64)
             else:
@@ -404,7 +406,9 @@ class Random:
             size, align, "true" if signed else "false", base)
 
     def field(self, depth, bits):
-        """The lines of a field, while its value is put into bits; bits is None for options not taken."""
+        """Returns the lines of a field, and puts its value into bits; bits is None for options that
+        are not selected.
+        """
         kind = self.random.choice(["integer"] * 4 + ["float", "string", "enum", "array", "sequence"] +
                                   (["struct", "variant", "structarray"] if depth < 3 else []))
         name = self.name()
@@ -466,7 +470,7 @@ class Random:
                 "%s %s[%s_n];" % (self.integer_text(size, align, signed), name, name)]
 
     def members(self, depth, bits):
-        """The lines of a structure; its values come later, because its alignment must be known first."""
+        """Returns the lines of a structure; its values follow later, because its alignment must be known first."""
         lines = []
         for _ in range(self.random.randrange(1, 5)):
             lines += self.field(depth + 1, None)
@@ -509,7 +513,7 @@ class Random:
 
 
 def alignment(lines):
-    """Of a structure: the greatest of its members; what is inside a variant does not count."""
+    """The alignment of a structure: the greatest of its members; members inside a variant do not count."""
     align, depth, skip = 1, 0, None
     for line in lines:
         if line.startswith("variant") and skip is None:
@@ -524,7 +528,7 @@ def alignment(lines):
 
 
 def parse_and_fill(lines, bits, values):
-    """Put random values for the member lines of a structure (as made above)."""
+    """Puts random values for the member lines of a structure (as made above)."""
     index, known = 0, {}
 
     def block(start):
@@ -623,7 +627,7 @@ stream {
 # ---- order ----
 
 def test_order():
-    """Several traces and streams below one directory: one row by time, whatever the clocks."""
+    """Several traces and streams below one directory: one sequence by time, whatever their clocks are."""
     files = {}
     wanted = []
     generator = random.Random(5)
@@ -644,7 +648,7 @@ event { name = "e"; fields := struct { integer { size = 32; align = 8; signed = 
             for number in range(50):
                 tick += generator.randrange(frequency // 10)
                 data += struct.pack("<QI", tick, trace * 1000 + stream * 100 + number)
-                # As babeltrace2 converts them: offset and value by themselves, in double precision.
+                # As babeltrace2 converts them: offset and value separately, in double precision.
                 ns = int(1e9 * (trace * 1000) / frequency) + int(1e9 * tick / frequency)
                 wanted.append((100 * 10**9 + ns, trace * 1000 + stream * 100 + number))
             files["deep/t%d/s%d" % (trace, stream)] = struct.pack("<IQQ", 0xc1fc1fc1, 0, tick) + data

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The other forms of a trace: compressed streams, metadata in CTF 2; whole, cut, damaged. */
+/*
+ * The other forms of a trace: compressed streams, metadata in CTF 2; complete, truncated, damaged.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -65,7 +67,7 @@ static struct ctf_expand_result expand(struct fixture *f, const char *to, struct
 	return result;
 }
 
-/* What a reader finds in the expanded trace. */
+/* Returns what a reader finds in the expanded trace. */
 static struct found read_expanded(struct fixture *f, const char *to)
 {
 	struct fixture other = *f;
@@ -74,7 +76,7 @@ static struct found read_expanded(struct fixture *f, const char *to)
 	return read_all(&other);
 }
 
-/* Every packet is one frame that says its size, and decodes for itself. */
+/* Every packet is one frame that states its size, and can be decoded on its own. */
 static void test_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -121,7 +123,9 @@ static void test_frames(void **state)
 	free(bytes);
 }
 
-/* A frame that does not fit is taken back as a whole, and the next one follows the last one. */
+/*
+ * A frame that does not fit is removed completely, and the next one follows the last complete one.
+ */
 static void test_full(void **state)
 {
 	struct fixture *f = *state;
@@ -148,7 +152,10 @@ static void test_full(void **state)
 	assert_int_equal(read_expanded(f, "plain").events, 15);
 }
 
-/* Cut at every byte of the last frame: expanded as far as it goes, mended to the whole ones. */
+/*
+ * Truncated at every byte of the last frame: the expansion has all readable bytes, the repair keeps
+ * the complete frames.
+ */
 static void test_torn(void **state)
 {
 	struct fixture *f = *state;
@@ -186,7 +193,7 @@ static void test_torn(void **state)
 	free(bytes);
 }
 
-/* A frame with wrong bytes is left out, told, and does not hide those behind it. */
+/* A frame with wrong bytes is left out and reported, and does not hide those after it. */
 static void test_damaged(void **state)
 {
 	struct fixture *f = *state;
@@ -201,7 +208,7 @@ static void test_damaged(void **state)
 	assert_int_equal(append(f, TICK0 + 300, 2, 3, 0), 0);
 	close_writer(f);
 	bytes = scratch_read(f->dir, "ring_2.zst", &size);
-	bytes[second - 1] ^= 1; /* Of its checksum. */
+	bytes[second - 1] ^= 1; /* A byte of its checksum. */
 	scratch_write(f->dir, "ring_2.zst", bytes, size);
 	expand(f, "plain", &reported);
 	assert_int_equal(reported.count, 1);
@@ -209,7 +216,7 @@ static void test_damaged(void **state)
 	assert_non_null(strstr(reported.last, "left out"));
 	free(scratch_read(f->dir, "../plain/ring_2", &size));
 	assert_int_equal(size, 3 * 84 + 5 * 17);
-	bytes[first] ^= 0xff; /* No frame begins there. */
+	bytes[first] ^= 0xff; /* The frame has no magic number. */
 	scratch_write(f->dir, "ring_2.zst", bytes, second);
 	expand(f, "plain", &reported);
 	assert_int_equal(reported.count, 1);
@@ -218,7 +225,7 @@ static void test_damaged(void **state)
 	free(bytes);
 }
 
-/* Nothing is written over, nothing is followed, and the new directory may be in the old one. */
+/* Nothing is overwritten, no link is followed, and the new directory may be in the old one. */
 static void test_places(void **state)
 {
 	struct fixture *f = *state;
@@ -246,7 +253,7 @@ static void test_places(void **state)
 	assert_int_equal(size, 2 * 84 + 4 * 17);
 }
 
-/* A level beyond what zstd knows is its best one; every level gives the same bytes back. */
+/* A level above zstd's highest one means the highest one; every level gives the same bytes back. */
 static void test_levels(void **state)
 {
 	const int levels[] = {-100000, -5, 1, 19, 100};
@@ -284,13 +291,13 @@ static void test_torn_metadata(void **state)
 	close_writer(f);
 	metadata = scratch_read(f->dir, "metadata", &size);
 	for (size_t cut = before + 1; cut < size; cut++) {
-		bool is_whole = cut >= size - 1; /* A newline is no part of it. */
+		bool is_whole = cut >= size - 1; /* A newline is not a part of it. */
 
 		scratch_write(f->dir, "metadata", metadata, cut);
 		found = read_all(f);
 		assert_int_equal(found.events, 2);
 		assert_int_equal(found.damages, !is_whole);
-		/* Some of them, and each behind the end of a line within the fragment. */
+		/* Some of the sizes, and each one after the end of a line within the fragment. */
 		if (cut % 7 && cut < size - 8 && metadata[cut - 1] != '\n')
 			continue;
 		assert_int_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
@@ -305,7 +312,7 @@ static void test_torn_metadata(void **state)
 	free(metadata);
 }
 
-/* The clock's figures are replaced, what was described stays. */
+/* The parameters of the clock are replaced; the descriptions stay. */
 static void test_clock(void **state)
 {
 	struct fixture *f = *state;
@@ -320,7 +327,7 @@ static void test_clock(void **state)
 	found = read_all(f);
 	assert_int_equal(found.events, 3);
 	assert_int_equal(found.damages, 0);
-	/* Offset and time are rounded down by themselves, as babeltrace2 does. */
+	/* Offset and time are each rounded down, as babeltrace2 does it. */
 	assert_int_equal(found.first_ns, INT64_C(-3000000000) + 1 + 2000000002);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of zstd: each form of a head, blocks and their limits, frames that are cut, damaged or no frames, and reads of them in pieces. */
+/*
+ * Frames of zstd: each form of a head, blocks and their limits, frames that are truncated or
+ * damaged, bytes that are not frames, and reads in pieces.
+ */
 /* Before cmocka.h, which defines a macro unzstd_set_error(). */
 #include "ctf/read/unzstd.c" /* NOLINT(bugprone-suspicious-include): tests its static functions */
 
@@ -20,7 +23,7 @@ static size_t used;
 static int descriptor = -1;
 static struct unzstd_file opened;
 
-/* A file of what was put into `bytes`. */
+/* Makes a file of `bytes`. */
 static struct unzstd_file *file_of_bytes(void)
 {
 	if (descriptor >= 0)
@@ -115,7 +118,7 @@ static void test_blocks(void **state)
 		assert_int_equal(at, 26);
 		assert_int_equal(most, 3 * BLOCK_MAX);
 	}
-	/* The file is shorter than it seems. */
+	/* The file is shorter than its size was. */
 	used = 12;
 	at = 2;
 	assert_int_equal(walk_all(100, &at, &most), 0);
@@ -146,7 +149,7 @@ static void test_blocks(void **state)
 
 /* ---- frames ---- */
 
-/* A frame of one raw block that says its size, and has no checksum. */
+/* A frame of one raw block, with its size and without a checksum. */
 static void put_frame(const char *text)
 {
 	put_number(FRAME_MAGIC, 4);
@@ -184,7 +187,7 @@ static void test_looks(void **state)
 	struct unzstd_frame frame;
 
 	(void)state;
-	/* A frame behind 3 bytes, cut at each byte. */
+	/* A frame after 3 bytes, truncated at each byte. */
 	for (size_t cut = 0; cut < 14; cut++) {
 		used = 0;
 		put_number(0, 3);
@@ -208,7 +211,7 @@ static void test_looks(void **state)
 		assert_int_equal(frame.is_whole, sum >= 4);
 		assert_int_equal(frame.next, sum >= 4 ? 17 : used);
 	}
-	/* A size that its one block cannot have is not believed. */
+	/* A size that one block cannot have is ignored. */
 	used = 0;
 	put_number(FRAME_MAGIC, 4);
 	put_number(0xa0, 1);
@@ -224,12 +227,13 @@ static void test_looks(void **state)
 	put_number('x', 1);
 	assert_int_equal(look(0, &frame), 1);
 	assert_int_equal(frame.size, BLOCK_MAX);
-	/* No magic, a reserved bit, blocks without sense. */
+	/* No magic number, a reserved bit, invalid blocks. */
 	bytes[0] ^= 1;
 	assert_int_equal(look(0, &frame), 0);
 	bytes[0] ^= 1;
 	bytes[4] |= 8;
-	assert_int_equal(look(0, &frame), 1); /* as if it were cut: it is that short */
+	/* the same result as a truncated frame, because it is so short */
+	assert_int_equal(look(0, &frame), 1);
 	put_number(0, 8);
 	assert_int_equal(look(0, &frame), 0);
 	bytes[4] &= (unsigned char)~8u;
@@ -277,7 +281,7 @@ static void test_magic(void **state)
 		assert_int_equal(find_magic(&opened, 0, used - 1), used - 1);
 		assert_int_equal(find_magic(&opened, at, used), at);
 		assert_int_equal(find_magic(&opened, at + 1, used), used);
-		/* The file is shorter than it seems. */
+		/* The file is shorter than its size was. */
 		assert_int_equal(find_magic(&opened, at + 1, used + 5000), used + 5000);
 		bytes[at] ^= 1;
 		assert_int_equal(find_magic(file_of_bytes(), 0, used), used);
@@ -306,7 +310,7 @@ static struct ctf_unzstd *opened_whole(void)
 	return unzstd;
 }
 
-/* What is read from each offset on, in pieces of each size. */
+/* Compares the content from each offset on, read in pieces of each size. */
 static void assert_content(struct ctf_unzstd *unzstd, const char *text)
 {
 	const size_t size = strlen(text);
@@ -349,7 +353,7 @@ static void test_files(void **state)
 	assert_int_equal(ctf_unzstd_strange(unzstd, &first), 0);
 	assert_int_equal(first, 0);
 	ctf_unzstd_free(unzstd);
-	/* Bytes that are no frames: before, between and behind. */
+	/* Bytes that are not frames: before, between and after frames. */
 	used = 0;
 	put_number(0, 5);
 	put_frame("one");
@@ -372,7 +376,7 @@ static void test_files(void **state)
 	ctf_unzstd_free(NULL);
 }
 
-/* The last frame comes byte by byte. What is there is read in between, or not. */
+/* The last frame arrives byte by byte, with or without reads in between. */
 static void test_growth(void **state)
 {
 	struct ctf_unzstd *unzstd;
@@ -413,7 +417,7 @@ static void test_growth(void **state)
 	}
 }
 
-/* A frame whose checksum is wrong costs its content: what is before it is good, and what is behind it. */
+/* A frame with a wrong checksum loses its content only: the bytes before and after it are valid. */
 static void test_damage(void **state)
 {
 	struct ctf_unzstd *unzstd;
@@ -444,7 +448,7 @@ static void test_damage(void **state)
 	assert_memory_equal(got, "third", 5);
 	assert_int_equal(resume, 0);
 	ctf_unzstd_free(unzstd);
-	/* One that ends too early: the next one begins within its block. */
+	/* A frame that ends too early: the next one begins within its block. */
 	used = 0;
 	put_frame("second");
 	used -= 4;
@@ -538,7 +542,7 @@ static void test_failing_once(void **state)
 	assert_true(failures > 5);
 }
 
-/* Decoders count what they hold, until they are freed. */
+/* Decoders count the memory that they hold, until they are freed. */
 static void test_held(void **state)
 {
 	struct ctf_unzstd *unzstd;
@@ -557,7 +561,7 @@ static void test_held(void **state)
 	size = ZSTD_sizeof_DCtx(unzstd->context);
 	assert_int_equal(held, size);
 	assert_int_equal(unzstd->held, size);
-	/* The decoders of other files have all the rest: one byte more is too much. */
+	/* The decoders of other files hold all other memory: one byte more is too much. */
 	held = HELD_MAX;
 	assert_int_equal(ctf_unzstd_read(unzstd, descriptor, 2, got, 1, &some, &why, &resume), 0);
 	assert_int_equal(held, HELD_MAX);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON text to a tree: each escape, number and word, what is refused and where, and the limits of depth and memory. */
+/*
+ * JSON text to a tree: each escape, number and keyword, what is refused and at which position, and
+ * the limits of depth and memory.
+ */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +55,7 @@ static void parse_sized(const char *text, size_t size, char *result, size_t capa
 {
 	struct ctf_arena *arena = ctf_arena_create();
 	FILE *out = fmemopen(result, capacity, "w");
-	/* Of its own, so that a checker of memory sees what is read behind it. */
+	/* A separate copy, so that the address sanitizer detects reads behind it. */
 	char *copy = malloc(size + !size);
 	struct json_error error;
 	struct ctf2_json *value;
@@ -265,7 +268,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* A NUL is no character of JSON, neither in a value nor behind it. */
+/* A NUL is not valid in JSON, neither in a value nor after it. */
 static void test_nuls(void **state)
 {
 	char result[64];
@@ -302,7 +305,7 @@ static void test_depth(void **state)
 			assert_string_equal(error.why, "it is nested too deep");
 			assert_ptr_equal(error.at, text + DEPTH_MAX);
 		}
-		/* Values beside each other are no deeper. */
+		/* Adjacent values are not nested deeper. */
 		memset(text, ' ', 2 * (size_t)depth);
 		for (unsigned int i = 0; i < depth; i++)
 			memcpy(text + 2 * (size_t)i, "1,", 2);
@@ -315,7 +318,7 @@ static void test_depth(void **state)
 	}
 }
 
-/* More than the limit ends it; as much as the limit does not. */
+/* More memory than the limit is an error; exactly the limit is not. */
 static void test_memory(void **state)
 {
 	static const char text[] = "[1,2]";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels, tags and contexts of described events, compared value by value with what the description says; and each allocation fails once. */
+/*
+ * Labels, tags and contexts of described events, compared value by value with the description; and
+ * each allocation fails once.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +23,7 @@
 
 FAILING_DECLARE(void *, ctf_arena_alloc, struct ctf_arena *arena, size_t count, size_t size);
 
-/* Each allocation of an arena, which needs memory only for one of many. */
+/* Replaces each allocation of an arena, which needs memory only for one of many. */
 void *__wrap_ctf_arena_alloc(struct ctf_arena *arena, size_t count, size_t size)
 {
 	if (!failing_is_due("ctf_arena_alloc", ENOMEM))
@@ -98,7 +101,10 @@ static void test_text(void **state)
 
 /* ---- labels ---- */
 
-/* What the integer holds, as SIDE compares it: unsigned 64-bit numbers as signed ones. */
+/*
+ * Whether the label has the value, compared as SIDE does it: unsigned 64-bit numbers as signed
+ * ones.
+ */
 static bool has_label(const struct ctf_type *type, uint64_t value, const char *text)
 {
 	for (uint32_t i = 0; i < type->label_count; i++) {
@@ -161,7 +167,7 @@ static void test_labels(void **state)
 			assert_true(has_label(type, 4, "other"));
 			assert_true(type->label_count <= 3);
 		}
-		/* Without a label that the integer can have, it is no enumeration. */
+		/* Without a label for a possible value, it is not an enumeration. */
 		if (size < 64) {
 			const struct side_enum_mapping none[] = {
 					MAPPING(70000, 70001, "above"), MAPPING(5, 4, "wrong")};
@@ -219,7 +225,7 @@ static void test_flags(void **state)
 
 /* ---- tags ---- */
 
-/* The option of a value is the first one that has it. */
+/* The option of a value is the first one whose range has it. */
 static void check_tag(unsigned int nr, struct side_variant_option *options, bool is_signed)
 {
 	struct ctf_arena *arena = ctf_arena_create();
@@ -373,7 +379,7 @@ static void test_shapes(void **state)
 	ctf_arena_destroy(arena);
 }
 
-/* Whatever fails, the description fails with the same reason, and nothing leaks. */
+/* Whichever allocation fails, the description fails with the same reason, and nothing leaks. */
 static void test_descriptions(void **state)
 {
 	struct generator generator;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of 4 GiB, decoders with 256 MiB, and an event of 256 MiB: the last permitted size, and one byte more. The files are included, and
- * memory and reads are played, so that nothing of that size is needed.
+ * Frames of 4 GiB, decoders with 256 MiB, and an event of 256 MiB: the greatest permitted size, and
+ * one byte more. The test includes the files and replaces allocations and reads, so that it needs
+ * no memory of that size.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* ---- played functions ---- */
+/* ---- replaced functions ---- */
 
 static uint64_t frame_size; /* of a compressed frame, and of the file */
 static size_t most_wanted;
@@ -103,7 +104,7 @@ static void test_frames(void **state)
 
 /* ---- frames, unpacked ---- */
 
-/* A frame of RLE blocks, each of 128 KiB, whose head gives this size. */
+/* Finds a frame of RLE blocks, each of 128 KiB, whose head has this size. */
 static int look_at_blocks(uint64_t size, uint32_t blocks, struct unzstd_frame *frame)
 {
 	struct unzstd_file file = {.fd = memfd_create("frame", MFD_CLOEXEC)};
@@ -146,7 +147,7 @@ static void test_unpacked(void **state)
 	assert_false(frame.is_whole);
 }
 
-/* The memory of all decoders together; one that does not fit begins again. */
+/* The memory of all decoders together; a decoder that does not fit starts again. */
 static void test_held(void **state)
 {
 	struct ctf_unzstd unzstd = {.context = ZSTD_createDCtx()};

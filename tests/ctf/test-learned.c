@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How the records of an event are counted: what is learned of each field class, the limits, and what is kept when memory is missing. */
+/*
+ * How the records of an event are counted: which properties of each field class the counter stores,
+ * the limits, and what it keeps without memory.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +99,7 @@ static void test_kinds(void **state)
 		odd->align = i == 2 ? 16 : 8;
 		assert_int_equal(known_of(11, odd, NULL), i == 3 ? CTF_TALLY_BYTES + 4 : 0);
 	}
-	/* Arrays: bytes that are always the same, and others. */
+	/* Arrays: bytes of a fixed size, and others. */
 	assert_int_equal(known_of(12, ctf_type_array(arena, integer(16), 7), integer(8)),
 			CTF_TALLY_BYTES + 15);
 	assert_int_equal(known_of(13, ctf_type_array(arena, string, 7), NULL), CTF_TALLY_STEPS);
@@ -125,7 +128,7 @@ static void test_options(void **state)
 			assert_int_equal(tally.options[options + i].begin, expected[i].begin);
 			assert_int_equal(tally.options[options + i].last, expected[i].last);
 		}
-		/* An event that is not learned leaves nothing behind. */
+		/* An event that the counter does not store leaves nothing behind. */
 		steps = tally.nr_steps;
 		options = tally.nr_options;
 		assert_int_equal(known_of(id + 100, variant(), integer(24)), 0);

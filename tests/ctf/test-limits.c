@@ -48,7 +48,7 @@ static void count_shown(const char *path, uint64_t nr_directories)
 	nr_shown++;
 }
 
-/* A directory that is nested so deep, with an empty file in it. */
+/* Makes nested directories of this depth, with an empty file in the innermost one. */
 static void nest(const char *top, unsigned int depth, const char *file)
 {
 	char path[200];
@@ -188,7 +188,7 @@ static void test_values(void **state)
 	uint32_t index;
 
 	(void)state;
-	/* The structure, two arrays and what is in them: 2097152 values, and one more. */
+	/* The structure, two arrays and their elements: 2097152 values, and one more. */
 	ctf_member_set(&both->members[0], "a", ctf_type_array(arena, nothing, 1 << 20), false);
 	ctf_member_set(&both->members[1], "b", ctf_type_array(arena, nothing, (1 << 20) - 4),
 			false);
@@ -244,7 +244,7 @@ static void test_steps(void **state)
 	const struct ctf_type *const trees[] = {ctf_type_string(arena)};
 
 	(void)state;
-	/* The steps before the last one are never touched. */
+	/* The steps before the last one are never changed. */
 	for (uint32_t beyond = 0; beyond < 2; beyond++) {
 		uint32_t steps = UINT32_C(1) << (21 + beyond);
 		struct ctf_tally tally = {.nr_steps = steps, .steps_capacity = steps};
@@ -460,7 +460,7 @@ static void assert_text(
 		enum ctf_encoding encoding, const void *bytes, size_t size, const char *expected)
 {
 	const struct ctf_type type = {.kind = CTF_STRING, .align = 8, .encoding = encoding};
-	/* The last byte is the last one that can be read. */
+	/* The last byte is the last readable one. */
 	unsigned char *copy = malloc(size);
 	struct ctf_decoder decoder = {.base = copy, .limit = size, .end = size * 8};
 	struct ctf_value value = {0};
@@ -497,7 +497,7 @@ static void test_texts(void **state)
 			"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80");
 	assert_text(CTF_UTF32BE, "\x01\x02\x03\x04\0\x01\x23\x45\0\x10\xff\xff\0\x11\0\0\0\0\0\0",
 			20, "\xef\xbf\xbd\xf0\x92\x8d\x85\xf4\x8f\xbf\xbf\xef\xbf\xbd");
-	/* Both halves of a pair, and halves that are alone. */
+	/* Both halves of a pair, and lone halves. */
 	assert_text(CTF_UTF16BE, "\xd8\0\xdc\0\xdb\xff\xdf\xff\0\0", 10,
 			"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
 	assert_text(CTF_UTF16BE, "\xd8\0\0a\0\0", 6,
@@ -610,7 +610,7 @@ static void test_field_names(void **state)
 	assert_string_equal(ctf_name_escape(arena, "azAZ09_`{@[/:"), "_azAZ09_______");
 	assert_string_equal(ctf_name_escape(arena, ""), "_unnamed");
 	assert_string_equal(ctf_name_escape(arena, "\xff"), "__");
-	/* A name is taken if it is equal without its first underscore, too. */
+	/* A name that differs in its first underscore only is equal, too. */
 	assert_int_equal(ctf_names_init(&names, arena, 9), 0);
 	assert_int_equal(names.mask, 31);
 	for (unsigned int i = 0; i < 8; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TSDL that is taken, and what is said about TSDL that is not. */
+/* TSDL that is accepted, and the reported messages about TSDL that is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 static char scratch[64];
 
-/* The first damage, or NULL; *events counts event classes. */
+/* Returns the first damage, or NULL; *events is the number of event classes. */
 static char *first_damage(const char *text, size_t size, uint32_t *events)
 {
 	struct ctf_reader *reader;
@@ -94,7 +94,7 @@ static void test_taken(void **state)
 	}
 }
 
-/* A recorder that has described nothing yet, or a program that had nothing to record. */
+/* A recorder that has described no event yet, or a program without events. */
 static void test_empty(void **state)
 {
 	static const char *const texts[] = {TRACE, TRACE STREAM, TRACE "env { a = 1; };"};
@@ -188,7 +188,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* What stood before the error is there, and the sentence names the line. */
+/* The part before the error is used, and the message names the line. */
 static void test_partly(void **state)
 {
 	static const char text[] = FIELDS("string s;") "\n\nevent { name = 5 5; };";
@@ -201,7 +201,7 @@ static void test_partly(void **state)
 	free(damage);
 }
 
-/* Text whose types would fill the memory or the stack. */
+/* Text whose types would exhaust the memory or the stack. */
 static void test_bombs(void **state)
 {
 	size_t used = 0, capacity = 4u << 20;
@@ -209,7 +209,7 @@ static void test_bombs(void **state)
 	uint32_t events;
 
 	(void)state;
-	/* Each level doubles the one before. */
+	/* Each level has twice the size of the one before. */
 	used += (size_t)sprintf(text, TRACE "struct s0 { " U8 " a; };\n");
 	for (int i = 1; i < 60; i++)
 		used += (size_t)sprintf(text + used,
@@ -218,7 +218,7 @@ static void test_bombs(void **state)
 	assert_non_null(strstr(damage, "too much memory"));
 	free(damage);
 
-	/* Each level holds the one before. */
+	/* Each level contains the one before. */
 	used = (size_t)sprintf(text, TRACE "struct s0 { " U8 " a; };\n");
 	for (int i = 1; i < 5000; i++)
 		used += (size_t)sprintf(text + used, "struct s%d { struct s%d a; };\n", i, i - 1);
@@ -242,7 +242,7 @@ static void test_bombs(void **state)
 	free(text);
 }
 
-/* Arrays that say that they are long. */
+/* Arrays with a great length. */
 static void test_long_arrays(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is made of metadata: for each case of parsed.cases the error, or all classes with all their properties. The expected text is in
- * exact.parsed. Then each allocation fails in turn.
+ * The result of parsing metadata: for each case of parsed.cases the error, or all classes with all
+ * their properties. The expected text is in exact.parsed. Then each allocation fails in turn.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static char scratch[64];
 
 /* ---- classes as text ---- */
 
-/* Without control characters. */
+/* Returns the text without control characters. */
 static const char *clean(const char *from)
 {
 	static char cleaned[4][1024];
@@ -190,7 +190,7 @@ static int parse_and_print(FILE *out)
 static char text[1 << 16];
 static size_t text_size;
 
-/* Adds a part of a case: names behind @ stand for texts, @ alone for the byte between fragments. */
+/* Adds a part of a case: names after @ stand for texts, @ alone for the byte between fragments. */
 static void add(const char *part)
 {
 	static const struct {

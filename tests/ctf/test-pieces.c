@@ -31,7 +31,7 @@ static void test_arena(void **state)
 	const struct ctf_arena_block *first, *second;
 
 	(void)state;
-	/* Blocks are as large as what was handed out, between two limits. */
+	/* A block is as large as all earlier ones together, between two limits. */
 	arena->used = CTF_ARENA_BLOCK_MIN - 1;
 	assert_int_equal(arena_block_size(arena), CTF_ARENA_BLOCK_MIN);
 	arena->used = CTF_ARENA_BLOCK_MIN + 1;
@@ -52,7 +52,10 @@ static void test_arena(void **state)
 	assert_int_equal(first->used, first->size);
 	assert_non_null(ctf_arena_alloc(arena, 2, 3));
 	assert_int_equal(count_blocks(arena), 2);
-	/* A quarter of a block is taken from a new one, and more has one of its own, behind the one that is being filled. */
+	/*
+	 * An allocation of a quarter of a block is from a new block; a larger one has its own
+	 * block, after the one in use.
+	 */
 	second = arena->blocks;
 	assert_ptr_not_equal(second, first);
 	assert_non_null(ctf_arena_alloc(arena, 1, 2 * CTF_ARENA_BLOCK_MIN));
@@ -60,7 +63,7 @@ static void test_arena(void **state)
 	assert_ptr_equal(arena->blocks, second);
 	assert_int_equal(second->next->size, 2 * CTF_ARENA_BLOCK_MIN);
 	assert_ptr_equal(second->next->next, first);
-	/* A large one is the first if there is no other. */
+	/* A large block is the first one if there is no other. */
 	ctf_arena_destroy(arena);
 	arena = ctf_arena_create();
 	assert_non_null(ctf_arena_alloc(arena, CTF_ARENA_BLOCK_MIN / 4 + unit, 1));
@@ -69,7 +72,7 @@ static void test_arena(void **state)
 	arena = ctf_arena_create();
 	assert_non_null(ctf_arena_alloc(arena, CTF_ARENA_BLOCK_MIN / 4, 1));
 	assert_int_equal(arena->blocks->size, CTF_ARENA_BLOCK_MIN);
-	/* What does not fit any memory. */
+	/* A size that exceeds any memory. */
 	assert_false(ctf_arena_has_failed(arena));
 	assert_null(ctf_arena_alloc(arena, SIZE_MAX, 2));
 	assert_true(ctf_arena_has_failed(arena));
@@ -188,7 +191,7 @@ static void test_metadata_files(void **state)
 	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -ENOMEM);
 	assert_null(text);
 	assert_string_equal(failing_has_failed() ? failing_name : "", "malloc");
-	/* A byte more than the limit; the file has holes only. */
+	/* One byte more than the limit; the file consists of holes only. */
 	snprintf(path, sizeof(path), "%s/metadata", f->scratch);
 	assert_int_equal(truncate(path, METADATA_SIZE_MAX + (off_t)1), 0);
 	assert_int_equal(ctf_metadata_read_file(fd, &text, &size), -EFBIG);
@@ -261,7 +264,7 @@ static void test_packets(void **state)
 		assert_int_equal(ctf_packet_parse(&read), 0);
 		assert_same_packet(&read, &packet);
 	}
-	/* Each figure is set in the packet and in its bytes. */
+	/* Each number is set in the packet and in its bytes. */
 	struct ctf_packet packet = sample, read = {.bytes = bytes, .size = HEADER_MIN};
 
 	packet.bytes = bytes;
@@ -277,7 +280,7 @@ static void test_packets(void **state)
 	assert_memory_equal(packet.uuid, uuid, 16);
 	assert_int_equal(ctf_packet_parse(&read), 0);
 	assert_same_packet(&read, &packet);
-	/* What is no packet. */
+	/* Bytes that are not a packet. */
 	read.size--;
 	assert_int_equal(ctf_packet_parse(&read), -EBADMSG);
 	read.size += 2;
@@ -331,7 +334,7 @@ static void test_packet_files(void **state)
 		assert_true(failing_has_failed());
 	}
 	close(fd);
-	/* Cut in the header, and behind it. */
+	/* Truncated in the header, and after it. */
 	bits = 8 * (HEADER_MIN + 20);
 	memcpy(bytes + AT_SIZE, &bits, 8);
 	memcpy(bytes + AT_CONTENT, &bits, 8);
@@ -351,7 +354,7 @@ static void test_packet_files(void **state)
 		memcpy(bytes + AT_SIZE, &sizes[i], 8);
 		memcpy(bytes + AT_CONTENT, &sizes[i], 8);
 		fd = file_of(bytes, HEADER_MIN);
-		failing_arm(2); /* Memory is needed for what is permitted. */
+		failing_arm(2); /* A permitted size needs memory. */
 		assert_int_equal(ctf_packet_read(fd, "a", 0, &read), i < 3 ? -EBADMSG : -ENOMEM);
 		assert_int_equal(failing_has_failed(), i >= 3);
 		close(fd);
@@ -388,7 +391,7 @@ static void test_frames(void **state)
 		assert_int_equal(ctf_packet_read(fd, "a.zst", at, &read), 0);
 		assert_int_equal(ctf_packet_read(fd, "a.zst", 1, &read), -EBADMSG);
 		close(fd);
-		/* Cut, damaged, and with something else in it. */
+		/* Truncated, damaged, and with other bytes in it. */
 		fd = file_of(frames, all - 1);
 		assert_int_equal(ctf_packet_read(fd, "a.zst", all - sizes[2], &read), 0);
 		close(fd);
@@ -401,7 +404,10 @@ static void test_frames(void **state)
 	}
 }
 
-/* Records are counted by the metadata of the trace, which is read again when an event is not known. */
+/*
+ * The counter counts records by the metadata of the trace, and reads it again when it meets an
+ * unknown event.
+ */
 static void test_counter(void **state)
 {
 	struct fixture *f = *state;
@@ -425,12 +431,12 @@ static void test_counter(void **state)
 		}
 		assert_string_equal(ctf_counter_trace(counter)->hostname, "host");
 		assert_int_equal(ctf_counter_count(counter, "/nonexistent", &packet, &records), 0);
-		/* The last record is cut: the others count. */
+		/* The last record is truncated: the others count. */
 		packet.size--;
 		assert_int_equal(ctf_counter_count(counter, f->dir, &packet, &records), -EINVAL);
 		assert_int_equal(records, 2);
 		packet.size++;
-		/* An event that is not known, and a class that is not. */
+		/* An unknown event, and an unknown class. */
 		packet.bytes[packet.size - 16] ^= 1;
 		assert_int_equal(ctf_counter_count(counter, f->dir, &packet, &records), -ENOENT);
 		assert_int_equal(records, 2);
@@ -446,7 +452,7 @@ static void test_counter(void **state)
 	ctf_counter_free(NULL);
 }
 
-/* ---- cut ends ---- */
+/* ---- truncated ends ---- */
 
 static void test_cut_ends(void **state)
 {
@@ -471,7 +477,7 @@ static void test_cut_ends(void **state)
 	}
 }
 
-/* A packet that is cut keeps its whole records, and its end is that of the last of them. */
+/* A truncated packet keeps its complete records, and ends with the last of them. */
 static void test_mending(void **state)
 {
 	unsigned char bytes[300], got[300];
@@ -549,7 +555,7 @@ static void test_headers(void **state)
 	assert_int_equal(fast.tag_bits, expected_bits);      \
 	assert_int_equal(fast.slot, expected_slot);          \
 	assert_int_equal(fast.compact, expected_compact)
-/* Changes one thing, which makes a header that is not usual, and changes it back. */
+/* Changes one property, which makes the header unusual, and restores it. */
 #define CHANGED(dir, other, expected_bits, expected_slot) \
 	do {                                              \
 		__typeof__(dir) was = dir;                \
@@ -582,7 +588,7 @@ static void test_headers(void **state)
 	CHANGED(header->members[0].role, CTF_ROLE_NONE, 0, -1);
 	CHANGED(header->members[1].type, tag, 0, -1);
 	CHANGED(variant->slot, 4, 0, -1);
-	/* The tag is usual, but not what is behind it. */
+	/* The tag is usual, but not what follows it. */
 	CHANGED(option->kind, CTF_VARIANT, 5, 3);
 	CHANGED(option->member_count, 2, 5, 3);
 	CHANGED(option->align, 8, 5, 3);
@@ -591,7 +597,7 @@ static void test_headers(void **state)
 	CHANGED(option->members[0].type->is_signed, true, 5, 3);
 	CHANGED(option->members[0].role, CTF_ROLE_CPU_ID, 5, 3);
 	CHANGED(option->members[0].slot, 0, 5, 3);
-	/* An enumeration is as good; 6 bits are the most. */
+	/* An enumeration is accepted, too; 6 bits are the most. */
 	tag->kind = CTF_ENUM;
 	MADE(5, 3, USUAL);
 	tag->size = 6;

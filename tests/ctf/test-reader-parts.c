@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of many streams, with played streams and metadata: traces that are found, notes, the order of items, and each error. */
+/*
+ * The reader of many streams, with simulated streams and metadata: traces that are found, messages,
+ * the order of items, and each error.
+ */
 #include "../failing-calls.h"
 
 #include <dirent.h>
@@ -10,7 +13,7 @@
 #include "ctf/read/find.h"
 #include "ctf/read/reader-parts.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static struct stat self_status = {.st_dev = 3, .st_ino = 33};
 static int self_result, duplicate, look_error, read_result, open_result, find_result,
@@ -94,7 +97,7 @@ static void played_stream_close(struct ctf_stream_reader *stream)
 	free((void *)(uintptr_t)stream->info.name);
 }
 
-/* The times of a stream's items grow by `from_ns` up to `to_ns`. 77 in `records` makes it fail. */
+/* The times of a stream's items grow from `from_ns` to `to_ns`. 77 in `records` makes it fail. */
 static int next_of(struct ctf_stream_reader *stream)
 {
 	if (stream->records == 77)
@@ -149,7 +152,7 @@ static bool played_recorded(const char *dir)
 #define ctf_reader_limit_overlaps(reader) played_overlaps(reader)
 #define ctf_is_recorded(dir) played_recorded(dir)
 #define ctf_reader_forget(reader, classes) played_forget(reader, classes)
-#include "ctf/read/reader.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/reader.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 static struct error why;
 
@@ -201,7 +204,7 @@ static void test_notes(void)
 	CHECK(ctf_reader_note_next(&reader, false, &item) == 1 && !item.cut);
 	free(reader.notes->next);
 	free(reader.notes);
-	/* Places keep a descriptor of a trace that grows. */
+	/* A note about a place keeps a descriptor of a trace that grows. */
 	duplicate = 0;
 	first = ctf_reader_add_directory(&reader, 8);
 	CHECK(first && !first->fd && first->device == 3 && first->inode == 33 && !first->next);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the reader finds in a stream that is whole, and in the same stream with one change: each item with all of its parts. The
- * expected items are in exact.items. Then each allocation and each read fails in turn: the reader reports that, or finds the same.
+ * What the reader finds in a complete stream, and in the same stream with one change: each item
+ * with all of its members. The expected items are in exact.items. Then each allocation and each
+ * read fails in turn: the reader reports that, or finds the same.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ static struct error why;
 #define PACKET 84 /* bytes of a header */
 #define RECORD 17
 
-/* Where packets begin: an empty one, one of two records, of three, of one. */
+/* The begin of each packet: an empty one, one of two records, of three, of one. */
 static const size_t packets[] = {0, PACKET, 2 * PACKET + 2 * RECORD, 3 * PACKET + 5 * RECORD,
 		4 * PACKET + 6 * RECORD};
 
@@ -148,9 +149,9 @@ static void print_item(const struct ctf_item *item, FILE *out)
 	fputs("\n", out);
 }
 
-static int64_t from_ns, to_ns; /* if not both 0: only these times are wanted */
+static int64_t from_ns, to_ns; /* if not both 0: only items of these times are read */
 
-/* 0 or a negative errno, and all items up to there as text. */
+/* Returns 0 or a negative errno, and all items up to there as text. */
 static int read_items(const char *path, char **text)
 {
 	struct ctf_reader *reader;
@@ -271,7 +272,9 @@ static void test_items(void **state)
 	with_number("a time of the far future", 2, PACKET + RECORD + 5, UINT64_MAX, 8);
 	with_number("another CPU", 2, 80, 9, 4);
 	with_compact_records();
-	/* From the third packet on, and up to its begin. Times of ticks: 1000 s + (1 + tick) / 3 s. */
+	/*
+	 * From the third packet on, and up to its begin. Times of ticks: 1000 s + (1 + tick) / 3 s.
+	 */
 	scratch_write(directory, "ring_2", stream_bytes, stream_size);
 	from_ns = INT64_C(1043666666667);
 	to_ns = INT64_C(2000000000000);
@@ -343,7 +346,7 @@ static void test_failing_reads(void **state)
 	read_with_failures(directory);
 	write_trace("frames", CTF_FORMAT_1, 3);
 	read_with_failures(directory);
-	/* Interrupted reads go on. */
+	/* Interrupted reads are continued. */
 	assert_int_equal(read_items(directory, &whole), 0);
 	for (unsigned int count = 1; count < 20; count++) {
 		failing_interrupts = count;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Repairing: which files are changed and how, which traces are refused and why, and each call that fails. Metadata and streams are played. */
+/*
+ * Repairing: which files are changed and how, which traces are refused and why, and each call that
+ * fails. The test replaces metadata and streams.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +168,7 @@ static bool played_usable(const struct ctf_trace_classes *classes)
 }
 
 static int stream_open;
-static const char *stream_items; /* e: event, d: damage, c: a cut packet, !: an error */
+static const char *stream_items; /* e: event, d: damage, c: a truncated packet, !: an error */
 static const char *next_item;
 
 static int played_stream_open(struct ctf_stream_reader *stream, struct ctf_trace_classes *classes,
@@ -186,7 +189,7 @@ static int played_stream_next(struct ctf_stream_reader *stream)
 		return 0;
 	next_item++;
 	stream->item.kind = item == 'e' ? CTF_ITEM_EVENT : CTF_ITEM_DAMAGE;
-	stream->item.cut = item != 'd'; /* means nothing for an event */
+	stream->item.cut = item != 'd'; /* has no meaning for an event */
 	stream->damaged_packet = 100;
 	stream->good = 8 * 90;
 	stream->decoder.clock = 0x3131313131313131;
@@ -236,7 +239,7 @@ static void played_free(struct ctf_trace_classes *classes)
 #define ctf_repair_metadata tested_repair_metadata
 int ctf_repair(const char *dir, unsigned int *repaired, struct error *error);
 int ctf_repair_metadata(const char *dir, struct error *error);
-#include "ctf/rewrite/repair.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/rewrite/repair.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 #undef openat
 #undef close
 #undef flock
@@ -247,7 +250,7 @@ static struct error error;
 static unsigned int nr_repaired;
 static char trace[80];
 
-/* A trace with this metadata, which is whole. */
+/* Starts with a trace whose metadata is complete. */
 static void begin(const char *text)
 {
 	if (*scratch)
@@ -265,7 +268,7 @@ static void begin(const char *text)
 	*log_text = '\0';
 }
 
-/* The first `good` bytes are whole. */
+/* The first `good` bytes are complete. */
 static void begin_cut(const char *text, size_t good)
 {
 	begin(text);
@@ -334,7 +337,7 @@ static void test_streams(void)
 	stream_items = "eedecd";
 	CHECK(!repair() && nr_repaired == 2 && stream_is_repaired());
 	CHECK(has_noted("read t;lock metadata;open ring_0;write ring_0;close;open ring_1;write ring_1;close;"));
-	/* Nothing to repair: no cut packet, no stream, and an error of the reader. */
+	/* Nothing to repair: no truncated packet, no stream, and an error of the reader. */
 	stream_items = "eeded";
 	CHECK(!repair() && !nr_repaired);
 	CHECK(has_noted("read t;lock metadata;open ring_0;close;open ring_1;close;"));
@@ -380,7 +383,7 @@ static void test_frames(void)
 	scratch_write(trace, "a.zst", frames, all);
 	CHECK(!repair() && !nr_repaired && has_file("a.zst", frames, all));
 	CHECK(has_noted("read t;lock metadata;change a.zst;"));
-	/* Cut in the second one, and damage of another kind. */
+	/* Truncated in the second one, and damage of another kind. */
 	scratch_write(trace, "a.zst", frames, all - 1);
 	CHECK(!repair() && nr_repaired == 1 && has_file("a.zst", frames, first));
 	memcpy(frames + first, "nonsense", 8);
@@ -410,7 +413,7 @@ static void test_frames(void)
 
 /* ---- metadata ---- */
 
-/* Bytes after the ones that were read do not count. */
+/* Bytes after the parsed ones do not count. */
 static void test_cut(void)
 {
 	struct ctf_trace_classes of_ctf2;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Every SIDE type: what babeltrace2 reads, what our reader reads and what was meant are the same; the view prints
-what it should, as text and as JSON.
+"""Every SIDE type: babeltrace2 and side's reader find the intended values; the view prints the
+expected output, as text and as JSON.
 
 test-sample.py SAMPLE VIEWER BABELTRACE_DUMP
 """
@@ -37,7 +36,7 @@ def check_lines(what, wanted, got):
         check("%s, line %d" % (what, index + 1), left, right)
 
 
-# What an event's fields in JSON must be for some of the samples.
+# The expected fields in JSON for some of the samples.
 JSON_FIELDS = {
     "sample:null": {"x": None},
     "sample:bool7": {"x": True},
@@ -66,7 +65,7 @@ def header(metadata, stream, instance, begin, end, size, number, discarded, cpu=
 
 
 def check_losses():
-    """Losses and damage are shown where they are, and the exit status says so."""
+    """Losses and damage are shown where they are, and the exit status reports them."""
     with tempfile.TemporaryDirectory() as work:
         trace = os.path.join(work, "trace")
         run(sample, "write", trace)
@@ -90,7 +89,7 @@ def check_losses():
             '[02:13:20.000000012] *** 1 packet lost since 02:13:20.000000011 in ring_9 of %s ***' % who,
             '[02:13:20.000000014] *** 12 events lost: p:e in ring_9: no \\x1b[1m room of %s ***' % who,
         ], run(viewer, trace).splitlines())
-        # Filters choose events, not losses.
+        # Filters select events, not losses.
         check("losses behind a filter", 3, len(run(viewer, "-e", "no:such", trace).splitlines()))
         objects = [json.loads(line) for line in run(viewer, "-j", trace).splitlines()]
         check("types", ["event", "discarded", "lost_packets", "lost"], [item["type"] for item in objects])
@@ -126,7 +125,7 @@ def main():
         theirs = run("/usr/bin/python3", dump, trace).splitlines()
         check_lines("our reader against babeltrace2", theirs, ours)
         for index, line in enumerate(wanted):
-            if line.endswith(" -"):  # Too long to write by hand; the view below says it shorter.
+            if line.endswith(" -"):  # Too long to write by hand; the view below prints it in a shorter form.
                 wanted[index] = ours[index]
         check_lines("the reader against what was meant", wanted, ours)
 

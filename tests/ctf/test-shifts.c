@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers that come from a trace, a description, a filter or unwind data and become counts of shifts: all widths, offsets and counts,
- * also those that no writer makes, compared with a loop over single bits. The sanitizer of undefined behaviour runs it, too.
+ * Numbers that come from a trace, a description, a filter or unwind data and become counts of
+ * shifts: all widths, offsets and counts, also those that no writer produces, compared with a loop
+ * over single bits. The undefined-behaviour sanitizer runs it, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static void fill(uint8_t *bytes, size_t size)
 
 /* ---- bit fields of traces ---- */
 
-/* Bit number `at` in the order in which fields take bits. */
+/* Returns bit `at` in the order in which fields use bits. */
 static unsigned int bit_of(const uint8_t *bytes, uint64_t at, bool big_endian)
 {
 	return bytes[at / 8] >> (big_endian ? 7 - at % 8 : at % 8) & 1;
@@ -39,7 +40,7 @@ static uint64_t bits_of(const uint8_t *bytes, uint64_t at, const struct ctf_type
 	uint64_t number = 0;
 
 	for (unsigned int i = 0; i < type->size; i++) {
-		/* Of big-endian fields the first bit is the highest one. */
+		/* The first bit of a big-endian field is the highest one. */
 		unsigned int to = type->big_endian ? type->size - 1u - i : i;
 
 		to = type->reversed ? type->size - 1u - to : to;
@@ -222,7 +223,7 @@ static void check_shifts(__int128 number, bool is_unsigned, unsigned int by)
 	filter_binary(FILTER_CODE_RIGHT, &a, &count);
 	assert_true(a.kind == FILTER_INT || a.kind == FILTER_WIDE);
 	assert_true(number_of(&a) == shifted_right(expected, by, wide_unsigned));
-	/* What cannot be represented has no value. */
+	/* A value that cannot be represented is no value. */
 	a = value_of(number, is_unsigned);
 	filter_binary(FILTER_CODE_LEFT, &a, &count);
 	if (a.kind != FILTER_NONE && by < 127)

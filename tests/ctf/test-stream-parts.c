@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One data stream file, with a played window and played fields: sizes and counters of packets, times, damage, and the items in between. */
+/*
+ * One data stream file, with a simulated window and simulated fields: sizes and counters of
+ * packets, times, damage, and the items in between.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,7 +24,7 @@ static bool is_same(const char *text, const char *expected)
 	return !strcmp(text, expected);
 }
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static uint8_t file_bytes[600];
 static size_t most; /* bytes that one call loads */
@@ -90,7 +93,7 @@ int ctf_stream_reader_open(struct ctf_stream_reader *stream, struct ctf_trace_cl
 void ctf_stream_reader_close(struct ctf_stream_reader *stream);
 int ctf_stream_reader_next(struct ctf_stream_reader *stream);
 int64_t ctf_clock_ns(const struct ctf_clock *clock, uint64_t cycles);
-#include "ctf/read/stream.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/stream.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 /* ---- a stream of a file of 600 bytes, the first 100 of which are loaded ---- */
 
@@ -391,7 +394,7 @@ static void test_headers(void)
 	CHECK(!check_header(&stream));
 	set(&stream, CTF_ROLE_MAGIC, PACKET_MAGIC - 1);
 	CHECK(is_same(check_header(&stream), "no packet begins here"));
-	/* Another UUID is only noted. */
+	/* Another UUID is only reported. */
 	stream.fields.seen = 0;
 	set(&stream, CTF_ROLE_UUID, 0);
 	stream.fields.uuid[15] = 1;
@@ -502,7 +505,7 @@ static void test_opened(void)
 {
 	struct ctf_stream_reader stream = begin();
 
-	/* After a skipped packet, only the header of the next one is loaded first. */
+	/* After a skipped packet, only the header of the next one is loaded at first. */
 	stream.packet = 7;
 	CHECK(!load_packet(&stream) && has_noted("load 7 0 50000;"));
 	stream.skipped = true;

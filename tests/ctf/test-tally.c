@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting records by their lengths: every form of header, fixed and variable parts, selectors with signs, spans
- * that end anywhere, and bytes that mean nothing.
+ * Counting records by their lengths: every form of header, fixed and variable parts, signed
+ * selectors, spans that end at any byte, and bytes without meaning.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void put_number(struct span *span, uint64_t number, size_t size)
 	}
 }
 
-/* The time is all ones, so that nobody takes it for a part of the tag. */
+/* All bits of the time are set, so that no reader mistakes it for a part of the tag. */
 static void put_header(struct span *span, uint32_t id, bool extended)
 {
 	uint32_t tag = extended ? 31 : id < 30 ? id : 30;
@@ -96,13 +96,13 @@ static void put_end(struct span *span)
 	span->ends[span->nr++] = span->size;
 }
 
-/* Cut at every byte: as many as are whole. */
+/* Truncated at every byte: the count is the number of complete records. */
 static void check(const struct ctf_tally *tally, const struct span *span)
 {
 	size_t size;
 
 	for (size = 0; size <= span->size; size++) {
-		/* Of its own, so that a checker of memory sees what is read behind it. */
+		/* A separate copy, so that the address sanitizer detects reads behind it. */
 		unsigned char *part = malloc(size ? size : 1);
 		unsigned int whole = 0;
 		uint64_t count;
@@ -212,7 +212,7 @@ static void test_variable(void **state)
 		put_number(&span, i % 3, 1);
 		for (unsigned int k = 0; k < i % 3; k++)
 			put(&span, "s", 1 + (k & 1)), k & 1 ? (void)0 : put(&span, "", 1);
-		put_number(&span, UINT64_MAX, 8); /* so many of nothing */
+		put_number(&span, UINT64_MAX, 8); /* this many elements without bits */
 		put_end(&span);
 		put_header(&span, 40, false);
 		for (unsigned int k = 0; k < 2; k++) {
@@ -226,7 +226,10 @@ static void test_variable(void **state)
 	check(&f->tally, &span);
 }
 
-/* One string of every length around those that are looked at together, with bytes before and behind it. */
+/*
+ * One string of every length around the number of bytes that are compared at once, with bytes
+ * before and after it.
+ */
 static void test_texts(void **state)
 {
 	struct fixture *f = *state;
@@ -242,7 +245,7 @@ static void test_texts(void **state)
 		struct span span = {.size = 0};
 
 		for (size_t length = 0; length < 69; length++) {
-			/* The longer ones twice: the same length again is another way. */
+			/* The longer ones twice: the same length again uses another branch. */
 			const size_t repeats = length < RECORDS_MAX / 2 ? 1 : 2;
 
 			if (span.nr + repeats > RECORDS_MAX) {
@@ -308,7 +311,7 @@ static void test_variants(void **state)
 	check(&f->tally, &span);
 }
 
-/* What is not known ends the count; it is said that there was more. */
+/* An unknown event ends the count, and the result shows that there was more. */
 static void test_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -319,7 +322,7 @@ static void test_unknown(void **state)
 	learn(f, 1, NULL, structure(f, 1, MEMBERS({"_a", integer(f, 8, false)})));
 	bits->align = 1;
 	learn(f, 2, NULL, structure(f, 1, MEMBERS({"_a", bits})));
-	/* Without its length beside it. */
+	/* Its length is not in the same structure. */
 	learn(f, 3, NULL,
 			structure(f, 1,
 					MEMBERS({"_a",

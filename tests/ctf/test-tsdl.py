@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""
-TSDL as babeltrace2 takes it: metadata is drawn at random, with blocks in any order, and with a mistake in some of it. The
-verdict and the events of `side view` must be those of babeltrace2. Where babeltrace2 takes what CTF 1.8 forbids, or
-refuses what it allows, the case says so.
+"""TSDL as babeltrace2 accepts it: the test generates random metadata with blocks in any order, and
+with a mistake in some of it. The verdict and the events of `side view` must be those of
+babeltrace2. Where babeltrace2 accepts what CTF 1.8 forbids, or refuses what it allows, the case is
+marked.
 
 test-tsdl.py SIDE
 """
@@ -29,12 +29,12 @@ DATA = b"\0" + b"\0\7" + b"\0\11"
 
 
 def numbers_of(text):
-    """The numbers of the fields, in their order: that is what both print, each in its own form."""
+    """Returns the numbers of the fields, in order: both readers print these, each in its own form."""
     return [int(n, 0) for n in re.findall(r"(?<![\w\"])-?(?:0x[0-9A-Fa-f]+|\d+)(?![\w\"])", text)]
 
 
 def babeltrace(path):
-    """None: refused. Else the fields of each event, as numbers."""
+    """Returns None if it is refused, otherwise the fields of each event, as numbers."""
     done = subprocess.run(["babeltrace2", "--no-delta", "--names", "none", path], capture_output=True, text=True,
                           timeout=60)
     if done.returncode:
@@ -42,7 +42,7 @@ def babeltrace(path):
     events = []
     for line in done.stdout.splitlines():
         fields = line[line.index("{"):] if "{" in line else ""
-        fields = re.sub(r"\[\d+\] = ", "", fields)         # Elements.
+        fields = re.sub(r"\[\d+\] = ", "", fields)         # Indices of elements.
         fields = re.sub(r'\( "?[^":]*"? : container = (-?\d+) \)', r"\1", fields)
         events.append(numbers_of(fields))
     return events
@@ -59,7 +59,7 @@ def flat(value):
 
 
 def viewed(path):
-    """None: refused, with a sentence. Else the fields of each event, and what was noted."""
+    """Returns None if it is refused with a message, otherwise the fields of each event, and the messages."""
     done = subprocess.run([side, "view", "--json", path], capture_output=True, text=True, timeout=60)
     notes = [json.loads(line) for line in done.stderr.splitlines()]
     if done.returncode:
@@ -92,7 +92,7 @@ def fields(text):
     return U8 + TRACE + STREAM + 'event { name = "ev"; id = 0; stream_id = 0; fields := struct { %s }; };\n' % text
 
 
-# ---- what was refused and is valid, what was taken and is not ----
+# ---- valid metadata that was refused, and invalid metadata that was accepted ----
 
 TAG = "enum : u8 { a = 0, b = 1 } t; "
 TIMED = "stream { id = 0; event.header := struct { u8 id; t8 timestamp; }; };\n"
@@ -103,7 +103,9 @@ SIZED = STREAM.replace("event.header", "packet.context := struct { u8 packet_siz
 
 
 def aborts():
-    """babeltrace2 2.1.1 (Debian 13) aborts at each packet of a stream with a clock that has no time of its begin: it decides nothing here."""
+    """babeltrace2 2.1.1 (Debian 13) aborts on each packet of a stream with a clock if the packet has
+    no time of its begin: it decides nothing here.
+    """
     with tempfile.TemporaryDirectory() as path:
         with open(os.path.join(path, "metadata"), "w", encoding="utf-8") as file:
             file.write("/* CTF 1.8 */\n" + U8 + CLOCK + T8 + TRACE + TIMED + EVENT)
@@ -205,7 +207,7 @@ INVALID = {
     "two events of one id": (BASE + EVENT, DATA),
 }
 
-# CTF 1.8 has no such attributes; babeltrace2 reads over them.
+# CTF 1.8 has no such attributes; babeltrace2 ignores them.
 UNKNOWN = {
     "an integer": (BASE.replace("size = 8;", "size = 8; color = 3;"), DATA),
     "a floating-point number": (fields("floating_point { exp_dig = 8; mant_dig = 24; color = 3; } x;"), b"\0\0\0\0\0\0"),
@@ -239,7 +241,7 @@ def test_cases():
             sys.exit("%s: %r" % (what, notes))
     for what, (metadata, data) in EMPTY.items():
         compare("empty statement " + what, metadata, data, "taken")
-    # A packet with another UUID is read, with one note for each stream.
+    # A packet with another UUID is read, with one message for each stream.
     _, _, notes = compare("another UUID", *VALID["another UUID later"])
     if [note["type"] for note in notes] != ["note"] or "another UUID" not in notes[0]["message"]:
         sys.exit("another UUID: %r" % notes)
@@ -248,10 +250,10 @@ def test_cases():
         sys.exit("no event: %r" % ours)
 
 
-# ---- at random ----
+# ---- random metadata ----
 
 class Maker:
-    """A member after the other, with the bytes that it takes; all are aligned to bytes."""
+    """Makes members one after the other, with their bytes; all are aligned to bytes."""
 
     def __init__(self, chance):
         self.chance = chance
@@ -268,7 +270,7 @@ class Maker:
         return self.chance.randrange(most + 1)
 
     def length(self):
-        """The text between brackets, and its value."""
+        """Returns the text between brackets, and its value."""
         kind = self.chance.randrange(3)
         if kind == 0 and self.lengths:
             return self.chance.choice(self.lengths)
@@ -299,7 +301,7 @@ class Maker:
 
     def member(self, depth, path):
         kind = self.chance.randrange(6 if depth < 2 else 3)
-        # babeltrace2 2.0 does not parse each variant within structures in variants.
+        # babeltrace2 2.0 does not parse every variant within structures in variants.
         kind = 0 if kind == 4 and self.in_variant else kind
         name = self.name()
         if kind == 0:
@@ -317,7 +319,7 @@ class Maker:
             return f"struct {{ {text} }} {name};", data
         if kind == 4:
             return self.variant(depth, path, name)
-        # babeltrace2 2.0 does not parse each use of such an alias within structures.
+        # babeltrace2 2.0 does not parse every use of such an alias within structures.
         return f"{'u8' if depth else 'pair'} {name};", bytes([self.number() for _ in range(1 if depth else 2)])
 
     def variant(self, depth, path, name):
@@ -333,7 +335,7 @@ class Maker:
             if option == chosen:
                 data, after = more, self.lengths
         self.in_variant = False
-        # What is in the other option is not there.
+        # Members of the other option do not exist.
         self.lengths = after
         return (f"enum : u8 {{ {labels[0]} = 0, {labels[1]} = 1 }} {tag}; variant <{tag}> {{ {' '.join(parts)} }} {name};",
                 bytes([chosen]) + data)
@@ -357,7 +359,7 @@ def random_metadata(chance):
 
 
 def with_mistake(chance, text):
-    """Insert, remove or replace one token."""
+    """Inserts, removes or replaces one token."""
     tokens = re.findall(r'"[^"]*"|:=|\w+|\s+|.', text)
     places = [i for i, token in enumerate(tokens) if not token.isspace()]
     at = chance.choice(places)
@@ -382,7 +384,8 @@ def test_random():
     for seed in range(count):
         chance = random.Random(seed)
         text, data = random_metadata(chance)
-        # Without a reason babeltrace2 2.0 does not parse each structure that is nested so.
+        # For no apparent reason babeltrace2 2.0 does not parse every structure that is nested this
+        # deep.
         ours, theirs, _ = compare("seed %d" % seed, text, data, "taken")
         equal += ours == theirs
         if ours is None or not ours:
@@ -396,7 +399,9 @@ def test_random():
 
 
 def compare_mistake(seed, text, data):
-    """What babeltrace2 takes must not be read as something else; what it refuses is refused, or the fields are the same."""
+    """What babeltrace2 accepts must have the same meaning here; what it refuses is refused here, or
+    the fields are the same.
+    """
     global failures
     before = failures
     with tempfile.TemporaryDirectory() as path:
@@ -408,7 +413,7 @@ def compare_mistake(seed, text, data):
         ours, notes = viewed(path)
     if ours is not None and theirs is not None and ours != theirs:
         failures += 1
-    # Attributes that babeltrace2 reads over.
+    # Attributes that babeltrace2 ignores.
     known = re.compile("unknown attribute|not a clock value|a name is missing")
     if theirs is not None and ours is None and not any(known.search(note["message"]) for note in notes):
         failures += 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams in zstd frames: all of it is read, damage is said and costs its packet only, hostile
- * frames cost neither memory nor a crash.
+ * Streams in zstd frames: all of it is read, damage is reported and loses its packet only, hostile
+ * frames exhaust no memory and cause no crash.
  */
 #include <sys/resource.h>
 #include <zstd.h>
@@ -10,10 +10,10 @@
 #include "numbers.h"
 
 #define PACKETS 5u
-#define EVENTS 40u /* Of a packet. */
+#define EVENTS 40u /* Number of events of a packet. */
 #define TOTAL (PACKETS * EVENTS)
 
-/* As numbers.h has it, but numbers may be missing. */
+/* As in numbers.h, but numbers may be missing. */
 struct heard {
 	uint32_t events;
 	uint32_t last;
@@ -64,7 +64,7 @@ static void replace(const struct fixture *f, const void *bytes, size_t size)
 	scratch_write(f->dir, "ring_2.zst", bytes, size);
 }
 
-/* Where frame `number` begins. */
+/* Returns the begin of frame `number`. */
 static size_t frame_at(const unsigned char *bytes, size_t size, unsigned int number)
 {
 	size_t at = 0;
@@ -85,7 +85,7 @@ static void test_whole(void **state)
 	assert_int_equal(found.damages, 0);
 }
 
-/* The file ends anywhere: what is whole before it is shown, and that it ends is said. */
+/* The file ends at any byte: the complete events before it are shown, and the end is reported. */
 static void test_cut(void **state)
 {
 	struct fixture *f = *state;
@@ -111,7 +111,7 @@ static void test_cut(void **state)
 	free(bytes);
 }
 
-/* One wrong bit costs one packet, and is said. */
+/* One wrong bit loses one packet, and is reported. */
 static void test_flipped(void **state)
 {
 	struct fixture *f = *state;
@@ -136,7 +136,7 @@ static void test_flipped(void **state)
 	free(bytes);
 }
 
-/* What is no frame is stepped over. */
+/* Bytes that are not a frame are skipped. */
 static void test_strange(void **state)
 {
 	struct fixture *f = *state;
@@ -167,7 +167,7 @@ static void test_strange(void **state)
 	free(bytes);
 }
 
-/* A skippable frame at the end of the data: complete, and cut at each byte. */
+/* A skippable frame at the end of the data: complete, and truncated at each byte. */
 static void test_skipped_end(void **state)
 {
 	static const unsigned char frame[] = {
@@ -215,7 +215,7 @@ static unsigned char *plain_bytes(const unsigned char *bytes, size_t size, size_
 	return plain;
 }
 
-/* Frames as somebody else may make them: one for all, or many for a packet, that say no size. */
+/* Frames of other producers: one for all packets, or many for a packet, without their size. */
 static void test_other_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -242,7 +242,7 @@ static void test_other_frames(void **state)
 		assert_int_equal(listen(f).events, TOTAL);
 		assert_int_equal(listen(f).damages, 0);
 	}
-	/* And a name that promises frames without any. */
+	/* The name of a compressed file, but without frames. */
 	replace(f, plain, plain_size);
 	assert_int_equal(listen(f).events, TOTAL);
 	free(plain);
@@ -250,7 +250,7 @@ static void test_other_frames(void **state)
 	free(bytes);
 }
 
-/* Much of nothing in a few bytes: it takes time, but no room. */
+/* Many zeros in a few bytes: they need time, but no memory. */
 static void test_bomb(void **state)
 {
 	struct fixture *f = *state;
@@ -288,7 +288,7 @@ static void test_bomb(void **state)
 	free(bytes);
 }
 
-/* The tail of a packet that comes later, as a follower sees it. */
+/* The tail of a packet that is written later, as a following reader sees it. */
 static void test_grows(void **state)
 {
 	struct fixture *f = *state;

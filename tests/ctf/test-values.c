@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Values decoded from bytes: what ends exactly with the packet, what ends beyond it, and what is refused with its own reason. */
+/*
+ * Values decoded from bytes: values that end with the packet, values that end beyond it, and values
+ * that are refused with a reason of their own.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +21,7 @@ static struct ctf_arena *arena;
 static struct ctf_decoder decoder;
 static uint64_t slots[4];
 
-/* Decodes a type from so many bits. Values stay until the next call. */
+/* Decodes a type from this many bits. Values stay valid until the next call. */
 static int decode_bits(const struct ctf_type *type, const void *bytes, uint64_t bits)
 {
 	uint32_t index = 9;
@@ -74,7 +77,7 @@ static void test_byte_orders(void **state)
 		else
 			assert_refused(type, bytes, 24, why, false);
 	}
-	/* At the begin of a byte it may change. */
+	/* At the begin of a byte the byte order may change. */
 	assert_int_equal(decode_bits(structure(bits_of(8, false), bits_of(9, true)), bytes, 24), 0);
 	assert_int_equal(decoder.values[2].u, 0x3c << 1);
 	assert_refused(structure(bits_of(4, false), array), bytes, 24, why, false);
@@ -165,7 +168,7 @@ static void test_long_numbers(void **state)
 	assert_refused(type, bytes, 80, "a number has more than 64 bits", false);
 	bytes[9] = 0x81;
 	assert_refused(type, bytes, 96, "a number takes more than ten bytes", false);
-	/* The sign is the highest bit that is there. */
+	/* The sign is the highest existing bit. */
 	for (unsigned int size = 1; size < 10; size++) {
 		memset(bytes, 0x80, sizeof(bytes));
 		bytes[size - 1] = 0x40;
@@ -283,7 +286,7 @@ static void test_wide_arrays(void **state)
 	assert_null(decoder.texts);
 }
 
-/* One text in each encoding; what is no code point becomes U+FFFD. */
+/* One text in each encoding; invalid code points become U+FFFD. */
 static void test_encodings(void **state)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Threads change nothing: test-view-threads.py SAMPLE VIEWER
+"""The number of threads does not change the output: test-view-threads.py SAMPLE VIEWER
 
 A trace with every type, copied so that there are many streams at the same times; and one that is
-long enough for many batches. Whatever the number of threads, the bytes are those of one.
+long enough for many batches. With any number of threads, the output equals that of one thread.
 """
 import os
 import shutil
@@ -38,7 +38,8 @@ with tempfile.TemporaryDirectory() as work:
         same(traces, 12 * one, *options)
     same(traces, 7, "-n", "7")
 
-    # Copies of the packets make a stream long; their times go back, which all threads must show alike.
+    # Copies of the packets make a stream long; their times go backwards, which the output with any
+    # number of threads must show in the same way.
     streams = [name for name in os.listdir(first) if name not in ("metadata", "side_session")]
     for i in range(3):
         for name in streams:
@@ -50,7 +51,7 @@ with tempfile.TemporaryDirectory() as work:
     same(traces, 12 * one)
     same(traces, 12 * one, "-j")
 
-    # A damaged packet among them: the sentence comes at its place.
+    # One packet is damaged: the message appears at its position.
     with open(os.path.join(traces, "trace-01", streams[0]), "r+b") as file:
         file.seek(os.path.getsize(os.path.join(first, streams[0])) * 20 + 90)
         file.write(b"\xff" * 16)

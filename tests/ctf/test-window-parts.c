@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The window over a data stream file, with a played file and played frames: bytes that are read and kept, and each change and error of the file. */
+/*
+ * The window over a data stream file, with a simulated file and simulated frames: bytes that are
+ * read and kept, and each change and error of the file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +26,7 @@
 static const char content[] = "abcdefghijklmnopqrstuvwxyz";
 static struct stat status;
 static off_t file_size;
-static size_t most; /* bytes that one read returns */
+static size_t most; /* bytes that one read returns at most */
 static const char *failing;
 static int failing_error;
 
@@ -216,7 +219,7 @@ void ctf_window_free(struct ctf_window *window);
 int ctf_window_load(struct ctf_window *window, uint64_t from, size_t wanted);
 void ctf_window_extend(struct ctf_window *window, const struct stat *stat);
 uint64_t ctf_window_grown(struct ctf_window *window);
-#include "ctf/read/window.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "ctf/read/window.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 #undef fstat
 
 static struct ctf_window window;
@@ -286,7 +289,7 @@ static void test_starts(void)
 	CHECK(!ctf_window_start(&window, -1, "/d", "a.zst", &status));
 	CHECK(has_noted("open -7 /d/a.zst;meant a.zst;create 26;close 0;"));
 	end();
-	/* Only the name is that of compressed frames. */
+	/* The name is that of compressed frames, the content is not. */
 	meant = 0;
 	CHECK(!ctf_window_start(&window, 0, "/d", "a.zst", &status));
 	CHECK(has_noted("open 0 a.zst;meant a.zst;close 0;") && window.size == 26 &&

@@ -13,7 +13,7 @@ static void test_plain(void **state)
 	struct found found;
 
 	assert_int_equal(append(f, TICK0 + 10, 0, 3, 0), 0);
-	/* It can be read while it is being written. */
+	/* The trace can be read while it is written. */
 	found = read_all(f);
 	assert_int_equal(found.events, 3);
 	assert_int_equal(append(f, TICK0 + 20, 3, 2, 0), 0);
@@ -53,7 +53,9 @@ static void test_discarded(void **state)
 	struct fixture *f = *state;
 	struct found found;
 
-	/* Losses before the first real packet are seen, because an empty one stands before it. */
+	/*
+	 * Losses before the first real packet are shown, because an empty packet comes before it.
+	 */
 	assert_int_equal(append(f, TICK0 + 10, 0, 2, 4), 0);
 	assert_int_equal(append(f, TICK0 + 20, 2, 2, 4), 0);
 	assert_int_equal(append(f, TICK0 + 30, 4, 0, 9), 0);
@@ -82,7 +84,10 @@ static void test_lost(void **state)
 	assert_int_equal(found.damages, 0);
 }
 
-/* Times that go back between packets are moved on: readers refuse the whole stream otherwise. */
+/*
+ * If times go backwards between packets, the writer corrects them: otherwise readers would refuse
+ * the whole stream.
+ */
 static void test_backward(void **state)
 {
 	struct fixture *f = *state;
@@ -111,13 +116,16 @@ static void test_clock(void **state)
 
 	assert_int_equal(append(f, TICK0 + 7, 0, 1, 0), 0);
 	assert_int_equal(ctf_writer_set_clock(f->writer, &clock, &f->error), 0);
-	/* The metadata goes on growing after it was replaced. */
+	/* The metadata still grows after it was replaced. */
 	assert_int_equal(ctf_writer_add_event(f->writer, 0, 8, &number_event, NULL, 0, &f->error),
 			0);
 	close_writer(f);
 	found = read_all(f);
 	assert_int_equal(found.events, 1);
-	/* -5 s + 5000000003 ticks + 5000000007 ticks of 0.4 ns: as babeltrace2 has it, both are rounded down. */
+	/*
+	 * -5 s + 5000000003 ticks + 5000000007 ticks of 0.4 ns: both are rounded down, as
+	 * babeltrace2 does it.
+	 */
 	assert_int_equal(found.first_ns, INT64_C(-3000000000) + 1 + 2000000002);
 	metadata = (char *)scratch_read(f->dir, "metadata", &size);
 	assert_non_null(strstr(metadata, "offset_s = -3;"));
@@ -128,8 +136,8 @@ static void test_clock(void **state)
 }
 
 /*
- * A disk that is full, as a limit on the size of files: the packet is taken back, the rest is
- * whole.
+ * A full disk, simulated by a limit on the size of files: the packet is removed, the remainder is
+ * complete.
  */
 static void test_full(void **state)
 {
@@ -150,14 +158,17 @@ static void test_full(void **state)
 	assert_non_null(strstr(f->error.text, "ulimit"));
 	free(scratch_read(f->dir, "ring_2", &size));
 	assert_int_equal(size, 2 * 84 + 10 * 17);
-	/* It goes on when there is room again. */
+	/* The writer continues when there is space again. */
 	assert_int_equal(append(f, TICK0 + 300, 10, 5, 0), 0);
 	found = read_all(f);
 	assert_int_equal(found.events, 15);
 	assert_int_equal(found.damages, 0);
 }
 
-/* A recorder that is killed while it writes: cut the file at every byte of its last packet. */
+/*
+ * A recorder that is killed while it writes: the file is truncated at every byte of its last
+ * packet.
+ */
 static void test_torn(void **state)
 {
 	struct fixture *f = *state;
@@ -191,7 +202,7 @@ static void test_torn(void **state)
 	free(bytes);
 }
 
-/* The same with the metadata: what is described is read, the half block is taken away. */
+/* The same with the metadata: complete descriptions are read, and half a block is removed. */
 static void test_torn_metadata(void **state)
 {
 	struct fixture *f = *state;
@@ -207,7 +218,7 @@ static void test_torn_metadata(void **state)
 	close_writer(f);
 	metadata = scratch_read(f->dir, "metadata", &size);
 	for (size_t cut = before + 1; cut < size; cut++) {
-		/* Behind the end of the block there are only newlines. */
+		/* After the end of the block there are only newlines. */
 		bool is_whole = cut >= size - 2;
 
 		scratch_write(f->dir, "metadata", metadata, cut);
@@ -222,14 +233,14 @@ static void test_torn_metadata(void **state)
 		assert_int_equal(found.events, 2);
 		assert_int_equal(found.damages, 0);
 	}
-	/* Damage in the middle is not mended by throwing away what follows. */
+	/* The repair does not discard what follows damage in the middle. */
 	metadata[before - 30] = '{';
 	scratch_write(f->dir, "metadata", metadata, size);
 	assert_int_not_equal(ctf_repair(f->dir, &repaired, &f->error), 0);
 	free(metadata);
 }
 
-/* A damaged packet in the middle: the reading goes on at the next one. */
+/* After a damaged packet in the middle, the reader continues at the next one. */
 static void test_damaged_packet(void **state)
 {
 	struct fixture *f = *state;
@@ -266,7 +277,7 @@ static void test_damaged_packet(void **state)
 	free(bytes);
 }
 
-/* An event id without description, a file that is no stream, a directory without traces. */
+/* An event id without a description, a file that is not a stream, a directory without traces. */
 static void test_strange(void **state)
 {
 	struct fixture *f = *state;

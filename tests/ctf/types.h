@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Short ways to write SIDE types in tables, with the ABI's structures only. */
+/* Short macros for SIDE types in tables, which use the ABI's structures only. */
 #ifndef TESTS_CTF_TYPES_H
 #define TESTS_CTF_TYPES_H
 
