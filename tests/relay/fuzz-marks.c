@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of marks: what is written is read again, and what nobody wrote does no harm. Blocks are made
- * here and changed, the same each time: what they say, with sums that are right again, and the file as it
- * is. With -DFUZZ_TARGET they are libFuzzer's.
+ * The file of marks: written marks are read again, and arbitrary bytes do no harm. The test makes
+ * blocks and changes them, in the same way in each run: their members, with corrected checksums,
+ * and the bytes of the file. With -DFUZZ_TARGET they are libFuzzer's.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static bool is_name(const char *name)
 	return *name && *name != '/' && *name != '.' && !strstr(name, "/.") && !strstr(name, "//");
 }
 
-/* What may be relied on, whatever stands in the file. */
+/* Checks what callers rely on, whatever the file contains. */
 static void check(const struct marks *marks)
 {
 	for (uint32_t i = 1; i < marks->nr; i++) {
@@ -152,7 +152,7 @@ static bool same(const struct marks_entry *one, const struct marks_entry *other)
 	return !memcmp(a, b, MARKS_BLOCK);
 }
 
-/* Written, closed, and found again; slots that are free are used again. */
+/* Marks are written, closed and found again; free slots are reused. */
 static void check_file(void)
 {
 	struct marks_entry trace = make_trace(1), stream = make_stream(1, 2), third;
@@ -184,7 +184,7 @@ static void check_file(void)
 	CHECK(!marks_write(&marks, &slots[2], &third) && slots[2] == slots[0]);
 	marks_close(&marks);
 
-	/* A block that a crash has cut says nothing, and nothing else is lost by it. */
+	/* A block that a crash has truncated is ignored, and no other block is lost. */
 	{
 		int fd = open(path, O_WRONLY);
 
@@ -194,7 +194,7 @@ static void check_file(void)
 	CHECK(!marks_open(path, "tcp://there:1", &marks, &found) && found && marks.bad == 1);
 	CHECK(same(&marks.entries[slots[2]], &third) && !marks_next_stream(&marks, 1, 0));
 	marks_close(&marks);
-	/* Whoever sends elsewhere begins anew. */
+	/* A sender to another address starts without marks. */
 	CHECK(!marks_open(path, "tcp://elsewhere:1", &marks, &found) && !found && marks.nr == 1);
 	marks_close(&marks);
 }
@@ -246,7 +246,7 @@ static void check_whole(const unsigned char *file, size_t nr)
 	CHECK(marks.head.nr_traces == 4);
 	check(&marks);
 	marks_close(&marks);
-	/* Two that say they are the same one: neither is believed, nor the third. */
+	/* Two blocks with the same number: neither is used, nor a third one. */
 	{
 		unsigned char doubled[4 * MARKS_BLOCK];
 		struct marks_entry entry = make_trace(2);
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 	size_t nr = make_file(file);
 	int fd;
 
-	if (argc > 1) { /* For libFuzzer to begin with. */
+	if (argc > 1) { /* Seeds for libFuzzer. */
 		FILE *seed = fopen(argv[1], "w");
 
 		CHECK(seed && fwrite(file, MARKS_BLOCK, nr, seed) == nr && !fclose(seed));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A receiver of what nobody meant to send. A stream of two traces is made here, and as it is, all of it
- * is received. Then bytes are changed, the same each time: of frames, whose sums are made right again,
- * so that it is what they say that is looked at, and of the stream as it is. Nothing worse may come of
- * it than figures, and nothing outside of the output. With -DFUZZ_TARGET the frames are libFuzzer's.
+ * A receiver of hostile input. The test makes a stream of two traces; unchanged, the receiver gets
+ * all of it. Then the test changes bytes, in the same way in each run: in frames, with corrected
+ * checksums, so that the receiver reads their content, and in the raw stream. The worst permitted
+ * result is a wrong number in the summary, and no file outside of the output. With -DFUZZ_TARGET
+ * the frames are libFuzzer's.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static void prepare(void)
 	snprintf(output, sizeof(output), "%s/out", work);
 }
 
-/* In pieces, as they come from a line. */
+/* Receives the bytes in pieces, as a connection delivers them. */
 static struct receive_summary receive_all(const unsigned char *bytes, size_t size, size_t piece)
 {
 	const struct receive_options options = {.output = output};
@@ -78,7 +79,7 @@ static struct receive_summary receive_all(const unsigned char *bytes, size_t siz
 	return summary;
 }
 
-/* Head and sum around a payload; the bytes of the whole. */
+/* Puts head and checksum around a payload; returns the total size. */
 static size_t wrap(unsigned char *frame, uint8_t type, uint64_t sequence, size_t size)
 {
 	struct frame_writer tail = {
@@ -93,7 +94,7 @@ static size_t wrap(unsigned char *frame, uint8_t type, uint64_t sequence, size_t
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* For each frame: its type, its size in two bytes, its payload. */
+/* The input, for each frame: its type, its size in two bytes, its payload. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	static unsigned char bytes[1 << 20];
@@ -160,7 +161,7 @@ static void add_file(uint32_t trace, const char *name, uint8_t kind)
 	end(&writer, FRAME_FILE);
 }
 
-/* In so many pieces. */
+/* Adds a packet in this many pieces. */
 static void add_packet(uint32_t trace, const char *name, uint64_t number, uint32_t pieces)
 {
 	static struct frame_packet head;
@@ -271,7 +272,7 @@ static void mutate(unsigned char *bytes, size_t size)
 
 static unsigned char stream[FRAMES_MAX * FRAME_MAX];
 
-/* What is said is changed in so many frames, some are left out, some come again. */
+/* Writes the stream; of this many frames, some are changed, left out or repeated. */
 static size_t write_stream(uint32_t bad)
 {
 	size_t used = 0;
@@ -311,7 +312,7 @@ static void check_whole(void)
 	}
 }
 
-/* Nothing stands beside the output. */
+/* No file was created outside of the output. */
 static void check_outside(void)
 {
 	char command[sizeof(work) + 64];
@@ -320,7 +321,7 @@ static void check_outside(void)
 	CHECK(!system(command));
 }
 
-/* For libFuzzer to begin with. */
+/* Writes a seed for libFuzzer. */
 static void write_seed(const char *path)
 {
 	FILE *seed = fopen(path, "w");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of sending share: programs that are recorded, frames, packets, ports, waiting."""
+"""Functions that the tests of senders share: recording programs, frames, packets, ports, waiting."""
 import atexit
 import json
 import os
@@ -19,7 +19,7 @@ from waiting import wait_until
 SIDE = os.environ["SIDE"]
 TALKER = os.environ["SEND_TALKER"]
 SANITIZED = os.environ.get("SEND_SANITIZE", "none") != "none"
-WAIT = 120  # Seconds until a condition must have come; generous.
+WAIT = 120  # Seconds until a condition must be true; generous.
 
 MAGIC = b"\xf5Sd\xe1"
 HELLO, FILE, PACKET, TRACE_END, END, ACK = 1, 2, 3, 4, 5, 6
@@ -45,7 +45,7 @@ def side(*args, check=True, **more):
 
 
 def start(*args, **more):
-    """Any program in the background, which is killed at the end if it is still there."""
+    """Starts a program in the background; the test kills it at the end if it still runs."""
     process = subprocess.Popen(args, stdin=more.pop("stdin", subprocess.DEVNULL),
                                stderr=more.pop("stderr", subprocess.PIPE), env=more.pop("env", ENVIRONMENT), **more)
     atexit.register(lambda: process.poll() is None and process.kill())
@@ -70,13 +70,13 @@ def ports(count):
 
 
 def record(folder, count=1000, *more):
-    """A trace of a program that said so many events in several threads, none of which is lost for want of room."""
+    """Records a program that fires this many events in several threads, without a loss."""
     side("record", "-o", folder, "--buffer-size", "16M", *more, "--", TALKER, str(count))
     return folder
 
 
 def result(stderr, kind):
-    """The line of JSON of this type."""
+    """Returns the JSON line of this type."""
     for line in stderr.splitlines():
         if line.startswith("{"):
             value = json.loads(line)
@@ -93,12 +93,12 @@ def receive(source, folder, status=0):
 
 
 def traces(folder):
-    """Directories with metadata, below the folder."""
+    """Returns the directories with metadata below the folder."""
     return sorted(os.path.relpath(top, folder) for top, _, names in os.walk(folder) if "metadata" in names)
 
 
 def packets(file):
-    """(sequence number, discarded events, bytes) of each packet of a stream file."""
+    """Returns (sequence number, discarded events, bytes) of each packet of a stream file."""
     with open(file, "rb") as stream:
         data = stream.read()
     found, at = [], 0
@@ -123,14 +123,14 @@ def same(one, other):
 
 
 def same_streams(one, other):
-    """Packets, whatever else is beside them."""
+    """Compares the packets only."""
     a, b = ({os.path.relpath(path, folder): stream for path, stream in streams(folder).items()}
             for folder in (one, other))
     assert a and a == b, f"{one} and {other} differ"
 
 
 def frames(data):
-    """(type, bytes) of a stream that is whole."""
+    """Returns (type, bytes) of the frames of a complete stream."""
     found, at = [], 0
     while at < len(data):
         assert data[at:at + 4] == MAGIC, at
@@ -141,17 +141,17 @@ def frames(data):
 
 
 def packet_of(frame):
-    """What stands at the front of a frame with a piece of a packet."""
+    """Returns the header of a frame with a piece of a packet."""
     names = ("trace", "stream", "number", "events_before", "dropped_before", "events", "header", "total", "offset")
     return dict(zip(names, struct.unpack_from("<IIQQQQBQQ", frame, 32)))
 
 
 class Proxy:
-    """Takes connections for another port, and cuts each after so many bytes of what is sent there."""
+    """Accepts connections for another port, and cuts each after so many bytes from the client."""
 
     def __init__(self, target, budgets):
         self.target = target
-        self.budgets = budgets  # A function that gives the next one, or None: no cut.
+        self.budgets = budgets  # budgets() returns the next number of bytes, or None: the connection is not cut.
         self.cuts = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -185,7 +185,7 @@ class Proxy:
                 budget = None if budget is None else budget - len(data)
             else:
                 self.cuts += 1
-                for each in pair:  # At once, and whatever is on its way is lost.
+                for each in pair:  # At once: bytes in flight are lost.
                     each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         except OSError:
             pass

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that says so many events from several threads, and more of them whenever it reads a line.
+ * A program that fires COUNT events from several threads, and more of them for each line that it
+ * reads.
  *
  *	talker COUNT [lines]
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of received traces that are taken: a number is appended, from 2 to 999. Also how often metadata is sent again, and how many packets
- * wait for an answer. The files are included; directories are played.
+ * If the name of a received trace exists already, a number is appended, from 2 to 999. Also how
+ * often metadata is sent again, and how many packets wait for an answer. The test includes the
+ * files and replaces directories.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static int try_error = EEXIST;
 static int played_mkdir(const char *path, mode_t mode)
 {
 	(void)mode;
-	/* Its parent is there. */
+	/* Its parent exists. */
 	if (!strcmp(path, "/out/host")) {
 		errno = EEXIST;
 		return -1;
@@ -51,7 +52,7 @@ static int make(unsigned int good, const char *expected)
 	return ret;
 }
 
-/* Metadata of `size` bytes is repeated after so many bytes of packets. */
+/* Metadata of `size` bytes is repeated after this many bytes of packets. */
 static bool is_repeated(bool is_serial, uint64_t size, uint64_t packets)
 {
 	static struct byte_sink bytes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The sink for frames, with played files and connections: opened and refused paths, repeated metadata, and answers of a receiver in pieces. */
+/*
+ * The sink for frames, with simulated files and connections: opened and refused paths, repeated
+ * metadata, and answers of a receiver in pieces.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,7 +23,7 @@
 #include "relay/frame.h"
 #include "relay/sink.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static int opened[2]; /* descriptors, or negative errors */
 static unsigned int next_open;
@@ -131,7 +134,7 @@ static time_t played_time(time_t *now)
 #define recv(fd, to, size, flags) played_recv(fd, to, size, flags)
 #define getrandom(to, size, flags) played_random(to, size, flags)
 #define time(now) played_time(now)
-#include "relay/bytes.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/bytes.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 static struct byte_sink *begin(enum url_kind kind, const char *path)
 {
@@ -279,7 +282,10 @@ static void test_opened(void)
 	CHECK(!bytes->fd && !bytes->sink.watch_fd && !bytes->head && !bytes->count &&
 			!bytes->in_size && !bytes->answers && !bytes->mute && !bytes->shared);
 	CHECK(bytes->piece == FRAME_PIECE && bytes->sink.sequence == 1);
-	/* The first frame has the number 0 again if it was not written, and only the first one. */
+	/*
+	 * If the first frame was not written, the next one has the number 0 again; later numbers
+	 * are not reused.
+	 */
 	bytes->sink.sequence = 0;
 	write_result = -EPIPE;
 	CHECK(bytes_open(&bytes->sink, &error) == -EPIPE && !bytes->sink.sequence);
@@ -357,7 +363,9 @@ static void test_answers(void)
 	memmove(received, received + all - 1, 1);
 	received_size = 1;
 	CHECK(relay_bytes_receive(bytes) == 1 && bytes->acknowledged == 10 && !bytes->in_size);
-	/* A frame of another type, of another sender, a short one, and bytes that are not a frame. */
+	/*
+	 * A frame of another type, of another sender, a short one, and bytes that are not a frame.
+	 */
 	bytes->answers = false;
 	all = put_answer(0, FRAME_HELLO, id, 20, 8);
 	all = put_answer(all, FRAME_ACK, id + 1, 21, 8);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces as a stream of bytes: every way, running recordings, damage with exact accounting."""
+"""Traces as a stream of bytes: every transport, running recordings, damage with exact accounting."""
 import pty
 import random
 import re
@@ -11,7 +11,7 @@ from sending import *
 
 
 class Ways(unittest.TestCase):
-    """What arrives is byte by byte what was recorded."""
+    """The received trace equals the recorded one, byte by byte."""
 
     @classmethod
     def setUpClass(cls):
@@ -59,7 +59,7 @@ class Ways(unittest.TestCase):
         same(self.trace, out)
 
     def test_terminals(self):
-        """A pair of terminals, which change bytes unless they are made raw."""
+        """A pair of terminals, which change bytes unless they are in raw mode."""
         if not shutil.which("socat"):
             self.skipTest("there is no socat")
         ends = [os.path.join(WORK, f"tty{i}") for i in (0, 1)]
@@ -67,7 +67,7 @@ class Ways(unittest.TestCase):
         wait_until(lambda: all(os.path.exists(end) for end in ends), "the terminals")
         out = os.path.join(WORK, "tty.out")
         receiver = start(SIDE, "receive", ends[1], "-o", out, "--speed", "115200")
-        # What comes before the receiver has made its end raw would be changed.
+        # Bytes that arrive before the receiver has set its end to raw mode would be changed.
         def is_raw():
             import termios
             fd = os.open(ends[1], os.O_RDWR | os.O_NOCTTY)
@@ -102,7 +102,9 @@ class Ways(unittest.TestCase):
         self.assertEqual(side("send", os.path.join(WORK, "gone"), "x", check=False, cwd=WORK).returncode, 1)
 
     def test_hosts(self):
-        """A host without a scheme is no file, wherever a URL is taken; a file of that name is one."""
+        """A host without a scheme is not a file, wherever a URL is accepted; if a file of that name
+        exists, it is a file.
+        """
         folder = os.path.join(WORK, "hosts")
         os.mkdir(folder)
         names = ["localhost", "localhost:4000", "127.0.0.1", "127.0.0.1:4000", "collector:4000", "[::1]:4000", "::1",
@@ -113,7 +115,7 @@ class Ways(unittest.TestCase):
                 done = side(*args, check=False, cwd=folder)
                 self.assertEqual(done.returncode, 2, (args, done.stderr))
                 self.assertIn(b"is a host without a scheme\nhint: `tcp://", done.stderr)
-            # Both suggestions are URLs, where no receiver listens.
+            # Both suggestions are URLs, but no receiver listens there.
             for suggested in re.findall(rb"`((?:tcp|net)://[^`]*)`", done.stderr):
                 url = suggested.decode().replace("PORT", "9").replace("collector", "127.0.0.1").replace(socket.gethostname(), "127.0.0.1")
                 self.assertEqual(side("send", self.trace, url, "--timeout", "1ms", check=False, cwd=folder).returncode, 1, url)
@@ -124,11 +126,11 @@ class Ways(unittest.TestCase):
             said = side("send", self.trace, name, cwd=folder).stderr.decode()
             self.assertIn(f"to the file {name}", said)
             self.assertEqual(side("receive", name, "-o", name + ".out", cwd=folder).returncode, 0)
-        # Now there is a file of that name.
+        # Now a file of that name exists.
         self.assertIn(b"to the file localhost", side("send", self.trace, "localhost", cwd=folder).stderr)
 
     def test_nothing_of_ours(self):
-        """A file that holds no frames: told, and nothing is written."""
+        """A file that has no frames: this is reported, and nothing is written."""
         file = os.path.join(WORK, "noise")
         with open(file, "wb") as stream:
             stream.write(random.Random(1).randbytes(100000))
@@ -138,10 +140,10 @@ class Ways(unittest.TestCase):
 
 
 class Running(unittest.TestCase):
-    """While it is being recorded."""
+    """Sending during the recording."""
 
     def test_record_to(self):
-        """With a directory of its own, which goes when everything has arrived; the status is the command's."""
+        """With a directory of its own, which is removed when everything has arrived; the status is the command's."""
         file, out = os.path.join(WORK, "to.bytes"), os.path.join(WORK, "to.out")
         side("record", "--to", file, "--", TALKER, "500")
         self.assertEqual(receive(file, out)["events"], 1500)
@@ -152,7 +154,7 @@ class Running(unittest.TestCase):
         self.assertEqual(side("record", "--spool", "1M", "--", "true", check=False).returncode, 2)
 
     def test_give_up(self):
-        """Nobody is there: a sentence, a status, and the trace is kept."""
+        """No receiver: a message, a status, and the trace is kept."""
         port, = ports(1)
         done = side("record", "--to", f"tcp://127.0.0.1:{port}", "--timeout", "100ms", "--", TALKER, "10", check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -161,7 +163,7 @@ class Running(unittest.TestCase):
         shutil.rmtree(kept)
 
     def test_grows(self):
-        """The receiver has what was said while the program runs; new processes come with it."""
+        """The receiver gets events while the program runs; new processes follow."""
         port, = ports(1)
         trace, out = os.path.join(WORK, "grows"), os.path.join(WORK, "grows.out")
         receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
@@ -180,7 +182,7 @@ class Running(unittest.TestCase):
         same(trace, out)
 
     def test_follows_a_recorder(self):
-        """`side send` of what another process records."""
+        """`side send` of a trace that another process records."""
         trace, file = os.path.join(WORK, "other"), os.path.join(WORK, "other.bytes")
         recorder = start(SIDE, "record", "-o", trace, "--", TALKER, "100", "lines", stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE)
@@ -196,7 +198,7 @@ class Running(unittest.TestCase):
         same(trace, os.path.join(WORK, "other.out"))
 
     def test_cuts(self):
-        """A proxy cuts the connection at random bytes: everything arrives, and once."""
+        """A proxy cuts the connection at random bytes: everything arrives, exactly once."""
         port, = ports(1)
         trace, out = record(os.path.join(WORK, "cuts"), 30000), os.path.join(WORK, "cuts.out")
         receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
@@ -212,7 +214,7 @@ class Running(unittest.TestCase):
         proxy.close()
 
     def test_receiver_is_away(self):
-        """A spool that is too small: the oldest are given up, counted, and told in the trace."""
+        """A spool that is too small: the oldest packets are dropped, counted, and reported in the trace."""
         port, = ports(1)
         out = os.path.join(WORK, "away.out")
         program = start(SIDE, "record", "--json", "--to", f"tcp://127.0.0.1:{port}", "--spool", "100K", "--buffer-size",
@@ -240,7 +242,7 @@ class Running(unittest.TestCase):
         self.assertEqual(counted, sent["dropped_events"])
 
     def test_spool_of_delivered(self):
-        """What was delivered goes from the disk, and the recorder does not notice."""
+        """Delivered data is removed from the disk, and the recorder is not affected."""
         trace, file = os.path.join(WORK, "spooled"), os.path.join(WORK, "spooled.bytes")
         side("record", "-o", trace, "--to", file, "--spool", "64K", "--buffer-size", "16M", "--", TALKER, "20000")
         got = receive(file, os.path.join(WORK, "spooled.out"))
@@ -251,7 +253,7 @@ class Running(unittest.TestCase):
 
 
 def connect_fails(port):
-    """Whether nobody listens there; a connection that is made is closed again."""
+    """Whether no process listens there; a successful connection is closed again."""
     try:
         socket.create_connection(("127.0.0.1", port)).close()
         return False
@@ -260,7 +262,7 @@ def connect_fails(port):
 
 
 class Damage(unittest.TestCase):
-    """Received and told lost are what was sent, in frames and events."""
+    """Received packets and reported losses add up to what was sent, in frames and events."""
 
     @classmethod
     def setUpClass(cls):
@@ -284,7 +286,7 @@ class Damage(unittest.TestCase):
             self.assertEqual(got["frames"] + got["lost_frames"], len(self.frames))
             self.assertEqual(got["events"] + got["lost_events"], self.events)
             self.assertEqual(got["packets"] + got["lost_packets"], self.packets)
-            # The traces say the same.
+            # The traces report the same numbers.
             counted = sum(stream[-1][1] for stream in streams(out).values())
             self.assertEqual(counted, got["lost_events"] - got["unplaced_events"])
             if not got["incomplete"]:
@@ -301,7 +303,9 @@ class Damage(unittest.TestCase):
         return bytes(data)
 
     def damaged(self, chance, share, last=True):
-        """Frames of which some are flipped, cut, missing, doubled, or behind noise. The last END stays."""
+        """Returns frames, some of which are changed, truncated, missing, doubled, or preceded by
+        noise. The last END stays.
+        """
         out = []
         for index, (_, frame) in enumerate(self.frames):
             if chance.random() > share or (last and index == len(self.frames) - 1):
@@ -337,7 +341,7 @@ class Damage(unittest.TestCase):
         self.assertEqual((got["repeated_frames"], got["lost_frames"]), (len(self.frames), 0))
 
     def test_late(self):
-        """Whoever joins late knows what was sent before."""
+        """A late receiver gets the number of packets that were sent before."""
         chance = random.Random(7)
         for _ in range(8):
             at = chance.randrange(len(self.data) - 1000)
@@ -351,7 +355,7 @@ class Damage(unittest.TestCase):
                 self.check(self.damaged(chance, chance.choice((0.02, 0.1, 0.5))))
 
     def test_end_missing(self):
-        """A stream that ends in the middle: nothing is made up, and it is told."""
+        """A stream that ends in the middle: nothing is invented, and the end is reported."""
         chance = random.Random(5)
         for _ in range(8):
             got = self.check(self.data[:chance.randrange(1000, len(self.data) - 400)], False)
@@ -370,14 +374,14 @@ class Damage(unittest.TestCase):
 
 
 def babeltrace(*folders):
-    """Events and complaints of the reader that others use."""
+    """Returns the events and messages of the reader that other projects use."""
     done = subprocess.run(["babeltrace2", *folders], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert not done.returncode, done.stderr.decode()
     return done.stdout.count(b"\n"), done.stderr.decode()
 
 
 def uuids(folder):
-    """The UUID in each metadata file, and those in the packets beside it."""
+    """Returns the UUID in each metadata file, and those in the packets beside it."""
     found = {}
     for trace in traces(folder):
         with open(os.path.join(folder, trace, "metadata"), encoding="utf-8") as file:
@@ -393,10 +397,10 @@ def uuids(folder):
 
 
 class Again(unittest.TestCase):
-    """Several receptions of one trace."""
+    """Several receivers of one trace."""
 
     def receivers(self, output_of, form):
-        """A recording of two programs that three receivers get, one after the other; the messages of each."""
+        """A recording of two programs that three receivers get, one after the other; returns the messages of each."""
         port, = ports(1)
         name = f"again-{form}-{output_of(1) == output_of(2)}"
         trace = os.path.join(WORK, name)
@@ -442,7 +446,7 @@ class Again(unittest.TestCase):
         self.check(lambda turn: ".out", "ctf2")
 
     def test_other_output(self):
-        """Readers merge traces of one UUID wherever they are."""
+        """Readers merge traces of one UUID, in whatever directories they are."""
         self.check(lambda turn: f".out{turn}")
 
     def test_sent_twice(self):
@@ -461,7 +465,9 @@ class Again(unittest.TestCase):
                 self.assertEqual(babeltrace(out), (2 * 600, ""))
 
     def test_late_on_a_line(self):
-        """Two listeners of one line, where nothing is acknowledged: what each has is right on its own and together."""
+        """Two receivers on one line, where nothing is acknowledged: each has a correct trace, and both
+        traces together are correct.
+        """
         trace = record(os.path.join(WORK, "line"), 20000)
         file = os.path.join(WORK, "line.bytes")
         side("send", trace, file)
@@ -508,7 +514,7 @@ class Hostile(unittest.TestCase):
         same(self.trace, self.out)
 
     def sleeps(self, receiver):
-        """How often the process has waited."""
+        """Returns how often the process has waited."""
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", read_status(receiver.pid), re.M).group(1))
 
     def test_no_descriptors(self):
@@ -562,14 +568,16 @@ class Hostile(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    """One signal ends the verbs that otherwise wait: what is complete is delivered, and the summary has the remainder."""
+    """One signal ends the commands that otherwise wait: complete packets are delivered, and the
+    summary has the remainder.
+    """
 
     @classmethod
     def setUpClass(cls):
         cls.trace = record(os.path.join(WORK, "trace"), 40000)
 
     def ended(self, sender, number, wanted):
-        """Its first signal is the last one that it gets."""
+        """The process gets only this one signal."""
         sender.send_signal(number)
         _, err = finish(sender, wanted)
         return err
@@ -605,14 +613,14 @@ class Ends(unittest.TestCase):
         self.assertIn(b"no process reads from it", sender.stderr.readline())
         self.remains(sender, signal.SIGINT, fifo)
         sender = start(SIDE, "send", self.trace, "-", stdout=subprocess.PIPE)
-        # Its first byte: it is at work, and the pipe does not take all.
+        # Its first byte: the sender runs, and the pipe does not take all.
         os.read(sender.stdout.fileno(), 1)
         sender.send_signal(signal.SIGTERM)
         self.assertEqual(sender.wait(WAIT), 1)
         self.assertIn(b"not everything was delivered", sender.stderr.read())
 
     def test_running_recording(self):
-        """All that is there is delivered, and that is everything."""
+        """All existing packets are delivered, and these are all."""
         trace, out = os.path.join(WORK, "live"), os.path.join(WORK, "live.out")
         recorder = start(SIDE, "record", "-o", trace, "--", "sh", "-c", f"{TALKER} 1000; echo ready; exec sleep 1000", stdout=subprocess.PIPE)
         self.assertEqual(recorder.stdout.readline(), b"ready\n")
@@ -627,7 +635,7 @@ class Ends(unittest.TestCase):
         self.assertEqual((sent["pending"], sent["events"]), (0, 3000))
         got = result(self.ended(receiver, signal.SIGTERM, 0), "received")
         self.assertEqual(got["events"], 3000)
-        # A view that follows shows what there is.
+        # A view that follows shows all existing events.
         viewer = start(SIDE, "view", "--follow", trace, stdout=subprocess.PIPE)
         said = 0
         while said < 3000:

@@ -37,7 +37,7 @@ static struct frame_writer begin(unsigned char *frame)
 	return (struct frame_writer){frame + FRAME_HEAD, frame + FRAME_SIZE - FRAME_TAIL, false};
 }
 
-/* A piece of the trace's maps; its bytes go on behind `total`. */
+/* Sends a piece of the trace's maps; its bytes extend beyond `total`. */
 static void send_piece(struct receive_source *source, uint64_t total, uint64_t offset, size_t size)
 {
 	unsigned char bytes[FRAME_SIZE];

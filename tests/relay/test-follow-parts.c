@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that follow a directory, one by one, with values that all differ. The file is included; the clock, marks, packets and calls that
- * free disk space are played.
+ * Functions that follow a directory, one by one, with values that all differ. The test includes the
+ * file, and replaces the clock, marks, packets and calls that free disk space.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "../resources.h"
 #include "relay/follow.h"
 
-/* ---- what is played ---- */
+/* ---- replaced functions ---- */
 
 static int64_t played_ms = 70000;
 static int open_error, inotify_error, watch_error, head_error, write_error, release_error;
@@ -295,7 +295,10 @@ static void test_errors(void)
 	CHECK(!error_after(ENOTDIR) && !error_after(ELOOP));
 	CHECK(error_after(EIO) == EIO && error_after(EMFILE) == EMFILE);
 	follow.last = &follow.traces;
-	/* A directory that cannot be read is an error; a directory below it only if the reason is no permission of other users. */
+	/*
+	 * A directory that cannot be read is an error; a directory below it is one unless the
+	 * reason is that only its user may read it.
+	 */
 	open_refused = root;
 	open_error = EACCES;
 	CHECK(walk_below(&follow, root, 0) == -EACCES && follow.error == EACCES);
@@ -380,7 +383,9 @@ static void test_renamed(void)
 	free(trace.path);
 }
 
-/* A trace that cannot be found is lost after five seconds, or at once if nobody records any more. */
+/*
+ * A trace that cannot be found is lost after five seconds, or at once if no recorder runs any more.
+ */
 static void test_missing(void)
 {
 	char name[] = "gone";
@@ -539,7 +544,7 @@ static void test_look(void)
 	close(fd);
 }
 
-/* A file at whose path nothing can be read is an error, but not that it is gone. */
+/* A file that cannot be read is an error, but does not count as removed. */
 static void test_unreadable(void)
 {
 	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -560,7 +565,7 @@ static void test_unreadable(void)
 	close(directory);
 }
 
-/* Everything that a closed one had is released. */
+/* Closing releases everything. */
 static void test_close(void)
 {
 	struct follow follow;
@@ -714,7 +719,7 @@ static void test_text(void)
 	CHECK(follow_text(&trace, "absent", 0, &text, &size) == -ENOENT && !text && !size);
 	fd = open(path_of("large"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !ftruncate(fd, (off_t)1 << 30));
-	/* One byte too much is not read; as many as are read need memory. */
+	/* One byte too many is not read; a permitted size needs memory. */
 	failing_arm(1);
 	CHECK(!follow_text(&trace, "large", 0, &text, &size) && failing_has_failed() && !text);
 	failing_arm(2);
@@ -727,7 +732,7 @@ static void test_text(void)
 	failing_arm(3);
 	CHECK(follow_text(&trace, "large", 3, &text, &size) == -EIO && failing_has_failed());
 	CHECK(!text && !size && !ftruncate(fd, 0) && pwrite(fd, "abc", 3, 0) == 3);
-	/* Of a trace that ended, everything. */
+	/* Of an ended trace, everything. */
 	CHECK(!follow_text(&trace, "large", 1, &text, &size) && text && !size);
 	free(text);
 	trace.ended = true;
@@ -771,7 +776,7 @@ static void test_space(void)
 	trace.refused = false;
 	other.damaged = true;
 	CHECK(follow_pending_of(&trace) == 9000 - 8191);
-	/* Whole blocks behind those that were freed before. */
+	/* Whole blocks after those that were freed before. */
 	punch(&stream);
 	CHECK(has_noted("") && stream.freed == 4096);
 	stream.delivered.offset = 8192;
@@ -793,7 +798,7 @@ static void test_space(void)
 	open_error = 0;
 	open_refused = "";
 	*log_text = '\0';
-	/* Only as long as there is more than the limit. */
+	/* Only while there is more than the limit. */
 	stream.delivered.offset = 8999;
 	follow_free(&follow, 9003);
 	CHECK(has_noted("") && !stream.freed);
@@ -823,7 +828,7 @@ static void test_removed(void)
 	struct follow follow = {.dir = dir, .traces = &trace};
 	unsigned int before = resources_descriptors();
 
-	/* Files that are no part of a trace stay. */
+	/* Files that are not a part of a trace stay. */
 	(void)snprintf(path, sizeof(path), "%s/gone", root);
 	CHECK(!mkdir(path, 0700) && !mkdir(path_of("gone/index"), 0700));
 	make_file("gone/metadata", 1);
@@ -856,7 +861,7 @@ static void test_removed(void)
 	CHECK(has_noted("") && !trace.removed);
 }
 
-/* Packets of 100 bytes each; those that were counted are not read again. */
+/* Packets of 100 bytes each; counted ones are not read again. */
 static void test_pending(void)
 {
 	char name[] = "one";
@@ -983,7 +988,7 @@ static void test_marks(void)
 	*log_text = '\0';
 }
 
-/* Traces that are done and removed become sums; others stay. */
+/* Traces that are complete and removed become sums; others stay. */
 static void test_forget(void)
 {
 	struct marks marks = {.fd = -1};
@@ -1053,7 +1058,7 @@ static void test_reconcile(void)
 	CHECK(follow_reconcile(&follow) == -ENOMEM && failing_has_failed() && has_noted(""));
 }
 
-/* What a sender before has left: each value in its place. */
+/* The marks of an earlier sender: each value at its position. */
 static void test_restored(void)
 {
 	struct marks_entry entries[4] = {{.kind = MARKS_FREE},
@@ -1172,7 +1177,10 @@ int main(void)
 	test_forget();
 	test_reconcile();
 	test_restored();
-	/* Nothing is kept, except for at most seven freed blocks of each size, which the C library keeps. */
+	/*
+	 * Nothing is kept, except for at most seven freed blocks of each size, which the C library
+	 * keeps.
+	 */
 	for (int i = 0; i < 8; i++)
 		released();
 	memory = resources_memory();

@@ -127,7 +127,7 @@ static void test_directory(void **unused)
 	make_trace(deep);
 	assert_int_equal(follow_scan(&follow, true), 0);
 	assert_int_equal(follow.nr_traces, 2);
-	/* Bytes that were added at the end may be truncated again, until they are settled. */
+	/* Bytes that were appended may be truncated again, until they are settled. */
 	follow.staged = true;
 	command("printf 67 >> $P/ring0", "a");
 	assert_int_equal(follow_scan(&follow, true), 0);
@@ -244,7 +244,10 @@ static void test_texts(void **unused)
 	command("rm -r $P", "");
 }
 
-/* Each allocation fails in turn: this is reported, or all traces and streams are found. Nothing is kept. */
+/*
+ * Each allocation fails in turn: this is reported, or all traces and streams are found. Nothing is
+ * leaked.
+ */
 static void test_failing_calls(void **unused)
 {
 	char folder[sizeof(root)] = "/tmp/side-follow-XXXXXX";

@@ -317,7 +317,7 @@ static void test_identity_of_packets(void **unused)
 	memcpy(first, bytes, sizeof(first));
 	identity_replace(&identity, bytes);
 	assert_memory_equal(bytes, first, sizeof(bytes));
-	/* All values of both ends of a range occur, and none beyond it. */
+	/* All values at both ends of a range occur, and none beyond it. */
 	for (int round = 0; round < 300; round++) {
 		struct identity each = {.is_own = true};
 
@@ -379,7 +379,10 @@ static void test_identity_of_metadata(void **unused)
 	/* Truncated before the last digit. */
 	unchanged(TSDL, (size_t)(strstr(TSDL, "\"; };") - TSDL) - 1);
 	unchanged(JSON, (size_t)(strchr(JSON, ']') - JSON));
-	/* A byte that is too large, one without digits, too many of them, other separators, 15 and 17 bytes. */
+	/*
+	 * A byte that is too large, one without digits, too many bytes, other separators, 15 and 17
+	 * bytes.
+	 */
 #define REMAINDER "9,10,99,100,255,79,7,178,42,5,200,11,8,98"
 	unchanged("{\"uuid\":[256," REMAINDER ",254]}", 60);
 	unchanged("{\"uuid\":[," REMAINDER ",254]}", 60);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every command of docs/how-to/network.md is run, with ports that are free and without another machine.
+"""Runs every command of docs/how-to/network.md, with free ports and without another machine.
 
 usage: test-guide.py GUIDE
 """
@@ -18,7 +18,7 @@ def script(name, text):
 
 
 def listens(port):
-    """Without connecting: who receives takes one connection."""
+    """Checks without connecting, because a receiver accepts only one connection."""
     with open("/proc/net/tcp", encoding="ascii") as file:
         lines = [line.split() for line in file][1:]
     return any(int(line[1].split(":")[1], 16) == port and line[3] == "0A" for line in lines)

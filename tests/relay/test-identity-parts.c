@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The UUID of a received trace, with played random numbers: each byte, and texts at the end of the bytes. */
+/*
+ * The UUID of a received trace, with known random numbers: each byte, and texts at the end of the
+ * bytes.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +27,7 @@ static ssize_t played_random(void *to, size_t size, unsigned int flags)
 }
 
 #define getrandom played_random
-#include "relay/identity.c" /* NOLINT(bugprone-suspicious-include): plays random numbers */
+#include "relay/identity.c" /* NOLINT(bugprone-suspicious-include): replaces random numbers */
 
 static const unsigned char sent[16] = {
 		0, 9, 10, 99, 100, 255, 0x4f, 7, 0xb2, 42, 5, 200, 11, 8, 98, 254};
@@ -117,7 +120,7 @@ static void test_texts(void)
 			"\"uuid\":("
 			"0,9,10,99,100,255,79,7,178,42,5,200,11,8,98,254]"
 			" \"uuid\":" CHOSEN "]"));
-	/* The second form is only tried if the first one is not there. */
+	/* The second form is only tried if the first one is missing. */
 	CHECK(becomes("uuid = \"" FORM("e") "\"\"uuid\":" NUMBERS "]", 120,
 			"uuid = \"" OTHER "\"\"uuid\":" NUMBERS "]"));
 	CHECK(becomes("uuid = \"" FORM("g") "\"\"uuid\":" NUMBERS "]", 120,

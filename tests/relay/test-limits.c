@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pauses between attempts to connect, and the time that a stream waits. The file is included; clock and sink are played. */
+/*
+ * Pauses between attempts to connect, and the timeout of a stream. The test includes the file, and
+ * replaces the clock and the sink.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

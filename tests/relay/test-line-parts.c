@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections with played calls and a played clock: each wait, each error, and bytes that are sent and received in pieces. */
+/*
+ * Connections with replaced calls and a simulated clock: each wait, each error, and bytes that are
+ * sent and received in pieces.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -65,7 +68,7 @@ static int played_clock(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-/* Without an outcome: nothing happens, and the time passes. */
+/* Without a result in the list, nothing happens until the timeout. */
 static int played_poll(struct pollfd *polls, nfds_t count, int timeout)
 {
 	CHECK(count == 2 && polls[1].events == POLLIN);
@@ -200,7 +203,7 @@ static int played_tcsetattr(int fd, int when, const struct termios *settings)
 #define isatty(fd) played_isatty(fd)
 #define tcgetattr(fd, settings) played_tcgetattr(fd, settings)
 #define tcsetattr(fd, when, settings) played_tcsetattr(fd, when, settings)
-#include "relay/line.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/line.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 static int tick_result;
 static char tick_user;

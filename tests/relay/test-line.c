@@ -47,7 +47,7 @@ static void test_closed(void **unused)
 	}
 }
 
-/* The peer closes before it reads our bytes, so the line is reset. */
+/* The peer closes before it reads our bytes, so the connection is reset. */
 static void test_reset(void **unused)
 {
 	char read[ANSWER];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks: each member of a block, the limits of each number, doubles, slots and the file. The file under test is included, so that its calls
- * can fail.
+ * Marks: each member of a block, the limits of each number, duplicates, slots and the file. The
+ * test includes the file, so that it can fail its calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@
 #define MARKS_BLOCKS_MAX 256
 
 static struct {
-	bool is_set; /* else the call is real */
+	bool is_set; /* false: the call is real */
 	ssize_t result;
 	int error;
 } writes, reads, locks, cuts;
-static unsigned int nr_interrupts;  /* as many calls end with EINTR first */
-static size_t most_read = SIZE_MAX; /* bytes that one call reads */
+static unsigned int nr_interrupts;  /* the first calls, this many, end with EINTR */
+static size_t most_read = SIZE_MAX; /* bytes that one call reads at most */
 
 static ssize_t play(ssize_t result, int error)
 {
@@ -178,7 +178,7 @@ static void heads(void)
 	head = some_head();
 	head.nr_traces++;
 	CHECK(!reads_head(&head));
-	/* One bit differs: in the sum, in the magic number, or behind the last member. */
+	/* One bit differs: in the checksum, in the magic number, or after the last member. */
 	head = some_head();
 	*head.url = '\0';
 	for (size_t i = 0; i < MARKS_BLOCK; i++) {
@@ -229,7 +229,7 @@ static void traces(void)
 	memset(entry.trace.name, 'n', MARKS_NAME_MAX);
 	entry.trace.name[MARKS_NAME_MAX] = '\0';
 	CHECK(reads_entry(&entry));
-	/* A flag is 0 or 1. It comes after a kind, two numbers and an inode. */
+	/* A flag is 0 or 1. It follows a kind, two numbers and an inode. */
 	for (unsigned int flag = 0; flag < 3; flag++) {
 		marks_put_block(&entry, block);
 		block[17] = (unsigned char)flag;
@@ -237,7 +237,7 @@ static void traces(void)
 		CHECK(get_entry(block, &entry) == (flag < 2));
 		entry = some_trace(5);
 	}
-	/* A damaged block, and one of no kind. */
+	/* A damaged block, and one of unknown kind. */
 	for (size_t i = 0; i < MARKS_BLOCK; i++) {
 		marks_put_block(&entry, block);
 		block[i] ^= 4;
@@ -298,7 +298,7 @@ static void streams(void)
 		CHECK(get_entry(block, &entry) == (flag < 2) &&
 				(flag == 2 || entry.stream.seen == flag));
 	}
-	/* Not all zeros behind the name. */
+	/* The bytes after the name are not all zero. */
 	entry = first;
 	marks_put_block(&entry, block);
 	block[SUM_AT - 1] = 1;
@@ -351,7 +351,7 @@ static void doubles(void)
 	CHECK(marks.bad == 2 && marks.head.nr_traces == 10);
 	expect_kinds(&marks, "t-ts-s--st");
 	marks_close(&marks);
-	/* A number that is just used, and the next one. */
+	/* A number that is just in use, and the next one. */
 	marks = parse(entries, 1, 7);
 	CHECK(marks.head.nr_traces == 8);
 	marks_close(&marks);
@@ -380,7 +380,7 @@ static void parts_of_files(void)
 	marks_close(&got);
 	CHECK(!marks_parse(file, 3 * MARKS_BLOCK - 1, &got) && got.nr == 2);
 	marks_close(&got);
-	/* A block that is damaged. */
+	/* A damaged block. */
 	file[MARKS_BLOCK + 5] ^= 1;
 	CHECK(!marks_parse(file, 3 * MARKS_BLOCK, &got) && got.nr == 3 && got.bad == 1);
 	expect_kinds(&got, "-t");
@@ -454,7 +454,7 @@ static void slots(void)
 			marks.next_free == 2);
 	at[0] = 0;
 	CHECK(!marks_write(&marks, &at[0], &trace) && at[0] == 2 && marks.next_free == 3);
-	/* A slot that is given does not change what is free. */
+	/* A slot that the caller has does not change the free ones. */
 	CHECK(!marks_write(&marks, &at[0], &stream) && at[0] == 2 && marks.next_free == 3 &&
 			marks.nr == 5);
 	marks.entries[3].kind = MARKS_TRACE;
@@ -471,7 +471,7 @@ static void slots(void)
 	CHECK(!marks_write(&marks, &at[0], &trace) && marks.nr == 64 && marks.capacity == 64);
 	at[0] = 0;
 	marks.next_free = 64;
-	/* What cannot be written is not there. */
+	/* A block that cannot be written does not exist. */
 	writes.is_set = true;
 	writes.result = -1;
 	writes.error = EIO;
@@ -512,7 +512,7 @@ static void opening(void)
 	bool is_found;
 	int fd, zero;
 
-	/* Another one has it. */
+	/* Another process has locked it. */
 	CHECK(!marks_open(path, "url", &marks, &is_found) && is_found);
 	CHECK(fcntl(marks.fd, F_GETFD) == FD_CLOEXEC && !marks.next_free);
 	expect_no_opening(-EBUSY);
@@ -522,7 +522,7 @@ static void opening(void)
 	locks.error = ENOLCK;
 	expect_no_opening(-ENOLCK);
 	locks.is_set = false;
-	/* What cannot be read is kept. */
+	/* A file that cannot be read is kept. */
 	reads.is_set = true;
 	reads.result = -1;
 	reads.error = EIO;
@@ -530,7 +530,7 @@ static void opening(void)
 	CHECK(!stat(path, &status) && status.st_size == 65 * MARKS_BLOCK &&
 			!marks_are_of(path, "url"));
 	reads.is_set = false;
-	/* Calls that read a part, or that a signal interrupts, lose no marks. */
+	/* Short reads and interrupted calls lose no marks. */
 	for (unsigned int i = 0; i < 2; i++) {
 		nr_interrupts = i ? 2 : 0;
 		most_read = i ? SIZE_MAX : 1000;
@@ -551,7 +551,9 @@ static void opening(void)
 	}
 	CHECK(marks_are_of(path, "url") && !marks_are_of(path, "other") &&
 			!marks_are_of("/nonexistent", "url"));
-	/* A file of another URL begins anew, and so does one that ends while it is read. */
+	/*
+	 * A file of another URL starts without marks, and so does one that ends while it is read.
+	 */
 	CHECK(!stat(path, &status) && status.st_size == 65 * MARKS_BLOCK);
 	cuts.is_set = true;
 	cuts.result = -1;
@@ -575,7 +577,7 @@ static void opening(void)
 			!marks_are_of(path, text));
 	CHECK(!marks_open(path, "url", &marks, &is_found) && !is_found);
 	CHECK(!marks_write_head(&marks));
-	/* The largest file, and one of a byte more, which is not read. */
+	/* The largest file, and one that is a byte larger, which is not read. */
 	CHECK(!ftruncate(marks.fd, (off_t)MARKS_BLOCKS_MAX * MARKS_BLOCK));
 	marks_close(&marks);
 	CHECK(!marks_open(path, "url", &marks, &is_found) && is_found &&
@@ -585,7 +587,7 @@ static void opening(void)
 	CHECK(!marks_open(path, "url", &marks, &is_found) && !is_found && marks.nr == 1);
 	marks_close(&marks);
 	CHECK(!stat(path, &status) && !status.st_size && status.st_mode == (S_IFREG | 0600));
-	/* Neither a folder nor a link nor a queue. */
+	/* Not a folder, a link or a queue. */
 	CHECK(!unlink(path) && !symlink("/dev/null", path) &&
 			marks_open(path, "url", &marks, &is_found) == -ELOOP);
 	CHECK(!marks_are_of(path, "url"));
@@ -595,7 +597,7 @@ static void opening(void)
 			!marks_write_head(&marks));
 	marks_close(&marks);
 	CHECK(!stat(path, &status) && status.st_mode == (S_IFREG | 0600));
-	/* Descriptor 0 is one like any other. */
+	/* Descriptor 0 is valid like any other. */
 	zero = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	CHECK(zero >= 3 && !close(0) && marks_are_of(path, "url") && fcntl(0, F_GETFD) < 0);
 	CHECK(!marks_open(path, "url", &other, &is_found) && is_found && !other.fd);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a receiver, with played calls: names of directories, writes in pieces, and metadata that replaces older metadata. */
+/*
+ * Files of a receiver, with replaced calls: names of directories, writes in pieces, and metadata
+ * that replaces older metadata.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,7 +18,7 @@
 #include "../failing-calls.h"
 #include "ctf/ctf.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static int open_error, rename_error, mkdir_error;
 static unsigned int nr_existing; /* names that exist before a directory can be made */
@@ -80,7 +83,7 @@ static int played_mkdir(const char *path, mode_t mode)
 #define close(fd) played_close(fd)
 #define rename(from, to) played_rename(from, to)
 #define mkdir(path, mode) played_mkdir(path, mode)
-#include "relay/receive.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/receive.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 static char output[] = "/o", directory[] = "t";
 static struct receive receive;

@@ -228,7 +228,7 @@ static void note_loss(void *user, const char *trace, const char *stream, uint64_
 			(int)packets, (int)events, (int)dropped);
 }
 
-/* The summary as text, without what is 0. */
+/* Compares the summary as text, without members that are 0. */
 static void close_receiver(const char *expected, const char *expected_losses)
 {
 	const struct {
@@ -326,7 +326,7 @@ static void check_stream(const char *name, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* ---- what arrives ---- */
+/* ---- received packets ---- */
 
 #define METADATA "/* CTF 1.8 */\nuuid = \"01148204-32a0-4708-990a-6ed2032cff06\";\n"
 
@@ -362,7 +362,7 @@ static void test_whole(void **unused)
 	assert_int_equal(nr_reported, 0);
 }
 
-/* A packet between two others does not arrive; then the last two. */
+/* A packet between two others does not arrive; then the last two do not. */
 static void test_gaps(void **unused)
 {
 	(void)unused;
@@ -372,7 +372,7 @@ static void test_gaps(void **unused)
 	put_packet(0, 0, 0, 10, 100);
 	sequence++;
 	put_packet(2, 13, 2, 5, 104);
-	/* It is known. */
+	/* It was received already. */
 	put_packet(2, 13, 2, 5, 104);
 	put_packet(1, 10, 0, 3, 104);
 	put_trace_end(5, 40, 6, LARGE);
@@ -395,7 +395,7 @@ static void test_late_stream(void **unused)
 	close_receiver("sessions 1 frames 4 traces 1 packets 1 lost_packets 3 events 4 lost_events 11 ",
 			"t/ring_3 3 11 0;");
 	check_stream("t/ring_3", "84 0 0 1003 1003;90 73 20 1003 1503;");
-	/* Nothing was lost, but the sender dropped the first ones. */
+	/* Nothing was lost, but the sender dropped the first packets. */
 	open_receiver(false);
 	put_hello(0);
 	put_file(FRAME_METADATA, 1, 4, 0, "meta");
@@ -404,7 +404,7 @@ static void test_late_stream(void **unused)
 	close_receiver("sessions 1 frames 4 traces 1 packets 1 events 4 dropped 8 ",
 			"t/ring_3 0 0 8;");
 	check_stream("t/ring_3", "84 0 0 1000 1000;90 70 9 1000 1500;");
-	/* Nothing of the stream but its end. */
+	/* Of the stream, only its end arrives. */
 	open_receiver(false);
 	put_hello(0);
 	put_file(FRAME_METADATA, 1, 4, 0, "meta");
@@ -420,7 +420,7 @@ static void test_late_stream(void **unused)
 static void test_joined(void **unused)
 {
 	(void)unused;
-	/* Packets 0 to 2 were acknowledged by a receiver before. */
+	/* An earlier receiver acknowledged packets 0 to 2. */
 	open_receiver(true);
 	sequence = 40;
 	put_hello(FRAME_HELLO_RESUMED | FRAME_HELLO_ACKNOWLEDGED);
@@ -432,7 +432,10 @@ static void test_joined(void **unused)
 	close_receiver("sessions 1 frames 6 traces 1 packets 2 lost_packets 1 events 5 lost_events 2 earlier_packets 5 "
 		       "earlier_events 38 ",
 			"t/ring_3 1 2 0;");
-	/* Its own UUID, in both files. The first packet has discarded events, which an empty packet before it shows. */
+	/*
+	 * Its own UUID, in both files. The first packet has discarded events, which an empty packet
+	 * before it shows.
+	 */
 	check_stream("t/ring_3", "84 72 0 1003 1003!;90 73 9 1003 1503!;96 75 11 1005 1505!;");
 	/* An earlier receiver has all of the stream: it gets no file. */
 	open_receiver(true);
@@ -443,7 +446,7 @@ static void test_joined(void **unused)
 	close_receiver("sessions 1 unended 1 frames 3 traces 1 earlier_packets 6 earlier_events 37 ",
 			"");
 	assert_int_equal(access("/tmp", F_OK), 0);
-	/* The same where nothing is answered: the frames before are no loss, the packets are. */
+	/* The same without acknowledgements: the frames before are not a loss, the packets are. */
 	open_receiver(false);
 	sequence = 40;
 	put_hello(FRAME_HELLO_RESUMED | FRAME_HELLO_ACKNOWLEDGED);
@@ -452,7 +455,7 @@ static void test_joined(void **unused)
 	close_receiver("sessions 1 unended 1 frames 3 traces 1 packets 1 lost_packets 3 events 4 lost_events 30 ",
 			"t/ring_3 3 30 0;");
 	check_stream("t/ring_3", "84 0 0 1003 1003!;90 73 39 1003 1503!;");
-	/* Not acknowledged: everything comes again, and the UUID stays. */
+	/* Not acknowledged: everything arrives again, and the UUID stays. */
 	open_receiver(true);
 	sequence = 40;
 	put_hello(FRAME_HELLO_RESUMED);
@@ -470,7 +473,7 @@ static void test_joined(void **unused)
 	check_stream("t/ring_3", "90 70 9 1000 1500!;");
 }
 
-/* A directory of the same name is there already. */
+/* A directory of the same name exists already. */
 static void test_renamed(void **unused)
 {
 	char path[100];
@@ -528,11 +531,11 @@ static void test_answers(void **unused)
 	sequence = 5;
 	put_hello(0);
 	check_answer(6);
-	/* A repeated one is acknowledged again, and changes nothing. */
+	/* A repeated frame is acknowledged again, and changes nothing. */
 	sequence = 5;
 	put_hello(0);
 	check_answer(6);
-	/* Answers of others are not. */
+	/* Answers of other receivers are not acknowledged. */
 	writer = begin();
 	framing_put_u64(&writer, 12);
 	deliver(&writer, FRAME_ACK);
@@ -542,7 +545,7 @@ static void test_answers(void **unused)
 	writer = begin();
 	deliver(&writer, 99);
 	check_answer(7);
-	/* An end without its numbers is none. */
+	/* An end without its numbers is ignored. */
 	writer = begin();
 	framing_put_u32(&writer, 1);
 	deliver(&writer, FRAME_END);
@@ -559,7 +562,7 @@ static void test_answers(void **unused)
 	close_receiver("sessions 2 frames 8 lost_frames 5 repeated 1 ", "");
 }
 
-/* Bytes that are no frame, and a frame that is not whole behind which another one is. */
+/* Bytes that are not a frame, and an incomplete frame followed by another one. */
 static void test_garbage(void **unused)
 {
 	unsigned char bytes[200];
@@ -572,7 +575,7 @@ static void test_garbage(void **unused)
 	framing_put_u32(&writer, 1);
 	size = close_frame(&writer, 50);
 	memcpy(bytes, out, size);
-	/* The sum of the payload is wrong. */
+	/* The checksum of the payload is wrong. */
 	bytes[size - 1] ^= 1;
 	assert_int_equal(receive_bytes(source, bytes, size), 0);
 	bytes[size - 1] ^= 1;
@@ -598,7 +601,10 @@ static void test_metadata(void **unused)
 	(void)unused;
 	open_receiver(false);
 	put_hello(0);
-	/* The first piece, once more with one more byte, one after a hole, one that is known, the remainder. */
+	/*
+	 * The first piece, once more with one more byte, one after a hole, a known one, the
+	 * remainder.
+	 */
 	put_file(FRAME_METADATA, 1, 10, 0, "abcd");
 	check_text("t/.metadata.new", "abcd");
 	put_file(FRAME_METADATA, 1, 10, 2, "cde");
@@ -618,19 +624,22 @@ static void test_metadata(void **unused)
 	check_text("t/metadata", "abcdefghijkl");
 	put_file(FRAME_METADATA, 1, 14, 12, "mn");
 	check_text("t/metadata", "abcdefghijklmn");
-	/* A new one: without its beginning it is not taken, and replaces the old one when it is whole. */
+	/*
+	 * A new one: without its beginning it is dropped, and replaces the old one when it is
+	 * complete.
+	 */
 	put_file(FRAME_METADATA, 2, 6, 3, "DEF");
 	put_file(FRAME_METADATA, 2, 6, 0, "ABC");
 	check_text("t/metadata", "abcdefghijklmn");
 	check_text("t/.metadata.new", "ABC");
 	put_file(FRAME_METADATA, 2, 6, 3, "DEF");
 	check_text("t/metadata", "ABCDEF");
-	/* An old one is not taken any more. */
+	/* An old one is dropped from now on. */
 	put_file(FRAME_METADATA, 1, 15, 14, "o");
 	check_text("t/metadata", "ABCDEF");
 	put_file(FRAME_METADATA, 2, 7, 6, "G");
 	check_text("t/metadata", "ABCDEFG");
-	/* Maps: with what overlaps, after a hole, known. */
+	/* Maps: overlapping pieces, a piece after a hole, known pieces. */
 	put_file(FRAME_MAPS, 1, 8, 0, "1234");
 	put_file(FRAME_MAPS, 1, 8, 5, "678");
 	put_file(FRAME_MAPS, 1, 8, 1, "234");
@@ -639,9 +648,9 @@ static void test_metadata(void **unused)
 	check_text("t/.maps", "123456");
 	put_file(FRAME_MAPS, 1, 8, 6, "78");
 	check_text("t/.maps", "12345678");
-	/* Another kind of file is none. */
+	/* A file of another kind is refused. */
 	put_file(2, 1, 8, 0, "x");
-	/* A generation that never becomes whole: it is removed at the end. */
+	/* A generation that never becomes complete: it is removed at the end. */
 	put_file(FRAME_METADATA, 3, 6, 0, "new");
 	check_text("t/.metadata.new", "new");
 	close_receiver("sessions 1 unended 1 frames 22 traces 1 incomplete 1 ", "");
@@ -650,7 +659,7 @@ static void test_metadata(void **unused)
 	check_text("t/metadata", "ABCDEFG");
 }
 
-/* Announced, but not whole. */
+/* Announced, but incomplete. */
 static void test_incomplete(void **unused)
 {
 	(void)unused;
@@ -683,14 +692,14 @@ static void test_files_refused(void **unused)
 	(void)unused;
 	open_receiver(false);
 	put_hello(0);
-	/* No generation; before the beginning, behind the end. */
+	/* No generation; before the begin, after the end. */
 	put_file(FRAME_METADATA, 0, 4, 0, "abcd");
 	put_file(FRAME_METADATA, 1, 3, 0, "abcd");
 	put_file(FRAME_METADATA, 1, 4, 5, "");
 	put_file(FRAME_METADATA, 1, 4, 1, "abcd");
 	close_receiver("sessions 1 unended 1 frames 5 ", "");
 	assert_int_equal(nr_reported, 0);
-	/* Names that are no paths below the output: each is reported. */
+	/* Names that are not paths below the output: each is reported. */
 	for (const char *const *name = (const char *const[]){"../t", "/t", "t/", "", "-t", ".t",
 			     "a//b", "a b", "a/../b", "t\n", NULL};
 			*name; name++) {
@@ -708,7 +717,9 @@ static void test_files_refused(void **unused)
 				"a trace has a name that is no path below the output: it is not taken");
 		close_receiver("sessions 1 unended 1 frames 3 failed ", "");
 	}
-	/* Each character that a name can have, with directories above that are there for two of them. */
+	/*
+	 * Each character that a name can have, with parent directories that exist for two of them.
+	 */
 	open_receiver(false);
 	put_hello(0);
 	file = file_of(FRAME_MAPS, 1, 4, 0, "abcd");
@@ -800,7 +811,7 @@ static void test_packets_refused(void **unused)
 	PUT_CHANGED(header_size, 81);
 	PUT_CHANGED(header_size, 83);
 	PUT_CHANGED(header_size, 85);
-	/* A header that is not ours. */
+	/* A header that is not valid. */
 	frame = packet_of(0, 0, 0, 4, 100);
 	((unsigned char *)(uintptr_t)frame.bytes)[0] ^= 1;
 	put_frame(&frame);
@@ -882,7 +893,7 @@ static void test_ends(void **unused)
 
 /* ---- limits ---- */
 
-/* A packet of the last stream of a trace that has this number of streams. */
+/* Puts a packet of the last stream of a trace that has this number of streams. */
 static void put_stream(uint32_t trace, uint32_t streams)
 {
 	struct frame_packet frame = packet_of(0, 0, 0, 1, 100);
@@ -907,7 +918,7 @@ static void test_many_streams(void **unused)
 			"");
 }
 
-/* 4 Mi traces and streams of all senders, and one more: 64 entries are for traces. */
+/* 4 Mi traces and streams of all senders, and one more: 64 entries are reserved for traces. */
 static void test_many_entries(void **unused)
 {
 	(void)unused;
@@ -1030,7 +1041,7 @@ static void test_failing_calls(void **unused)
 	assert_true(failures >= 12);
 }
 
-/* Rounds of all of it keep no file open. */
+/* Repeated runs of all of it leave no file open. */
 static void test_nothing_is_kept(void **unused)
 {
 	struct resources before = {0};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to a relay daemon, with played connections and a played time: how it opens and closes, its names, and its waits. */
+/*
+ * A connection to a relay daemon, with simulated connections and a simulated clock: how it opens
+ * and closes, its names, and its waits.
+ */
 #include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +21,7 @@
 #include "relay/identity.h"
 #include "relay/sink.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static int connections[4];
 static unsigned int next_connection;
@@ -105,7 +108,7 @@ static time_t played_time(time_t *now)
 #define gethostname(name, size) played_name(name, size)
 #define recv(fd, to, size, flags) played_recv(fd, to, size, flags)
 #define time(now) played_time(now)
-#include "relay/relay.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/relay.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 /* The daemon's answers to VERSION and to CREATE_SESSION. */
 static struct {

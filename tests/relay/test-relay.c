@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands to a relay daemon, which the test plays: each byte of them, what each answer changes, and each refusal. */
+/*
+ * Commands to a relay daemon, as which the test acts: each byte of them, what each answer changes,
+ * and each refusal.
+ */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -44,10 +47,14 @@ static int control_listener, data_listener, control, data;
 static pthread_t daemon_thread;
 static uint32_t major_version, answer_code;
 static enum command refused_command,
-		closing_command; /* The daemon refuses the one, and closes instead of an answer to the other. */
+		/*
+		 * The daemon refuses one command, and closes the connection instead of an answer to
+		 * the other.
+		 */
+		closing_command;
 static uint32_t pending;
 static uint64_t next_handle;
-/* Written by the daemon's thread, read when it has answered or ended. */
+/* Written by the daemon's thread, read after it has answered or ended. */
 static struct relay_command {
 	uint32_t number;
 	size_t size;
@@ -198,7 +205,7 @@ static const unsigned char *command_at(unsigned int index, enum command number, 
 	return commands[index].payload;
 }
 
-/* web-DATE-TIME, and what comes behind it. */
+/* Checks web-DATE-TIME, and the part after it. */
 static void check_path(const unsigned char *path, const char *end)
 {
 	char host[65] = "", expected[200];
@@ -386,7 +393,10 @@ static void test_streams(void **unused)
 	free(trace.name);
 	free_sink();
 	free_trace();
-	/* Refused: the metadata's, the stream's, the message that these were all. */
+	/*
+	 * Refused: the command for the metadata, for the stream, and the message that all streams
+	 * were added.
+	 */
 	for (int i = 0; i < 2; i++) {
 		open_sink();
 		refused_command = i ? STREAMS_SENT : ADD_STREAM;
@@ -410,7 +420,7 @@ static void test_streams(void **unused)
 	free_trace();
 }
 
-/* A text of packets with at most 4,059 bytes each. */
+/* Checks a text of packets with at most 4,059 bytes each. */
 static void check_metadata(
 		unsigned int index, uint64_t handle, size_t size, const unsigned char uuid[16])
 {
@@ -455,7 +465,7 @@ static void test_metadata(void **unused)
 	memcpy(stored, ctf_counter_trace(trace.counter)->uuid, 16);
 	assert_int_equal(sink->ops->text(sink, &trace, false, text, 4059), 0);
 	assert_int_equal(sink->ops->text(sink, &trace, false, text, 4060), 0);
-	/* The next command is answered when both have come. */
+	/* The next command is answered after both have arrived. */
 	assert_int_equal(sink->ops->meet(sink, &streams[0]), 0);
 	check_metadata(0, 500, 4059, stored);
 	check_metadata(1, 500, 4060, stored);
@@ -464,7 +474,9 @@ static void test_metadata(void **unused)
 	trace.counter = ctf_counter_create();
 	assert_int_equal(sink->ops->text(sink, &trace, false, text, 10), -ENOMEM);
 	assert_int_equal(ctf_counter_renew(trace.counter, trace.path), 0);
-	/* On the second connection, the trace has a UUID of its own, also in the text's beginning. */
+	/*
+	 * On the second connection, the trace has its own UUID, also at the beginning of the text.
+	 */
 	sink->connections = 2;
 	strcpy(text, "uuid = \"");
 	for (int i = 0; i < 16; i++)
@@ -559,7 +571,7 @@ static void test_packets(void **unused)
 	packet = check_data(502, 0, 100);
 	assert_memory_equal(packet.uuid, ctf_counter_trace(trace.counter)->uuid, 16);
 	assert_int_equal(packet.sequence, 61);
-	/* Behind two that were added. */
+	/* After two that were added. */
 	streams[1].added = 2;
 	assert_int_equal(put_packet(1, 120), 0);
 	check_index(1, 502, 1, 120, (uint64_t[]){3001, 3501, 41, 8, 21, 63});
@@ -571,7 +583,7 @@ static void test_packets(void **unused)
 	assert_int_equal(streams[1].sent, 2);
 	(void)check_data(502, 2, 100);
 	refused_command = 0;
-	/* A UUID of its own. */
+	/* Its own UUID. */
 	sink->connections = 2;
 	assert_int_equal(put_packet(1, 100), 0);
 	packet = check_data(502, 2, 100);
@@ -581,7 +593,10 @@ static void test_packets(void **unused)
 	free_trace();
 }
 
-/* The first packet of a stream is empty: it gets the time before which all was sent, in ticks or in nanoseconds. */
+/*
+ * The first packet of a stream is empty: it gets the time up to which everything was sent, in ticks
+ * or in nanoseconds.
+ */
 static void test_first_packets(void **unused)
 {
 	const int64_t second = 1000000000, origin = 1600000000 * second;
@@ -614,7 +629,10 @@ static void test_first_packets(void **unused)
 				(uint64_t[]){cases[i].time, cases[i].time, 40, 7, 20, 60});
 		packet = check_data(501, 0, 84);
 		assert_int_equal(packet.begin, cases[i].time);
-		/* The second one keeps its time, and so does one with records, or one that has a duration. */
+		/*
+		 * The second packet keeps its time, and so does one with records, or with a
+		 * duration.
+		 */
 		sink->before = 5000;
 		sink->in_ticks = true;
 		for (int j = 0; j < 3; j++) {
@@ -658,7 +676,10 @@ static void test_order(void **unused)
 	assert_false(may_go(0, 4001));
 	sink->horizon = 0;
 	assert_true(may_go(0, 4001));
-	/* An empty packet reports the progress of the first stream that has sent something, with the time before. */
+	/*
+	 * An empty packet reports the progress of the first stream that has sent a packet, with the
+	 * time before.
+	 */
 	sink->before = 3600;
 	streams[1].sent = 4;
 	streams[1].added = 2;
@@ -670,7 +691,7 @@ static void test_order(void **unused)
 	packet = check_data(502, 4, 84);
 	assert_int_equal(packet.sequence, 64);
 	assert_int_equal(packet.begin, 3600);
-	/* Not before the last packet; not without a time; not of a trace that is done. */
+	/* Not before the last packet; not without a time; not for a trace that is complete. */
 	sink->before = 3500;
 	assert_int_equal(sink->ops->remind(sink, &follow), 0);
 	sink->before = 0;
@@ -689,7 +710,7 @@ static void test_order(void **unused)
 	free_trace();
 }
 
-/* ---- what has arrived, signs of life, ends ---- */
+/* ---- acknowledgements, keep-alives, ends ---- */
 
 static void test_pending(void **unused)
 {
@@ -719,7 +740,7 @@ static void test_pending(void **unused)
 	assert_int_equal(nr_commands, 5);
 	assert_memory_equal(&streams[1].delivered, &streams[1].at, sizeof(streams[1].at));
 	assert_int_equal(streams[0].delivered.offset, 0);
-	/* All has arrived, or the trace is done. */
+	/* All has arrived, or the trace is complete. */
 	assert_int_equal(sink->ops->flush(sink, &follow, true), 0);
 	streams[0].sent = 1;
 	trace.done = true;
@@ -793,7 +814,7 @@ static void test_ends(void **unused)
 
 	(void)unused;
 	open_sink();
-	/* Unknown there. */
+	/* The daemon does not know the stream. */
 	assert_int_equal(sink->ops->end_trace(sink, &trace), 0);
 	assert_int_equal(nr_commands, 0);
 	meet_both();
@@ -811,7 +832,7 @@ static void test_ends(void **unused)
 	assert_int_equal(packet.discarded, 74);
 	check_close(2, 502, 8);
 	check_close(3, 500, UINT64_MAX);
-	/* Reported already; a stream that is not known. */
+	/* Reported already; an unknown stream. */
 	streams[0].handle = 0;
 	assert_int_equal(sink->ops->end_trace(sink, &trace), 0);
 	assert_int_equal(nr_commands, 6);
@@ -829,7 +850,10 @@ static void test_ends(void **unused)
 	free_trace();
 }
 
-/* The daemon closes the connection instead of an answer: that is the error, not its protocol. */
+/*
+ * The daemon closes the connection instead of an answer: the error is that of the connection, not
+ * of the protocol.
+ */
 static void test_closed(void **unused)
 {
 	static const enum command first[] = {VERSION, CREATE_SESSION},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""To a real relay daemon: what it stores, what a viewer sees meanwhile, and what happens when it goes."""
+"""Sending to a real relay daemon: what it stores, what a viewer sees meanwhile, and what happens when it ends."""
 import glob
 import pty
 import random
@@ -51,7 +51,7 @@ def babeltrace(*args, **more):
 
 
 def events(folder, *args):
-    """Lines of the reader, in an order that does not depend on equal times."""
+    """Returns lines of the reader, in an order that does not depend on equal times."""
     done = babeltrace(*args, folder)
     if done.returncode:
         raise AssertionError(done.stderr.decode()[:2000])
@@ -59,7 +59,7 @@ def events(folder, *args):
 
 
 def numbers(folder):
-    """The sequence numbers of the packets of each stream, wherever its parts are."""
+    """Returns the sequence numbers of the packets of each stream, in whatever directories its parts are."""
     found = {}
     for path, stream in streams(folder).items():
         found.setdefault((os.path.basename(os.path.dirname(path)), os.path.basename(path)), []).extend(
@@ -68,7 +68,7 @@ def numbers(folder):
 
 
 def begun(folder):
-    """Each stream has a packet, and its metadata is there."""
+    """Whether each stream has a packet, and its metadata exists."""
     found = streams(folder)
     return found and all(found.values()) and all(
         os.path.getsize(os.path.join(folder, trace, "metadata")) for trace in traces(folder))
@@ -82,7 +82,7 @@ class Stored(unittest.TestCase):
         self.relay.kill()
 
     def test_finished(self):
-        """Event by event what is in the local trace, the times as well."""
+        """The stored trace equals the local one, event by event, including the times."""
         trace = record(os.path.join(WORK, "finished"), 2000)
         side("send", trace, self.relay.url)
         stored = babeltrace(self.relay.output).stdout.splitlines()
@@ -96,7 +96,9 @@ class Stored(unittest.TestCase):
         self.assertEqual(len(events(self.relay.output)), 1500)
 
     def test_running(self):
-        """The clock's figures may become better at the end, which a relay daemon cannot be told: ticks are equal."""
+        """The parameters of the clock may become more precise at the end, which a relay daemon cannot
+        be told: ticks are equal.
+        """
         trace = os.path.join(WORK, "running")
         side("record", "-o", trace, "--per-thread", "--to", self.relay.url, "--", "sh", "-c", f"{TALKER} 1000; {TALKER} 10")
         cycles = ("--clock-cycles", "--no-delta")
@@ -127,17 +129,18 @@ class Stored(unittest.TestCase):
         return trace
 
     def check_parts(self, trace):
-        """All packets are there, and one connection has none twice."""
+        """All packets are there, and none is twice in one connection's trace."""
         for path, stream in streams(self.relay.output).items():
             found = [number for number, _, _ in stream]
             self.assertEqual(len(found), len(set(found)), path)
-        # Each connection's alone: together babeltrace2 takes them for one trace, and the clock's figures may have become
-        # better between them, so that the same packet has two times.
+        # Each connection's trace alone: babeltrace2 takes them together for one trace, and the
+        # parameters of the clock may have become more precise between them, so that the same packet
+        # has two times.
         found = set()
         for connection in glob.glob(os.path.join(self.relay.output, "*/*")):
             found |= set(events(connection, "--clock-cycles", "--no-delta"))
         self.assertEqual(found, set(events(trace, "--clock-cycles", "--no-delta")))
-        # Together they are traces of their own, each with its UUID in metadata and packets.
+        # Together they are separate traces, each with its UUID in metadata and packets.
         together = babeltrace(self.relay.output)
         self.assertEqual((together.returncode, b"discarded" in together.stderr), (0, False), together.stderr)
         known = []
@@ -150,7 +153,7 @@ class Stored(unittest.TestCase):
         self.assertEqual(len(set(known)), len(known), known)
 
     def test_restart(self):
-        """Killed and started again in the middle."""
+        """The daemon is killed and started again in the middle."""
         def disturb(turn):
             if turn == 1:
                 wait_until(lambda: begun(self.relay.output), "the first packets")
@@ -175,7 +178,7 @@ class Stored(unittest.TestCase):
 
 
 class Viewer:
-    """babeltrace2 on a terminal, since it keeps lines back on a pipe."""
+    """babeltrace2 on a terminal, because it buffers lines on a pipe."""
 
     def __init__(self, relay):
         self.url = f"net://127.0.0.1:{relay.live}/host/{socket.gethostname()}/try"
@@ -198,7 +201,7 @@ class Viewer:
             os.close(master)
 
     def numbers(self, event):
-        """What its events of this name are numbered with."""
+        """Returns the numbers of the events with this name."""
         if self.process.poll() is not None:
             self.err.seek(0)
             raise AssertionError(self.err.read().decode())
@@ -230,7 +233,7 @@ class Live(unittest.TestCase):
         self.shell.stdin.flush()
 
     def talker(self):
-        """The process that has our FIFO open."""
+        """Returns the process that has our FIFO open."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 if os.readlink(f"/proc/{pid}/fd/0") == self.inlet:
@@ -245,7 +248,7 @@ class Live(unittest.TestCase):
         self.said += count
 
     def first_line(self, viewer):
-        """It sees what is said after it has joined, and nobody says when that is."""
+        """The viewer shows events after it has joined, and nothing reports when that is."""
         self.say(1)
         end = time.monotonic() + 5
         while time.monotonic() < end and not viewer.numbers(b"talker:line"):
@@ -253,7 +256,7 @@ class Live(unittest.TestCase):
         return viewer.numbers(b"talker:line")
 
     def test_while_it_runs(self):
-        """On one CPU and on another, which is a stream that the viewer does not know; and in another process."""
+        """On one CPU and on another one, which is a stream that the viewer does not know; and in another process."""
         viewer = Viewer(self.relay)
         wait_until(lambda: self.first_line(viewer), "the first event")
         for cpu in sorted(os.sched_getaffinity(0))[:2]:

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper process that looks up names, with played calls: the addresses of a name, its questions and answers, and how it starts. */
+/*
+ * The helper process that looks up names, with replaced calls: the addresses of a name, its
+ * questions and answers, and how it starts.
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <setjmp.h>
@@ -16,7 +19,7 @@
 #include "isolate/isolate.h"
 #include "relay/resolver.h"
 
-/* ---- played calls ---- */
+/* ---- replaced calls ---- */
 
 static struct addrinfo found[RESOLVER_ADDRESSES_MAX + 2];
 static struct sockaddr_storage stored[RESOLVER_ADDRESSES_MAX + 2];
@@ -143,7 +146,7 @@ __attribute__((noreturn)) static void played_exit(int status)
 #define recv(socket, to, size, flags) played_recv(socket, to, size, flags)
 #define send(socket, bytes, size, flags) played_send(socket, bytes, size, flags)
 #define _exit(status) played_exit(status)
-#include "relay/resolver.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/resolver.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 
 /* ---- tests ---- */
 
@@ -178,7 +181,7 @@ static void test_search(void)
 		CHECK(!memcmp(&each->address, &stored[i], 16 + i));
 		CHECK(!((const char *)&each->address)[16 + i]);
 	}
-	/* One that is too large is left out, and the largest one is not. */
+	/* An address that is too large is left out, and the largest one is not. */
 	found[0].ai_addrlen = sizeof(stored[0]) + 1;
 	found[1].ai_addrlen = sizeof(stored[1]);
 	resolver_search("host", "port", &answer);

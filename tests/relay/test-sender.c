@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A sender over small traces: what arrives, each number of the status, each message, what a full spool drops, where the next one begins. */
+/*
+ * A sender of small traces: what arrives, each number of the status, each message, what a full
+ * spool drops, where the next sender continues.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +45,7 @@ static void command(const char *text)
 	assert_int_equal(system(text), 0);
 }
 
-/* From the sender's thread; read after it has ended. */
+/* Called in the sender's thread; read after it has ended. */
 static void report(void *user, bool is_error, const char *text)
 {
 	size_t used = strlen(messages);
@@ -310,7 +313,7 @@ static void test_not_sent(void **unused)
 	assert_memory_equal(messages, expected, strlen(expected));
 }
 
-/* The next sender with the same address begins where the last one was. */
+/* The next sender with the same address continues where the last one stopped. */
 static void test_marks(void **unused)
 {
 	struct receive_summary summary;
@@ -327,7 +330,7 @@ static void test_marks(void **unused)
 	options.marks = true;
 	status = send_all(&options);
 	check_status(&status, 3, size_of("traces/t/ring_3"), 17, 0, 0);
-	/* Marks that are there are used without the option. */
+	/* Existing marks are used without the option. */
 	options.marks = false;
 	status = send_all(&options);
 	size = size_of("traces/t/ring_3");
@@ -349,7 +352,7 @@ static void test_marks(void **unused)
 	assert_int_equal(summary.lost_frames + summary.lost_packets + summary.lost_events +
 					summary.incomplete,
 			0);
-	/* Another address has marks of its own. */
+	/* Another address has its own marks. */
 	options = options_of(path_of("other"));
 	options.marks = true;
 	status = send_all(&options);
@@ -357,7 +360,7 @@ static void test_marks(void **unused)
 	assert_int_equal(status.connections, 1);
 }
 
-/* ---- nothing is reached ---- */
+/* ---- the receiver cannot be reached ---- */
 
 static char *closed_port(void)
 {
@@ -400,7 +403,7 @@ static void test_unreachable(void **unused)
 			"%d bytes were not delivered to %s: cannot reach 127.0.0.1, port %s: Connection refused\n",
 			port, (int)size, options.url, port);
 	assert_string_equal(messages, expected);
-	/* It is stopped. */
+	/* The sender is stopped. */
 	options = options_of(options.url);
 	options.live = true;
 	{
@@ -467,7 +470,7 @@ static void test_spool(void **unused)
 		assert_non_null(strstr(messages, expected));
 		assert_null(strstr(strstr(messages, expected) + 2, "the spool is full"));
 	}
-	/* With one byte less, the last one goes as well. */
+	/* With one byte less, the last packet is dropped, too. */
 	make_trace(CTF_FORMAT_1);
 	options = options_of(closed_port());
 	options.spool = last - 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks, each function by itself: the frames in a file or on a connection, what an answer delivers, and each command to a relay daemon. */
+/*
+ * Sinks, each function on its own: the frames in a file or on a connection, what an answer
+ * delivers, and each command to a relay daemon.
+ */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -24,14 +27,13 @@
 #include "relay/sink.h"
 
 #define MANY 200
-#define PACKET_HEAD                              \
-	(4 + 4 + 4 * 8 + 1 + 2 * 8 + 2 + 3 + 2 + \
-			6) /* Of a packet's payload, with the names of its trace and stream. */
+#define PACKET_HEAD \
+	(4 + 4 + 4 * 8 + 1 + 2 * 8 + 2 + 3 + 2 + 6) /* size of a packet's payload with its names */
 
 static char root[] = "/tmp/side-sinks-XXXXXX";
 static int64_t seconds_added;
 
-/* Time passes as the test wants. */
+/* The time passes as the test sets it. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int ret = (int)syscall(SYS_clock_gettime, clock, now);
@@ -75,7 +77,7 @@ static void parse_frames(size_t size)
 	}
 }
 
-/* All that is in a file since the last time. */
+/* Reads all frames of a file since the last call. */
 static void read_frames(int fd)
 {
 	size_t used = 0;
@@ -144,7 +146,7 @@ static void read_exactly(int fd, size_t size)
 	parse_frames(size);
 }
 
-/* ---- a trace that is sent ---- */
+/* ---- a trace to send ---- */
 
 static struct follow follow;
 static struct follow_trace trace;
@@ -295,7 +297,7 @@ static void test_file(void **unused)
 	assert_int_equal(nr_frames, 1);
 	check_hello(0, 0, 0);
 	assert_int_equal(sink->sequence, 1);
-	/* A text behind what was sent, in two pieces; maps in one; none. */
+	/* New text after the sent one, in two pieces; maps in one; none. */
 	trace.sent_metadata = 500;
 	trace.sent_maps = 300;
 	assert_int_equal(sink->ops->text(sink, &trace, false,
@@ -338,7 +340,7 @@ static void test_file(void **unused)
 	sink->ops->on_elapsed(sink, &streams[1]);
 	assert_int_equal(trace.sent_metadata, 0);
 	assert_int_equal(trace.sent_maps, 0);
-	/* Or after 5 seconds, if packets went. */
+	/* Or after 5 seconds, if packets were sent. */
 	trace.sent_metadata = 20000;
 	trace.sent_maps = 30;
 	trace.since_repeat = 1;
@@ -389,7 +391,7 @@ static void test_file(void **unused)
 	check_end(1, sink->sequence);
 	assert_int_equal(frames[1].sequence, sink->sequence - 1);
 	sink->ops->close(sink);
-	/* Another connection continues behind it. */
+	/* Another connection continues after it. */
 	sink->connections = 1;
 	assert_int_equal(open_sink(), 0);
 	sink->ops->close(sink);
@@ -409,7 +411,7 @@ static void test_file(void **unused)
 	remove_all();
 }
 
-/* So many streams that their end takes two frames. */
+/* So many streams that their end needs two frames. */
 static void test_many_streams(void **unused)
 {
 	static struct follow_stream many[900];
@@ -443,7 +445,7 @@ static void test_many_streams(void **unused)
 			assert_non_null(framing_get(&reader, 3 * 8 + 4 + 5 * 8 - 8 + 16 + 1));
 		}
 		assert_false(reader.bad);
-		/* The first frame is full, and no longer than that. */
+		/* The first frame is full. */
 		if (i == 1)
 			assert_in_range(frames[i].size + FRAME_HEAD, FRAME_PIECE, FRAME_PIECE + 99);
 	}
@@ -551,7 +553,7 @@ static void test_paths_refused(void **unused)
 	remove_all();
 }
 
-/* ---- the disk is full, the reader has gone ---- */
+/* ---- the disk is full, the reader has exited ---- */
 
 static void test_failed_writes(void **unused)
 {
@@ -579,7 +581,7 @@ static void test_failed_writes(void **unused)
 	assert_int_equal(close(creat(path_of("metadata"), 0600)), 0);
 	assert_int_equal(sink->ops->end_trace(sink, &trace), -ENOSPC);
 	sink->ops->free(sink);
-	/* Standard output: it is left open. */
+	/* Standard output stays open. */
 	assert_int_equal(pipe(ends), 0);
 	(void)fflush(stdout);
 	saved = dup(STDOUT_FILENO);
@@ -654,7 +656,7 @@ static int end_wait(void *user)
 	return *(int *)user;
 }
 
-/* Packet `number` has been sent with the frame `sequence`, and reaches to byte `offset`. */
+/* Packet `number` was sent with the frame `sequence`, and extends to byte `offset`. */
 static void pass_packet(uint64_t sequence, uint64_t offset)
 {
 	sink->sequence = sequence + 1;
@@ -673,7 +675,7 @@ static void test_answers(void **unused)
 	pass_packet(4, 300);
 	assert_int_equal(flush_sink(false), 0);
 	assert_int_equal(streams[1].delivered.offset, 0);
-	/* Not of this session; no acknowledgement; too short; of frames below 2. */
+	/* Of another session; not an acknowledgement; too short; of frames below 2. */
 	acknowledge(FRAME_ACK, 78, 5, 8);
 	acknowledge(FRAME_HELLO, 77, 5, 8);
 	acknowledge(FRAME_ACK, 77, 5, 7);
@@ -683,13 +685,13 @@ static void test_answers(void **unused)
 	assert_int_equal(streams[1].delivered.offset, 100);
 	assert_int_equal(streams[1].delivered.packets, 1);
 	assert_int_equal(streams[1].delivered.events, 200);
-	/* An older one changes nothing, and what is delivered already is not taken back. */
+	/* An older one changes nothing, and delivered data stays delivered. */
 	streams[1].delivered.offset = 250;
 	acknowledge(FRAME_ACK, 77, 1, 8);
 	acknowledge(FRAME_ACK, 77, 4, 8);
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(streams[1].delivered.offset, 250);
-	/* Each byte of an answer by itself. */
+	/* Each byte of an answer on its own. */
 	acknowledge(FRAME_ACK, 77, 5, 8);
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(streams[1].delivered.offset, 300);
@@ -699,7 +701,10 @@ static void test_answers(void **unused)
 	sink->timeout.user = &ticked;
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(nr_waits, 0);
-	/* The receiver does not answer in time, but has answered before: the sink waits for it again. */
+	/*
+	 * The receiver does not answer in time, but has answered before: the sink waits for it
+	 * again.
+	 */
 	pass_packet(6, 400);
 	assert_int_equal(flush_sink(false), 0);
 	assert_int_equal(nr_waits, 0);
@@ -707,11 +712,11 @@ static void test_answers(void **unused)
 	assert_int_equal(nr_waits, 1);
 	assert_int_equal(flush_sink(true), 0);
 	assert_int_equal(nr_waits, 2);
-	/* Another error is one. */
+	/* Another error is returned. */
 	ticked = -ECANCELED;
 	assert_int_equal(flush_sink(true), -ECANCELED);
 	assert_int_equal(nr_waits, 3);
-	/* Bytes that are no answer fill no memory. */
+	/* Bytes that are not an answer do not fill the memory. */
 	memset(written, 0xf5, 10000);
 	memcpy(written, (unsigned char[]){0xf5, 'S', 'd', 0xe1}, 4);
 	assert_int_equal(write(peer, written, 10000), 10000);
@@ -732,7 +737,7 @@ static void test_answers(void **unused)
 	assert_int_equal(fcntl(closed_at, F_GETFD), FD_CLOEXEC);
 	close(closed_at);
 	sink->ops->free(sink);
-	/* A peer that never answers is not awaited twice. */
+	/* A peer that never answers is not waited for twice. */
 	open_tcp();
 	sink->timeout.tick = end_wait;
 	ticked = -ETIMEDOUT;
@@ -787,7 +792,7 @@ static void test_ends(void **unused)
 	uint64_t sequence;
 
 	(void)unused;
-	/* The end is acknowledged: nothing is shut down before. */
+	/* The end is acknowledged: nothing is shut down before that. */
 	open_tcp();
 	pass_packet(3, 50);
 	acknowledge(FRAME_ACK, 77, 4, 8);
@@ -806,11 +811,14 @@ static void test_ends(void **unused)
 	(void)reader_of(1, FRAME_TRACE_END);
 	check_end(2, sequence + 1);
 	assert_int_equal(recv(peer, written, 1, MSG_DONTWAIT), -1);
-	/* A receiver that has answered and closes before the end has not received all. */
+	/* A receiver that has answered and closes before the end has not received everything. */
 	close(peer);
 	assert_int_equal(sink->ops->end(sink, &follow), -ECONNRESET);
 	sink->ops->free(sink);
-	/* A receiver that never answers closes as it does at the end: all is delivered. */
+	/*
+	 * A receiver that never answers closes in the same way as at the end: everything counts as
+	 * delivered.
+	 */
 	open_tcp();
 	pass_packet(1, 100);
 	pass_packet(2, 200);

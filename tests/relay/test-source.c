@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sources of records: what is opened for each kind of URL, and what is reported if it cannot be read. The file under test is included. */
+/*
+ * Sources of records: what is opened for each form of URL, and what is reported if it cannot be
+ * read. The test includes the file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@ static void note(const char *text)
 	strcat(strcat(calls, text), "\n");
 }
 
-/* The descriptor is a new one, unless the test sets another result. */
+/* Returns a new descriptor, unless the test sets another result. */
 static int result(void)
 {
 	int fd;
@@ -120,7 +123,7 @@ int main(void)
 			      "cannot read /a/file: serial lines do not know that speed") ==
 			-EINVAL);
 	raw = 0;
-	/* Descriptor 0 is one like any other. */
+	/* Descriptor 0 is valid like any other. */
 	saved = fcntl(0, F_DUPFD_CLOEXEC, 100);
 	CHECK(saved >= 100 && !close(0));
 	CHECK(take("/a/file", false, "/a/file\nraw\n", "") == 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Shares of a spool: the user of each trace, one user more than there are entries, and different statistics. */
+/*
+ * Shares of a spool: the user of each trace, one user more than there are entries, and the
+ * statistics.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +24,7 @@
 
 static char folder[] = "/tmp/side-spool-XXXXXX";
 
-/* A trace with packets that wait. */
+/* A trace with waiting packets. */
 static void set_trace(struct follow_trace *trace, struct follow_stream *stream, uint64_t pending)
 {
 	stream->trace = trace;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of a sender, one by one, with values that all differ: what it reserves, sends, gives up and reports. The file is included; the
- * sink, the clock, the directory and the marks are played.
+ * The steps of a sender, one by one, with values that all differ: what it reserves, sends, drops
+ * and reports. The test includes the file, and replaces the sink, the clock, the directory and the
+ * marks.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +21,7 @@
 #include "ctf/ctf.h"
 #include "relay/follow.h"
 
-/* ---- what is played ---- */
+/* ---- replaced functions ---- */
 
 static int64_t played_ms = 50000, played_ns = 7;
 static int head_result, mark_result, peek_result, text_result, look_result, reconcile_result;
@@ -344,7 +345,7 @@ static struct follow_trace trace;
 static struct follow_stream streams[2];
 static struct marks marks;
 
-/* A trace with two streams of three packets each. */
+/* Starts with a trace of two streams with three packets each. */
 static struct send *begin(void)
 {
 	static char name[] = "t", names[2][3] = {"s0", "s1"}, dir[] = "/dir";
@@ -444,7 +445,7 @@ static void test_marks(void)
 	sink.connections = 4;
 	note_connection(send);
 	CHECK(has_noted("head 33834 5 0;!/dir/.sending cannot be written: Input/output error; what is sent until it can be may be sent again after a kill;"));
-	/* Once, until it was possible. */
+	/* Once, until it succeeded. */
 	relay_send_save_marks(send, -EIO);
 	CHECK(has_noted(""));
 	relay_send_save_marks(send, 0);
@@ -482,7 +483,7 @@ static void test_texts(void)
 	CHECK(has_noted("read t/metadata 0;text t 0 a {\n};\n\nb {\n};\n\n;read t/.maps 0;text t 1 a {\n};\n\nb {\n};\n\n;"));
 	CHECK(trace.sent_metadata == 16 && trace.sent_blocks == 2 && trace.sent_maps == 16);
 	CHECK(!send_texts(send, &trace) && has_noted(""));
-	/* Renewed: behind the blocks that were sent, or as a whole. */
+	/* Renewed: after the blocks that were sent, or as a whole. */
 	trace.sent_blocks = 1;
 	trace.metadata_inode = 5;
 	CHECK(!send_texts(send, &trace) && trace.sent_inode == 5);
@@ -587,7 +588,10 @@ static void test_packets(void)
 	head_result = -EIO;
 	CHECK(send_packet(send, &streams[0]) == -EIO && streams[0].at.offset == 200);
 	*log_text = '\0';
-	/* A turn of a stream ends at 4 MiB, if files were read meanwhile, and if the sender is stopped. */
+	/*
+	 * A turn of a stream ends after 4 MiB, if files were read in between, and if the sender is
+	 * stopped.
+	 */
 	send = begin();
 	CHECK(!relay_send_stream(send, &streams[0], &more) && !more && streams[0].at.offset == 300);
 	CHECK(!relay_send_stream(send, &streams[0], &more) && !more);
@@ -729,7 +733,7 @@ static void test_turns(void)
 	sink_result = -EPIPE;
 	CHECK(relay_send_serve(send, true, 1, &more) == -EPIPE && has_noted("flush 1;"));
 	sink_result = 0;
-	/* With half of the spool, everything goes. */
+	/* At half of the spool, everything is sent. */
 	send->options.spool = 100;
 	sink.before = 0;
 	played_pending = 50;
@@ -775,7 +779,7 @@ static void test_look(void)
 	*log_text = '\0';
 	is_unsettled = true;
 	CHECK(!relay_send_scan(send, true) && has_noted("look 1;settle;"));
-	/* While it waits for a line. */
+	/* During a wait for the connection. */
 	send = begin();
 	CHECK(!tick(send) && has_noted("") && !send->stale);
 	send->options.spool = 10;
@@ -832,7 +836,7 @@ static void test_spool(void)
 	trace.removed = true;
 	CHECK(!oldest(send, entry, &first));
 	trace.removed = false;
-	/* A dropped packet is counted, and is not one of those that wait. */
+	/* A dropped packet is counted, and no longer waits. */
 	streams[0].at.packets = streams[0].delivered.packets = 8;
 	streams[0].counted = (struct marks_position){200, 12, 0};
 	drop_packet(send, entry, &streams[0]);
@@ -935,7 +939,7 @@ static void test_waits(void)
 	send->next_try = 50010;
 	relay_send_wait_for_data(send, false);
 	CHECK(played_timeout == 10);
-	/* The wake-up is taken. */
+	/* The wake-up is consumed. */
 	send->wake_fd = eventfd(3, EFD_CLOEXEC | EFD_NONBLOCK);
 	relay_send_wait_for_data(send, false);
 	poll_result = 1;
@@ -989,7 +993,7 @@ static void test_whole_turns(void)
 	send->stale = true;
 	CHECK(!relay_send_run_once(send, &more) && !more && !send->stale && !send->over);
 	CHECK(has_noted("look 0;reconcile;flush 0;mark;"));
-	/* The end of the recording begins the timeout. */
+	/* The end of the recording starts the timeout. */
 	send->finished = true;
 	send->follow.error = EACCES;
 	CHECK(!relay_send_run_once(send, &more) && send->over && send->own.failed &&
@@ -1005,7 +1009,7 @@ static void test_whole_turns(void)
 	CHECK(!relay_send_run_once(send, &more) && !send->own.connected && send->next_try == 50201);
 	sink_result = 0;
 	*log_text = '\0';
-	/* Not connected, and it is not yet time. */
+	/* Not connected, and too early. */
 	CHECK(!relay_send_run_once(send, &more) && has_noted("look 1;settle;mark;"));
 	look_result = -ENOMEM;
 	CHECK(relay_send_run_once(send, &more) == -ENOMEM && has_noted("look 1;settle;"));
@@ -1025,7 +1029,7 @@ static bool is_session(const char *dir, const char *expected)
 	return same;
 }
 
-/* The marks of a sender before: each value in its place. */
+/* The marks of an earlier sender: each value at its position. */
 static void test_open_marks(void)
 {
 	struct send *send = begin();
@@ -1096,7 +1100,7 @@ static void test_run(void)
 	CHECK(has_noted("look 1;settle;reconcile;flush 1;end;mark;close;mark;head 0 0 0;"));
 	send_status(send, &status);
 	CHECK(status.over && !status.connected && !status.failed);
-	/* Stopped, with and without something that waits; and without memory. */
+	/* Stopped, with and without waiting packets; and without memory. */
 	send->stopped = true;
 	CHECK(!relay_send_run_thread(send));
 	CHECK(has_noted("!7 bytes were not delivered to tcp://there;close;mark;head 0 0 0;"));
@@ -1121,7 +1125,7 @@ static void test_dropped(void)
 	CHECK(send->own.dropped_users[SEND_SPOOL_USERS - 1].bytes == 300 &&
 			send->own.dropped_users[SEND_SPOOL_USERS - 1].events == 18 &&
 			send->own.dropped_users[SEND_SPOOL_USERS - 1].packets == 3);
-	/* Nothing can be dropped. */
+	/* No packet can be dropped. */
 	peek_result = 0;
 	drop_until(send, 100);
 	CHECK(streams[0].dropped_packets + streams[1].dropped_packets == 3);
@@ -1136,7 +1140,7 @@ static void test_dropped(void)
 			has_noted("mark;forget;"));
 }
 
-/* Why no sender begins. Nothing is kept. */
+/* The reasons why no sender starts. Nothing is leaked. */
 static void test_refused(void)
 {
 	struct send_options options = {.dir = "/", .url = "tcp://127.0.0.1:9"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that look like hosts, with a played list of hosts and a played host name. */
+/* Paths that look like hosts, with a simulated list of hosts and a simulated host name. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static int played_access(const char *path, int mode)
 #define fopen(path, mode) played_open(path, mode)
 #define gethostname(name, size) played_name(name, size)
 #define access(path, mode) played_access(path, mode)
-#include "relay/url.c" /* NOLINT(bugprone-suspicious-include): plays the calls of its functions */
+#include "relay/url.c" /* NOLINT(bugprone-suspicious-include): replaces the calls in it */
 #undef fopen
 
 static void find_hosts(void)
