@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints descriptions as JSON and their fields as text: known ones, then random ones. */
+/* Prints descriptions as JSON and their fields as text: first known ones, then random ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static int describe(const struct side_event_description *desc)
 	if (visit_description_json(desc, &json, NULL) || visit_fields_text(desc, &text))
 		return 1;
 	fwrite(json.data, json.size, 1, stdout);
-	/* Random names hold anything. */
+	/* Random names have arbitrary bytes. */
 	if (!strcmp(side_ptr_get(desc->provider_name), "known"))
 		printf("\n%.*s", (int)text.size, text.data);
 	putchar('\n');

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: bytes are refused, or are the only encoding of the description that they decode to. */
+/*
+ * libFuzzer: the decoder refuses the bytes, or they are the only encoding of the description that
+ * they decode to.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever it is, it is told whole: a sentence, what to do, and which event. */
+/* Each finding is reported completely: a message, a hint, and the event. */
 static void take_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
 		const struct visit_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libFuzzer: the input is the whole memory of a process of either byte order, addresses are offsets
- * into it, and the description stands at 1.
+ * into it, and the description is at 1.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever it is, it is told whole: a sentence, what to do, and which event. */
+/* Each finding is reported completely: a message, a hint, and the event. */
 static void take_finding(void *priv, enum visit_severity severity, const struct visit_node *node,
 		const struct visit_error *error)
 {

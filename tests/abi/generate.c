@@ -6,7 +6,7 @@
 
 #define BLOCK_SIZE (512 << 10)
 
-/* Const-free images of the structures with const members. */
+/* The layouts of the structures with const members, without const. */
 struct attr_fill {
 	struct side_type_raw_string key;
 	struct side_attr_value value;
@@ -66,7 +66,7 @@ static void *take(struct generator *generator, size_t size)
 	return memset(memory, 0, size);
 }
 
-/* A string of 0 to 7 units, of any numbers but zero. */
+/* Returns a string of 0 to 7 units, with any values but zero. */
 static const void *units(struct generator *generator, unsigned int unit)
 {
 	unsigned int length = generator_below(generator, 8), i;
@@ -123,7 +123,7 @@ static uint8_t order(struct generator *generator)
 	return (uint8_t)generator_below(generator, 2);
 }
 
-/* Sizes and bits that go together. */
+/* Returns sizes and numbers of bits that match. */
 static unsigned int bits(struct generator *generator, unsigned int size, unsigned int *offset)
 {
 	unsigned int len;
@@ -218,7 +218,7 @@ static const struct side_type_struct *structure(
 	return structure;
 }
 
-/* Of an enumeration or a bitmap: the layout is the same. */
+/* For an enumeration or a bitmap: the layout is the same. */
 static const struct side_enum_mappings *mappings(struct generator *generator)
 {
 	struct side_enum_mappings *table = take(generator, sizeof(*table));

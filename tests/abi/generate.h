@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Random event descriptions, valid and the same for the same seed. */
+/* Random event descriptions, which are valid and the same for the same seed. */
 #ifndef TESTS_ABI_GENERATE_H
 #define TESTS_ABI_GENERATE_H
 
 #include "abi/visit.h"
 
-/* All of a description stands in one block, so that it can be copied, moved and damaged. */
+/* A description is in one block, so that it can be copied, moved and damaged. */
 struct generator {
 	uint64_t state; /* of the random numbers */
 	unsigned char *block;
@@ -19,7 +19,10 @@ uint64_t generator_next(struct generator *generator);
 /* 0 <= result < below */
 uint32_t generator_below(struct generator *generator, uint32_t below);
 
-/* A new description; the one before is gone. NULL: it did not fit, take another seed. */
+/*
+ * Returns a new description; the previous one is overwritten. NULL: it did not fit, use another
+ * seed.
+ */
 struct side_event_description *generate_description(struct generator *generator);
 
 #endif /* TESTS_ABI_GENERATE_H */

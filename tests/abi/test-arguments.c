@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk over arguments: its order, its way out from every operation, and that it needs none. */
+/*
+ * The walk over arguments: its order, its end by each operation, and that all operations are
+ * optional.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +13,7 @@
 
 #include "abi/visit.h"
 
-/* What was called, as text, and after how many calls to stop. */
+/* The calls as text, and the number of calls after which to stop. */
 static char log_text[2048];
 static int calls_left;
 
@@ -313,7 +316,10 @@ int main(void)
 		return 1;
 	}
 	all = nr_calls;
-	/* Every operation can end the walk, through visitors too, and nothing is called afterwards. */
+	/*
+	 * Every operation can end the walk, also through visitors, and no function is called
+	 * afterwards.
+	 */
 	for (i = 0; i < all; i++) {
 		stop_after = i;
 		fire();

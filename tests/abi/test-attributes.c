@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes are found by their whole name. They are refused if the encoded description ends within them. */
+/*
+ * Attributes are found by their whole name. They are refused if the encoded description ends within
+ * them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,7 @@
 #include "abi/visit.h"
 #include "../check.h"
 
-/* Keys of attributes: only the whole name counts, in units of any size and byte order. */
+/* Keys of attributes: only the whole name matches, in units of any size and byte order. */
 static void names(void)
 {
 	static const struct side_attr attributes[] = {
@@ -51,7 +54,10 @@ side_static_event(
 side_static_event(ev_text, "p", "text", SIDE_LOGLEVEL_INFO, side_field_list(),
 		ONE(string, "some text"));
 
-/* Descriptions that end with an attribute, cut after each byte: exactly this error must be reported. */
+/*
+ * Descriptions that end with an attribute, truncated after each byte: exactly this error must be
+ * reported.
+ */
 static void cut_attributes(void)
 {
 	const struct side_event_description *const all[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * side/builder.h: what it makes is what the macros make (compared by its JSON), every error has a
- * name, and the life of an event ends without a trace.
+ * side/builder.h: its descriptions equal those of the macros (compared as JSON), every error has a
+ * name, and after the end of an event nothing is left.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ static void attributes(void)
 	side_builder_attr_text(b, x, "s16", u"\u20ac", 2, HOST);
 	side_builder_attr_text(b, x, "s32", U"\u20ac", 4, HOST);
 	side_builder_attr_string(b, NULL, "event", "here");
-	/* All is copied. */
+	/* The builder copies all of it. */
 	memset(key, '#', 4);
 	memset(text, '#', 4);
 	same(&ev_attributes, b);
@@ -239,7 +239,7 @@ static void compounds(void)
 	side_builder_add_field(b, NULL, "pos", pos);
 	array = with_k(b, side_builder_array(b, pos, 3), 2);
 	side_builder_add_field(b, NULL, "array", array);
-	/* A structure may be filled when it is in use already. */
+	/* A structure may still be filled after it was used. */
 	side_builder_add_field(b, pos, "row", s32);
 	side_builder_add_field(b, pos, "col", s32);
 	with_k(b, pos, 1);
@@ -344,7 +344,7 @@ static void gathers(void)
 	side_builder_add_label(b, enumeration, "all", INT64_MIN, INT64_MAX);
 	side_builder_add_field(b, s, "enum", enumeration);
 	g = side_builder_gather_struct(b, s, 16, 100, BEHIND);
-	/* They are those of the structure. */
+	/* The attributes belong to the structure. */
 	with_k(b, g, 9);
 	side_builder_add_field(b, NULL, "g", g);
 	same(&ev_gather, b);
@@ -622,7 +622,10 @@ static int build_in_store(void)
 	return result;
 }
 
-/* If memory is enough for only this number of pieces, the builder returns an error and no partial result. The caller frees the pieces. */
+/*
+ * If there is only memory for this number of pieces, the builder returns an error and no partial
+ * result. The caller frees the pieces.
+ */
 static int build_with(size_t pieces)
 {
 	int result;
@@ -752,7 +755,7 @@ static void wrong_events(void)
 			"p:e: the log level 8 is unknown");
 	expect(side_builder_create("p", "e", SIDE_LOGLEVEL_INFO, 2),
 			"p:e: the flags 0x2 are unknown");
-	/* As deep as readers go, and one deeper. */
+	/* As deep as readers go, and one level deeper. */
 	for (i = 127; i <= 128; i++) {
 		unsigned int j;
 
@@ -768,7 +771,7 @@ static void wrong_events(void)
 			CHECK(strstr(side_builder_error(b), "types are nested more than 128 deep"));
 		side_builder_destroy(b);
 	}
-	/* A chain that would overflow the stack if it were followed to its end. */
+	/* A chain that would overflow the stack of a reader that followed it to its end. */
 	b = fresh();
 	type = side_builder_null(b);
 	for (i = 0; i < 200000; i++)
@@ -796,7 +799,7 @@ static void wrong_events(void)
 	CHECK(side_builder_add_field(b, NULL, "f", side_builder_null(b)) == SIDE_ERROR_INVAL);
 	CHECK(!strcmp(side_builder_error(b), "the description is finished: nothing can be added"));
 	side_builder_destroy(b);
-	/* No builder at all. */
+	/* Without a builder. */
 	CHECK(!side_builder_null(NULL) && side_builder_destroy(NULL) == SIDE_ERROR_OK);
 	CHECK(side_builder_register(NULL) == SIDE_ERROR_INVAL && side_builder_error(NULL)[0]);
 	CHECK(side_builder_add_field(NULL, NULL, "f", NULL) == SIDE_ERROR_INVAL);

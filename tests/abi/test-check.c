@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wrong descriptions: each is refused with a sentence that says what and where. */
+/* Wrong descriptions: each is refused with a message about the problem and its location. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,10 @@ static void expect_flags(unsigned int flags, int code, const char *sentence, int
 	int ret = visit_description_check(&event, flags, &error);
 
 	if (ret) {
-		/* What to do about it is compared where readside and the validator say it (tests/readside/wrong.py). */
+		/*
+		 * The hint is compared where readside and the validator print it
+		 * (tests/readside/wrong.py).
+		 */
 		if (!error.hint[0]) {
 			fprintf(stderr, "%s:%d: nothing is said about what to do\n", __FILE__,
 					line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions to bytes and back: nothing is lost, bytes are canonical, damaged bytes and hostile
- * memory are refused with a sentence and bounded work.
+ * Encoding and decoding of descriptions: nothing is lost, the encoding is canonical, damaged bytes
+ * and hostile memory are refused with a message and bounded work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 static unsigned int seed;
 static unsigned int rounds = 3000;
 
-/* The whole address space, and only the block counts as memory. */
+/* Reads the whole address space, of which only the block has memory. */
 static int read_block(void *priv, uint64_t address, void *to, size_t size)
 {
 	const struct generator *generator = priv;
@@ -49,7 +49,7 @@ static void same_json(const struct side_event_description *one,
 	visit_buffer_free(&b);
 }
 
-/* Bytes that differ anywhere are refused, or are another description in its only form. */
+/* Changed bytes are refused, or are the only encoding of another description. */
 static void damage(struct generator *generator, const struct visit_buffer *good)
 {
 	unsigned char *bytes = malloc(good->size + 8);
@@ -74,7 +74,7 @@ static void damage(struct generator *generator, const struct visit_buffer *good)
 		visit_buffer_free(&again);
 	}
 	visit_owned_free(owned);
-	/* Cut off, with a header that claims the shorter size. */
+	/* Truncated, with a header that has the shorter size. */
 	cut = generator_below(generator, (uint32_t)size);
 	memcpy(bytes, good->data, size);
 	CHECK(visit_description_decode(bytes, cut, &owned, &error) < 0);
@@ -128,7 +128,7 @@ static void one_description(struct generator *generator, struct side_event_descr
 	visit_buffer_heap(&out);
 	visit_buffer_heap(&again);
 	visit_buffer_pages(&foreign);
-	/* Behind something else, as in a message. */
+	/* After other bytes, as in a message. */
 	visit_buffer_append(&out, "message", 7);
 	CHECK(!visit_description_encode(desc, &out, &error));
 	memmove(out.data, out.data + 7, out.size -= 7);
@@ -162,7 +162,10 @@ static struct side_event_description shell(const struct side_event_field *fields
 	return desc;
 }
 
-/* Direct memory, but through the function. It reads around objects, as from another process. */
+/*
+ * Direct reads, but through the function. It reads around objects, like a reader of another
+ * process.
+ */
 __attribute__((no_sanitize("address"))) static int read_any(
 		void *priv, uint64_t address, void *to, size_t size)
 {
@@ -244,7 +247,7 @@ static void hostile(void)
 	expect(&desc, -ENOTSUP, "51");
 	desc.version = 7;
 	expect(&desc, -ENOTSUP, "the description has version 7, only 0 is known");
-	/* A name without end. */
+	/* A name without a terminator. */
 	desc = shell(NULL, 0);
 	letters.read = read_letters;
 	letters.priv = &desc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits and details of the visitors: parts of a description, the smallest encoded parts, paths of errors, gathered memory,
- * writers of applications. The files with static functions are compiled into this test.
+ * Limits and details of the visitors: parts of a description, the smallest encoded parts, paths of
+ * errors, gathered memory, the application's visitors. The files with static functions are compiled
+ * into this test.
  */
 #include "abi/arguments.c"
 #include "abi/path.c"
@@ -39,7 +40,10 @@ static void dynamic_field(struct side_event_field *field, const char *name)
 
 /* ---- the number of parts ---- */
 
-/* 512 structures of 1022 fields, and 512 fields: together 2^20 parts, of which each type and each field is one. */
+/*
+ * 512 structures of 1022 fields, and 512 fields: together 2^20 parts, because each type and each
+ * field counts.
+ */
 static void number_of_parts(void)
 {
 	static struct side_event_field inner[1022], outer[1024];
@@ -92,7 +96,7 @@ static void put(struct visit_buffer *out, uint64_t number, unsigned int size)
 	CHECK(!visit_buffer_append(out, &number, size)); /* a little-endian machine */
 }
 
-/* An event whose encoded form has so many attributes of the smallest size. */
+/* Returns the result for an event with this many encoded attributes of the smallest size. */
 static int decode_attributes_of(uint32_t nr, struct visit_error *error)
 {
 	static const unsigned char smallest[10] = {1};
@@ -318,7 +322,7 @@ static void paths(void)
 		fail_at(&error, &steps[depth], "problem");
 		CHECK(!strcmp(error.where, wanted));
 	}
-	/* A line end begins the hint; further ones are part of the problem. */
+	/* The first line end separates problem and hint; further ones belong to the hint. */
 	fail_at(&error, NULL, "one\ntwo");
 	CHECK(!strcmp(error.what, "one") && !strcmp(error.hint, "two") && !error.where[0]);
 	fail_at(&error, NULL, "%s\nhint", "a\nb");
@@ -350,7 +354,7 @@ static void paths(void)
 	CHECK(!strcmp(visit_error_sentence(&error, text, sizeof(text)), "what (in p:e, x, y)"));
 	error.where[0] = '\0';
 	CHECK(!strcmp(visit_error_problem(&error, text, sizeof(text)), "what"));
-	/* Errors keep errno, and need no structure. */
+	/* Errors keep errno, and the structure is optional. */
 	errno = 4711;
 	CHECK(visit_fail(&error, &steps[1], -EDOM, "%d", 5) == -EDOM && errno == 4711);
 	CHECK(!strcmp(error.what, "5") && !strcmp(error.where, "p:e\nindex: 101"));
@@ -367,7 +371,7 @@ static void paths(void)
 	fail_at(&error, &steps[4], "problem");
 	CHECK(!strcmp(error.where,
 			"(null):(null)\nfield: \"(null)\"\noption: 102\nword\nfield: \"name\""));
-	/* A path that does not fit is cut. */
+	/* A path that does not fit is truncated. */
 	memset(text, 'n', 200);
 	text[200] = '\0';
 	for (unsigned int i = 0; i < 24; i++) {
@@ -437,7 +441,7 @@ static struct side_type gather_array_of(const struct side_type *element, uint32_
 }
 
 static struct {
-	const void *pointer; /* to itself */
+	const void *pointer; /* points to itself */
 	const void *null;
 	char texts[12];   /* 16: "abc", "", "defgh" */
 	uint16_t wide[3]; /* 28: "xy" */
@@ -468,7 +472,7 @@ static void strides(void)
 	size_t stride;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		/* Where the text is, counts; other types do not read anything. */
+		/* Only texts use the address of the text; other types read nothing. */
 		const void *base = cases[i].label == SIDE_TYPE_GATHER_STRING ? &memory : NULL;
 
 		type = gather_type(cases[i].label, cases[i].size, cases[i].size == 2 ? 28 : 16,
@@ -492,7 +496,7 @@ static void strides(void)
 		inner = gather_array_of(&type, 3, 0, POINTER);
 		CHECK(!visit_gather_stride(&inner, NULL, &stride) && stride == sizeof(void *));
 	}
-	/* Three texts in a row, in an array that begins at byte 16. */
+	/* Three adjacent texts, in an array that begins at byte 16. */
 	type = gather_type(SIDE_TYPE_GATHER_STRING, 1, 0, DIRECT);
 	inner = gather_array_of(&type, 3, 16, DIRECT);
 	CHECK(!visit_gather_stride(&inner, &memory, &stride) && stride == 11);
@@ -554,7 +558,7 @@ static void loads(void)
 		struct side_type type = gather_type(labels[i], is_text ? 1 : 8, 8, POINTER);
 
 		CHECK(visit_load_gather(&type, NULL, &value) == -EFAULT);
-		/* A text may be missing. */
+		/* A text may be NULL. */
 		CHECK(visit_load_gather(&type, &memory, &value) == (is_text ? 0 : -EFAULT));
 		CHECK(!is_text || (value.kind == VISIT_STRING && !value.text.at));
 	}
@@ -624,7 +628,7 @@ static void nameless(void)
 		attributes[1].value.u.integer_value.side_u8 = (uint8_t)base;
 		CHECK(visit_attribute_base(all, 77) == (is_base ? base : 77));
 	}
-	/* Nothing is left of the base that was found before. */
+	/* No part of the previously found base is left. */
 	attributes[1].value.u.integer_value.side_u8 = 8;
 	CHECK(visit_attribute_base(all, 77) == 8);
 	all.nr = 1;
@@ -645,7 +649,7 @@ static void nameless(void)
 	CHECK(visit_attribute_base(all, 77) == 77);
 }
 
-/* ---- what applications write ---- */
+/* ---- visitors of the application ---- */
 
 static void writers(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random descriptions, encoded, decoded, read and printed while each write, read or allocation fails in turn: the error is
- * reported, nothing is left in the output, and no step follows the one that failed.
+ * Random descriptions, encoded, decoded, read and printed while each write, read or allocation
+ * fails in turn: the error is reported, the output is unchanged, and no step follows the failed
+ * one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void encode_into_small(
 	begin_small(&out, good->size);
 	CHECK(!visit_description_encode(desc, &out, &error));
 	CHECK(out.size == 3 + good->size && !memcmp(small + 3, good->data, good->size));
-	/* A buffer that has failed before. */
+	/* A buffer with an earlier error. */
 	out.error = -E2BIG;
 	CHECK(visit_description_encode(desc, &out, &error) == -E2BIG);
 	CHECK(out.size == 3 + good->size);
@@ -68,7 +69,7 @@ static void print_into_small(const struct side_event_description *desc)
 	}
 	begin_small(&out, json.size - 1);
 	CHECK(visit_description_json(desc, &out, NULL) == -ENOMEM);
-	/* Texts of up to 256 bytes are printed with their end. */
+	/* Texts of up to 256 bytes are printed with their terminator. */
 	begin_small(&out, json.size + 1);
 	CHECK(!visit_description_json(desc, &out, &error));
 	CHECK(out.size == 3 + json.size && !memcmp(small + 3, json.data, json.size));
@@ -82,7 +83,7 @@ static void print_into_small(const struct side_event_description *desc)
 	visit_buffer_free(&json);
 }
 
-/* ---- memory that cannot be read from one read on ---- */
+/* ---- memory that cannot be read after some reads ---- */
 
 struct counted {
 	const struct generator *generator;
@@ -131,7 +132,7 @@ static void read_from_failing(struct generator *generator,
 		memset(&error, 'x', sizeof(error));
 		counted.reads = 0;
 		CHECK(visit_description_read(&memory, (uintptr_t)desc, &out, &error) == -EIO);
-		/* A text is read again byte by byte. Nothing else follows. */
+		/* A text is read again byte by byte. No other read follows. */
 		CHECK(counted.reads <= counted.failing + 1);
 		CHECK(!strncmp(error.what, "the memory at 0x", 16));
 		CHECK(strstr(error.what, " bytes) cannot be read"));
@@ -139,7 +140,7 @@ static void read_from_failing(struct generator *generator,
 				"memory that a description points to must exist as long as it is registered"));
 		CHECK(out.size == 3 && !memcmp(out.data, "abc", 3));
 	}
-	/* One read fails: the byte of a text is read alone, or it is an error. */
+	/* One read fails: a byte of a text is read on its own, or it is an error. */
 	counted.once = true;
 	for (counted.failing = 1; counted.failing <= all; counted.failing++) {
 		out.size = 0;
@@ -177,7 +178,7 @@ static void decode_cut(const struct visit_buffer *good)
 	}
 }
 
-/* Each piece of memory that decoding takes, although most of them need no allocation. */
+/* Each piece of memory that decoding needs, although most of them need no allocation. */
 FAILING_DECLARE(void *, visit_decoder_take, void *decoder, size_t size);
 
 void *__wrap_visit_decoder_take(void *decoder, size_t size)
@@ -205,7 +206,7 @@ static void decode_without_memory(const struct visit_buffer *good)
 	}
 }
 
-/* The bytes behind the header, and a header that differs in one byte. */
+/* The bytes after the header, and a header that differs in one byte. */
 static void decode_damaged(const struct visit_buffer *good)
 {
 	static const struct {
@@ -243,7 +244,7 @@ static void decode_damaged(const struct visit_buffer *good)
 	memcpy(bytes + 8, &size, 4);
 	CHECK(visit_description_decode(bytes, good->size + 1, &owned, &error) == -EINVAL);
 	CHECK(!strcmp(error.what, "1 bytes follow the description") && error.where[0]);
-	/* The header is the least that there can be. */
+	/* The header is the smallest possible input. */
 	for (size = 11; size <= 12; size++) {
 		memcpy(bytes + 8, &size, 4);
 		CHECK(visit_description_encoded_size(bytes, good->size) ==
@@ -254,7 +255,7 @@ static void decode_damaged(const struct visit_buffer *good)
 	free(bytes);
 }
 
-/* ---- sizes of the whole ---- */
+/* ---- total size ---- */
 
 /* An event with two names that fill the encoded description: it may have 16 MiB. */
 static void whole_size(void)
@@ -300,7 +301,7 @@ static void growth(void)
 	struct visit_buffer buffer;
 	char text[600];
 
-	/* The least, then twice what there was, then what is needed. */
+	/* The minimum, then twice the previous size, then the required size. */
 	visit_buffer_heap(&buffer);
 	CHECK(!visit_buffer_append(&buffer, NULL, 0) && !buffer.data && !buffer.capacity);
 	CHECK(!visit_buffer_append(&buffer, "a", 1) && buffer.capacity == 256);
@@ -320,7 +321,7 @@ static void growth(void)
 	CHECK(visit_buffer_printf(&buffer, "%d", 1) == -ENOMEM && buffer.size == 1457);
 	visit_buffer_free(&buffer);
 	CHECK(!buffer.data && !buffer.size && !buffer.capacity && !buffer.error);
-	/* Sizes that no memory has. */
+	/* Sizes that no machine can allocate. */
 	CHECK(visit_buffer_append(&buffer, "", SIZE_MAX / 2 + 1) == -ENOMEM);
 	visit_buffer_free(&buffer);
 	buffer.size = buffer.capacity = SIZE_MAX / 4 + 1;

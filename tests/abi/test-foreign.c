@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions in memory of the other byte order: a description is turned round in place, member by
- * member, and reading it gives the bytes that it gave before.
+ * Descriptions in memory of the other byte order: the test swaps each member of a description in
+ * place, and reading it must give the same bytes as before.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static void swap(void *at, size_t size)
 }
 
 #define SWAP(member) swap(&(member), sizeof(member))
-/* The descriptions are ours and writable. */
+/* The descriptions belong to the test and are writable. */
 #define MUTABLE(pointer) ((void *)(uintptr_t)(pointer))
 
 static void swap_type(struct side_type *type);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The JSON form of descriptions: it is JSON, says what docs/spec/description-json.md says, and says it
-of an event with known content exactly.
+"""The JSON form of descriptions: it is valid JSON, has the form of docs/spec/description-json.md, and
+is exact for an event with known content.
 
-usage: test-json.py DESCRIBE"""
+usage: test-json.py DESCRIBE
+"""
 import json
 import subprocess
 import sys
@@ -180,10 +181,10 @@ TEXT = ('count: u64, ok: bool, raw: byte, at: pointer, ratio: f64, wide: string1
 
 def main():
     output = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE, check=True).stdout
-    # Strictly UTF-8, whatever bytes the names hold.
+    # Strictly UTF-8, whatever bytes the names have.
     lines = output.decode('utf-8').split('\n')
     assert lines.pop() == ''
-    # Bytes that are no text are escapes, real characters are not.
+    # Bytes that are not text are escaped, real characters are not.
     assert '\\u00ff\u00e9\\u00ed\\u00a0\\u0080\\u000a' in lines[0]
     event = json.loads(lines[0])
     check_event(event)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings about descriptions: for each rule, a description that just obeys it and one that just does not. */
+/*
+ * Findings about descriptions: for each rule, a description that just obeys it and one that just
+ * breaks it.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -430,7 +433,7 @@ static void many(void)
 	options[255].begin = options[255].end = 70;
 	expect_lint(&desc,
 			"w option 255 is never chosen: option 7, which comes before it, has all of its selectors @field: \"x\"|");
-	/* The first of several that it crosses. */
+	/* The first of several that it overlaps. */
 	fill();
 	options[7].end = 75;
 	options[8].begin = 76;
@@ -483,7 +486,7 @@ static void utf8(void)
 		size_t size = strlen(cases[i].text);
 
 		CHECK(lint_is_utf8(cases[i].text) == cases[i].is_utf8);
-		/* The same in JSON: what is not UTF-8 is escaped. */
+		/* The same in JSON: bytes that are not UTF-8 are escaped. */
 		visit_buffer_heap(&json);
 		CHECK(!visit_json_string(&json, cases[i].text, size));
 		CHECK(json.size >= 2 && json.data[0] == '"' && json.data[json.size - 1] == '"');
@@ -491,7 +494,7 @@ static void utf8(void)
 			CHECK(json.size == size + 2 && !memcmp(json.data + 1, cases[i].text, size));
 		else
 			CHECK(memchr(json.data, '\\', json.size));
-		/* Cut off within a character. */
+		/* Truncated within a character. */
 		if (cases[i].is_utf8 && size > 1 && i != 1) {
 			json.size = 0;
 			CHECK(!visit_json_string(&json, cases[i].text, size - 1));

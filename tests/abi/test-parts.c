@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the visitors with chosen values: nested encodings at their limit, descriptions that do not fit, values of each kind over
- * memory that held something else, and errors of single arguments. (Written for little-endian hosts.)
+ * Parts of the visitors with chosen values: nested encodings at their limit, descriptions that do
+ * not fit, values of each kind over memory with other content, and errors of single arguments.
+ * (Written for little-endian hosts.)
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -100,7 +101,7 @@ static void nested_types(void)
 		begin_encoded(&out, "p", 1, "e", 1);
 		put_nested(&out, labels[i], 127);
 		CHECK(!decode(&out, &owned, &error));
-		/* The same, read from memory without a check before it. */
+		/* The same, read from memory without a previous check. */
 		visit_buffer_heap(&again);
 		CHECK(!visit_description_read(NULL, (uintptr_t)owned->desc, &again, &error));
 		CHECK(again.size == out.size && !memcmp(again.data, out.data, out.size));
@@ -160,7 +161,7 @@ static int read_foreign(void *priv, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* Each buffer that is too small is reported, wherever the description stops to fit. */
+/* Each buffer that is too small is reported, at whatever byte the description exceeds it. */
 static void small_buffers(void)
 {
 	const struct visit_memory memory = {
@@ -195,7 +196,7 @@ static void small_buffers(void)
 			CHECK(!strcmp(error.what, "out of memory for the description") &&
 					!out.size);
 	}
-	/* The event itself is not all there. */
+	/* The event itself is truncated. */
 	visit_buffer_fixed(&out, bytes, sizeof(bytes));
 	CHECK(visit_description_read(&memory, (uintptr_t)&foreign + sizeof(foreign) - 8, &out,
 			      &error) == -EFAULT);
@@ -222,7 +223,10 @@ static int read_longest(void *priv, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* 16 MiB are the limit: 45 bytes and the name. The last two do not even leave space for the end of the name. */
+/*
+ * 16 MiB are the limit: 45 bytes and the name. The last two do not even leave space for the
+ * terminator of the name.
+ */
 static void longest_descriptions(void)
 {
 	static const uint64_t rests[] = {45, 44, 17, 16, 15};
@@ -531,7 +535,7 @@ static void arguments(void)
 	CHECK(!strcmp(order, "0f:enum0 3 end2=3"));
 	CHECK(!walk(make_enum(u8, 2, mappings), two[0]));
 	CHECK(!strcmp(order, "0f:enum0 5 end2=5"));
-	/* Visitors that are nowhere. */
+	/* Visitors whose address is NULL. */
 	CHECK(!walk(dynamic, dynamic_vla_visitor(visit_nothing, NULL, NO_ATTRIBUTES)));
 	CHECK(walk(dynamic, dynamic_vla_visitor(NULL, NULL, NO_ATTRIBUTES)) == -EFAULT);
 	CHECK(is_wrong("the visitor is NULL", FIELD "\ndynamic"));
@@ -543,7 +547,9 @@ static void arguments(void)
 	CHECK(is_wrong("the visitor is NULL", FIELD "\ndynamic"));
 }
 
-/* A value with one attribute: its key, the units of the key, its type, the units of its text. */
+/*
+ * Walks a value with one attribute: its key, the units of the key, its type, the units of its text.
+ */
 static int walk_attribute(
 		const char *key, unsigned int key_unit, unsigned int type, unsigned int text_unit)
 {
@@ -649,7 +655,7 @@ static void findings(void)
 	CHECK(finds(far_member(most),
 			"1f its member f ends at byte 4294967298, behind the 8 bytes of the structure|"));
 	CHECK(finds(far_member(most + 1), "2f the offset 0x100000001 is absurd|"));
-	/* A label and what it stands for. */
+	/* A label and its meaning. */
 	CHECK(finds(make_integer(SIDE_TYPE_U32, 4, 0, false, HOST), ""));
 	CHECK(finds(make_integer(SIDE_TYPE_U32, 2, 0, false, HOST),
 			"2f 2 bytes are not the size of U32|"));

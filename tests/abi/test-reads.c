@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call for each type: which memory the walk over its arguments asks for, and which values it visits, in order. Then each of
- * these reads is refused in turn, and each part is one too many.
+ * One call for each type: which memory the walk over its arguments reads, and which values it
+ * visits, in order. Then each of these reads is refused in turn, and each part is one too many.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define POINTER SIDE_TYPE_GATHER_ACCESS_POINTER
 
 static char shown[2048];
-static unsigned int nr_reads, refused; /* the read with that number is refused; 0: none */
+static unsigned int nr_reads, refused; /* the read with this number is refused; 0: none */
 static const void *refused_at;
 static size_t refused_size;
 
@@ -159,7 +159,7 @@ static struct visit_argument_ops ops = {
 		.readable_text = readable_text,
 };
 
-/* ---- what is described ---- */
+/* ---- the described types ---- */
 
 #define K side_attr_list(side_attr("k", side_attr_u8(1)))
 
@@ -235,8 +235,9 @@ static struct {
 static int seven = 7;
 
 /*
- * Name, field, argument, what is shown without what all have in front: " args:20 sav:64". Numbers behind a name are an offset, and behind a
- * colon the bytes asked for. Values: kind (u, s, b, x for byte, p, f, t for text, n for null) and bits; ' for each level.
+ * Name, field, argument, expected text without the part that all begin with: " args:20 sav:64". A
+ * number after a name is an offset, and after a colon the number of bytes. Values: kind (u, s, b, x
+ * for byte, p, f, t for text, n for null) and bits; ' for each level.
  */
 #define EVERY(_)                                                                                                                            \
 	_(null, side_field_null("x"), side_arg_null(), " n0=0 (1)")                                                                         \
@@ -420,14 +421,14 @@ static void refuse_each(const struct side_event_description *desc, const struct 
 		CHECK(!strcmp(error.expected,
 				refused_size ? "memory that can be read" : "a string that ends"));
 	}
-	/* Without a text of the error. */
+	/* Without memory for the text of the error. */
 	refused = nr;
 	nr_reads = 0;
 	CHECK(visit_arguments(desc, args, variadic, &ops, NULL, NULL) == (nr ? -EFAULT : 0));
 	refused = 0;
 }
 
-/* So many parts are too few, and the least number that is enough is the number of parts. */
+/* Finds the smallest limit that is sufficient: it is the number of parts. */
 static void limit_parts(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic)
 {

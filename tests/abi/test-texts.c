@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The text and the JSON of each kind of type, as a list of fields prints it. The other byte order is that of big-endian machines. */
+/*
+ * The text and the JSON of each type, as a list of fields prints it. The other byte order is that
+ * of big-endian machines.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -42,7 +42,7 @@ static void integers(void)
 						uint64_t lo = 0, hi = 0;
 						bool negative;
 
-						memcpy(bytes + 1, &noise, 8); /* not aligned */
+						memcpy(bytes + 1, &noise, 8); /* unaligned */
 						for (i = 0; i < len; i++)
 							lo |= (uint64_t)bit_of(bytes + 1, 1u << log,
 									      order, offset + i)
@@ -90,7 +90,7 @@ static void wide_integers(void)
 	CHECK(visit_load_integer(&type, 0, bytes, &value));
 }
 
-/* The value of a binary16, by its definition. */
+/* Returns the value of a binary16, by its definition. */
 static double half_value(uint16_t bits)
 {
 	int exponent = bits >> 10 & 31, mantissa = bits & 1023;
@@ -164,7 +164,7 @@ static void binary128(void)
 		uint64_t halves[2] = {generator_next(&random), generator_next(&random)};
 		__float128 number;
 
-		/* Ties and overflowing mantissas of the rounding to 64 bits too. */
+		/* Also ties and overflowing mantissas of the rounding to 64 bits. */
 		if (i % 3 == 0)
 			halves[0] = (halves[0] & ~(((uint64_t)1 << 49) - 1)) | (uint64_t)1 << 48;
 		if (i % 5 == 0)
@@ -239,7 +239,7 @@ static void special_text(void)
 	CHECK(text_is(NULL, 1, 0, "(null)") && text_is(NULL, 2, 0, "(null)") &&
 			text_is(NULL, 4, 1, "(null)"));
 	CHECK(text_is("\xff\xfe", 1, 0, "\xff\xfe"));
-	/* Never writes behind the room. */
+	/* Never writes behind the capacity. */
 	CHECK(visit_text_utf8("abcdef", 1, 0, out, 3) == 6 && !memcmp(out, "abc#####", 8));
 	CHECK(visit_text_utf8(big, 4, SIDE_TYPE_BYTE_ORDER_HOST, out, 2) == 48 &&
 			!memcmp(out,
@@ -250,7 +250,7 @@ static void special_text(void)
 			visit_text_bytes("", 1) == 1);
 }
 
-/* All characters of Unicode, in both orders, against the C library. */
+/* All characters of Unicode, in both byte orders, compared with the C library. */
 static void all_text(void)
 {
 	static const struct {
@@ -365,7 +365,7 @@ static void bitmaps(void)
 			item.u.side_integer.integer_size = (uint16_t)size;
 			item.u.side_integer.byte_order.v = (uint8_t)generator_below(&random, 2);
 		}
-		/* Few bits, so that ranges miss them too. */
+		/* Few bits, so that some ranges contain none. */
 		for (i = 0; i < 4; i++)
 			((unsigned char *)&items[i].u)[generator_below(&random, size)] =
 					(unsigned char)(1u << generator_below(&random, 8));
