@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filters over scalars of every kind and place, driven by test-evaluate.py, line by line:
+ * Filters over scalars of every type and location, driven by test-evaluate.py, line by line:
  *
  *	clear
  *	field NAME WHERE KIND SIZE BITS SHIFT SIGNED ORDER HEX
@@ -90,7 +90,7 @@ static struct side_type_string string_type(const struct spec *spec)
 	return type;
 }
 
-/* A stack-copy type and its argument. */
+/* Makes a stack-copy type and its argument. */
 static void make_argument(const struct spec *spec, struct side_type *type, struct side_arg *arg,
 		const unsigned char *bytes)
 {
@@ -126,7 +126,7 @@ static void make_gather(const struct spec *spec, struct side_type *type, struct 
 	uint8_t mode = !strcmp(spec->where, "pointer");
 	unsigned int label;
 
-	/* One pointer further than the base, to see that offsets count. */
+	/* One pointer after the base, so that offsets matter. */
 	pointer[0] = NULL;
 	pointer[1] = bytes;
 	if (!strcmp(spec->kind, "int")) {
@@ -207,7 +207,7 @@ static void add_field(const struct spec *spec, const char *hex)
 		return;
 	}
 	memset(field, 0, sizeof(*field));
-	memset(&args[i], 0xee, sizeof(args[i])); /* what is not the value is anything */
+	memset(&args[i], 0xee, sizeof(args[i])); /* all other bytes are arbitrary */
 	side_ptr_set(field->field_name, name);
 	if (!strcmp(spec->where, "arg")) {
 		make_argument(spec, &field->side_type, &args[i], bytes);
@@ -243,7 +243,7 @@ static void print_value(bool matches, const struct filter_value *value)
 	}
 }
 
-/* What the loader of the bound filter knows: filters that are one field each. */
+/* The fields that the loader of the bound filter knows: filters that are one field each. */
 struct bound_field {
 	struct filter *filter;
 	enum filter_ask ask;
@@ -251,7 +251,7 @@ struct bound_field {
 static struct bound_field bound[256];
 static int nr_bound;
 
-/* say: print why it cannot be made. */
+/* Returns the linked filter; otherwise prints why it cannot be made. */
 static struct filter *make_linked(
 		const char *text, bool report, struct filter_error *error, int *result)
 {

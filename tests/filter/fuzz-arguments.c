@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: a filter (before the first NUL), and what is done to the arguments that it runs on. */
+/* libFuzzer: a filter (before the first NUL), and changes of the arguments that it runs on. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: bytes as programs, verified, linked and run; without the frame, which is put on here. */
+/* libFuzzer: bytes as programs, verified, linked and run; this file adds the frame. */
 #include <stdlib.h>
 #include <string.h>
 

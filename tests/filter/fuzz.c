@@ -35,7 +35,7 @@ static const struct side_arg_dynamic_struct *variadic;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 
-/* Stays: the arguments stand on the stack below. */
+/* Keeps the pointer; the arguments stay on the stack of a caller. */
 static void keep(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *var, void *priv, void *caller)
 {
@@ -87,7 +87,7 @@ static void run(const struct filter *filter, const struct side_arg_vec *args,
 
 	if ((ret == 0) != (value.kind != FILTER_NONE) || value.kind > FILTER_WIDE)
 		contradiction("an evaluation with and without a value");
-	/* Numbers are true or false by their bits; but for strings, both must say the same. */
+	/* Numbers are true or false by their bits; except for strings, both results must agree. */
 	if (value.kind == FILTER_INT && matches != (value.u != 0))
 		contradiction("a match and its capture");
 	if (value.kind == FILTER_NONE && matches)
@@ -170,12 +170,12 @@ static void bind(const void *program, size_t size)
 			contradiction("a bound filter matches arguments");
 		free(filter);
 	}
-	/* Labels of nothing stand for nothing: where a path is missing, that is the same. */
+	/* Labels stand for nothing if their path is missing; then both results are the same. */
 	if (filter_matches_source(program, size, &source) != matches)
 		contradiction("a bound filter and its source");
 }
 
-/* The linked filter, or NULL. */
+/* Returns the linked filter, or NULL. */
 static struct filter *make(const void *program, size_t size)
 {
 	struct filter_error error = {.column = 0};
@@ -256,7 +256,7 @@ int fuzz_text(const char *text)
 #define ARGS_MAX 64
 #define ZEROS 65536
 
-/* One thing done to the cells, by four bytes. */
+/* Changes the arguments in one way, chosen by four bytes. */
 static void spoil(struct side_arg *args, uint32_t nr, const uint8_t how[4])
 {
 	static const unsigned char zeros[ZEROS];
@@ -266,7 +266,7 @@ static void spoil(struct side_arg *args, uint32_t nr, const uint8_t how[4])
 
 	switch (how[0] % 6) {
 	case 0:
-		/* What was a number is no pointer. */
+		/* A former number must not become a pointer. */
 		arg->type.v = how[2] % (_NR_SIDE_TYPE_LABEL + 2);
 		if (arg->type.v > SIDE_TYPE_FLOAT_BINARY128)
 			memset(&arg->u, 0, sizeof(arg->u));
@@ -274,7 +274,7 @@ static void spoil(struct side_arg *args, uint32_t nr, const uint8_t how[4])
 	case 1: side_ptr_set(arg->u.side_static.side_struct, NULL); break;
 	case 2: side_ptr_set(arg->u.side_static.string_value, zeros); break;
 	case 3:
-		/* Gathered memory is what its description says, nothing else. */
+		/* Gathered memory must match its description. */
 		if (other->type.v < SIDE_TYPE_GATHER_BOOL || other->type.v > SIDE_TYPE_GATHER_ENUM)
 			*arg = *other;
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fuzzing looks at: whatever comes in, nothing crashes, and parts do not contradict each other. */
+/* Checks for fuzzing: no input causes a crash, and the parts do not contradict each other. */
 #ifndef TESTS_FILTER_FUZZ_H
 #define TESTS_FILTER_FUZZ_H
 
@@ -8,17 +8,17 @@
 
 #include "sample.h"
 
-/* The sample's arguments, alive for ever. */
+/* Makes the sample's arguments, which live for ever. */
 void fuzz_start(void);
 
-/* A text, with a NUL behind; returns whether it was accepted. */
+/* Tries a text with a NUL at its end; returns whether it was accepted. */
 int fuzz_text(const char *text);
-/* Bytes that may be a program; returns whether they were. */
+/* Tries bytes as a program; returns whether they were one. */
 int fuzz_program(const void *bytes, size_t size);
-/* A filter text and what to do to the arguments before it runs, a byte after the other. */
+/* Tries a filter text, and changes of the arguments before it runs, encoded as bytes. */
 void fuzz_arguments(const char *text, const uint8_t *how, size_t size);
 
-/* Expressions to begin with, up to NULL. */
+/* Initial expressions, up to NULL. */
 extern const char *const fuzz_seeds[];
 
 #endif /* TESTS_FILTER_FUZZ_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event of docs/reference/filters.md: a filter a line, and what becomes of it. */
+/* Runs filters, one a line, on the event of docs/reference/filters.md, and prints the results. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void answer(const char *text, const struct side_event_description *desc,
 				filter_matches(filter, args, variadic, NULL, &contexts) ? "yes"
 											: "no");
 	free(filter);
-	/* What the same event says that has no variadic fields. */
+	/* The result for the same event without variadic fields. */
 	filter = make(program, size, &plain, &error);
 	printf("%s%s%s\n", filter ? "" : error.text, !filter && *error.hint ? "; hint: " : "",
 			filter ? "" : error.hint);

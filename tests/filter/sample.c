@@ -11,7 +11,7 @@
 
 bool sample_visitors_fail;
 
-/* ---- the application's visitors ---- */
+/* ---- visitors of the application ---- */
 
 static enum side_visitor_status visit_numbers(
 		const struct side_tracer_visitor_ctx *tracer, int *count)
@@ -27,7 +27,7 @@ static enum side_visitor_status visit_numbers(
 	return sample_visitors_fail ? SIDE_VISITOR_STATUS_ERROR : SIDE_VISITOR_STATUS_OK;
 }
 
-/* Strings that are gone when the visitor returns. */
+/* Strings that do not exist after the visitor has returned. */
 static enum side_visitor_status visit_words(
 		const struct side_tracer_visitor_ctx *tracer, int *count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One event with every type in it, and its arguments. */
+/* One event with fields of every type, and its arguments. */
 #ifndef TESTS_FILTER_SAMPLE_H
 #define TESTS_FILTER_SAMPLE_H
 
@@ -9,7 +9,7 @@
 
 #include "filter/filter.h"
 
-/* Calls back with the description and arguments; they live during the call. */
+/* A callback that gets the description and the arguments; they live during the call. */
 typedef void (*sample_func)(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		void *priv, void *caller);

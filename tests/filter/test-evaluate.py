@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Every operator on scalars of every type and place, against an evaluation of its own: values are made of
-bytes here, expressions are trees here, and only their text goes to the program under test.
+"""Every operator on scalars of every type and location, compared with an evaluation in Python: values
+are bytes here, expressions are trees here, and only their text is passed to the tested program.
 
 usage: test-evaluate.py EVALUATE
 """
@@ -15,7 +14,7 @@ import sys
 from fractions import Fraction
 
 LONG = os.environ.get('SIDE_TEST_LONG') == '1'
-LEAST, MOST = -2**63, 2**64 - 1  # calculated integers
+LEAST, MOST = -2**63, 2**64 - 1  # computed integers
 
 # ---- values: None, int, float, bytes (UTF-8 text) ----
 
@@ -87,7 +86,7 @@ def glob_matches(glob, text):
             regex += '.'
         else:
             regex += None or re.escape(part[-1:].decode('latin-1'))
-    # Both as characters: of the UTF-8 in the glob, too.
+    # Both as characters, including those of the UTF-8 in the glob.
     regex = regex.encode('latin-1').decode('utf-8', 'surrogatepass')
     return re.fullmatch(regex, text.decode('utf-8', 'surrogatepass'), re.S) is not None
 
@@ -154,7 +153,7 @@ COMPARES = LEVELS[5] + LEVELS[6]
 
 
 class ParseError(Exception):
-    """Constants that have no value are refused when the text is read."""
+    """Constants without a value are refused when the text is parsed."""
 
 
 class Node:
@@ -163,7 +162,7 @@ class Node:
         if sides:
             self.constant = all(side.constant for side in sides)
         if op in ('&&', '||') and any(side.decides(op) for side in sides):
-            self.constant = True  # whatever the other side is
+            self.constant = True  # whatever the other operand is
 
     def decides(self, op):
         try:
@@ -189,7 +188,7 @@ class Node:
         return value
 
     def text(self, rng):
-        """As few parentheses as C needs, and those that the language asks for."""
+        """Returns the text with as few parentheses as C needs, and those that the language requires."""
         if not self.sides:
             return self.own_text
         if len(self.sides) == 1:
@@ -237,7 +236,7 @@ def number(value):
 
 
 def constant(value):
-    """Numbers below zero are an operation on one above."""
+    """A negative number is an operation on a positive one."""
     if isinstance(value, bytes):
         return Node('text', [], quote(value, isinstance(value, Glob)), value, True)
     if value < 0:
@@ -350,7 +349,7 @@ def random_field(rng, name, where=None, kind=None):
     return Field(name, where, kind, size, bits, shift, signed, order, raw)
 
 
-# ---- talking to the program ----
+# ---- the tested program ----
 
 
 class Session:
@@ -432,13 +431,13 @@ def agrees(answer, expected):
     return got == value
 
 
-# ---- what is asked ----
+# ---- the expressions ----
 
 BINARY = [op for ops in LEVELS for op in ops]
 
 
 def systematic(session, rng):
-    """Each type in each place with each operator, beside constants at the edges of the type."""
+    """Each type at each location with each operator, compared with constants at the limits of the type."""
     kinds = [('int', size, bits, signed) for size in (1, 2, 4, 8, 16) for signed in (0, 1) for bits in (0, 5)
              if size < 16 or not bits]
     kinds += [('bool', size, 0, 0) for size in (1, 2, 4, 8)] + [('byte', 1, 0, 0)]
@@ -536,7 +535,7 @@ def main():
         wrong, counts = session.run(sys.argv[1])
         failures += wrong
         print('seed %d: %d expressions, %d wrong, %s' % (seed + round_, len(session.expected), wrong, counts))
-        # A test that refuses everything would be none.
+        # If most expressions were refused, the test would check nothing.
         if counts['value'] < len(session.expected) // 2:
             sys.exit('too few expressions had a value')
     sys.exit(failures != 0)

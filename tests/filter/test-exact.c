@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Details of filters, compared with the C compiler's own results: numbers of smaller formats, truths of three values, distances of
- * words, and calls whose arguments have another type than the description says.
+ * Details of filters, compared with the results of the C compiler: numbers of smaller formats,
+ * three-valued truth, distances of words, and calls whose arguments have another type than
+ * described.
  */
 #include <errno.h>
 #include <math.h>
@@ -213,7 +214,7 @@ static bool matches(void)
 	return result;
 }
 
-/* Arguments of another type than the description says have no value: not even a negated comparison holds. */
+/* Arguments of another type than described have no value: not even a negated comparison holds. */
 static void other_types(void)
 {
 	static const unsigned int labels[] = {SIDE_TYPE_U8, SIDE_TYPE_U32, SIDE_TYPE_U64},
@@ -221,7 +222,7 @@ static void other_types(void)
 	static const char *const texts[] = {"a == 1", "a != 2", "a == 1 && b == 2",
 			"a != 9 && b != 9 && c != 9", "b == 2 || c == 7", "c == 3 || a == 7",
 			"!(a == 2) && !(c == 2)"};
-	/* Which of a, b and c may have another type, and the expression still holds. */
+	/* Which of a, b and c may have another type while the expression still holds. */
 	static const unsigned char needs[] = {1, 1, 3, 7, 2, 4, 5};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -241,7 +242,7 @@ static void other_types(void)
 	}
 }
 
-/* ---- each comparison of each integer, beside the compiler's ---- */
+/* ---- each comparison of each integer, compared with the compiler's ---- */
 
 static const unsigned int integer_labels[] = {SIDE_TYPE_U8, SIDE_TYPE_U16, SIDE_TYPE_U32,
 		SIDE_TYPE_U64, SIDE_TYPE_S8, SIDE_TYPE_S16, SIDE_TYPE_S32, SIDE_TYPE_S64};
@@ -292,7 +293,7 @@ static void comparisons(void)
 					uint64_t stored = (uint64_t)numbers[k];
 					__int128 number;
 
-					/* Bytes behind the number are noise. */
+					/* The bytes after the number are arbitrary. */
 					memset(&args[0].u, 0x5a, sizeof(args[0].u));
 					memcpy(&args[0].u, &stored, size);
 					stored = bits < 64 ? stored & ((UINT64_C(1) << bits) - 1)

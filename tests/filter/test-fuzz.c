@@ -42,23 +42,23 @@ static void mutate_text(char *text, size_t capacity)
 		const char *word = names[below(sizeof(names) / sizeof(names[0]))];
 
 		switch (below(4)) {
-		case 0: /* take out */
+		case 0: /* remove */
 			end = at + below(6);
 			if (end > size)
 				end = size;
 			memmove(text + at, text + end, size - end + 1);
 			break;
-		case 1: /* put in */
+		case 1: /* insert */
 			if (size + strlen(word) >= capacity)
 				break;
 			memmove(text + at + strlen(word), text + at, size - at + 1);
 			memcpy(text + at, word, strlen(word));
 			break;
-		case 2: /* another byte */
+		case 2: /* change a byte */
 			if (at < size)
 				text[at] = (char)(1 + below(255));
 			break;
-		default: /* the end of another one */
+		default: /* append the end of another text */
 			word = fuzz_seeds[below(nr_seeds())];
 			end = below((uint32_t)strlen(word) + 1);
 			if (at + strlen(word + end) < capacity)
@@ -94,11 +94,11 @@ static void mutate_program(unsigned char *bytes, size_t size)
 		switch (below(4)) {
 		case 0: bytes[at] = (unsigned char)below(256); break;
 		case 1: bytes[at] ^= (unsigned char)(1 << below(8)); break;
-		case 2: /* an instruction in the place of another */
+		case 2: /* replace an instruction by another one */
 			memmove(bytes + 16 + 16 * below((uint32_t)nr),
 					bytes + 16 + 16 * below((uint32_t)nr), 16);
 			break;
-		default: /* a small number somewhere: jumps, operands */
+		default: /* a small number at any position: jumps, operands */
 			bytes[at & ~(size_t)1] = (unsigned char)below(32);
 			break;
 		}
@@ -116,7 +116,7 @@ static unsigned int test_programs(unsigned int rounds)
 		if (filter_parse(fuzz_seeds[below(nr_seeds())], &program, &size, NULL))
 			abort();
 		for (i = 0; i < 100 && rounds; i++, rounds--) {
-			/* Of its exact size, so that a byte too far is seen. */
+			/* In memory of its exact size, so that a read beyond it is detected. */
 			size_t cut = below(20) ? size : below((uint32_t)size);
 
 			copy = malloc(cut + !cut);
@@ -161,6 +161,6 @@ int main(void)
 	programs = test_programs(100000 * times);
 	test_arguments(25000 * times);
 	printf("accepted: %u texts, %u programs\n", texts, programs);
-	/* If next to nothing gets through, nothing was tried. */
+	/* If hardly any input is accepted, the test checks nothing. */
 	return texts < 2000 * times || programs < 5000 * times;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Every line of the blocks "filter" in docs/reference/filters.md, on the event that the page describes.
+"""Runs every line of the blocks "filter" in docs/reference/filters.md on the event that the page
+describes.
 
 usage: test-guide.py GUIDE PROGRAM
 """
@@ -19,7 +19,7 @@ for line in lines:
     cases.append(match.groups())
 if len(cases) < 60:
     sys.exit('only %d examples were found' % len(cases))
-# Without the arguments of the page in it, one process for all; errors of the text take one line.
+# One process for all lines, without the page's arguments; errors of the text have one line.
 done = subprocess.run([sys.argv[2]], input='\n'.join(text for text, _ in cases) + '\n', stdout=subprocess.PIPE,
                       universal_newlines=True, check=True)
 answers = iter(done.stdout.split('\n'))
@@ -27,7 +27,7 @@ failures = 0
 for text, expected in cases:
     answer = next(answers)
     plain = '' if answer.startswith('column') else next(answers)
-    # An event without variadic fields knows at once that it has no such field.
+    # For an event without variadic fields it is known at once that there is no such field.
     if answer == 'no' and expected.startswith('never: the event has no field'):
         answer = 'never: ' + plain
     if answer != expected:

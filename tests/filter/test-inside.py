@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-What runs inside traced programs calls nothing of the C library, and leaves vector registers alone but where
-floats are calculated with (where they are saved).
+"""Code that runs inside traced programs calls no function of the C library, and uses vector registers
+only to compute floats (where they are saved).
 
 usage: test-inside.py LIBRARY
 """

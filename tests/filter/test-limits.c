@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The limit of moves through a description, which the test reaches without one. The file is included. */
+/*
+ * The limit of moves through a description, which the test reaches without a description. It
+ * includes the file.
+ */
 #include "filter/link-path.c"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Random descriptions and paths through them: they link or say why, and run on arguments of NULLs. */
+/*
+ * Random descriptions and paths through them: they are linked or refused with a reason, and run on
+ * NULL arguments.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +38,7 @@ static void add_index(uint32_t below)
 	add(text);
 }
 
-/* A step of any kind, right or wrong. */
+/* Adds a step of any kind, valid or not. */
 static void add_anything(void)
 {
 	if (generator_below(&generator, 2))
@@ -111,7 +114,7 @@ static void follow(const struct side_type *type)
 	}
 }
 
-/* The labels are right, everything behind them is NULL or zero. */
+/* The labels match, everything after them is NULL or zero. */
 static void make_arguments(const struct side_event_description *desc, struct side_arg *cells)
 {
 	uint32_t i;
@@ -160,7 +163,7 @@ static int try(const char *text, const struct side_event_description *desc,
 	}
 	memory = malloc((size_t)need);
 	ret = filter_link(program, size, desc, NULL, memory, (size_t)need, &filter, &error);
-	free(program); /* it is needed no more */
+	free(program); /* no longer needed */
 	if (ret) {
 		fprintf(stderr, "%s: %d \"%s\"\n", text, ret, error.text);
 		free(memory);

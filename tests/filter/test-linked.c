@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked filters, operation by operation and move by move. The items file has lines "= EXPRESSION", each with the operations that the
- * expression is linked to, or the reason why it never matches. With another argument, the test prints them instead of comparing.
+ * Linked filters, operation by operation and move by move. The items file has lines "= EXPRESSION",
+ * each followed by the operations that the expression is linked to, or the reason why it never
+ * matches. With another argument, the test prints them instead of comparing.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +173,7 @@ side_static_event(wide, "shop", "wide", SIDE_LOGLEVEL_INFO,
 				side_field_gather_vla(
 						"row_vla", ROWS, 64, POINTER, LENGTH_OF(74, 1))));
 
-/* ---- what a filter is linked to, as text ---- */
+/* ---- a linked filter as text ---- */
 
 static FILE *out;
 
@@ -371,7 +372,7 @@ static char *read_items(const char *path)
 	return text;
 }
 
-/* Expressions behind a "!" are those of the sample event. */
+/* Expressions after a "!" are those of the sample event. */
 static void print_all(const struct side_event_description *sample, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The moves of linked filters one by one, over arguments that the application prepared wrongly: what is not there has no value. */
+/*
+ * The moves of linked filters one by one, over arguments that the application has filled wrongly: a
+ * missing part has no value.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +155,7 @@ static void odd_bitmaps(void)
 	made.moves[0].count = 1;
 	CHECK(walks_to(FILTER_GOAL_TEXT, 0));
 	made.moves[0].count = 2;
-	/* Another holder, and items of another type. */
+	/* Another container, and items of another type. */
 	arg.type.v = SIDE_TYPE_ARRAY;
 	CHECK(!walk(FILTER_GOAL_TEXT));
 	made.moves[0].index = SIDE_TYPE_ARRAY;
@@ -175,7 +178,7 @@ static void odd_bitmaps(void)
 	CHECK(!walk(FILTER_GOAL_TEXT));
 	side_ptr_set(arg.u.side_static.side_vla, NULL);
 	CHECK(!walk(FILTER_GOAL_TEXT));
-	/* One item is the cell itself. */
+	/* One item is the scalar itself. */
 	bitmap_leaf(SIDE_TYPE_U16, 2, SIDE_TYPE_U16);
 	made.ranges[0] = (struct filter_range){9, 9};
 	arg = number_cell(SIDE_TYPE_U16, 1 << 9);
@@ -186,7 +189,7 @@ static void odd_bitmaps(void)
 	CHECK(!walk(FILTER_GOAL_TEXT));
 }
 
-/* ---- cells ---- */
+/* ---- scalars ---- */
 
 static void vectors(void)
 {
@@ -256,7 +259,7 @@ static void optionals_and_variants(void)
 	side_ptr_set(arg.u.side_static.side_optional, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 
-	/* -3 to 5 chooses a number, 6 nothing. */
+	/* -3 to 5 selects a number, 6 nothing. */
 	set_cell(SIDE_TYPE_VARIANT);
 	side_ptr_set(arg.u.side_static.side_variant, &variant);
 	variant.option = number_cell(SIDE_TYPE_U8, 8);
@@ -409,14 +412,14 @@ static void vlas_in_memory(void)
 	made.moves[1] = memory_leaf(3);
 	made.moves[1].code = FILTER_LEAF_LENGTH;
 	CHECK(!walk(FILTER_GOAL_LENGTH));
-	/* Behind a move, lengths are beside the elements. */
+	/* After a move, lengths are beside the elements. */
 	made.moves[2] = made.moves[1];
 	made.moves[1] = (struct filter_move){.code = FILTER_MOVE_AT, .offset = 1};
 	made.moves[2].offset = 2;
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 2));
 }
 
-/* Lengths that are no numbers of elements: of 32 bits at most. */
+/* Lengths that are not valid numbers of elements: they have 32 bits at most. */
 static void lengths(void)
 {
 	uint64_t length[2] = {UINT32_MAX, 0};
@@ -442,7 +445,7 @@ static bool text_is(const char *text)
 			value.size == FILTER_TERMINATED && !strcmp(value.text, text);
 }
 
-/* Strings one behind the other: "a", "bc", "def", "g", "h", "ij". */
+/* Adjacent strings: "a", "bc", "def", "g", "h", "ij". */
 static void texts_in_memory(void)
 {
 	static const char *const texts[] = {"a", "bc", "def", "g", "h", "ij"};
@@ -627,7 +630,7 @@ static void dynamic_structures(void)
 static unsigned int shown; /* elements and fields for which the tracer returned OK */
 static bool visitor_fails;
 
-/* Goes on after an error, and shows a NULL in between. */
+/* Continues after an error, and visits a NULL in between. */
 static enum side_visitor_status show_elements(
 		const struct side_tracer_visitor_ctx *tracer, void *context)
 {

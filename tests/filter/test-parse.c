@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parser refuses, with column and sentence; and what it makes of the rest. */
+/* Expressions that the parser refuses, with column and message; and the programs of valid ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static void check_refused(void)
 				error.column != refused[i].column ||
 				!is_error(&error, refused[i].error))
 			fail(refused[i].text, &error);
-		/* Who does not want to know why may say so. */
+		/* The error is optional. */
 		if (filter_parse(refused[i].text, &program, &size, NULL) != -EINVAL)
 			fail(refused[i].text, &error);
 	}

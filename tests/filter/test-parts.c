@@ -132,7 +132,7 @@ static struct filter_value encoded(const char *text, unsigned int form, void *to
 			.size = form < 6 ? FILTER_TERMINATED : length * size};
 }
 
-/* Slow and simple. */
+/* A slow and simple implementation. */
 static bool matches(const char *glob, const char *text)
 {
 	if (*glob == '*')
@@ -220,7 +220,7 @@ static void other_characters(void)
 	CHECK(!filter_text_glob(&glob, &string) && !filter_text_glob(&glob, &utf8));
 	glob = sized("????");
 	CHECK(!filter_text_glob(&glob, &string) && !filter_text_glob(&glob, &utf8));
-	/* A size that ends inside of a pair, and inside of a unit. */
+	/* A size that ends within a pair, and within a unit. */
 	string.size = 4;
 	CHECK(filter_text_length(&string) == 1 + 3);
 	string.size = 3;
@@ -429,7 +429,7 @@ static void instructions(void)
 			CODES(TEXT(0, UINT64_MAX), OF(RETURN)));
 	expect_of("a text is not within the program", pool, 5, CODES(TEXT(0, 0), OF(RETURN)));
 	expect_of("", pool, 6, CODES(TEXT(0, 0), OF(RETURN)));
-	/* A NUL within the text, and none behind it. */
+	/* A NUL within the text, and none after it. */
 	expect_of("a text is not within the program", "\3\0a\0c\0", 6,
 			CODES(TEXT(0, 0), OF(RETURN)));
 	expect_of("a text is not within the program", "\3\0\0bc\0", 6,

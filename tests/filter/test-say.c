@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What another language, which knows numbers and the field "name", is told of an expression: never what would be true of less. */
+/*
+ * An expression translated for another language, which has numbers and the field "name" only: the
+ * translation never excludes a record that the expression accepts.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +12,7 @@
 #include "filter/filter.h"
 
 static const struct {
-	const char *expression, *reported; /* NULL: nothing */
+	const char *expression, *reported; /* reported NULL: nothing */
 } cases[] = {
 		{"a == 1", "a == 1"},
 		{"0x10 < a", "a > 16"},
@@ -28,12 +31,15 @@ static const struct {
 		{"b % 2 == 0 && (a == 1 || c == 2)", "((a == 1) || (c == 2))"},
 		{"(a == 1 && b % 2) || c == 3", "((a == 1)) || (c == 3)"},
 		{"a == 1 && $ctx.vpid == 2", "(a == 1)"},
-		/* Where parts would be wrong. */
+		/* Expressions for which a part would be wrong. */
 		{"a == 1 || b % 2 == 0", NULL},
 		{"!(a == 1 && b % 2 == 0)", NULL},
 		{"!(a % 2 == 0)", NULL},
 		{"b % 2 == 0 && c % 2 == 0", NULL},
-		/* Fields that are none, or not plain, and what is no comparison. */
+		/*
+		 * Fields that do not exist or are not plain, and expressions that are not
+		 * comparisons.
+		 */
 		{"name == \"x*\"", NULL},
 		{"other == \"x\"", NULL},
 		{"name == 1", NULL},
@@ -84,7 +90,7 @@ int main(void)
 					ret ? "nothing" : text, want ? want : "nothing");
 			failed = 1;
 		}
-		/* In a smaller room it is shorter or nothing, and nothing behind it is touched. */
+		/* With less capacity it is shorter or empty, and no byte after it is written. */
 		for (capacity = 0; want && capacity <= strlen(want) + 1; capacity++) {
 			char *small = malloc(capacity + 1);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters over every type of argument: what matches, what does not, and what never can. */
+/* Filters over every type of argument: which match, which do not, and which never can. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static const struct {
 		{"words[1] == \"word1\"", 1},
 		{"words[1] == \"w*1\"", 1},
 		{"len(words[0]) == 5", 1},
-		{"words[0] < words[1]", 0}, /* strings of visitors cannot be taken out */
+		{"words[0] < words[1]", 0}, /* strings of visitors cannot be extracted */
 		/* dynamic */
 		{"just_five == 5", 1},
 		{"anything.ok && anything.pi == 3.25 && anything.raw == 'A'", 1},
@@ -247,7 +247,7 @@ static const struct {
 		{"u8 == 200 || $ctx.nope == 1", 1},
 		{"u8 == 201 || $ctx.nope == 1", 0},
 		{"$ctx.procname == 1", 0},
-		/* what types tell at once */
+		/* decided by the types alone */
 		{"name > 5", NEVER(EINVAL)},
 		{"u8 == \"x\"", NEVER(EINVAL)},
 		{"first == 1", NEVER(EINVAL)},
@@ -267,7 +267,7 @@ static const struct {
 		{"!has(color[3])", 1},
 		{"first.nome == 1 || u8 == 200", 1},
 		{"first.nome == 1 && u8 == 200", NEVER(ENOENT)},
-		/* truths as values */
+		/* truth values as numbers */
 		{"(u8 == 200) + (u16 == 1) + (s8 == -128) == 2", 1},
 		{"(u8 == 200) == flag", 1},
 		{"(u8 == 1 || u16 == 65535) == true", 1},
@@ -323,7 +323,7 @@ static struct filter *link_filter(const char *text, const struct side_event_desc
 				&filter, error);
 		if (*ret)
 			fail(text, "filter_link()", *ret, 0, error->text);
-		/* A byte less is refused and nothing is written behind it (ASan looks). */
+		/* One byte less is refused, and no byte after it is written (ASan checks). */
 		if (need > 8) {
 			struct filter *none;
 			void *less = malloc((size_t)need - 8);
@@ -368,7 +368,7 @@ static void check_all(const struct side_event_description *desc, const struct si
 		ret = filter_evaluate(filter, args, variadic, caller, &sample_contexts, &value);
 		if ((!ret && value.kind == FILTER_INT && value.u) != (cases[i].expected > 0))
 			fail(text, "evaluates to", (long)value.s, cases[i].expected, "");
-		/* Other arguments than these never match, and neither do none. */
+		/* Other arguments than these never match, and missing ones do not match, either. */
 		{
 			struct side_arg_vec less = *args;
 
@@ -380,7 +380,7 @@ static void check_all(const struct side_event_description *desc, const struct si
 		filter_matches(filter, args, NULL, caller, NULL);
 		free(memory);
 	}
-	/* Position independent: a copy does the same, and the original may go. */
+	/* Position-independent: a copy works in the same way, and the original may be freed. */
 	filter = link_filter("words[1] == \"w*1\" && items[1].name == \"cup\" && u8 == 200", desc,
 			&memory, &ret, &error);
 	moved = malloc(linked_size);
@@ -392,7 +392,7 @@ static void check_all(const struct side_event_description *desc, const struct si
 	free(moved);
 }
 
-/* Captures. */
+/* Checks captures. */
 static void check_captures(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		void *priv, void *caller)
@@ -450,7 +450,7 @@ static void check_captures(const struct side_event_description *desc,
 	}
 }
 
-/* A visitor that reports an error has no length, but its elements were seen. */
+/* A visitor that reports an error has no length, but its elements were visited. */
 static void check_failing(const struct side_event_description *desc,
 		const struct side_arg_vec *args, const struct side_arg_dynamic_struct *variadic,
 		void *priv, void *caller)
@@ -481,7 +481,7 @@ static bool is_error(const struct filter_error *error, const char *expected)
 	return !strcmp(whole, expected);
 }
 
-/* The sentences. */
+/* Checks the messages. */
 static void check_errors(const struct side_event_description *desc, const struct side_arg_vec *args,
 		const struct side_arg_dynamic_struct *variadic, void *priv, void *caller)
 {
