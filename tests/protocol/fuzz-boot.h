@@ -3,8 +3,9 @@
 #define TESTS_PROTOCOL_FUZZ_BOOT_H
 
 /*
- * What must hold of any bytes that are read as a configuration of early boot: an error has a sentence that fits
- * a terminal, and what is accepted is what boot.h promises.
+ * What must hold for arbitrary bytes that are parsed as a configuration of early boot: an error has
+ * a message that fits a terminal, and an accepted configuration has the properties that boot.h
+ * documents.
  */
 #include <stdio.h>
 #include <stdlib.h>

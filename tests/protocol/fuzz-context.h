@@ -3,9 +3,9 @@
 #define TESTS_PROTOCOL_FUZZ_CONTEXT_H
 
 /*
- * What both the libFuzzer target and the mutation test do with a text: what is accepted has names
- * that are accepted again and mean the same, and fields that CTF takes; what is refused has a column
- * in the text and a reason of one line.
+ * The checks that both the libFuzzer target and the mutation test make on a text: an accepted text
+ * has names that are accepted again with the same meaning, and fields that are valid in CTF; a
+ * refused text has an error with a column in the text and a reason of one line.
  */
 
 #include "protocol/context.h"

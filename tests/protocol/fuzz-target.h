@@ -3,9 +3,9 @@
 #define TESTS_PROTOCOL_FUZZ_TARGET_H
 
 /*
- * What both the libFuzzer target and the mutation test do with a piece of bytes: a message that a
- * decoder accepts must come out of its encoder as the same bytes, and everything it points to must
- * be readable (the sanitizers watch).
+ * The checks that both the libFuzzer target and the mutation test make on bytes: a message that a
+ * decoder accepts must be encoded to the same bytes, and everything it points to must be readable
+ * (the sanitizers check this).
  */
 
 #include "protocol/pattern.h"
@@ -21,7 +21,7 @@ static inline void fuzz_same(const void *data, size_t size, const void *again, s
 		abort();
 }
 
-/* The sessions of a WELCOME, put together anew, are the same bytes. */
+/* The sessions of a WELCOME, encoded again, are the same bytes. */
 static inline void fuzz_sessions(const struct wire_welcome *welcome)
 {
 	static uint8_t bytes[WIRE_WELCOME_SESSIONS_BYTES_MAX];
@@ -37,7 +37,7 @@ static inline void fuzz_sessions(const struct wire_welcome *welcome)
 	fuzz_same(welcome->sessions, welcome->sessions_size, bytes, again.sessions_size);
 }
 
-/* Those of probes, and those that the daemon and the programs say. */
+/* Messages of probes, and those that the daemon and the programs exchange. */
 static inline bool fuzz_control_messages(const uint8_t *data, size_t size)
 {
 	static uint8_t again[WIRE_MESSAGE_MAX];

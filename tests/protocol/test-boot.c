@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The static configuration of early boot: what it says, what it refuses, and nonsense. */
+/* The static configuration of early boot: its meaning, its errors, and random bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ static void mistakes_have_a_line(void **state)
 	assert_null(strchr(error.text, '\033'));
 }
 
-/* Each error with its whole sentence. */
+/* Each error with its complete message. */
 static const struct {
 	const char *text, *sentence;
 } refused[] = {
@@ -496,7 +496,7 @@ static void files_have_names(void **state)
 	assert_false(boot_path(path, 15, "/place", "s", BOOT_SOCKET));
 }
 
-/* The same each time. */
+/* Returns the same sequence in each run. */
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed ^= *seed << 13;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls of connections, of the runtime directory and of checks of contexts: the test answers each call from a list, and compares
- * each call with its arguments. Time passes only if the test lets it pass.
+ * System calls of connections, of the runtime directory and of checks of contexts: the test answers
+ * each call from a list, and compares each call with its arguments. Time passes only if the test
+ * lets it pass.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@
 
 #include "base/environment/environment.h"
 
-/* ---- the kernel of this test ---- */
+/* ---- the simulated kernel ---- */
 
 static uint64_t now_ns;  /* of the clock */
 static uint64_t poll_ns; /* passes in each ppoll() */
@@ -263,7 +264,7 @@ static void waiting(void **state)
 	expect(2, -EINTR, 1);
 	assert_int_equal(wire_wait(7, 1001), 0);
 	assert_calls("poll(7,0x1,1,0.000000000,0,0) poll(7,0x1,1,0.000000001,0,0) ");
-	/* Interrupted, too early, and at last an error: the time is what is left. */
+	/* Interrupted, too early, and at last an error: the timeout is the remainder. */
 	poll_ns = 500000000;
 	now_ns = 1;
 	expect(4, 0, -EINTR, 0, -ENOMEM);
@@ -377,7 +378,10 @@ static void sending(void **state)
 	assert_int_equal(wire_send(3, "", 0, NULL, 0, 0), 0);
 	expect(1, 0);
 	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 0), -EPROTO);
-	/* Interrupted: again. A full socket: an error without a deadline, or again when it can take a message. */
+	/*
+	 * Interrupted: again. A full socket: an error without a deadline, or again when it can
+	 * accept a message.
+	 */
 	expect(2, -EINTR, -EPIPE);
 	assert_int_equal(wire_send(3, "hello", 5, NULL, 0, 2000), -EPIPE);
 	expect(1, -EAGAIN);
@@ -453,7 +457,7 @@ static void receiving(void **state)
 	assert_calls(RECEIVED "poll(3,0x1,1,0.000002000,0,0) " RECEIVED);
 	expect(2, -EAGAIN, -EBADF);
 	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 3000), -EBADF);
-	/* Descriptors: as many as fit, or none; those that are not wanted are closed. */
+	/* Descriptors: as many as fit, or none; unwanted ones are closed. */
 	on_receive = receive;
 	received_level = SOL_SOCKET;
 	received_type = SCM_RIGHTS;
@@ -470,7 +474,7 @@ static void receiving(void **state)
 	expect(1, 0);
 	assert_int_equal(wire_receive(3, sent_bytes, 8, NULL, NULL, 0), -EPROTO);
 	assert_calls(RECEIVED "close(21) ");
-	/* A message without its end, and one without all of its descriptors. */
+	/* A truncated message, and one without all of its descriptors. */
 	received_flags = MSG_TRUNC;
 	assert_received(2, 2, -EPROTO, RECEIVED "close(22) close(21) ");
 	received_flags = MSG_CTRUNC;
@@ -513,7 +517,10 @@ static void directories_of_users(void **state)
 	assert_int_equal(wire_runtime_directory(path, sizeof(path), false), 0);
 	assert_string_equal(path, "/login/side");
 	assert_calls("");
-	/* Without a variable, with an empty one and with a relative one: what the login made. */
+	/*
+	 * Without a variable, with an empty one and with a relative one: the directory of the
+	 * login.
+	 */
 	for (unsigned int i = 0; i < 3; i++) {
 		static const char *const variables[] = {NULL, "", "relative"};
 
@@ -530,7 +537,7 @@ static void directories_of_users(void **state)
 	expect(1, -ENOENT);
 	assert_int_equal(wire_runtime_directory(path, sizeof(path), false), 0);
 	assert_string_equal(path, "/tmp/side-4294967290");
-	/* The user's own one, whatever SIDE_RUNTIME is. */
+	/* The user's own directory, whatever SIDE_RUNTIME is. */
 	runtime = "/other";
 	user_id = 10;
 	expect(1, -ENOENT);
@@ -563,12 +570,12 @@ static void capacities_of_paths(void **state)
 	assert_int_equal(wire_runtime_path(path, 16, false, "abcd"), -ENAMETOOLONG);
 	assert_int_equal(wire_runtime_path(path, 17, false, "abcd"), 0);
 	assert_string_equal(path, "/login/side/abcd");
-	/* A part that does not fit: no later part is put in its position. */
+	/* A part that does not fit: no later part is put at its position. */
 	runtime = "/long/directory";
 	assert_int_equal(wire_runtime_path(path, 16, false, "x"), -ENAMETOOLONG);
 	assert_int_equal(wire_runtime_path(path, 15, false, "x"), -ENAMETOOLONG);
 	runtime = NULL;
-	/* The directory of the login does not fit either: the system is not asked. */
+	/* The directory of the login does not fit, either: the kernel is not called. */
 	of_login = NULL;
 	expect(0);
 	assert_int_equal(wire_runtime_own(path, 12), -ENAMETOOLONG);
@@ -633,7 +640,7 @@ static void mapped_counters(void **state)
 	assert_int_equal(error, -EPERM);
 	assert_calls(expected);
 	counter_page.cap_user_rdpmc = 0;
-	page_bytes = -1; /* not known */
+	page_bytes = -1; /* unknown */
 	expect(2, 0, 0);
 	assert_null(context_perf_map(PERF_TYPE_RAW, 0x1c2, &error));
 	assert_int_equal(error, -EOPNOTSUPP);

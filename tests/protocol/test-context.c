@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of contexts: tables of what they mean and of what is refused where; any text does no harm. */
+/*
+ * Names of contexts: tables of their meanings and of refused texts with the column of the error;
+ * arbitrary text does no harm.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,7 +139,7 @@ static void refusals(void **state)
 		const char *text;
 		unsigned int column;
 		const char *contains;
-		const char *hint; /* NULL: none */
+		const char *hint; /* NULL: no hint */
 	} rows[] = {
 			{"", 1, "no name", NULL},
 			{"vpdi", 1, "no context is called", "did you mean `vpid`?"},
@@ -211,7 +214,7 @@ static void lists(void **state)
 	assert_int_equal(specs[0].kind, CONTEXT_VPID);
 	assert_int_equal(specs[1].kind, CONTEXT_VTID);
 	assert_int_equal(specs[2].kind, CONTEXT_PROCNAME);
-	/* What means the same is there once. */
+	/* Names with the same meaning are there once. */
 	assert_int_equal(context_parse_list("uid,vuid,vpid,uid", specs, 3, &error), 2);
 	assert_int_equal(context_parse_list("app:a:b,$app.a:b,app:a:c", specs, 3, &error), 2);
 	assert_int_equal(context_parse_list("perf:thread:cycles,perf:thread:cpu-cycles", specs, 3,
@@ -233,7 +236,7 @@ static void help(void **state)
 		struct context_error error;
 
 		assert_non_null(context_sentence(i));
-		/* The last two are beginnings. */
+		/* The last two are prefixes. */
 		if (!strcmp(context_name(i), "perf:thread:"))
 			seen |= 1u << CONTEXT_PERF;
 		else if (!strcmp(context_name(i), "$app.PROVIDER:NAME"))
@@ -263,7 +266,7 @@ static void what_a_machine_has(void **state)
 	assert_int_equal(context_check(&spec, &error), !stat("/proc/self/ns/time", &status));
 	assert_int_equal(context_parse("perf:thread:task-clock", &spec, &error), 0);
 	assert_true(context_check(&spec, &error));
-	/* No processor has this one. */
+	/* No processor has this counter. */
 	assert_int_equal(context_parse("perf:thread:raw:rffffffffffffffff", &spec, &error), 0);
 	assert_null(context_perf_map(spec.perf_type, spec.perf_config, &reason));
 	assert_true(reason < 0);
@@ -272,7 +275,10 @@ static void what_a_machine_has(void **state)
 	assert_null(strchr(error.text, ';'));
 }
 
-/* Texts made of pieces of good ones: nothing but refusals or specs that say what they mean. */
+/*
+ * Texts made of pieces of valid ones: they are refused, or their specs have the meaning of the
+ * text.
+ */
 static void any_text(void **state)
 {
 	static const char *const pieces[] = {"vpid", "procname", "perf:thread:", "cycles", "raw:r",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: what goes in comes out; what nobody encodes is refused; mutations never do harm. */
+/*
+ * Messages: a decoded message equals the encoded one; invalid messages are refused; mutations do no
+ * harm.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +93,7 @@ static void config_travels(void **state)
 	assert_string_equal(out.reason, "there is no memory left");
 	assert_int_equal(out.nr_channels, 0);
 
-	/* Nothing follows where nothing has changed. */
+	/* If nothing has changed, nothing follows. */
 	in = (struct wire_config){.accepted = true, .flags = WIRE_CONFIG_UNCHANGED};
 	size = wire_encode_config(message, sizeof(message), &in);
 	assert_int_equal(wire_decode_config(message, (size_t)size, &out), 0);
@@ -180,7 +183,7 @@ static void rule_travels(void **state)
 	assert_int_equal(wire_encode_rule(message, sizeof(message), &in), -EMSGSIZE);
 	in = (struct wire_rule){.channel = WIRE_CHANNELS_MAX};
 	assert_int_equal(wire_encode_rule(message, sizeof(message), &in), -EINVAL);
-	/* Names of contexts of an event, as they stand in the stream. */
+	/* Names of contexts of an event, as they are encoded in the stream. */
 	assert_true(wire_strings_valid("a\0b", 2, 4));
 	assert_true(wire_strings_valid("", 0, 0));
 	assert_false(wire_strings_valid("a\0b", 1, 4));
@@ -397,7 +400,7 @@ static void push_travels(void **state)
 	assert_int_equal(wire_decode_refresh(out.messages, (size_t)first, &one_out), 0);
 	for (cut = 0; cut < size; cut++)
 		assert_int_equal(wire_decode_push(message, (size_t)cut, &out), -EPROTO);
-	/* Half a message, none at all, and a session that no WELCOME has. */
+	/* Half a message, an empty one, and a session that no WELCOME has. */
 	in.size--;
 	assert_int_equal(wire_encode_push(message, sizeof(message), &in), -EINVAL);
 	in.size = 0;
@@ -405,7 +408,7 @@ static void push_travels(void **state)
 	in.size = (uint32_t)both;
 	in.session++;
 	assert_int_equal(wire_encode_push(message, sizeof(message), &in), -EINVAL);
-	/* A message that says it were longer than what is there, or shorter than its own head. */
+	/* A message whose size is larger than the buffer, or smaller than its header. */
 	assert_int_equal(wire_next(pushed, (size_t)first - 1), 0);
 	memcpy(message, pushed, (size_t)first);
 	memcpy(message + offsetof(struct wire_header, size), &head_only, sizeof(head_only));
@@ -546,7 +549,7 @@ static void mutations_do_no_harm(void **state)
 		}
 		assert_true(size > 0);
 		while (changes--) {
-			/* Sizes and counts stand behind the header: hit that part often. */
+			/* Sizes and counts are after the header: change that part often. */
 			uint32_t at = random_next(&seed) % (uint32_t)size;
 			static const uint8_t interesting[] = {0, 1, 2, 0x7f, 0x80, 0xff};
 
@@ -555,14 +558,14 @@ static void mutations_do_no_harm(void **state)
 			else
 				message[at] ^= (uint8_t)(1u << random_next(&seed) % 8);
 		}
-		/* A block of exactly this size, so that reading past it is noticed. */
+		/* In a block of exactly this size, so that a read beyond it is detected. */
 		copy = malloc((size_t)size);
 		assert_non_null(copy);
 		memcpy(copy, message, (size_t)size);
 		accepted += fuzz_messages(copy, (size_t)size);
 		free(copy);
 	}
-	/* The untouched quarter at least. */
+	/* At least the unchanged quarter. */
 	assert_true(accepted > rounds / 5 && accepted < rounds);
 }
 
@@ -588,7 +591,7 @@ enum which {
 	NR_MESSAGES
 };
 
-/* Encode a message of that type. */
+/* Encodes a message of that type. */
 static size_t base_message(enum which which)
 {
 	static const struct wire_refused refused[2] = {
@@ -895,7 +898,10 @@ static void fields_are_checked(void **state)
 	}
 }
 
-/* For each decoder: another type, another version, more or fewer bytes than its fields, and a wrong header. */
+/*
+ * For each decoder: another type, another version, more or fewer bytes than its fields, and a wrong
+ * header.
+ */
 static void headers_are_checked(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of patterns and of the file for early boot: parsed patterns byte by byte, memory that is used up, names of sockets. */
+/*
+ * The parts of patterns and of the file for early boot: parsed patterns byte by byte, exhausted
+ * memory, names of sockets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +107,7 @@ static void refused_patterns(void **state)
 	}
 	assert_int_equal(why.column, 512);
 	assert_string_equal(why.reason, "more than 511 bytes");
-	/* The sentence has the first 200 bytes. */
+	/* The message has the first 200 bytes. */
 	pattern_error_text(sentence, sizeof(sentence), text, &why);
 	snprintf(expected, sizeof(expected), "pattern \"%.200s\", column 512: more than 511 bytes",
 			text);
@@ -154,12 +157,12 @@ static void patterns_of_the_kernel(void **state)
 	assert_true(pattern_is_kernel("!kernel::a"));
 	assert_false(pattern_is_kernel("kernel:a"));
 	assert_false(pattern_is_kernel("!!kernel::a"));
-	/* The column counts from the beginning of what was written. */
+	/* The column counts from the begin of the user's text. */
 	assert_int_equal(pattern_parse_kernel("kernel::a:", patterns, &why), -EINVAL);
 	assert_int_equal(why.column, 11);
 	assert_int_equal(pattern_parse_kernel("!kernel::a:", patterns, &why), -EINVAL);
 	assert_int_equal(why.column, 12);
-	/* 511 bytes without the word in front; longer forms of them are left out. */
+	/* 511 bytes without the prefix; longer forms of them are left out. */
 	for (unsigned int size = 507; size <= 512; size++) {
 		static const int counts[] = {3, 2, 2, 1, 1, -EINVAL};
 		int end = snprintf(text, sizeof(text), "kernel::");
@@ -229,7 +232,9 @@ static void levels_and_sets(void **state)
 		assert_int_equal(pattern_set_wants(patterns, 3, "a", "y", level), level <= 4);
 		assert_int_equal(pattern_set_wants(patterns, 3, "b", "y", level), level == 4);
 	}
-	/* An exclusion wins before and behind an inclusion. Exclusions alone want all else. */
+	/*
+	 * An exclusion wins before and after an inclusion. Exclusions alone want all other events.
+	 */
 	assert_false(pattern_set_wants(patterns, 3, "a", "x", 3));
 	assert_false(pattern_set_wants(patterns, 2, "a", "x", 3));
 	assert_false(pattern_set_wants(patterns + 1, 1, "a", "x", 3));
@@ -272,7 +277,7 @@ static void memory_is_used_up(void **state)
 	assert_int_equal(boot_why.line, 7);
 	assert_string_equal(boot_why.text, "the file is too large");
 	assert_string_equal(boot_why.hint, "write it shorter");
-	/* A list needs its own bytes and those that are there already. */
+	/* A list needs its own bytes and those of the existing entries. */
 	reader = reader_of(memory, 10);
 	assert_int_equal(boot_config_add_args(&reader, &strings, "!", "abc,def", 3, check_pattern),
 			0);
@@ -379,7 +384,7 @@ static void printable_errors(void **state)
 {
 	const struct boot_error error = {.line = 12, .text = "a\x1f\x7f b", .hint = "c\td"};
 	const struct boot_error whole = {.line = 0, .text = "text"};
-	/* The compiler does not know that the text is cut. */
+	/* volatile, so that the compiler does not warn about the truncated text. */
 	static const volatile size_t sizes[] = {0, 1, 2, 3, 4, 5, 6, 7};
 	char text[64];
 

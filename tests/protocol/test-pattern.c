@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns: a table of what matches, one of what is refused where, and any text does no harm. */
+/*
+ * Patterns: a table of matches, one of refused texts with the column of the error, and arbitrary
+ * text does no harm.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,7 +163,7 @@ static void random_text(char *text, size_t size, const char *alphabet, uint64_t 
 	text[length] = 0;
 }
 
-/* On what both know (ASCII, `*`, `?`, sets) the C library's fnmatch() must agree. */
+/* For patterns that both support (ASCII, `*`, `?`, sets), the C library's fnmatch() must agree. */
 static void agrees_with_fnmatch(void **state)
 {
 	unsigned long rounds = getenv("SIDE_TEST_LONG") ? 5000000 : 200000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime directory: which one, and whose it may be. */
+/* The runtime directory: which one is used, and which users may own it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void one_is_named(void **state)
 	assert_int_equal(wire_runtime_directory(path, 0, false), -ENAMETOOLONG);
 	assert_int_equal(wire_runtime_path(path, sizeof(path), false, WIRE_RUNTIME_AGENTS), 0);
 	assert_string_equal(path, "/somewhere/agents.sock");
-	/* What is no socket's name is no path. */
+	/* A name that is not valid for a socket gives no path. */
 	memset(longest, 'x', sizeof(longest));
 	longest[0] = '/';
 	longest[sizeof(longest) - 1] = 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections: descriptors travel, deadlines hold, nothing leaks when the peer misbehaves. */
+/*
+ * Connections: descriptors are passed, deadlines hold, and nothing leaks when the peer misbehaves.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +59,7 @@ static void descriptors_travel(void **state)
 	wire_close(fds[0]);
 	wire_close(fds[1]);
 
-	/* More than asked for: refused, and nothing stays open. */
+	/* More than requested: refused, and no descriptor stays open. */
 	nr_fds = 1;
 	assert_int_equal(wire_send(sockets[0], "hi", 2, pipes, 2, wire_deadline(1000)), 0);
 	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, fds, &nr_fds,
@@ -68,7 +70,7 @@ static void descriptors_travel(void **state)
 	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, wire_deadline(1000)),
 			-EPROTO);
 
-	/* A message that is cut. */
+	/* A truncated message. */
 	assert_int_equal(wire_send(sockets[0], "0123456789", 10, NULL, 0, 0), 0);
 	assert_int_equal(wire_receive(sockets[1], (char[8]){0}, 8, NULL, NULL, 0), -EPROTO);
 	close(pipes[0]);
