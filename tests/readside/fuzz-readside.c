@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged programs, objects and archives must not hurt readside, in any of its modes. Run with files as
- * arguments; the same damage each time. Under libFuzzer (-DFUZZ_TARGET) its bytes are the file.
+ * Damaged programs, objects and archives must not harm readside, in any of its modes. Run it with
+ * files as arguments; the damage is the same in each run. Under libFuzzer (-DFUZZ_TARGET) the input
+ * is the file.
  *
- * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that it is
- * known that the reader was reached.
+ * The test fails on a crash, a sanitizer report, an endless loop. Some files must still be
+ * readable, which shows that the reader was reached.
  */
 #include "programs/readside/readside.h"
 
@@ -18,7 +19,7 @@
 
 static FILE *nowhere;
 
-/* One file in all modes at once. */
+/* Reads one file in all modes at once. */
 struct reading {
 	struct readside_listing *listings[4];
 	struct check *check;
@@ -86,7 +87,7 @@ static void quiet(void)
 	nowhere = fopen("/dev/null", "w");
 	if (!nowhere)
 		exit(1);
-	/* Messages go nowhere; file descriptor 2 stays open for the reports of sanitizers. */
+	/* Messages are discarded; file descriptor 2 stays open for the reports of sanitizers. */
 	stderr = nowhere;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of readside share: running it, compilers for all sorts of machines, checking."""
+"""Functions that the tests of readside share: running it, compilers for many machines, comparisons."""
 import json
 import os
 import shutil
@@ -41,7 +41,7 @@ def json_lines(text):
 
 
 def descriptions(*args):
-    """By name, what --json says of the events of files; each name once."""
+    """Returns the --json descriptions of the events of files, by name; each name once."""
     values = json_lines(readside("--json", *args).out)
     result = {value["event"]: value["description"] for value in values}
     equal(len(result), len(values), "each event once")
@@ -49,7 +49,7 @@ def descriptions(*args):
 
 
 def tool(*command):
-    """Runs a compiler or the like; the error, or None."""
+    """Runs a compiler or another tool; returns the error, or None."""
     try:
         run = subprocess.run(command, cwd=work.name, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def needed(*command):
 
 
 def stub_headers():
-    """A C library of nothing, for clang, which makes code for machines whose library is not here."""
+    """Headers of an empty C library, for clang, which generates code for machines whose library is not installed."""
     folder = path("stub")
     if not os.path.isdir(folder):
         os.mkdir(folder)

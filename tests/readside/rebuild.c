@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the descriptions that stand on standard input, one JSON object a line
- * (docs/spec/description-json.md), with libside's builder, and prints what the builder has made in the
- * same form. What JSON has lost, or the builder cannot make, shows up as a difference.
+ * Builds descriptions from standard input, one JSON object a line (docs/spec/description-json.md),
+ * with libside's builder, and prints the result in the same form. What JSON has lost, or the
+ * builder cannot make, is a difference.
  */
 #include <side/builder.h>
 
@@ -68,7 +68,7 @@ static bool begins(const char *whole, const char *part)
 
 /* ---- attributes ---- */
 
-/* UTF-8, well-formed, to units of 2 or 4 bytes with a terminator. */
+/* Converts well-formed UTF-8 to units of 2 or 4 bytes with a terminator. */
 static void *widen(const char *utf8, unsigned int unit, bool big)
 {
 	unsigned char *units = calloc(strlen(utf8) + 1, 4), *to = units;
@@ -274,7 +274,7 @@ static struct side_builder_type *build_gather(struct json_object *json, const ch
 		return side_builder_gather_vla(builder, inner(json, "element"),
 				inner(json, "length"), offset, mode(json));
 	structure = build_struct(json);
-	/* Its attributes are those of the structure. */
+	/* Its attributes belong to the structure. */
 	add_attributes(structure, json);
 	return side_builder_gather_struct(
 			builder, structure, offset, small(json, "size"), mode(json));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How far a function is followed (calls-flow.c), and the verdict about the arguments of a call (calls-compare.c). */
+/*
+ * How far a function is followed (calls-flow.c), and the verdict about the arguments of a call
+ * (calls-compare.c).
+ */
 #include "programs/readside/calls.h"
 
 #include "../failing-calls.h"
@@ -88,7 +91,10 @@ static void test_ways(void)
 	IS(followed.calls[0].first, KNOWN_BYTES, 0xfe, 0);
 	IS(followed.calls[0].second, KNOWN_BYTES, 0xff, 2);
 	IS(followed.calls[0].stack, KNOWN_STACK, 0, 0);
-	/* A loop: the second round changes what is known at its begin. Jumps within a function are no calls. */
+	/*
+	 * A loop: the second round changes the known values at its begin. Jumps within a function
+	 * are not calls.
+	 */
 	CODE(loop, "movl $1, %eax\n 1: call . + 0x10000\n movl $5, %eax\n movl $6, %ebx\n jne 1b\n jmp 2f\n 2: jmp . + 0x20000");
 	FOLLOW(loop);
 	CHECK(followed.nr == 2 && followed.calls[0].at == 5 &&
@@ -96,7 +102,10 @@ static void test_ways(void)
 	IS(followed.calls[0].first, KNOWN_BYTES, 0xfe, 0);
 	IS(followed.calls[0].second, KNOWN_BYTES, 0, 0);
 	IS(followed.calls[1].first, KNOWN_BYTES, 0xff, 5);
-	/* A call of a function within this code, calls through memory, and a jump behind the last byte. */
+	/*
+	 * A call of a function within this code, calls through memory, and a jump after the last
+	 * byte.
+	 */
 	CODE(slots, "call *0x100(%rip)\n jmp *%rax");
 	FOLLOW(slots);
 	CHECK(followed.nr == 2 && followed.calls[1].at == 6 && !followed.calls[1].target);
@@ -104,7 +113,7 @@ static void test_ways(void)
 	FOLLOW(edges);
 	CHECK(followed.nr == 2 && followed.calls[0].target == BEGIN + 5 &&
 			followed.calls[1].at == 6 && followed.calls[1].target == BEGIN + 11);
-	/* No instruction: the path ends there. */
+	/* An invalid instruction: the path ends there. */
 	CODE(hole, "movl $1, %eax\n .byte 0x06\n movl $2, %eax\n call . + 0x10000\n ret");
 	FOLLOW(hole);
 	CHECK(followed.nr == 1 && followed.calls[0].blind);
@@ -113,7 +122,10 @@ static void test_ways(void)
 
 static void test_blind_ways(void)
 {
-	/* Code behind a jump to an unknown address begins with nothing known, and with a stack pointer in the frame. */
+	/*
+	 * After a jump to an unknown address, no value is known, and the stack pointer is within
+	 * the frame.
+	 */
 	CODE(table, "movl $1, %eax\n movl $2, %ebx\n subq $32, %rsp\n jmp *%rcx\n movl $3, %eax\n call . + 0x10000\n ret\n call . + 0x10000\n ret");
 	const int64_t below = FRAME_GUESS + 32;
 
@@ -210,13 +222,16 @@ static void test_frame(void)
 			!followed.nr);
 }
 
-/* Each instruction is a step, each state that comes to a location one step per 64 bytes. */
+/* Each instruction is a step, each state that arrives at a location is one step for 64 bytes. */
 static void test_budget(void)
 {
 	CODE(steps, "movl $1, %eax\n je 1f\n nop\n 1: call . + 0x10000\n ret");
 	const size_t size = (size_t)(steps_end - steps),
 		     arrival = (sizeof(struct calls_state) + 2 * (FRAME_GUESS + 512)) / 64;
-	/* The begin, and both paths to the call; five instructions, followed once to know and once to report. */
+	/*
+	 * The begin, and both paths to the call; five instructions, each followed once to learn the
+	 * states and once to report.
+	 */
 	const size_t budget = 3 * arrival + 10;
 
 	CHECK(!follow_with(steps, size, budget, 0) && followed.nr == 1 && !followed.budget);
@@ -244,7 +259,10 @@ static void test_memory(void)
 		CHECK(ret == -ENOMEM && !followed.nr);
 		failures++;
 	}
-	/* Marks, states, waiting; two states to work with; three locations; one blind state each for two of them, of which one is known. */
+	/*
+	 * Marks, states, waiting locations; two states to work with; three locations; one blind
+	 * state each for two of them, of which one is known.
+	 */
 	CHECK(failures == 9);
 	failing_arm(1);
 	CHECK(!calls_state_new(16, 16) && failing_has_failed());
@@ -283,7 +301,10 @@ side_static_event(labels, "p", "labels", SIDE_LOGLEVEL_INFO,
 side_static_event(deep, "p", "deep", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_struct("x", level_1)));
 
-/* Arguments in the frame of a state: a vector of the structure's layout, and its elements behind it. */
+/*
+ * Arguments in the frame of a state: a vector with the structure's layout, and its elements after
+ * it.
+ */
 static struct calls_state *state;
 static int64_t used;
 static struct calls_problem problem;
@@ -368,7 +389,7 @@ static void test_simple(void)
 	calls_store(state, arguments.number + (int64_t)offsetof(struct side_arg_vec, len) + 3, 1,
 			calls_unknown);
 	CHECK(compare(&arguments, &simple) == VERDICT_UNKNOWN && is_problem("", ""));
-	/* NULL is no address of constants. */
+	/* NULL is not the address of constants. */
 	arguments = vector(2, &at);
 	calls_store(state, arguments.number, 8, calls_constant(0, 8));
 	CHECK(compare(&arguments, &simple) == VERDICT_UNKNOWN);
@@ -503,7 +524,7 @@ static void test_constants(void)
 				calls_constant((uint64_t)(uintptr_t)lists_of[i] - base, 8));
 		CHECK(compare(&arguments, &simple) == (i ? VERDICT_WRONG : VERDICT_FITS));
 		CHECK(is_problem(i ? "b" : "", i ? "expected STRING_UTF8, found U16" : ""));
-		/* At address 0 is the header of the file, and no argument. */
+		/* The header of the file is at address 0, which is not an argument. */
 		calls_store(state, arguments.number, 8, calls_constant(0, 8));
 		CHECK(compare(&arguments, &simple) == VERDICT_UNKNOWN);
 		calls_store(state, arguments.number, 8, calls_constant(UINT64_MAX - 64, 8));

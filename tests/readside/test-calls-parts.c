@@ -103,7 +103,7 @@ static void test_registers(void)
 	IS_NUMBER(RDX, 0x1122334455667788);
 	IS_NUMBER(R15, 15);
 	IS(REGISTER(RBX), KNOWN_FIRST, 0, 0);
-	/* Of an address, half is nothing that is known, but the upper half of a register is zero. */
+	/* Half of an address is unknown, but the upper half of a register is zero. */
 	RUN(state, halves, "movl %edi, %ebx\n movw $5, %ax\n movb $1, %dh\n movl %ecx, %r15d");
 	IS(REGISTER(RBX), KNOWN_BYTES, 0xf0, 0);
 	IS_UNKNOWN(RAX);
@@ -149,7 +149,7 @@ static void test_sums(void)
 	IS(REGISTER(RSP), KNOWN_STACK, 0, -24);
 	IS(REGISTER(RBX), KNOWN_STACK, 0, -16 + 0xfffffffel);
 	IS(REGISTER(RSI), KNOWN_STACK, 0, -19);
-	/* The first argument plus nothing is the first argument. */
+	/* The first argument plus zero is the first argument. */
 	RUN(state, sums_first,
 			"movq %rdi, %rax\n addq $0, %rax\n movq %rdi, %rcx\n addq $1, %rcx\n movq $9, %rdx\n subq %rdi, %rdx");
 	IS(REGISTER(RAX), KNOWN_FIRST, 0, 0);
@@ -171,7 +171,7 @@ static void test_sums(void)
 	RUN(state, sums_memory, "movl $3, (%rsp)\n addl $4, (%rsp)\n movl $100, 4(%rsp)\n");
 	IS(FRAME(-24, 4), KNOWN_BYTES, 0xf, 7);
 	IS(FRAME(-24, 8), KNOWN_BYTES, 0xff, 100l << 32 | 7);
-	/* Of a register and itself, the difference of bits is zero. */
+	/* A register xor itself is zero. */
 	RUN(state, zeros,
 			"xorl %r8d, %r8d\n xorq %rax, %rcx\n movl $3, (%rsp)\n movl $9, %edx\n xorl (%rsp), %edx\n movl $9, %esi\n xorl $9, %esi");
 	IS_NUMBER(8, 0);
@@ -217,7 +217,7 @@ static void test_vectors(void)
 	IS(FRAME(-24, 8), KNOWN_BYTES, 0xff, 0x1122334455667788);
 	IS(FRAME(-16, 8), KNOWN_BYTES, 0xff, 9);
 	IS(FRAME(-8, 8), KNOWN_BYTES, 0, 0);
-	/* Wider ones are only known to write. */
+	/* Of wider ones only the writes are modelled. */
 	RUN(state, wide,
 			"pxor %xmm0, %xmm0\n pxor %xmm15, %xmm15\n vmovups (%rsp), %zmm0\n vmovups (%rsp), %zmm15\n pxor %xmm1, %xmm1\n"
 			"vmovups (%rsp), %ymm1\n pxor %xmm8, %xmm8\n vmovups (%rsp), %ymm8\n paddd %xmm0, %xmm7");
@@ -240,7 +240,7 @@ static void test_vectors(void)
 	free(state);
 }
 
-/* Instructions for vectors change vectors alone: not what follows the registers in a state. */
+/* Vector instructions change vectors only, not what follows the registers in a state. */
 static void test_vectors_alone(void)
 {
 	struct calls_state *state = calls_state_new(8 * CALLS_POINTERS, 0),
@@ -326,18 +326,18 @@ static void test_stores(void)
 	RUN(state, stores_16, "movq $4, 16(%rsp)\n movq $5, 24(%rsp)\n movq $0, 8(%rsp,%r8,4)");
 	IS(FRAME(-112, 8), KNOWN_BYTES, 0, 0);
 	IS(FRAME(-104, 8), KNOWN_BYTES, 0xff, 5);
-	/* What is not zero may be written anywhere behind. */
+	/* A value other than zero may be written anywhere after it. */
 	RUN(state, stores_any, "movq $7, 32(%rsp,%r8,8)");
 	IS(FRAME(-104, 8), KNOWN_BYTES, 0xff, 5);
 	IS(FRAME(-64, 8), KNOWN_BYTES, 0, 0);
 	RUN(state, stores_half, "movq $8, 64(%rsp)\n movl $0, 40(%rsp,%r8,8)");
 	IS(FRAME(-64, 8), KNOWN_BYTES, 0, 0);
 	CHECK(!state->escaped);
-	/* An address whose distance is not known: all of the frame. */
+	/* An address with an unknown offset: the whole frame. */
 	RUN(state, stores_all, "movq %rsp, %rax\n addq %r8, %rax\n movq $0, (%rax)");
 	IS(FRAME(-128, 8), KNOWN_BYTES, 0, 0);
 	CHECK(!state->escaped);
-	/* Memory of others does not change the frame, until it has an address of it. */
+	/* Other memory does not change the frame, until the frame's address is stored. */
 	RUN(state, stores_other, "movq $6, (%rsp)\n movq $1, (%r9)");
 	IS(FRAME(-128, 8), KNOWN_BYTES, 0xff, 6);
 	CHECK(!state->escaped);
@@ -393,7 +393,7 @@ static void test_stack(void)
 	free(state);
 }
 
-/* Copies and fills with a number of repetitions. */
+/* Copies and fills with a repetition count. */
 static void test_repeats(void)
 {
 	struct calls_state *state = new_state();
@@ -420,7 +420,10 @@ static void test_repeats(void)
 	IS(FRAME(-72, 4), KNOWN_BYTES, 0xf, 0xffffffff);
 	IS(REGISTER(RDI), KNOWN_STACK, 0, -67);
 	IS_NUMBER(RCX, 0);
-	/* A negative number, or one above 4,096, is no copy that a compiler makes: nothing is known behind it. */
+	/*
+	 * Compilers make no copy with a negative count, or one above 4,096: nothing is known
+	 * afterwards.
+	 */
 	RUN(state, fills_most,
 			"movl $4096, %ecx\n leaq 128(%rsp), %rdi\n movl $1, %eax\n rep stosb");
 	IS_NUMBER(RCX, 0);
@@ -437,7 +440,7 @@ static void test_repeats(void)
 	RUN(state, fills_negative,
 			"movq $1, (%rsp)\n movq $-1, %rcx\n leaq 128(%rsp), %rdi\n rep stosb");
 	IS(FRAME(-192, 8), KNOWN_BYTES, 0, 0);
-	/* Elsewhere, as long as no other memory has an address of the frame. */
+	/* To other memory, as long as no memory has an address of the frame. */
 	RUN(state, fills_elsewhere,
 			"movq $1, (%rsp)\n movl $2, %ecx\n movq %r8, %rdi\n rep stosb\n movl $2, %ecx\n movq %r8, %rsi\n leaq 8(%rsp), %rdi\n");
 	IS(FRAME(-192, 8), KNOWN_BYTES, 0xff, 1);
@@ -447,7 +450,7 @@ static void test_repeats(void)
 	RUN(state, fills_escaped, "movq $1, (%rsp)\n movl $2, %ecx\n movq %r8, %rdi\n rep stosb");
 	IS(FRAME(-192, 8), KNOWN_BYTES, 0, 0);
 	state->escaped = false;
-	/* Once, without a number. */
+	/* Once, without a count. */
 	RUN(state, copies_once,
 			"movq $1, (%rsp)\n movq $2, 8(%rsp)\n movl $1, %ecx\n movq %rsp, %rdi\n leaq 8(%rsp), %rsi\n movsq");
 	IS(FRAME(-192, 8), KNOWN_BYTES, 0, 0);
@@ -457,7 +460,7 @@ static void test_repeats(void)
 	free(state);
 }
 
-/* ---- where it goes ---- */
+/* ---- locations ---- */
 
 static struct calls_step step_of(const uint8_t *code, size_t size)
 {
@@ -529,7 +532,7 @@ static void test_called(void)
 		VECTOR(i, 0) = VECTOR(i, 1) = calls_constant(5, 8);
 	}
 	calls_store(state, -8, 8, calls_constant(9, 8));
-	REGISTER(RAX) = (struct calls_value){KNOWN_STACK, 0, -8}; /* is no argument */
+	REGISTER(RAX) = (struct calls_value){KNOWN_STACK, 0, -8}; /* is not an argument */
 	calls_called(state);
 	IS(FRAME(-8, 8), KNOWN_BYTES, 0xff, 9);
 	for (unsigned int i = 0; i < 16; i++) {
@@ -554,7 +557,7 @@ static void test_called(void)
 	free(state);
 }
 
-/* ---- what is known ---- */
+/* ---- known values ---- */
 
 static void test_frame(void)
 {
@@ -646,7 +649,10 @@ static void test_pointers(void)
 	free(other);
 }
 
-/* Two paths to one location: the state of the first, the state of the second, the common state, and whether it has less. */
+/*
+ * Two paths to one location: the state of the first, the state of the second, the common state, and
+ * whether it has less.
+ */
 static void test_meeting(void)
 {
 	static const struct {
@@ -726,7 +732,7 @@ static void test_meeting_frames(void)
 	CHECK(calls_meet(state, other) && state->escaped);
 	CHECK(!calls_meet(state, other));
 	free(other);
-	/* If the path to the location is not known, only the frame's registers remain. */
+	/* If the path to the location is unknown, only the frame's registers remain. */
 	free(state);
 	state = new_state();
 	REGISTER(RBP) = (struct calls_value){KNOWN_STACK, 0, -8};

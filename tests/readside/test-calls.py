@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-readside --check of calls in code: programs whose calls do not fit, made by each compiler at each level without the
-static checker, and programs that are right, of which nothing may be said, however their arguments come together.
+"""readside --check of calls in code: programs with wrong calls, compiled by each compiler at each
+level without the static checker, and correct programs, for which no message may be printed, however
+their arguments are computed.
 """
 import re
 
 from harness import *
 
-# What clang 19 writes at -O0 for a structure on the stack, or a call of several arguments, is beyond `readside --check`: the call counts
-# as one that cannot be checked.
+# The code of clang 19 at -O0 for a structure on the stack, or for a call of several arguments, is
+# too complex for `readside --check`: the call counts as one that cannot be checked.
 FINDS_MEMBERS = bool(shutil.which("clang")) and "version 14." in subprocess.run(["clang", "--version"], capture_output=True, text=True,
                                                                                 check=False).stdout
 COMPILERS = [c for c in ("gcc", "clang", "g++", "clang++") if shutil.which(c)]
@@ -55,7 +55,7 @@ SAID = {"type": ("b", "expected U32, found STRING_UTF8"),
         "kind": ("", "expected side_event(), as the event is not variadic"),
         "more": ("", "expected side_event_variadic(), as the event is variadic")}
 
-# Right, and not all of it can be told: nothing may be said.
+# Correct, and not all of it can be verified: no message may be printed.
 RIGHT = r"""
 #define SIDE_STATIC_CHECK_DISABLE
 #include <side/trace.h>
@@ -266,7 +266,7 @@ def test_right():
 
 
 def test_uses():
-    """All types and ways of the headers' own tests, which fit."""
+    """All types and forms of the headers' own tests, which are correct."""
     headers = os.path.join(HERE, "..", "headers")
     write("stub.c", STUB)
     for compiler in COMPILERS:

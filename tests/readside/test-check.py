@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""readside --check: wrong descriptions, each with what a person must be told. Right ones are in test-machines.py."""
+"""readside --check: wrong descriptions, each with its expected message. test-machines.py tests valid ones."""
 import struct
 
 from harness import *
@@ -35,7 +35,7 @@ def test_cases():
 
 
 def test_text():
-    """As a person reads it; warnings alone are a failure only for who wants it so."""
+    """The output for a person; warnings alone are a failure only with the option for it."""
     run = readside("--check", "-e", "case:base", build())
     contains(run.out, "wrong.o: warning: case:base: field x: its attribute std.integer.base is 7, not 2, 8, 10 or 16\n"
                       "hint: make it one of these\n")
@@ -52,7 +52,7 @@ def test_text():
 
 
 def test_repeated():
-    """Fields of one type have its findings in common: each is printed once."""
+    """Fields of one type share its findings: each is printed once."""
     fields = ", ".join(f'side_field_enum("f{i}", &twins, side_elem(side_type_u8()))' for i in range(50))
     with open(path("repeated.c"), "w") as stream:
         stream.write('#include <side/trace.h>\n'
@@ -67,14 +67,14 @@ def test_repeated():
 
 
 def test_events():
-    """Events that are right in all but one of their own members: set in the bytes of a program."""
+    """Events that are valid except for one of their own members: the test changes the bytes of a program."""
     lines = ["#include <side/trace.h>"]
     for name in WHOLE:
         lines.append(f'side_hidden_event({name}, "whole", "{name}", SIDE_LOGLEVEL_INFO, side_field_list(side_field_null("n", side_attr_list('
                      'side_attr("k", side_attr_u8(1))))));')
     with open(path("whole.c"), "w") as stream:
         stream.write("\n".join(lines) + "\n")
-    # At fixed addresses, so that there is nothing to relocate.
+    # At fixed addresses, so that there are no relocations.
     needed("gcc", "-w", "-no-pie", "-fno-pie", "-nostdlib", "-static", "-I" + INCLUDE, "whole.c", "-o", "whole",
            "-Wl,--unresolved-symbols=ignore-all")
     equal(readside("--check", "--strict", "whole").out, f"{len(WHOLE)} events, 0 errors, 0 warnings\n")
@@ -88,7 +88,7 @@ def test_events():
         stream.write(image)
     found = problems(1, "changed")
     for name, (_, _, _, _, severity, part) in WHOLE.items():
-        # Those without a name are told by what is said.
+        # Findings without a name are recognised by their text.
         mine = [line for line in found if (line["text"].startswith(part.partition("; ")[0]) if name in ("no_provider", "no_name", "lost_name") else
                                            line["event"] == "whole:" + name)]
         equal([line["severity"] for line in mine], [severity], f"{name}: {found}")
@@ -101,7 +101,7 @@ def test_events():
 
 
 def place_of(image, address):
-    """Where in a 64-bit little-endian program the byte stands that is loaded at the address."""
+    """Returns the offset of the byte that a 64-bit little-endian program loads at the address."""
     (headers,) = struct.unpack_from("<Q", image, 32)
     (size, count) = struct.unpack_from("<HH", image, 54)
     for i in range(count):
@@ -112,7 +112,7 @@ def place_of(image, address):
 
 
 def test_files():
-    """What cannot be checked is no success."""
+    """If a file cannot be checked, that is not a success."""
     with open(path("text"), "w") as stream:
         stream.write("no ELF file\n")
     contains(readside("--check", "text", status=2).err, "it is not an ELF file")

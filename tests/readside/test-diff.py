@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""readside --diff: events in two versions, each changed in one way, and what readers must be told."""
+"""readside --diff: events in two versions, each with one change, and the expected messages."""
 from harness import *
 
 DIRECT = "SIDE_TYPE_GATHER_ACCESS_DIRECT"
@@ -37,7 +37,8 @@ static side_define_enum(color_other, side_enum_mapping_list(side_enum_mapping_va
 static side_define_enum_bitmap(set_other, side_enum_bitmap_mapping_list(side_enum_bitmap_mapping_value("one", 2)));
 """
 
-# Name: fields before, fields after, whether it is compatible, (place, part of the text) of the first change.
+# Name: fields before, fields after, whether it is compatible, (location, part of the text) of the
+# first change.
 CASES = {
     "same": ('side_field_u32("x")', 'side_field_u32("x")', SAME, None),
     "twice": ('side_field_u8("x"), side_field_u32("x")', 'side_field_u8("x"), side_field_u32("x")', SAME, None),
@@ -137,7 +138,8 @@ def test_cases():
         equal(mine[0]["field"], wanted[0], case)
         contains(mine[0]["text"], wanted[1], case)
     summary = lines[-1]
-    # And of the events as a whole: level, more compatible, less not; one gone, one new.
+    # The events themselves: another level, one that became compatible, one that did not; one
+    # removed, one new.
     equal({key: summary[key] for key in ("compatible", "unchanged", "changed", "incompatible", "added", "removed")},
           {"compatible": False, "unchanged": counts[SAME], "changed": counts[GOOD] + 2, "incompatible": counts[BAD] + 1,
            "added": 1, "removed": 1})
@@ -149,7 +151,7 @@ def test_cases():
 
 
 def test_each():
-    """The status of each alone, by a filter; and that nothing changes between a file and itself."""
+    """The status of each alone, by a filter; and no difference between a file and itself."""
     for case, (_, _, verdict, _) in CASES.items():
         readside("--diff", "-e", "case:" + case, old(), new(), status=1 if verdict is BAD else 0)
     equal(readside("--diff", new(), new()).out,

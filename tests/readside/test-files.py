@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Which files readside reads, in which form, and what it does with the largest and the strangest ones."""
+"""Which files readside reads, its output formats, and very large and unusual files."""
 import re
 
 from harness import *
@@ -47,7 +47,7 @@ def test_folders():
     equal(names("-l", "-r", tree()), ["pa:a", "pb:b", "pc:c", "po:o"])
     equal(names("-r", "-m", "[bc].o", tree()), ["pb:b", "pc:c"])
     equal(names("-r", "-i", "deeper", tree()), ["pa:a", "pb:b"])
-    # Options hold for what is behind them; a file may come again behind another argument.
+    # Options apply to the arguments after them; a file may be named again after another option.
     equal(names(tree(), "-r", tree()), ["pa:a", "pa:a", "pb:b", "pc:c"])
     equal(names("-r", "-p", "p[ac]", tree()), ["pa:a", "pc:c"])
     equal(names("-r", "-e", "!pa", tree()), ["pb:b", "pc:c"])
@@ -56,7 +56,7 @@ def test_folders():
 
 
 def test_forms():
-    """As the reference of the formats has it."""
+    """As documented in the reference of the formats."""
     name = object_file("form.o", 'side_static_event(clock, "clock", "tick", SIDE_LOGLEVEL_INFO, side_field_list('
                        'side_field_u64("count"), side_field_s8("drift", side_attr_list(side_attr("std.integer.base",'
                        'side_attr_u8(16))))));')
@@ -107,7 +107,7 @@ events:
 
 
 def test_s_expressions():
-    """Every type's: brackets and quotes close."""
+    """For every type: brackets and quotes are closed."""
     needed("gcc", "-I" + INCLUDE, "-c", os.path.join(HERE, "types.c"), "-o", "types.o")
     text = readside("-f", "s-expr", "types.o").out.split(":", 1)[1]
     tokens = re.findall(r'"(?:\\.|[^"\\])*"|[()]|[^\s()"]+|"', text)
@@ -130,7 +130,7 @@ def test_output():
 
 
 def test_elsewhere():
-    """Files of which the events are in another one: this is said, and is no success."""
+    """Files whose events are in another file: this is reported, and is not a success."""
     object_file("here.o", event("e"))
     needed("gcc", "-shared", "-nostdlib", "-g", "-fPIC", "-I" + INCLUDE, "here.o.c", "-o", "here.so")
     needed("objcopy", "--only-keep-debug", "here.so", "here.debug")
@@ -153,7 +153,7 @@ def test_elsewhere():
     equal(readside("--check", "none.o").out, "0 events, 0 errors, 0 warnings\n")
     for name in ("here.so", "fat.o", "fat.a"):
         equal(readside("--check", name).out, "1 event, 0 errors, 0 warnings\n", name)
-    # In a folder they are passed over, as all that has no events.
+    # In a folder they are skipped, like all files without events.
     contains(readside("-v", "--check", "-m", "later.o", ".").err, "later.o is passed over: its code")
 
 
@@ -176,7 +176,7 @@ def test_mistakes():
     contains(readside("/dev/null", status=1).err, "it is not a file")
     contains(readside("--help").out, "Usage: readside")
     true(readside("--version").out.startswith("readside "), "version")
-    # All options of the help are in the manual and in both completions.
+    # All options of the help are in the manual page and in both completions.
     options = set(re.findall(r"--[a-z][a-z-]+", readside("--help").out))
     for page in os.environ["PAGES"].split(":"):
         with open(page) as stream:

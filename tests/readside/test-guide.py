@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The commands of docs/how-to/descriptions.md do what stands below them.  usage: test-guide.py PAGE"""
+"""Runs the commands of docs/how-to/descriptions.md, and compares their output with the page.  usage:
+test-guide.py PAGE
+"""
 from harness import *
 
 PAGE = os.path.abspath(sys.argv.pop(1))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of the calls that `readside check` reads: the last permitted value, and one more. The file is included; images are played. */
+/*
+ * Limits of the calls that `readside check` reads: the last permitted value, and one more. The test
+ * includes the file, and replaces images.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +17,7 @@
 #include "probe/code/code.h"
 #include "symbolize/symbols.h"
 
-/* ---- played functions ---- */
+/* ---- replaced functions ---- */
 
 static unsigned int nr_mallocs, nr_opened, nr_reported, nr_followed, nr_without_memory;
 static bool is_readable; /* the code of one function, which calls libside */
@@ -149,7 +152,7 @@ static const char *played_name(
 #include "programs/readside/calls.c"
 #undef malloc
 
-/* Memory of which only what is used exists. */
+/* Reserves address space, of which only used pages exist. */
 static void *reserve(size_t size)
 {
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -246,7 +249,7 @@ static void test_segments(void)
 	}
 }
 
-/* All functions of a file together take so many steps (test-calls-flow.c). */
+/* All functions of a file share this number of steps (test-calls-flow.c). */
 static void test_steps(void)
 {
 	const struct readside_event event = {.path = "/x"};

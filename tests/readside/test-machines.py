@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-The same events compiled for many machines, in all sorts of files: what readside says of them must be what the
-program of this machine says of itself, with the byte order and the pointers of the other one. And what it says
-must be enough to build the same descriptions again.
+"""The same events compiled for many machines, in many forms of files: readside's output must equal
+what the program on this machine prints about itself, with the byte order and the pointers of the
+other machine. The output must also be sufficient to build the same descriptions again.
 """
 import copy
 import struct
@@ -14,7 +13,7 @@ TYPES = os.path.join(HERE, "types.c")
 PROGRAM = os.environ["TYPES"]
 REBUILD = os.environ["REBUILD"]
 
-# Of clang: compiled without a C library. The linker of LLVM knows some of them.
+# For clang: compiled without a C library. The linker of LLVM supports some of them.
 CLANG = {"x86_64": "x86_64", "i386": "i386", "aarch64": "aarch64", "aarch64_be": None, "arm": "arm",
          "armeb": None, "powerpc64": "powerpc64", "powerpc64le": "powerpc64le", "powerpc": "powerpc", "mips": "mips",
          "mipsel": "mipsel", "riscv64": "riscv64", "riscv32": "riscv32", "m68k": None, "s390x": None}
@@ -27,7 +26,7 @@ def in_process():
 
 
 def layout(file):
-    """Pointer size and byte order ("le", "be") of an ELF file, as its header says."""
+    """Returns the pointer size and byte order ("le", "be") of an ELF file, from its header."""
     with open(path(file), "rb") as stream:
         head = stream.read(8)
         if head == b"!<arch>\n":
@@ -44,7 +43,7 @@ def layout(file):
 
 
 def elsewhere(value, pointer_size, byte_order, name=""):
-    """A description of this machine as it is on another one. Names of fields tell what is fixed."""
+    """Returns a description of this machine as it is on another one. Names of fields state what is fixed."""
     if isinstance(value, list):
         return [elsewhere(item, pointer_size, byte_order, name) for item in value]
     if not isinstance(value, dict):
@@ -62,7 +61,7 @@ def elsewhere(value, pointer_size, byte_order, name=""):
 
 
 def without_headers(file):
-    """A copy of a linked file without section headers; None of others."""
+    """Returns a copy of a linked file without section headers; None for others."""
     with open(path(file), "rb") as stream:
         image = bytearray(stream.read())
     if image[:4] != b"\x7fELF":
@@ -88,7 +87,7 @@ def compare(file, may_miss=(), thorough=LONG):
         if name not in got:
             wanted.pop(name, None)
     if "types:quad" not in wanted:
-        got.pop("types:quad", None)  # of this compiler, but not of the one that made the program
+        got.pop("types:quad", None)  # supported by this compiler, but not by the one that made the program
     equal(sorted(got), sorted(wanted), file)
     for name in wanted:
         equal(got[name], wanted[name], f"{file} {name}")
@@ -97,7 +96,7 @@ def compare(file, may_miss=(), thorough=LONG):
         compare(headless, may_miss, thorough)
     if not thorough:
         return
-    # The same in the other forms, and nothing is wrong with it.
+    # The same in the other formats, without findings.
     listed = json.loads(readside(file).out)
     true(set(wanted) <= {f'{event["provider"]}:{event["event"]}' for event in listed}, file)
     for form in ("text", "s-expr"):
@@ -154,7 +153,7 @@ def test_32_bits():
 
 
 def test_machines():
-    """Compiled by clang alone, linked by lld where it knows the machine."""
+    """Compiled by clang only, linked by lld if it supports the machine."""
     compiler = next((name for name in ("clang", "clang-14") if not tool(name, "--version")), None)
     if not compiler:
         print("not compiled for other machines: there is no clang")
@@ -180,7 +179,7 @@ def test_machines():
 
 
 def test_cross_compilers():
-    """The same by gcc and its linkers, where they are installed."""
+    """The same with gcc and its linkers, if they are installed."""
     for machine in ("aarch64", "s390x", "powerpc64"):
         prefix = machine + "-linux-gnu-"
         object = f"cross-{machine}.o"
@@ -211,7 +210,7 @@ def test_round_trip():
 
 
 def test_diff_of_machines():
-    """Byte order, size of pointers and place in memory are nothing to readers: narrower pointers are."""
+    """Byte order, size of pointers and addresses are no difference to readers: narrower pointers are."""
     needed("gcc", "-I" + INCLUDE, "-c", TYPES, "-o", "one.o")
     # Another compiler may have made the program.
     run = readside("--diff", "-e", "!types:quad", "one.o", PROGRAM)

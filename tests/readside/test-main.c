@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * readside as a whole, in this process: what is printed, the status, what is written to files, and each failing call in turn. A failing
- * call is reported, or the output is the same as without it; and nothing is kept (tests/resources-at-exit.c).
+ * The whole program readside, in this process: what is printed, the status, what is written to
+ * files, and each failing call in turn. A failing call is reported, or the output is the same as
+ * without it; and nothing leaks (tests/resources-at-exit.c).
  */
 #include "programs/readside/readside.h"
 #include "isolate/isolate.h"
@@ -132,7 +133,7 @@ static bool has_file(const char *name, const char *text)
 #define THIRD \
 	"  version: 0\n  state-version: 0\n  provider: other\n  name: third\n  loglevel: DEBUG\n  attributes: None\n"
 
-/* Each option holds for the files that follow it. */
+/* Each option applies to the files that follow it. */
 static void test_choice(void)
 {
 	RUN("-f", "text", "-p", "oth*", SELF);
@@ -236,7 +237,7 @@ static void test_outputs(void)
 
 /* ---- failing calls ---- */
 
-/* Which calls fail differs between compilers and libraries: all of them, one after the other. */
+/* Which calls fail differs between compilers and libraries: the test lets each call fail. */
 static void fail(const char *const *arguments)
 {
 	struct result good;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of readside with whole outputs: listings of events of all types in each form, findings and differences with their limits,
- * files and directories, options, and what one file may contain.
+ * The parts of readside with complete outputs: listings of events of all types in each format,
+ * findings and differences with their limits, files and directories, options, and what one file may
+ * contain.
  */
 #include "programs/readside/check.h"
 #include "programs/readside/form.h"
@@ -33,7 +34,7 @@ static FILE *begin_output(void)
 	return out;
 }
 
-/* Whether the output is this text. Forgets it. */
+/* Whether the output is this text. Clears it. */
 static bool is_output(FILE *out, const char *expected)
 {
 	bool same;
@@ -46,7 +47,7 @@ static bool is_output(FILE *out, const char *expected)
 	return same;
 }
 
-/* The output on standard error meanwhile. */
+/* Replaces standard error. */
 static FILE *messages;
 static FILE *standard_error;
 
@@ -301,7 +302,10 @@ static const struct side_event_description *empty_labels(unsigned int nr)
 	return &event;
 }
 
-/* The description of a wrong size and 50 empty labels have 100 findings, 51 empty labels have 101: all but the first have the text of another one. */
+/*
+ * The description of a wrong size and 50 empty labels have 100 findings, 51 empty labels have 101:
+ * all but the first have the text of another one.
+ */
 static void test_findings(void)
 {
 	for (unsigned int nr = 100; nr <= 101; nr++) {
@@ -389,7 +393,7 @@ static void test_states(void)
 			"8 events, 8 errors, 3 warnings\n"));
 }
 
-/* The status, in both forms. */
+/* The status, in both formats. */
 static void test_check_status(void)
 {
 	struct readside_event event = event_of(&hidden, "file");
@@ -495,7 +499,7 @@ static void add_to(struct diff_side *side, const struct side_event_description *
 	CHECK(!diff_add(side, &event));
 }
 
-/* All differences of one event, then events that come and go. */
+/* All differences of one event, then events that were added or removed. */
 static void test_differences(void)
 {
 	struct diff_side old = {0}, new = {0};
@@ -537,7 +541,7 @@ static void test_differences(void)
 			"not compatible: 0 unchanged, 0 changed compatibly, 1 changed incompatibly, 0 added, 0 removed\n"));
 	diff_free(&old);
 	diff_free(&new);
-	/* Sorted by name; those of one name in their order. */
+	/* Sorted by name; those of one name keep their order. */
 	old = new = (struct diff_side){0};
 	add_to(&old, &scalars);
 	add_to(&old, &hidden);
@@ -826,7 +830,7 @@ static void test_source_bytes(void)
 			!strcmp(reading.broken, "it is not a file"));
 }
 
-/* ---- which files ---- */
+/* ---- selection of files ---- */
 
 struct walked {
 	char paths[2048];
@@ -864,7 +868,7 @@ static const char *in_work(const char *name)
 	return path;
 }
 
-/* A file that is the head of an ELF file, and so is one that can be opened and has no events. */
+/* Makes a file with the head of an ELF file; one that can be opened has no events. */
 static void make_file(const char *name)
 {
 	FILE *file = fopen(in_work(name), "w");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events with a type of each label, for readside. With -DIN_PROCESS the program says itself what its
- * descriptions are, as JSON. What a field is called tells its byte order: `_le`, `_be`, or that of the
- * machine. Offsets are written as numbers: they are the same for each machine.
+ * Events with a type of each label, for readside. With -DIN_PROCESS the program prints its own
+ * descriptions as JSON. The name of a field shows its byte order: `_le`, `_be`, or that of the
+ * machine. Offsets are written as numbers: they are the same on each machine.
  */
 #include <side/trace.h>
 

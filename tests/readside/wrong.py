@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Wrong descriptions, one for each value of each member of the ABI that nobody can mean, with what a person must be told of
-it. readside is asked about the file (test-check.py), the validator about the program (../validate/test-wrong.py).
+"""Wrong descriptions, one for each invalid value of each member of the ABI, with the expected message.
+readside checks the file (test-check.py), the validator the program (../validate/test-wrong.py).
 """
 DIRECT = "SIDE_TYPE_GATHER_ACCESS_DIRECT"
 POINTER = "SIDE_TYPE_GATHER_ACCESS_POINTER"
@@ -16,7 +15,7 @@ def cell(label, member=""):
 
 
 def x(label, member=""):
-    """A field x of a type that is put together by hand."""
+    """A field x of a type that is written by hand."""
     return field('"x"', cell(label, member))
 
 
@@ -56,7 +55,7 @@ def bit(label, number):
     return f'side_enum_bitmap_mapping_value("{label}", {number})'
 
 
-# Mappings whose labels are put together by hand.
+# Mappings whose labels are written by hand.
 def labelled(name, label):
     return (f"static const struct side_enum_mapping {name}_list[] = {{ {{ .range_begin = 1, .range_end = 1, .label = {label} }} }};"
             f"static const struct side_enum_mappings {name} = {{ .mappings = {{ .elements = SIDE_PTR_INIT({name}_list), "
@@ -64,7 +63,7 @@ def labelled(name, label):
             f'side_field_enum("x", &{name}, side_elem(side_type_u8()))')
 
 
-# Attributes that are put together by hand.
+# Attributes that are written by hand.
 def attributed(name, key, number, value):
     return (f"static const struct side_attr {name}_attr[] = {{ {{ .key = {key}, .value = {{ .type = "
             f"SIDE_ENUM_INIT((enum side_attr_type) {number}), .u = {{ {value} }} }} }} }};",
@@ -90,7 +89,7 @@ ERROR, WARNING = "error", "warning"
 
 
 class Remark(str):
-    """For readside a warning; the validator keeps silent: by the letter it is right."""
+    """A warning for readside; the validator reports nothing, because the description is valid."""
 
 
 REMARK = Remark("warning")
@@ -111,8 +110,8 @@ CELL = "set the size to that of the label, or take the other label"
 UTF8 = "write it in UTF-8"
 UTF8_UNITS = "write it in UTF-8, or set its unit size"
 
-# Name of the event: what stands before it, fields, attributes, then (severity, field or None where the reader stops, how the
-# sentence begins, what is to be done) for each problem.
+# Name of the event: declarations before it, fields, attributes, then (severity, field or None where
+# the reader stops, begin of the message, hint) for each problem.
 CASES = {
     # ---- fields ----
     "duplicate": ("", 'side_field_u8("x"), side_field_u8("y"), side_field_u16("x")', "",
@@ -353,7 +352,7 @@ CASES = {
                        f'side_field_gather_struct("x", go, 0, 4, {DIRECT})', "",
                        [(WARNING, "x", "its member out ends at byte 6, behind the 4 bytes of the structure",
                          "give the size of the structure in memory, or correct the offset")]),
-    # Text that is open to the end begins where the structure ends, and no later.
+    # Text without a limit is read from the end of the structure at the latest.
     "gather_open_text": ('static side_define_struct(got, side_field_list(side_field_gather_byte("in", 3, %s), '
                          'side_field_gather_string("text", 4, %s)));' % (DIRECT, DIRECT),
                          f'side_field_gather_struct("x", got, 0, 4, {DIRECT})', "", []),
@@ -382,7 +381,7 @@ CASES = {
                        [(ERROR, None, "U8 is not possible in the position of a gather integer", PLACE)]),
 }
 
-# Events as a whole: which bytes are put where. Offsets in the description, or in the state.
+# Events themselves: which bytes are put where. Offsets in the description, or in the state.
 NEWER = "use a newer libside"
 WHOLE = {
     "no_state": ("{id}", 8, "<Q", 0, ERROR, "it has no state, so no tracer can enable it"),
