@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random argument vectors: right and wrong labels, pointers to cells, lists, nothing and nowhere. The
- * validator must neither crash nor hang. Only the functions of visitors are real, because a
- * program that gives a wrong one is beyond help.
+ * Random argument vectors: right and wrong labels, pointers to scalars, lists, NULL and unmapped
+ * memory. The validator must neither crash nor hang. Only the functions of visitors are real,
+ * because the validator cannot protect a program from a wrong function pointer.
  *
  * usage: fuzz-calls SEED CALLS
  */
@@ -27,7 +27,10 @@ static uint32_t below(uint32_t limit)
 	return (uint32_t)(state >> 20) % limit;
 }
 
-/* Lists are also read as dynamic structures, optional values and whatever else a label makes of them. */
+/*
+ * Lists are also read as dynamic structures, optional values and all other types that a label
+ * selects.
+ */
 static void *some_pointer(void)
 {
 	switch (below(8)) {
@@ -40,7 +43,7 @@ static void *some_pointer(void)
 	}
 }
 
-/* A label that is right more often than not, and never one whose argument is a function of its own. */
+/* A label that is right in most cases, and never one whose argument is a function. */
 static enum side_type_label some_label(void)
 {
 	enum side_type_label label = (enum side_type_label)below(_NR_SIDE_TYPE_LABEL + 2);

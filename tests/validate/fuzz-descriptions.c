@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions with bytes changed at random, registered and called: whatever a field's type says now, the
- * validator reads nothing that is not there, and the program goes on. So are those of the generator, damaged
- * anywhere: pointers, lengths and labels at any depth.
+ * Descriptions with random changes of their bytes, registered and called: whatever the type of a
+ * field is, the validator reads no memory that does not exist, and the program runs on. The same
+ * with descriptions of the generator, damaged anywhere: pointers, lengths and labels at any depth.
  *
  * usage: fuzz-descriptions SEED ROUNDS
  */
@@ -31,7 +31,7 @@ static void change(void *bytes, size_t size)
 		at[below((uint32_t)size)] = (unsigned char)below(256);
 }
 
-/* Registered and called without arguments, so that no visitor is reached. */
+/* Registered and called without arguments, so that no visitor is called. */
 static int try_it(struct side_event_description *desc)
 {
 	static const struct side_arg_vec none;
@@ -56,7 +56,9 @@ static int try_it(struct side_event_description *desc)
 	return 0;
 }
 
-/* A pointer of the block leads to another place of it (cycles, types that are something else), or nowhere. */
+/*
+ * Makes a pointer of the block point to another part of it (cycles, other types), or to no memory.
+ */
 static void redirect(struct generator *generator)
 {
 	uintptr_t begin = (uintptr_t)generator->block, word;
@@ -86,7 +88,7 @@ static int one_damage(struct generator *generator)
 	return try_it(desc);
 }
 
-/* A copy of an event of its own, with the bytes of its field or of its lists changed. */
+/* Copies one event, and changes the bytes of its field or of its lists. */
 static int one_round(void)
 {
 	const struct wrong_event *from = &wrong_events[below(NR_WRONG_EVENTS)];
@@ -98,7 +100,10 @@ static int one_round(void)
 	memcpy(&desc, original->desc, sizeof(desc));
 	memcpy(&field, side_array_elements(&original->desc->fields), sizeof(field));
 	side_ptr_set(desc.fields.elements, &field);
-	/* Not the functions of visitors: a program that gives a wrong one is beyond help. */
+	/*
+	 * Not the functions of visitors: the validator cannot protect a program from a wrong
+	 * function pointer.
+	 */
 	if (below(4))
 		change(&field, sizeof(field));
 	else if (below(2))

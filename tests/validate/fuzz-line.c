@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged tables of lines: the validator looks up addresses in them, and finds a line or none. Run with files as arguments; under
- * libFuzzer (-DFUZZ_TARGET) its bytes are the file.
+ * Damaged tables of lines: the validator looks up addresses in them, and finds a line or none. Run
+ * it with files as arguments; under libFuzzer (-DFUZZ_TARGET) the input is the file.
  */
 #include <link.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static size_t next_check(const void *bytes, size_t size)
 	memset(&header, 0, sizeof(header));
 	memcpy(&header, bytes, size < sizeof(header) ? size : sizeof(header));
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* The header of the file is what stands in memory, too. */
+	/* The header of the file must equal the one in memory. */
 	if (fd >= 0 && size >= sizeof(header) && write(fd, bytes, size) == (ssize_t)size) {
 		for (i = 0; i < ADDRESSES; i++) {
 			if (validate_line_find(path, bytes, header.e_entry + 32 * i, location))

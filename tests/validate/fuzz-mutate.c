@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random descriptions, each called with arguments that fit, twice, and with the same changed in one place,
- * twice. What the validator has to say goes to standard output before:
+ * Random descriptions, each called twice with valid arguments, and twice with one change. The
+ * expected report of the validator is printed on standard output first:
  *
- *	EVENT <tab> PATH <tab> what was changed <tab> 1 when the path goes on
+ *	EVENT <tab> PATH <tab> the change <tab> 1 if the path continues
  *
  * usage: fuzz-mutate SEED ROUNDS plain|gone|threads|signal|fork
  *
- * gone: the description cannot be read any more when the calls come.
+ * gone: the description cannot be read any more when the calls are made.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 
 static const char *const names[] = {"p", "q", "r"};
 
-/* Written through an image, because the members are const. */
+/* Written through a copy of the layout, because the members are const. */
 struct attr_image {
 	struct side_type_raw_string key;
 	struct side_attr_value value;
@@ -122,7 +122,7 @@ static struct dynamic_field_image *fields(struct mutate *mutate, const struct wh
 					(const char *)(mutate_below(mutate, 2)
 									? mutate_nowhere(mutate)
 									: mutate_endless()));
-		/* What holds itself has no end. */
+		/* A value that contains itself has no end. */
 		if (self && mutate_point(mutate, &where, NULL, "cycle")) {
 			mutate->has_no_end = true;
 			side_enum_set(field[i].elem.type, SIDE_TYPE_DYNAMIC_STRUCT);
@@ -201,7 +201,7 @@ static enum side_visitor_status visit_fields(
 static void visitor(struct mutate *mutate, const struct where *where, struct side_arg *arg,
 		bool is_struct, unsigned int depth)
 {
-	/* Both visitors of dynamic values are the same but for their function. */
+	/* The two visitors of dynamic values differ in their function only. */
 	struct side_arg_dynamic_vla_visitor *value = mutate_take(mutate, sizeof(*value));
 	struct mutate_visited visited = {.nr = mutate_below(mutate, 3)}, *memory;
 

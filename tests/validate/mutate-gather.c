@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory as the description of gather types says, and pointers in it that lead nowhere. */
+/* Memory in the layout that the description of gather types has, and invalid pointers in it. */
 #include <string.h>
 
 #include "mutate-parts.h"
@@ -9,7 +9,7 @@ static void write_pointer(unsigned char *at, const void *pointer)
 	memcpy(at, &pointer, sizeof(pointer));
 }
 
-/* Where the value is: at base + offset, or behind the pointer there. */
+/* Returns the address of the value: base + offset, or the target of the pointer there. */
 static unsigned char *target(struct mutate *mutate, const struct where *where, unsigned char *base,
 		uint64_t offset, unsigned int mode, bool is_scalar, bool null_is_right)
 {
@@ -58,7 +58,9 @@ static void gather_struct(struct mutate *mutate, const struct where *up,
 	}
 }
 
-/* Bytes from one element to the next; they begin at offset 0, and have the sizes of mutate-tame.c. */
+/*
+ * Bytes from one element to the next; they begin at offset 0, and have the sizes of mutate-tame.c.
+ */
 static void gather_elements(struct mutate *mutate, const struct where *up,
 		const struct side_type *elem, uint32_t nr, unsigned char *base)
 {

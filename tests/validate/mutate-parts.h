@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of mutate.h share. */
+/* Declarations that the files of mutate.h share. */
 #ifndef TESTS_VALIDATE_MUTATE_PARTS_H
 #define TESTS_VALIDATE_MUTATE_PARTS_H
 
@@ -25,7 +25,7 @@ struct dynamic_field_image {
 	struct side_arg elem;
 } SIDE_PACKED;
 
-/* A step of the path as the validator writes it. */
+/* A step of the path in the format of the validator. */
 struct where {
 	const struct where *up;
 	char text[24];
@@ -34,18 +34,18 @@ struct where {
 
 struct where mutate_where(const struct where *up, const char *format, unsigned int index);
 
-/* Whether this place is the one to change; extra is a step further in, or NULL. */
+/* Whether this location is the one to change; extra is an inner step, or NULL. */
 bool mutate_point(struct mutate *mutate, const struct where *where, const char *extra,
 		const char *what);
 
 uint32_t mutate_below(struct mutate *mutate, uint32_t below);
 void *mutate_take(struct mutate *mutate, size_t size);
 
-/* Memory that cannot be read, or NULL. */
+/* Returns unreadable memory, or NULL. */
 void *mutate_nowhere(struct mutate *mutate);
 /* The same without NULL. */
 void *mutate_wild(struct mutate *mutate);
-/* A text without an end, in front of memory that cannot be read. */
+/* Returns a text without a terminator, directly before unreadable memory. */
 void *mutate_endless(void);
 
 /* The function of all static visitors, and what they visit. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Random descriptions become such that arguments can be made for them: short lists, memory laid out. */
+/*
+ * Changes random descriptions so that arguments can be made for them: short lists, a defined layout
+ * of memory.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +11,7 @@
 static bool tame(struct side_type *type);
 static size_t tame_gather(struct side_type *type, uint64_t offset);
 
-/* The block of the generator is ours to write to. */
+/* The block of the generator is writable. */
 #define MINE(pointer) ((void *)(uintptr_t)(pointer))
 
 static bool tame_fields(const struct side_event_field *const_fields, uint32_t nr)
@@ -81,7 +84,7 @@ static bool tame(struct side_type *type)
 	}
 }
 
-/* ---- gathered memory: members one behind the other, elements without space between ---- */
+/* ---- gathered memory: adjacent members, elements without space in between ---- */
 
 static size_t tame_gather_struct(struct side_type_gather_struct *gather)
 {
@@ -108,7 +111,7 @@ static size_t tame_gather_vla(struct side_type_gather_vla *gather, bool is_direc
 	length->u.side_gather.u.side_integer.offset_bits = 0;
 	length->u.side_gather.u.side_integer.type.len_bits = 0;
 	length->u.side_gather.u.side_integer.access_mode.v = SIDE_TYPE_GATHER_ACCESS_DIRECT;
-	/* In a structure it stands behind the elements, else in memory of its own. */
+	/* In a structure it is after the elements, otherwise in memory of its own. */
 	length->u.side_gather.u.side_integer.offset = gather->offset + size;
 	return size + length->u.side_gather.u.side_integer.type.integer_size;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments for a description: places, pointers, and what is copied from the stack. */
+/* Makes arguments for a description: locations, pointers, and stack copies. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "mutate-parts.h"
 
 #define BLOCK_SIZE (4u << 20)
-#define STEPS_MAX 20u /* the validator tells the innermost 24 */
+#define STEPS_MAX 20u /* the validator prints the innermost 24 */
 
 /* Two pages, the second of which cannot be read. */
 static unsigned char *edge;
@@ -54,7 +54,7 @@ void *mutate_take(struct mutate *mutate, size_t size)
 		longjmp(mutate->full, 1);
 	memory = mutate->block + mutate->used;
 	mutate->used += size;
-	/* What no description mentions is rubbish. */
+	/* Bytes that no description mentions are arbitrary. */
 	for (i = 0; i < size; i++)
 		memory[i] = (unsigned char)(mutate->used * 31 + i * 7);
 	return memory;
@@ -112,7 +112,7 @@ void *mutate_nowhere(struct mutate *mutate)
 	return mutate_below(mutate, 2) ? NULL : mutate_wild(mutate);
 }
 
-/* Of units of any size. */
+/* In units of any size. */
 void *mutate_endless(void)
 {
 	return edge + page - 12;
@@ -138,7 +138,7 @@ enum side_visitor_status mutate_visit(const struct side_tracer_visitor_ctx *trac
 	return visited.status;
 }
 
-/* A label that is not the right one and, for what is dynamic, not dynamic. */
+/* A label that is wrong and, for dynamic types, not dynamic. */
 static void wrong_label(struct mutate *mutate, struct side_arg *arg)
 {
 	unsigned int label = arg->type.v, other;
@@ -158,7 +158,7 @@ static void label(struct mutate *mutate, const struct where *where, struct side_
 		wrong_label(mutate, arg);
 }
 
-/* The list of elements is there when nr is not 0. */
+/* The list of elements exists unless nr is 0. */
 static struct side_arg_vec *vec_of(struct mutate *mutate, const struct where *where,
 		const char *extra, struct side_arg *sav, uint32_t nr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments that fit a random description, and the same with one place changed. */
+/* Valid arguments for a random description, and the same with one location changed. */
 #ifndef TESTS_VALIDATE_MUTATE_H
 #define TESTS_VALIDATE_MUTATE_H
 
@@ -13,20 +13,20 @@ struct mutate {
 	uint64_t state; /* of the random numbers */
 	unsigned char *block;
 	size_t size, used;
-	uint32_t points;                /* places that could be changed, so far */
-	uint32_t target;                /* the one that is */
-	bool has_no_end;                /* what is wrong is further in than the path says */
-	char expected[MUTATE_PATH_MAX]; /* the path of the one that was changed */
+	uint32_t points;                /* number of locations that could be changed, so far */
+	uint32_t target;                /* the location to change */
+	bool has_no_end;                /* the error is deeper than the path */
+	char expected[MUTATE_PATH_MAX]; /* path of the changed location */
 	const char *what;
 	jmp_buf full;
 };
 
-/* What is random beyond reason (lengths, offsets, names) becomes what arguments can be made for. */
+/* Replaces random lengths, offsets and names by values for which arguments can be made. */
 bool mutate_tame(struct side_event_description *desc, const char *event);
 
 /*
- * Arguments for the description; when the place number target is there, with that place changed. Returns
- * the places there are, or UINT32_MAX: they do not fit in the block.
+ * Makes arguments for the description; if location number target exists, that location is changed.
+ * Returns the number of locations, or UINT32_MAX if the arguments do not fit in the block.
  */
 uint32_t mutate_arguments(struct mutate *mutate, const struct side_event_description *desc,
 		uint64_t seed, uint32_t target, const struct side_arg_vec **args,

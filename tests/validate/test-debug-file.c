@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Search for the file with debug information: which paths are tried, in which order, and which file is the right one. The file under test
- * is compiled into this test, with calls that know only the files of this test.
+ * Search for the file with debug information: which paths are tried, in which order, and which file
+ * matches. The test includes the file, and replaces its calls by ones that only see the files of
+ * this test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static struct {
 
 static char tried[32768];    /* the paths that were opened, with a newline after each */
 static const char *own_path; /* of the link in /proc; NULL: it cannot be read */
-static int expected_fd;      /* whose link is read */
+static int expected_fd;      /* the descriptor whose link is read */
 static unsigned int nr_open, nr_mapped;
 static bool mapping_fails, opens_zero;
 
@@ -157,7 +158,7 @@ static struct made begin(void)
 	return made;
 }
 
-/* The descriptor of the file. The caller closes it. */
+/* Returns the descriptor of the file. The caller closes it. */
 static int end(struct made *made)
 {
 	made->fd = memfd_create("made", MFD_CLOEXEC);
@@ -175,7 +176,7 @@ static void forget(void)
 	*tried = '\0';
 }
 
-/* One bit after the other, unlike the function under test. */
+/* Bit by bit, unlike the function under test. */
 static uint32_t checksum_of(const unsigned char *bytes, size_t size)
 {
 	uint32_t crc = UINT32_MAX;
@@ -211,7 +212,7 @@ static void sections(void)
 	check_section(&made, names + NAME_LONG, true);
 	make_section(&made, OTHER, NAME_TOO_LONG, 0, 77);
 	check_section(&made, names + NAME_TOO_LONG, false);
-	/* The first and the last one that count, and those before and after. */
+	/* The first and the last one that are read, and those before and after. */
 	for (unsigned int i = 0; i <= SECTIONS; i++) {
 		if (i == NAMES)
 			continue;
@@ -228,7 +229,7 @@ static void sections(void)
 	make_section(&made, OTHER, NAME_LINK, 0, 77);
 	check_section(&made, ".gnu_debuglin", false);
 	check_section(&made, ".gnu_debuglinks", false);
-	/* Without content it is not the one. */
+	/* A section without content does not match. */
 	made.sections[OTHER].sh_type = SHT_NOBITS;
 	check_section(&made, ".gnu_debuglink", false);
 	/* A name must begin in the table of names. */
@@ -290,7 +291,7 @@ static void build_ids(void)
 		make_note(&made, sizes[i].size);
 		check_id(&made, sizes[i].is_read ? sizes[i].size : 0);
 	}
-	/* Of a section without a whole header nothing is read. */
+	/* A section without a complete header is not read. */
 	made = begin();
 	make_note(&made, 20);
 	made.sections[NOTE].sh_size = 16;
@@ -313,7 +314,7 @@ static void build_ids(void)
 	check_id(&made, 0);
 	note->n_namesz = 4;
 	check_id(&made, 20);
-	/* The file ends inside of the ID, and inside of the header of the note. */
+	/* The file ends within the ID, and within the header of the note. */
 	for (unsigned int cut = 0; cut < 2; cut++) {
 		made.sections[NOTE].sh_offset = FILE_SIZE - 16 + cut;
 		memcpy(made.bytes + FILE_SIZE - 16 + cut, note, 16 - cut);
@@ -406,10 +407,10 @@ static void same_files(void)
 	checksum = checksum_of(other.bytes, FILE_SIZE);
 	wrong = checksum + 1;
 	CHECK(is_same(&other, &made, &none, &checksum) && !is_same(&other, &made, &none, &wrong));
-	/* The ID decides, whatever the checksum. */
+	/* If there is an ID, the checksum is ignored. */
 	make_note(&other, 3);
 	CHECK(is_same(&other, &made, &id, &wrong));
-	/* Descriptor 0 is one like any other. */
+	/* Descriptor 0 is valid like any other. */
 	forget();
 	files[0].path = "/file";
 	files[0].fd = end(&other);
@@ -471,7 +472,7 @@ static void links(void)
 	check_link(&made, "abc");
 	make_link(&made, "ab", 0x12345678, 7);
 	check_link(&made, NULL);
-	/* A name that ends where the checksum begins has no end. */
+	/* A name that ends where the checksum begins has no terminator. */
 	make_link(&made, "abcd", 0x12345678, 8);
 	check_link(&made, NULL);
 	make_link(&made, "", 0x12345678, 8);
@@ -492,7 +493,7 @@ static void links(void)
 
 /* ---- paths ---- */
 
-/* The paths that are tried for a file, and whether the file at the path `at` is found. */
+/* Checks the paths that are tried for a file, and whether the file at the path `at` is found. */
 static void check_paths(struct made *made, struct made *debug, const char *path, const char *at,
 		const char *wanted)
 {
@@ -557,7 +558,7 @@ static void paths(void)
 			"/a/folder/d\n/a/folder/.debug/d\n/usr/lib/debug/a/folder/d\n");
 	check_paths(&made, &debug, "/b", NULL,
 			"/a/folder/d\n/a/folder/.debug/d\n/usr/lib/debug/a/folder/d\n");
-	/* Without a link of its own the path that the caller knows. */
+	/* Without the link, the path that the caller knows. */
 	own_path = NULL;
 	check_paths(&made, &debug, "/b/c", NULL, "/b/d\n/b/.debug/d\n/usr/lib/debug/b/d\n");
 	check_paths(&made, &debug, "/%d/c", NULL, "/%d/d\n/%d/.debug/d\n/usr/lib/debug/%d/d\n");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The validator in process: what it reports, byte by byte, which descriptions it keeps, which memory it asks the kernel for, and its
- * limits. Its files are compiled into this test, with system calls whose results the test sets.
+ * The validator in process: its reports, byte by byte, which descriptions it keeps, which memory it
+ * requests from the kernel, and its limits. The test includes its files, with system calls whose
+ * results the test sets.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -66,7 +67,7 @@ static ssize_t fake_write(int fd, const void *bytes, size_t size)
 	}
 	if (writes.is_set) {
 		errno = writes.error;
-		/* Its reader is gone. */
+		/* The reader of the pipe has exited. */
 		if (writes.error == EPIPE)
 			CHECK(!raise(SIGPIPE));
 		return writes.result;
@@ -113,7 +114,7 @@ static void memory_reads(void)
 	CHECK(reads.calls == 1 && validate_memory_read(NULL, 1, to, 0) == 0 && reads.calls == 1);
 	CHECK(validate_memory_read(NULL, UINTPTR_MAX - 6, to, 8) == -EFAULT && reads.calls == 1);
 	CHECK(validate_memory_read(NULL, 16, to, 8) == -EFAULT && errno == 4711);
-	/* Some of the bytes only. */
+	/* Only some of the bytes. */
 	reads.is_set = true;
 	reads.result = 7;
 	CHECK(validate_memory_read(NULL, (uintptr_t)from, to, 8) == -EFAULT);
@@ -150,7 +151,7 @@ static void readable_pages(void)
 			reads.pages == 1);
 	CHECK(validate_memory_readable(pages, 130 * PAGE) && reads.calls == 8 && reads.pages == 2);
 	CHECK(!validate_memory_readable((void *)(UINTPTR_MAX - 3), 5) && reads.calls == 8);
-	/* A page that is missing, wherever it is. */
+	/* A missing page at each position. */
 	for (unsigned int i = 0; i < 130; i += i == 1 || i == 65 ? 61 : 1) {
 		CHECK(!mprotect(pages + i * PAGE, PAGE, PROT_NONE));
 		CHECK(!validate_memory_readable(pages, 130 * PAGE));
@@ -160,7 +161,7 @@ static void readable_pages(void)
 		CHECK(!mprotect(pages + i * PAGE, PAGE, PROT_READ | PROT_WRITE));
 	}
 	CHECK(errno == 4711);
-	/* Memory that only the process itself reads: the other call decides. */
+	/* Memory that only the process itself can read: the other call decides. */
 	forget_calls();
 	reads.is_set = masks.is_set = true;
 	reads.result = masks.result = -1;
@@ -183,7 +184,7 @@ static void readable_pages(void)
 	/* The call is forbidden: everything counts as readable. */
 	reads.error = EPERM;
 	CHECK(validate_memory_readable(pages, 130 * PAGE) && masks.calls == 5);
-	/* The first page was read, the second is asked for again. */
+	/* The first page was read, the second is requested again. */
 	reads.result = 1;
 	masks.result = -1;
 	masks.error = EINVAL;
@@ -205,7 +206,7 @@ static void texts(void)
 		CHECK(!validate_memory_text(end - 4 * unit, unit));
 		memset(end - unit, 0, unit);
 		CHECK(validate_memory_text(end - 4 * unit, unit));
-		/* The end is not at the position of a unit. */
+		/* The end is not at a multiple of the unit. */
 		if (unit > 1)
 			CHECK(!validate_memory_text(end - 4 * unit - 1, unit));
 		if (unit > 1) {
@@ -214,7 +215,7 @@ static void texts(void)
 		}
 		memset(end - unit, 'x', unit);
 	}
-	/* Each page is asked for once. */
+	/* Each page is requested once. */
 	end[-1] = '\0';
 	reads.calls = 0;
 	CHECK(validate_memory_text(pages + 7, 1) && reads.calls == 2);
@@ -276,7 +277,7 @@ static void output(void)
 	CHECK(!strcmp(printed, "1234567") && writes.calls == 5);
 	validate_report_write_all("", 0);
 	CHECK(writes.calls == 5);
-	/* Nothing can be printed any more: it ends. */
+	/* Nothing can be printed any more: the report ends. */
 	forget_calls();
 	writes.is_set = true;
 	validate_report_write_all("1234567", 7);
@@ -285,7 +286,10 @@ static void output(void)
 	writes.error = EAGAIN;
 	validate_report_write_all("1234567", 7);
 	CHECK(writes.calls == 2);
-	/* The signal of a broken pipe is removed, unless it was pending before. The mask stays. */
+	/*
+	 * The signal of a broken pipe is removed, unless it was pending before. The mask does not
+	 * change.
+	 */
 	writes.error = EPIPE;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGPIPE);
@@ -311,7 +315,7 @@ static void paths_of_sites(void)
 	CHECK(hash_path("p:e\nindex 5\nx") != hash_path("p:e\nindex 6\nx"));
 	CHECK(hash_path("ab") != hash_path("a\nb") && hash_path("ab") != hash_path("ba"));
 	CHECK(hash_path("a\nb") != hash_path("b\na") && hash_path("") != hash_path("a"));
-	/* The first character counts, however many follow. */
+	/* The first character counts, whatever follows. */
 	CHECK(hash_path("ammmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm") !=
 			hash_path("bmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"));
 	CHECK(hash_path("a\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n") !=
@@ -371,7 +375,7 @@ static void fields_of_reports(void)
 		validate_report_print_path(&report, &error);
 		CHECK(!strcmp(report_text(&report), cases[i].wanted));
 	}
-	/* Steps of ten characters: as long as there are no more than 160, the next one follows. */
+	/* Steps of ten characters: as long as there are at most 160, the next one is added. */
 	error = error_of("", "p:e");
 	at = strlen(error.where);
 	for (unsigned int i = 0; i < 20; i++)
@@ -436,7 +440,7 @@ static void hints(void)
 	report.size = 0;
 	put_hint(&report, -E2BIG, &error);
 	CHECK(!strcmp(report_text(&report), "  hint:     x\n"));
-	/* Letters become small, and nothing else changes. */
+	/* Letters become lower case, and nothing else changes. */
 	report.size = 0;
 	put_macro(&report, "@AZ[az_19");
 	CHECK(!strcmp(report_text(&report), "side_arg_@az[az_19()"));
@@ -468,7 +472,7 @@ static void differences(void)
 
 /* ---- descriptions ---- */
 
-/* A test of descriptions that have an event's state but are never registered. */
+/* Descriptions with the state of an event that is never registered. */
 static struct side_event_state_0 state;
 static struct side_event_description event;
 static struct side_event_field fields[40];
@@ -562,7 +566,7 @@ static void reported_descriptions(void)
 	CHECK(!strcmp(printed, wanted) && errno == 4711);
 }
 
-/* The caller is the address that a call returns to. */
+/* The caller is the return address of a call. */
 static void callers(void)
 {
 	struct validate_report_text report = {.size = 0};
@@ -581,7 +585,7 @@ static void callers(void)
 			info.dli_fname, (size_t)((uintptr_t)puts - map->l_addr));
 	CHECK(info.dli_sname && !strncmp(report_text(&report), wanted, strlen(wanted)));
 	CHECK(!strcmp(report.text + report.size - 2, ")\n"));
-	/* A function that begins there has not called. */
+	/* A function that begins at the address has not called. */
 	report.size = 0;
 	validate_report_print_caller(&report, (const char *)(uintptr_t)puts);
 	snprintf(wanted, sizeof(wanted), "  caller:   %s() in ", info.dli_sname);
@@ -608,7 +612,7 @@ static void reported_calls(void)
 				is_dropped ? "  tracers:  are not given the call, which they could not survive\n"
 					   : "");
 		CHECK(!strcmp(printed, wanted) && writes.calls == 1 && errno == 4711);
-		/* It is reported once. The description and the caller are told apart. */
+		/* It is reported once for each description and each caller. */
 		CHECK(!is_first(&event, (const void *)16, -EINVAL, &error));
 		CHECK(is_first((const void *)16, &event, -EINVAL, &error));
 		validate_report_call(&event, (const void *)16, is_dropped, -EINVAL, &error);
@@ -839,7 +843,7 @@ static void registered_events(void)
 	make_event(1);
 	forget_calls();
 	CHECK(shows(NULL, 0, &event) && !nr_written);
-	/* Wrong, but tracers can read it: they see it. */
+	/* Wrong, but readable: tracers get it. */
 	side_enum_set(fields[0].side_type.type, 77);
 	CHECK(shows(NULL, 0, &event) && nr_reports() == 1 &&
 			strstr(printed, " (its calls are not checked)"));
@@ -873,7 +877,7 @@ static void registered_events(void)
 	CHECK(strstr(printed, "  field:    \"f0\"\n") && strstr(printed, "  field:    \"f2\"\n"));
 }
 
-/* All elements of the list must be there. */
+/* All elements of the list must exist. */
 static void lists_of_events(void)
 {
 	const size_t in_page = PAGE / sizeof(struct side_event_description *);
@@ -915,7 +919,7 @@ static void number_of_mismatches(void)
 	CHECK(check_fields_call(0, 40, true) && !nr_written);
 	CHECK(check_fields_call(1, 40, true) && nr_reports() == 1);
 	CHECK(!strstr(printed, "  tracers:  "));
-	/* 15 values of other types are harmless, and the call is compared to its end. */
+	/* 15 values of other types are harmless, and the call is compared completely. */
 	CHECK(check_fields_call(15, 40, true) && nr_reports() == 15 && !dropped);
 	CHECK(!check_fields_call(16, 40, true) && nr_reports() == 16);
 	CHECK((uint32_t)dropped == 1 && dropped >> 32 == (uint32_t)getpid());

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Random argument vectors and descriptions: the programs end with 0, and the validator told what is wrong.
-SIDE_TEST_LONG=1 takes 200 seeds instead of 3.
+"""Random argument vectors and descriptions: the programs end with 0, and the validator has reported
+errors. SIDE_TEST_LONG=1 uses 200 seeds instead of 3.
 
 usage: test-fuzz.py LIBRARY FUZZ-CALLS FUZZ-DESCRIPTIONS
 """

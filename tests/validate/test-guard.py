@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-A process with the validator and another tracer: calls that a tracer could not survive are told, counted and given to nobody
-but the validator; the program lives, and the tracer has the right calls.
+"""A process with the validator and another tracer: calls that would crash a tracer are reported,
+counted and not passed on; the program runs on, and the tracer gets the valid calls.
 
 usage: test-guard.py VALIDATOR WRONG-KIND
 """
@@ -23,7 +22,7 @@ GIVEN = '  tracers:  are not given the call, which they could not survive\n'
 
 
 def told(tracers):
-    """What stands behind each "# " line."""
+    """Returns the text after each "# " line."""
     return {
         'right': '',
         'static': REPORT.format(
@@ -48,7 +47,7 @@ for arguments, tracers, end in (([], '', '# end 0 0\n'),
     wanted = ''.join('# %s\n%s' % one for one in told(tracers).items()) + end
     if r.returncode or text != wanted:
         sys.exit('status %d\n%s\nand not\n%s' % (r.returncode, text, wanted))
-# It is the validator that keeps the tracer alive.
+# Without the validator, the tracer would crash.
 r = subprocess.run([program, 'tracer'], env=dict(env, SIDE_VALIDATE='0'), capture_output=True, text=True, timeout=60)
 if r.returncode >= 0 or not r.stderr.endswith('# wild\n'):
     sys.exit('without the validator the program does not end by a signal: %d\n%s' % (r.returncode, r.stderr))

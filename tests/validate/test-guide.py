@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""
-The examples of docs/reference/misuse.md say what the guide says they say.
+"""Runs the examples of docs/reference/misuse.md, and compares their output with the page.
 
 usage: test-guide.py GUIDE INCLUDE LIBRARY WRONG-CALLS WRONG-DESCRIPTIONS
 """
@@ -31,14 +30,14 @@ env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off'
 
 
 def plain(lines):
-    """Without what differs from run to run."""
+    """Returns the lines without the parts that differ between runs."""
     lines = re.sub(r'\(\d+\): ', '(PID): ', lines)
     lines = re.sub(r'address:  0x[0-9a-f]+', 'address:  ADDRESS', lines)
     return re.sub(r'caller:   \S+ \(\S*wrong-calls.c:\d+\)', 'caller:   PLACE', lines).strip()
 
 
 def said(name, arguments):
-    """What is said behind the line in which the program says that it does the thing."""
+    """Returns the reports after the line with which the program announces its action."""
     r = subprocess.run([programs[name], *arguments], env=env, capture_output=True, text=True)
     return re.search(r'^# .*\b%s\b.*\n((?:[^#].*\n)*)' % arguments[-1], r.stderr, flags=re.M).group(1)
 

@@ -23,14 +23,14 @@ static void write_bit(struct writer *writer, unsigned int bit)
 	writer->nr_bits++;
 }
 
-/* Numbers have their lowest bit first. */
+/* Numbers begin with their lowest bit. */
 static void write_number(struct writer *writer, unsigned int value, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		write_bit(writer, value >> i & 1);
 }
 
-/* Codes have their highest bit first. */
+/* Codes begin with their highest bit. */
 static void write_code(struct writer *writer, unsigned int code, unsigned int nr)
 {
 	while (nr--)
@@ -77,7 +77,7 @@ static void write_fixed(struct writer *writer, unsigned int symbol)
 		write_code(writer, 0xc0 + symbol - 280, 8);
 }
 
-/* The text "a", then a copy with these symbols. */
+/* Writes the text "a", then a copy with these symbols. */
 static struct writer copy_of(unsigned int length, unsigned int distance)
 {
 	struct writer writer = begin_stream();
@@ -220,7 +220,7 @@ struct end {
 
 static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
 
-/* The codes of these four lengths, two bits each. */
+/* Writes the codes of these four lengths, two bits each. */
 static void write_length(struct writer *writer, unsigned int symbol)
 {
 	write_code(writer, symbol == 1 ? 0 : symbol - 15, 2);
@@ -237,7 +237,10 @@ static void write_zeros(struct writer *writer, unsigned int nr)
 	}
 }
 
-/* The length of a further code of lengths: 0, or 3, which does not fit beside the four others. */
+/*
+ * The length of a further code of lengths: 0, or 3, which does not fit in addition to the four
+ * others.
+ */
 static unsigned int surplus;
 
 /* The text is "a". `end` repeats the lengths after that of the end symbol. */
@@ -319,7 +322,7 @@ static void test_numbers_of_codes(void **unused)
 	}
 }
 
-/* Test the code of the lengths: `lengths` belong to the symbols in `order`. */
+/* Writes a stream with this code of lengths: `lengths` belong to the symbols in `order`. */
 static struct writer codes(const uint8_t lengths[sizeof(order)])
 {
 	struct writer writer = begin_stream();
@@ -345,7 +348,7 @@ static void test_bad_codes(void **unused)
 	write_number(&writer, 0, 32);
 	write_number(&writer, 0, 32);
 	assert_false(inflates(&writer, 0, to, 1));
-	/* Bits that are no symbol. */
+	/* Bits that are not a symbol. */
 	writer = codes(one);
 	write_number(&writer, UINT32_MAX, 32);
 	write_number(&writer, UINT32_MAX, 32);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of tables of lines and of files with debug information: the last permitted value, and one more. The files are included. */
+/*
+ * Limits of tables of lines and of files with debug information: the last permitted value, and one
+ * more. The test includes the files.
+ */
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
@@ -26,7 +29,7 @@ static void *played_mmap(void *at, size_t size, int protection, int flags, int f
 	return MAP_FAILED;
 }
 
-/* The end of the file, or what is in it. */
+/* The end of the file, or its content. */
 static ssize_t played_pread(int fd, void *to, size_t size, off_t at)
 {
 	nr_reads++;
@@ -88,7 +91,7 @@ static void test_build_ids(void)
 	}
 }
 
-/* The name is 1 to 251 bytes long: an end and a checksum follow. */
+/* The name is 1 to 251 bytes long: a terminator and a checksum follow. */
 static bool has_link(size_t size, size_t name)
 {
 	char found[NAME_MAX_HERE + 8];
@@ -112,7 +115,7 @@ static void test_links(void)
 	CHECK(!has_link(257, 251) && has_link(8, 3) && !has_link(8, 4) && !has_link(8, 0));
 }
 
-/* A file with more bytes is not read. The checksum of nothing is 0. */
+/* A file with more bytes is not read. The checksum of no bytes is 0. */
 static void test_checksums(void)
 {
 	static struct debug_file_scratch scratch;
@@ -133,7 +136,10 @@ static void test_checksums(void)
 
 /* ---- compressed tables ---- */
 
-/* Whether memory is taken for a table of `size` bytes that has `packed` compressed ones, with its head. */
+/*
+ * Whether memory is allocated for a table of `size` bytes with `packed` compressed bytes, including
+ * its head.
+ */
 static bool is_unpacked(uint64_t size, uint64_t packed)
 {
 	const ElfW(Chdr) chdr = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = size};

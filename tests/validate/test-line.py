@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-The line that reports name: of calls in a file and in what it includes, in all versions of debug information that the compilers
-write, of 32 and 64 bits; FILE+OFFSET alone where there is none. Whatever stands there instead of it, programs go on and are told of.
+"""The line in reports: for calls in a file and in included files, with all versions of debug
+information that the compilers write, of 32 and 64 bits; only FILE+OFFSET if there is none. With
+damaged debug information, programs run on, and reports are still printed.
 
 usage: test-line.py LIBRARY LIBSIDE INCLUDE [ROUNDS]
 """
@@ -36,7 +36,7 @@ static void in_a_header(void)
 	side_event(ev, side_arg_list(side_arg_u64(1), side_arg_u32(2)));
 }
 '''
-# Of a thread with the smallest stack there is.
+# In a thread with the smallest possible stack.
 SMALL = r'''
 #define SIDE_STATIC_CHECK_DISABLE
 #include <limits.h>
@@ -69,7 +69,8 @@ __attribute__((noinline)) void last(void) { side_call(&side_event_state__ev.pare
 __attribute__((noinline)) void behind(void) { exit(0); }
 int main(void) { last(); }
 '''
-# A function that nobody calls, larger than what stands before the code in a file: its lines are those of the linker's address 0.
+# An unused function, larger than the part of a file before the code: its lines have address 0 after
+# linking.
 LEFT_OUT = 'int left_out(int n);\nint left_out(int n)\n{\n\tvolatile int v = n;\n%s\treturn v;\n}\n' % ''.join(
     '\tv = v * %d + n;\n' % i for i in range(3, 1500))
 failures = []
@@ -77,7 +78,7 @@ compared = 0
 
 
 def places(program, cwd):
-    """What is said in brackets behind FILE+OFFSET of each report."""
+    """Returns the text in brackets after FILE+OFFSET of each report."""
     run = subprocess.run([program], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
     text = run.stderr.decode(errors='replace')
     found = re.findall(r'^  caller:   .*?\+0x[0-9a-f]+ \((.*)\)$', text, flags=re.M)
@@ -87,14 +88,14 @@ def places(program, cwd):
 
 
 def damaged(image, names, generator):
-    """Some bytes of some of the sections are others."""
+    """Returns the file with some changed bytes in some of the sections."""
     out = subprocess.run(['readelf', '-SW', image], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     with open(image, 'rb') as stream:
         data = bytearray(stream.read())
     for name in names:
         found = re.search(r' %s\s+PROGBITS\s+\w+\s+(\w+)\s+(\w+)' % re.escape(name), out)
         begin, size = (int(number, 16) for number in found.groups()) if found else (0, 0)
-        # The header and the names are what can lead astray.
+        # Changes of the header and the names have the most effect.
         for _ in range(generator.randrange(1, 9) if size else 0):
             at = begin + generator.randrange(min(size, generator.choice((12, 64, size))))
             data[at] = generator.choice((0, 1, 0x7f, 0x80, 0xff, generator.randrange(256)))
@@ -139,7 +140,8 @@ with tempfile.TemporaryDirectory() as folder:
         if told != lines:
             failures.append('code that is left out, %s: %s, expected %s' % (linker, told, lines))
         compared += 1
-    # Debug information in a file of its own: by name, beside the program and in .debug; not if it is that of another one.
+    # Debug information in a separate file: by name, beside the program and in .debug; it is not
+    # used if it belongs to another program.
     program = os.path.join(folder, 'program')
     for flags, place in (('-g -Wl,--build-id', 'apart.debug'), ('-g -Wl,--build-id=none', 'apart.debug'),
                          ('-g -gz -Wl,--build-id', '.debug/apart.debug'), ('-g -Wl,--build-id=none', '.debug/apart.debug')):
@@ -153,7 +155,7 @@ with tempfile.TemporaryDirectory() as folder:
             failures.append('apart, %s %s: %s, expected %s' % (flags, place, told, lines))
         with open(apart, 'r+b') as stream:
             data = stream.read()
-            # Another build ID, or where there is none, another checksum.
+            # Another build ID, or, if there is none, another checksum.
             at = data.find(b'GNU\0', data.find(b'\x03\0\0\0GNU\0')) + 4 if 'none' not in flags else len(data) - 1
             stream.seek(at)
             stream.write(bytes([data[at] ^ 1]))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which memory counts as readable: what the process can load from, whoever else cannot, and nothing else. */
+/*
+ * Which memory counts as readable: exactly the memory that the process can load from, even if other
+ * calls cannot read it.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +22,7 @@ static void check(const char *what, const void *address, size_t size, bool wante
 	}
 }
 
-/* The kernel's own data for the clock: its process reads it, process_vm_readv() does not. */
+/* Data of the kernel for the clock: the process can read it, process_vm_readv() cannot. */
 static const void *find_clock(void)
 {
 	unsigned long begin, found = 0;

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-Random descriptions, called with random arguments that fit: the validator is silent. Changed in one place: it tells
-of that place, once, with all that a report has. The program ends with 0, in all the ways that calls are made.
-SIDE_TEST_LONG=1 takes 60 seeds of each way instead of 2.
+"""Random descriptions, called with random valid arguments: the validator reports nothing. With one
+change, it reports that location, once, with a complete report. The program ends with 0, whatever
+the method of the calls is. SIDE_TEST_LONG=1 uses 60 seeds for each method instead of 2.
 
 usage: test-mutate.py LIBRARY FUZZ-MUTATE [SEED...]
 """
@@ -13,7 +12,7 @@ import subprocess
 import sys
 
 library, program = (os.path.abspath(a) for a in sys.argv[1:3])
-# What is told is bounded, so each process has fewer rounds than that.
+# The number of reports is limited, so each process has fewer rounds.
 ROUNDS = '800'
 seeds = [int(a) for a in sys.argv[3:]] or range(60 if os.environ.get('SIDE_TEST_LONG') == '1' else 2)
 env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1')
@@ -22,7 +21,7 @@ kinds = collections.Counter()
 
 
 def reports(text):
-    """The lines of each report by the event's name."""
+    """Returns the lines of each report, by the name of the event."""
     found = collections.defaultdict(list)
     for report in re.split('^(?=side: )', text, flags=re.M):
         event = re.search(r'^  event:    mutate:(\S+)$', report, flags=re.M)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-`side record --validate`: what the command does wrong is told, the recording ends as without it, and without the
-option nothing is told. Calls and descriptions that would end the program in the recorder do not reach it.
+"""`side record --validate`: errors of the command are reported, the recording ends as without it, and
+without the option nothing is reported. Calls and descriptions that would crash the recorder do not
+reach it.
 
 usage: test-record.py SIDE AGENT VALIDATOR WRONG-CALLS WRONG-DESCRIPTIONS
 """

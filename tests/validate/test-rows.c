@@ -85,7 +85,7 @@ static void end_sequence(struct table *table)
 static struct {
 	const char *name;    /* of the section; NULL: .debug_line */
 	unsigned long flags; /* of the section */
-	unsigned long size;  /* that it claims; 0: its own */
+	unsigned long size;  /* the size in its header; 0: the real one */
 	const char *texts;   /* .debug_line_str */
 	size_t cut;          /* bytes that are missing at the end of the file */
 	bool is_other;       /* the header in memory is of another file */
@@ -149,7 +149,7 @@ static void assert_line(const struct table *table, uintptr_t address, const char
 				expected ? expected : "no line");
 }
 
-/* One row of 256 bytes from 0x1000 on; its end is written by the caller. */
+/* One row of 256 bytes from 0x1000 on; the caller writes its end. */
 static struct table one_row(void)
 {
 	struct table table = {.size = 0};
@@ -184,7 +184,7 @@ static void test_last_operation(void **unused)
 			{{0, 3, 1}, 3, NULL},
 			{{0, 0x7f, 1}, 3, NULL},
 			{{0, 0, 1}, 3, NULL},
-			{{0, 1}, 2, NULL},    /* its opcode is behind the end */
+			{{0, 1}, 2, NULL},    /* its opcode is after the end */
 			{{0, 0x80}, 2, NULL}, /* and so is the end of its length */
 			{{0}, 1, NULL},
 	};
@@ -232,7 +232,7 @@ static void test_edges_of_a_row(void **unused)
 	assert_line(&table, 0x1100, NULL);
 }
 
-/* Linkers give code that they leave out the address 0, the last address, or the one before it. */
+/* Linkers give removed code the address 0, the last address, or the one before it. */
 static void test_dead_rows(void **unused)
 {
 	static const struct {
@@ -381,7 +381,10 @@ static void test_constant_advance(void **unused)
 
 static void test_headers(void **unused)
 {
-	/* Lengths of instructions, operations in one, statements, line base, line range, opcode base; folders; a file. */
+	/*
+	 * Lengths of instructions, operations in one, statements, line base, line range, opcode
+	 * base; folders; a file.
+	 */
 	static const unsigned char good[] = {
 			1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 'a', 0, 0, 0, 0, 0};
 	static const struct {
@@ -419,7 +422,7 @@ static void test_headers(void **unused)
 		assert_line(&table, 0x1000, NULL);
 		assert_line(&table, 0x4000, beyond ? NULL : "second.c:1");
 	}
-	/* Only the unit whose program begins inside of its header is skipped. */
+	/* Only the unit whose program begins within its header is skipped. */
 	table = with_header(good, sizeof(good), -9u);
 	add_second(&table);
 	assert_line(&table, 0x1000, NULL);
@@ -458,7 +461,7 @@ static void test_units(void **unused)
 		assert_line(&table, 0x1000, version >= 2 && version <= 4 ? "b:1" : NULL);
 		assert_line(&table, 0x4000, "second.c:1");
 	}
-	/* 64 bits, in which the length of the header has 8 bytes. */
+	/* The 64-bit format, in which the length of the header has 8 bytes. */
 	table = (struct table){.size = 0};
 	ADD(&table, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0);
 	length = sizeof(header);
@@ -553,7 +556,7 @@ static void test_version_5(void **unused)
 		table = version_5(many, used, 0);
 		assert_line(&table, 0x1000, extra ? NULL : "x:1");
 	}
-	/* A directory that is no number counts as none. */
+	/* A directory that is not a number counts as none. */
 	table = version_5(text, sizeof(text), 0);
 	assert_line(&table, 0x1000, "x:1");
 	table = version_5(inside, sizeof(inside), 0);
@@ -677,13 +680,13 @@ static void test_files(void **unused)
 	form.is_other = true;
 	assert_line(&table, 0x1000, NULL);
 	form.is_other = false;
-	/* A section that claims 256 MiB is read. With one byte more, it is not. */
+	/* A section of 256 MiB is read. With one byte more, it is not. */
 	form.size = 256ul << 20;
 	assert_line(&table, 0x1000, "first.c:1");
 	form.size++;
 	assert_line(&table, 0x1000, NULL);
 	form.size = 0;
-	/* A file that ends inside of its table. */
+	/* A file that ends within its table. */
 	form.cut = TABLE_MAX - table.size / 2;
 	assert_line(&table, 0x1000, NULL);
 	form.cut = 0;

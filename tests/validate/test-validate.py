@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-Wrong calls and descriptions with SIDE_VALIDATE=1: each is told once, with event, field, expected, found
-and hint; the program goes on.
+"""Wrong calls and descriptions with SIDE_VALIDATE=1: each is reported once, with event, field,
+expected, found and hint; the program runs on.
 
 usage: test-validate.py LIBRARY WRONG-CALLS WRONG-DESCRIPTIONS RIGHT-CALLS
 """
@@ -26,7 +25,7 @@ def run(*command, validate='1'):
 
 
 def blocks(text):
-    """(what, event, label, report) of each "# ..." line."""
+    """Returns (action, event, label, report) of each "# ..." line."""
     for part in re.split(r'^# ', text, flags=re.M)[1:]:
         head, _, report = part.partition('\n')
         yield (*head.split(), report)
@@ -38,7 +37,7 @@ def check(condition, what, report):
 
 
 def expected(what, event, label):
-    """Lines that the report must have."""
+    """Returns lines that the report must have."""
     lines = ['  event:    w:' + event]
     if what in ('label', 'unknown'):
         found = 'S128' if what == 'label' else '?'
@@ -73,7 +72,7 @@ for what in ('label', 'unknown', 'number', 'none', 'list', 'pointer'):
               '%s %s: caller and hint' % (what, event), report)
     check(nr == 74, 'calls of ' + what, '%d' % nr)
 
-# The whole report of one, as a person sees it.
+# The complete text of one report.
 report = next(blocks(run(wrong_calls, 'label', 'u32')))[3]
 shape = re.sub(r'\(\d+\)', '(PID)', report, count=1)
 shape = re.sub(r'caller:   .*', 'caller:   CALLER', shape)
@@ -85,15 +84,15 @@ check(shape == '''side: wrong call in wrong-calls (PID): the description says U3
   found:    S128
   hint:     pass side_arg_u32(), or change the type of the field
 ''', 'the report', report)
-# The address leads to the line of the call, which is told.
+# The report has the line of the call, which the address belongs to.
 module, offset, place = re.search(r'(\S+)\+(0x[0-9a-f]+) \(\S*(wrong-calls\.c:\d+)\)\n', report).groups()
 line = subprocess.run(['addr2line', '-e', module, offset], capture_output=True, text=True).stdout
 check(re.search('/' + re.escape(place) + r'\b', line), 'addr2line', line + report)
 
-# Off, nothing is loaded and nothing told.
+# If it is disabled, nothing is loaded and nothing is reported.
 for off in (None, '', '0'):
     check('side:' not in run(wrong_calls, 'number', validate=off), 'off', '')
-# Right calls are silent, but for the attribute that is odd because the test wants it so.
+# Valid calls cause no report, except for an attribute that the test makes odd on purpose.
 text = run(right_calls)
 check(re.findall('^side: .*', text, flags=re.M) == re.findall('^side: doubtful .*: its attribute std.integer.base is 3, .*', text,
                                                              flags=re.M) and text.count('\n') == 5, 'right calls', text)
@@ -110,7 +109,7 @@ check('is NULL\n  event:    d:function\n  field:    "n"\n' in text, 'which visit
 check('several fields are called "same"' in text, 'what readers put up with', text)
 check(text.endswith('# end\n'), 'the program went on', text)
 
-# Nobody reads what is told: a program that says nothing there itself goes on all the same.
+# No process reads the reports: a program that prints nothing itself runs on nevertheless.
 reader, writer = os.pipe()
 os.close(reader)
 r = subprocess.run([right_calls], env=dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1'),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-The wrong descriptions of ../readside/wrong.py, registered by a program that runs with SIDE_VALIDATE=1: each is told as
-readside tells it, with what is to be done about it, and the program goes on.
+"""The wrong descriptions of ../readside/wrong.py, registered by a program that runs with
+SIDE_VALIDATE=1: each report equals that of readside, with the hint, and the program runs on.
 
 usage: test-wrong.py VALIDATOR LIBSIDE INCLUDE
 """
@@ -17,7 +16,7 @@ from wrong import CASES, WHOLE, Remark, source
 validator, libside, include = (os.path.abspath(a) for a in sys.argv[1:4])
 failures = []
 
-# The whole event wrong: bytes of description or state are put there before anything is registered.
+# For a wrong event: changes bytes of the description or the state before anything is registered.
 PUT = r'''
 #include <string.h>
 int main(void);
@@ -26,7 +25,7 @@ int main(void) { fprintf(stderr, "# end\n"); return 0; }
 
 
 def reports(text):
-    """By event, (severity, sentence, field or None, hint) of each report."""
+    """Returns, by event, (severity, message, field or None, hint) of each report."""
     found = {}
     for block in re.split(r'^(?=side: )', text, flags=re.M):
         head = re.match(r'side: (wrong|doubtful) description in \S+ \(\d+\): (.*)\n', block)
@@ -60,7 +59,7 @@ for name, (_, _, _, wanted) in CASES.items():
         failures.append('%s: %d reports, not %d: %s' % (name, len(mine), len(wanted), mine))
     for severity, place, begin, end in wanted:
         if not any(s == severity and what.startswith(begin) and end in ('', hint) and
-                   # Its last step is a type of its own for readside.
+                   # For readside its last step is a separate type.
                    (not place or field and field.startswith('"' + re.sub(r'\W.*', '', place) + '"'))
                    for s, what, field, hint in mine):
             failures.append('%s: %s is not in %s' % (name, (severity, place, begin, end), mine))
@@ -85,7 +84,7 @@ SENTENCES = {
 for name, (_, _, _, _, severity, sentence) in WHOLE.items():
     mine = found.pop('whole:' + name, [])
     if name == 'enabled':
-        # Of a program that runs somebody may have enabled it.
+        # In a running program another tracer may have enabled it.
         if mine:
             failures.append('enabled: %s' % mine)
         continue

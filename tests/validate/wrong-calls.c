@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wrong calls of every type, made through the ABI: no checker of a compiler sees them. Before each call
- * standard error gets "# what event label"; what follows is the validator's. The program must
- * not notice: errno stays, and it ends with 0.
+ * Wrong calls of every type, made through the ABI, so that no compile-time check sees them. Before
+ * each call the program prints "# action event label" on standard error; the validator's report
+ * follows. The program is not affected: errno does not change, and it ends with 0.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,14 +38,14 @@ static void call(const struct wrong_event *event, const struct side_arg *args, u
 		exit(1);
 }
 
-/* A right label in front of pointers that lead nowhere. */
+/* A right label with invalid pointers. */
 static void call_with_pointer(const struct wrong_event *event, void *pointer)
 {
 	struct side_arg arg;
 
 	memset(&arg, 0, sizeof(arg));
 	side_enum_set(arg.type, event->label);
-	/* All that is followed stands first, but for the length of a gathered VLA. */
+	/* All followed pointers are at the begin, except for the length of a gathered VLA. */
 	side_ptr_set(arg.u.side_static.string_value, pointer);
 	if (event->label == SIDE_TYPE_GATHER_VLA)
 		side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, pointer);
@@ -84,7 +84,7 @@ static __attribute__((noinline)) void call_all(const char *what, const char *onl
 
 int main(int argc, char **argv)
 {
-	/* The second time each site is silent. */
+	/* In the second round no call site is reported. */
 	call_all(argc > 1 ? argv[1] : "label", argc > 2 ? argv[2] : NULL);
 	call_all(argc > 1 ? argv[1] : "label", argc > 2 ? argv[2] : NULL);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions that no reader may follow, registered at run time: the validator tells what is wrong with
- * each, and the program goes on.
+ * Descriptions that readers must not follow, registered at run time: the validator reports the
+ * error of each, and the program runs on.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ side_static_event(ev_good, "d", "good", SIDE_LOGLEVEL_INFO,
 side_static_event(ev_twice, "d", "twice", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u8("same"), side_field_u8("same")));
 
-/* What is wrong must stay as long as it is registered. */
+/* Invalid data must stay valid memory as long as it is registered. */
 struct wrong {
 	struct side_event_description desc;
 	struct side_event_state_0 state;
@@ -47,7 +47,7 @@ static struct wrong *begin(const char *name)
 	return wrong;
 }
 
-/* Those that are shown to nobody are known to nobody. */
+/* A description that is passed to no tracer is known to no tracer. */
 static struct wrong *registered[8];
 
 static void register_it(struct wrong *wrong)
@@ -63,7 +63,7 @@ int main(void)
 	static struct side_type_vla_visitor visitor;
 	struct wrong *wrong = begin("cycle");
 
-	/* A structure whose member is the structure. */
+	/* A structure whose member is the structure itself. */
 	side_ptr_set(wrong->structure.fields.elements, wrong->fields);
 	register_it(wrong);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the wrong kind, and calls that lead nowhere, with another tracer in the process that believes what it is given:
- * it is given the right ones alone.
+ * Calls of the wrong function, and calls with invalid pointers, with another tracer in the process
+ * that trusts its arguments: it gets the valid calls only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void on_plain(const struct side_event_description *desc, const struct sid
 	(void)desc;
 	(void)priv;
 	(void)caller;
-	/* What every tracer does, and what ends the program if the string is not there. */
+	/* What every tracer does, and what crashes the program if the string does not exist. */
 	plain += strlen(side_ptr_get(side_ptr_get(args->sav)->u.side_static.string_value)) + 1;
 }
 
