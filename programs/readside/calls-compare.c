@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The arguments of one call, as far as they are known, against the description of its event. */
+/* Compares the known arguments of one call with the description of its event. */
 #include "calls.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static struct calls_value calls_compare_load_value(const struct compare *compare
 	return calls_unknown;
 }
 
-/* The label that an argument of the type has. */
+/* Returns the label of arguments of this type. */
 static unsigned int calls_compare_find_label(const struct side_type *type)
 {
 	switch (side_enum_get(type->type)) {
@@ -48,7 +48,7 @@ static enum calls_verdict calls_compare_mismatch(const struct compare *compare)
 static enum calls_verdict compare_vector(struct compare *compare, const struct calls_value *vector,
 		const struct side_type *type, unsigned int depth);
 
-/* The vector of a struct or array, in an argument. */
+/* Compare the vector of a struct or array inside an argument. */
 static enum calls_verdict compare_inside(struct compare *compare,
 		const struct calls_value *argument, uint64_t offset, const struct side_type *type,
 		unsigned int depth)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function, followed along all its ways: what is known at a place is what is known on each way to it.
- * Where ways that are not seen come (tables of jumps, exceptions, jumps from other functions), nothing is known
- * but the frame.
+ * Follows a function along all paths: a fact holds at an instruction if it holds on each path to
+ * it.
+ *
+ * Where unknown paths may arrive (jump tables, exceptions, jumps from other functions), only the
+ * frame is known.
  */
 #include "calls.h"
 
@@ -10,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More is no function that a person wrote; it is not followed. */
+/* Larger functions are not followed: people do not write them, and following takes long. */
 #define CODE_MAX (1u << 20)
 #define FRAME_MAX (128 << 10)
 #define MEMORY_MAX (64u << 20)
-/* Of the frame, where nobody has seen how large it is. */
+/* Bytes below and above, if the size of the frame is not known. */
 #define GUESSED_BELOW 1024
 #define GUESSED_FRAME 8192
 
@@ -27,7 +29,7 @@ struct flow {
 	size_t size;
 	const struct calls_flow_ops *ops;
 	uint8_t *marks;
-	struct calls_state **states; /* of places where ways meet */
+	struct calls_state **states; /* of the instructions where paths merge */
 	size_t *waiting, nr_waiting;
 	size_t nr_states;
 	int64_t below;
@@ -40,7 +42,9 @@ static bool calls_flow_is_inside(const struct flow *flow, uint64_t address)
 	return address >= flow->begin && address - flow->begin < flow->size;
 }
 
-/* All instructions in a row: where they begin, what they jump to, how large the frame is. */
+/*
+ * Decode all instructions in sequence: their starts, the targets of jumps, the size of the frame.
+ */
 static int calls_flow_follow(struct flow *flow)
 {
 	struct calls_step step;
@@ -83,14 +87,14 @@ static bool calls_flow_spend_budget(const struct flow *flow, size_t steps)
 	return true;
 }
 
-/* A way comes to a place where ways meet. */
+/* A path reaches an instruction where paths merge. */
 static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 {
 	struct calls_state **known = &flow->states[at];
 
 	if (flow->telling)
 		return 0;
-	/* To compare two frames takes time. */
+	/* Comparing two frames takes time, too. */
 	if (!calls_flow_spend_budget(flow, calls_state_size(state) / 64))
 		return -E2BIG;
 	if (!*known) {
@@ -121,7 +125,7 @@ static int arrive(struct flow *flow, size_t at, const struct calls_state *state)
 	return 0;
 }
 
-/* From a place to the next one where ways meet. */
+/* Follow a path up to the next instruction where paths merge. */
 static int calls_flow_step(struct flow *flow, size_t at, struct calls_state *state)
 {
 	struct calls_step step;
@@ -171,8 +175,8 @@ static int calls_flow_drain_worklist(struct flow *flow, struct calls_state *scra
 }
 
 /*
- * Code that no way was found to begins with nothing known; the stack pointer is somewhere in the frame.
- * 1: some was found, behind *from.
+ * Start at code that no known path reaches, with nothing known and the stack pointer anywhere in
+ * the frame. Returns 1 if there is such code after *from, 0 if not, or a negative errno.
  */
 static int begin_blind(struct flow *flow, size_t *from)
 {

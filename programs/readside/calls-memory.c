@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of registers and of a frame at one place of a function. */
+/* Stores what is known of the registers and the frame at one instruction of a function. */
 #include "calls.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ bool calls_is_constant(const struct calls_value *value, unsigned int size)
 	return value->kind == KNOWN_BYTES && (value->mask & mask) == mask;
 }
 
-/* Bytes of it that are not known are zero, so that equal ones can be compared. */
+/* Unknown bytes are zero, so that equal values can be compared. */
 static uint64_t calls_memory_expand_mask(uint8_t mask)
 {
 	uint64_t bits = 0;
@@ -132,7 +132,7 @@ void calls_store(struct calls_state *state, int64_t at, unsigned int size, struc
 	}
 }
 
-/* ---- two ways meet ---- */
+/* ---- merging of two paths ---- */
 
 static bool calls_memory_is_frame(const struct calls_value *value)
 {
@@ -149,7 +149,7 @@ static bool meet_value(struct calls_value *to, const struct calls_value *other, 
 		if (to->kind == KNOWN_STACK && other->kind == KNOWN_STACK &&
 				to->number == other->number)
 			return false;
-		/* A number that goes down once may go down for ever. */
+		/* A number that decreases once may decrease in each iteration of a loop. */
 		if (to->kind == KNOWN_STACK && calls_memory_is_frame(other))
 			number = to->number < other->number ? to->number : other->number;
 		else if (to->kind == KNOWN_ABOVE && calls_memory_is_frame(other) &&
@@ -184,7 +184,9 @@ static bool meet_pointers(struct calls_state *to, const struct calls_state *othe
 		else
 			i++;
 	}
-	/* An address of the frame that only the other way knows is one of the frame all the same. */
+	/*
+	 * An address of the frame that is known only on the other path is still one of the frame.
+	 */
 	for (unsigned int i = 0; i < other->nr_pointers; i++) {
 		bool has = false;
 
@@ -234,7 +236,9 @@ bool calls_leave_frame(struct calls_state *state)
 		struct calls_value *value = &state->registers[i];
 
 		state->vectors[i][0] = state->vectors[i][1] = calls_unknown;
-		/* The second is a frame pointer, as it is made at the begin of a function. */
+		/*
+		 * RBP is a frame pointer if it has the value that the start of a function gives it.
+		 */
 		if (i == CALLS_RSP ||
 				(i == CALLS_RBP && value->kind == KNOWN_STACK &&
 						value->number == -8))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one instruction of x86-64 does to what is known. Instructions that compilers use to put arguments
- * together are understood; of all others it is known what they write, which is unknown then.
+ * Applies one instruction of x86-64 to what is known.
+ *
+ * The instructions by which compilers build arguments are interpreted; what all other instructions
+ * write becomes unknown.
  */
 #include "calls.h"
 
@@ -12,7 +14,7 @@
 struct instruction {
 	ZydisDecodedInstruction head;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	uint64_t next; /* address behind it */
+	uint64_t next; /* address of the following instruction */
 	struct calls_state *state;
 	struct image *image;
 };
@@ -31,7 +33,7 @@ bool calls_read_constant(struct image *image, uint64_t address, void *to, size_t
 
 /* ---- registers ---- */
 
-/* The number of a general register, of which all of the lower bytes are meant; -1: of none. */
+/* Returns the number of a general-purpose register, or -1. The name must include its low bytes. */
 static int calls_step_gp_register(ZydisRegister name)
 {
 	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
@@ -82,7 +84,7 @@ static void set_register(const struct instruction *i, ZydisRegister name, struct
 		value = calls_unknown;
 	} else if (size == 4) {
 		value = calls_step_truncate_value(value, 4);
-		value.mask |= 0xf0; /* The upper half becomes zero. */
+		value.mask |= 0xf0; /* A write of 4 bytes clears the upper half. */
 	}
 	i->state->registers[number] = value;
 }
@@ -119,7 +121,10 @@ static struct calls_value calls_step_register_value(const struct instruction *i,
 	return number < 0 ? calls_unknown : i->state->registers[number];
 }
 
-/* Where a memory operand is. @steps: its place in the frame has an index that is not known, in steps of that. */
+/*
+ * Returns the address of a memory operand. `*steps` is not 0 if an address in the frame has an
+ * unknown index, with this scale.
+ */
 static struct calls_value calls_step_operand_address(const struct instruction *i,
 		const ZydisDecodedOperand *operand, unsigned int *steps)
 {
@@ -178,8 +183,9 @@ static void calls_step_store_operand(const struct instruction *i,
 		calls_store(state, at.number + from, size, value);
 	} else if (at.kind == KNOWN_ABOVE) {
 		/*
-		 * Compilers clear the rest of one argument, or of the head of the array, in loops. Whoever else
-		 * writes with an index or a pointer that is not known may write anywhere behind it.
+		 * Compilers clear the remainder of an argument, or of the head of the array, in
+		 * loops. Any other write with an unknown index or pointer may reach all higher
+		 * addresses.
 		 */
 		bool clears = size == 8 && calls_is_constant(&value, 8) && !value.number;
 
@@ -243,7 +249,7 @@ static void assign(const struct instruction *i, const ZydisDecodedOperand *opera
 	}
 }
 
-/* Everything that it writes is unknown behind it. */
+/* Everything that the instruction writes becomes unknown. */
 static void spoil(const struct instruction *i)
 {
 	for (unsigned int k = 0; k < i->head.operand_count; k++) {
@@ -255,7 +261,7 @@ static void spoil(const struct instruction *i)
 				i->head.attributes &
 						(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
 								ZYDIS_ATTRIB_HAS_REPNE)) {
-			/* As many of them as a register says. */
+			/* A register has the number of repetitions. */
 			unsigned int steps;
 			struct calls_value at = calls_step_operand_address(i, operand, &steps);
 
@@ -288,7 +294,7 @@ static bool is_vector_move(ZydisMnemonic mnemonic)
 	}
 }
 
-/* False: not one of those that are understood. */
+/* Returns false if the instruction is not interpreted. */
 static bool move_vector(const struct instruction *i)
 {
 	const ZydisDecodedOperand *to = &i->operands[0], *from = &i->operands[1];
@@ -298,7 +304,7 @@ static bool move_vector(const struct instruction *i)
 	struct calls_value parts[2] = {calls_constant(0, 8), calls_constant(0, 8)};
 	int number;
 
-	/* AVX-512 has a mask between the two operands. */
+	/* AVX-512 has a mask operand between the two. */
 	if (i->head.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
 		return false;
 	if (i->head.mnemonic == ZYDIS_MNEMONIC_MOVQ)
@@ -335,7 +341,7 @@ static bool move_vector(const struct instruction *i)
 	return true;
 }
 
-/* A register and itself: zero, whatever was in it. */
+/* True if the instruction combines a register with itself to zero. */
 static bool is_clearing(const struct instruction *i)
 {
 	unsigned int last = i->head.operand_count_visible - 1u;
@@ -439,14 +445,14 @@ static void calls_step_load_address(const struct instruction *i)
 	unsigned int steps;
 	struct calls_value at = calls_step_operand_address(i, &i->operands[1], &steps);
 
-	/* An index that is not known may be negative. */
+	/* An unknown index may be negative. */
 	if (steps)
 		at.number = INT32_MIN;
 	assign(i, &i->operands[0],
 			calls_step_operand_size(&i->operands[0]) == 8 ? at : calls_unknown);
 }
 
-/* Whether it writes to the frame, as often as is known. */
+/* True if a string instruction writes a known number of times to the frame. */
 static bool repeats_in_frame(const struct instruction *i)
 {
 	const struct calls_value *registers = i->state->registers, *count = &registers[1];
@@ -456,7 +462,7 @@ static bool repeats_in_frame(const struct instruction *i)
 			registers[CALLS_RDI].kind == KNOWN_STACK;
 }
 
-/* False: what is copied is not known, or is no part of the frame. */
+/* Returns false if source or destination is unknown or not in the frame. */
 static bool calls_step_copy_value(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
@@ -481,7 +487,7 @@ static bool calls_step_copy_value(const struct instruction *i)
 	return true;
 }
 
-/* False: where it is filled is not known, or is no part of the frame. */
+/* Returns false if the destination is unknown or not in the frame. */
 static bool calls_step_fill_frame(const struct instruction *i)
 {
 	struct calls_value *registers = i->state->registers;
@@ -550,7 +556,7 @@ static void act(const struct instruction *i)
 	}
 }
 
-/* ---- where it goes ---- */
+/* ---- control flow ---- */
 
 static void find_target(const struct instruction *i, struct calls_step *step)
 {
@@ -626,7 +632,10 @@ void calls_called(struct calls_state *state)
 	static const uint8_t lost[] = {CALLS_RAX, 1, 2, CALLS_RSI, CALLS_RDI, 8, 9, 10, 11};
 	bool reaches = state->escaped;
 
-	/* Whoever gets an address of the frame may write there, and follow addresses that stand there. */
+	/*
+	 * The called function may write to the frame if it gets an address of it, or can reach one
+	 * that is stored there.
+	 */
 	for (unsigned int i = 0; i < sizeof(argument_registers); i++)
 		reaches |= calls_step_is_frame(&state->registers[argument_registers[i]]);
 	if (reaches)

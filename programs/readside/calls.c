@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of events in a program or library of x86-64: which there are, and what is told of them. */
+/* Finds the calls of events in a program or library of x86-64, and reports the wrong ones. */
 #include "calls.h"
 
 #include "check.h"
@@ -13,32 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files that are made to waste our time are not read to their end. */
+/* Limits for files that are made to take long: they are not read completely. */
 #define CODE_MAX (512u << 20)
 #define JUMPS_MAX (4u << 20)
 #define REPORTED_MAX 1000
 #define STEPS_MAX (64u << 20)
 #define SEGMENTS_MAX 64
 
-/* Every second one is for variadic events. */
+/* Every second function is for variadic events. */
 static const char *const entries[] = {"side_call", "side_call_variadic", "side_statedump_call",
 		"side_statedump_call_variadic"};
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 #define SLOTS_MAX 16
 
-/* A jump or call from one function to a place outside of it. */
+/* A jump or call from a function to an address outside of it. */
 struct jump {
 	uint64_t to, at;
 	size_t from; /* index of the function */
 };
 
-/* A function of libside's, or where its address stands. */
+/* A function of libside, or the slot that contains its address. */
 struct calls_entry_point {
 	uint64_t address;
 	bool variadic;
 };
 
-/* The first argument that a caller gives. */
+/* The first argument that a caller passes to a function. */
 struct binding {
 	uint64_t to;
 	uint64_t event;
@@ -46,12 +46,14 @@ struct binding {
 	const struct code_function *from;
 };
 
-/* A call of an event, of its own kind or the other one. */
+/* A call of an event, by the function for its class (variadic or not) or by the other one. */
 struct calls_candidate {
-	const struct code_function *function; /* where it is written */
-	const struct readside_event *event;   /* or of_any_event[], of the kind that is called */
-	const struct code_function *caller;   /* of libside */
-	uint64_t at, site;                    /* where it is written, and where libside is called */
+	const struct code_function *function; /* the function in which the call was written */
+	/* or an element of of_any_event[], by the called function */
+	const struct readside_event *event;
+	const struct code_function *caller; /* the function that calls libside */
+	/* where the call was written, and where libside is called */
+	uint64_t at, site;
 };
 
 static const struct readside_event of_any_event[2];
@@ -70,14 +72,14 @@ struct calls_check {
 	size_t nr_slots, nr_targets;
 	struct jump *jumps;
 	size_t nr_jumps, jumps_capacity;
-	size_t *sites; /* functions that have calls of events */
+	size_t *sites; /* indexes of functions with calls of events */
 	size_t nr_sites, sites_capacity;
 	struct binding *binding;
 	size_t nr_bindings, bindings_capacity;
 	struct calls_candidate *right, *mismatched;
 	size_t nr_right, right_capacity, nr_mismatched, mismatched_capacity;
 	struct symbols *symbols;
-	uint32_t process; /* this file among those of the symbols */
+	uint32_t process; /* number of this file among those of the symbols */
 	const struct code_function *current;
 	uint8_t *bytes;
 	size_t seen, fit, wrong;
@@ -98,7 +100,7 @@ static void *calls_grow_array(void *array, size_t used, size_t *capacity, size_t
 	return grown;
 }
 
-/* ---- which functions are libside's ---- */
+/* ---- functions of libside ---- */
 
 static void find_entries(struct calls_check *calls)
 {
@@ -116,7 +118,7 @@ static void find_entries(struct calls_check *calls)
 	}
 }
 
-/* The one at the address, or NULL. */
+/* Returns the entry at the address, or NULL. */
 static const struct calls_entry_point *entry_at(
 		const struct calls_entry_point *list, size_t nr, uint64_t address)
 {
@@ -126,7 +128,7 @@ static const struct calls_entry_point *entry_at(
 	return NULL;
 }
 
-/* Code that only goes on to where a slot says, as the linker makes it. */
+/* Returns the entry to which a stub of the linker (PLT) at this address jumps, or NULL. */
 static const struct calls_entry_point *entry_behind(
 		const struct calls_check *calls, uint64_t address)
 {
@@ -148,7 +150,7 @@ static const struct calls_entry_point *entry_behind(
 			address + at + 6 + (uint64_t)(int64_t)distance);
 }
 
-/* Which of libside's functions is called, or NULL. */
+/* Returns the function of libside that is called, or NULL. */
 static const struct calls_entry_point *calls_find_entry(
 		const struct calls_check *calls, const struct calls_step *step)
 {
@@ -162,7 +164,7 @@ static const struct calls_entry_point *calls_find_entry(
 	return entry || !calls->nr_slots ? entry : entry_behind(calls, step->target);
 }
 
-/* ---- all of the code ---- */
+/* ---- scanning the code ---- */
 
 static const uint8_t *calls_read_function(
 		struct calls_check *calls, const struct code_function *function)
@@ -207,7 +209,7 @@ static int calls_check_function(struct calls_check *calls, size_t index)
 			continue;
 		if (step.target - function->address < function->size && step.goes != GOES_CALL)
 			continue;
-		/* What the linker makes to go there is no call. */
+		/* The jump in a stub of the linker is not a call. */
 		if (step.goes == GOES_AWAY && !((function->address + at) & 11))
 			continue;
 		if (calls_find_entry(calls, &step)) {
@@ -236,7 +238,7 @@ static int compare_jumps(const void *one, const void *other)
 	return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* The first jump to that address or behind it. */
+/* Returns the index of the first jump to that address or a higher one. */
 static size_t first_jump(const struct calls_check *calls, uint64_t to)
 {
 	return search_leading(i, calls->nr_jumps, calls->jumps[i].to < to);
@@ -282,9 +284,9 @@ static void calls_walk_function(struct calls_check *calls, size_t index,
 		message_out_of_memory();
 }
 
-/* ---- which event a function is given ---- */
+/* ---- the event that a caller passes ---- */
 
-/* Is it the begin of a function that calls events? */
+/* True if a function with calls of events begins at the address. */
 static bool has_sites(const struct calls_check *calls, uint64_t address)
 {
 	size_t low = search_leading(
@@ -324,7 +326,7 @@ static int compare_sizes(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Whoever calls a function that calls events. */
+/* Find the callers of functions with calls of events: they pass the event to a wrapper. */
 static int calls_find_wrappers(struct calls_check *calls)
 {
 	size_t *callers = NULL, nr = 0, capacity = 0;
@@ -353,9 +355,12 @@ static int calls_find_wrappers(struct calls_check *calls)
 	return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- reporting ---- */
 
-/* The process that reads debug files starts before this one is confined. Each file with calls is a process of its own there. */
+/*
+ * The process that reads debug files must start before this one is confined. In it, each file with
+ * calls has a process number of its own.
+ */
 static struct symbols *prepared;
 static uint32_t nr_processes;
 
@@ -394,7 +399,7 @@ static struct symbols *symbols_of(struct calls_check *calls)
 	return calls->symbols;
 }
 
-/* "main+0x1f (order.c:12)". */
+/* Format a location: "main+0x1f (order.c:12)". */
 static void calls_format_location(struct calls_check *calls, const struct code_function *function,
 		uint64_t at, char *text, size_t size)
 {
@@ -459,7 +464,7 @@ static void calls_report(struct calls_check *calls, const struct code_function *
 	check_report_call(calls->check, event, problem->field, text);
 }
 
-/* @function, @at: where it is written; @site: where libside is called, @entry: of which function. */
+/* `function`, `at`: where the call was written; `site`: where `entry` of libside is called. */
 static enum calls_verdict calls_check_call_site(struct calls_check *calls,
 		const struct code_function *function, uint64_t at, uint64_t event_state,
 		const struct calls_state *state, uint64_t site,
@@ -491,7 +496,7 @@ static enum calls_verdict calls_check_call_site(struct calls_check *calls,
 	return verdict;
 }
 
-/* ---- calls of the other kind ---- */
+/* ---- calls by the function for the other class ---- */
 
 static int calls_compare_candidates(const void *one, const void *other)
 {
@@ -520,8 +525,9 @@ static bool is_called_right(const struct calls_check *calls, const struct code_f
 }
 
 /*
- * Told at the end: where the same function calls the event as what it is, or some event of that kind, it may be a binding, which looks at
- * the event first and makes one call of the two.
+ * Report calls of a variadic event by a function for non-variadic ones, and the reverse. Runs at
+ * the end: if the same function also makes the matching call, for this event or for any event of
+ * that class, it may be a language binding, which selects one of the two calls by the event.
  */
 static void calls_report_mismatched(struct calls_check *calls)
 {
@@ -542,7 +548,7 @@ static void calls_report_mismatched(struct calls_check *calls)
 		if (kind->site == last || is_called_right(calls, kind->function, kind->event) ||
 				is_called_right(calls, kind->caller, &of_any_event[variadic]))
 			continue;
-		/* Of a function for several events, one is enough. */
+		/* Report a function that handles several events once. */
 		last = kind->site;
 		snprintf(problem.text, sizeof(problem.text),
 				"expected %s, as the event is %svariadic",
@@ -553,7 +559,10 @@ static void calls_report_mismatched(struct calls_check *calls)
 	}
 }
 
-/* Made by our headers around a call of an event; the call that was written calls it. */
+/*
+ * True for functions that the headers of libside generate around a call of an event: report their
+ * caller instead.
+ */
 static bool calls_is_wrapper(const char *name)
 {
 	return name && (!strncmp(name, "side_emit_", 10) || !strncmp(name, "_ZN7libside4emit", 16));
@@ -598,7 +607,7 @@ static void note_call(void *opaque, uint64_t at, const struct calls_step *step,
 				&(struct calls_candidate){.function = calls->current,
 						.event = &of_any_event[entry->variadic]});
 	}
-	/* A call is counted once. */
+	/* Count each call once. */
 	if (verdict == VERDICT_WRONG)
 		calls->nr_mismatched = before;
 	else if (calls->nr_mismatched > before)

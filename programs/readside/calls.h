@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of events in the code of a program: do the arguments that it puts together fit the event?
+ * Checks calls of events in the code of a program: whether the arguments match the event.
  *
- *	calls.c         which calls there are, and what is told of them
- *	calls-compare.c the arguments of one call against the description
- *	calls-flow.c    a function's code, followed along all its ways
- *	calls-step.c    what one instruction does (x86-64, read by Zydis)
- *	calls-memory.c  what is known of registers and of the stack, and of it on two ways that meet
+ *       calls.c          finds the calls and reports the wrong ones
+ *       calls-compare.c  compares the arguments of one call with the description
+ *       calls-flow.c     follows the code of a function along all paths
+ *       calls-step.c     applies one instruction (x86-64, decoded by Zydis)
+ *       calls-memory.c   what is known of registers and stack, also where two paths merge
  *
- * Compilers write the types of arguments as constants into an array on the stack, right before the
- * call. So a function is followed from its begin with what is known of its registers and its frame: bytes,
- * addresses within the frame, and the first argument of the function, which is the event where the
- * arguments are put together in a function of its own. What is not known stays unknown: a call is only
- * told to be wrong when the types, or their number, are constants that do not fit on any way to it.
+ * Compilers write the types of arguments as constants into an array on the stack, immediately
+ * before the call. A function is therefore followed from its start with what is known of its
+ * registers and its frame: bytes, addresses within the frame, and the first argument of the
+ * function, which is the event if a separate function builds the arguments. Everything else is
+ * unknown. A call is reported only if the types, or their number, are constants that match on no
+ * path to it.
  */
 #ifndef PROGRAMS_READSIDE_CALLS_H
 #define PROGRAMS_READSIDE_CALLS_H
@@ -30,35 +31,38 @@ struct code_function;
 #define CALLS_RDI 7
 
 enum known_value {
-	KNOWN_BYTES, /* those of the mask; an empty mask: nothing */
-	KNOWN_STACK, /* an address: that of the frame plus number */
-	KNOWN_ABOVE, /* an address of the frame, number or behind it */
+	KNOWN_BYTES, /* the bytes in the mask; an empty mask: unknown */
+	KNOWN_STACK, /* an address: the frame's plus `number` */
+	KNOWN_ABOVE, /* an address in the frame, at `number` or above */
 	KNOWN_FIRST, /* the first argument of the function */
 };
 
 struct calls_value {
 	enum known_value kind;
-	uint8_t mask; /* one bit a byte */
+	uint8_t mask; /* one bit for each byte */
 	int64_t number;
 };
 
 #define CALLS_POINTERS 192
 
-/* What is known at one place of a function. */
+/* What is known at one instruction of a function. */
 struct calls_state {
 	struct calls_value registers[CALLS_REGISTERS];
 	struct calls_value vectors[CALLS_REGISTERS][2];
-	/* An address of the frame is somewhere where anybody may find it. */
+	/* An address of the frame was stored where other code may find it. */
 	bool escaped;
-	/* The way to it was not seen: where in the frame the stack pointer is, is a guess. */
+	/* No path to it is known: the position of the stack pointer in the frame is a guess. */
 	bool blind;
-	/* Addresses in the frame: where they stand. */
+	/* The addresses that are stored in the frame, and where. */
 	unsigned int nr_pointers;
 	struct {
 		int64_t at;
 		struct calls_value value;
 	} pointers[CALLS_POINTERS];
-	/* The frame: from -below to above; bytes, and behind them which are known. */
+	/*
+	 * The frame, from -below to above: its bytes, followed by a flag for each byte that is
+	 * known.
+	 */
 	int64_t below, above;
 	uint8_t bytes[];
 };
@@ -69,61 +73,61 @@ struct calls_value calls_constant(uint64_t number, unsigned int size);
 bool calls_is_constant(const struct calls_value *value, unsigned int size);
 extern const struct calls_value calls_unknown;
 
-/* A state of which only the registers of the begin of a function are known. NULL: no memory. */
+/* Returns the state at the start of a function, or NULL if out of memory. The caller frees it. */
 struct calls_state *calls_state_new(int64_t below, int64_t above);
 size_t calls_state_size(const struct calls_state *state);
 struct calls_value calls_load(const struct calls_state *state, int64_t at, unsigned int size);
 void calls_store(
 		struct calls_state *state, int64_t at, unsigned int size, struct calls_value value);
-/* Nothing is known of the frame from `from` to `to` any more. */
+/* Make the frame unknown between `from` and `to`. */
 void calls_forget(struct calls_state *state, int64_t from, int64_t to);
 void calls_forget_all(struct calls_state *state);
-/* Of `to`, leave what `other` says too. True: it is less than before. */
+/* Keep in `to` what `other` confirms. Returns true if `to` now has less. */
 bool calls_meet(struct calls_state *to, const struct calls_state *other);
-/* Leave the registers of the frame. True: something else was known. */
+/* Keep only the registers of the frame. Returns true if anything else was known. */
 bool calls_leave_frame(struct calls_state *state);
 
 /* ---- calls-step.c ---- */
 
 enum calls_goes {
 	GOES_ON,
-	GOES_MAYBE, /* to `target`, or on */
+	GOES_MAYBE, /* to `target` or to the next instruction */
 	GOES_TO,    /* to `target` */
 	GOES_CALL,  /* to `target`, and comes back */
-	GOES_AWAY,  /* returns, or jumps to an unknown address */
-	GOES_NOT,   /* no instruction */
+	GOES_AWAY,  /* return, or jump to an unknown address */
+	GOES_NOT,   /* not an instruction */
 };
 
 struct calls_step {
 	enum calls_goes goes;
-	uint64_t target; /* 0: not known */
-	uint64_t slot; /* where the address stands to which it goes; 0: it says the address itself */
+	uint64_t target; /* 0: unknown */
+	uint64_t slot;   /* address of the slot with the target's address; 0: direct */
 	unsigned int length;
-	int64_t frame; /* bytes that it takes of the stack */
+	int64_t frame; /* bytes that the instruction takes from the stack */
 };
 
-/* @state: NULL: only where it goes. */
+/* Decode one instruction. `state` may be NULL: report only the control flow. */
 void calls_step(const uint8_t *bytes, size_t size, uint64_t address, struct calls_state *state,
 		struct image *image, struct calls_step *step);
-/* What a call leaves of the state. */
+/* Remove from the state what a call may change. */
 void calls_called(struct calls_state *state);
-/* Bytes that nobody changes: at an address of the file. */
+/* Read bytes that are never written, at an address of the file. Returns false if there are none. */
 bool calls_read_constant(struct image *image, uint64_t address, void *to, size_t size);
 
 /* ---- calls-flow.c ---- */
 
 struct calls_flow_ops {
-	/* A jump to, or a call of, another function, in its final state. */
+	/* Called for a jump to or a call of another function, with the final state. */
 	void (*leaves)(void *priv, uint64_t at, const struct calls_step *step,
 			const struct calls_state *state);
-	/* Something outside of the function jumps there. */
+	/* Returns true if code outside of the function jumps to the address. */
 	bool (*entered)(void *priv, uint64_t address);
 	void *priv;
-	/* Steps that may be taken, of all functions; they become fewer. */
+	/* The remaining steps, of all functions together; is decreased. */
 	size_t *budget;
 };
 
-/* 0, or -E2BIG, -ENOMEM: nothing was told. */
+/* Returns 0, or -E2BIG or -ENOMEM, in which case nothing was reported. */
 int calls_follow(struct image *image, uint64_t begin, const uint8_t *code, size_t size,
 		const struct calls_flow_ops *ops);
 

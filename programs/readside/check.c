@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --check: what is wrong with the descriptions of files, so that a release can be checked before it is
- * one. Errors are what tracers and readers stumble over; warnings what is probably not meant.
+ * --check: reports errors in the descriptions of files, for use before a release. Errors confuse
+ * tracers and readers; warnings are probably unintended.
  */
 #include "check.h"
 
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Different findings that are printed of one event. */
+/* different findings that are printed for one event */
 #define FINDINGS_MAX 100
 
-/* A finding, and how many more fields of the event have the same one. */
+/* A finding, and the number of further fields of the event with the same one. */
 struct check_finding {
 	enum visit_severity severity;
 	char *location, *text;
@@ -30,14 +30,14 @@ static const char *const severity_names[] = {
 struct check {
 	FILE *out;
 	bool json;
-	bool strict; /* warnings count, too */
+	bool strict; /* warnings affect the exit status, too */
 	size_t nr_events, nr_errors, nr_warnings;
 	bool trouble; /* a file could not be read */
 	const struct readside_event *event;
-	struct check_finding findings[FINDINGS_MAX]; /* of the event */
+	struct check_finding findings[FINDINGS_MAX]; /* of the current event */
 	unsigned int nr_findings;
-	bool has_more; /* findings than that */
-	/* Names of the events of one file, to find those that have the same. */
+	bool has_more; /* there are more findings than FINDINGS_MAX */
+	/* Names of the events of one file, to find duplicates. */
 	char *path;
 	char **names;
 	size_t nr_names, names_capacity;
@@ -54,7 +54,7 @@ struct check *check_open(FILE *out, bool json, bool strict)
 	return check;
 }
 
-/* ---- saying ---- */
+/* ---- output ---- */
 
 static void put_problem(const struct check *check, enum visit_severity severity, const char *path,
 		const char *event, const char *location, const char *text, const char *hint)
@@ -97,7 +97,7 @@ static void readside_check_count_findings(struct check *check, enum visit_severi
 		check->nr_warnings++;
 }
 
-/* "provider:event", to be freed. */
+/* Returns "provider:event", which the caller frees, or NULL. */
 static char *readside_check_event_name(const struct side_event_description *description)
 {
 	char *name;
@@ -125,7 +125,7 @@ static bool check_has_finding(struct check *check, enum visit_severity severity,
 	return false;
 }
 
-/* Note a finding about the event that is being checked. @node: the field; NULL: the event itself. */
+/* Add a finding to the current event. `node` is the field, or NULL for the event itself. */
 static void readside_check_add_finding(struct check *check, enum visit_severity severity,
 		const struct visit_node *node, const char *text, const char *hint)
 {
@@ -166,7 +166,7 @@ static void check_print_finding(
 			*finding->hint ? finding->hint : NULL);
 }
 
-/* Print the findings of the event, and forget them. */
+/* Print and free the findings of the event. */
 static void check_print_findings(struct check *check)
 {
 	char *name = check->nr_findings || check->has_more
@@ -199,7 +199,7 @@ __attribute__((format(printf, 4, 5))) static void report_of_event(struct check *
 	readside_check_add_finding(check, severity, NULL, text, hint);
 }
 
-/* The path of the finding is said with its node. */
+/* The path is printed from the node instead of the error. */
 static void readside_check_report_finding(void *opaque, enum visit_severity severity,
 		const struct visit_node *node, const struct visit_error *error)
 {
@@ -279,14 +279,14 @@ static void readside_check_size(struct check *check)
 				size, sizeof(*check->event->description));
 }
 
-/* ---- events of the same name ---- */
+/* ---- duplicate names ---- */
 
 static int readside_check_compare_names(const void *one, const void *other)
 {
 	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* The file ends: which of its events have the same name. */
+/* Report the events of a file that have the same name, at its end. */
 static void readside_check_names(struct check *check)
 {
 	if (check->nr_names)
@@ -295,7 +295,7 @@ static void readside_check_names(struct check *check)
 	for (size_t i = 1; i < check->nr_names; i++) {
 		if (strcmp(check->names[i - 1], check->names[i]))
 			continue;
-		/* Once for all that are called so. */
+		/* Report each name once. */
 		if (i >= 2 && !strcmp(check->names[i - 2], check->names[i]))
 			continue;
 		put_problem(check, VISIT_WARNING, check->path, check->names[i], "",
@@ -336,7 +336,7 @@ static void note_name(struct check *check, const struct readside_event *event)
 		check->names[check->nr_names++] = name;
 }
 
-/* ---- all of it ---- */
+/* ---- interface ---- */
 
 void check_event(struct check *check, const struct readside_event *event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in a description, told to a form. */
+/* Walks over a description and passes its parts to an output format. */
 #include "form.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ void form_scalar(FILE *out, const struct visit_value *value)
 	case VISIT_BOOL: fputs(value->lo || value->hi ? "true" : "false", out); return;
 	case VISIT_FLOAT:
 		size = visit_value_float_digits(value, value->size == 16 ? 36 : 17, point);
-		/* Infinity and what is no number are no numbers of JSON. */
+		/* JSON has no numbers for infinity and NaN. */
 		if (strpbrk(point, "infa"))
 			fprintf(out, "\"%.*s\"", (int)size, point);
 		else
@@ -85,7 +85,7 @@ static void readside_describe_string(struct form *form, const struct side_type_s
 	readside_describe_byte_order(form, side_enum_get(type->byte_order));
 }
 
-/* A type, its attributes and its properties, in the list that is open. */
+/* Write a type, its attributes and its properties into the open list. */
 static void readside_describe_type(struct form *form, const struct side_type *type)
 {
 	form->ops->word(form, "type", visit_label_name(side_enum_get(type->type)));
@@ -122,7 +122,7 @@ static void readside_describe_struct(struct form *form, const struct side_type_s
 			form, side_array_elements(&type->fields), side_array_length(&type->fields));
 }
 
-/* ---- types of types ---- */
+/* ---- compound types ---- */
 
 static void readside_describe_array(struct form *form, const struct side_type_array *type)
 {
@@ -158,7 +158,10 @@ static void readside_describe_variant(struct form *form, const struct side_type_
 	form->ops->close(form, FORM_OPTIONS, nr);
 }
 
-/* What the element says stands beside the label; its own name would otherwise be lost. */
+/*
+ * The properties of the element follow its label directly. An element that is optional itself gets
+ * an object, otherwise its own label would be lost.
+ */
 static void readside_describe_optional(struct form *form, const struct side_type_optional *type)
 {
 	const struct side_type *element = side_ptr_get(type->elem_type);
@@ -210,7 +213,7 @@ static void readside_describe_enum(struct form *form, const struct side_type_enu
 
 static void readside_describe_bitmap(struct form *form, const struct side_type_enum_bitmap *type)
 {
-	/* Both tables have one layout. */
+	/* Both kinds of tables have the same layout. */
 	readside_describe_mappings(form,
 			(const struct side_enum_mappings *)(const void *)side_ptr_get(
 					type->mappings),
@@ -271,7 +274,7 @@ static void readside_describe_gathered(struct form *form, const struct side_type
 		readside_describe_vla(form, side_ptr_get(gather->u.side_vla.type.length_type),
 				side_ptr_get(gather->u.side_vla.type.elem_type));
 		break;
-	default: /* GATHER_BYTE has nothing to say. */ break;
+	default: /* GATHER_BYTE has no properties. */ break;
 	}
 	form->ops->close(form, FORM_OBJECT, 1);
 }
@@ -290,7 +293,7 @@ static void readside_describe_gather(struct form *form, const struct side_type *
 	readside_describe_gathered(form, type);
 }
 
-/* ---- all of them ---- */
+/* ---- all types ---- */
 
 static void readside_describe_inside(struct form *form, const struct side_type *type)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* --diff: whether who reads values of the old type can read those of the new one. */
+/*
+ * --diff: compares types: whether a reader of the old type's values can read those of the new type.
+ */
 #include "diff.h"
 
 #include "form.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader gets, however the program hands it over. */
+/* The type of value that a reader gets, independently of how the program passes it. */
 enum sort {
 	SORT_NULL,
 	SORT_BOOL,
@@ -27,26 +29,29 @@ enum sort {
 	SORT_DYNAMIC,
 };
 
-/* The parts of a type that count, of stack-copy and gather forms alike. */
+/* The properties of a type that readers depend on, common to stack-copy and gather types. */
 struct diff_type_shape {
 	enum sort sort;
-	unsigned int bits; /* of integers, pointers, floats */
+	unsigned int bits; /* integers, pointers, floats */
 	bool is_signed;
-	const struct side_event_field *fields; /* of a structure */
+	const struct side_event_field *fields; /* structures */
 	uint32_t nr_fields;
 	const struct side_type *element;
-	uint32_t count; /* of an array */
+	uint32_t count; /* arrays */
 };
 
 #define LOCATION_MAX 512
 
-/* Fields, labels and options that are looked at for one event: files may be made to waste our time. */
+/*
+ * Fields, labels and options that are compared for one event: limits files that are made to take
+ * long.
+ */
 #define WORK_MAX (50u << 20)
 
 static void diff_type(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after);
 
-/* False: enough has been done for this event. */
+/* Returns false if the budget of this event is spent. */
 static bool diff_types_spend_budget(struct diff *diff, const char *location, uint64_t work)
 {
 	bool was_enough = diff->work > WORK_MAX;
@@ -161,7 +166,7 @@ static struct diff_type_shape shape_of(const struct side_type *type)
 
 /* ---- scalars ---- */
 
-/* "was u32, is string", with whatever is special about the change. */
+/* Report "was u32, is string", followed by a remark on the change. */
 static void diff_types_report_types(struct diff *diff, enum verdict verdict, const char *location,
 		const struct side_type *before, const struct side_type *after, const char *reason)
 {
@@ -261,7 +266,7 @@ static bool name_labels(struct diff_names *names, const struct side_enum_mapping
 	return true;
 }
 
-/* A label of the old table: is there one of that name for all its values in the new table? */
+/* Check a label of the old table: the new table must have it for all its values. */
 static void diff_label(struct diff *diff, const char *location, const struct diff_name *label,
 		const struct side_enum_mappings *before, const struct side_enum_mappings *after,
 		const struct diff_names *is)
@@ -323,14 +328,14 @@ static void diff_labels(struct diff *diff, const char *location,
 static void diff_enum(struct diff *diff, const char *location, const struct side_type *before,
 		const struct side_type *after)
 {
-	/* Tables of enumerations and bitmaps have one layout and one place. */
+	/* Tables of enumerations and bitmaps have the same layout and offset. */
 	diff_labels(diff, location, side_ptr_get(before->u.side_enum.mappings),
 			side_ptr_get(after->u.side_enum.mappings));
 	diff_type(diff, location, side_ptr_get(before->u.side_enum.elem_type),
 			side_ptr_get(after->u.side_enum.elem_type));
 }
 
-/* The option that the value chooses, or NULL. */
+/* Returns the option that the value selects, or NULL. */
 static const struct side_variant_option *diff_types_select_option(
 		const struct side_type_variant *type, int64_t value)
 {
@@ -448,7 +453,7 @@ static char *diff_types_member_path(const char *outer, const char *name, char in
 	return inner;
 }
 
-/* Fields that both have are in another order. */
+/* True if the fields that both lists have are in another order. */
 static bool has_moved(
 		const struct side_event_field *before, uint32_t nr_before, struct diff_names *is)
 {
@@ -468,7 +473,7 @@ static bool has_moved(
 	return false;
 }
 
-/* Fields of one name are compared in their order, as events of one name are. */
+/* Compare fields with the same name in their order, as for events with the same name. */
 static void diff_named_fields(struct diff *diff, const char *location,
 		const struct side_event_field *before, struct diff_names *was,
 		const struct side_event_field *after, struct diff_names *is)

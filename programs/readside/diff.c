@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --diff: whether those who read the events of the old file can go on with the new one. Readers know
- * events and fields by their names and take values as numbers, text, lists and structures; how a program
- * hands them over (byte order, place in memory, gathered or copied) is nothing to them.
+ * --diff: reports whether readers of the old file's events can read those of the new file.
+ *
+ * Readers know events and fields by their names, and take values as numbers, text, lists and
+ * structures. How a program passes them (byte order, offset, gathered or copied) does not concern
+ * readers.
  */
 #include "diff.h"
 
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one event. */
+/* changes of one event */
 #define REPORTED_MAX 100
 
 static const char *const verdict_names[] = {
@@ -20,7 +22,7 @@ static const char *const verdict_names[] = {
 };
 
 struct diff_totals {
-	size_t of[3]; /* events by verdict */
+	size_t of[3]; /* number of events by verdict */
 	size_t added, removed;
 };
 
@@ -50,7 +52,7 @@ void diff_free(struct diff_side *side)
 	free(side->events);
 }
 
-/* ---- saying ---- */
+/* ---- output ---- */
 
 static void diff_report_change(
 		struct diff *diff, enum verdict verdict, const char *location, const char *text)
@@ -81,7 +83,7 @@ void diff_report(struct diff *diff, enum verdict verdict, const char *location, 
 
 	if (verdict > diff->verdict)
 		diff->verdict = verdict;
-	/* What is shown must not hide that it is incompatible. */
+	/* The limit must not hide an incompatible change. */
 	if (++diff->nr_reported > REPORTED_MAX && verdict != VERDICT_INCOMPATIBLE)
 		return;
 	if (diff->nr_reported > 2 * REPORTED_MAX)
@@ -119,7 +121,7 @@ static void diff_event(struct diff *diff, const struct side_event_description *b
 			side_array_length(&after->fields));
 }
 
-/* The names of all events; false: no memory. */
+/* List the names of all events. Returns false if out of memory. */
 static bool name_events(struct diff_names *names, const struct diff_side *side)
 {
 	if (side->nr > UINT32_MAX || !names_start(names, (uint32_t)side->nr))
@@ -141,7 +143,10 @@ static bool name_events(struct diff_names *names, const struct diff_side *side)
 	return true;
 }
 
-/* Both are sorted: those of one name are compared in the order in which they stand in their files. */
+/*
+ * Compare two sorted lists of names. Events with the same name are compared in the order of their
+ * files.
+ */
 static void diff_sides(struct diff *diff, const struct diff_side *before,
 		const struct diff_names *was, const struct diff_side *after,
 		const struct diff_names *is, struct diff_totals *totals)

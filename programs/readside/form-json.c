@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON: one array of all events of all files, so that what is printed is JSON as a whole. */
+/*
+ * Prints a listing as JSON: one array for all events of all files, so that the whole output is
+ * valid JSON.
+ */
 #include "form.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A new line in the innermost list, with a comma behind what stands there. */
+/* Begin a line in the innermost list, after a comma if it is not the first item. */
 static void form_json_begin_item(struct form *form)
 {
 	fputs(form->first ? "\n" : ",\n", form->out);

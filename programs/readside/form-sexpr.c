@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* S-expressions: strings in quotes, words as symbols, #t and #f. */
+/* Prints a listing as S-expressions: strings in quotes, words as symbols, #t and #f. */
 #include "form.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As Scheme reads it: what is no character of its own is a \xHH; escape. */
+/* Print a string in the syntax of Scheme: control characters become \xHH; escapes. */
 static void form_sexpr_print_string(FILE *out, const char *text, size_t size)
 {
 	putc('"', out);
@@ -68,7 +68,10 @@ static void form_sexpr_print_name(struct form *form, const char *key, const char
 	putc(')', form->out);
 }
 
-/* The first word in a field is its type, which holds all the rest; in an option it stands bare. */
+/*
+ * The first word in a field is its type, whose parentheses contain the other properties; in an
+ * option it has no quote mark.
+ */
 static void form_sexpr_open_type(struct form *form, const char *key, const char *text)
 {
 	if (form->in_field)
@@ -91,7 +94,7 @@ static void form_sexpr_print_flag(struct form *form, const char *key, bool value
 	fprintf(form->out, " (%s #%c)", key, value ? 't' : 'f');
 }
 
-/* "-5-3" is from -5 to 3. */
+/* "-5-3" is the range from -5 to 3. */
 static void form_sexpr_print_range(FILE *out, const char *range)
 {
 	const char *middle = strchr(range + 1, '-');
@@ -118,7 +121,7 @@ static void form_sexpr_open_list(
 		form->typeless = true;
 		break;
 	case FORM_OBJECT:
-		/* The element of an array is named as text, everything else by a symbol. */
+		/* The key of an array's element is a string; all other keys are symbols. */
 		if (!strcmp(key, "element"))
 			fputs(" (\"element\"", form->out);
 		else

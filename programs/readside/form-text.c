@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for people: a property a line, one space further in for each level. */
+/* Prints a listing as text for people: a property a line, indented by one space for each level. */
 #include "form.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A listing: events as they come, in one of the forms. */
+/* Writes a listing: events in the order of reading, in one of the formats. */
 #include "form.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct readside_listing *listing_open(FILE *out, enum form_kind kind)
 	return listing;
 }
 
-/* Events of one file stand together: begin and end are around them. */
+/* The events of one file are a group with a begin and an end. */
 static void change_path(struct form *form, const char *path)
 {
 	if (form->path && !strcmp(form->path, path))

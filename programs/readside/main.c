@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readside: what is done with the files that the command line names. */
+/* readside: processes the files that the command line names. */
 #include "options.h"
 
 #include "isolate/isolate.h"
@@ -14,8 +14,8 @@
 struct readside_run {
 	struct readside_options options;
 	struct readside_walk walk;
-	FILE *out;          /* where options.output leads, or standard output */
-	const char *output; /* of out; NULL: standard output */
+	FILE *out;          /* the file of options.output, or standard output */
+	const char *output; /* path of `out`; NULL: standard output */
 	struct readside_listing *listing;
 	enum form_kind form; /* of listing */
 	struct check *check;
@@ -52,7 +52,7 @@ static bool readside_event_is_selected(const struct readside_run *run, const cha
 	return choice_wants(&choice, provider, event, level);
 }
 
-/* ---- what comes from files ---- */
+/* ---- callbacks of reading ---- */
 
 static int readside_on_event(void *opaque, struct readside_event *event)
 {
@@ -72,13 +72,13 @@ static int readside_on_event(void *opaque, struct readside_event *event)
 	}
 	if (run->options.mode == MODE_CHECK) {
 		check_event(run->check, event);
-		/* They are needed once more, for the code that calls them. */
+		/* Keep the event: the check of the file's code needs it again. */
 		return diff_add(&run->sides[0], event) ? -ENOMEM : 0;
 	}
 	if (run->listing)
 		listing_event(run->listing, event);
 	visit_owned_free(event->owned);
-	/* Whoever reads it may have gone. */
+	/* The reader of the output may have exited. */
 	return ferror(run->out) ? -EIO : 0;
 }
 
@@ -119,7 +119,7 @@ static void readside_on_broken(void *opaque, const struct broken *broken)
 	worsen(run, run->options.mode == MODE_DIFF ? READSIDE_TROUBLE : READSIDE_FOUND);
 }
 
-/* ---- where it goes ---- */
+/* ---- the output ---- */
 
 static void readside_close_output(struct readside_run *run)
 {
@@ -138,7 +138,7 @@ static void readside_close_output(struct readside_run *run)
 	run->out = NULL;
 }
 
-/* Files that go to the same place in the same form are one listing. */
+/* Files with the same output and format are one listing. */
 static bool readside_open_output(struct readside_run *run)
 {
 	const struct readside_options *options = &run->options;
@@ -146,7 +146,7 @@ static bool readside_open_output(struct readside_run *run)
 
 	if (same_output && (options->mode != MODE_LIST || run->form == options->form))
 		return true;
-	/* The results of a check are in one place, that of its first file. */
+	/* The results of a check go to the output of its first file. */
 	if (run->out && options->mode != MODE_LIST)
 		return true;
 	readside_close_output(run);
@@ -164,7 +164,7 @@ static bool readside_open_output(struct readside_run *run)
 	return options->mode == MODE_DIFF || run->check || run->listing;
 }
 
-/* ---- the run ---- */
+/* ---- running ---- */
 
 static void readside_read_all(struct readside_run *run, int argc, char **argv)
 {
@@ -215,7 +215,10 @@ static int readside_finish(struct readside_run *run)
 	return run->status;
 }
 
-/* Reads all files, because libraries and links lead anywhere, but writes only the outputs, and executes nothing. */
+/*
+ * Restrict this process: it may read all files, because libraries and links can be anywhere, but
+ * write only the outputs, and execute nothing.
+ */
 static void confine(const struct readside_options *options)
 {
 	static const char *const everything = "/";

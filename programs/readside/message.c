@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages, and text from files that may hold anything. */
+/* Prints messages, and escapes untrusted text from files. */
 #include "readside.h"
 
 #include <stdarg.h>
@@ -77,7 +77,7 @@ bool output_is_out_of_memory(void)
 	return is_out_of_memory;
 }
 
-/* Two bytes that are a control character in UTF-8. */
+/* True if the two bytes are a control character in UTF-8. */
 static bool is_control(const unsigned char *at)
 {
 	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of names that are looked up: files may have any number of them. */
+/* Sorted lists of names: files may have any number of them, so lookups must be fast. */
 #include "diff.h"
 #include "base/inside/search.h"
 
@@ -41,7 +41,7 @@ void names_sort(struct diff_names *names)
 	qsort(names->names, names->nr, sizeof(*names->names), readside_names_compare_entries);
 }
 
-/* The number of the first of that text, or names->nr. */
+/* Returns the index of the first entry with this text, or names->nr. */
 static uint32_t names_search(const struct diff_names *names, const char *text, size_t size)
 {
 	uint32_t low = search_leading(i, names->nr,
@@ -59,7 +59,7 @@ const struct diff_name *names_find(const struct diff_names *names, const char *t
 	return i < names->nr ? &names->names[i] : NULL;
 }
 
-/* The first of a text counts how many of them are paired. */
+/* The first entry of a text counts the paired ones. */
 const struct diff_name *names_pair(struct diff_names *names, const char *text, size_t size)
 {
 	uint32_t first = names_search(names, text, size), i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options and files, from left to right. */
+/* Parses options and files from left to right. */
 #include "options.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 /* Options without a letter. */
 enum { OPTION_CHECK = 256, OPTION_DIFF, OPTION_STRICT, OPTION_FORMATS, OPTION_DEPTH };
 
-/* The `-`: files come in their place among the options. */
+/* The `-` makes getopt_long() return files in their order among the options. */
 static const char letters[] = "-ade:f:hi:jlm:o:p:rvV";
 
 static const struct option known[] = {
@@ -150,7 +150,7 @@ static enum readside_step set_depth(struct readside_options *options, const char
 	return STEP_FILE;
 }
 
-/* What ends the program with words on standard output. STEP_FILE: none of these. */
+/* Options that print something and exit. Returns STEP_FILE for any other option. */
 static enum readside_step take_question(int option)
 {
 	switch (option) {
@@ -182,9 +182,9 @@ static enum readside_step readside_options_parse(
 	case OPTION_DEPTH: return set_depth(options, argument);
 	case '?':
 	case ':':
-		/* getopt() has said what is wrong. */
+		/* getopt_long() has already printed the error. */
 		return STEP_USAGE;
-	default: /* those of options_scan() */ break;
+	default: /* handled by options_scan() */ break;
 	}
 	return STEP_FILE;
 }
@@ -240,7 +240,7 @@ enum readside_step options_next(
 {
 	int option;
 
-	/* 0 begins anew: options_scan() has gone through all of them. */
+	/* options_scan() set optind to 0, so getopt_long() starts again. */
 	while (!options->is_end && (option = getopt_long(argc, argv, letters, known, NULL)) != -1) {
 		enum readside_step step;
 
@@ -252,7 +252,10 @@ enum readside_step options_next(
 		if (step != STEP_FILE)
 			return step;
 	}
-	/* Files follow `--`, even if they look like options. getopt() would begin again with the first one. */
+	/*
+	 * After `--` come files, even if they look like options. getopt_long() would parse them
+	 * again.
+	 */
 	options->is_end = true;
 	if (optind >= argc)
 		return STEP_END;

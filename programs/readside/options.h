@@ -9,9 +9,9 @@
 
 enum mode { MODE_LIST, MODE_CHECK, MODE_DIFF };
 
-/* Most options hold for the files after them. */
+/* Most options apply to the files after them. */
 struct readside_options {
-	enum mode mode; /* this, strict and quiet hold for all */
+	enum mode mode; /* mode, strict and verbose apply to all files */
 	bool strict;
 	bool verbose;
 	enum form_kind form;
@@ -21,21 +21,21 @@ struct readside_options {
 	const char **providers;
 	size_t nr_providers;
 	const char *output;
-	const char **outputs; /* of the whole command line; options_scan() finds them */
+	const char **outputs; /* of the whole command line; set by options_scan() */
 	size_t nr_outputs;
 	bool is_end; /* only files follow */
 };
 
 enum readside_step {
-	STEP_FILE,  /* *path is to be read, with the options as they are now */
-	STEP_END,   /* there is no more */
-	STEP_LEAVE, /* help or the like: all is said */
-	STEP_USAGE, /* a mistake, said */
+	STEP_FILE,  /* read *path with the current options */
+	STEP_END,   /* no more files */
+	STEP_LEAVE, /* help or similar was printed: exit */
+	STEP_USAGE, /* an error was printed */
 };
 
-/* The modes and what holds for all, before any file is read. */
+/* Find the mode and the options that apply to all files, before any file is read. */
 enum readside_step options_scan(int argc, char **argv, struct readside_options *options);
-/* Up to the next file. */
+/* Parse up to the next file. */
 enum readside_step options_next(
 		int argc, char **argv, struct readside_options *options, const char **path);
 void options_free(struct readside_options *options);

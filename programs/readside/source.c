@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of one file or archive. */
+/* Reads the events of one file or archive. */
 #include "readside.h"
 
 #include "elf/objects.h"
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * Real programs have some 100 KiB of descriptions, which are read in some 10,000 steps. A file that is
- * made to waste our time is not read to its end.
+ * Real programs have some 100 KiB of descriptions, which take some 10,000 reads. The limits stop
+ * files that are made to take long.
  */
 #define BYTES_MAX (64u << 20)
 #define READS_MAX (20u << 20)
@@ -22,16 +22,16 @@
 struct readside_source {
 	const struct source_ops *ops;
 	const char *path;
-	/* The image that is being read. */
+	/* The current image. */
 	struct image *image;
 	const char *image_path;
 	struct visit_memory memory;
 	struct addresses seen;
-	/* Of all of the file. */
+	/* Totals of the whole file. */
 	uint64_t bytes, reads;
 	unsigned int nr_broken;
 	bool was_elsewhere;
-	bool has_read_error; /* the file of the image could not be read */
+	bool has_read_error; /* the image's file could not be read */
 };
 
 static int counted_read(void *opaque, uint64_t address, void *to, size_t size)
@@ -59,7 +59,7 @@ static void readside_source_report_broken(
 	source->ops->broken(source->ops->priv, &broken);
 }
 
-/* The text that a slot of the description leads to, as much as there is of it. */
+/* Read as much as possible of the string to which a slot of the description points. */
 static void readside_source_read_name(
 		struct readside_source *source, uint64_t slot, char *name, size_t size)
 {
@@ -80,7 +80,7 @@ static void readside_source_read_name(
 	name[used] = '\0';
 }
 
-/* The name of the event is told apart from what is wrong with it, and is not said again there. */
+/* Remove the event's name from the path of the error: it is reported separately. */
 static void drop_name(struct visit_error *error, const char *provider)
 {
 	char *line = strchr(error->where, '\n');
@@ -93,7 +93,7 @@ static void drop_name(struct visit_error *error, const char *provider)
 		error->where[0] = '\0';
 }
 
-/* What is wrong with one event keeps the others from being read only if it is too much. */
+/* Report a broken event. Returns not 0 if there are too many: other events are then not read. */
 static int broken_event(struct readside_source *source, uint64_t address, struct visit_error *error)
 {
 	char provider[256], name[256], sentence[1024];
@@ -197,7 +197,7 @@ static int read_image(void *opaque, struct image *image, const char *member)
 		result = source->ops->image(source->ops->priv, image, source->image_path);
 	if (!result)
 		result = readside_source_read_tables(source);
-	/* Of an archive whose members are all so it is said once. */
+	/* Report this once for an archive. */
 	if (!result && image_elsewhere(image) && !source->was_elsewhere) {
 		readside_source_report_broken(source, BROKEN_FOREIGN, image_elsewhere(image));
 		source->was_elsewhere = true;
@@ -232,7 +232,7 @@ int source_read(const char *path, const struct source_ops *ops)
 	struct stat status;
 	int fd, result = 0;
 
-	/* Without O_NONBLOCK, opening a FIFO waits for a writer. */
+	/* Without O_NONBLOCK, opening a FIFO would wait for a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		readside_source_report_broken(&source, BROKEN_FILE, strerror(errno));
@@ -245,6 +245,6 @@ int source_read(const char *path, const struct source_ops *ops)
 	else
 		result = objects_read(fd, path, &objects);
 	close(fd);
-	/* Too much of it was told; the next file is read all the same. */
+	/* Too many broken events in this file; the next file is still read. */
 	return result == -E2BIG ? 0 : result;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of descriptions, which may be UTF-8, 16 or 32, in either byte order. */
+/* Converts text of descriptions, which may be UTF-8, UTF-16 or UTF-32 in either byte order. */
 #include "form.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in a description a type stands, as a person would write it. */
+/* Formats the location of a type in a description for people. */
 #include "readside.h"
 
 #include <string.h>
 
-/* Nodes know what holds them; text begins with the outermost. */
+/* Nodes point to what contains them, but the text begins with the outermost. */
 static size_t readside_path_append_node(const struct visit_node *node, char *text, size_t size)
 {
 	size_t used = node->up ? readside_path_append_node(node->up, text, size) : 0;

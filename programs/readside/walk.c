@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files: what the command line names, what is in folders, which libraries files need. */
+/*
+ * Finds the files to read: from the command line, in directories, and the libraries that files
+ * need.
+ */
 #include "readside.h"
 
 #include "elf/libraries.h"
@@ -12,10 +15,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A loop of links, or a tree without end, must end. */
+/* Limits loops of links and trees of unlimited depth. */
 #define DEPTH_MAX 128
 
-/* A file on its way through source_read(): its image tells which libraries it needs. */
+/* A file that source_read() reads: its image names the needed libraries. */
 struct needing {
 	struct readside_walk *walk;
 	const char *path;
@@ -25,7 +28,7 @@ struct needing {
 
 static int readside_walk_read_file(struct readside_walk *walk, const char *path);
 
-/* True the first time that a file comes along. Numbers of devices and files are small. */
+/* True for the first visit of a file. Device and inode numbers are small enough to be combined. */
 static bool readside_walk_visit_first(struct readside_walk *walk, const struct stat *status)
 {
 	uint64_t identity = (uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 44;
@@ -100,14 +103,14 @@ static void readside_walk_on_broken(void *opaque, const struct broken *broken)
 {
 	const struct needing *needing = opaque;
 
-	/* In folders there is all sorts of files. */
+	/* Directories contain other files, too: do not report those. */
 	if (broken->kind == BROKEN_FOREIGN && !needing->walk->named)
 		message_verbose("%s is passed over: %s", broken->path, broken->sentence);
 	else
 		needing->walk->ops.broken(needing->walk->ops.priv, broken);
 }
 
-/* A file, then the libraries that it needs, and theirs. */
+/* Read a file, then the libraries that it needs, recursively. */
 static int read_with_libraries(struct readside_walk *walk, const char *path)
 {
 	struct needing needing = {.walk = walk, .path = path};
@@ -134,11 +137,11 @@ static int readside_walk_read_file(struct readside_walk *walk, const char *path)
 	return read_with_libraries(walk, path);
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth);
 
-/* Other things than files are passed over: nobody has named them. */
+/* Skip anything but files and directories: the user did not name it. */
 static int read_entry(
 		struct readside_walk *walk, const char *path, const char *name, unsigned int depth)
 {
@@ -170,7 +173,7 @@ static int is_shown(const struct dirent *entry)
 static int read_folder(struct readside_walk *walk, const char *path, unsigned int depth)
 {
 	struct dirent **entries;
-	/* Sorted: the same folder gives the same listing. */
+	/* Sorted, so that the same directory gives the same listing. */
 	int count = scandir(path, &entries, is_shown, alphasort), result = 0;
 
 	if (count < 0) {
