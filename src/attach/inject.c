@@ -25,9 +25,8 @@
 
 #define AGENT_PATH_MAX 1500 /* bytes */
 #define LOCK_WAIT_MS 5000
-#define CALL_MS \
-/* of one function without CPU time; dlopen() waits for other threads that load libraries */
-15000
+/* Of one function without CPU time: dlopen() waits for other threads that load libraries. */
+#define CALL_MS 15000
 #define LEFT_MS 30000
 #define LAST_MS 2000 /* for the end of the new thread */
 #define PATH_AT 2048 /* in the scratch memory's text, after the argument */
