@@ -33,7 +33,7 @@
 #define THREAD_NAME "side-attach"
 #define FACTOR_MAX 3600 /* the same as in the agent (tracers/agent/core/start.c) */
 
-		struct injection {
+struct injection {
 	struct inject_target target;
 	const struct inject_request *request;
 	struct inject_site location;
