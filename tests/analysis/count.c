@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of a trace by name, with the analysis library alone: count DIRECTORY */
+/* Counts the events of a trace by name, with the analysis library only: count DIRECTORY */
 #include <stdio.h>
 #include <stdlib.h>
 

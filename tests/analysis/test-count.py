@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program with the analysis library and nothing of the command line counts the events of a trace.
+"""A program that uses the analysis library, but not the command line, counts the events of a trace.
 
 usage: test-count.py PROGRAM CTF-SAMPLE
 """
@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as work:
     assert counted == expected and expected, (counted, expected)
     counts = [int(line.split()[0]) for line in printed.stdout.splitlines()]
     assert counts == sorted(counts, reverse=True), counts
-    # An error comes back as a text, and nothing is printed by the library.
+    # The library returns an error as a text, and prints nothing.
     missing = os.path.join(work, "missing")
     refused = subprocess.run([program, missing], capture_output=True, text=True, check=False)
     assert refused.returncode == 1 and not refused.stdout, refused
