@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the kernel that a test lets fail, or that move few bytes: linked with base_wraps of meson.build. */
+/*
+ * System calls that a test can fail, or limit to a few bytes: linked with base_wraps of
+ * meson.build.
+ */
 #ifndef TESTS_BASE_PLAYED_CALLS_H
 #define TESTS_BASE_PLAYED_CALLS_H
 
@@ -10,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-static unsigned int played_interrupts; /* as many calls end with EINTR first */
+static unsigned int played_interrupts; /* the first calls, this many, end with EINTR */
 static unsigned int played_before;     /* calls that succeed before played_error */
-static int played_error;               /* 0: none */
-static size_t played_most = SIZE_MAX;  /* bytes that one call moves */
+static int played_error;               /* 0: no error */
+static size_t played_most = SIZE_MAX;  /* bytes that one call moves at most */
 
 static inline int played_fails(void)
 {
@@ -61,7 +64,7 @@ PLAYED_CALL(write, const void *)
 PLAYED_CALL_AT(pread64, void *)
 PLAYED_CALL_AT(pwrite64, const void *)
 
-static unsigned int played_allocations = -1u; /* that succeed */
+static unsigned int played_allocations = -1u; /* number of allocations that succeed */
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors in messages: as many as fit, close-on-exec, and no one leaks. */
+/* Descriptors in messages: as many as fit, with close-on-exec, and none leaks. */
 #include "base/descriptors.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static unsigned int count_open(void)
 	return nr;
 }
 
-/* Send without the limit of descriptors_send(). */
+/* Sends without the limit of descriptors_send(). */
 static void send_many(int fd, size_t nr)
 {
 	DESCRIPTORS_CONTROL(SENT_MAX) control = {.bytes = {0}};
@@ -96,7 +96,7 @@ static void test_take(void)
 	}
 }
 
-/* Only what a message attaches as descriptors is taken. */
+/* Only attached descriptors are returned. */
 static void test_attached(void)
 {
 	union {
@@ -137,7 +137,7 @@ static void test_failures(void)
 	CHECK(descriptors_receive(sockets[1], &byte, 1, MSG_DONTWAIT, &received) == 1);
 	CHECK(received.flags & MSG_TRUNC);
 	close(sockets[1]);
-	/* No signal. */
+	/* No signal is sent. */
 	CHECK(descriptors_send(sockets[0], "x", 1, NULL, 0, 0) == -EPIPE);
 	close(sockets[0]);
 }

@@ -11,7 +11,7 @@
 
 #define ELLIPSIS "…"
 
-/* `count` bytes of `character`, and a NUL. */
+/* Writes `count` bytes of `character`, and a NUL. */
 static void fill(char *text, char character, size_t count)
 {
 	memset(text, character, count);
@@ -25,7 +25,7 @@ static bool ends_in_ellipsis(const char *text)
 	return length >= strlen(ELLIPSIS) && !strcmp(text + length - strlen(ELLIPSIS), ELLIPSIS);
 }
 
-/* Whether each character of two bytes ("ä") is whole. */
+/* Whether each character of two bytes ("ä") is complete. */
 static bool is_whole(const char *text)
 {
 	while (*text && strcmp(text, ELLIPSIS)) {
@@ -45,7 +45,7 @@ static void test_set(void)
 	CHECK(error.kind == ERROR_FAILED);
 	CHECK(error.code == -ENOENT);
 	CHECK(!strcmp(error.text, "no session web"));
-	CHECK(!strcmp(error.hint, "try %s")); /* no format */
+	CHECK(!strcmp(error.hint, "try %s")); /* not used as a format */
 	CHECK(!error.reason && !strcmp(error_reason(&error), ""));
 	CHECK(!error.input[0] && !error.line && !error.column);
 }
@@ -148,7 +148,7 @@ static void test_second_reason(void)
 	CHECK(!strcmp(error.text, "a: b: c") && !strcmp(error_reason(&error), "c"));
 }
 
-/* Arguments may be texts of the error that is written. */
+/* Arguments may be texts of the error that is being written. */
 static void test_own_texts(void)
 {
 	struct error error;
@@ -250,7 +250,7 @@ static void test_long_characters(void)
 	}
 }
 
-/* Bytes that are no UTF-8 are cut anywhere, but the text stays long. */
+/* Bytes that are not UTF-8 are truncated at any position, but the text stays long. */
 static void test_cut_without_characters(void)
 {
 	struct error error;
@@ -350,7 +350,7 @@ static void test_strerror(void)
 	CHECK(!strcmp(error_strerror(INT_MIN), "unknown error"));
 }
 
-/* The same words as strerror_r() in the C locale, which no test of this file leaves. */
+/* The texts of strerror_r() in the C locale, which all tests of this file use. */
 static void test_strerror_of_all(void)
 {
 	int code;

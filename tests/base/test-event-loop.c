@@ -18,7 +18,7 @@ static unsigned int nr_calls;
 static struct event_timer timers[TIMERS];
 static size_t order[TIMERS], nr_order;
 
-/* A pipe that is ready to be read. */
+/* Returns a pipe that can be read. */
 static int ready_pipe(void)
 {
 	int ends[2];
@@ -115,7 +115,9 @@ static void test_bounded(void)
 
 static struct event_source *sources[2];
 
-/* Both are ready; the first that is called frees both, and gives its place to another source. */
+/*
+ * Both are ready; the callback that runs first frees both, and another source gets the same memory.
+ */
 static int free_both(struct event_loop *loop, struct event_source *source, uint32_t events)
 {
 	(void)source;
@@ -278,7 +280,7 @@ static void test_errors(void)
 	CHECK(event_loop_run(&loop) == 0 && !second.is_set);
 	event_loop_defer(&loop, &deferred[0], run_deferred);
 	close(loop.epoll);
-	/* A wait that fails delays no timer. */
+	/* A failed wait delays no timer. */
 	event_timer_set(&loop, &first, 0, fail_timer);
 	CHECK(event_loop_turn(&loop, 0) == -EBADF && nr_calls == 201 && !first.is_set);
 	event_loop_defer(&loop, &deferred[1], run_deferred);

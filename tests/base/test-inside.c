@@ -66,7 +66,7 @@ static void test_search(void)
 	CHECK(search_leading(i, UINT32_MAX, i < UINT32_MAX - 3) == UINT32_MAX - 3);
 }
 
-/* Every code point, encoded, and what is not one. */
+/* Every code point, encoded, and invalid sequences. */
 static void test_utf8(void)
 {
 	static const char *const bad[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf",
@@ -152,7 +152,7 @@ static void test_raw_io(void)
 	CHECK(raw_io_write_all(-1, "x", 1) == -EBADF);
 	CHECK(raw_io_read(-1, text, 1) == -EBADF && raw_io_read_from_start(-1, text, 1) == -EBADF);
 	CHECK(raw_io_read_from_start(ends[0], text, 1) == -ESPIPE);
-	/* A reader gets what comes in two parts. */
+	/* A reader gets data that arrives in two parts. */
 	CHECK(!raw_io_write_all(ends[1], "ab", 2) && !raw_io_write_all(ends[1], "cd", 2));
 	CHECK(raw_io_read(ends[0], text, 4) == 4 && !memcmp(text, "abcd", 4));
 	close(ends[0]);

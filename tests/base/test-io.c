@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes continue after signals and parts, and keep their limits. */
+/* Reads and writes continue after signals and short results, and obey their limits. */
 #include "base/io.h"
 
 #include <stdio.h>
@@ -139,7 +139,7 @@ static void test_whole(void)
 	close(fd);
 }
 
-/* From the beginning of one file to the end of another, in pieces of 64 KiB. */
+/* From the begin of one file to the end of another, in pieces of 64 KiB. */
 static void test_copy(void)
 {
 	static char bytes[2 * 65536 + 1], got[sizeof(bytes) + 1];
