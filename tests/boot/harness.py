@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of early boot share: a place of their own, programs that record there, what traces say."""
+"""Functions that the tests of early boot share: a state directory for each test, programs that record
+there, the content of traces.
+"""
 import json
 import os
 import re
@@ -49,7 +51,7 @@ def environment(**more):
 
 
 class Program:
-    """Does its words one after the other; `wait` lets the test do something in between."""
+    """Runs its actions in order; during `wait` the test can act in between."""
 
     def __init__(self, case, *words, command=(), **options):
         self.process = subprocess.Popen([*command, PROGRAM, *words], env=case.environment(**options),
@@ -113,13 +115,13 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def adopt(self, *words, status=0, place=None):
-        """What `side adopt` says of its sessions, by their names."""
+        """Returns the report of `side adopt` about its sessions, by their names."""
         self.side("adopt", place or self.place, "-o", self.out, "--json", *words, status=status)
         said = [json.loads(line) for line in self.stderr.splitlines()]
         return {one["session"]: one for one in said if one["type"] == "summary"}
 
     def folders(self, session="early"):
-        """Of processes, in the place."""
+        """Returns the folders of processes in the state directory."""
         path = os.path.join(self.place, session)
         return sorted(name for name in os.listdir(path)
                       if not name.startswith(".") and os.path.isdir(os.path.join(path, name)))
@@ -155,7 +157,7 @@ class Case(unittest.TestCase):
     # ---- traces ----
 
     def events(self, output=None):
-        """All events: (pid, name, fields, contexts), in the order of each process."""
+        """Returns all events: (pid, name, fields, contexts), in the order of each process."""
         said = []
         for directory, _, files in sorted(os.walk(output or self.out)):
             if "metadata" not in files:
@@ -176,7 +178,7 @@ class Case(unittest.TestCase):
         return [one[1:] for one in sorted(said, key=lambda one: one[0])]
 
     def sequences(self, output=None):
-        """What each process counted: {pid: [0, 1, ...]}; every value is looked at."""
+        """Returns the numbers of each process: {pid: [0, 1, ...]}; checks every value."""
         counted = {}
         for pid, name, fields, contexts in self.events(output):
             if contexts:

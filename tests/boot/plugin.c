@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library that says something when it is loaded, of which nobody had heard before. */
+/* A library that fires a new event when it is loaded. */
 #include <side/trace.h>
 
 side_static_event(ev_loaded, "boot", "loaded", SIDE_LOGLEVEL_INFO,

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of early boot trace. Its first event is said in its first constructor; then it does what its
- * words say, in their order, and counts on in all it says (from 0 in each process):
+ * The program that the tests of early boot trace. It fires its first event in its first
+ * constructor; then it runs its arguments in order, and numbers all its events (from 0 in each
+ * process):
  *
- *   fire=N        N events
- *   fork=N        a child that says N events and ends; waited for
- *   chain=N       a child of a child, each N events
- *   exec          becomes this program again, with the words that follow
- *   plugin=PATH   loads a library that says one event when it is loaded
+ *   fire=N        fires N events
+ *   fork=N        a child that fires N events and exits; waited for
+ *   chain=N       a child of a child, each fires N events
+ *   exec          executes this program again, with the remaining arguments
+ *   plugin=PATH   loads a library that fires one event when it is loaded
  *   hide=DIR      mounts an empty file system over DIR
- *   chroot=DIR    goes there
- *   root=DIR      what is mounted there becomes the root, as switch_root(8) does it; /proc and /run go with it
- *   say=WORD      a line on standard output
- *   wait          for a line on standard input
- *   fill=N        N events, whatever becomes of them
+ *   chroot=DIR    changes its root to DIR
+ *   root=DIR      makes the file system at DIR the root, as switch_root(8) does it; moves /proc and /run
+ *   say=WORD      prints a line on standard output
+ *   wait          waits for a line on standard input
+ *   fill=N        fires N events, some of which may be lost
  *   kill          ends by SIGKILL
- *   run=SCRIPT    a shell script, which is waited for
+ *   run=SCRIPT    runs a shell script, and waits for it
  *   off           switches the machine off
  *
- * ":" will do for "=": what a kernel gives to its first process as words has none.
+ * ":" can be used for "=": a kernel passes only arguments without "=" to its first process.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -42,7 +43,10 @@ side_static_event(ev_tock, "boot", "tock", SIDE_LOGLEVEL_DEBUG,
 
 static uint64_t sequence;
 
-/* Events are registered by a constructor without priority: this is the first that can say something. */
+/*
+ * A constructor without priority registers the events: this is the first one that can fire an
+ * event.
+ */
 static __attribute__((constructor)) void say_first(void)
 {
 	side_event(ev_first, side_arg_list(side_arg_s32(getpid()), side_arg_string("constructor")));
@@ -96,7 +100,7 @@ static void run_script(char *path)
 		fprintf(stderr, "%s: status %x\n", path, (unsigned int)status);
 }
 
-/* An emulated machine without means to switch itself off ends when it begins anew. */
+/* An emulated machine that cannot switch itself off ends when it restarts. */
 static void switch_off(void)
 {
 	sync();
@@ -172,7 +176,7 @@ int main(int argc, char **argv)
 	int i;
 
 	for (i = 1; i < argc; i++) {
-		/* What follows belongs to the program that it becomes. */
+		/* The remaining arguments belong to the new program. */
 		if (!strcmp(argv[i], "exec"))
 			do_word(&argv[i], argv[i]);
 		do_word(argv, argv[i]);

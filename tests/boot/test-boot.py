@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that record before there is anybody to record: what they leave, and who adopts it."""
+"""Programs that record before a recorder runs: the files that they leave, and who adopts them."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,7 @@ from harness import PLUGIN, SIDED, Case, Program, wait_until
 
 
 class Alone(Case):
-    """Programs and `side adopt`, nobody else."""
+    """Programs and `side adopt` only."""
 
     def test_first_constructor(self):
         program = self.run_program("fire=10")
@@ -23,7 +23,7 @@ class Alone(Case):
                                      {"vpid": program.pid}))
         self.assertEqual(len(events), 11)
         self.assertCounted(self.sequences(), program.pid, 10)
-        # Nobody is left: nor is the place of the session.
+        # No process is left: the session's folder is removed, too.
         self.assertFalse(os.path.exists(os.path.join(self.place, "early")))
 
     def test_without_configuration(self):
@@ -64,7 +64,9 @@ class Alone(Case):
         self.assertCounted(self.sequences(), program.pid, 100)
 
     def test_killed_at_any_time(self):
-        """Whatever a kill leaves, what was said is there, from the first on, and nobody stumbles over it."""
+        """After a kill at any time, all fired events are there, from the first one on, and the
+        remainder disturbs no process.
+        """
         pids = []
         for delay in range(8):
             program = Program(self, "fire=1000000")
@@ -80,7 +82,7 @@ class Alone(Case):
             self.assertEqual(counted, list(range(len(counted))))
 
     def events_without_losses(self):
-        """The rings were too small: what is there begins with the first and has no gap."""
+        """The rings were too small: the recorded events start with the first one and have no gap."""
         counted = {}
         trace = subprocess.run(["babeltrace2", "--no-delta", self.out], capture_output=True,
                                text=True, check=False).stdout if os.path.isdir(self.out) else ""
@@ -92,7 +94,8 @@ class Alone(Case):
             sequence = int(line.split("sequence = ")[1].split(",")[0])
             per_ring.setdefault(pid, []).append(sequence)
         for pid, sequences in per_ring.items():
-            # Of each ring the beginning stays: all rings together have a beginning without a gap.
+            # Each ring keeps its first records: all rings together have the first events without a
+            # gap.
             whole = sorted(sequences)
             self.assertEqual(len(set(whole)), len(whole))
             end = next((i for i, value in enumerate(whole) if i != value), len(whole))
@@ -131,7 +134,7 @@ channel other
         self.assertEqual({event[0] for event in one + two}, {program.pid})
 
     def test_place_of_somebody_else(self):
-        """Others could have put anything there."""
+        """Other users could have put anything there."""
         os.makedirs(os.path.join(self.place, "early"))
         os.chmod(os.path.join(self.place, "early"), 0o777)
         program = self.run_program("fire=1", SIDE_DEBUG="1")
@@ -147,7 +150,7 @@ channel other
 
 
 class Running(Case):
-    """Adopted while they run."""
+    """Programs that are adopted while they run."""
 
     def test_twice(self):
         program = Program(self, "fire=10", "say=one", "wait", "fire=10", "say=two", "wait", "fire=10")
@@ -185,7 +188,7 @@ class Running(Case):
         return follower
 
     def test_follow(self):
-        """Those that run, their children, and what they become; a library that comes meanwhile."""
+        """Running programs, their children, and the programs that they execute; a library that is loaded in between."""
         program = Program(self, "fire=5", "say=one", "wait", "fire=5", "fork=4", f"plugin={PLUGIN}",
                           "exec", "fire=3")
         program.expect("one")
@@ -201,7 +204,7 @@ class Running(Case):
         self.assertEqual([one[1] for one in self.events()].count("boot:loaded"), 1)
 
     def test_storm_of_programs_while_recorders_come_and_go(self):
-        """Each event is in one trace, whoever was there when its program began."""
+        """Each event is in exactly one trace, whichever recorder ran when its program started."""
         programs = []
         for number in range(12):
             programs.append(Program(self, "fire=20", "fork=10", "fire=20"))
@@ -221,7 +224,7 @@ class Running(Case):
 
 
 class Mapped(Case):
-    """Rings that are in no place: found in the memory of the process, by root."""
+    """Rings that are in no state directory: root finds them in the memory of the process."""
 
     def setUp(self):
         super().setUp()
@@ -234,7 +237,7 @@ class Mapped(Case):
             self.skipTest(f"not even root may open mappings here: {error}")
 
     def hide(self):
-        """Where the place should be is something else."""
+        """The path of the state directory is not a directory."""
         with open(self.place, "w", encoding="utf-8"):
             pass
 
@@ -258,7 +261,7 @@ class Mapped(Case):
         program.end()
 
     def test_place_that_comes_later(self):
-        """Children make it; whoever adopts it finds the parent as well, and goes on with it until it ends."""
+        """Children create it; the adopting process also finds the parent, and records it until it exits."""
         self.hide()
         program = Program(self, "fire=10", "say=one", "wait", "fork=5", "fire=10", "say=two", "wait",
                           "fire=3")
@@ -274,7 +277,7 @@ class Mapped(Case):
         self.assertEqual(sorted(map(len, counted.values())), [5, 20])
 
     def test_hidden(self):
-        """Something is mounted over the place: of the namespace that the program is in."""
+        """Another file system is mounted over the state directory, in the namespace of the program."""
         command = ["unshare", "--mount"]
         if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
             self.skipTest("no mount namespaces here")
@@ -309,7 +312,7 @@ class Mapped(Case):
         self.assertEqual(sorted(map(len, counted.values())), [4, 30])
 
     def test_others_are_left_alone(self):
-        """A program that `side record` records is not ours; nor is one that is not recorded."""
+        """A program that `side record` records is not adopted; neither is one that is not recorded."""
         recorded = subprocess.Popen([harness.SIDE, "record", "-o", self.out, "--", harness.PROGRAM,
                                      "fire=5", "say=one", "wait"], env=harness.environment(),
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -340,7 +343,7 @@ class Namespace(Case):
             self.skipTest(f"no pid namespaces here: {allowed.stderr.decode()}")
 
     def test_first_process(self):
-        """Its number says nothing outside; and /proc is not that of its namespace."""
+        """Its process id has no meaning outside; and /proc is not that of its namespace."""
         program = Program(self, "fire=10", "fork=5", "say=one", "wait", "fire=10", "say=two", "wait",
                           "fire=1", command=self.UNSHARE)
         program.expect("one")
@@ -363,7 +366,7 @@ class Namespace(Case):
 
     @unittest.skipUnless(SIDED, "there is no daemon")
     def test_daemon(self):
-        """It finds the process although it is kept from much, and goes on with it."""
+        """The daemon finds the process although it has few permissions, and records it from then on."""
         self.configure_output()
         program = Program(self, "fire=10", "say=one", "wait", "fire=10", "fork=5", "say=two", "wait",
                           "fire=1", command=self.UNSHARE)
@@ -383,9 +386,12 @@ class Namespace(Case):
 
 
 class SwitchRoot(Namespace):
-    """A first process that begins in a root of which little stays: its place is in /run, which goes with it."""
+    """A first process that starts in an initial root, which is later replaced: its state directory is
+    in /run, which is moved to the new root.
+    """
 
-    # The initial root has what the program needs, and nothing else; the real one is mounted in it.
+    # The initial root has the files that the program needs, and nothing else; the real one is
+    # mounted in it.
     INITIAL = """\
 set -e
 mount -t tmpfs none "$ROOT"
@@ -453,7 +459,7 @@ exec chroot . "$@"
 
     @unittest.skipUnless(SIDED, "there is no daemon")
     def test_daemon(self):
-        """It has taken the process over before, and goes on with it; and with what comes out of it."""
+        """The daemon has adopted the process before, and records it on; and its children."""
         with open(self.config, encoding="utf-8") as config:
             text = config.read()
         seen = self.file("boot-outside.conf")
@@ -479,7 +485,7 @@ exec chroot . "$@"
 
 @unittest.skipUnless(SIDED, "there is no daemon")
 class Sided(Case):
-    """A daemon that comes later."""
+    """A daemon that starts later."""
 
     def test_daemon_adopts(self):
         self.configure_output()
@@ -491,7 +497,7 @@ class Sided(Case):
         program.go_on()
         program.expect("two")
         self.await_processes(2)
-        # A program that comes now asks the daemon; it is in the session once.
+        # A program that starts now asks the daemon; it is in the session once.
         other = self.run_program("fire=7")
         program.go_on()
         program.end()
@@ -501,12 +507,12 @@ class Sided(Case):
         self.assertCounted(counted, other.pid, 7)
         self.assertEqual(sorted(map(len, counted.values())), [5, 7, 30])
         self.assertEqual([one[1] for one in self.events()].count("boot:first"), 2)
-        # It is over: nobody begins any more.
+        # The session has ended: no new program records.
         self.run_program("fire=1")
         self.assertEqual(self.folders(), [])
 
     def test_rules_for_children(self):
-        """What a process in sync mode hears when it begins or forks: new rules."""
+        """New rules that a process in sync mode receives when it starts or forks."""
         self.configure_output()
         program = Program(self, "fire=1", "say=one", "wait", "fire=2", "fork=3")
         program.expect("one")
@@ -517,11 +523,11 @@ class Sided(Case):
         program.end()
         self.side("destroy", "early")
         counted = self.sequences()
-        # The running one is not told; its child hears before its first event.
+        # The running process is not notified; its child gets the rules before its first event.
         self.assertEqual(counted, {program.pid: [0, 1, 2]})
 
     def test_daemon_is_killed(self):
-        """Its successor goes on: nothing is missing, nothing is there twice."""
+        """The next daemon continues: no event is missing, and none is there twice."""
         self.configure_output()
         program = Program(self, "fire=10", "say=one", "wait", "fire=10", "say=two", "wait", "fire=10",
                           "fork=3", "say=three", "wait")
@@ -546,7 +552,7 @@ class Sided(Case):
 
 
 class Configuration(Case):
-    """Mistakes: the file, the line, what is wrong, and what to do."""
+    """Errors: the file, the line, the problem, and the hint."""
 
     WRONG = [
         ("placer /x\n", 1, 'unknown word "placer"'),
@@ -591,7 +597,7 @@ class Configuration(Case):
                 self.assertIn("\nhint: ", self.stderr)
 
     def test_program_runs_nevertheless(self):
-        """It records nothing and says nothing, unless it is asked to."""
+        """It records nothing and prints nothing, unless that is requested."""
         for text, line, what in self.WRONG[::4]:
             self.write(text)
             program = self.run_program("fire=10", "fork=1", "say=done")

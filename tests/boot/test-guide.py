@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands of docs/how-to/early-boot.md, and the configuration that it shows, do what it says."""
+"""Runs the commands of docs/how-to/early-boot.md with its configuration, and compares the output with the page."""
 import os
 import re
 import shutil
@@ -32,7 +32,7 @@ class Guide(Case):
         lines = re.findall(r"^    \$ (.*)$", self.text, re.M)
         self.assertGreater(len(lines), 4)
         for line in lines:
-            # The program of the guide says something here.
+            # The program of the guide fires events here.
             said = self.run_line(line + " fire=5" if line.endswith("./program") else line)
             if "doctor" in line:
                 self.assertIn(said.returncode, (0, 1), said.stderr)
@@ -42,7 +42,7 @@ class Guide(Case):
             if "-o trace" in line and "--follow" not in line:
                 counted = self.sequences(self.file("trace"))
                 self.assertEqual(list(counted.values()), [list(range(5))])
-                # Somebody for the next one, which ends with the last program.
+                # Starts the program for the next command, which ends with the last program.
                 self.run_line(f"SIDE_BOOT={self.config} ./program fire=5")
 
     def test_configuration(self):
@@ -52,7 +52,7 @@ class Guide(Case):
         self.assertEqual(self.stderr, "")
 
     def test_words(self):
-        """Each word of the table is one that is known, and none is missing."""
+        """Each keyword of the table is a known one, and none is missing."""
         words = re.findall(r"^\| `([a-z-]+) ", self.text, re.M)
         with open(self.config, "w", encoding="utf-8") as config:
             config.write("nonsense x\n")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""
-The first process of a machine: an emulated one, whose kernel SIDE_KERNEL names, with nothing in it but what is
-traced, who adopts it, and a shell. It is traced from its first constructor on, before /proc, /sys or /dev are
-there; `side adopt` makes traces of it while it runs, then a daemon goes on with it.
+"""The first process of a machine: an emulated one, whose kernel SIDE_KERNEL names. It has only the
+traced program, the adopting command, and a shell. The program is traced from its first constructor
+on, before /proc, /sys or /dev exist; `side adopt` makes traces of it while it runs, then a daemon
+continues.
 """
 import os
 import re
@@ -17,7 +17,7 @@ import machine
 from harness import PROGRAM, SANITIZED, SIDE, SIDED, Case
 
 LIBRARIES = "/lib/x86_64-linux-gnu"
-# The machine is switched off as soon as it is done; this is for one that hangs.
+# The machine is switched off as soon as it is done; this timeout is for one that hangs.
 PATIENCE = 200
 
 CONFIG = """\
@@ -30,7 +30,7 @@ session early
 		event boot:first,boot:tick
 """
 
-# What pid 1 runs between its events.
+# The commands that pid 1 runs between its events.
 ADOPT = """\
 set -e
 mount -t proc none /proc
@@ -49,7 +49,7 @@ END = """\
 set -e
 side destroy early 2>/out/three.txt
 """
-# Whatever happens: what there is comes out, and the machine is switched off.
+# In any case: the results are stored, and the machine is switched off.
 DONE = """\
 cd /out
 for port in /dev/vport*; do tar c . >$port; done
@@ -58,7 +58,9 @@ for port in /dev/vport*; do tar c . >$port; done
 
 class Archive(machine.Archive):
     def program(self, path, name):
-        """A program with the libraries that it needs; those of the build stand where an installation has them."""
+        """Adds a program with the libraries that it needs; those of the build are put where an
+        installation has them.
+        """
         with open(path, "rb") as file:
             self.add(name, stat.S_IFREG | 0o755, file.read())
         listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
@@ -90,7 +92,7 @@ class Kernel(Case):
 
     def make_archive(self, path, config, **scripts):
         archive = Archive(path)
-        # What the kernel gives its first process as input and output.
+        # The kernel opens it as input and output of its first process.
         archive.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
         archive.program(PROGRAM, "init")
         for program in (SIDE, os.path.join(os.path.dirname(SIDE), "side-more"), SIDED):
@@ -107,11 +109,12 @@ class Kernel(Case):
         archive.close()
 
     def boot(self, words, config=CONFIG, **scripts):
-        """Runs the machine; what it has in /out is below self.out then."""
+        """Runs the machine; the files of /out are below self.out afterwards."""
         initial, result, console = self.file("initial"), self.file("result"), self.file("console")
         self.make_archive(initial, config, **scripts)
-        # Words that the kernel does not know are those of the first process; with "=" in them they are its
-        # environment, with "." they are nobody's. (Behind "--" would also be what QEMU says of its devices.)
+        # Unknown parameters of the kernel become arguments of the first process; those with "="
+        # become its environment, those with "." are ignored. (After "--", QEMU would add parameters
+        # for its devices.)
         line = [*machine.kernel_words(), "SIDE_BOOT=1", "PATH=/bin", *words]
         command = machine.qemu_command(initial, console, line, dict(out=result))
         try:
@@ -148,7 +151,7 @@ class Kernel(Case):
         counted = self.sequences(path)
         self.assertEqual(counted.pop(1), list(range(150)))
         self.assertEqual(list(counted.values()), [list(range(10))])
-        # By the daemon: what came afterwards, and nothing twice.
+        # By the daemon: the later events, and none twice.
         path = os.path.join(self.out, "daemon")
         counted = self.sequences(path)
         self.assertEqual(counted.pop(1), list(range(150, 175)))
