@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tracer comes and goes while the program runs: loaded, it prints; unloaded, it has taken
- * itself off every event.
+ * The tracer is loaded and unloaded while the program runs: when loaded, it prints; when unloaded,
+ * it is removed from every event.
  */
 #include <dlfcn.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Long lines from several threads ("threads"), a signal handler that prints in the middle of them
- * ("signals"), and children of fork() that print while a thread may hold the lock ("forks", with lines
- * that a pipe takes at once). test-lines.py looks at what comes out of a pipe.
+ * ("signals"), and children of fork() that print while a thread may hold the lock ("forks", with
+ * lines that a pipe accepts at once). test-lines.py checks the output at the end of a pipe.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static void *print(void *priv)
 	char *text = malloc(20000);
 
 	for (i = 0; i < LINES; i++) {
-		/* From short to ten times what a pipe takes at once. */
+		/* From short ones to ten times what a pipe accepts at once. */
 		size_t size = i % 3 || only_short ? i * 2 : 15000 + i;
 
 		memset(text, 'a' + (int)thread, size);

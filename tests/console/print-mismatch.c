@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments that do not fit their description: a message says what is wrong and where, the event is
- * not printed, and the program goes on, with its errno.
+ * Arguments that do not match their description: a message reports the error and its location, the
+ * event is not printed, the program runs on, and errno is unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -190,7 +190,7 @@ static enum side_visitor_status refuse(const struct side_tracer_visitor_ctx *tra
 side_define_static_vla_visitor(
 		vv_refuse, side_elem(side_type_u8()), side_length(side_type_u32()), refuse, int);
 
-/* Does not look at what the tracer answers. */
+/* Ignores the result of the tracer. */
 static enum side_visitor_status careless(const struct side_tracer_visitor_ctx *tracer, int *ctx)
 {
 	const struct side_arg elem = u8_arg(1), wrong = arg_of(SIDE_TYPE_NULL, NULL);

@@ -16,7 +16,7 @@
 side_static_event(ev_good, "p", "good", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 side_static_event(ev_other, "p", "other", SIDE_LOGLEVEL_INFO, side_field_list(side_field_u8("x")));
 
-/* The output for a batch. */
+/* Returns the output for a batch. */
 static char *notified(enum side_tracer_notification notification,
 		struct side_event_description **events, uint32_t nr)
 {
@@ -51,11 +51,11 @@ static void test_versions(void **unused)
 	assert_null(strstr(text, "event: good"));
 	assert_non_null(strstr(text, "provider: p, event: (null)\nError: "));
 	assert_null(strstr(text, "fields"));
-	/* One error, and nothing of the description. */
+	/* One error, and no part of the description. */
 	assert_null(strstr(strstr(text, "(null)\nError: ") + strlen("(null)\nError: "), "Error"));
 	assert_string_equal(strchr(strstr(text, "(null)\nError: ") + strlen("(null)\n"), '\n'),
 			"\n" DASHES);
-	/* No other member of an unknown version is read, also when the event is removed. */
+	/* The other members of an unknown version are not read, also when the event is removed. */
 	text = notified(SIDE_TRACER_NOTIFICATION_REMOVE_EVENTS, events, 1);
 	assert_string_equal(text, DASHES "Tracer notified of events removed\n" DASHES);
 	events[0] = &larger;

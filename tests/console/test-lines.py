@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Lines of several threads and of signal handlers come out whole.
+"""Lines of several threads and of signal handlers are written completely.
 
-usage: test-lines.py TRACER PROGRAM"""
+usage: test-lines.py TRACER PROGRAM
+"""
 import os
 import re
 import subprocess
@@ -30,7 +31,7 @@ def threads(output, nr_children):
             continue
         match = LONG.fullmatch(line)
         if not match:
-            # Notifications name the events too.
+            # Notifications contain the names of events, too.
             assert line in (b'provider: lines, event: long',), f'damaged: {line[:200]}'
             continue
         thread, number, text = int(match[1]), int(match[2]), match[3]
@@ -43,7 +44,7 @@ def threads(output, nr_children):
 
 
 def signals(output):
-    # A handler may write inside a long line of its own thread, and nowhere else.
+    # A handler may write inside a long line of its own thread, but not inside those of others.
     whole = output.count(b'provider: lines, event: signal\n')
     assert whole >= 20, whole
     rest = output.replace(b'provider: lines, event: signal\n', b'')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock and the writes of the console tracer, with system calls and exchanges that the test plays. */
+/* The lock and the writes of the console tracer, with replaced system calls and exchanges. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -18,11 +18,11 @@
 
 static uint32_t lock_word;
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 static unsigned int nr_exchanges,
-		changed_at; /* the word changes before the exchange with that number; 0: never */
-static uint32_t changed_to, freed_to; /* freed_to: what the word is after a wait */
+		changed_at; /* the word changes before the exchange with this number; 0: never */
+static uint32_t changed_to, freed_to; /* freed_to: the value of the word after a wait */
 
 static bool played_exchange(uint32_t *word, uint32_t *seen, uint32_t value)
 {
@@ -103,7 +103,7 @@ static void *played_mremap(void *at, size_t size, size_t new_size, int flags)
 	return no_memory ? MAP_FAILED : mremap(at, size, new_size, flags);
 }
 
-/* The orders are those of the code: tests/house compares them with its comments. */
+/* The memory orders are those of the code: tests/house compares them with its comments. */
 #define __atomic_compare_exchange_n(word, seen, value, weak, success, failure) \
 	played_exchange(word, seen, value)
 #define syscall played_syscall
@@ -159,11 +159,11 @@ static void test_lock(void **unused)
 	assert_called("futex 128 0x80000037 1.0 0;futex 128 0x80000038 1.0 0;");
 }
 
-/* The owner changes between a look at the word and the exchange. */
+/* The owner changes between a load of the word and the exchange. */
 static void test_changes(void **unused)
 {
 	(void)unused;
-	/* Free by then: nothing to wait for. */
+	/* Free by then: no wait. */
 	begin(OTHER);
 	changed_at = 2;
 	changed_to = 0;
@@ -171,14 +171,14 @@ static void test_changes(void **unused)
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_int_equal(nr_exchanges, 3);
 	assert_called("");
-	/* Taken again by then. */
+	/* Locked again by then. */
 	begin(OTHER);
 	changed_at = 2;
 	changed_to = OTHER + 2;
 	assert_true(console_output_lock());
 	assert_int_equal(lock_word, TID | WAITED);
 	assert_called("futex 128 0x80000039 1.0 0;");
-	/* Free after a wait, and taken by another thread at once. */
+	/* Free after a wait, and immediately locked by another thread. */
 	begin(OTHER | WAITED);
 	changed_at = 2;
 	changed_to = OTHER + 3;
@@ -233,7 +233,7 @@ static void test_writes(void **unused)
 	check_writes((struct played_write[]){{3, 0}, {-1, EAGAIN}},
 			"write 9 0 10;write 9 3 7;poll 9 4 1 1000;");
 	check_writes((struct played_write[]){{3, 0}, {-1, EPIPE}}, "write 9 0 10;write 9 3 7;");
-	/* A write of no bytes sets no error: errno is an older one. */
+	/* A write of no bytes sets no error: errno is from an earlier call. */
 	check_writes((struct played_write[]){{0, EAGAIN}}, "write 9 0 10;");
 	check_writes((struct played_write[]){{0, EINTR}}, "write 9 0 10;");
 }

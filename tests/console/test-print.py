@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a program under the console tracer and compare its event lines with the comments that begin
+"""Runs a program with the console tracer, and compares its event lines with the comments that begin
 with an equals sign in its source, and its messages on standard error with those that begin with an
-exclamation mark: /*! what is wrong | step of the path | step */. A colon begins a line that must
-stand in a notification. <XX> in a comment is the byte XX.
+exclamation mark: /*! problem | step of the path | step */. A colon begins a line that must be in a
+notification. <XX> in a comment is the byte XX.
 
-usage: test-print.py TRACER PROGRAM SOURCE"""
+usage: test-print.py TRACER PROGRAM SOURCE
+"""
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ DASHES = b'-' * 58
 
 
 def event_lines(output):
-    """Event lines and notification blocks."""
+    """Returns event lines and notification blocks."""
     lines, blocks, block = [], [], None
     for line in output.split(b'\n')[:-1]:
         if line == DASHES:
@@ -34,7 +35,7 @@ def event_lines(output):
 
 
 def balanced(line):
-    """Whether braces, brackets and quotes of a description line close as they open."""
+    """Whether braces, brackets and quotes of a description line are balanced."""
     stack, pairs, quoted = [], {'}': '{', ']': '['}, False
     for char in line:
         if char == '"':
@@ -55,7 +56,7 @@ def main():
     expected = [re.sub(rb'<([0-9A-F]{2})>', lambda m: bytes([int(m[1], 16)]), line.encode())
                 for line in re.findall(r'/\*= (.*?) \*/', text)]
     assert expected, 'nothing is expected'
-    # Under AddressSanitizer its library should come first, but need not.
+    # The library of AddressSanitizer should come first, but need not.
     environ = dict(os.environ, LD_PRELOAD=tracer,
                    ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
     done = subprocess.run([program], env=environ, capture_output=True, timeout=60)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The console tracer's calls of libside, with functions that the test plays; and whole lines of descriptions and events whose lists
- * have a valid element behind their last one.
+ * The console tracer's calls of libside, with replaced functions; and whole lines of descriptions
+ * and events whose lists have a valid element after their last one.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "tracers/console/event.h"
 #include "tracers/console/scalar.h"
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 #define KEY 41
 
@@ -237,7 +237,7 @@ static void test_described(void **unused)
 		      ", [ 6 - 8 ]: " U32 " } } } }\n]");
 }
 
-/* What an event prints. */
+/* Prints an event. */
 static void print_lists(const struct side_arg_vec *arguments)
 {
 	int ends[2], saved = dup(STDOUT_FILENO);
@@ -295,7 +295,7 @@ static void test_floats(void **unused)
 side_static_event(ev_long, "p", "long", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_string("text"), side_field_u8("number")));
 
-/* The pages of a long line are given back if an argument behind it is wrong. */
+/* The pages of a long line are released if a later argument is wrong. */
 static void test_wrong(void **unused)
 {
 	static char text[5000];
