@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads symbols, a line each, and prints how people write them; those that are no name stay as they are. */
+/* Reads symbols, one a line, and prints them demangled; other texts are printed unchanged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Symbols as people write them: Rust's newer scheme as its own compiler (1.95) wrote them, its older one, C++; and what is none of these."""
+"""Demangled symbols: those of Rust's current scheme as its own compiler (1.95) wrote them, those of
+its older scheme, C++; and texts that are no symbols.
+"""
 import os
 import random
 import re
@@ -7,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-# Each compared with c++filt of binutils, where that is there.
+# Each is compared with c++filt of binutils, if that is installed.
 RUST = {
     '_RNvC3foo3bar': 'foo::bar',
     '_RNvCs6xxl1lAjzDf_1a2id': 'a::id',
@@ -73,12 +75,12 @@ class Names(unittest.TestCase):
     def test_as_binutils(self):
         done = subprocess.run(['c++filt'], input='\n'.join(RUST) + '\n', capture_output=True, text=True, check=True)
         for line, name in zip(done.stdout.splitlines(), RUST.values()):
-            # It also says numbers of crates, and types of constants.
+            # It also prints ids of crates, and types of constants.
             line = re.sub(r'\[[0-9a-f]{1,16}\](?=::|>|,|$)', '', line)
             self.assertEqual(re.sub(r': ?(usize|isize|i32|bool|char)\b', '', line), name)
 
     def test_damage(self):
-        """Whatever it is, there is an answer, and soon."""
+        """Damaged names: the result comes soon, whatever it is."""
         random.seed(11)
         letters = 'ABCDEFIKLMNQRSTXYbcenpsu_0123456789'
         bad = []
@@ -88,7 +90,7 @@ class Names(unittest.TestCase):
                 for _ in range(random.randrange(1, 4)):
                     text[random.randrange(2, len(text))] = random.choice(letters)
                 bad.append(''.join(text))
-        # Names that say themselves again and again, and deep ones.
+        # Names that refer to themselves repeatedly, and deeply nested ones.
         bad += ['_RINvC1a1b' + 'TB5_' * 50 + 'E' * 50, '_RC' + 'T' * 4000, '_RINvC1a1b' + 'R' * 4000 + 'eE',
                 '_RINvC1a1bTuT' + ''.join(f'B{c}_B{c}_' for c in 'abcdefgh') + 'EEE']
         self.assertEqual(len(readable(bad)), len(bad))

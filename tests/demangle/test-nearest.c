@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The nearest names to a word, copies of functions that compilers make, and names of older compilers. */
+/*
+ * The nearest names to a misspelled word, copies of functions that compilers make, and names of
+ * older compilers.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +15,7 @@
 #include "symbolize/demangle.h"
 #include "base/nearest/nearest.h"
 
-/* The cost of one name, or -1 if it is not near. */
+/* Returns the cost of one name, or -1 if it is not near. */
 static int cost_of(const char *word, const char *name)
 {
 	struct nearest nearest;
@@ -27,7 +30,7 @@ static void test_costs(void **unused)
 	static const struct {
 		const char *word, *name;
 		int cost;
-	} cases[] = {{"record", "record", -1}, /* no correction of itself */
+	} cases[] = {{"record", "record", -1}, /* not a correction of itself */
 			{"recrod", "record", 256}, {"recod", "record", 256},
 			{"reccord", "record", 256}, {"recxrd", "record", 256},
 			{"RECORD", "record", 0}, {"rec-ord", "rec_ord", 0},
@@ -102,7 +105,7 @@ static void test_texts(void **unused)
 			"did you mean `-aaab` or `-aaac`?");
 	assert_text("aaaa", (const char *[]){"aaab", "aaab", "aaac", "aaad", "aaae", NULL},
 			"did you mean `-aaab`, `-aaac` or `-aaad`?");
-	/* If all positions are taken, a nearer name takes the first one. */
+	/* If all positions are used, a nearer name gets the first one. */
 	assert_text("aaaa", (const char *[]){"aabb", "aacc", "aadd", "AAAA", "aaab", NULL},
 			"did you mean `-AAAA`?");
 	{
@@ -121,7 +124,7 @@ static void test_texts(void **unused)
 		assert_string_equal(nearest.names[0].name, "aaab");
 		assert_string_equal(nearest.names[1].name, "aabb");
 		assert_string_equal(nearest.names[2].name, "aacc");
-		/* A buffer that is too small gets the beginning of the name. */
+		/* A buffer that is too small gets the first bytes of the name. */
 		assert_true(nearest_text(&nearest, "", text, sizeof(text)));
 		assert_string_equal(text, "did you mean `a");
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols of Rust, C++ and Fortran as people write them: each rule of the grammar (RFC 2603), each limit, and each failing call. */
+/*
+ * Demangled symbols of Rust, C++ and Fortran: each rule of the grammar (RFC 2603), each limit, and
+ * each failing call.
+ */
 #include "symbolize/demangle.h"
 
 #include "../failing-calls.h"
@@ -20,7 +23,7 @@ static bool reads(const char *symbol, const char *expected)
 static const struct {
 	const char *symbol, *name;
 } symbols[] = {
-		/* Basic types, in the order of their letters; other letters are none. */
+		/* Basic types, in the order of their letters; other letters are invalid. */
 		{"_RINvC1a1fabcdefhijlmnopstuvxyzE",
 				"a::f::<i8, bool, char, f64, str, f32, u8, isize, usize, i32, u32, i128, u128, _, i16, u16, (), ..., i64, u64, !>"},
 		{"_RINvC1a1fgE", NULL},
@@ -33,7 +36,7 @@ static const struct {
 		{"_RINvC1a1fL_E", "a::f::<'_>"},
 		{"_RINvC1a1fE", "a::f::<>"},
 		{"_RINvC1a1fh", NULL},
-		/* Functions, and lifetimes that are bound. */
+		/* Functions, and bound lifetimes. */
 		{"_RINvC1a1fFEuFhEmFUEuFKCEuFK5a_b_cEuE",
 				"a::f::<fn(), fn(u8) -> u32, unsafe fn(), extern \"C\" fn(), extern \"a-b-c\" fn()>"},
 		{"_RINvC1a1fFG_RL0_hEuFG0_RL0_hRL1_hEuE",
@@ -107,7 +110,7 @@ static const struct {
 		{"_RINvC1a1fBa_hE", NULL},
 		{"_RINvC1a1fNtC1b1sB7_B9_E", "a::f::<b::s, b::s, b>"},
 		{"_RNvNtC1b1sB2_", NULL},
-		/* What follows. */
+		/* Suffixes. */
 		{"_RNvC1a1b.llvm.123", "a::b"},
 		{"_RNvC1a1b$x", "a::b"},
 		{"_RNvC1a1bC1c", "a::b"},
@@ -120,7 +123,7 @@ static const struct {
 		{"_R@", NULL},
 		{"_RZ", NULL},
 		{"_RNvC1a", NULL},
-		/* The older scheme: names of C++ with a number behind, and signs. */
+		/* The older scheme: names of C++ with a hash at the end, and escapes. */
 		{"_ZN1a1b17h0123456789abcdefE", "a::b"},
 		{"_ZN1a1b17h0123456789abcdegE", "a::b::h0123456789abcdeg"},
 		{"_ZN1a1b17g0123456789abcdefE", "a::b::g0123456789abcdef"},
@@ -156,7 +159,10 @@ static void test_symbols(void)
 
 static char text[1 << 16], expected[1 << 16];
 
-/* 200 levels; 100 lifetimes that are bound at one location, which have letters, and numbers from the 27th on. */
+/*
+ * 200 levels; 100 lifetimes that are bound at one location, the first ones with letters, and those
+ * from the 27th on with numbers.
+ */
 static void test_depth(void)
 {
 	static const char *const bound[] = {"1A", "1B"};
@@ -204,7 +210,10 @@ static char *base_62(char *to, size_t number)
 	return to;
 }
 
-/* Names of 1,000 letters, of which all but the first are references: 16,384 bytes in all, and one more. */
+/*
+ * Names of 1,000 letters, of which all but the first are references: 16,384 bytes in all, and one
+ * more.
+ */
 static void test_bytes(void)
 {
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
@@ -232,15 +241,18 @@ static void test_bytes(void)
 	}
 }
 
-/* 100,000 parts in the location of an implementation, which is read and not written; and one more. */
+/* 100,000 parts in the path of an implementation, which is parsed but not printed; and one more. */
 static void test_steps(void)
 {
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		char *to = stpcpy(text, "_RNvMIC1a"), *name;
-		/* The function, the implementation, its path of two parts, and the type behind, which has three. */
+		/*
+		 * The function, the implementation, its path of two parts, and the type after it,
+		 * which has three.
+		 */
 		size_t steps = 2 + 2 + 3, at[13], cost[13];
 
-		/* A tuple of two references to the tuple before, again and again. */
+		/* Tuples of two references to the previous tuple. */
 		for (unsigned int i = 0; i < 13; i++) {
 			at[i] = (size_t)(to - text) - 2;
 			*to++ = 'T';
