@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The `canteen` of the how-to pages, a program that does not know side: two threads take orders. The orders of customer 7 are
- * slow, receipts are never freed, and the till has one lock.
+ * The program `canteen` of the how-to pages, which does not use libside: two threads take orders.
+ * The orders of customer 7 are slow, receipts are never freed, and the till has one lock.
  *
  *	canteen [ORDERS]		of each thread, 100 without an argument
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The `server` of the guide: says a query and an error, makes the file `up`, and goes on for as long as there is a file `stay`
- * (a minute at most).
+ * The program `server` of the guide: fires a query and an error, makes the file `up`, and runs as
+ * long as there is a file `stay` (a minute at most).
  */
 #include <side/trace.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The structures and unions that a header defines: their members, by name, nested ones with their path."""
+"""The structures and unions that a header defines: their members by name, nested ones with their path."""
 import re
 
 
@@ -9,7 +9,7 @@ def without_comments(text):
 
 
 def body_at(text, begin):
-    """What stands between the brace at begin and its partner, and where that partner is."""
+    """Returns the text between the brace at begin and the matching one, and the position of that one."""
     depth = 0
     for at in range(begin, len(text)):
         depth += {"{": 1, "}": -1}.get(text[at], 0)
@@ -19,7 +19,7 @@ def body_at(text, begin):
 
 
 def members(body, prefix=""):
-    """(path, declaration) of each named member; padding and marks without storage have no name."""
+    """Returns (path, declaration) of each named member; padding and marks without storage have no name."""
     found = []
     at = 0
     while at < len(body):
@@ -43,7 +43,7 @@ def members(body, prefix=""):
 
 
 def structures(text):
-    """{"struct side_arg": [(path, declaration), ...], ...} of one header."""
+    """Returns {"struct side_arg": [(path, declaration), ...], ...} of one header."""
     text = without_comments(text)
     found = {}
     for match in re.finditer(r"^(struct|union) (\w+) \{", text, re.M):
@@ -53,7 +53,7 @@ def structures(text):
 
 
 def enumerations(text):
-    """{"enum side_error": ["SIDE_ERROR_OK", ...], ...}; those without a name are under "enum"."""
+    """Returns {"enum side_error": ["SIDE_ERROR_OK", ...], ...}; those without a name are under "enum"."""
     text = without_comments(text)
     found = {}
     for match in re.finditer(r"^enum(?: (\w+))? \{", text, re.M):

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The `talker` of the guide: says so many events; with "wait" it then says "ready" and waits for the end of its input. */
+/*
+ * The program `talker` of the guide: fires COUNT events; with "wait" it then prints "ready" and
+ * waits for the end of its input.
+ */
 #include <side/trace.h>
 
 #include <stdio.h>

@@ -1,20 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Every block of code of README.md and of the pages in docs/ (KINDS) is an example that a test runs. What this one runs, and what others do, stands
-before the block, in a comment that readers of the page do not see:
+"""Every block of code of README.md and of the pages in docs/ (KINDS) is an example that a test runs.
+A comment before the block, which readers of the page do not see, states which test runs it, and how:
 
-  <!-- example: run -->          its commands, in one shell, in a folder of the page, with the programs that stand beside this file. What
-                                 stands below a command after `$` is what it prints, `...` for anything, as in tests/cmd/guide.py
+  <!-- example: run -->          its commands are run in one shell, in a folder of the page, with the programs beside
+                                 this file. The lines below a command after `$` are its output, `...` matches anything,
+                                 as in tests/cmd/guide.py
   <!-- example: file NAME -->    is a whole program, written there and compiled
   <!-- example: by TEST... -->   is run, or printed, by other tests; a name may be the beginning of several
   <!-- example: not run: REASON -->
 
-Behind `run`, with commas: `numbers vary` (and units), `any order` (of lines), `output varies`, `status N` (of the last command), `server stays`
-(`./server` goes on until the block ends, and what fails is tried again until it does not), `needs TOOL...`. 4711 is a process
-of `talker`. Pages whose commands another test runs one by one are in PAGES.
+Behind `run`, with commas: `numbers vary` (and units), `any order` (of lines), `output varies`,
+`status N` (of the last command), `server stays` (`./server` runs until the block ends, and failed
+commands are repeated until they succeed), `needs TOOL...`. 4711 is a process of `talker`. Pages whose
+commands another test runs one by one are in PAGES.
 
-A PAGE is README or a path below docs/ without `.md` (how-to/attach); its name alone (attach) selects each page of that name.
+A PAGE is README or a path below docs/ without `.md` (how-to/attach); its name alone (attach)
+selects each page of that name.
 
 usage: test-examples.py SOURCE [PAGE...]   (environment: SIDE, LIBSIDE)
 """
@@ -36,7 +38,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 120
 KINDS = ("tutorial", "how-to", "reference", "explanation", "evidence")
 PROMPT = r"\$ "
-# page: (test, what the blocks that it runs begin with)
+# page: (test, begin of the blocks that it runs)
 PAGES = {
     "how-to/attach": [("attach-guide", PROMPT)],
     "how-to/descriptions": [("readside-guide", PROMPT)],
@@ -57,7 +59,9 @@ counts = {"run": 0, "by": 0, "not": 0}
 
 
 def blocks(text):
-    """(number of the line, mark, info of the fence or None, lines) of each block of code, as Markdown has them."""
+    """Returns (number of the line, mark, info of the fence or None, lines) of each block of code, by
+    the rules of Markdown.
+    """
     lines = text.splitlines() + [""]
     mark, i, previous = "", 0, ""
     while i < len(lines):
@@ -88,7 +92,7 @@ def blocks(text):
 
 
 def all_tests():
-    """Names in quotes after `test(`, and beginnings of such names."""
+    """Returns the names in quotes after `test(`, and prefixes of such names."""
     names, begins = set(), set()
     for path in glob.glob(SOURCE + "/tests/**/meson.build", recursive=True):
         with open(path, encoding="utf-8") as file:
@@ -101,12 +105,14 @@ NAMES, BEGINS = all_tests()
 
 
 def is_test(name):
-    """Whether a test has this name, or several tests begin with it: docs-fresh means docs-fresh-bookworm-root and others."""
+    """Whether a test has this name, or it is the prefix of several tests: docs-fresh means
+    docs-fresh-bookworm-root and others.
+    """
     return name in NAMES or name + "-" in BEGINS or any(name.startswith(begin) and len(name) > len(begin) for begin in BEGINS)
 
 
 class Folder:
-    """Where the blocks of a page run, one after the other."""
+    """The folder in which the blocks of a page run, one after the other."""
 
     def __init__(self, shared, name):
         self.path = os.path.join(shared, name)
@@ -124,7 +130,7 @@ class Folder:
         return os.path.join(self.path, name)
 
     def pid(self):
-        """Of a program that goes on, for commands that have one."""
+        """The process of a program that runs on, for commands that need one."""
         if not self.talker:
             self.talker = subprocess.Popen([self.file("talker"), "1", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                            env=self.env)
@@ -136,18 +142,18 @@ class Folder:
             self.talker.communicate(timeout=PATIENCE)
 
     def run(self, commands, stays):
-        """[(status, output)] of the commands, or of those before one that failed."""
+        """Returns [(status, output)] of the commands, or of those up to one that failed."""
         if stays:
             open(self.file("stay"), "w").close()
             if os.path.exists(self.file("up")):
-                os.remove(self.file("up"))  # Of a server of another block.
+                os.remove(self.file("up"))  # Of the server of another block.
         lines = []
         if stays:
             lines = ["try() { for i in {1..200}; do eval \"$1\" && return; sleep 0.2; done; return 1; }"]
         for number, command in enumerate(commands):
             with open(self.file(f".command.{number}"), "w", encoding="utf-8") as file:
                 file.write(command)
-            # A command in the background is not begun again.
+            # A command in the background is not started again.
             how = "eval" if command.split("#")[0].rstrip().endswith("&") or not stays else "try"
             lines += [f"(exit ${{status:-0}}); {how} \"$(cat .command.{number})\" > .output.{number} 2>&1",
                       f"status=$?; echo $status > .status.{number}"]
@@ -160,7 +166,7 @@ class Folder:
             shell.wait(timeout=PATIENCE)
         finally:
             try:
-                os.killpg(shell.pid, signal.SIGKILL)  # What the block has left behind: nothing, if it went well.
+                os.killpg(shell.pid, signal.SIGKILL)  # Ends the processes of the block: there are none if it succeeded.
             except ProcessLookupError:
                 pass
             shell.wait()
@@ -172,14 +178,14 @@ class Folder:
 
 
 def plain(text):
-    """Without what the machine and the moment make of it."""
+    """Returns the text without parts that depend on the machine and the time."""
     text = re.sub(r"\bcpu\d+", "cpuN", re.sub(r"0x[0-9a-f]+", "0xN", text))
     text = re.sub(r"\b(?<!0)\d+(?:[,.:]\d+)*", "N", text)
     return re.sub(r" +", " ", re.sub(r"N (?:B|KiB|MiB)\b", "N B", text)).strip()
 
 
 def commands_of(lines):
-    """[(command, lines below it)]; without prompts all lines are commands."""
+    """Returns [(command, lines below it)]; without prompts all lines are commands."""
     if not lines[0].startswith("$ "):
         text = "\n".join(lines).replace("\\\n", " ")
         return [(line, []) for line in text.split("\n") if line.strip() and not line.startswith("#")]
@@ -253,7 +259,7 @@ def do_block(page, line, mark, info, lines, folder):
 
 
 def prepare(shared):
-    """The programs of the pages, and `side`, by their names."""
+    """Returns the programs of the pages, and `side`, by their names."""
     os.mkdir(shared + "/bin")
     os.mkdir(shared + "/programs")
     os.symlink(os.environ["SIDE"], shared + "/bin/side")
@@ -274,7 +280,7 @@ def prepare(shared):
 
 
 def pages():
-    """The pages, each as PAGE names it."""
+    """Returns the pages, each as PAGE names it."""
     paths = sum((glob.glob(f"{SOURCE}/docs/{kind}/*.md") for kind in ("", *KINDS)), [])
     return ["README"] + sorted({os.path.relpath(path, SOURCE + "/docs")[:-3] for path in paths} - {"README"})
 

@@ -67,7 +67,7 @@ exec 8>/tmp/talk
 until grep -q ready /tmp/talker.out; do sleep 0.1; done
 """,
 }
-# stage: the number in the page that means its process; the file /tmp/NUMBER has the real one.
+# stage: the process id in the page; the file /tmp/NUMBER has the real one.
 PIDS = {"postgresql": "20114", "talker": "4711"}
 # The compilers that users call are the cache's.
 USE_CCACHE = """
@@ -78,7 +78,7 @@ printf 'cache_dir = /var/cache/ccache\\nhash_dir = false\\nsloppiness = locale\\
 
 
 def load_examples():
-    """The reader of pages, which test-examples.py has; it runs as a program only."""
+    """Returns the reader of pages of test-examples.py, which is a program and not a module."""
     with open(os.path.join(HERE, "test-examples.py"), encoding="utf-8") as text:
         code = text.read().rsplit("\nmain()\n", 1)[0]
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("examples", None))
@@ -90,7 +90,7 @@ def load_examples():
 
 
 class Fresh:
-    """A system that is gone after the run: a layer over the one that debootstrap has made."""
+    """A system that is removed after the run: a layer over the one that debootstrap has made."""
 
     def __init__(self, suite, account):
         self.account = account
@@ -127,7 +127,7 @@ echo inside; exec bash
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root", "TERM": "dumb"}
         self.shell = subprocess.Popen(["unshare", "-m", "-p", "-f", "--kill-child", "bash", "-ec", begin], env=environment, text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        # Before that, its root directory is that of this system.
+        # Until then, its root directory is that of this system.
         for line in self.shell.stdout:
             if line == "inside\n":
                 break
@@ -151,17 +151,17 @@ apt-get -q update >/dev/null""")
             self.as_root("chown -R user: /home/user/side")
 
     def file(self, path, mode="r"):
-        """A file of the system, by its path there; without a mode its path here."""
+        """Opens a file of the system by its path there; without a mode, returns its path here."""
         here = f"/proc/{self.child()}/root{path}"
         return here if mode is None else open(here, mode, encoding="utf-8", errors="replace")
 
     def child(self):
-        """The shell in the namespace, as this system numbers it."""
+        """Returns the process id of the shell in the namespace, as this system numbers it."""
         with open(f"/proc/{self.shell.pid}/task/{self.shell.pid}/children", encoding="ascii") as children:
             return children.read().split()[0]
 
     def as_root(self, text, timeout=1800):
-        """Runs it in the shell of the system; gives the status and what it prints."""
+        """Runs the text in the shell of the system; returns the status and the output."""
         with self.file("/tmp/.text", "w") as out:
             out.write(text)
         print("eval \"$(cat /tmp/.text)\" >/tmp/.out 2>&1 </dev/null; echo done:$?", file=self.shell.stdin, flush=True)
@@ -206,7 +206,7 @@ wait $job; status=$?; kill $ending; set +m; cat /tmp/.printed; (exit $status)"""
 
 
 def chosen(examples, text, way):
-    """(line, words, info, lines) of the blocks that run, those with a stage last."""
+    """Returns (line, words, info, lines) of the blocks to run, those with a stage last."""
     fresh = {}
     for number, line in enumerate(text.splitlines(), 1):
         found = re.fullmatch(r"<!-- fresh: (.*) -->", line)
@@ -214,7 +214,7 @@ def chosen(examples, text, way):
             fresh[number] = [word.strip() for word in found.group(1).split(",")]
     first, last = [], []
     for line, mark, info, lines in examples.blocks(text):
-        # The comments are above the block, with an empty line at most between.
+        # The comments are above the block, with at most one empty line in between.
         more = next((words for number, words in fresh.items() if 0 < line - number <= 3), [])
         kind = mark.split(",")[0].split(" ")
         ways = [word[4:] for word in more if word.startswith("way ")]
@@ -238,7 +238,7 @@ class Pages(unittest.TestCase):
 
     def compare(self, where, mark, command, wanted, printed):
         plain = self.examples.plain
-        # As in the page, where the programs are installed.
+        # The paths of installed programs are replaced by those of the page.
         printed = re.sub(re.escape(self.system.home) + r"/\w+/", "/usr/local/bin/", printed)
         said = [plain(line) for line in printed.splitlines() if line.strip()]
         wanted = [plain(line) for line in wanted if line.strip()]
@@ -248,7 +248,7 @@ class Pages(unittest.TestCase):
             self.fail(f"{where}: `{command}` prints\n" + "\n".join(said) + "\nnot\n" + "\n".join(wanted))
 
     def prepare(self, stage, folder):
-        """Runs the stage; {number of a process in the page: its real number}."""
+        """Runs the stage; returns {process id in the page: real process id}."""
         home = self.system.home
         status, printed = self.system.as_root(f"cd {home}/{folder}\n" + STAGES[stage].replace("SOURCE", home + "/side"))
         self.assertEqual(status, 0, printed)

@@ -43,13 +43,13 @@ for name in pages:
             if not match:
                 continue
             words = re.split(r' -- |[|;#&>]| {3}', match.group(2))[0]
-            # What is quoted is not an option.
+            # A quoted text is not an option.
             words = re.sub(r"'[^']*'|\"[^\"]*\"", 'x', words).split()
             if match.group(1) == 'side':
                 if not words or not re.fullmatch(r'[a-z-]+', words[0]):
                     continue
                 verb = [side, words[0]]
-                # `side probe list`: a verb below a verb.
+                # `side probe list`: a verb of a verb.
                 if words[0] == 'probe' and len(words) > 1 and re.fullmatch(r'[a-z]+', words[1]):
                     verb.append(words[1])
             else:

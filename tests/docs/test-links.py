@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Links between the pages of the project lead to files, and to headings, that exist. So do names of files of the source tree.
+"""Links between the pages of the project lead to files and headings that exist. Named files of the
+source tree exist, too.
 
 usage: test-links.py SOURCE-DIRECTORY
 """
@@ -12,14 +13,14 @@ root = os.path.abspath(sys.argv[1])
 
 
 def prose(path):
-    """The page without what is code in it."""
+    """Returns the page without its code."""
     with open(path, encoding="utf-8") as text:
         page = re.sub(r"^```.*?^```", "", text.read(), flags=re.M | re.S)
     return "\n".join(line for line in page.split("\n") if not line.startswith("    "))
 
 
 def anchors(path):
-    """The names of headings, as the usual viewers make them of the text."""
+    """Returns the anchors of headings, as the usual viewers derive them from the text."""
     names = set()
     for heading in re.findall(r"^#+ (.*)$", prose(path), re.M):
         name = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
@@ -55,7 +56,8 @@ for page in sorted(pages()):
         elif anchor and to.endswith(".md") and anchor not in anchors(to):
             failures.append(f"{where}: {path or 'the page'} has no heading for #{anchor}")
 
-    # `src/ring/rseq.c`, `programs/side/cli/table*.c`, `tests/MODULE/meson.build`: capital words are for the reader to replace.
+    # `src/ring/rseq.c`, `programs/side/cli/table*.c`, `tests/MODULE/meson.build`: the reader
+    # replaces words in capitals.
     for name in re.findall(r"`((?:src|programs|include|tests|bench|docs|examples|packaging)/[\w./*-]+)`", prose(page)):
         path = os.path.join(root, re.sub(r"\b[A-Z]{2,}\b", "*", name))
         if not glob.glob(path) and not os.path.exists(path + ".c"):  # A program that is built there.
@@ -74,7 +76,7 @@ ALL = " ".join(identifiers)
 
 
 def is_known(name):
-    """Whether the code has the name. A part in capitals is for the reader to replace, if the name has other letters."""
+    """Whether the code has the name. The reader replaces a part in capitals, if the name has other letters."""
     if name.upper() == name:
         return name in identifiers
     return re.search(rf"\b{re.sub('[A-Z]{2,}', r'[a-z0-9_]+', name)}\b", ALL) is not None

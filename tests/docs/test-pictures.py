@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The pictures of terminal sessions in the documents show what the commands print today, but for numbers and units.
+"""The pictures of terminal sessions in the documents show the present output of the commands, except
+for numbers and units.
 
 usage: test-pictures.py PICTURES WORK-DIRECTORY   (environment: SIDE)
 """
@@ -14,17 +15,20 @@ import sys
 pictures, work = (os.path.abspath(path) for path in sys.argv[1:3])
 binaries = os.path.join(work, "bin")
 os.makedirs(binaries, exist_ok=True)
-# A build directory that was used before may have a link to where the program was then.
+# A reused build directory may have a link to an earlier path of the program.
 if os.path.lexists(os.path.join(binaries, "side")):
     os.unlink(os.path.join(binaries, "side"))
 os.symlink(os.environ["SIDE"], os.path.join(binaries, "side"))
 
 
 def words(path):
-    """The text of a picture without what differs between two runs: numbers, their units, bars, and where lines wrap."""
+    """Returns the text of a picture without the parts that differ between two runs: numbers, their
+    units, bars, and line breaks.
+    """
     with open(path, encoding="utf-8") as picture:
         text = " ".join(html.unescape(piece) for piece in re.findall(r"<text [^>]*>([^<]*)</text>", picture.read()))
-    # While there are spaces: "3 us sqlite" has a unit, "3ussqlite" may have another word.
+    # While there are spaces: "3 us sqlite" has a unit, in "3ussqlite" it may be a part of another
+    # word.
     text = re.sub(r"(\d)\s*(?:[num]?s|[KM]iB|B)\b", r"\1 ", text)
     text = re.sub(r"[\s\u2580-\u259f]", "", text)
     return re.sub(r"\?\.\?+|\d[\d.,:]*", "0", text)

@@ -13,13 +13,13 @@ failures = []
 
 
 def tests_of_meson():
-    """What `meson test --list` prints; meson writes it when it configures."""
+    """Returns the output of `meson test --list`, which meson writes when it configures."""
     with open(os.path.join(build, "meson-info/intro-tests.json"), encoding="utf-8") as file:
         return {test["name"] for test in json.load(file)}
 
 
 def methods():
-    """The names of the tests within the programs of tests/hostile."""
+    """Returns the names of the tests within the programs of tests/hostile."""
     found = set()
     directory = os.path.join(source, "tests/hostile")
     for name in os.listdir(directory):
@@ -30,7 +30,7 @@ def methods():
 
 
 def rows(page):
-    """The cells of each row of the tables whose last column is named `test`."""
+    """Returns the cells of each row of the tables whose last column is named `test`."""
     inside = False
     for number, line in enumerate(page.split("\n"), 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]

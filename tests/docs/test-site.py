@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-The site: each page of the repository is in it and in its navigation, each link and anchor leads somewhere, the reference has each verb and
-each function, the search finds words, and in Chromium no page has an error. Chromium, if it is not installed, is left out with a note.
+"""The site: each page of the repository is in it and in its navigation, each link and anchor has a
+target, the reference has each verb and each function, the search finds words, and in Chromium no
+page has an error. Without Chromium, that part is left out with a note.
 
 usage: test-site.py SOURCE GENERATE VERSION WORK-DIRECTORY
 """
@@ -68,7 +68,7 @@ def make():
 
 
 def where(page, target):
-    """(file, anchor) of a link of a page; None for other sites."""
+    """Returns (file, anchor) of a link of a page; None for other sites."""
     parts = urllib.parse.urlsplit(target)
     if parts.scheme or parts.netloc:
         return None
@@ -162,7 +162,7 @@ def check_index():
 
 
 class Browser:
-    """Chromium without a window, driven through its pipe (DevTools protocol)."""
+    """Chromium without a window, controlled through its pipe (DevTools protocol)."""
 
     def __init__(self, program):
         to_read, self.write = os.pipe()
@@ -208,7 +208,7 @@ class Browser:
             self.events.append(message)
 
     def open(self, address):
-        """Load a page; what went wrong in it."""
+        """Loads a page; returns its errors."""
         self.events.clear()
         self.call("Page.navigate", url=address)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
@@ -234,7 +234,7 @@ class Browser:
         self.process.wait(timeout=60)
 
 
-# Resolved when the search has ended: its status then has a number.
+# Resolved when the search has ended: then its status has a number.
 RESULTS = """new Promise(done => { const look = () => { const links = [...document.querySelectorAll('#search-results li a')].map(a => a.href);
   const ended = /found|did not match/i.test((document.querySelector('#search-results p.search-summary') || {}).innerText || '');
   (ended || look.count++ > 600) ? done(links) : setTimeout(look, 50) }; look.count = 0; look() })"""
@@ -242,7 +242,7 @@ RESULTS = """new Promise(done => { const look = () => { const links = [...docume
 
 def check_browser(program, pages):
     browser = Browser(program)
-    # On a phone only code and tables may be wider than the window, and these scroll by themselves.
+    # On a phone only code and tables may be wider than the window, and these scroll on their own.
     browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
     for name in sorted(pages):
         failures.extend(f"{name} in Chromium: {what}" for what in browser.open(f"file://{SITE}/{name}"))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/spec/ say what the compiler says of the headers, and leave nothing out.
+"""The tables of docs/spec/ agree with the headers, according to the compiler, and are complete.
 
 usage: test-spec.py SOURCE-DIRECTORY BUILD-DIRECTORY
 
-Each table of a structure or an enumeration, and each row of the table of types, becomes a line of a C
-program.  It is compiled against the headers as they are installed, by each compiler that is here, for 64 bits
-and, where that works, for 32.  What a table has left out shows as well: members and enumerators that only the
-headers have, symbols that only the library's map has.
+Each table of a structure or an enumeration, and each row of the table of types, becomes a line of a
+C program.  It is compiled with the headers as they are installed, by each installed compiler, for
+64 bits and, if possible, for 32.  The test also reports what a table lacks: members and enumerators
+that only the headers have, symbols that only the library's map has.
 """
 import json
 import os
@@ -24,13 +24,13 @@ ABI = ("abi/type-value.h", "abi/attribute.h", "abi/type-description.h", "abi/eve
        "abi/type-argument.h", "abi/visitor.h", "trace.h", "tracer-extensions.h", "debugger.h", "context.h",
        "kernel.h")
 NUMBER = r"(-?\d+)(?: \(32-bit: (-?\d+)\))?"
-# Only where compiler and C library have the type.
+# Only if compiler and C library have the type.
 OPTIONAL = {"side_u128": "defined(__SIZEOF_INT128__)", "side_s128": "defined(__SIZEOF_INT128__)",
             "side_float_binary16": "SIDE_HAVE_FLOAT16", "side_float_binary128": "SIDE_HAVE_FLOAT128"}
 
 
 class Page:
-    """One page: its tables, with the heading that they stand under."""
+    """One page: its tables, each with the heading above it."""
 
     def __init__(self, name):
         self.tables = []
@@ -71,7 +71,7 @@ def structure_checks(kind, size, rows, bits):
 
 
 def collect():
-    """The tables of all pages, by what they are about."""
+    """Returns the tables of all pages, by their subject."""
     found = {"structures": {}, "enums": {}, "types": [], "symbols": [], "bytes": []}
     for name in sorted(os.listdir(SPEC)):
         if not name.endswith(".md"):
@@ -94,7 +94,7 @@ def collect():
 
 
 def program(found, bits):
-    """Every statement of the tables as an assertion."""
+    """Returns every statement of the tables as an assertion."""
     lines = ["#include <stddef.h>"]
     lines += [f"#include <side/{header}>" for header in ABI]
 
@@ -121,7 +121,7 @@ def program(found, bits):
         for kind, cell in (("struct side_type", row[2]), ("struct side_arg", row[3])):
             for member in re.findall(r"`(u\.[\w.]+)`", cell):
                 check(f"sizeof((({kind} *) 0)->{member}) > 0")
-    # A constant that an enumeration has and its table has not is an error of -Wswitch-enum.
+    # A constant that is in an enumeration but not in its table is an error of -Wswitch-enum.
     for number, (enum, rows) in enumerate(found["enums"].items()):
         if enum == "enum":
             continue
@@ -133,7 +133,7 @@ def program(found, bits):
 
 
 def left_out(found, include):
-    """What the headers or the library's map have and the pages have not, or the other way round."""
+    """Returns what only the headers or the library's map have, or only the pages."""
     missing = []
     for header in ABI:
         with open(os.path.join(include, "side", header), encoding="utf-8") as source:
@@ -161,7 +161,7 @@ def compile_text(compiler, include, text, bits):
 
 
 def installed(build, directory):
-    """The headers where, and only those that, `meson install` puts."""
+    """Returns a directory with exactly the headers that `meson install` installs."""
     done = subprocess.run(["meson", "introspect", "--installed", build], capture_output=True, text=True,
                           check=True)
     for source, target in json.loads(done.stdout).items():
@@ -173,7 +173,7 @@ def installed(build, directory):
 
 
 def wrong_bytes(found, include, compiler, work):
-    """The rows of the table of bytes that differ from what the compiler makes of such arguments."""
+    """Returns the rows of the table of bytes that differ from the code that the compiler makes for such arguments."""
     members = {"S16": "integer_value.side_s16", "BOOL": "bool_value.side_bool8", "U32": "integer_value.side_u32",
                "POINTER": "integer_value.side_uptr", "FLOAT_BINARY64": "float_value.side_float_binary64"}
     lines = ["#include <stdio.h>", "#include <stdbool.h>", "#include <side/abi/type-argument.h>",
@@ -193,7 +193,7 @@ def wrong_bytes(found, include, compiler, work):
 
 
 def notices(found, include, compiler):
-    """A table that is wrong by one must not compile; otherwise this test would say nothing."""
+    """Whether the compiler refuses a table that is wrong by one; otherwise this test would check nothing."""
     size, rows = found["structures"]["struct side_event_description"]
     wrong = dict(found, structures={"struct side_event_description": (str(int(size) + 1), rows)})
     fewer = dict(found, enums={"enum side_error": found["enums"]["enum side_error"][1:]})

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The `till` of the guide to filters: orders, of which one is large and not done. */
+/* The program `till` of the guide to filters: orders, of which one is large and not done. */
 #include <side/trace.h>
 
 side_static_event(shop_order, "shop", "order", SIDE_LOGLEVEL_INFO,
