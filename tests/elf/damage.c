@@ -20,7 +20,7 @@ uint64_t damage_extreme(void)
 	return extremes[draw(sizeof(extremes) / sizeof(extremes[0]))];
 }
 
-/* Where the headers of sections begin, in a file of this machine's byte order; 0: somewhere. */
+/* Returns where the section headers begin, in a file of this machine's byte order; 0: unknown. */
 static size_t section_headers(const unsigned char *bytes, size_t size)
 {
 	Elf64_Ehdr wide;
@@ -35,7 +35,10 @@ static size_t section_headers(const unsigned char *bytes, size_t size)
 	return at < size ? (size_t)at : 0;
 }
 
-/* A place inside any section of a 64-bit file, so that small ones have their share. */
+/*
+ * Returns a position inside any section of a 64-bit file, so that small sections are damaged as
+ * often as large ones.
+ */
 static size_t draw_in_section(const unsigned char *bytes, size_t size)
 {
 	Elf64_Ehdr header;
@@ -53,7 +56,7 @@ static size_t draw_in_section(const unsigned char *bytes, size_t size)
 	return section.sh_offset + draw(section.sh_size);
 }
 
-/* Where damage matters: headers, section headers, what sections have, and anywhere. */
+/* Returns a position: in headers, in section headers, in sections, or anywhere. */
 static size_t draw_place(const unsigned char *bytes, size_t size)
 {
 	size_t sections = section_headers(bytes, size);
@@ -68,7 +71,7 @@ static size_t draw_place(const unsigned char *bytes, size_t size)
 	}
 }
 
-/* Returns how many of the bytes are left. */
+/* Damages the bytes; returns how many of them remain. */
 static size_t damage(unsigned char *bytes, size_t size)
 {
 	size_t changes = 1 + draw(6);
@@ -91,7 +94,7 @@ static size_t damage(unsigned char *bytes, size_t size)
 			break;
 		}
 	}
-	/* Now and then a cut. */
+	/* Sometimes truncate it. */
 	return draw(8) ? size : draw(size);
 }
 

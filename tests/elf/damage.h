@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damage to ELF files and archives, the same in each run: bits flipped, bytes replaced, numbers set to
- * extreme values, files cut; more often in headers than elsewhere.
+ * Damage to ELF files and archives, the same in each run: bits flipped, bytes replaced, numbers set
+ * to extreme values, files truncated; more often in headers than elsewhere.
  */
 #ifndef TESTS_ELF_DAMAGE_H
 #define TESTS_ELF_DAMAGE_H
@@ -9,16 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A number that is seldom meant. */
+/* Returns a number that valid files rarely have. */
 uint64_t damage_extreme(void);
 
-/* What a reader finds in a file: 0 if it cannot read it. */
+/* Reads a file, and returns how much it found; 0: it cannot read the file. */
 typedef size_t damage_reader(const void *bytes, size_t size);
 
 /*
- * Reads a file, then so many damaged copies of it, and says on stdout what was found. Not 0 if nothing was
- * found in the whole file or in any of the copies (then the reader was not reached), or something in each
- * of them (then nothing was damaged that matters).
+ * Reads a file, then this many damaged copies of it, and prints the results on stdout. Returns an
+ * error if nothing was found in the undamaged file or in any copy (then the reader was not
+ * reached), or something in each copy (then the damage had no effect).
  */
 int damaged_copies(const char *path, unsigned int rounds, damage_reader *look);
 

@@ -39,7 +39,7 @@ static inline unsigned int elf_width(void)
 	return elf.is_wide ? 8 : 4;
 }
 
-/* The header. Program headers begin behind it, contents are expected from 1024 on. */
+/* Writes the header. Program headers follow it, contents must begin at 1024 or later. */
 static inline void elf_begin_file(
 		bool is_wide, bool is_big, unsigned int machine, unsigned int type)
 {
@@ -102,7 +102,10 @@ static inline void elf_put_section(size_t at, uint32_t name, const struct writer
 	elf_put(at + 16 + 5 * width, section->entry, width);
 }
 
-/* The names of the sections, and their headers, at the end of the file. Returns where the headers begin. */
+/*
+ * Writes the names of the sections and their headers at the end of the file. Returns where the
+ * headers begin.
+ */
 static inline size_t elf_finish(void)
 {
 	const unsigned int width = elf_width(), header = elf.is_wide ? 64 : 40;
@@ -152,7 +155,7 @@ static inline void elf_put_symbol(size_t table, unsigned int index, uint32_t nam
 	elf_put(at + (elf.is_wide ? 16 : 8), size, elf_width());
 }
 
-/* An entry of SHT_RELA, or of SHT_REL if its addend is in the bytes that are relocated. */
+/* Writes an entry of SHT_RELA, or of SHT_REL if its addend is in the relocated bytes. */
 static inline void elf_put_relocation(size_t table, unsigned int index, bool in_place,
 		uint64_t offset, unsigned int symbol, unsigned int type, uint64_t addend)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Failing calls while images are read, releases of what libelf gives, and the search of libraries with each path that it opens. */
+/*
+ * Failing calls while images are read, releases of libelf's objects, and the search of libraries
+ * with each path that it opens.
+ */
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -35,7 +38,7 @@ static int file_of(const void *bytes, size_t size)
 
 /* ---- calls of libelf ---- */
 
-static int nr_open; /* begun and not ended */
+static int nr_open; /* begun, but not ended */
 
 FAILING_DECLARE(Elf *, elf_begin, int fd, Elf_Cmd command, Elf *reference);
 FAILING_DECLARE(Elf *, elf_memory, char *bytes, size_t size);
@@ -154,7 +157,7 @@ static void make_headless(void)
 	elf_put(DATA + 0x410, DT_RELASZ, 8);
 	elf_put(DATA + 0x418, 24, 8);
 	elf_put_relocation(DATA + 0x600, 0, false, 0x1300, 0, 8, 0x1008);
-	/* A description whose state leads back. */
+	/* A description whose state points back to it. */
 	elf_put(DATA, sizeof(struct side_event_description), 4);
 	elf_put(DATA + 4, SIDE_EVENT_DESCRIPTION_ABI_VERSION, 4);
 	elf_put(DATA + offsetof(struct side_event_description, state), 0x1200, 8);
@@ -173,7 +176,10 @@ static void make_object(void)
 	elf_finish();
 }
 
-/* Opens the file, each call failing in turn: the function that failed, and what was reported if it was not "out of memory". */
+/*
+ * Opens the file with each call failing in turn: compares the function that failed, and the error
+ * if it was not "out of memory".
+ */
 static void assert_failures(bool from_memory, const char *wanted)
 {
 	char seen[2048] = "";
@@ -319,7 +325,7 @@ static void test_events(void **unused)
 
 	(void)unused;
 	make_headless();
-	/* Names, without fields. */
+	/* Only the names, without fields. */
 	elf_put(DATA + 0x180, 0x79656b, 4);
 	elf_put(DATA + offsetof(struct side_event_description, provider_name), 0x1180, 8);
 	elf_put(DATA + offsetof(struct side_event_description, event_name), 0x1180, 8);
@@ -385,7 +391,7 @@ static void test_members(void **unused)
 	assert_int_equal(ftruncate(fd, 68 + 1073741826), 0);
 	assert_string_equal(read_members(fd, "a.a"), "a: it is larger than 1 GiB; ");
 	close(fd);
-	/* The largest permitted member: its memory is requested, and refused here. */
+	/* The largest permitted member: its memory is requested, and the request refused here. */
 	fd = archive_of("!<arch>\n", "a/", "1073741824");
 	assert_int_equal(ftruncate(fd, 68 + 1073741824), 0);
 	failing_arm(5);
@@ -408,7 +414,7 @@ static void test_members(void **unused)
 		assert_int_equal(nr_open, 0);
 		close(fd);
 	}
-	/* An empty member is no ELF file; a name in a table that cannot be read. */
+	/* An empty member is not an ELF file; a name in a table that cannot be read. */
 	fd = archive_of("!<arch>\n", "a/", "0");
 	assert_string_equal(read_members(fd, "a.a"), "");
 	close(fd);
@@ -431,9 +437,9 @@ FAILING_DECLARE(FILE *, fopen64, const char *path, const char *mode);
 FAILING_DECLARE(int, glob64, const char *pattern, int flags, int (*failed)(const char *, int),
 		glob_t *files);
 
-static char opened[8192];         /* paths that were opened */
+static char opened[8192];         /* the opened paths */
 static const char *configuration; /* instead of /etc/ld.so.conf */
-static int open_error;            /* of each file; 0: that of the system */
+static int open_error;            /* of each file; 0: the system's result */
 static int glob_result;
 
 int __wrap_open64(const char *path, int flags, ...)
@@ -486,7 +492,7 @@ static void write_text(const char *name, const char *text)
 	write_bytes(name, text, strlen(text));
 }
 
-/* A program with entries of the dynamic section; NULL: without. */
+/* Makes a program with entries of the dynamic section; NULL: without. */
 static struct image *make_program(const char *rpath, const char *runpath)
 {
 	struct error error;
@@ -521,7 +527,7 @@ static struct image *make_program(const char *rpath, const char *runpath)
 	return image;
 }
 
-/* The paths that are opened for libx.so, which is in none of them. */
+/* Returns the paths that are opened for libx.so, which is in none of them. */
 static const char *tried(const char *rpath, const char *runpath, const char *path)
 {
 	struct library_search *search = library_search_open();
@@ -581,7 +587,7 @@ static void test_configuration(void **unused)
 			"/e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so /e/libx.so " STANDARD);
 }
 
-/* Libraries of another machine, size of pointers, or byte order are passed over. */
+/* Libraries of another machine, size of pointers, or byte order are skipped. */
 static void test_fits(void **unused)
 {
 	static const struct {
@@ -682,7 +688,7 @@ static void test_errors(void **unused)
 		assert_int_equal(library_search_error(search), i ? 0 : -ENOMEM);
 		library_search_close(search);
 	}
-	/* A directory opens and cannot be read: no error that hides anything. */
+	/* A directory opens but cannot be read: this error hides no library. */
 	configuration = directory;
 	search = library_search_open();
 	assert_int_equal(library_search_error(search), 0);

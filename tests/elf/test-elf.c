@@ -86,7 +86,7 @@ static void add_bytes(const char *bytes, size_t size)
 	archive_size += size;
 }
 
-/* A header, and the bytes if there are some. */
+/* Adds a header, and bytes if there are any. */
 static void add_member(const char *name, const char *size, const char *bytes)
 {
 	char header[61];
@@ -164,7 +164,10 @@ static void test_archives(void **unused)
 	assert_members("b@132+0; end");
 	add_member("/4", "0", "");
 	assert_members("b@132+0; damaged");
-	/* A name longer than the member, a size that is no number, a missing mark, missing bytes. */
+	/*
+	 * A name longer than the member, a size that is not a number, a missing mark, missing
+	 * bytes.
+	 */
 	begin("!<arch>\n");
 	add_member("#1/9", "9", "123456789");
 	assert_members("123456789@77+0; end");
@@ -234,7 +237,7 @@ static void test_objects(void **unused)
 
 	(void)unused;
 	own[size > 0 ? size : 0] = '\0';
-	/* Skip members that are no ELF files, and report damage. */
+	/* Members that are not ELF files are skipped, and damage is reported. */
 	begin("!<arch>\n");
 	add_member("text.o/", "4", "text");
 	assert_int_equal(read_objects("a.a", 0), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Images of files that are written field by field: what is refused with which sentence, memory, relocations, symbols, searches. */
+/*
+ * Images of files that are written field by field: refused files with their messages, memory,
+ * relocations, symbols, searches.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +39,7 @@ static struct image *open_image(void)
 	return image;
 }
 
-/* The same from memory and from a file. */
+/* Expects the same from memory and from a file. */
 static void assert_refused_as(int wanted, const char *text)
 {
 	struct error error;
@@ -124,7 +127,7 @@ static void test_segment_limits(void **unused)
 		else
 			assert_refused(text);
 	}
-	/* The last byte of all addresses; one that wraps around is none. */
+	/* The last byte of the address space; a range that wraps around is invalid. */
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		size_t count;
 
@@ -177,7 +180,7 @@ static void test_memory(void **unused)
 	for (unsigned int i = 0; i < 24; i++)
 		expected[i] = (unsigned char)(i + 1);
 	memset(expected + 24, 0, 4);
-	/* Each part of both segments; a byte before and behind. */
+	/* Each part of both segments; a byte before and after. */
 	for (unsigned int from = 0; from < 28; from++) {
 		for (unsigned int size = 1; size <= 28 - from; size++) {
 			assert_int_equal(image_read(image, 0x2ff0 + from, bytes, size), 0);
@@ -192,7 +195,7 @@ static void test_memory(void **unused)
 	assert_int_equal(image_read(image, 0x5000, bytes, 5), -EFAULT);
 	assert_int_equal(image_read(image, UINT64_MAX - 3, bytes, 5), -EFAULT);
 	image_close(image);
-	/* A file that is cut while it is read. */
+	/* A file that is truncated while it is read. */
 	fd = file_of(elf.bytes, elf.size);
 	assert_int_equal(image_open(fd, false, &image, &error), 0);
 	assert_int_equal(image_read(image, 0x5000, bytes, 4), 0);
@@ -233,7 +236,10 @@ static uint64_t read_pointer(struct image *image, uint64_t address)
 #define RELOCATIONS 5120
 #define TEXTS 7168
 
-/* A loaded file with data, a table of events, four symbols, and as many relocations as were written. */
+/*
+ * Makes a loaded file with data, a table of events, four symbols, and as many relocations as were
+ * written.
+ */
 static void begin_library(const struct machine *machine, bool is_big)
 {
 	elf_begin_file(machine->is_wide, is_big, machine->number, ET_DYN);
@@ -300,7 +306,7 @@ static void relocate_machine(const struct machine *machine, bool is_big, bool in
 
 	begin_library(machine, is_big);
 	for (unsigned int i = 0; i < count; i++) {
-		/* Backwards: patches are sorted. */
+		/* In reverse order: patches are sorted. */
 		uint64_t offset = 0x100 + (uint64_t)(count - i) * 16;
 
 		elf_put(DATA + offset, 0xaa0, width);
@@ -347,7 +353,7 @@ static void test_relocation_sections(void **unused)
 	int fd;
 
 	(void)unused;
-	/* 300 patches: the array grows. Reads that begin or end inside of one. */
+	/* 300 patches: the array grows. Reads that begin or end within one. */
 	begin_library(machine, false);
 	elf_put(RELOCATIONS + 300 * 24, 0, 1);
 	for (unsigned int i = 0; i < 40; i++)
@@ -379,7 +385,7 @@ static void test_relocation_sections(void **unused)
 	assert_int_equal(image_tables(image, &count)->address, 0x1000);
 	assert_int_equal(image_tables(image, &count)->size, 16);
 	image_close(image);
-	/* As a process has it mapped: without. */
+	/* As a process has it mapped: without the headers. */
 	fd = file_of(elf.bytes, elf.size);
 	assert_int_equal(image_open(fd, false, &image, &error), 0);
 	assert_int_equal(read_pointer(image, 0x1008), 0xeeeeeeeeeeeeeeee);
@@ -418,7 +424,7 @@ static void test_relocation_sections(void **unused)
 	assert_int_equal(image_read(image, UINT64_MAX - 8, bytes, 8), 0);
 	assert_memory_equal(bytes, "\10\7\6\5\4\3\2\1", 8);
 	image_close(image);
-	/* Sections that share their bytes are as large as the file together, and not larger. */
+	/* Sections that share their bytes may together be as large as the file, and not larger. */
 	for (unsigned int beyond = 0; beyond < 2; beyond++) {
 		begin_library(machine, false);
 		for (unsigned int i = 0; i < 3; i++) {
@@ -428,7 +434,7 @@ static void test_relocation_sections(void **unused)
 		}
 		elf.sections[6].size = 0;
 		headers = elf_finish();
-		/* 2400 bytes each in two, the last has the others. */
+		/* 2400 bytes each in two sections, the last one has the others. */
 		elf_put(headers + 6 * 64 + 32, elf.size - 4800 + beyond, 8);
 		elf_put(headers + 6 * 64 + 24, 0, 8);
 		if (beyond)
@@ -480,7 +486,7 @@ static void test_tables(void **unused)
 	int result = 0;
 
 	(void)unused;
-	/* Two tables; pointers that are NULL, and bytes that are no pointer at the end. */
+	/* Two tables; pointers that are NULL, and a partial pointer at the end. */
 	begin_library(&machines[0], false);
 	elf_put(DATA, 0x55, 8);
 	elf_put(DATA + 8, 0, 8);
@@ -514,7 +520,10 @@ static void test_tables(void **unused)
 	assert_string_equal(events_of(image, &memory, 0, &result), "");
 	assert_int_equal(result, -EFAULT);
 	image_close(image);
-	/* A table that ends with the file, and one that does not; its offset alone; of no use: without bytes, not loaded, another name. */
+	/*
+	 * A table that ends with the file, and one that does not; its offset alone; unusable ones:
+	 * without bytes, not loaded, another name.
+	 */
 	for (unsigned int i = 0; i < 7; i++) {
 		begin_library(&machines[0], false);
 		headers = elf_finish() + 64;
@@ -635,7 +644,10 @@ static void test_objects(void **unused)
 	assert_int_equal(read_pointer(image, 0x11c0), 0x1123);
 	assert_int_equal(read_pointer(image, 0x11c8), 0x7005);
 	image_close(image);
-	/* The last byte of the section and the one behind it; symbols without an address; a type that is base + addend. */
+	/*
+	 * The last byte of the section and the one after it; symbols without an address; a type
+	 * that is base + addend.
+	 */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const struct {
 			unsigned int offset, symbol, type, at;
@@ -662,7 +674,7 @@ static void test_objects(void **unused)
 		}
 		image_close(image);
 	}
-	/* Of a section that does not exist or is not loaded: left alone. */
+	/* In a section that does not exist or is not loaded: unchanged. */
 	for (unsigned int i = 0; i < 3; i++) {
 		begin_object();
 		elf_put(DATA + 8, 0xaa0, 8);
@@ -674,7 +686,7 @@ static void test_objects(void **unused)
 		assert_int_equal(read_pointer(image, 0x1108), 0xaa0);
 		image_close(image);
 	}
-	/* Alignments that are no power of two, small, and too large are 64. */
+	/* Alignments that are not a power of two, small, and too large count as 64. */
 	for (unsigned int i = 0; i < 6; i++) {
 		static const uint64_t alignments[][2] = {{15, 0x1040}, {16, 0x1040}, {48, 0x1040},
 				{1 << 20, 1 << 20}, {1 << 21, 0x1040}, {128, 0x1080}};
@@ -767,7 +779,7 @@ static void test_names(void **unused)
 	elf_put(SYMBOLS + 552, 24, 8);
 	elf_put(SYMBOLS + 560, DT_SONAME, 8);
 	elf_put(SYMBOLS + 568, 9999, 8);
-	elf_put(SYMBOLS + 592, DT_RPATH, 8); /* behind the end */
+	elf_put(SYMBOLS + 592, DT_RPATH, 8); /* after the end */
 	elf_put(SYMBOLS + 600, 32, 8);
 	elf_add_section(&(struct writer_section){.name = ".dynamic",
 			.type = SHT_DYNAMIC,
@@ -784,7 +796,10 @@ static void test_names(void **unused)
 	elf_put_relocation(
 			RELOCATIONS, 4, false, 0x1120, 99, R_X86_64_JUMP_SLOT, 0); /* no symbol */
 	elf_add_section(&section);
-	/* A table of relocations whose symbols are not the dynamic ones, and one in place: they have no slots. */
+	/*
+	 * A table of relocations whose symbols are not the dynamic ones, and one in place: they
+	 * have no slots.
+	 */
 	section.link = 4;
 	elf_add_section(&section);
 	section.link = 2;
@@ -869,7 +884,7 @@ static void test_headless(void **unused)
 		put_dynamic(0x400 + 6 * width, DT_RELSZ, 2 * 2 * width);
 		put_dynamic(0x400 + 8 * width, DT_SYMTAB, 0x1c00);
 		put_dynamic(0x400 + 10 * width, DT_NULL, 0);
-		put_dynamic(0x400 + 12 * width, DT_REL, 0x1a08); /* behind the end */
+		put_dynamic(0x400 + 12 * width, DT_REL, 0x1a08); /* after the end */
 		elf_put_symbol(DATA + 0xc00, 1, 0, STT_OBJECT, 1, 0x7010, 4);
 		elf_put_symbol(DATA + 0xc00, 2, 0, STT_OBJECT, SHN_UNDEF, 0x7020, 4);
 		for (unsigned int k = 0; k < 9; k++)
@@ -880,10 +895,13 @@ static void test_headless(void **unused)
 		elf_put_relocation(tables, 3, false, 0x1318, 1, types[2], 0x300);
 		elf_put_relocation(tables, 4, false, 0x1320, 0, types[1], 0x300);
 		elf_put_relocation(
-				tables, 5, false, 0x1328, 0, types[0], 0x300); /* behind the end */
+				tables, 5, false, 0x1328, 0, types[0], 0x300); /* after the end */
 		elf_put_relocation(DATA + 0xa00, 0, true, 0x1330, 1, types[1], 0);
 		elf_put_relocation(DATA + 0xa00, 1, true, 0x1338, 0, types[0], 0);
-		/* A description whose state leads back, and ones that do not; at any offset. */
+		/*
+		 * A description whose state points back to it, and ones whose state does not; at
+		 * any offset.
+		 */
 		put_description(0, 0x1000, 0x1200);
 		put_description(0x83, 0x1083, 0x1240);
 		put_description(0x500, 0x1501, 0x1280);
@@ -929,7 +947,7 @@ static void test_headless(void **unused)
 	image_close(image);
 }
 
-/* Descriptions on both sides of the edges of chunks, and where only eight bytes of one are left. */
+/* Descriptions on both sides of chunk borders, and one of which only eight bytes are left. */
 static void test_chunks(void **unused)
 {
 	struct image *image;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of archives, sets of addresses and relocations, called directly; files with more sections than fit their header. */
+/*
+ * Parts of archives, sets of addresses and relocations, called directly; files with more sections
+ * than their header can count.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,7 +148,7 @@ static void test_addresses(void **unused)
 	addresses_free(&set);
 	assert_null(set.slots);
 	assert_int_equal(set.nr, 0);
-	/* Without memory the set stays what it is. */
+	/* Without memory the set does not change. */
 	failing_arm(1);
 	assert_int_equal(addresses_add(&set, 1), -ENOMEM);
 	for (uint64_t i = 1; i <= 32; i++)
@@ -229,7 +232,10 @@ static void test_plain_relocations(void **unused)
 
 /* ---- many sections ---- */
 
-/* Headers of sections without bytes behind those that there are, so that their count is in the first header. */
+/*
+ * Headers of sections without bytes after the existing ones, so that their count is in the first
+ * header.
+ */
 static void append_sections(size_t headers, unsigned int count, uint64_t flags)
 {
 	const struct writer_section filler = {
@@ -266,7 +272,7 @@ static void test_most_segments(void **unused)
 #define TEXTS 4608
 #define RELOCATIONS 5120
 
-/* A symbol whose section has a number that does not fit: the number is in a section of its own. */
+/* A symbol whose section number does not fit: the number is in a separate section. */
 static void test_extended_sections(void **unused)
 {
 	const struct writer_section sections[] = {{.name = ".data",
@@ -309,7 +315,7 @@ static void test_extended_sections(void **unused)
 					.entry = 24}};
 
 	(void)unused;
-	/* Below 0xff00 sections the numbers do not count. */
+	/* Below 0xff00 sections the first header is not used. */
 	for (unsigned int total = 0xfeff; total <= 0xff00; total++) {
 		unsigned char bytes[8];
 		struct image *image;
