@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls every exported function that reads the environment, in libside and in the libraries of which the directory is given at
- * compile time (test-privileges.py compares the list with the symbols of the libraries). It prints whether it has AT_SECURE. The
- * validator is not among them: it makes thousands of system calls, and test-imports.py shows that it does not read the environment.
+ * Calls every exported function that reads the environment, in libside and in the libraries whose
+ * directory is given at compile time (test-privileges.py compares the list with the symbols of the
+ * libraries). It prints whether it has AT_SECURE. The validator is not among them: it makes
+ * thousands of system calls, and test-imports.py shows that it does not read the environment.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void call_with(const char *library, const char *name, const char *argumen
 	printf("%s %d\n", name, function ? function(argument) : -1);
 }
 
-/* As a second libside would: its side_init() is not ours. */
+/* As a second libside would: with another side_init(). */
 static void call_note_copy(void)
 {
 	void *found = function_of("libside-agent.so", "side_agent_note_copy");
@@ -75,7 +76,7 @@ int main(void)
 	(void)function_of("libside-console-tracer.so.0", NULL);
 	(void)function_of("libside-wrap-libc.so", NULL);
 	(void)function_of("libside-wrap-pthread.so", NULL);
-	/* A wrong event, of which libside complains with SIDE_DEBUG=1. */
+	/* A wrong event, which libside reports with SIDE_DEBUG=1. */
 	side_call(NULL, NULL);
 	side_event(environment_event, side_arg_list(side_arg_u64(2)));
 	printf("end\n");

@@ -11,7 +11,8 @@ import sys
 
 BUILD, LIBRARIES = sys.argv[1], sys.argv[2:]
 READERS = {"getenv", "secure_getenv", "__secure_getenv", "environ", "__environ", "_environ"}
-# Functions that read variables of the environment by themselves, for what only the program's caller should choose.
+# Functions that read variables of the environment themselves, which only the program's caller
+# should choose.
 READERS |= {"posix_spawnp", "execvp", "execvpe", "execlp", "system", "popen", "putenv", "setenv", "tempnam", "wordexp"}
 ONLY = "environment.c.o"
 failures = []
@@ -23,7 +24,7 @@ def output(*command):
 
 
 def imports(*paths):
-    """(file, what it imports of READERS), of all files at once."""
+    """Returns (file, its imports of READERS) of all files at once."""
     found = {}
     for line in output("nm", "--undefined-only", "--print-file-name", *paths).splitlines():
         file, name = line.split(":")[0], line.split()[-1].split("@")[0]
@@ -33,7 +34,7 @@ def imports(*paths):
 
 
 def objects(library):
-    """All object files that the library is linked from, also those in static libraries."""
+    """Returns all object files that the library is linked from, also those in static libraries."""
     found = set(output("ninja", "-t", "inputs", library).split())
     return {path for path in found if path.endswith(".o")}
 
@@ -47,7 +48,7 @@ for library in LIBRARIES:
     with open(library, "rb") as file:
         if b"/proc/self/environ" in file.read():
             failures.append(f"{library} reads /proc/self/environ")
-    # Whatever the list of inputs lacks. The linker adds the other names of the variable.
+    # Symbols that the list of inputs lacks. The linker adds the other names of the variable.
     found = output("nm", "-D", "--undefined-only", library).splitlines()
     names = {line.split()[-1].split("@")[0] for line in found} & READERS - {"environ", "__environ", "_environ"}
     if names:

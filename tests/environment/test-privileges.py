@@ -24,7 +24,8 @@ split = sys.argv.index("--")
 SOURCE, COMPILER, LIBRARIES = sys.argv[1], sys.argv[2:split], sys.argv[split + 1:]
 sys.argv[1:] = []
 ROOMS = ("base/environment", "libside", "tracers", "protocol", "ring", "abi", "filter")
-# What the program calls; of the other exported functions none reads the environment or loads a library.
+# The functions that the program calls; none of the other exported functions reads the environment
+# or loads a library.
 CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
           "side_agent_request"}
 OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # count or write an event
@@ -35,7 +36,8 @@ OTHERS = {"side_agent_lost", "side_agent_on_change", "side_agent_replay",  # cou
 PATHS = {"SIDE_AGENT_SOCKET": "agents.sock", "SIDE_BOOT": "boot.conf", "SIDE_USER_EVENTS": "boot.conf"}
 SPECIAL = {"SIDE_CONTROL": ["sync", "thread", "signal:USR1", "off"], "SIDE_RCU": ["fence"], "SIDE_USER_EVENTS": ["all"],
            "SIDE_USER_EVENTS_ENCODING": ["native", "bogus"], "SIDE_TIMEOUT_FACTOR": ["3600"], "SIDE_PATIENCE": ["3600"]}
-# In the program without privileges these change system calls or output (another variable is needed for the effect of most others).
+# In the program without privileges these change system calls or output (most others have an effect
+# only together with another variable).
 CONTROL = {"SIDE_LIB_DIR", "SIDE_RUNTIME", "SIDE_BOOT", "SIDE_AGENT_SOCKET", "SIDE_DEBUG", "SIDE_VALIDATE", "SIDE_RCU", "SIDE_USER_EVENTS"}
 
 
@@ -45,7 +47,7 @@ def skip(reason):
 
 
 def variables():
-    """All that the manual page lists for programs, and all that the sources name."""
+    """Returns all variables that the manual page lists for programs, and all that the sources name."""
     with open(os.path.join(SOURCE, "docs/man/side-environment.7"), encoding="utf-8") as page:
         section = re.search(r"^\.Ss Traced programs$(.*?)^\.Ss ", page.read(), re.M | re.S).group(1)
     names = set(re.findall(r"^\.It Ev (\w+)", section, re.M)) | {"XDG_RUNTIME_DIR"}
@@ -59,7 +61,7 @@ def variables():
 
 
 def place():
-    """A directory of ours whose programs may change the user and that every user can reach."""
+    """Makes a directory that every user can reach and whose programs may change the user."""
     for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/run"):
         if not os.path.isdir(parent) or os.statvfs(parent).f_flag & os.ST_NOSUID or not os.stat(parent).st_mode & 1:
             continue
@@ -101,7 +103,7 @@ def listen(at):
 
 
 def prepare():
-    """The libraries, the program in three forms, and a directory of which nothing may be used."""
+    """Makes the libraries, the program in three forms, and a directory whose files must not be used."""
     names = []
     os.mkdir(path("lib"))
     for library in LIBRARIES:
@@ -131,9 +133,12 @@ def prepare():
 
 
 def run(program, **environment):
-    """(the system calls with the texts among their arguments, the output, whether a hostile library was loaded)"""
+    """Returns (the system calls with the texts among their arguments, the output, whether a hostile
+    library was loaded).
+    """
     log = path("strace")
-    # Neither what depends on addresses, on chance and on the mounts of the moment, nor the calls by which the validator reads memory.
+    # Without parts that depend on addresses, on chance and on the present mounts, and without the
+    # calls by which the validator reads memory.
     done = subprocess.run(["strace", "-f", "-qq", "-s", "512", "-u", USER.pw_name, "-o", log, "-e",
                            "trace=!brk,mmap,munmap,futex,read,pread64,getrandom,getpid,process_vm_readv", path(program)], env=environment,
                           capture_output=True, text=True, errors="replace", timeout=60, check=False, cwd="/")
@@ -192,7 +197,7 @@ def test_exported_functions():
         if os.path.basename(library) != "libside.so.0":
             exported |= {line.split()[-1].split("@")[0] for line in found.splitlines()}
     exported = {name for name in exported if name.startswith("side_")}
-    # Of libside only loader.c loads libraries; its constructor runs in each program.
+    # In libside only loader.c loads libraries; its constructor runs in each program.
     with open(os.path.join(SOURCE, "src/libside/loader.c"), encoding="utf-8") as file:
         exported |= set(re.findall(r"^EXPORT [^(]*?(\w+)\(", file.read(), re.M))
     checks.equal(sorted(exported - OTHERS), sorted(CALLED), "exported functions: call a new one in program.c")
@@ -203,7 +208,7 @@ def test_exported_functions():
 
 
 def test_control():
-    """Without privileges the variables have their effects: the comparison sees them."""
+    """Without privileges the variables have their effects: the comparison detects them."""
     calls, printed, _ = run("plain")
     checks.contains(printed[1], "AT_SECURE 0")
     seen = {name for name in NAMES if any(run("plain", **{name: value})[:2] != (calls, printed) for value in values(name))}
