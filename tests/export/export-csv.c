@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace as CSV on standard output, with the export library alone: export-csv DIRECTORY */
+/* Writes a trace as CSV to standard output, with the export library only: export-csv DIRECTORY */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program with the export library and nothing of the command line writes a trace as CSV.
+"""A program that uses the export library, but not the command line, writes a trace as CSV.
 
 usage: test-csv.py PROGRAM CTF-SAMPLE
 """
@@ -18,7 +18,7 @@ with tempfile.TemporaryDirectory() as work:
     read = subprocess.run([sample, "read", trace], capture_output=True, text=True, check=True).stdout
     expected = [line.split(" ", 1)[0] for line in read.splitlines()]
     assert [row["event"] for row in rows] == expected and expected, (rows[:3], expected[:3])
-    # Errors come back as texts: of reading, and of writing.
+    # The library returns errors as texts: of reading, and of writing.
     missing = os.path.join(work, "missing")
     refused = subprocess.run([program, missing], capture_output=True, text=True, check=False)
     assert refused.returncode == 1 and not refused.stdout, refused
