@@ -30,14 +30,15 @@ with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "faults-call
     ERRORS = {name: getattr(errno, error) for name, error in re.findall(r"^FAULTS_\w+\((\w+), (E\w+),", calls.read(), re.M)}
 # The errors of syscall(), which depend on its number.
 SYSCALL = (errno.EIO, errno.EMFILE, errno.ENOMEM)
-# The error of pthread_create() without memory; libdw reports a map that it cannot read as a file that is no ELF file.
+# The error of pthread_create() without memory; libdw reports a map that it cannot read as a file
+# that is not an ELF file.
 LIBRARIES = "(cannot start a thread .*|the recording cannot go on): Resource temporarily unavailable|what it has loaded cannot be read: Exec format error"
 SANDBOX = ("stat64", "open64", "access", "syscall")
 seen = set()
 
 
 def content(path):
-    """A file, or all files below a directory."""
+    """Returns the content of a file, or of all files below a directory."""
     if not os.path.isdir(path):
         with open(path, "rb") as file:
             return file.read()
@@ -51,7 +52,7 @@ def remove(path):
 
 
 def running(session):
-    """The processes of a session that have not exited."""
+    """Returns the processes of a session that have not exited."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
@@ -63,7 +64,7 @@ def running(session):
 
 
 def reasons(function):
-    """The texts with which a command names the reason of a failed call."""
+    """Returns the texts with which a command names the reason of a failed call."""
     if function == "syscall":
         return [os.strerror(error) for error in SYSCALL]
     error = ERRORS.get(function, errno.ENOMEM)
@@ -111,7 +112,7 @@ class Command:
         return process.returncode, self.normal((out, written)), err.decode(errors="replace")
 
     def sites(self):
-        """The sites of the command that no earlier command has."""
+        """Returns the sites of the command that no earlier command has."""
         self.faults.note()
         status, self.wanted, err = self.run()
         found = self.faults.noted()
@@ -129,7 +130,7 @@ class Command:
         return site.hash if not self.near or site.function in self.near else (site.function, site.callers[0])
 
     def attempt(self, what, site=0, **how):
-        """Run with failing calls of one site, or of the whole command."""
+        """Runs with failing calls of one site, or of the whole command."""
         self.faults.arm(site and site.hash, **how)
         where = f"{self}, {what}"
         try:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* faults.c within a test that counts its blocks of allocated memory. */
+/* Includes faults.c in a test that counts its blocks of allocated memory. */
 #ifndef TESTS_FAULTS_COUNTED_H
 #define TESTS_FAULTS_COUNTED_H
 

@@ -38,7 +38,7 @@ static __thread bool faults_is_busy __attribute__((tls_model("initial-exec")));
 struct faults_walk {
 	uint64_t callers[FAULTS_DEPTH];
 	unsigned int nr, depth, frames;
-	uintptr_t first; /* the return address of the function that is called: callers begin here */
+	uintptr_t first; /* the return address of the called function: its callers begin here */
 };
 
 /* ---- Sites ---- */
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void faults_failed(void)
 	__atomic_add_fetch(&faults_control->failed, 1, __ATOMIC_RELAXED);
 }
 
-/* Saves the time to find the callers. */
+/* Avoids the search for callers. */
 static bool faults_is_done(void)
 {
 	const struct faults_control *control = faults_control;
@@ -160,7 +160,7 @@ static void faults_begin(void)
 		abort();
 	/* Its first call initializes libgcc, which allocates. */
 	_Unwind_Backtrace(faults_frame, &walk);
-	/* Linked into a test: the calls of the test's executable. */
+	/* Linked into a test: calls of the test's executable. */
 	if (!path || !modules) {
 		faults_modules = strrchr(faults_executable, '/') + 1;
 		return;
@@ -175,7 +175,7 @@ static void faults_begin(void)
 		faults_control = memory;
 }
 
-/* Constructors of the modules under test may run before ours. */
+/* Constructors of the modules under test may run before this one. */
 static void faults_begin_once(void)
 {
 	static bool is_begun;
@@ -260,7 +260,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
 	return *result ? 0 : ENOMEM;
 }
 
-/* The function of the C library would allocate inside of it. */
+/* The function of the C library would allocate within itself. */
 EXPORT char *strdup(const char *text)
 {
 	size_t size = strlen(text) + 1;

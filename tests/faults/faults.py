@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lets calls in other programs fail, through the control file of faults.c, which contains a table of sites."""
+"""Makes calls in other programs fail, through the control file of faults.c, which contains a table of sites."""
 import collections
 import ctypes
 import mmap
@@ -42,20 +42,22 @@ class Faults:
             setattr(self.control, name, 0)
 
     def arm(self, site=0, **how):
-        """Let calls at the site fail, or calls that `every` and `begin` select. Counting starts with the next call."""
+        """Makes calls at the site fail, or calls that `every` and `begin` select. Counting starts with
+        the next call.
+        """
         self.disarm()
         for name, value in how.items():
             setattr(self.control, name, value)
         self.control.site = site
 
     def note(self):
-        """Begin a new table of sites."""
+        """Begins a new table of sites."""
         self.disarm()
         ctypes.memset(self.control.sites, 0, ctypes.sizeof(self.control.sites))
         self.control.notes = 1
 
     def noted(self):
-        """The sites in the order of their hashes. The order differs between builds, but not between runs."""
+        """Returns the sites in the order of their hashes. The order differs between builds, but not between runs."""
         found = [Site(one.site, one.function.decode(), tuple(one.callers), one.times) for one in self.control.sites if one.site]
         self.disarm()
         return sorted(found)

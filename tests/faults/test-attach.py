@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Attaching to programs that run, with one failing call for each site of the command and of the process that attaches (commands.py). The program
-is as it was, and goes on.
+"""Attaching to running programs, with one failing call for each site of the command and of the
+attaching process (commands.py). The program is unchanged, and runs on.
 """
 import os
 import re
@@ -19,7 +18,7 @@ import resources
 from commands import RUNTIME, WORK, fails
 from harness import end_daemon, environment, equal, run_tests, side, true
 
-# On busy machines an agent waits longer for the recorder.
+# On a busy machine an agent waits longer for the recorder.
 os.environ.setdefault("SIDE_TIMEOUT_FACTOR", "30")
 PROGRAM, TALKER = os.environ["ATTACH_PROGRAM"], os.environ["TALKER"]
 
@@ -40,7 +39,7 @@ class Program:
         return self.process.stdout.readline()
 
     def end(self):
-        """The program works as before, and no call came back that should wait."""
+        """Checks that the program works as before, and that no waiting call has returned."""
         equal(self.ask("status"), "came-back 0 wrong 0\n")
         true(self.ask("tick 2").startswith("ticks "), "the program answers")
         resources.assert_no_more(self.pid, self.before)
@@ -62,14 +61,14 @@ class Programs:
         self.now = Program()
 
     def end(self, err):
-        """A program that could not be informed keeps the thread of its recorder until it is."""
+        """A program that could not be notified keeps the thread of its recorder until it is."""
         if "the program could not be informed" in err:
             done = side("detach", "-p", self.now.pid, env=environment(SIDE_RUNTIME=RUNTIME))
             equal(done.status, 0, done.err)
         self.now.end()
 
     def talk(self, process):
-        """Let the program fire events when it is recorded, and end the recording then."""
+        """Makes the program fire events while it is recorded, and then ends the recording."""
         err, watchdog = b"", threading.Timer(120, process.kill)
         watchdog.start()
         for line in process.stderr:
@@ -86,7 +85,7 @@ class Programs:
 
 
 def names(output):
-    """The events of a recorded trace."""
+    """Returns the events of a recorded trace."""
     if output[1] is None:
         return output
     done = side("view", "--json", "out", cwd=WORK, env=environment(SIDE_RUNTIME=RUNTIME))
@@ -116,7 +115,7 @@ def test_detach():
 
 
 def test_trace_running():
-    """A program that runs gets a probe, which is removed at the end."""
+    """A running program gets a probe, which is removed at the end."""
     programs = Programs()
     fails("trace", "-o", "out", "-p", programs, "--function", "tick", talk=programs.talk, prepare=programs.begin, after=programs.end,
           normal=names, children=True, near=MEMORY, reports=LOST)

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Commands that analyse traces, record, and ask the daemon, with one failing call for each site (commands.py)."""
+"""Commands that analyse traces, record, and send requests to the daemon, with one failing call for
+each site (commands.py).
+"""
 import os
 import re
 import shutil
@@ -41,7 +43,7 @@ def test_expand():
 
 
 def received(output):
-    """What a receiver stores, without the identity of the stream, which differs between runs."""
+    """Returns what a receiver stores, without the id of the stream, which differs between runs."""
     if output[1] is None:
         return output
     shutil.rmtree(os.path.join(WORK, "received"), True)
@@ -59,7 +61,7 @@ def test_receive():
 
 
 def without_uuid(output):
-    """A recovered trace, without its UUID in metadata and packets, which differs between runs."""
+    """Returns a recovered trace, without its UUID in metadata and packets, which differs between runs."""
     def cut(files, uuid=None):
         text = files.get("metadata")
         if text:
@@ -75,7 +77,7 @@ def without_uuid(output):
 
 
 def test_recover():
-    """Recover repeatedly from the same buffers of a killed recorder and program."""
+    """Recovers repeatedly from the same buffers of a killed recorder and program."""
     buffers, kept = os.path.join(WORK, "buffers"), os.path.join(WORK, "kept")
     os.mkdir(buffers)
     kill_recording([TALKER, "100", "wait"], buffers, os.path.join(WORK, "lost"), RUNTIME)
@@ -90,7 +92,7 @@ def test_recover():
 
 
 def events(output):
-    """The events of a recorded trace."""
+    """Returns the events of a recorded trace."""
     if output[1] is None:
         return output
     done = side("view", "--json", "out", cwd=WORK, env=environment(SIDE_RUNTIME=RUNTIME))
@@ -126,7 +128,7 @@ def test_save_and_load():
             side("destroy", "s", env=env)
 
         def reported(output):
-            """The sessions of the daemon after a load that reports success."""
+            """Returns the sessions of the daemon after a load that reports success."""
             return output, side("save", "s", env=env).out
         fails("load", saved, prepare=destroy, normal=reported)
     finally:
@@ -134,12 +136,12 @@ def test_save_and_load():
 
 
 def counted(output):
-    """Output without numbers, which differ between runs."""
+    """Returns output without numbers, which differ between runs."""
     return re.sub(rb"[0-9.]+", b"N", output[0]), output[1]
 
 
 def test_sessions():
-    """The verbs of sessions. With status 0, the daemon has done what was asked."""
+    """The verbs of sessions. With status 0, the daemon has done what was requested."""
     env = environment(SIDE_RUNTIME=RUNTIME)
     create = ["create", "s", "-o", os.path.join(WORK, "session")]
     event = ["enable-event", "-s", "s", "web:*"]

@@ -106,7 +106,7 @@ class Daemon:
             control.close()
 
     def held(self):
-        """Counts of descriptors and mappings by name, threads, processes, and the names of files."""
+        """Returns counts of descriptors and mappings by name, threads, processes, and the names of files."""
         counts, base = {}, f"/proc/{self.process.pid}"
         for name in os.listdir(f"{base}/fd"):
             with contextlib.suppress(FileNotFoundError):
@@ -132,7 +132,7 @@ class Daemon:
         self.problems.append(f"{what}: {problem}")
 
     def request(self, step, site=None):
-        """The answer of a request, or None; and whether the site failed."""
+        """Returns the answer of a request, or None; and whether the site failed."""
         verb, has_session, members = step
         if site:
             self.faults.arm(site.hash)
@@ -183,7 +183,9 @@ def normal(value):
 
 
 def learn(daemon):
-    """Run the script without failing calls. Returns the answers, and for each request the sites that no earlier one has."""
+    """Runs the script without failing calls. Returns the answers, and for each request the sites that
+    no earlier one has.
+    """
     wanted, sites, seen = [], [], set()
     for step in SCRIPT:
         daemon.faults.note()
@@ -200,7 +202,7 @@ def learn(daemon):
 
 
 def attempt_all(daemon, number, wanted, sites):
-    """Run the script with a failing call in each request that has so many sites. Returns what failed."""
+    """Runs the script with a failing call in each request that has so many sites. Returns what failed."""
     tried = []
     for step, found, good in zip(SCRIPT, sites, wanted):
         if number < len(found):
@@ -216,7 +218,7 @@ def attempt_all(daemon, number, wanted, sites):
 
 
 def run(daemon):
-    # Twice: the first time allocates what the daemon keeps.
+    # Twice: the first run allocates what the daemon keeps.
     learn(daemon)
     wanted, sites = learn(daemon)
     # Its sockets listen for clients and programs.

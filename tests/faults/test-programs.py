@@ -30,7 +30,7 @@ def environment(**changes):
 
 
 def names(trace):
-    """The names of the events in a trace, or in all traces below a directory."""
+    """Returns the names of the events in a trace, or in all traces below a directory."""
     done = subprocess.run([SIDE, "view", "--json", trace], env=environment(), cwd=WORK, capture_output=True, text=True, check=False)
     return re.findall(r'"event":"([^"]*)"', done.stdout)
 
@@ -62,7 +62,7 @@ def test_record():
 
 
 def boot(place, control, **more):
-    """The stderr of a program that records by a configuration."""
+    """Returns the stderr of a program that records by a configuration."""
     config = os.path.join(WORK, "boot.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write(f"place {place}\n\nsession early\n" + "".join(

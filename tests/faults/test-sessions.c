@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions in this process, with one failing call for each site (faults.c, within this test). Each operation succeeds completely, or reports
- * an error. No descriptor, mapping, file or block of memory remains.
+ * Sessions in this process, with one failing call for each site (faults.c, within this test). Each
+ * operation succeeds completely, or reports an error. No descriptor, mapping, file or block of
+ * memory remains.
  */
 #include "counted.h"
 
@@ -165,7 +166,7 @@ static int open_live(void)
 	return error.kind ? -EIO : ret;
 }
 
-/* A program comes, describes an event, and records. */
+/* A program connects, describes an event, and records. */
 static int record_in(struct session *session)
 {
 	const struct wire_hello hello = {.pid = 4711,
@@ -376,7 +377,7 @@ static int recover(void)
 static const struct {
 	const char *name;
 	int (*run)(void);
-	bool is_strict; /* succeeds without few calls only: is_optional() */
+	bool is_strict; /* succeeds only without a few calls: is_optional() */
 } operations[] = {
 		{"check", check, true},
 		{"open", open_live, true},
@@ -404,7 +405,7 @@ static int run(size_t operation)
 	control.at_site = control.failed = 0;
 	ret = operations[operation].run();
 	control.is_off = 1;
-	/* It keeps the text of the last error until it is asked again. */
+	/* It keeps the text of the last error until the next call. */
 	(void)dlerror();
 	played_remove(played_path("out"));
 	played_remove(played_path("buffers"));
@@ -413,7 +414,7 @@ static int run(size_t operation)
 	return ret;
 }
 
-/* Bytes of all mappings but the heap, which grows for later calls. */
+/* Returns the bytes of all mappings but the heap, which grows for later calls. */
 static unsigned long mapped_bytes(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -474,7 +475,7 @@ static bool is_optional(const struct faults_site *sites, const struct faults_sit
 	return false;
 }
 
-/* Calls that the operation works without, and that leave a thread: thread_defer(). */
+/* Calls that the operation does not need, and that leave a thread: thread_defer(). */
 static bool leaves_thread(const struct faults_site *site)
 {
 	return !strcmp(site->function, "setsockopt") || !strcmp(site->function, "recvmsg");
@@ -506,7 +507,7 @@ static void try_site(
 		fail(name, site, "resources are left", ret);
 }
 
-/* Not one of an earlier operation. */
+/* Whether no earlier operation has it. */
 static bool is_new(uint64_t site)
 {
 	static uint64_t seen[FAULTS_SITES];
