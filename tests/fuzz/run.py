@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Runs the libFuzzer programs of a build, each on its corpus (corpus/NAME.tar.xz beside this file).
+"""Runs the libFuzzer programs of a build, each on its corpus (corpus/NAME.tar.xz beside this file).
 
 usage: run.py BUILD [--seconds N] [--keep] [--seed DIRECTORY] [NAME...]
 
-Without --seconds (N for each program) only what is in the corpora is tried: what was found once stays found. With --keep what reached
-new code is kept, the smallest inputs that reach it all. --seed gives files to begin with. NAMEs are parts of names.
+Without --seconds (N for each program) only the inputs of the corpora are run, so that earlier
+findings are checked again. With --keep the inputs that reached new code are kept: the smallest ones
+that reach all of it. --seed gives initial files. NAMEs are parts of names.
 
-A build that sees what it reaches, in all rooms:
-CC=clang meson setup build-fuzz -Dfuzzers=true -Db_sanitize=address -Db_lundef=false -Dc_args=-fsanitize=fuzzer-no-link
+A build with coverage of all modules: CC=clang meson setup build-fuzz -Dfuzzers=true
+-Db_sanitize=address -Db_lundef=false -Dc_args=-fsanitize=fuzzer-no-link
 """
 import argparse
 import glob
@@ -21,12 +21,12 @@ import tarfile
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Of one program; all of them are to be less than 300 KiB.
+# For one program; all corpora together must be smaller than 300 KiB.
 PACKED_MAX = 48 << 10
 
 
 def has_fuzzer(path):
-    """Of libFuzzer: others are tests with random input of their own, and are called otherwise."""
+    """Whether it is a libFuzzer program: others are tests with their own random input and arguments."""
     with open(path, 'rb') as stream:
         return b'LLVMFuzzerTestOneInput' in stream.read()
 
@@ -51,7 +51,7 @@ def unpack(name, folder):
 
 
 def pack(name, folder):
-    """The same bytes for the same files; the smallest files first, as many as fit."""
+    """Packs the same bytes for the same files; the smallest files first, as many as fit."""
     files = sorted(glob.glob(folder + '/*'), key=lambda path: (os.path.getsize(path), path))
     while files:
         out = io.BytesIO()
