@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process and what it forks, each with one event. */
+/* A process that forks; parent and child fire one event each. */
 #include <side/trace.h>
 
 #include <sys/wait.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* C++: events in namespaces and templates; a library that comes and goes, more than once: host LIBRARY. */
+/*
+ * C++: events in namespaces and templates; a library that is loaded and unloaded more than once:
+ * host LIBRARY.
+ */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

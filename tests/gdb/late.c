@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library with an event of its own, loaded while the program runs. */
+/* A library with an event, loaded while the program runs. */
 #include <side/trace.h>
 
 side_static_event(event_late, "late", "tick", SIDE_LOGLEVEL_INFO,

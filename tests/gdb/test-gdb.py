@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands of gdb, in batch mode: what they say of programs with known values, line by line.
+"""The commands of gdb, in batch mode: their output for programs with known values, line by line.
 
 usage: test-gdb.py Types | Stops | Later | Core | Trace | Guide
 """
@@ -17,11 +17,12 @@ PATIENCE = 240
 
 
 def gdb(arguments, commands, below=(), **variables):
-    """What each command said, as lists of lines without the empty ones; with a command before gdb."""
+    """Returns the output of each command, as lists of lines without the empty ones; with a command before gdb."""
     words = [*below, "gdb", "-nx", "-q", "-batch"]
     for command in ["set pagination off", "set confirm off", "set debuginfod enabled off"] + commands:
         words += ["-ex", command, "-ex", "echo \\n@@\\n"]
-    # No colours, no address of yesterday's environment, and Python leaves no files in the source.
+    # No colours, no variables of the user's environment, and Python leaves no files in the source
+    # directory.
     environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1", **variables)
     done = subprocess.run(words + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           stdin=subprocess.DEVNULL, env=environment, timeout=PATIENCE, check=False)
@@ -30,7 +31,7 @@ def gdb(arguments, commands, below=(), **variables):
 
 
 def works():
-    """Whether there is a gdb here with Python that may run programs."""
+    """Whether a gdb with Python is installed that may run programs."""
     if not shutil.which("gdb"):
         return "there is no gdb"
     if gdb([], ["python print(6 * 7)"])[0] != ["42"]:
@@ -51,7 +52,7 @@ class Case(unittest.TestCase):
 
 class Types(Case):
     def test_all(self):
-        """The values of each call, as its program's source has them."""
+        """The values of each call, as in the program's source."""
         commands = ["break main", "run", "side break t:*"] + ["continue", "side print"] * 24
         said = self.run_gdb([os.environ["GDB_TYPES"]], commands)[4::2]
         lines = [re.sub(r", called from .*", "", line) for part in said for line in part
@@ -70,7 +71,7 @@ class Stops(Case):
         self.assertNotIn("debugger", "\n".join(said[6]))
 
     def test_shared(self):
-        """Two breakpoints at one event: the bit stays with the other one."""
+        """Two breakpoints at one event: the enabled bit stays with the other one."""
         said = self.every(["side break order", "side break order", "side delete 2", "side events order",
                            "continue", "side print color", "side delete", "side events order"])
         self.assertEqual(said[3], ["shop:order (info), enabled: debugger", "1 event"])
@@ -78,7 +79,7 @@ class Stops(Case):
         self.assertEqual(said[7], ["shop:order (info), enabled: nobody", "1 event"])
 
     def test_conditions(self):
-        """Each condition stops at the first round that it holds in, or never."""
+        """Each condition stops in the first round in which it holds, or never."""
         for text, number in (("items[1].count == 2", 2), ("state > 2", 3), ('note == "ring twice"', 1),
                              ("!(items[1].count < 3) && color[0] == 10", 3), ("flags & 4", None),
                              ("payment == 1999 || state == 9", 0)):
@@ -88,7 +89,7 @@ class Stops(Case):
                                  else "is not stopped" in said[2][0], True, said)
 
     def test_words(self):
-        """What is asked wrongly is answered in one line."""
+        """A wrong command is answered by one line."""
         said = self.every(["side info nothing", "side break order if nope == 1", "side break order if f(1)",
                            "side break order if (", "side print", "side delete 7", "side info"])
         self.assertEqual(said, [
@@ -115,7 +116,7 @@ class Stops(Case):
         self.assertEqual(said[5], ["side delete 2"])
         self.assertRegex("\n".join(said[6]), "(?m)^Event shop:order, called from fire_order")
         self.assertEqual(said[7:], [["side print color"], ["side trace all"]])
-        # Without a program there is nothing to complete, and nothing to say.
+        # Without a program there is nothing to complete, and no message.
         self.assertEqual(self.run_gdb([], ["complete side break o"]), [[]])
 
     def test_help(self):
@@ -125,14 +126,15 @@ class Stops(Case):
         self.assertTrue(said[1][0].startswith("side break EVENT [if CONDITION]: "), said[1])
 
     def test_fork(self):
-        """What a process forks stops, too; the end of one of them is not the end of the breakpoint."""
+        """A forked child stops, too; when one of the processes exits, the breakpoint stays."""
         for follow in ("set detach-on-fork off", "set follow-fork-mode child"):
             said = self.run_gdb([os.environ["GDB_FORKS"]],
                                 [follow, "set schedule-multiple on", "break main", "run", "side break tick", "continue",
                                  "side print", "inferior 1",
-                                 # Both may have come to the event before gdb stopped one of them for the other.
+                                 # Both may have reached the event before gdb stopped one of them
+                                 # for the other.
                                  "side print", "continue", "side print", "inferior 2", "continue", "side print"])[4:]
-            # The line before: a process that ended is selected, with nothing to print.
+            # The line before it: an exited process is selected, without values to print.
             values = [line for part in said for line in part if line.startswith("  who = ")]
             self.assertIn("  who = \"child\"", values, (follow, said))
             if "detach" in follow:
@@ -146,7 +148,7 @@ class Stops(Case):
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
     def test_rubbish(self):
-        """Memory that is not there, or has other things in it, is said, and nothing breaks."""
+        """Unmapped memory, or memory with other content, is reported, and nothing breaks."""
         said = self.every(["side break order", "continue", "set $rsi = 16", "side print",
                            "set {short}((char *) &side_registry_0 + 4) = 3", "side events", "side print"])
         self.assertEqual(said[3][-1], "side: no memory can be read at 0x10")
@@ -155,7 +157,7 @@ class Stops(Case):
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
     def test_rubbish_argument(self):
-        """One argument that is none hides none of the others."""
+        """One invalid argument does not hide the others."""
         said = self.every(["side break text", "continue", "set {short}(*(long *) $rsi + 64) = 99",
                            "set {long}(*(long *) $rsi + 4) = 32", "side print"])
         self.assertEqual(said[4][1:], ["  utf8 = <no memory can be read at 0x20>",
@@ -163,7 +165,7 @@ class Stops(Case):
                                        '  utf32 = "\U0001f4e6"'])
 
     def test_leaves(self):
-        """gdb that ends takes its bits along; the program goes on."""
+        """When gdb ends, it clears its enabled bits; the program runs on."""
         with subprocess.Popen([EVERY, "4000000000"], stdout=subprocess.DEVNULL) as program:
             try:
                 attach = ["-p", str(program.pid)]
@@ -183,13 +185,15 @@ class Stops(Case):
 
 
 class Later(Case):
-    """Events that are not there yet: of a program that was not started, of a library that comes and goes, of the next run."""
+    """Events that do not exist yet: of a program that was not started, of a library that is loaded and
+    unloaded, of the next run.
+    """
 
     HOST = ["--args", os.environ["GDB_HOST"], os.environ["GDB_LATE"]]
 
     @staticmethod
     def values(said):
-        """The names of the events that it stopped at, and their fields."""
+        """Returns the names of the events at which it stopped, and their fields."""
         return [line.split(",")[0] if ", called from" in line else line.strip() for part in said for line in part
                 if line.startswith("  ") or ", called from" in line and not line.startswith("Event ")]
 
@@ -203,14 +207,16 @@ class Later(Case):
         self.assertEqual(self.values(said), once * 2)
 
     def test_those_that_do_not_fit(self):
-        """A condition names a field that the late event does not have: said when it comes; others stop."""
+        """A condition names a field that the late event does not have: this is reported when the event
+        is registered; others stop.
+        """
         said = self.run_gdb(self.HOST, ["side break *:*[tl][id]* if round == 2", "run", "side print"])
         self.assertEqual(self.values(said), ["late:tick", "round = 2"])
         self.assertIn("side: breakpoint 1 does not stop at shop:sold: shop:sold has no field round: it has pieces, what",
                       said[1])
 
     def test_ended(self):
-        """Nobody waits any more: the program runs to its end."""
+        """No breakpoint waits any more: the program runs to its end."""
         said = self.run_gdb(self.HOST, ["side break tick", "side break sold", "run", "side delete", "continue", "side print"])
         self.assertIn("exited normally", said[4][-1])
         self.assertIn("is not stopped at an event", said[5][0])
@@ -222,7 +228,7 @@ class Later(Case):
         self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it", "hint: did you mean `side break sold`?"])
 
     def test_plus(self):
-        """The function of C++ that emits, by its own name."""
+        """The C++ function that emits, by its own name."""
         said = self.run_gdb(self.HOST, ["side break sold", "run", "side print", "info breakpoints"])
         self.assertRegex(said[2][0], "^shop:sold, called from .*shop::Till<unsigned int>::sell")
         self.assertEqual(said[2][1:], ['  pieces = 1', '  what = "tea"'])
@@ -264,12 +270,14 @@ class Core(Case):
 
 
 def timeless(lines):
-    """Without times: what the clock's speed is becomes known better and better."""
+    """Without times: the speed of the clock is measured more and more precisely."""
     return [re.sub(r"^\[[0-9:.]+\] \(\+[0-9?.]+\) ", "", line) for line in lines]
 
 
 class Trace(Case):
-    """What a flight recorder had at some instant, beside what it wrote at the end: the program fires no more."""
+    """The content of a flight recorder at one instant, compared with what it wrote at the end: the
+    program fires no more events.
+    """
 
     def setUp(self):
         self.place = tempfile.mkdtemp(prefix="side-gdb-")
@@ -311,7 +319,7 @@ class Trace(Case):
 
 class Guide(Case):
     def test_guide(self):
-        """The page's commands say what stands there; "..." is anything."""
+        """The commands of the page have the printed output; "..." matches anything."""
         with open(os.environ["GDB_GUIDE"], encoding="utf-8") as guide:
             example = re.search(r"^```gdb\n(.*?)^```$", guide.read(), re.M | re.S).group(1)
         parts = re.split(r"^\(gdb\) ", example, flags=re.M)[1:]
@@ -319,7 +327,7 @@ class Guide(Case):
         self.assertGreater(len(commands), 8)
         said = self.run_gdb(["--args", EVERY, "4"], commands)
         for part, lines in zip(parts, said):
-            # Which function it is depends on what the compiler inlines.
+            # The name of the function depends on what the compiler inlines.
             expected = re.sub("called from .*", "called from ...", part.split("\n", 1)[1].rstrip("\n"))
             pattern = re.escape(expected).replace(r"\.\.\.", ".*")
             self.assertRegex("\n".join(lines), re.compile(f"^{pattern}$", re.S), part)
