@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The compilers that the header tests drive, and how they are called."""
+"""The compilers for the tests of headers, and how they are called."""
 import os
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ WARNINGS_C = ['-Wstrict-prototypes', '-Wmissing-prototypes', '-Wpointer-arith', 
 
 
 def find(*names):
-    """The first of the names that is installed, or None."""
+    """Returns the first of the names that is installed, or None."""
     return next((n for n in names if shutil.which(n)), None)
 
 
@@ -31,7 +31,7 @@ CLANG, CLANGXX = find('clang-14', 'clang'), find('clang++-14', 'clang++')
 
 
 def chosen(name):
-    """The family of a compiler's name ("gcc" of "gcc-14") and the command, or None if it is not installed."""
+    """Returns the family of a compiler's name ("gcc" of "gcc-14") and the command, or None if it is not installed."""
     family, _, version = name.partition('-')
     if version:
         return family, find(name)
@@ -39,7 +39,7 @@ def chosen(name):
 
 
 def works(compiler, *flags, language='c'):
-    """Can this compiler make programs with these flags?"""
+    """Whether this compiler can make programs with these flags."""
     if not compiler:
         return False
     if '-m32' in flags:
@@ -53,13 +53,13 @@ def works(compiler, *flags, language='c'):
 
 
 def compile_text(compiler, language, text, *flags):
-    """Compile a text; the result has returncode and stderr."""
+    """Compiles a text; the result has returncode and stderr."""
     return subprocess.run([compiler, '-x', language, '-I', INCLUDE, '-I', HERE, *flags, '-'],
                           input=text, capture_output=True, text=True)
 
 
 def run_all(jobs):
-    """Each job is (name, function); the function returns an error text or nothing."""
+    """Runs jobs, each of which is (name, function); the function returns an error text or nothing."""
     failed = 0
     with ThreadPoolExecutor(max_workers=2) as pool:
         for name, error in pool.map(lambda job: (job[0], job[1]()), jobs):

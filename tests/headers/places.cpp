@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The places of C++ where events are defined and emitted: namespaces of each kind, templates, lambdas,
- * initialisers, what throws.  Compiled only; with warnings as errors.
+ * Contexts in C++ where events can be defined and emitted: namespaces of each kind, templates,
+ * lambdas, initialisers, functions that throw.  Compiled only; warnings are errors.
  */
 #include <atomic>
 #include <memory>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program writes itself is without fault here, in C and C++: each warning is about the macros.
+ * The program's own code is free of warnings here, in C and C++: each warning is about the macros.
  */
 #include <side/trace.h>
 

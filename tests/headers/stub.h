@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stand-in for the library: remembers the last call, so that the headers are tested alone.
- */
+/* Replaces the library: stores the last call, so that the headers are tested alone. */
 #ifndef TESTS_HEADERS_STUB_H
 #define TESTS_HEADERS_STUB_H
 
@@ -38,7 +36,7 @@ static void stub_remember(const struct side_event_state *state, const struct sid
 		const struct side_arg *arg = &side_ptr_get(vec->sav)[i];
 
 		memcpy(&stub_args[i], arg, sizeof(stub_args[i]));
-		/* Attributes are borrowed: look at them now. */
+		/* Attributes are valid during the call only: check them now. */
 		if (side_enum_get(arg->type) == SIDE_TYPE_DYNAMIC_INTEGER) {
 			const struct side_type_integer *type = &arg->u.side_dynamic.side_integer.type;
 

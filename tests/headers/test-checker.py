@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-What the static checker must reject, and next to it what it must accept.  The first line of the compiler must
-be the sentence that a person has to see: which event, which field, what was expected.
+"""What the compile-time checks must reject, and similar code that they must accept.  The first line of
+the compiler must be the message for the user: which event, which field, what was expected.
 
 usage: test-checker.py gcc | g++ | clang | clang++, or one of them with a version (clang-19)
 """
@@ -166,7 +165,8 @@ NO_ARGUMENT = 'side: event %s: this is no side_arg_...(): 1'
 IN_C99 = {MIXED: 'types_incompatible_in_', EMPTY: 'null_field_name_in_', DUPLICATED: 'duplicated_field_names_in_',
           unlisted('%s'): 'expected_one_side_arg_list_for_', unlisted('%s', 'side_event_variadic'):
           'expected_one_side_arg_list_for_', NO_ARGUMENT: 'no_side_arg_among_those_of_'}
-# Which options a variant has cannot be asked in C: the compiler's own sentence.  C23 cannot compare the value at all.
+# C code cannot determine which options a variant has: the compiler prints its own message.  C23
+# cannot compare the value at all.
 VARIANT_VALUE = {'gcc': "incompatible type for argument 1 of ‘side_event_args__ev_variant’",
                  'clang': "to parameter of incompatible type 'union side_expects__va_piece'"}.get(
     kind, described('ev_variant', 'variant', 'va_piece'))
@@ -313,7 +313,7 @@ def reject(pattern, text, mode):
         if r.returncode == 0:
             return 'accepted: ' + text
         first = next((line for line in r.stderr.split('\n') if 'error:' in line), '')
-        # Strict C99 has no assertion with a text: an identifier says it.
+        # Strict C99 has no assertion with a text: an identifier has the message.
         said = pattern in first or (mode == 'c99' and any(
             pattern == text % name and word + name in first
             for text, word in IN_C99.items() for name in ('a', 'd', 'v', 'ev', 'ev_int', 'ev_variadic', 'ev_elsewhere')))
@@ -335,7 +335,7 @@ if language == 'c++':
 if kind in ('gcc', 'g++'):
     BAD['duplicate in a block'] = (DUPLICATED % 'd', 'void f(void) { %sside_define_struct(d, side_field_list('
                                    'side_field_u8("a"), side_field_s8("a"))); (void) d; }\n' % ('static ' if language == 'c++' else ''))
-# One accepted program with all the good calls, each in a function of its own.
+# One accepted program with all valid calls, each in its own function.
 for mode in MODES:
     text = ''
     for n, (name, good) in enumerate(GOOD.items()):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-The code of call sites on x86-64 at -O2: no clearing of argument cells, two stores an argument, a
-disabled event that is a load, a test and a branch, and the frame of the instrumented function; the
-sections of events, and that lld with --gc-sections keeps them.
+"""The code of call sites on x86-64 at -O2: argument scalars are not cleared, an argument needs two
+stores, a disabled event is a load, a test and a branch, and the frame of the instrumented function
+is small; the sections of events, and that lld with --gc-sections keeps them.
 """
 import os
 import platform
@@ -27,7 +26,7 @@ def build(directory, compiler, language):
 
 
 def functions(obj):
-    """name -> list of instructions."""
+    """Returns name -> list of instructions."""
     text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', obj], capture_output=True, text=True,
                           check=True).stdout
     result, current = {}, None
@@ -56,7 +55,8 @@ def check(compiler, language, limits):
         obj = build(d, compiler, language)
         code = functions(obj)
         for name, body in code.items():
-            # A site may move two values at once to the stack of the call; cells are never moved.
+            # A site may move two values at once to the stack of the call; arguments are never
+            # moved.
             pattern = r'rep |.*\bmemset\b|.*\bmemcpy\b|v?p?xorp?s? .*xmm'
             if 'site_' not in name or 'emit' in name:
                 pattern += r'|v?mov[au]ps|v?movdq'
@@ -69,7 +69,8 @@ def check(compiler, language, limits):
         if not 16 <= len(stores) <= 20:
             return 'call_eight stores %d times: %s' % (len(stores), stores)
 
-        # Disabled: up to the first branch, no store but a saved register, and one conditional branch.
+        # Disabled: up to the first branch, only saved registers are stored, and there is one
+        # conditional branch.
         for name in ('site_two', 'site_eight'):
             body = code[name]
             branch = next(n for n, i in enumerate(body) if re.match(r'jn?e', i))
@@ -115,7 +116,8 @@ def garbage_collection(compiler):
 
 
 jobs = []
-# Bytes of frame at most; without an event 8 with GCC, 0 with clang.  clang in C has no way out of line.
+# Greatest number of bytes of the frame; without an event 8 with GCC, 0 with clang.  clang in C
+# cannot move the code out of line.
 LIMITS = {c.GCC: ('c', 32, 64), c.GXX: ('c++', 32, 64), c.CLANGXX: ('c++', 32, 64), c.CLANG: ('c', 184, 568)}
 for compiler, (language, two, eight) in LIMITS.items():
     if compiler:

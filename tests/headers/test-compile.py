@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-uses.c, which uses every macro, in all language modes and compilers, with the checker on and off and
-warnings as errors; every header alone; the examples; the list of names.  By default the oldest and the
-newest modes; all of them with SIDE_TEST_LONG=1.
+"""Compiles uses.c, which uses every macro, in all language modes with all compilers, with and without
+the compile-time checks, with warnings as errors; every header alone; the examples; the list of
+names.  By default the oldest and the newest modes; all of them with SIDE_TEST_LONG=1.
 
 usage: test-compile.py gcc | g++ | clang | clang++, or one of them with a version (clang-19)
 """
@@ -51,7 +50,7 @@ if cxx:
     for mode in modes:
         jobs.append(('places ' + mode, job('#include "places.cpp"\n', *warnings, '-std=' + mode)))
 
-# Markers are assembly: these are compiled.
+# Markers are assembly: these are compiled completely.
 marked = [(modes[0], '-O0', '-fPIC'), (modes[0], '-O2', '-fPIC', '-DSIDE_STATIC_CHECK_DISABLE'), (modes[-1], '-O2', '-fno-pie')]
 if c.LONG:
     marked = [(mode, level, code, off) for mode in modes for level in ('-O0', '-O1', '-O2', '-O3', '-Os')
@@ -70,8 +69,9 @@ for path in sorted(glob.glob(os.path.join(c.HERE, 'examples', '*.c'))):
     jobs.append((os.path.basename(path), job('#include "%s"\n' % path, '-Wall', '-Wextra', '-Wpedantic',
                                              '-Werror', '-std=' + modes[-1])))
 
-# Warnings that programs turn on. Not those that cannot be satisfied: what C++98, C99 and C17 lack, structures with gaps, memory on the stack that
-# dynamic attributes need in C++, and "unused" on what some calls use and others do not.
+# Warnings that programs turn on, except for those that cannot be satisfied: features that C++98,
+# C99 and C17 lack, structures with gaps, memory on the stack that dynamic attributes need in C++,
+# and "unused" for what only some calls use.
 wide = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wconversion', '-Wsign-conversion', '-Wundef', '-Wcast-qual', '-Wcast-align',
         '-Wredundant-decls', '-Wfloat-equal', '-Wnull-dereference', '-Wvla', '-Werror']
 if cxx:
@@ -89,7 +89,7 @@ for mode in modes:
 
 
 def right_values(*flags):
-    """Built with what changes code, types or layout, the calls say what they should."""
+    """Built with options that change code, types or layout, the calls have the right values."""
     def run():
         with tempfile.TemporaryDirectory() as d:
             program = os.path.join(d, 'uses')
@@ -111,7 +111,7 @@ for way in ways:
     if c.works(compiler, *way):
         jobs.append(('right values %s' % ' '.join(way), right_values(*way)))
 
-# The user's macros must not get between, and a strict mode must find the byte order.
+# The user's macros must not interfere, and a strict mode must find the byte order.
 jobs.append(('user macros', job(
     '#define u8 1\n#define s32 1\n#define BOOL 1\n#define POINTER 1\n#define BYTE 1\n#define U32 1\n'
     '#define MANY 1\n#include <side/trace.h>\n'

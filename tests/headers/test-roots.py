@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-The header tests with compilers that this system does not have: those of Debian 13 (GCC 13 and 14, clang 19) and the
-GCC 15 of Debian's unstable release, each in a root directory that debootstrap makes.  Only with SIDE_TEST_LONG=1, as
-root.
+"""The tests of headers with compilers that this system does not have: those of Debian 13 (GCC 13 and
+14, clang 19) and the GCC 15 of Debian's unstable release, each in a root directory that debootstrap
+makes.  Only with SIDE_TEST_LONG=1, as root.
 
 usage: test-roots.py DIRECTORY (for the root directories, which are kept for the next run)
 """

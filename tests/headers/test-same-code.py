@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""
-The static checker leaves nothing behind: the same bytes and relocations in each section, with it and
-without it, at -O0 and -O2, with gcc and clang, in C and C++.
+"""The compile-time checks leave no code: each section has the same bytes and relocations with and
+without them, at -O0 and -O2, with gcc and clang, in C and C++.
 """
 import glob
 import os

@@ -2,8 +2,8 @@
 #ifndef TESTS_HEADERS_TEST_USES_H
 #define TESTS_HEADERS_TEST_USES_H
 /*
- * Behaviour of the macros: registration, descriptions, arguments byte by byte, evaluation.
- * Included by a C and by a C++ file, with the checker on and off.
+ * Behaviour of the macros: registration, descriptions, arguments byte by byte, evaluation. Included
+ * by a C and by a C++ file, with and without the compile-time checks.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ static int failures;
 		} \
 	} while (0)
 
-/* The reference's golden vectors; -1 is an unspecified byte (pointer of an empty list). */
+/* The reference bytes; -1 is an unspecified byte (pointer of an empty list). */
 #define XX -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1
 static void check_bytes(const char *what, const void *object, const short *bytes, size_t nr, size_t zero_to)
 {
@@ -101,7 +101,10 @@ static void check_golden(void)
 #endif
 }
 
-/* Every statement enables and disables, evaluates once, in order, and only when enabled. */
+/*
+ * Every statement enables and disables, evaluates its arguments once, in order, and only when
+ * enabled.
+ */
 static int order[8], nr_order;
 
 static int next_value(int value)
@@ -137,7 +140,7 @@ static void check_emission(void)
 	}
 	CHECK(stub_state == &side_event_state__use_four.parent);
 
-	/* The caller address names the site. */
+	/* The caller address is that of the site. */
 	side_event(use_four, side_arg_list(side_arg_int(1), side_arg_int(2), side_arg_int(3), side_arg_int(4)));
 	first = stub_caller;
 	side_event(use_four, side_arg_list(side_arg_int(1), side_arg_int(2), side_arg_int(3), side_arg_int(4)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef TESTS_HEADERS_TWO_UNITS_H
 #define TESTS_HEADERS_TWO_UNITS_H
-/* An event that both units know and unit B defines. */
+/* An event that both units use and unit B defines. */
 #include <side/trace.h>
 
 side_declare_event(ev_shared);

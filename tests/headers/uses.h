@@ -2,8 +2,8 @@
 #ifndef TESTS_HEADERS_USES_H
 #define TESTS_HEADERS_USES_H
 /*
- * A use of every public macro of the headers.  Compiled in every language mode, with the checker on and
- * off, and run against the stand-in of stub.h.
+ * Uses every public macro of the headers.  Compiled in every language mode, with and without the
+ * compile-time checks, and run with stub.h instead of the library.
  */
 #include <string.h>
 
@@ -370,7 +370,7 @@ static side_define_variant(use_gather_types, side_type_u8(), side_option_list(
 	side_option(101, side_type_gather_enum(use_enum, WORD)),
 ));
 
-/* Linkage and kinds of events */
+/* Linkage and event classes */
 side_declare_event(use_hidden);
 side_static_event(use_static, "use", "static", SIDE_LOGLEVEL_EMERG, side_field_list());
 side_static_event_variadic(use_static_variadic, "use", "static_variadic", SIDE_LOGLEVEL_ALERT,
