@@ -268,7 +268,7 @@ static void test_no_descriptors(void **unused)
 	assert_int_equal(kernel.nr_rules, 2);
 }
 
-/* The kernel refuses the rule of a path: the caller learns the first error. The other rules stay. */
+/* The kernel refuses the rule of a path: the caller gets the first error. The other rules stay. */
 static void test_refused_rule(void **unused)
 {
 	const char *const writable[] = {missing, base, file, NULL};
