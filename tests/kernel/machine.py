@@ -2,7 +2,7 @@
 """A small emulated machine with a kernel of its own, which SIDE_KERNEL names, for tests of features
 that this machine's kernel lacks.
 
-SIDE_KERNEL=bzImage tests/kernel/machine.py [--timeout S] -- COMMAND [ARGUMENT...]
+    SIDE_KERNEL=bzImage tests/kernel/machine.py [--timeout S] -- COMMAND [ARGUMENT...]
 
 runs a command in it as root, in the same folder and with this machine's files; changes of files
 stay in the machine's memory. It prints the command's output and exits with its status. The kernel
