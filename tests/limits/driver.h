@@ -20,12 +20,15 @@ __attribute__((constructor)) static void limits_free_descriptor(void)
 	(void)close(0);
 }
 
-/* The text that the interface reported. An attempt with a text sets it. */
+/* The text that the tested function reported. An attempt with a text sets it. */
 static const char *limit_problem = "";
 
 struct limit_case {
 	const char *name;
-	/* Returns what the interface returns, after it has compared the result if there is one. */
+	/*
+	 * Returns the result of the tested function, after it has compared its output if there is
+	 * any.
+	 */
 	int (*attempt)(uint64_t count);
 	uint64_t limit;
 	int beyond;          /* returned for one more; for one less if `is_least` */
@@ -70,7 +73,7 @@ static inline void limits_try(const struct limit_case *cases, size_t count)
 	assert_int_equal(failed, 0);
 }
 
-/* `letter`, repeated `size` times, in static memory. */
+/* Returns `letter`, repeated `size` times, in static memory. */
 static inline char *limit_text(char letter, uint64_t size)
 {
 	static char *texts[4];

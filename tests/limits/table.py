@@ -33,13 +33,15 @@ class Table:
 
 
 def without_comments(text):
-    """Replaces comments with line ends, so that lines keep their numbers, and joins definitions of several lines."""
+    """Replaces comments by line ends, so that lines keep their numbers, and joins definitions of several lines."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
     return re.sub(r"\\\n", " ", text)
 
 
 def definitions(path):
-    """{name: [(text, whether it is inside a condition of the preprocessor)]} of one file, in the order of the file."""
+    """Returns {name: [(text, whether it is inside a condition of the preprocessor)]} of one file, in
+    the order of the file.
+    """
     found, depth, guard = {}, 0, 1 if path.suffix == ".h" else 0
     for line in without_comments(path.read_text()).split("\n"):
         condition = CONDITION.match(line)
@@ -52,7 +54,9 @@ def definitions(path):
 
 
 def bounds(root):
-    """{file: {name: definitions}} for all constants whose names mean a bound, without numbers of entries of arrays."""
+    """Returns {file: {name: definitions}} of all constants whose names mean a bound, without numbers
+    of entries of arrays.
+    """
     found = {}
     for path in sorted([*root.glob("src/**/*.[ch]"), *root.glob("programs/**/*.[ch]"), *root.glob("include/**/*.h")]):
         names = {name: texts for name, texts in definitions(path).items()
@@ -72,7 +76,7 @@ def is_plain(name, known, seen=()):
 
 
 def definitions_for(names, known):
-    """The definitions that `names` need, each once. A definition comes before those that use it."""
+    """Returns the definitions that `names` need, each once. A definition comes before those that use it."""
     lines = {}
 
     def add(name):
@@ -89,7 +93,7 @@ def definitions_for(names, known):
 
 
 def compile_values(compiler, arguments, text, names):
-    """The values of `names`, which `text` defines, from the assembly that the compiler writes."""
+    """Returns the values of `names`, which `text` defines, from the assembly that the compiler writes."""
     probes = "\n".join(f"const unsigned long long side_limit_{i} = (unsigned long long)({name});" for i, name in names.items())
     run = subprocess.run([compiler, *arguments, "-w", "-O0", "-g0", "-S", "-x", "c", "-o", "-", "-"], text=True, capture_output=True,
                          input=text + "\n" + probes + "\n", check=False)
@@ -102,7 +106,9 @@ def compile_values(compiler, arguments, text, names):
 
 
 def compile_command(root, build, file):
-    """The compiler, and the options of the file (for a header: of a file of its room), without those that only optimise."""
+    """Returns the compiler, and the options of the file (for a header: of a file of its module),
+    without those for optimisation.
+    """
     commands = json.loads((build / "compile_commands.json").read_text())
     best = None
     for command in commands:
@@ -124,7 +130,9 @@ def compile_command(root, build, file):
 
 
 def read_values(root, build, wanted):
-    """{(file, name): value} of the constants `wanted`, {file: names}. One run of the compiler reads all plain ones."""
+    """Returns {(file, name): value} of the constants `wanted`, {file: names}. One run of the compiler
+    reads all plain ones.
+    """
     values, text, plain, behind = {}, ["#include <stdint.h>\n#include <stddef.h>\n#include <sys/types.h>"], {}, {}
     for file, names in wanted.items():
         known = definitions(root / file)

@@ -36,7 +36,7 @@ static void put_begin(const char *piece)
 	put(piece);
 }
 
-/* The same piece, `count` times, separated by commas. */
+/* Puts the same piece, `count` times, separated by commas. */
 static void put_list(const char *piece, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -53,7 +53,7 @@ static void put_number(uint64_t number)
 	put(digits);
 }
 
-/* The definition from the text, or the error. */
+/* Returns the definition from the text, or the error. */
 static int parse(void)
 {
 	struct json_object *json = json_read(text, text_size, &error);
@@ -563,7 +563,7 @@ static void test_values(void **state)
 	limits_try(cases, sizeof(cases) / sizeof(*cases));
 }
 
-/* ---- texts and words ---- */
+/* ---- texts and tokens ---- */
 
 /* The text of a member in which one character is escaped. */
 static void assert_escape(const char *escape, const char *bytes)

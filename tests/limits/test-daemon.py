@@ -57,7 +57,7 @@ class Daemon(Case):
                          ('"timeout" is not a whole number from 0 on', ""))
 
     def enable(self, event, size):
-        """The answer about a table with this number of bytes, which the daemon stores without reading it."""
+        """Returns the answer about a table with this number of bytes, which the daemon stores without reading it."""
         table = os.memfd_create("table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         control = self.connect()
         try:
@@ -87,7 +87,7 @@ class Daemon(Case):
         self.assert_kept([most])
 
     def test_tables_of_a_session(self):
-        """A sparse file counts with its size. It takes the position of earlier tables."""
+        """A sparse file counts with its size. It replaces earlier tables."""
         self.start_daemon()
         self.ask("create", "s")
         self.assertTrue(self.enable("f", 1)["ok"])

@@ -23,7 +23,7 @@ static int compared_name(uint64_t count)
 	return 0;
 }
 
-/* The word is the beginning of the name. */
+/* The word is the begin of the name. */
 static int offered_name(uint64_t count)
 {
 	struct nearest nearest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of frames, of a receiver, and of the file in which a sender notes what has arrived. */
+/* Limits of frames, of a receiver, and of the file in which a sender stores what has arrived. */
 #include "driver.h"
 
 #include <errno.h>

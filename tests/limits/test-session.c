@@ -39,7 +39,7 @@ static struct session_rule rule;
 static struct session_channel channel;
 static struct session_options options;
 
-/* The channel `c` with one rule; rings may have any size. */
+/* Begins with the channel `c` with one rule; rings may have any size. */
 static void begin(void)
 {
 	rule = (struct session_rule){.patterns = any_pattern, .nr_patterns = 1};
@@ -59,7 +59,7 @@ static int check(void)
 	return ret;
 }
 
-/* The geometry of the channel's rings. */
+/* Returns the geometry of the channel's rings. */
 static struct channel taken(void)
 {
 	struct session *session = session_allocate();
@@ -394,7 +394,7 @@ static void test_container_ids(void **state)
 	assert_true(track_container_fits(id, "/docker/0123456789abcdef0123456789abcdef"));
 	assert_true(track_container_fits(
 			"0123456789ab", "/x/docker-0123456789abcdef0123456789abcdef.scope"));
-	/* A word with one digit less is a name, which is no container outside of lxc. */
+	/* A word with one digit less is a name, which is not a container outside of lxc. */
 	assert_false(track_container_fits(
 			"0123456789ab", "/docker/0123456789abcdef0123456789abcde"));
 	assert_false(track_container_fits("0123456789abcdef0123456789abcde",
@@ -626,7 +626,7 @@ static int removed_levels(uint64_t count)
 		strcat(path, "/d");
 	}
 	ret = retain_remove_tree(outermost);
-	/* Remove the remaining directories from the inside. */
+	/* Removes the remaining directories from the inside. */
 	for (uint64_t i = 0; ret && i < count; i++) {
 		path[strlen(path) - 2] = '\0';
 		assert_int_equal(rmdir(path), 0);

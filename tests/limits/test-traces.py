@@ -31,7 +31,7 @@ def structures(count, inner):
 
 
 def first_value(text):
-    """The number inside of all levels around it."""
+    """Returns the number inside of all levels around it."""
     digits = "".join(letter if letter.isdigit() else " " for letter in text[text.index('"fields"'):])
     return int(digits.split()[0])
 
@@ -40,7 +40,7 @@ class Traces(unittest.TestCase):
     maxDiff = None
 
     def view(self, metadata, data):
-        """The first event, or None; the first error, or None."""
+        """Returns the first event, or None; the first error, or None."""
         with tempfile.TemporaryDirectory() as path:
             with open(os.path.join(path, "metadata"), "w", encoding="utf-8") as file:
                 file.write(metadata)
