@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the manual pages share: their names, prototypes and examples."""
+"""Functions that the tests of the manual pages share: their names, prototypes and examples."""
 import glob
 import os
 import re
@@ -15,13 +15,13 @@ def text_of(path):
 
 
 def names_of(path):
-    """The names that a page describes: .Nm in its section NAME."""
+    """Returns the names that a page describes: .Nm in its section NAME."""
     section = text_of(path).split(".Sh NAME\n")[1].split("\n.Sh ")[0]
     return re.findall(r"^\.Nm (\S+)", section, re.M)
 
 
 def examples():
-    """(page, number, text) of each literal display in EXAMPLES."""
+    """Returns (page, number, text) of each literal display in EXAMPLES."""
     for path in PAGES:
         parts = text_of(path).split(".Sh EXAMPLES\n")
         if len(parts) < 2:
@@ -32,7 +32,7 @@ def examples():
 
 
 def prototypes(path):
-    """The functions of the synopsis as declarations, and the headers that it names."""
+    """Returns the functions of the synopsis as declarations, and the headers that it names."""
     section = text_of(path).split(".Sh SYNOPSIS\n")[1].split("\n.Sh ")[0]
     headers = re.findall(r"^\.In (\S+)", section, re.M)
     found = []

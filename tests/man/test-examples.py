@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Examples of the manual pages compile in C and C++, programs among them run, and synopses are true.
+"""Examples of the manual pages compile in C and C++, programs among them run, and synopses are
+correct.
 
 usage: test-examples.py SOURCE-DIRECTORY LIBRARY-DIRECTORY CONSOLE-TRACER
 
-Programs run twice: alone, and with a tracer that enables every event and prints it. A synopsis is true when the compiler takes its prototypes behind the headers that it names.
+Programs run twice: alone, and with a tracer that enables every event and prints it. A synopsis is
+correct if the compiler accepts its prototypes after the headers that it names.
 """
 import shutil
 import subprocess
@@ -14,7 +16,7 @@ from pages import *
 
 LIBRARY = os.path.abspath(sys.argv[2])
 TRACER = os.path.abspath(sys.argv[3])
-# What the tracer must have seen of the examples of a page: the values that stand in their source.
+# What the tracer must have printed for the examples of a page: the values in their source.
 SEEN = {
     "side_event.3": ["count: { value: 12 }, unit: { value: minute }", "count: { value: 1 }, unit: { value: hour }",
                      "hour: { value: 7 }", "who:: { value:: cuckoo }"],
@@ -26,7 +28,7 @@ SEEN = {
 LANGUAGES = {"c": ("gcc", "-std=gnu17"), "cpp": ("g++", "-std=gnu++17")}
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-O1", "-I", os.path.join(ROOT, "include")]
 failures = []
-shown = {}  # by page and language: what the tracer printed
+shown = {}  # output of the tracer by page and language
 counts = {"compiled": 0, "run": 0, "traced": 0, "prototypes": 0}
 
 
@@ -51,7 +53,7 @@ def compile_example(folder, page, number, text, language):
         return
     counts["compiled"] += 1
     if whole:
-        # Nobody listens: neither a daemon of this machine nor a recording around the tests.
+        # No tracer listens: neither a daemon of this machine nor a recording around the tests.
         quiet = {k: v for k, v in os.environ.items() if not k.startswith("SIDE_") and k != "LD_PRELOAD"}
         quiet["SIDE_CONTROL"] = "off"
         counts["run"] += run([program], what + ", when run", env=quiet, cwd=folder) is not None

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Manual pages name all that there is: exported symbols, public macros, environment variables.
+"""Manual pages describe all exported symbols, public macros and environment variables.
 
 usage: test-names.py SOURCE-DIRECTORY LIBRARY-DIRECTORY
 """
@@ -12,7 +12,7 @@ from pages import *
 
 failures = []
 
-# Where the name of a variable is neither a literal nor a macro: in which texts of the file it stands.
+# Variables whose name is neither a literal nor a macro: the texts of the file that contain it.
 INDIRECT = {
     ("src/analysis/report-text.c", "names[i]"): r"\bnames\[\] = \{([^}]*)\}",
     ("src/protocol/runtime.c", "name"): r"\bruntime_variable\(([^()*]*)\)",
@@ -37,7 +37,9 @@ def sources():
 
 
 def variables():
-    """What getenv() and its kind are asked for, or the environment is looked through for, anywhere in src/ and programs/."""
+    """Returns the arguments of getenv() and similar functions, and the names for which the environment
+    is searched, anywhere in src/ and programs/.
+    """
     code = dict(sources())
     macros = {}
     for text in code.values():
@@ -98,7 +100,7 @@ def test_variables():
 
 
 def test_constants():
-    """What the pages call a constant is in a public header, or a macro of the C library."""
+    """Each constant that the pages name is in a public header, or is a macro of the C library."""
     known = {"NULL"}
     for directory, _, names in os.walk(os.path.join(ROOT, "include")):
         for name in names:
@@ -132,7 +134,9 @@ def test_sections():
 
 
 def test_references(pages):
-    """What SEE ALSO and the text point to is there: pages of this directory, of commands, of the system."""
+    """The targets of SEE ALSO and of references in the text exist: pages of this directory, of
+    commands, of the system.
+    """
     ours = {name + "(3)" for path in pages for name in names_of(path)} | {"side(7)", "side-environment(7)"}
     for path in PAGES:
         for name, section in re.findall(r"^\.(?:Xr|Pq Xr) ([\w-]+) (\d)", text_of(path), re.M):
