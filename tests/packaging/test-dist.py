@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-The release tarball (`meson dist --no-tests`) has all files of the commit, one version, and can be configured where there is no git. In the
-long form (SIDE_TEST_LONG=1) it is built and installed, and a set of its tests passes.
+"""The release tarball (`meson dist --no-tests`) has all files of the commit and one version, and can
+be configured without git. In the long form (SIDE_TEST_LONG=1) it is built and installed, and a set
+of its tests passes.
 
 usage: test-dist.py SOURCE-DIRECTORY BUILD-DIRECTORY
 """
@@ -18,7 +18,7 @@ import unittest
 SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 del sys.argv[1:3]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-# Of rooms that need no root, no daemon of the system and no other programs.
+# Tests that need no root, no daemon of the system and no other programs.
 TESTS = ["--suite", "libside", "--suite", "ring", "--suite", "visit", "--suite", "ctf", "--suite", "filter", "--suite", "packaging"]
 # `meson dist` leaves out what only git reads.
 ONLY_GIT = {".gitignore", ".gitattributes", ".gitmodules", ".mailmap"}
@@ -44,7 +44,7 @@ class Release(unittest.TestCase):
             cls.members = [member.name for member in archive if not member.isdir()]
             archive.extractall(folder.name)
         cls.tree = os.path.join(folder.name, cls.name)
-        # No git above it, and none that another directory would be taken for.
+        # No git repository above it, so that no other directory is taken for its own.
         cls.environment = dict(os.environ, GIT_CEILING_DIRECTORIES=folder.name, DESTDIR="")
 
     def test_files(self):
@@ -55,7 +55,7 @@ class Release(unittest.TestCase):
             self.assertEqual(hashlib.sha256(content.read()).hexdigest(), text.read().split()[0])
 
     def test_version(self):
-        """meson.build has it; the lists of changes of the release and of the Debian package follow."""
+        """meson.build has the version; the lists of changes of the release and of the Debian package follow it."""
         with open(os.path.join(self.tree, "CHANGELOG.md"), encoding="utf-8") as text:
             numbers = re.findall(r"^## \[?(\d+\.\d+\.\d+)", text.read(), re.M)
         self.assertEqual(numbers[0], self.version)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The lists of the Debian packages name each installed file once, and the symbols file has what the library exports.
+"""The lists of the Debian packages name each installed file once, and the symbols file has the exports
+of the library.
 
 usage: test-files.py BUILD-DIRECTORY
 """
@@ -22,21 +23,21 @@ def run(*words):
 
 
 def patterns():
-    """(package, pattern) of each line in the lists of files."""
+    """Returns (package, pattern) of each line in the lists of files."""
     for path in glob.glob(os.path.join(DEBIAN, "*.install")):
         with open(path, encoding="utf-8") as lines:
             yield from ((os.path.basename(path)[:-len(".install")], line.strip()) for line in lines if line.strip())
 
 
 def matches(path, pattern):
-    """Whether the file or a directory above it fits the pattern; `*` ends at a slash, as in dh_install."""
+    """Whether the file or a directory above it matches the pattern; `*` ends at a slash, as in dh_install."""
     parts, wanted = path.split("/"), pattern.split("/")
     return len(parts) >= len(wanted) and all(fnmatch.fnmatchcase(p, w) for p, w in zip(parts, wanted))
 
 
 class Lists(unittest.TestCase):
     def installed(self):
-        """What `meson install` installs, by the paths that it has in a package."""
+        """Returns the files that `meson install` installs, by their paths in a package."""
         options = {o["name"]: o["value"] for o in json.loads(run("meson", "introspect", BUILD, "--buildoptions"))}
         with tempfile.TemporaryDirectory() as root:
             run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)

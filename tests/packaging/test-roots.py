@@ -24,7 +24,7 @@ int main(void)
 	return 0;
 }
 """
-# Where packages other than ours, or the package manager itself, write.
+# Directories of other packages, and of the package manager itself.
 NOT_OURS = ("./var/lib/dpkg", "./var/cache", "./var/log", "./var/lib/apt", "./etc/ld.so.cache", "./proc", "./dev", "./tmp", "./run", "./sys",
             "./side", "./etc/group-", "./etc/gshadow-", "./root", "./srv")
 CACHE = os.environ.get("SIDE_TEST_CCACHE")
@@ -56,7 +56,7 @@ class Root:
             self.run(USE_CCACHE)
 
     def run(self, command, cached=False):
-        """What a shell command in the system prints."""
+        """Runs a shell command in the system; returns its output."""
         inside = f'mount -t proc proc "{self.path}/proc" && mount --rbind /dev "{self.path}/dev" && exec chroot "{self.path}" sh -ec "$1"'
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"}
         if CACHE and cached:
@@ -102,7 +102,7 @@ class Packages(unittest.TestCase):
     def test_3_use_and_purge(self):
         install = "cd /srv/first && apt-get -q install -y --no-install-recommends $(ls ./*.deb | grep -v dbgsym)"
         purge = "apt-get -q purge -y side libside0 libside-dev side-gdb side-doc"
-        # What they depend on stays, so that the difference is what they leave themselves.
+        # Their dependencies stay installed, so that the difference is what they leave themselves.
         self.root.run(install + " && " + purge)
         before, groups = self.root.files(), self.root.run("cat /etc/group")
         self.assertNotIn("tracing", groups)
