@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A daemon of a few lines: what the wire says between agents and sided, and nothing behind it."""
+"""A daemon of a few lines: it speaks the protocol between agents and sided, and records nothing."""
 import glob
 import os
 import select
@@ -25,7 +25,7 @@ def body_of(data):
 
 
 def has_thread(pid):
-    # The task that creates the thread may end meanwhile.
+    # The task that creates the thread may end in between.
     for path in glob.glob(f"/proc/{pid}/task/*/comm"):
         try:
             with open(path, encoding="utf-8", errors="replace") as comm:
@@ -141,7 +141,7 @@ class Daemon:
                 self.changed.notify_all()
 
     def stop(self):
-        """As when it is killed: no connection is left, the socket's file is."""
+        """Stops like a killed daemon: no connection is left, but the socket's file is."""
         os.write(self.wake, b"x")
         self.thread.join()
         self.listener.close()
@@ -155,7 +155,7 @@ class Daemon:
         self.start()
 
     def wait(self, what, condition):
-        """The condition's value, once it is true."""
+        """Waits, and returns the first true value of the condition."""
         deadline = time.monotonic() + PATIENCE
         with self.changed:
             while True:
@@ -164,14 +164,14 @@ class Daemon:
                     return value
                 left = deadline - time.monotonic()
                 assert left > 0, f"not within {PATIENCE} s: {what}"
-                # Not everything that is waited for is announced, such as a thread's name.
+                # Some conditions cause no notification, such as a thread's name.
                 self.changed.wait(min(left, 0.5))
 
     def arrivals(self):
         return [a for a in self.agents if a.arrival]
 
     def connected(self, pid):
-        """The kept connection of a process: it has said that all is done, and listens on."""
+        """Returns the kept connection of a process, which has reported that it is done, and listens."""
         # The first event's own connection ends before its thread exists.
         if has_thread(pid):
             for agent in self.agents:
@@ -195,7 +195,9 @@ class Daemon:
         return self.serial
 
     def change_and_wait(self, pid, sessions):
-        """Until the process has said that it holds; returns the state it said."""
+        """Changes the sessions, and waits until the process reports that it has applied them; returns
+        the reported state.
+        """
         serial = self.change(sessions)
         agent = self.wait_connected(pid, serial)
         return agent.done[-1][1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of reach share: a daemon, a recording that it names, programs between them."""
+"""Functions that the tests of reach share: a daemon, a recording that it names, and programs."""
 import os
 import shutil
 import signal
@@ -23,7 +23,7 @@ os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 
 
 class Recording:
-    """`side record` whose command waits: a session that programs join when the daemon says so."""
+    """`side record` of a command that waits: a session that programs join when the daemon requests it."""
 
     def __init__(self, directory, name="out"):
         self.output = os.path.join(directory, name)
@@ -35,7 +35,9 @@ class Recording:
         assert self.path, self.process.stderr.read()
 
     def finish(self):
-        """What each process said: {(name, pid): [its sequences, one list for each program it was]}."""
+        """Returns the events of each process: {(name, pid): [its sequences, one list for each program
+        that it executed]}.
+        """
         _, self.summary = self.process.communicate("end\n", timeout=PATIENCE)
         assert self.process.returncode == 0, self.summary
         said = {}
@@ -52,7 +54,7 @@ class Recording:
                     assert one.event.name == "reach:tick", one.event.name
                     sequences.append(int(one.event.payload_field["sequence"]))
             said.setdefault(int(name.rsplit("-", 2)[1]), []).append(sequences)
-        # The command itself, whose agent is preloaded, has nothing to say.
+        # The command itself, whose agent is preloaded, has no events.
         host = said.pop(int(self.host), [[]])
         assert host == [[]], host
         return said
@@ -76,7 +78,8 @@ class Case(unittest.TestCase):
 
     def start_daemon(self, **options):
         started = daemon.Daemon(self.runtime, **options)
-        # Programs wait for an answer that comes, however busy the machine is.
+        # The timeout of programs is long, because the machine may be busy; except for a silent
+        # daemon.
         self.patience = "1" if options.get("silent") else "100"
         self.addCleanup(started.stop)
         return started
@@ -132,7 +135,7 @@ class Case(unittest.TestCase):
             time.sleep(0.005)
 
     def report(self, name):
-        """Threads and descriptors of a report."""
+        """Returns threads and descriptors of a report."""
         with open(self.file(name), encoding="utf-8") as lines:
             words = [line.split(None, 1) for line in lines.read().splitlines()]
         return ([w[1] for w in words if w[0] == "task"], sorted(int(w[1]) for w in words if w[0] == "fd"))
@@ -140,7 +143,7 @@ class Case(unittest.TestCase):
     def assertLost(self, recording, nr=0):
         self.assertEqual(recording.lost, nr, recording.summary)
 
-    # One program in one session from its beginning on.
+    # Runs one program in one session from its start on.
     def run_in_session(self, *words, status=0, lost=0, **options):
         self.daemon = getattr(self, "daemon", None) or self.start_daemon()
         recording = self.start_recording()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An instrumented library, for programs that know nothing of libside. */
+/* An instrumented library, for programs that do not use libside. */
 #include <side/trace.h>
 
 side_static_event(ev_tick, "reach", "tick", SIDE_LOGLEVEL_INFO,

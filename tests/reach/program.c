@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instrumented program that does, word by word of its command line, what programs do to themselves
- * while somebody wants to reach them. `reach:tick` counts from 0 in each process.
+ * An instrumented program that changes itself while a daemon tries to reach it: each argument is
+ * one action. `reach:tick` counts from 0 in each process.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ static __attribute__((constructor)) void early(void)
 {
 	const char *nr = getenv("REACH_EARLY");
 
-	/* Of this file's events the constructor that registers them stands before or behind this one. */
+	/* The constructor that registers this file's events may run before or after this one. */
 	side_event_description_ptr_init();
 	if (nr)
 		ticks(strtoul(nr, NULL, 10));
@@ -67,13 +67,13 @@ static void wait_for_file(const char *path)
 		usleep(2000);
 }
 
-/* A directory, because that takes no descriptor. */
+/* Creates a directory, because that needs no descriptor. */
 static void say(const char *path)
 {
 	must(mkdir(path, 0700), path);
 }
 
-/* A line for each thread and each descriptor. */
+/* Writes a line for each thread and each descriptor. */
 static void report(const char *path)
 {
 	char name[300], text[256];
@@ -175,7 +175,7 @@ static void vfork_and_tick(unsigned long nr)
 	wait_for_child(child);
 }
 
-/* ---- what programs do to themselves ---- */
+/* ---- changes that programs make to themselves ---- */
 
 static void lower(int resource, rlim_t to)
 {
@@ -186,7 +186,7 @@ static void lower(int resource, rlim_t to)
 	must(setrlimit(resource, &limit), "setrlimit");
 }
 
-/* Kills the process for any call that is none of these, in all threads or in this one. */
+/* Installs a filter that kills the process on all other calls, in all threads or in this one. */
 static void allow_little(unsigned int flags)
 {
 	static const unsigned int allowed[] = {
@@ -232,7 +232,7 @@ static void block_all(void)
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 }
 
-/* Sends itself signals, which must come to whom they are for and to nobody else. */
+/* Sends itself signals, each of which only its destination may get. */
 static void signals_to_wait_for(unsigned long nr)
 {
 	sigset_t all = all_signals();
@@ -316,7 +316,7 @@ static void *leave_main_thread(void *unused)
 	return NULL;
 }
 
-/* The process ends, with status 0, when the other thread has. */
+/* The process ends, with status 0, when the other thread has ended. */
 static void exit_main_thread(void)
 {
 	pthread_t id;
@@ -356,7 +356,7 @@ static void *load_there(void *path)
 	return NULL;
 }
 
-/* Most likely the loader waits for the recorder after that time, if that is stopped. */
+/* After that time the loader most likely waits for the recorder, if that is stopped. */
 static void load_beside(char *path)
 {
 	loading_path = path;
@@ -366,7 +366,10 @@ static void load_beside(char *path)
 	usleep(300000);
 }
 
-/* In a child that was forked meanwhile: the library is there, although its constructor has not ended. */
+/*
+ * In a child that was forked in the meantime: the library is loaded, although its constructor has
+ * not ended.
+ */
 static void fire_there(unsigned int nr)
 {
 #ifndef REACH_STATIC
@@ -381,7 +384,7 @@ static void fire_there(unsigned int nr)
 	(void)nr;
 }
 
-/* ---- descriptors beside the first event ---- */
+/* ---- descriptors during the first event ---- */
 
 enum beside { BESIDE_BEGINS, BESIDE_RUNS, BESIDE_ENDS };
 static int beside;
@@ -404,7 +407,7 @@ static unsigned int descriptors(DIR *dir)
 	return nr;
 }
 
-/* The largest number of descriptors that it sees above that of the beginning. */
+/* Stores the greatest number of descriptors in excess of the initial number. */
 static void *count_descriptors(void *unused)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -455,7 +458,7 @@ static void tick_beside(void *(*function)(void *))
 	}
 }
 
-/* ---- the words ---- */
+/* ---- actions ---- */
 
 static void plain_word(const char *word)
 {
@@ -574,7 +577,10 @@ static int word_with_argument(const char *word, char *argument)
 	return 1;
 }
 
-/* The command of a recording that others join: says who it is and where, until it is told to end. */
+/*
+ * The command of a recording that other programs join: prints its process id and its path, and runs
+ * until it is ended.
+ */
 static void host(void)
 {
 	const char *sockets = getenv("SIDE_AGENT_SOCKET");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How programs are reached: arrival, thread, signal, sync and off, and the daemon coming and going."""
+"""How programs are reached: arrival, thread, signal, sync and off, and a daemon that ends and starts again."""
 import contextlib
 import os
 import signal
@@ -116,7 +116,9 @@ class Arrival(Case):
 
 
 class Waiting(Case):
-    """The agent waits for a recorder or a daemon that does not answer; it holds no lock that other threads need meanwhile."""
+    """The agent waits for a recorder or a daemon that does not answer; it holds no lock that other
+    threads need in the meantime.
+    """
 
     def silent_socket(self, name):
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -127,7 +129,7 @@ class Waiting(Case):
         return listener
 
     def start_acting(self, *words, **options):
-        """A program that goes on when the file `go` is there, and ends when `end` is there."""
+        """Starts a program that runs on when the file `go` exists, and exits when `end` exists."""
         process = self.start("tick", "1", "say", self.file("begun"), "wait", self.file("go"), *words, "say", self.file("acted"), "wait",
                              self.file("end"), start_new_session=True, **options)
         # A forked child may still wait for the recorder.
@@ -141,12 +143,12 @@ class Waiting(Case):
             os.killpg(group, signal.SIGKILL)
 
     def end_now(self, process):
-        """The wait does not keep the program from its end, either. Its forked child can still have the pipes."""
+        """The wait does not prevent the program from exiting, either. Its forked child may still have the pipes."""
         self.say("end")
         self.assertEqual(process.wait(PATIENCE), 0)
 
     def assert_waits(self, connection):
-        """Its agent has not given up: it waits for as long as SIDE_TIMEOUT_FACTOR says, which is longer than this test."""
+        """Checks that the agent still waits: SIDE_TIMEOUT_FACTOR sets its timeout, which is longer than this test."""
         connection.setblocking(False)
         with self.assertRaises(BlockingIOError, msg="the agent has given up before the program went on"):
             connection.recv(65536)
@@ -174,14 +176,14 @@ class Waiting(Case):
         self.assertEqual(self.act_beside("tick", "5"), [numbers(0, 6)])
 
     def test_a_library_that_registers_events(self):
-        # The library has two of its own.
+        # The library has two events of its own.
         self.assertEqual(self.act_beside("load", PLUGIN, "tick", "2"), [[0, 0, 1, 1, 2]])
 
     def test_threads(self):
         self.assertEqual(sum(len(one) for one in self.act_beside("thread", "3", "tick", "2")), 6)
 
     def test_a_daemon_that_is_silent_when_it_returns(self):
-        """The thread of the agent waits for the WELCOME of a daemon that follows another one."""
+        """The thread of the agent waits for the WELCOME of a daemon that has replaced another one."""
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(recording.path, 1)]
@@ -230,7 +232,7 @@ class Thread(Case):
         self.assertLost(recording)
 
     def test_the_first_event_is_already_seen(self):
-        """What was changed while the process was armed holds for its first event."""
+        """A change while the process was armed is in effect for its first event."""
         control = self.start_daemon()
         process = self.start("say", self.file("up"), "wait", self.file("go"), "tick", "5")
         self.wait_for_file("up", process)
@@ -276,7 +278,7 @@ class Thread(Case):
         process = self.start("exit-main-thread")
         self.finish(process)
         self.assertEqual(self.stdout, "last words")
-        # The arrival, and the thread's, as in test_only_for_who_says_something().
+        # The arrival, and the thread's connection, as in the test above.
         self.assertEqual(len(control.arrivals()), 2)
 
     def test_not_in_a_handler(self):
@@ -293,7 +295,7 @@ class Thread(Case):
         self.assertEqual(self.report("report")[0], ["reach-program"])
 
     def test_only_in_handlers(self):
-        """Nothing but handlers: after some events nobody asks any more, and the daemon knows."""
+        """Only handlers fire: after some events the process stops asking, and the daemon knows it."""
         control = self.start_daemon()
         self.finish(self.start(*["handler"] * 80, "report", self.file("report")))
         self.assertEqual(self.report("report")[0], ["reach-program"])
@@ -352,7 +354,7 @@ class Signal(Case):
         self.assertEqual([a.arrival.control for a in control.arrivals()], [daemon.SYNC])
 
     def test_whoever_resets_it_does_not_say_so(self):
-        """sided looks whether the signal is caught before it sends it: here it is not any more."""
+        """sided checks whether the signal is caught before it sends the signal: here it no longer is."""
         control = self.start_daemon()
         process = self.start("reset-signals", "say", self.file("up"), "wait", self.file("end"),
                              control="signal:USR2")
@@ -365,7 +367,7 @@ class Signal(Case):
         self.finish(process)
 
     def test_storm(self):
-        """Signals in the middle of everything, also of exchanges; nothing is lost and nothing hangs."""
+        """Signals at any time, also during exchanges; no event is lost and no process hangs."""
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(recording.path, 1)]

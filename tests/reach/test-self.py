@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What programs do to themselves while they are recorded and reached: docs/explanation/reach.md, line by line."""
+"""Changes that programs make to themselves while they are recorded and reached:
+docs/explanation/reach.md, line by line.
+"""
 import os
 import signal
 import unittest
@@ -60,7 +62,7 @@ class Children(Case):
 
     @needs_no_sanitizer("a sanitizer's own handlers of a fork wait for the loader")
     def test_fork_beside_a_library_that_waits_for_the_recorder(self):
-        """The recorder is stopped: the thread that loads the library waits, the fork does not, and nothing is lost."""
+        """The recorder is stopped: the thread that loads the library waits, the fork does not, and no event is lost."""
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(recording.path, 1)]
@@ -78,7 +80,7 @@ class Children(Case):
         said = recording.finish()
         self.assertLost(recording)
         self.assertEqual(sorted(said.pop(process.pid)[0]), [0, 0, 1, 1, 2, 3])
-        # The child's agent learns the library's events, too.
+        # The child's agent gets the library's events, too.
         self.assertEqual(list(said.values()), [[[*numbers(0, 3), 0, 1]]])
 
     def test_daemonize(self):
@@ -116,16 +118,15 @@ class Children(Case):
                 self.assertEqual(self.said, {pid: [[0, 1, 5, 6]]})
 
     def test_a_vforked_child_before_the_first_event(self):
-        """
-        It neither starts the thread nor keeps the parent from it. (Its events are not counted: libside
-        gives a thread no reader while a child runs in its place.)
+        """The child neither starts the thread nor prevents the parent from it. (Its events are not
+        counted: libside gives a thread no reader while a child runs in its place.)
         """
         pid = self.run_in_session("vfork-tick", "3", "tick", "2", "report", self.file("report"))
         self.assertEqual(self.said, {pid: [[3, 4]]})
         self.assertIn("side-control", self.report("report")[0])
 
     def test_clone_without_handlers(self):
-        """A child that is made by clone() is not announced to anybody: nothing of it is recorded."""
+        """A child of clone() is not announced: none of its events is recorded."""
         pid = self.run_in_session("tick", "2", "clone", "3", "tick", "2")
         self.assertEqual(self.said.pop(pid), [numbers(0, 4)])
         self.assertEqual(self.said, {})
@@ -147,7 +148,7 @@ class Rights(Case):
 
     @needs_root
     def test_setuid_before_the_first_event(self):
-        """The daemon is out of reach then: the sessions of the arrival stay."""
+        """Then the daemon cannot be reached: the sessions of the arrival stay."""
         pid = self.run_in_session("drop", "tick", "2")
         self.assertEqual(self.said, {pid: [numbers(0, 2)]})
 
@@ -190,7 +191,7 @@ class Rights(Case):
 
 class Descriptors(Case):
     def closed(self, word):
-        """All descriptors are closed, and the connection is there as before."""
+        """All descriptors are closed, and the connection exists as before."""
         control = self.start_daemon()
         process = self.start("tick", "2", word, "wait", self.file("go"), "tick", "5",
                              "report", self.file("report"))
@@ -209,7 +210,7 @@ class Descriptors(Case):
         self.closed("close-range")
 
     def test_three_descriptors(self):
-        """What is recorded stays recorded, and can be left; a new session needs more descriptors."""
+        """Existing sessions still record, and can be left; a new session needs more descriptors."""
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(recording.path, 1)]
@@ -228,7 +229,7 @@ class Descriptors(Case):
 
 
     def first(self, *words, before=()):
-        """The events of a program for which a session begins between its arrival and its first event."""
+        """Returns the events of a program for which a session begins between its arrival and its first event."""
         control = self.start_daemon()
         process = self.start(*before, "say", self.file("up"), "wait", self.file("go"), *words)
         self.wait_for_file("up", process)
@@ -242,7 +243,7 @@ class Descriptors(Case):
         return own, said
 
     def test_no_descriptor_in_the_first_event(self):
-        """The daemon does not answer, so the event waits for it; another thread counts descriptors meanwhile."""
+        """The daemon does not answer, so the event waits for it; another thread counts descriptors in the meantime."""
         self.start_daemon(silent=True)
         self.finish(self.start("counted-tick"))
         self.finish(self.start("counted-tick", env={"SIDE_CONTROL": "thread"}))
@@ -254,7 +255,7 @@ class Descriptors(Case):
         self.assertEqual(self.first("closed-tick", "tick", "2"), ([numbers(0, 3)], {}))
 
     def test_four_descriptors_in_the_first_event(self):
-        """The program has no free descriptor but one: all that the session takes is in the thread's table."""
+        """The program has only one free descriptor: all descriptors of the session are in the thread's table."""
         self.assertEqual(self.first("tick", "3", before=("nofile-4",)), ([numbers(0, 3)], {}))
 
     def test_the_first_event_is_the_last(self):
@@ -299,7 +300,7 @@ class Sandbox(Case):
                 self.assertEqual(self.said, {pid: [numbers(0, len(early) + 3)]})
 
     def test_filter_for_all_threads(self):
-        """The thread wakes up in the sandbox, sees it and ends; nobody is killed."""
+        """The thread wakes up in the sandbox, detects it and ends; no process is killed."""
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(recording.path, 1)]

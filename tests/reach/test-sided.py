@@ -40,7 +40,7 @@ class Sided(Case):
         self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
 
     def said(self):
-        """{pid: sequences}"""
+        """Returns {pid: sequences}."""
         found = {}
         for folder, _, files in os.walk(self.file("out")):
             if "metadata" not in files:
@@ -77,7 +77,7 @@ class Sided(Case):
         self.assertEqual(self.said(), {pid: numbers(3, 8)})
 
     def test_sync(self):
-        """It arrived before the start, and hears of nothing afterwards."""
+        """It arrived before the start, and receives no change afterwards."""
         self.between_start_and_stop("sync")
         self.assertEqual(self.said(), {})
 
@@ -86,7 +86,9 @@ class Sided(Case):
         self.assertEqual(self.said(), {})
 
     def test_no_work_without_a_daemon(self):
-        """The thread of a program whose daemon is gone sleeps, also after it has woken up by itself (every 5 seconds)."""
+        """The thread of a program whose daemon has exited sleeps, also after it has woken up on its
+        own (every 5 seconds).
+        """
         process = self.start("tick", "1", "say", self.file("up"), "wait", self.file("end"))
         self.wait_for_file("up", process)
         self.sided.kill()
@@ -134,7 +136,7 @@ class Sided(Case):
         self.assertEqual(self.said(), {})
 
     def first_and_then(self, *words):
-        """The thread is being created: what the program does next waits for that, and not the event."""
+        """The thread is being created: the next action of the program waits for that, but the event does not."""
         self.side("create", "s", "-o", self.file("out"))
         self.side("enable-event", "-s", "s", "reach:*")
         self.side("start", "s")
@@ -160,7 +162,7 @@ class Sided(Case):
 
     @unittest.skipIf(os.geteuid(), "needs root")
     def test_another_root_after_the_first_event(self):
-        """The thread has connected before, so it is told of changes."""
+        """The thread has connected before, so it receives changes."""
         os.mkdir(self.file("root"))
         self.side("create", "s", "-o", self.file("out"))
         self.side("enable-event", "-s", "s", "reach:*")
