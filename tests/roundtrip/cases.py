@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every type of the ABI with the values at its ends."""
+"""Every type of the ABI with the values at its limits."""
 import struct
 
 import model as m
@@ -14,7 +14,9 @@ class Cases:
         self.memory = None
 
     def event(self, name, *members, loglevel=6, variadic=None, **more):
-        """A function that fires it: values in the order of the members, as bytes, lists, ..."""
+        """Adds an event, and returns a function that fires it: values in the order of the members, as
+        bytes, lists, ...
+        """
         event = dict(provider="case", event=name, loglevel=loglevel, variadic=int(variadic is not None),
                      m=[list(member) for member in members], **more)
         firings = []
@@ -30,7 +32,7 @@ class Cases:
         return fire
 
     def one(self, name, type, *values):
-        """An event of one field, once for each value."""
+        """Adds an event of one field, fired once for each value."""
         fire = self.event(name, ("field", type))
         for value in values:
             fire(value)
@@ -51,7 +53,7 @@ def integer_bytes(type, value):
 
 
 def ends(type):
-    """The ends, and what has another sign in another order."""
+    """Returns the values at the limits, and one whose sign differs in the other byte order."""
     bits = type["size"] * 8
     return [integer_bytes(type, value) for value in
             (0, 1, -1, 1 << (bits - 1), (1 << (bits - 1)) - 1, 0x0102030405060708090a0b0c0d0e0f10)]
@@ -81,7 +83,8 @@ def scalars(c):
 
 def bit_fields(c):
     """Every length of every storage size in the stack's types; every length and offset of gathered
-    ones, for 64 bits every third."""
+    ones, for 64 bits every third one.
+    """
     patterns = {1: [b"\xa5", b"\x5a"], 2: [b"\xa5\xc3", b"\x01\x80"],
                 4: [b"\xa5\xc3\x5a\x3c", b"\x01\0\0\x80"],
                 8: [b"\xa5\xc3\x5a\x3c\x96\x69\xf0\x0f", b"\x01\0\0\0\0\0\0\x80"]}
@@ -239,7 +242,7 @@ def variants(c):
 
 
 def gathers(c):
-    """All kinds, directly and through pointers, nested in pointers."""
+    """All gather types, directly and through pointers, nested in pointers."""
     fire = c.event(
         "gather_all", *[("%s_%d" % (kind, ptr), m.gather(kind, 8, ptr, **more)) for ptr in (0, 1)
                         for kind, more in (("byte", {}), ("pointer", dict(be=0)), ("pointer", dict(be=1)),
@@ -317,7 +320,7 @@ def gathers(c):
                 else:
                     fire(dict(base=[data, 0], length=[length, 0]), memory=memory)
             fire.done()
-    # A NULL pointer is enough where nothing is to be read.
+    # A NULL pointer is sufficient if nothing is read.
     fire = c.event("gather_nothing", ("array", m.gather("array", 0, 0, e=m.g_int(4), n=0)),
                    ("struct", m.g_struct(ptr=1)))
     fire(dict(base=None), dict(base=None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Babeltrace 2 finds in a trace, in the forms of model.py, and where two forms differ."""
+"""Converts what Babeltrace 2 finds in a trace to the forms of model.py, and compares two forms."""
 import struct
 
 import bt2
@@ -42,7 +42,7 @@ def plain(field):
 
 
 def events(directory):
-    """(name, form) of every event, in the order of time; a loss is an event, too."""
+    """Returns (name, form) of every event, ordered by time; a loss is an event, too."""
     for message in bt2.TraceCollectionMessageIterator(directory):
         if isinstance(message, bt2._EventMessageConst):
             event = message.event
@@ -54,7 +54,7 @@ def events(directory):
 
 
 def difference(want, got, path=""):
-    """None, or a sentence."""
+    """Returns None, or a message."""
     if want[0] != got[0]:
         return "%s: %r instead of %r" % (path, got, want)
     if want[0] == "struct":

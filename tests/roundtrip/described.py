@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON of a description (docs/spec/description-json.md) that a trace must carry, from a script."""
+"""Computes from a script the JSON of a description (docs/spec/description-json.md) that a trace must have."""
 import json
 import os
 import struct
@@ -12,11 +12,11 @@ INTEGERS = {2: "u8", 3: "u16", 4: "u32", 5: "u64", 6: "u128", 7: "s8", 8: "s16",
             11: "s128", 13: "pointer"}
 ATTRIBUTES = ["null", "bool", "u8", "u16", "u32", "u64", "u128", "s8", "s16", "s32", "s64", "s128",
               "float_binary16", "float_binary32", "float_binary64", "float_binary128", "string"]
-ANY = object()  # whatever stands there
+ANY = object()  # matches anything
 
 
 def text(raw):
-    """The text, and what to say about its units."""
+    """Returns the text, and the properties of its units."""
     if raw["hex"] is None:
         return None, None
     shown = viewed.text_of(model.text_bytes(raw, bytes.fromhex(raw["hex"])))
@@ -74,7 +74,7 @@ def mappings(type, unsigned):
 
 
 def scalar(type, kind):
-    """What a basic type has, gathered or not."""
+    """Returns the members of a scalar type, gathered or not."""
     order = "be" if type.get("be") else "le"
     if kind == "bool":
         return dict(size=type["size"], len_bits=type["bits"], byte_order=order)
@@ -169,7 +169,7 @@ def difference(want, got, path=""):
 
 
 def descriptions(trace):
-    """The descriptions in a trace's metadata, by the full name of the event."""
+    """Returns the descriptions in a trace's metadata, by the full name of the event."""
     out = {}
     with open(os.path.join(trace, "metadata"), "rb") as metadata:
         for line in metadata.read().decode("utf-8").split("\n"):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fire the events of a script through libside.
+ * Fires the events of a script through libside.
  *
- *	fire SCRIPT		whoever listens records them (side record -- fire SCRIPT)
- *	fire SCRIPT DIRECTORY	this program listens: plan, record header, trace writer, no ring
+ *	fire SCRIPT		a tracer records them (side record -- fire SCRIPT)
+ *	fire SCRIPT DIRECTORY	this program records them: plan, record header, trace writer, no ring
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static struct ctf_stream *stream;
 static struct error error;
 static uint8_t *span;
 static size_t span_size;
-/* So that the low 27 bits wrap after a few records. */
+/* The low 27 bits wrap after a few records. */
 static uint64_t now = (7ULL << 27) - 5, span_begin;
 
 static void flush(void)
@@ -211,7 +211,7 @@ static void stop_here(void)
 		plan_free(plans[i]);
 }
 
-/* Nested more deeply than json-c likes by itself. */
+/* Nested more deeply than the default limit of json-c. */
 static struct json_object *read_script(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -221,7 +221,7 @@ static struct json_object *read_script(const char *path)
 	return script;
 }
 
-/* For listeners that can listen only to what is registered: they say when to go on. */
+/* For tracers that can only listen to registered events: they send a line when they are ready. */
 static void wait_until_told(void)
 {
 	char byte;
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 	script = argc > 1 ? read_script(argv[1]) : NULL;
 	if (!script)
 		die("no script");
-	/* One CPU, one stream: what comes first stands first. */
+	/* One CPU, one stream: the records are in the order of the calls. */
 	CPU_ZERO(&cpus);
 	CPU_SET(sched_getcpu(), &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);

@@ -10,7 +10,7 @@ class Generator:
         self.random = random.Random(seed)
         self.memory = None
 
-    # ---- small things ----
+    # ---- helpers ----
 
     def draw(self, limit):
         return self.random.randrange(limit)
@@ -19,7 +19,7 @@ class Generator:
         return self.random.choice(choices)
 
     def raw(self, size):
-        """Bytes, often at the ends of what they can be."""
+        """Returns bytes, often the least or the greatest possible values."""
         kind = self.draw(6)
         if kind == 0:
             return bytes(size)
@@ -32,7 +32,7 @@ class Generator:
         return self.random.randbytes(size)
 
     def name(self, taken=None):
-        """Names repeat, are empty, and have what no identifier has."""
+        """Returns a name: some repeat, are empty, or have characters that identifiers do not have."""
         names = ["x", "y", "count", "long_name_of_a_field", "été", "a b", "a-b", "a.b", "1st", "struct",
                  "", "_x", "__x", "x_2", "x_length", "y_tag", "event", "größe"]
         if self.draw(3):
@@ -136,7 +136,7 @@ class Generator:
         return m.g_int(size, off, ptr, self.draw(2), self.draw(2), shift, bits, **self.attributes())
 
     def gather(self, depth, off=None, field=False, element=False):
-        """A gather type whose footprint begins at `off` of its base."""
+        """Returns a gather type whose footprint begins at `off` of its base."""
         if off is None:
             off = self.pick(0, 0, 8, 24)
         ptr = int(not self.draw(3))
@@ -183,7 +183,7 @@ class Generator:
         return m.g_struct(*members, off=off, ptr=ptr, size=at + self.pick(0, 0, 3), **self.attributes())
 
     def end(self, type):
-        """Where a type's footprint ends, from the base that its offset counts from."""
+        """Returns the end of a type's footprint, from the base of its offset."""
         if type["g"] == "enum":
             return self.end(type["e"])
         end = type["off"] + self.footprint(type)
@@ -210,7 +210,7 @@ class Generator:
     # ---- values ----
 
     def units(self, unit, most):
-        """Code units, sensible and not, without NUL."""
+        """Returns code units, valid and invalid, without NUL."""
         out = []
         for _ in range(self.draw(most)):
             ceiling = self.pick(0x7f, 0xff, 0xffff, 0xffffffff)
@@ -229,7 +229,7 @@ class Generator:
         return None if not self.draw(8) else self.string(type["unit"], type["be"], most).hex()
 
     def selector(self, type):
-        """A selector near the ranges, that is in the ranges of 64 bits."""
+        """Returns a selector in or near the ranges, which are ranges of 64 bits."""
         selector = type["sel"]
         size = selector["size"]
         bits = selector["bits"] or size * 8
@@ -340,7 +340,7 @@ class Generator:
         return place
 
     def there(self, type, block, base):
-        """Where the data is to be, with the pointer that leads there."""
+        """Returns where the data must be, and writes the pointer to it."""
         at = base + type["off"]
         if not type["ptr"]:
             return block, at
@@ -369,7 +369,7 @@ class Generator:
         return at - begin
 
     def fill(self, type, block, base):
-        """Put a value into memory. Returns the stride."""
+        """Puts a value into memory. Returns the stride."""
         kind = type["g"]
         if kind == "enum":
             return self.fill(type["e"], block, base)

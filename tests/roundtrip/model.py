@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What the source values mean: types, values, and what a reader must find, computed from
-docs/spec/recording.md and the ABI alone, with none of the project's C code.
+"""The meaning of the source values: types, values, and what a reader must find, computed from
+docs/spec/recording.md and the ABI only, without the project's C code.
 
-A type is a dictionary as fire.c reads it, a value is the bytes that it gets. `expected()` turns both
-into the form that `decode.plain()` makes of a recorded field:
+A type is a dictionary as fire.c reads it, a value is the bytes that it gets. `expected()` turns
+both into the form that `decode.plain()` makes of a recorded field:
 
-    ("struct", [(name, form)...])  ("array", [form...])  ("variant", option, form)
-    ("enum", number, {label...})   ("int", number, bits, signed, base)
-    ("real", bits, bytes or "nan") ("str", bytes)
+  ("struct", [(name, form)...])  ("array", [form...])  ("variant", option, form)
+  ("enum", number, {label...})   ("int", number, bits, signed, base)
+  ("real", bits, bytes or "nan") ("str", bytes)
 
-A base of None matches any.
+A base of None matches any base.
 """
 import struct
 
@@ -100,7 +100,7 @@ ATTRIBUTE = dict(null=0, bool=1, u8=2, u16=3, u32=4, u64=5, u128=6, s8=7, s16=8,
 
 
 def raw_text(value, unit=1, be=0):
-    """Python text, or None, as NUL-terminated code units."""
+    """Returns Python text, or None, as NUL-terminated code units."""
     if value is None:
         return dict(unit=unit, be=be, hex=None)
     coding = {1: "utf-8", 2: "utf-16-be" if be else "utf-16-le",
@@ -147,7 +147,7 @@ def integer_value(type, raw):
 
 
 def generalised_utf8(code):
-    """One number of up to 32 bits, as UTF-8 was before it was cut at U+10FFFF; seven bytes at most."""
+    """Returns one number of up to 32 bits in UTF-8 as it was before the limit U+10FFFF; seven bytes at most."""
     if code < 0x80:
         return bytes([code])
     for length, limit in ((2, 11), (3, 16), (4, 21), (5, 26), (6, 31), (7, 36)):
@@ -159,7 +159,7 @@ def generalised_utf8(code):
 
 
 def text_bytes(type, raw):
-    """The recorded bytes of a NUL-terminated string, without the NUL."""
+    """Returns the recorded bytes of a NUL-terminated string, without the NUL."""
     unit = type["unit"]
     if raw is None:
         return b"(null)"
@@ -214,7 +214,7 @@ def base_of(type, otherwise):
             if 2 <= entry["type"] <= 11:
                 value = whole_int(bytes.fromhex(entry["hex"]), 0, entry["type"] >= 7)
                 return value if value in (2, 8, 10, 16) else otherwise
-            return None  # another type under this name: not specified
+            return None  # an attribute of this name with another type: not specified
     return otherwise
 
 
@@ -271,7 +271,7 @@ def enum_form(mappings, element, form):
 
 
 def selector_form(type, raw):
-    """The recorded selector and the option that it means (-1: none)."""
+    """Returns the recorded selector and the option that it selects (-1: none)."""
     selector = type["sel"]
     value = integer_value(selector, raw)
     recorded = value
@@ -317,8 +317,9 @@ def kind_of(type):
 
 
 def members_form(members, forms):
-    """Field context. forms: a form, or two for a type with a companion. Babeltrace hides one
-    underscore."""
+    """Context of fields. forms: a form, or two for a type with a generated second field. Babeltrace
+    hides one underscore.
+    """
     taken = set()
     visible = [take(taken, escape(name)) for name, _ in members]
     out = []
@@ -361,7 +362,7 @@ def node(depth, name, kind, value):
 
 
 def count_form(count):
-    # A structure, so that readers that cut at a depth still see how many there are.
+    # A structure, so that readers that stop at a depth still show how many there are.
     return ("struct", [("count", ("int", count, 32, False, 10))])
 
 
@@ -479,7 +480,7 @@ class Memory:
 
 
 def string_at(memory, type, place):
-    """Bytes with the terminator."""
+    """Returns the bytes with the terminator."""
     block, at = place
     unit, end = type["unit"], place[1]
     while memory.read(block, end, unit) != bytes(unit):
@@ -488,7 +489,7 @@ def string_at(memory, type, place):
 
 
 def gathered(memory, type, place, length_place=None):
-    """(form or forms, stride)"""
+    """Returns (form or forms, stride)."""
     kind = type["g"]
     if kind == "enum":
         form, stride = gathered(memory, type["e"], place)
@@ -529,11 +530,11 @@ def gathered(memory, type, place, length_place=None):
     return (length_form(type["l"], count), list_forms(type["e"], forms)), stride
 
 
-# ---- everything ----
+# ---- all types ----
 
 
 def expected(type, value, memory=None):
-    """The form of a field; a pair of forms when its type has a companion."""
+    """Returns the form of a field; a pair of forms if its type has a generated second field."""
     kind = type["t"]
     if kind == "gather":
         return gathered(memory, type, value["base"], value.get("length"))[0]
@@ -578,7 +579,7 @@ def expected(type, value, memory=None):
 
 
 def bitmap_form(form):
-    """Integers of a bitmap show in base 16, unless an attribute says otherwise."""
+    """Integers of a bitmap are shown in base 16, unless an attribute sets the base."""
     if isinstance(form[0], tuple):
         return form[0], bitmap_form(form[1])
     if form[0] == "array":

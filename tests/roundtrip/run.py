@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fire events, read what was recorded, compare value by value."""
+"""Fires events, reads the recorded trace, compares value by value."""
 import json
 import os
 import shutil
@@ -18,7 +18,7 @@ LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 
 
 class Script:
-    """Events and firings, with what a reader must find."""
+    """Events and firings, with the expected result of a reader."""
 
     def __init__(self):
         self.events = []
@@ -42,7 +42,7 @@ class Script:
 
 
 def report(what, script, differences):
-    """differences: a sentence or None for each event. Print up to ten. Returns their number."""
+    """differences: a message or None for each event. Prints up to ten. Returns their number."""
     wrong = 0
     for i, sentence in enumerate(differences):
         if not sentence:
@@ -65,7 +65,7 @@ def check_count(script, found, what):
 
 
 def compare(script, trace, what):
-    """With what Babeltrace decodes. Returns the number of differences."""
+    """Compares with what Babeltrace decodes. Returns the number of differences."""
     found = list(decode.events(trace))
 
     def differences():
@@ -78,7 +78,7 @@ def compare(script, trace, what):
 
 
 def view(script, trace, what):
-    """With what our own reader shows."""
+    """Compares with what side's reader shows."""
     side = os.environ.get("ROUNDTRIP_SIDE")
     if not side:
         return 0
@@ -101,7 +101,7 @@ def view(script, trace, what):
 
 
 def read_plainly(script, trace, what):
-    """A reader of CTF 2 that is made from the format's rules alone, and strict, takes the trace."""
+    """A strict reader of CTF 2, which is written from the specification only, accepts the trace."""
     try:
         _, events, lost = ctf2_reader.read_trace(trace)
     except (ctf2_reader.Wrong, KeyError, IndexError, ValueError) as error:
@@ -115,7 +115,7 @@ def read_plainly(script, trace, what):
 
 
 def describe(script, trace, what):
-    """Descriptions in the metadata: all that was said, attributes of every level included."""
+    """Descriptions in the metadata: complete, with attributes of every level."""
     found = described.descriptions(trace)
     wrong = 0
     for event in script.events:
@@ -167,7 +167,7 @@ def fire_here(script, what):
 
 
 def record(script, what):
-    """Through the real door: `side record`, agent, ring, consumer."""
+    """Recorded in the usual way: `side record`, agent, ring, consumer."""
     directory = temporary()
     what += ", side record"
     try:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions from a script. */
+/* Makes descriptions from a script. */
 #include "script.h"
 
 struct json_object *script_get(struct json_object *object, const char *key)
@@ -127,7 +127,7 @@ static const struct make_mapping *mappings_of(struct json_object *list)
 	for (i = 0; i < count; i++) {
 		struct json_object *mapping = script_at(list, i);
 
-		/* Bitmaps have unsigned ends, which stand in the script as signed ones. */
+		/* Bitmaps have unsigned ends, which the script has as signed numbers. */
 		mappings[i].begin = json_object_get_int64(script_at(mapping, 0));
 		mappings[i].end = json_object_get_int64(script_at(mapping, 1));
 		mappings[i].label = json_object_get_string(script_at(mapping, 2));

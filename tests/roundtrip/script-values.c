@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments from a script. */
+/* Makes arguments from a script. */
 #include "script.h"
 
 #define NUMBER(json, key) ((unsigned int)script_number(json, key))
@@ -43,7 +43,7 @@ static const void *place_of(struct json_object *place)
 
 static struct side_arg cell_of(struct json_object *type, struct json_object *value);
 
-/* What a visitor walks over: values of one described type, or dynamic ones (type NULL). */
+/* The values that a visitor visits: of one described type, or dynamic ones (type NULL). */
 struct walk {
 	struct json_object *type;
 	struct json_object *values;
@@ -199,7 +199,7 @@ static struct side_arg *cells_of(struct json_object *type, struct json_object *v
 	return cells;
 }
 
-/* What stands in a place that must not be looked at. */
+/* Returns an argument that must not be read. */
 static struct side_arg rubbish(void)
 {
 	return arg_value(60000, NULL, 0);

@@ -3,22 +3,22 @@
 #define TESTS_ROUNDTRIP_SCRIPT_H
 
 /*
- * A script (script.py) says which events there are and with which bytes they happen. This side only
- * puts these bytes where the ABI wants them: what they mean is computed by the Python side alone.
+ * A script (script.py) defines events and the bytes with which they are fired. The C code only puts
+ * these bytes where the ABI requires them: their meaning is computed by the Python code only.
  */
 #include <json-c/json.h>
 #include <stdbool.h>
 
 #include "make.h"
 
-/* Members; a missing one ends the program. */
+/* Returns a member; if it is missing, the program ends. */
 struct json_object *script_get(struct json_object *object, const char *key);
 int64_t script_number(struct json_object *object, const char *key);
 bool script_flag(struct json_object *object, const char *key);
 uint32_t script_count(struct json_object *list);
 struct json_object *script_at(struct json_object *list, uint32_t index);
 
-/* Memory of exactly the bytes written as hexadecimal digits; NULL for null. */
+/* Returns memory of exactly the bytes that the hexadecimal digits mean; NULL for null. */
 void *script_hex(struct json_object *digits, size_t *size);
 
 struct make_attributes script_attributes(struct json_object *list);

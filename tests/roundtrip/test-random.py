@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random events and values through plan and trace, decoded by Babeltrace, value by value.
+"""Random events and values through plan and trace, decoded by Babeltrace, compared value by value.
 
     test-random.py here|record [first seed [count]]
 
@@ -10,7 +10,7 @@ import sys
 import generate
 import run
 
-EVENTS = 120  # in a trace
+EVENTS = 120  # number of events in a trace
 FIRINGS = 4
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `side view --json` must print (docs/spec/view-json.md) for the forms of model.py."""
+"""Computes the output of `side view --json` (docs/spec/view-json.md) for the forms of model.py."""
 import json
 import math
 import struct
@@ -15,7 +15,7 @@ import model
 
 
 def text_of(raw):
-    """Bytes that are no UTF-8 become U+0080 to U+00FF."""
+    """Bytes that are not UTF-8 become U+0080 to U+00FF."""
     out = ""
     while raw:
         for size in (1, 2, 3, 4):
@@ -39,7 +39,7 @@ def number(form):
 
 
 def scalar(form):
-    """By the form alone: what is no enumeration of a bool is an integer, a float or a text."""
+    """By the form alone: other forms than enumerations of a bool are integers, floats or texts."""
     if form[0] == "enum":
         return form[1] != 0
     if form[0] == "struct":
@@ -77,7 +77,7 @@ def elements(type, form):
 
 
 def labelled(type, value):
-    """128 bits count when they fit 64, like a selector."""
+    """A value of 128 bits has labels if it fits 64, like a selector."""
     matching = []
     fits = -(1 << 63) <= value[1] < 1 << 63 if type["e"]["signed"] else value[1] < 1 << 64
     if fits:
@@ -113,7 +113,7 @@ KIND_STRUCTURE, KIND_ARRAY, KIND_ATTRIBUTES = 21, 22, 23
 
 
 def dynamic(nodes, at=0):
-    """(shown, where the next sibling stands)"""
+    """Returns (shown, index of the next sibling)."""
     node = dict(nodes[at][1])
     depth, kind = node["depth"][1], node["kind"][1]
     value = node["value"][2]
@@ -157,7 +157,7 @@ def shown(type, form):
 
 
 def event(description, form):
-    """(fields, variadic part or None)"""
+    """Returns (fields, variadic part or None)."""
     forms = form[1]
     if not description["variadic"]:
         return members(description["m"], forms), None
@@ -168,7 +168,7 @@ def event(description, form):
 
 
 def read_line(line):
-    """Objects as lists of pairs: order and repeated names count."""
+    """Reads objects as lists of pairs: order and repeated names matter."""
     return json.loads(line, object_pairs_hook=lambda pairs: ("object", pairs),
                       parse_int=lambda digits: -0.0 if digits == "-0" else int(digits))
 
@@ -198,20 +198,20 @@ def same_real(size, raw, got):
 
 
 def same_quad(raw, got):
-    """binary128 in the order of the host, to the precision of a long double."""
+    """Compares a binary128 in host order, with the precision of a long double."""
     bits = int.from_bytes(raw, "little")
     exponent, fraction = bits >> 112 & 0x7fff, bits & (1 << 112) - 1
     if exponent == 0x7fff:
         return got in (("nan", "-nan") if fraction else ("inf", "-inf"))
     value = Fraction(fraction + (bool(exponent) << 112)) * Fraction(2) ** (max(exponent, 1) - 16495)
     value = -value if bits >> 127 else value
-    if got in ("inf", "-inf"):  # what rounds up beyond the largest long double
+    if got in ("inf", "-inf"):  # values that are rounded up beyond the largest long double
         return abs(value) >= (2 ** 65 - 1) * Fraction(2) ** (16383 - 64)
     return abs(Fraction(got) - value) <= max(abs(value) / 2 ** 60, Fraction(1, 2 ** 16440))
 
 
 def difference(want, got, path=""):
-    """None, or a sentence."""
+    """Returns None, or a message."""
     def wrong():
         return "%s: %r instead of %r" % (path, got, want)
     if want is None or want is True or want is False:
