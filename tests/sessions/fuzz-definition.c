@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Definitions and requests from any bytes. What is accepted must say the same again when it is written
- * and read; what a request is refused must leave the definition as it was.
+ * Definitions and requests from arbitrary bytes. An accepted definition must stay the same when it
+ * is written and read again; a refused request must not change the definition.
  *
  * The input is a definition, a NUL, and a request; either may be missing. Without libFuzzer: a few
- * thousand changes of texts that are right, the same each time, or as many as the argument says.
+ * thousand changes of valid texts, the same in each run, or as many as the argument requests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static uint32_t chance(uint32_t below)
 	return (uint32_t)(state >> 32) % below;
 }
 
-/* A byte, a piece that is gone, a piece twice. */
+/* Changes a byte, removes a piece, or doubles a piece. */
 static size_t change(char *text, size_t size)
 {
 	static const char alphabet[] = "{}[]\",:0123456789-eE.\\ntrufals!*\x80\xff\x01";
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 
 		while (changes-- && size > 1)
 			size = change(text, size);
-		/* Exactly as large as it is, for those who watch the ends. */
+		/* In memory of exactly this size, so that sanitizers detect a read beyond it. */
 		copy = malloc(size);
 		if (!copy)
 			return 1;

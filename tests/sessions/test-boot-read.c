@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration of early boot is read whole, or not at all: signals, calls that move a part, and errors. */
+/*
+ * The configuration of early boot is read completely, or not at all: signals, short reads, and
+ * errors.
+ */
 #include "sessions/boot.h"
 
 #include <stdlib.h>

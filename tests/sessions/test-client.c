@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A client against a daemon that the test plays: the search for the daemon, the request, and each failure of an answer. */
+/*
+ * A client of a daemon, as which the test acts: the search for the daemon, the request, and each
+ * failure of an answer.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -42,7 +45,7 @@ static unsigned int open_fds(void)
 	return count;
 }
 
-/* The text, in which @ is the path of the socket. */
+/* Compares with the text, in which @ stands for the path of the socket. */
 static void assert_error(const char *text)
 {
 	const char *at = strchr(text, '@');
@@ -76,7 +79,7 @@ static void test_no_daemon(void **unused)
 	(void)unused;
 	assert_no_client(CONTROL_ANY, -ENOENT, ERROR_NOT_FOUND, "no daemon listens at @",
 			"`side daemon` starts it");
-	/* A socket of a daemon that has ended. */
+	/* The socket of a daemon that has exited. */
 	listener = listen_at();
 	close(listener);
 	assert_no_client(CONTROL_USER, -ECONNREFUSED, ERROR_NOT_FOUND, "no daemon listens at @",
@@ -93,7 +96,7 @@ static void test_no_daemon(void **unused)
 	control_close(client);
 	close(listener);
 	unlink(address.sun_path);
-	/* With SIDE_RUNTIME there is no daemon of the system. */
+	/* With SIDE_RUNTIME, the system's daemon is not used. */
 	assert_int_equal(control_connect(CONTROL_SYSTEM, false, &client, &error), -ENOENT);
 	assert_string_equal(error.hint, "`systemctl start sided` starts it");
 	/* A path that is too long for a socket. */
@@ -148,7 +151,7 @@ static void *play(void *unused)
 	return unused;
 }
 
-/* One call: its result, and the request that the daemon received. */
+/* Returns the result of one call, and the request that the daemon received. */
 static int call(const char *answer, int fd, int timeout_ms, struct json_object **got)
 {
 	struct json_object *request = control_request("list", "s");

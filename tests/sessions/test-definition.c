@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Definitions: what is read, what requests make of them, and what the session library gets to see. */
+/* Definitions: how they are read, how requests change them, and what the session library gets. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static int parse(const char *text, struct definition **definition)
 	return ret;
 }
 
-/* 1: changed, 0: it was so already, or the error. */
+/* Returns 1: changed, 0: no change, or the error. */
 static int change(struct definition *definition, const char *verb, bool fixed, const char *request)
 {
 	struct json_object *json = json_read(request, strlen(request), &error);
@@ -97,13 +97,13 @@ static void test_events(void **unused)
 	assert_rules(s,
 			"[{\"event\":[\"app:*\"]},{\"event\":[\"db:*\",\"!db:x\"],\"filter\":"
 			"\"rows > 1\"}]");
-	/* What a wider rule has becomes an exception of all. */
+	/* The events of a wider rule become an exception of it. */
 	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:tick\"]}"), 1);
 	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:tick\"]}"), 0);
 	assert_rules(s,
 			"[{\"event\":[\"app:*\",\"!app:tick\"]},"
 			"{\"event\":[\"db:*\",\"!db:x\",\"!app:tick\"],\"filter\":\"rows > 1\"}]");
-	/* A rule that is left with exceptions only would take everything else: it goes. */
+	/* A rule with exceptions only would select all other events: it is removed. */
 	assert_int_equal(change(s, "disable-event", false, "{\"event\":[\"app:*\"]}"), 1);
 	assert_rules(s,
 			"[{\"event\":[\"db:*\",\"!db:x\",\"!app:tick\",\"!app:*\"],\"filter\":"
@@ -155,7 +155,7 @@ static void test_contexts(void **unused)
 	assert_int_equal(change(s, "add-context", false, "{\"context\":[\"vtid\",\"vpid\"]}"), 1);
 	assert_int_equal(s->channels[0].contexts.count, 2);
 	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"a:*\"]}"), 1);
-	/* After the start they belong to the rules, also to those that come later. */
+	/* After the start they belong to the rules, also to later ones. */
 	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"procname\"]}"), 1);
 	assert_int_equal(change(s, "add-context", true, "{\"context\":[\"procname\"]}"), 0);
 	assert_int_equal(change(s, "add-context", true,
@@ -179,7 +179,10 @@ static void test_contexts(void **unused)
 	definition_free(s);
 }
 
-/* What a view made is freed to the last rule, whatever rules before it have no contexts. */
+/*
+ * All arrays of a view are freed, including that of the last rule, even if rules before it have no
+ * contexts.
+ */
 static void test_view_without_contexts(void **unused)
 {
 	struct definition *s = create();
@@ -195,7 +198,7 @@ static void test_view_without_contexts(void **unused)
 	for (int round = 0; round < 20; round++) {
 		assert_int_equal(definition_options(s, &view, &error), 0);
 		assert_int_equal(view.options.channels[0].nr_rules, 2);
-		/* free() takes no pointer to const; the array is the view's. */
+		/* free() accepts no pointer to const; the array belongs to the view. */
 		free((void *)(uintptr_t)view.rules[0][0].contexts);
 		view.rules[0][0].contexts = NULL;
 		definition_view_free(&view);
@@ -207,7 +210,7 @@ static void test_view_without_contexts(void **unused)
 	definition_free(s);
 }
 
-/* To the session library no rules are all events: it must not come to that. */
+/* For the session library, no rules mean all events: this must not happen. */
 static void test_nothing_is_nothing(void **unused)
 {
 	struct definition *s = create();
@@ -380,7 +383,7 @@ static void test_sending(void **unused)
 	definition_free(s);
 }
 
-/* What only the session library knows to be wrong. */
+/* Errors that only the session library detects. */
 static void test_checked(void **unused)
 {
 	static const char *const bad[] = {"{\"event\":[\"[a\"]}",
@@ -466,7 +469,9 @@ static void test_probes(void **unused)
 			"> 8\"}]");
 	assert_probes(s,
 			"[{" MALLOC ",\"channel\":\"ring\",\"pid\":7,\"started\":99,\"table\":1}]");
-	/* Once more of the same: in the other's place, with a table of its own; contexts come together. */
+	/*
+	 * The same again: it replaces the other one, with a table of its own; contexts are merged.
+	 */
 	assert_int_equal(change(s, "enable-probe", true,
 					 "{" MALLOC
 					 ",\"pid\":7,\"started\":99,\"filter\":\"size > 8\","
@@ -478,7 +483,7 @@ static void test_probes(void **unused)
 			"[{\"event\":[\"probe:malloc\",\"probe:malloc_return\"],\"filter\":\"size "
 			"> 8\","
 			"\"event-context\":[\"ip\"]}]");
-	/* In others it is another one. */
+	/* In another channel it is another probe. */
 	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC ",\"exe\":\"/bin/x\"}"), 1);
 	assert_int_equal(s->nr_probes, 2);
 	assert_int_equal(s->channels[0].nr_rules, 2);
@@ -486,13 +491,16 @@ static void test_probes(void **unused)
 					 "{\"event\":\"lib:f\",\"probe\":\"--probe f\"}"),
 			1);
 	assert_int_equal(s->last_table, 4);
-	/* Of one process; what the others make is still recorded. */
+	/* The probe of one process; the probes of others still record. */
 	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":8}"),
 			-ENOENT);
 	assert_int_equal(change(s, "disable-probe", true, "{\"event\":\"malloc\",\"pid\":7}"), 1);
 	assert_int_equal(s->nr_probes, 2);
 	assert_int_equal(s->channels[0].nr_rules, 3);
-	/* An event's name takes its probes and rules, and makes no exception of wider rules. */
+	/*
+	 * The name of an event includes its probes and rules, and makes no exception of wider
+	 * rules.
+	 */
 	assert_int_equal(change(s, "enable-event", true, "{\"event\":[\"app:*\"]}"), 1);
 	assert_int_equal(change(s, "disable-event", true, "{\"event\":[\"malloc\"]}"), 1);
 	assert_rules(s, "[{\"event\":[\"lib:f\"]},{\"event\":[\"app:*\"]}]");
@@ -500,7 +508,7 @@ static void test_probes(void **unused)
 	assert_rules(s, "[{\"event\":[\"app:*\",\"!lib:*\"]}]");
 	assert_int_equal(s->nr_probes, 0);
 	assert_int_equal(change(s, "disable-probe", true, "{}"), -ENOENT);
-	/* Numbers are never used again. */
+	/* Numbers are never reused. */
 	assert_int_equal(change(s, "enable-probe", true, "{" MALLOC "}"), 1);
 	assert_int_equal(s->probes[0].table, 5);
 	assert_int_equal(change(s, "disable-channel", true, "{}"), 1);

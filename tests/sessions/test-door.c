@@ -21,11 +21,9 @@
 
 static const char *failing; /* the function that fails, or NULL */
 static int failing_error;
-static unsigned int failing_after; /* as many of its calls succeed first */
-static unsigned int
-		is_other; /* bit 0: the network's device differs from ours, bit 1: its inode does */
-static int options
-		[3]; /* SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN instead of the real ones, if is_played */
+static unsigned int failing_after; /* the first calls, this many, succeed */
+static unsigned int is_other; /* bit 0: the network has another device, bit 1: another inode */
+static int options[3]; /* replace the real SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN, if is_played */
 static bool is_played;
 
 static bool fails(const char *name)
@@ -183,7 +181,7 @@ static char work[] = "/tmp/side-door-test-XXXXXX";
 static int work_fd;
 static unsigned int nr_open;
 
-/* Descriptor 0 is free while one is opened, so that a check of `fd < 0` meets it. */
+/* Descriptor 0 is free during an open, so that a check of `fd < 0` gets it. */
 static int saved_input = -1;
 
 static void free_input(void)
@@ -326,7 +324,7 @@ static void test_below(void **unused)
 
 	(void)unused;
 	free_input();
-	/* A value that an earlier call has left is not the error of this one. */
+	/* An earlier value of errno is not the error of this call. */
 	errno = ENOSYS;
 	assert_int_equal(rendezvous_open_below(work_fd, "/sub"), STDIN_FILENO);
 	(void)snprintf(expected, sizeof(expected), "openat2(%s, /sub, 1 1)\n",
@@ -386,7 +384,7 @@ static void test_listen_in(void **unused)
 	int fd;
 
 	(void)unused;
-	/* A file that an earlier attempt has left. */
+	/* A file of an earlier attempt. */
 	fd = openat(work_fd, "agents~", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	close(fd);
@@ -399,7 +397,7 @@ static void test_listen_in(void **unused)
 	assert_int_equal(fstatat(work_fd, "agents", &status, 0), 0);
 	assert_int_equal(status.st_mode, S_IFSOCK | 0666);
 	assert_false(is_there("agents~"));
-	/* It takes the place of a socket to which no process listens. */
+	/* It replaces a socket to which no process listens. */
 	fd = rendezvous_listen_in(work_fd);
 	check_listener(fd);
 	close(fd);
@@ -446,7 +444,7 @@ static void test_listen_nowhere(void **unused)
 	path[sizeof(address.sun_path) - 1] = '\0';
 	free_input();
 	fd = rendezvous_listen_abstract(getpid(), path);
-	/* The network has descriptor 0 meanwhile. */
+	/* The network has descriptor 0 in the meantime. */
 	assert_true(fd > STDIN_FILENO);
 	check_listener(fd);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
@@ -540,7 +538,7 @@ static void test_networks(void **unused)
 	arm("open", 0, EMFILE);
 	assert_int_equal(in_network(network), -EPERM);
 	assert_called(OWN);
-	/* Our own network has descriptor 0. */
+	/* The network of this process has descriptor 0. */
 	saved_input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
 	close(STDIN_FILENO);
 	assert_int_equal(in_network(network), 0);
@@ -549,7 +547,7 @@ static void test_networks(void **unused)
 	close(network);
 }
 
-/* ---- descriptors that others hand in ---- */
+/* ---- descriptors of other processes ---- */
 
 static void test_listeners(void **unused)
 {

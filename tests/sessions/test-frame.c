@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: whole ones, pieces, what is refused, and a socket that takes nothing. */
+/* Messages: complete ones, pieces, refused ones, and a socket that accepts nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static struct json_object *make_long(size_t size)
 	size_t i;
 
 	assert_non_null(text);
-	/* Two bytes a character, so that a piece would end inside of one if nobody looked. */
+	/* Two bytes a character, so that a careless split would end within one. */
 	for (i = 0; i + 1 < size; i += 2)
 		memcpy(text + i, i % 64 ? "\xc3\xa4" : "\"\\", 2);
 	text[i] = 0;
@@ -59,7 +59,7 @@ static struct json_object *make_long(size_t size)
 	return object;
 }
 
-/* Send and receive in turn until the object is there. */
+/* Sends and receives in turn until the object has arrived. */
 static struct json_object *pass(struct pair *pair, struct json_object *object, size_t max)
 {
 	struct json_object *got = NULL;
@@ -191,7 +191,7 @@ static void test_too_long(void **unused)
 	json_object_put(object);
 }
 
-/* Who it belongs to is one file, whoever has the descriptor. */
+/* Whether both descriptors have the same file. */
 static bool is_same_file(int one, int other)
 {
 	struct stat a, b;
@@ -238,7 +238,7 @@ static void test_descriptors(void **unused)
 
 	(void)unused;
 	open_pair(&pair);
-	/* Who does not ask for one gets none. */
+	/* A receiver that does not ask for a descriptor gets none. */
 	pass_with(&pair, 10, fd);
 	assert_int_equal(frame_take_fd(&pair.in), -1);
 	pair.in.takes_fd = true;
@@ -250,7 +250,10 @@ static void test_descriptors(void **unused)
 		assert_int_equal(frame_take_fd(&pair.in), -1);
 		close(got);
 	}
-	/* Of several the last one; what nobody takes goes with the rest. */
+	/*
+	 * Of several descriptors the last one; a descriptor that is not taken is closed with the
+	 * message.
+	 */
 	pass_with(&pair, 10, fd);
 	pass_with(&pair, 10, other);
 	got = frame_take_fd(&pair.in);
@@ -263,7 +266,10 @@ static void test_descriptors(void **unused)
 	close(other);
 }
 
-/* Texts of any bytes arrive as they are, in one message and in pieces; what is sent is valid JSON in UTF-8. */
+/*
+ * Texts of arbitrary bytes arrive unchanged, in one message and in pieces; the sent bytes are valid
+ * JSON in UTF-8.
+ */
 static void test_any_bytes(void **state)
 {
 	static const char *const parts[] = {"\xff", "\xc3", "\xc3\xa4", "\xf0\x9f\x92\xa9",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON texts, each with its exact result or error; texts of any bytes; requests that change a definition, each with its answer. */
+/*
+ * JSON texts, each with its exact result or error; texts of arbitrary bytes; requests that change a
+ * definition, each with its answer.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -265,7 +268,7 @@ static void test_limits(void **unused)
 	}
 }
 
-/* ---- texts of any bytes ---- */
+/* ---- texts of arbitrary bytes ---- */
 
 /* The definition of RFC 3629, by its table. */
 static size_t slow_character(const unsigned char *b, size_t size)
@@ -344,7 +347,10 @@ static void test_any_bytes(void **unused)
 	assert_round("\xe2\x82", 2, "{\"t\":\"\\udce2\\udc82\"}");
 	assert_round("\xc3\xa4\xf0\x9f\x98\x80\xfe\xfe", 8,
 			"{\"t\":\"\xc3\xa4\xf0\x9f\x98\x80\\udcfe\\udcfe\"}");
-	/* The second half of a surrogate pair is no byte. A sequence that no encoder writes is none either. */
+	/*
+	 * The second half of a surrogate pair is not a byte, nor is a sequence that no encoder
+	 * writes.
+	 */
 	size = control_text_restore(text, strlen(text));
 	assert_int_equal(size, strlen(text));
 	assert_string_equal(text,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON is parsed and printed with one failed allocation after the other, of all that the functions make: the result is whole or an error,
- * and the process survives.
+ * JSON is parsed and printed with each allocation failing in turn: the result is complete or an
+ * error, and the process does not crash.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ extern void *__libc_realloc(void *old, size_t size);
 
 /* The number of the next allocation, and of the first that fails; 0: none. */
 static unsigned long next, failing;
-static bool lasts; /* all that follow fail as well */
+static bool lasts; /* all later allocations fail, too */
 
 static bool memory_fails(void)
 {
@@ -27,7 +27,7 @@ static bool memory_fails(void)
 	return failing && (lasts ? next >= failing : next == failing);
 }
 
-/* Also for json-c. */
+/* json-c uses them, too. */
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT void *malloc(size_t size)
@@ -51,7 +51,7 @@ static const char sample[] =
 		"\"a long name of a member that does not fit into any small buffer\": "
 		"\"a long text, longer than the thirty-two bytes that a string of json-c begins with\"}";
 
-/* False: no allocation failed. */
+/* Returns false if no allocation failed. */
 static bool try_once(unsigned long first, bool all, const char *whole)
 {
 	struct error error = {.text = ""};
@@ -79,7 +79,7 @@ static bool try_once(unsigned long first, bool all, const char *whole)
 
 static const char bytes[] = "a\x80z\xff"; /* no UTF-8 */
 
-/* The same for a text with escapes. False: no allocation failed. */
+/* The same for a text with escapes. Returns false if no allocation failed. */
 static bool print_once(unsigned long first, bool all)
 {
 	static const char wanted[] = "\"a\\udc80z\\udcff\"";
