@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded: a wall clock that jumps. What CLOCK_REALTIME says is off by as many nanoseconds as the file that STORM_CLOCK
- * names has at its beginning, now. All other clocks are what they are.
+ * Preloaded: a wall clock that jumps. CLOCK_REALTIME is off by the number of nanoseconds in the
+ * file that STORM_CLOCK names, at each call. All other clocks are unchanged.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of the storm: it says events all the time and keeps account of them by windows.
+ * A program of the storm: it fires events all the time and keeps an account of them by windows.
  *
- * A window is a stretch of time that whoever drives the storm counts in a file that all programs map: even ones are
- * certain (no request is under way), odd ones are not. A thread numbers its events from 0, and each says
- * its thread, number and window. An event belongs to a window when that was the window before and after it;
- * so the events of a window are a row of numbers without a gap, and those between two rows are uncertain.
+ * A window is a period that the test counts in a file, which all programs map: even ones are
+ * certain (no request is being processed), odd ones are not. A thread numbers its events from 0,
+ * and each event has its thread, number and window. An event belongs to a window if that was the
+ * current one before and after it; so the events of a window are a sequence of numbers without a
+ * gap, and those between two sequences are uncertain.
  *
  * usage: program WINDOW-FILE ACCOUNT-DIRECTORY MILLISECONDS THREADS FORKS PAUSE-US
  *
- * Each process (the program and children that it forks, FORKS deep) writes account-PID when it ends:
- * lines "THREAD WINDOW FIRST COUNT", then "THREAD end COUNT". With MILLISECONDS 0 it runs until it is killed, and the
- * account is kept in a mapped file instead: account-PID.live, an array of struct live.
+ * Each process (the program and the children that it forks, FORKS deep) writes account-PID when it
+ * ends: lines "THREAD WINDOW FIRST COUNT", then "THREAD end COUNT". With MILLISECONDS 0 it runs
+ * until it is killed, and the account is kept in a mapped file instead: account-PID.live, an array
+ * of struct live.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +49,7 @@ struct account {
 	struct row rows[ROWS_MAX];
 };
 
-/* What survives a kill: numbers below `said` have been said, and none above `begun`. */
+/* Survives a kill: events with numbers below `said` have been fired, and none above `begun`. */
 struct live {
 	_Atomic uint64_t begun, said;
 };
@@ -178,7 +180,7 @@ int main(int argc, char **argv)
 	if (threads < 1 || threads > THREADS_MAX)
 		return 2;
 	for (forks = (unsigned int)atoi(argv[5]);; forks--) {
-		/* Something is said before the fork, too: the thread of the recorder is there then. */
+		/* Events are fired before the fork, too: the thread of the recorder exists then. */
 		for (int i = 0; i < 10; i++)
 			say(&accounts[0]);
 		child = forks ? fork() : 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Everything at once: many programs, sessions that change all the time, kills, floods and full disks, and accounts
-that must be even at the end.
+"""Everything at once: many programs, sessions that change all the time, kills, floods and full disks,
+and accounts that must match at the end.
 
 usage: test-storm.py Storm|Kills|Clocks|Floods|Disks
 
@@ -38,7 +38,7 @@ USERS = (65534, 65533)
 
 
 class Storms(Case):
-    preloaded = {}  # into programs
+    preloaded = {}  # libraries for programs
 
     def setUp(self):
         super().setUp()
@@ -79,14 +79,14 @@ class Storms(Case):
         process.wait()
 
     def recorded(self, session):
-        """{pid: {thread: {number: window}}} of the events that it has, and no number twice."""
+        """Returns {pid: {thread: {number: window}}} of the recorded events; no number may be there twice."""
         found = collections.defaultdict(lambda: collections.defaultdict(dict))
         for directory, _, files in os.walk(os.path.join(self.dir, session)):
             if "metadata" not in files:
                 continue
             pid = int(re.search(r"-(\d+)-\d+(-r\d+)?$", directory).group(1))
             for message in bt2.TraceCollectionMessageIterator(directory):
-                # side:lost has the number of lost events, which the daemon reports as well.
+                # side:lost has the number of lost events, which the daemon reports, too.
                 if not isinstance(message, bt2._EventMessageConst) or message.event.name == "side:lost":
                     continue
                 field = message.event.payload_field
@@ -101,7 +101,7 @@ class Storms(Case):
             return sum(int(line.split()[2]) for line in file if line.split()[1] == "end")
 
     def destroy(self, session):
-        """The losses by pid."""
+        """Destroys the session; returns the losses by pid."""
         answer = self.ask("destroy", session, timeout=FOREVER)
         self.assertEqual(answer["pending"], [])
         lost = collections.Counter()
@@ -111,14 +111,14 @@ class Storms(Case):
 
 
 class Storm(Storms):
-    """Three sessions with different filters and users, switched at random beneath short and long programs."""
+    """Three sessions with different filters and users, switched at random while short and long programs run."""
 
-    PROGRAMS = 1000 if LONG else 40  # forks beside
+    PROGRAMS = 1000 if LONG else 40  # number of forking programs
     AT_ONCE = 30 if LONG else 8
     SESSIONS = ("all", "thirds", "odds")
 
     def find_users(self):
-        """Whom programs can run as beside ourselves."""
+        """Finds users other than this one that programs can run as."""
         if os.geteuid() or not shutil.which("setpriv"):
             return []
         tried = subprocess.run(["setpriv", f"--reuid={USERS[0]}", f"--regid={USERS[0]}", "--clear-groups", PROGRAM],
@@ -145,7 +145,9 @@ class Storm(Storms):
             self.ask("start", session, timeout=FOREVER)
 
     def switch(self, sessions):
-        """Each the other way round, all at the same time; when this returns it is so everywhere."""
+        """Inverts the state of each session, all at the same time; when this returns, the change is in
+        effect everywhere.
+        """
         asked = []
         for session in sessions:
             rule, enabled = self.enabled[session]
@@ -179,7 +181,7 @@ class Storm(Storms):
         self.codes = codes
 
     def storm(self):
-        """What was certain: window -> enabled sessions."""
+        """The certain windows: window -> enabled sessions."""
         states, window = {}, 0
         spawner = threading.Thread(target=self.spawn_all)
         spawner.start()
@@ -194,7 +196,7 @@ class Storm(Storms):
         return states
 
     def read_accounts(self):
-        """{pid: (uid, {thread: ([(window, first, count)], events)})}"""
+        """Returns {pid: (uid, {thread: ([(window, first, count)], events)})}."""
         accounts = {}
         for path in glob.glob(os.path.join(self.accounts, "account-*")):
             threads = collections.defaultdict(lambda: [[], 0])
@@ -235,7 +237,7 @@ class Storm(Storms):
                 between = [n for n in range(events) if n not in certain and self.wants(session, n, thread)]
                 self.assertLessEqual(set(numbers) - certain, set(between) if mine else set())
                 maybe += sum(n not in numbers for n in between)
-            # What is missing was counted; what was counted is missing, or nobody can say.
+            # Missing events were counted; counted ones are missing or uncertain.
             self.assertLessEqual(missing, lost[pid])
             self.assertLessEqual(lost[pid], missing + maybe)
         return compared
@@ -252,18 +254,18 @@ class Storm(Storms):
             compared[session] = self.reconcile(session, states, self.destroy(session))
         print(f"{len(states)} windows, {len(self.read_accounts())} processes, users {self.users or 'one'}: {compared}",
               file=sys.stderr)
-        # With so many windows something was enabled in some of them.
+        # With so many windows some sessions were enabled in some of them.
         self.assertGreater(compared["all"], 0)
 
 
 class Kills(Storms):
-    """Of the daemon, of what records, and of programs."""
+    """Kills of the daemon, of recorders, and of programs."""
 
     KILLS = 300 if LONG else 15
     AT_ONCE = 4
 
     def live(self, pid):
-        """How many events each thread has begun, and how many it has said."""
+        """Returns how many events each thread has begun, and how many it has fired."""
         with open(os.path.join(self.accounts, f"account-{pid}.live"), "rb") as file:
             words = struct.unpack("<16Q", file.read())
         return words[0::2], words[1::2]
@@ -282,7 +284,8 @@ class Kills(Storms):
 
     def kill_one(self, programs, session):
         what = self.chance.choice(["daemon", "recorder", "recorder", "program"])
-        # One that dies again and again is started again later and later, by the same daemon.
+        # A recorder that dies repeatedly is started again after longer and longer pauses, by the
+        # same daemon.
         if what == "recorder" and self.status(session)["restarts"] >= 3:
             what = "daemon"
         if what == "daemon":
@@ -335,7 +338,7 @@ class Kills(Storms):
 
 
 class Clocks(Kills):
-    """The wall clock of all of them jumps, far and near, both ways, while they record, rotate and die."""
+    """The wall clock of all processes jumps, far and near, in both directions, while they record, rotate and die."""
 
     JUMPS = 200 if LONG else 12
     BIT_NS, HOUR_NS, YEAR_NS = 300 * 10**6, 3600 * 10**9, 365 * 86400 * 10**9
@@ -357,12 +360,12 @@ class Clocks(Kills):
     def jump(self):
         off = self.chance.choice([-1, 1]) * self.chance.choice([self.BIT_NS, self.HOUR_NS, 9 * self.YEAR_NS])
         self.clock[:] = struct.pack("<q", off)
-        # The others see it, too.
+        # Other processes see the jump, too.
         seen = subprocess.run(["date", "+%s"], capture_output=True, check=True, text=True).stdout
         self.assertAlmostEqual(int(seen), time.time() + off / 1e9, delta=harness.PATIENCE)
 
     def test_kills(self):
-        """(Of Kills.)"""
+        """(The test of Kills, with jumps.)"""
 
     def act(self, programs, started):
         what = self.chance.choice(["rotate", "nothing", "kill", "program", "stop"])
@@ -393,7 +396,7 @@ class Clocks(Kills):
         for program in programs:
             program.kill()
             program.wait()
-        # In the one that was never stopped nothing is missing.
+        # In the session that was never stopped no event is missing.
         self.ask("destroy", "s", timeout=FOREVER)
         self.reconcile("t", started, self.destroy("t"))
         end = time.time_ns()
@@ -401,7 +404,7 @@ class Clocks(Kills):
             self.check_times(session, begin, end)
 
     def check_times(self, session, begin, end):
-        """They are those of the clock as it was when the session began, however it went on."""
+        """Checks that the times are those of the clock at the start of the session, in spite of later jumps."""
         traces = [directory for directory, _, files in os.walk(os.path.join(self.dir, session)) if "metadata" in files]
         self.assertGreater(len(traces), 2)
         for trace in traces:
@@ -420,7 +423,7 @@ class Clocks(Kills):
 
 
 class Floods(Storms):
-    """Connections to each socket, and those who do not read."""
+    """Connections to each socket, and peers that do not read."""
 
     CONNECTIONS = 3000 if LONG else 700
 
@@ -437,7 +440,9 @@ class Floods(Storms):
         return program.pid
 
     def test_floods(self):
-        """Who holds as many connections as he can get keeps no program from being recorded, whichever socket it is."""
+        """A user with as many connections as permitted does not prevent a program from being recorded,
+        at either socket.
+        """
         self.start_daemon()
         self.create("s", event="storm:say")
         pids = []
@@ -454,7 +459,7 @@ class Floods(Storms):
             self.assertEqual(len(found[pid][0]) + lost[pid], self.said(pid))
 
     def test_programs_that_do_not_read(self):
-        """They hear of each change and read none: nobody waits longer for anything."""
+        """The programs get each change and read none: no other process waits longer."""
         self.start_daemon()
         self.create("s", event="storm:say")
         slow = self.hold("agents.sock", 1)[0]
@@ -489,7 +494,7 @@ class Floods(Storms):
 
 
 class Disks(Storms):
-    """A disk that is full and gets room again."""
+    """A disk that is full and gets free space again."""
 
     def setUp(self):
         super().setUp()
@@ -513,7 +518,7 @@ class Disks(Storms):
             os.close(file)
 
     def test_room_again(self):
-        """All that was said while there was none is there afterwards, or was counted."""
+        """Every event of the time without space is there afterwards, or was counted."""
         self.start_daemon()
         self.ask("create", "s", output=os.path.join(self.small, "s"))
         self.ask("enable-event", "s", event=["storm:say"])
@@ -537,7 +542,7 @@ class Disks(Storms):
 
 
 def in_own_mounts():
-    """This again where what is mounted is nobody else's business; 77: not here."""
+    """Runs this again where mounts do not affect the machine; 77: not possible here."""
     if os.environ.get("STORM_INSIDE") == "1":
         return
     unshare = ["unshare", "--mount", "--propagation", "private"]
