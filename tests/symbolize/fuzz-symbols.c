@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged ELF files and absurd records must not hurt whoever asks for symbols: bits flipped, bytes
- * replaced, fields set to extreme values, files cut. Run with ELF files as arguments; the same
- * damage each time. Under libFuzzer (-DFUZZ_TARGET) its bytes are the file.
+ * Damaged ELF files and absurd records must not harm a process that looks up symbols: bits flipped,
+ * bytes replaced, fields set to extreme values, files truncated. Run it with ELF files as
+ * arguments; the damage is the same in each run. Under libFuzzer (-DFUZZ_TARGET) the input is the
+ * file.
  *
- * What counts: no crash, no sanitizer report, no endless loop. Some must still be readable, so that
- * it is known that the reader was reached.
+ * The test fails on a crash, a sanitizer report, an endless loop. Some files must still be
+ * readable, which shows that the reader was reached.
  */
 #include "symbolize/symbols.h"
 
@@ -28,7 +29,10 @@ static void report(void *user, const char *sentence)
 	reported += *sentence != '\0';
 }
 
-/* Addresses all over the file: how many of them have functions? Each text is read to its end. */
+/*
+ * Looks up addresses all over the file; returns how many of them have functions. Each text is read
+ * to its end.
+ */
 static size_t ask(struct symbols *symbols, uint64_t size)
 {
 	size_t functions = 0, length = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same with names that only a compiler reads easily. */
+/* The same with mangled names. */
 #include <cstdint>
 #include <string>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with known functions that say an event, in the executable, in a library that it loads
+ * A program with known functions that fire an event, in the executable, in a library that it loads
  * and unloads, and in children:  program LIBRARY…
  */
 #include <dlfcn.h>

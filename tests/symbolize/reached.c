@@ -7,7 +7,10 @@ int reached(int number);
 int often(int number);
 int once(int number);
 
-/* The function before reached() ends where it begins: an address that is one byte too low is in another function. */
+/*
+ * The function before reached() ends where it begins: an address that is one byte too low is in
+ * another function.
+ */
 __attribute__((noinline, aligned(1))) int before(int number)
 {
 	return number + 1;

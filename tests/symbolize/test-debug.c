@@ -11,7 +11,7 @@
 #include "../failing-calls.h"
 #include "symbolize/debug-file.c" /* NOLINT(bugprone-suspicious-include): replaces the functions of file.c */
 
-static char tried[4096];     /* the paths, a line each */
+static char tried[4096];     /* the paths, one a line */
 static const char *existing; /* the path of the only file; NULL: none */
 static uint8_t existing_id[SYMBOLS_BUILD_ID_MAX];
 static size_t existing_id_size;
@@ -177,7 +177,7 @@ static void test_accepted(void **unused)
 {
 	(void)unused;
 	reset();
-	/* The first that fits ends the search. */
+	/* The first one that fits ends the search. */
 	assert_true(search_for("/usr/lib/debug/program.debug"));
 	assert_string_equal(tried, BESIDE STANDARD_ID STANDARD_LINK);
 	assert_true(search_for("/usr/lib/debug/bin/folder/program.debug"));
@@ -201,7 +201,7 @@ static void test_accepted(void **unused)
 	existing_id_size = 3;
 	existing_id[2]++;
 	assert_false(search_for("/one/program.debug"));
-	/* Behind it, bytes do not count. */
+	/* After it, bytes do not count. */
 	existing_id[2]--;
 	existing_id[3]++;
 	assert_true(search_for("/one/program.debug"));

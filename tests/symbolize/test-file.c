@@ -59,7 +59,7 @@ static void test_growth(void **unused)
 	module_free(module);
 }
 
-/* The functions before the last ones are never touched, so they need no memory. */
+/* The functions before the last ones are never read, so they need no memory. */
 static void test_most_functions(void **unused)
 {
 	const size_t most = (size_t)1 << 24, size = most * sizeof(struct module_function);
@@ -122,7 +122,7 @@ static void test_readable(void **unused)
 	assert_readable("@", "");
 	assert_readable("_Z3foov", "foo()");
 	assert_readable("_Z3foov@@V1", "foo()");
-	/* A name of 4095 bytes is made readable. Of a longer one the first 4096 bytes are printed. */
+	/* A name of 4095 bytes is demangled. Of a longer one the first 4096 bytes are printed. */
 	for (size_t letters = 4078; letters <= 4080; letters++) {
 		size_t used = (size_t)snprintf(name, sizeof(name), "_RNvC7mycrate%zu", letters);
 
@@ -135,7 +135,7 @@ static void test_readable(void **unused)
 		assert_int_equal(strlen(name), letters + 17);
 		assert_readable(name, expected);
 	}
-	/* A readable name of 4095 bytes; a longer one is printed as it is in the file. */
+	/* A demangled name of 4095 bytes; a longer one is printed as in the file. */
 	for (unsigned int letters = 7; letters <= 8; letters++) {
 		size_t used = (size_t)snprintf(name, sizeof(name), "_Z%u%.*s509", letters,
 				(int)letters, "ffffffff");
@@ -148,7 +148,7 @@ static void test_readable(void **unused)
 		assert_int_equal(strlen(expected), 4095);
 		assert_readable(name, letters == 7 ? expected : name);
 	}
-	/* The name itself; what makes it readable. */
+	/* The name itself; the demangled name. */
 	failing_arm(1);
 	assert_null(readable("plain"));
 	assert_true(failing_has_failed());
@@ -199,7 +199,7 @@ static void test_sizes(void **unused)
 		file_close(&file);
 	}
 	unlink(path);
-	/* A file that is closed has no number. */
+	/* A closed file has no inode. */
 	assert_int_equal(file_inode(&file), 0);
 }
 
@@ -267,7 +267,10 @@ static void count(void *user, const char *sentence)
 	++*(unsigned int *)user;
 }
 
-/* A file that is missing is no file that was replaced. A relative path is not opened, even if there is a file. */
+/*
+ * A missing file does not count as a replaced one. A relative path is not opened, even if there is
+ * a file.
+ */
 static void test_missing(void **unused)
 {
 	static const char *const paths[] = {
@@ -288,7 +291,7 @@ static void test_missing(void **unused)
 	}
 }
 
-/* Without memory for a function, the functions behind it are not read. */
+/* Without memory for a function, the functions after it are not read. */
 static void test_no_memory(void **unused)
 {
 	const struct module_name name = {.path = "/proc/self/exe"};
@@ -315,7 +318,7 @@ static void test_no_memory(void **unused)
 
 /* ---- lines ---- */
 
-/* A macro, so that all of the function is on one line. */
+/* A macro, so that the whole function is on one line. */
 #define DEFINE_MARKED(number)                                     \
 	static const unsigned int marked_line = (number);         \
 	static __attribute__((noinline)) const void *marked(void) \

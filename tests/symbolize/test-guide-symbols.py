@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/how-to/symbols.md is run, in order, and says what stands there.
+"""Runs every command of docs/how-to/symbols.md in order, and compares the output with the page.
 
 usage: test-guide-symbols.py GUIDE
 """

@@ -110,7 +110,7 @@ static void test_first_descriptor(void **unused)
 	assert_int_equal(all.nr_processes, 3);
 	assert_int_equal(all.processes[2].nr_mappings, 1);
 	assert_int_equal(all.processes[2].mappings[0].module->name.inode, 77);
-	/* A directory is no such file. */
+	/* A directory is not such a file. */
 	assert_int_equal(symbols_maps(&all, 4, "/tmp"), 0);
 	assert_int_equal(fcntl(0, F_GETFD), -1);
 	assert_int_equal(all.nr_processes, 3);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file is at an address and when, and how often it is asked for: the process that reads files is replaced by functions of this test. */
+/*
+ * Which file is at an address at a time, and how often it is looked up: functions of this test
+ * replace the process that reads files.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,7 @@
 #include "../failing-calls.h"
 #include "symbolize/worker.h"
 
-/* ---- instead of worker.c ---- */
+/* ---- replaces worker.c ---- */
 
 static unsigned int nr_asked;
 static struct worker_question asked; /* the last one */
@@ -80,7 +83,7 @@ static void load(
 	assert_int_equal(symbols_load(symbols, 3, ns, &library), 0);
 }
 
-/* The file at the address of process 3, and the offset in it. */
+/* Compares the file at the address of process 3, and the offset in it. */
 static void assert_at(struct symbols *symbols, int64_t ns, uint64_t address, bool call,
 		const char *path, uint64_t offset)
 {
@@ -113,7 +116,7 @@ static void test_libraries(void **unused)
 	assert_false(asked.call);
 	assert_at(symbols, 100, 0x11ff, false, "/a", 0x1ff);
 	assert_at(symbols, 100, 0x1200, false, NULL, 0);
-	/* The address behind a call belongs to what the call is in. */
+	/* The return address of a call belongs to the call's function. */
 	assert_at(symbols, 100, 0x1000, true, NULL, 0);
 	assert_at(symbols, 100, 0x1200, true, "/a", 0x200);
 	assert_true(asked.call);
@@ -135,7 +138,7 @@ static void test_libraries(void **unused)
 	symbols_unload(symbols, 3, 150, 0x1000);
 	assert_at(symbols, 199, 0x1004, false, "/a", 4);
 	assert_at(symbols, 200, 0x1004, false, NULL, 0);
-	/* Another one at the same address, and before it of the two later ones the first. */
+	/* Another one at the same address; before it, the first of the two later ones. */
 	load(symbols, 400, "/c", 0x1100, 0x100);
 	load(symbols, 300, "/b", 0x1000, 0x300);
 	assert_at(symbols, 299, 0x1180, false, "/b", 0x180);
@@ -165,10 +168,10 @@ static void test_overlaps(void **unused)
 	assert_at(symbols, 39, 0x1180, false, "/new", 0x80);
 	assert_at(symbols, 40, 0x1180, false, NULL, 0);
 	assert_at(symbols, 40, 0x1280, false, NULL, 0);
-	/* An earlier record that comes later ends nothing. */
+	/* An earlier record that arrives later ends nothing. */
 	load(symbols, 5, "/early", 0x11f0, 0x20);
 	assert_at(symbols, 40, 0x11ff, false, "/one", 0);
-	/* Nothing can be of no size, or end behind all addresses. */
+	/* No library can have size 0, or end after the address space. */
 	load(symbols, 50, "/none", 0x5000, 0);
 	load(symbols, 50, "/wrapped", UINT64_MAX - 9, 10);
 	load(symbols, 50, "/last", UINT64_MAX - 9, 9);
@@ -301,7 +304,7 @@ static void test_answers(void **unused)
 
 	(void)unused;
 	load(symbols, 0, "/a", 0x1000, 0x10000);
-	/* Each is asked for once, also after the table has grown. */
+	/* Each is looked up once, also after the table has grown. */
 	for (unsigned int i = 0; i < 1000; i++)
 		first[i] = symbols_find(symbols, 3, 0, 0x1001 + i / 2, i & 1);
 	assert_int_equal(nr_asked, 1000);
@@ -370,7 +373,7 @@ static void test_lost(void **unused)
 	assert_string_equal(reported,
 			"addresses in /a stay numbers: the file, or its debug information, is damaged");
 	is_lost = false;
-	/* Not asked for any more; other files are. */
+	/* Not looked up any more; other files are. */
 	assert_null(symbols_find(symbols, 3, 0, 0x1003, false)->function);
 	assert_int_equal(nr_asked, 2);
 	assert_at(symbols, 0, 0x2001, false, "/b", 1);
@@ -412,7 +415,7 @@ static void test_failures(void **unused)
 		assert_at(symbols, 0, 0x1001, false, "/a", 1);
 		symbols_free(symbols);
 	}
-	/* The same of maps, behind the state of the file. */
+	/* The same for maps, after the state of the file. */
 	for (unsigned int number = 1; number <= 7; number++) {
 		symbols = make();
 		failing_arm(number);
@@ -423,7 +426,9 @@ static void test_failures(void **unused)
 		assert_at(symbols, 0, 0x1001, false, "/one", 0x401);
 		symbols_free(symbols);
 	}
-	/* The table of answers, and an answer: asked again later. The sentence: silence. */
+	/*
+	 * The table of answers, and an answer: looked up again later. The message: none is printed.
+	 */
 	for (unsigned int number = 1; number <= 3; number++) {
 		symbols = make();
 		load(symbols, 0, "/a", 0x1000, 0x100);

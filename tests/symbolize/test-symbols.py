@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Addresses in recordings become functions, files and lines, as nm and addr2line have them."""
+"""Addresses in recordings become functions, files and lines, equal to those of nm and addr2line."""
 import functools
 import shutil
 
@@ -22,7 +22,7 @@ def path(*names):
 
 
 def copy(name, source):
-    """A program or library of this test, to do with it whatever comes."""
+    """Copies a program or library of this test, which the test may change."""
     folder = path(name)
     os.makedirs(folder, exist_ok=True)
     return shutil.copy(os.environ[source], folder)
@@ -46,14 +46,14 @@ def output(*command):
 
 @functools.lru_cache(None)
 def functions(module):
-    """name -> address"""
+    """Returns name -> address."""
     return {name: int(address, 16) for address, kind, name in
             (line.split(maxsplit=2) for line in output("nm", "-C", "--defined-only", module).splitlines())
             if kind in "tTwW"}
 
 
 def check_symbol(symbol, module, debug=None, call=1):
-    """Against nm and addr2line on the file that has the debug information."""
+    """Compares with nm and addr2line on the file that has the debug information."""
     debug = debug or module
     equal(symbol["module"], os.path.realpath(module), symbol)
     begin = functions(debug)[symbol["function"]]
@@ -86,7 +86,7 @@ def check_program(program, events):
 
 
 def test_executables():
-    """One that is loaded anywhere, and one that is not."""
+    """A position-independent executable, and one that is not."""
     for source in ("PROGRAM", "PROGRAM_FIXED"):
         program = copy("executables", source)
         kind = output("readelf", "-h", program)
@@ -102,7 +102,9 @@ def test_maps_do_without_records():
 
 
 def test_libraries():
-    """One after the other at the same place, perhaps: each address by what was there at its time."""
+    """Libraries one after the other, perhaps at the same address: each address belongs to the library
+    that was loaded at its time.
+    """
     program = copy("libraries", "PROGRAM")
     plain, cxx = copy("libraries", "LIBRARY"), copy("libraries", "LIBRARY_CXX")
     events = view(record("libraries-trace", program, plain, cxx, plain), "--symbols")
@@ -165,7 +167,7 @@ def check_stripped(trace, library, debug, env=None):
 
 
 def test_debug_files():
-    """Beside the library, in .debug, by link and by build id in a folder of the user's."""
+    """Beside the library, in .debug, by link and by build id in a folder of the user."""
     program = copy("debug", "PROGRAM")
     for name, folder in (("beside", "."), ("below", ".debug")):
         library = copy(name, "LIBRARY")
@@ -180,7 +182,7 @@ def test_debug_files():
     os.makedirs(path("store", ".build-id", digits[:2]))
     os.symlink(debug, path("store", ".build-id", digits[:2], digits[2:] + ".debug"))
     check_stripped(trace, library, debug, env={**ENV, "SIDE_DEBUG_PATH": "/nowhere:" + path("store")})
-    # The library itself is not needed then.
+    # Then the library itself is not needed.
     os.rename(library, library + ".away")
     env = {**ENV, "SIDE_DEBUG_PATH": path("store")}
     symbol = ip(of(view(trace, "--symbols", env=env), "library:here")[0])["symbol"]
@@ -226,7 +228,7 @@ def test_threads_say_the_same():
 
 
 def test_damage():
-    """What is wrong in maps and files is no symbol, and nothing else."""
+    """Damaged maps and files cause missing symbols, and nothing else."""
     program, library = copy("damage", "PROGRAM"), copy("damage", "LIBRARY")
     trace = record("damage-trace", program, library)
     for process in os.listdir(trace):
@@ -244,7 +246,7 @@ def test_damage():
 
 
 def test_sessions():
-    """A session with --symbols: the list when a program joins, and when somebody asks for it."""
+    """A session with --symbols: the list when a program joins, and when a state dump is requested."""
     program = daemon = None
     try:
         for command in (["create", "s", "--symbols", "-o", path("session")], ["enable-event", "*"], ["start"]):
@@ -367,7 +369,7 @@ def test_report_of_callers_of_probes():
 
 
 def test_hint_for_callers_works():
-    """What the note says is done: the second recording has callers."""
+    """The hint is followed: the second recording has callers."""
     lines, notes = report(probes("nothing"), "--callers")
     equal(of_type(lines, "caller"), [])
     hint = re.search(r"`side trace (--context \w+)`", notes)
@@ -378,7 +380,7 @@ def test_hint_for_callers_works():
 
 
 def test_number_of_callers():
-    """10 without a number, which is the next word or follows `=`; a word that is no number is the trace."""
+    """10 without a number, which is the next argument or follows `=`; an argument that is not a number is the trace."""
     trace = probes("number", *BACKTRACE)
     for options, wanted in ((["--callers", trace], 2), (["--callers", "1", trace], 1), (["--callers=1", trace], 1),
                             ([trace, "--callers"], 2), ([trace, "--callers", "-q"], 2)):

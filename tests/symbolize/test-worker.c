@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that reads files: what it is asked and answers, how it is started again after it ends, and system calls that
- * fail. The functions that read files are replaced by functions of this test, which answer with a log of the calls of their process.
+ * The process that reads files: its questions and answers, how it is started again after it has
+ * exited, and failing system calls. Functions of this test replace those that read files, and
+ * answer with a log of the calls of their process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -96,7 +97,7 @@ static int test_kill(pid_t pid, int number)
 {
 	killed.pid = pid;
 	killed.signal = number;
-	/* The process ends anyway, so that the test can wait for it. */
+	/* The process exits anyway, so that the test can wait for it. */
 	(void)kill(pid, number);
 	return kill_fails ? -1 : 0;
 }
@@ -114,7 +115,7 @@ static pid_t test_waitpid(pid_t pid, int *status, int flags)
 	}
 	if (!kill_fails)
 		return waitpid(pid, status, flags);
-	/* The process has not ended. An old error does not count. */
+	/* The process has not exited. An earlier errno does not count. */
 	waitpid(pid, status, 0);
 	errno = EINTR;
 	return 0;
@@ -132,7 +133,7 @@ static ssize_t test_recv(int socket, void *to, size_t size, int flags);
 
 static ssize_t test_send(int socket, const void *bytes, size_t size, int flags)
 {
-	/* A peer that has ended is no signal. */
+	/* A peer that has exited causes no signal. */
 	assert_int_equal(flags, MSG_NOSIGNAL);
 	return send(socket, bytes, size, flags);
 }
@@ -159,7 +160,7 @@ static ssize_t test_send(int socket, const void *bytes, size_t size, int flags)
 #undef recv
 #undef send
 
-/* The answer of a damaged process: texts without an end. */
+/* The answer of a damaged process: texts without a terminator. */
 static ssize_t test_recv(int socket, void *to, size_t size, int flags)
 {
 	struct worker_answer *got = to;
@@ -182,7 +183,7 @@ static ssize_t test_recv(int socket, void *to, size_t size, int flags)
 	return (ssize_t)size;
 }
 
-/* ---- in the worker: instead of module.c and isolate.c ---- */
+/* ---- in the worker: replaces module.c and isolate.c ---- */
 
 static unsigned int nr_created;
 
@@ -363,7 +364,7 @@ static bool ask_of(struct symbol_worker *worker, uint32_t module, const char *pa
 	return worker_ask(worker, &question, symbol);
 }
 
-/* A file of its own for each question. */
+/* A different file for each question. */
 static bool ask(struct symbol_worker *worker, const char *path, struct symbol *symbol)
 {
 	return ask_of(worker, next_module++, path, symbol);
@@ -386,7 +387,7 @@ static void assert_function(struct symbol_worker *worker, const char *path, cons
 	forget(&symbol);
 }
 
-/* No process is left, also no zombie. */
+/* Checks that no process is left, not even a zombie. */
 static void assert_ended(void)
 {
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -407,7 +408,7 @@ static void test_questions(void **unused)
 	struct symbol symbol = {.function = NULL};
 
 	(void)unused;
-	/* Behind the base: the first address of the file is added. */
+	/* Relative to the base: the first address of the file is added. */
 	assert_true(worker_ask(worker, &question, &symbol));
 	assert_string_equal(symbol.function, "777 /a 0 20 abcd a.debug 41234");
 	assert_string_equal(symbol.file, "file.c");
@@ -437,7 +438,7 @@ static void test_questions(void **unused)
 	assert_null(symbol.file);
 	assert_int_equal(symbol.line, 0);
 	assert_int_equal(symbol.offset, 0x667);
-	/* Nothing is before address 0, and a call at address 1 is at address 0. */
+	/* No function is before address 0, and a call at address 1 is at address 0. */
 	question.module = 777;
 	name.inode = 0;
 	for (uint64_t address = 0; address < 2; address++) {
@@ -480,7 +481,7 @@ static void test_answers(void **unused)
 	assert_null(symbol.file);
 	assert_int_equal(symbol.line, 0);
 	forget(&symbol);
-	/* Nothing is left of the previous answer. */
+	/* No part of the previous answer is left. */
 	assert_true(ask(worker, "nothing", &symbol));
 	assert_null(symbol.function);
 	assert_null(symbol.file);
@@ -553,7 +554,7 @@ static void test_text_limits(void **unused)
 		assert_int_equal(strlen(symbol.file), 4095);
 		forget(&symbol);
 	}
-	/* A longer path is not asked for. A longer link is left out. */
+	/* A longer path is not looked up. A longer link is left out. */
 	assert_false(worker_ask(worker, &question, &symbol));
 	assert_int_equal(worker->questions, 2);
 	assert_true(worker->socket >= 0);
@@ -602,7 +603,7 @@ static void test_environment(void **unused)
 	sigaddset(&mask, SIGTERM);
 	pthread_sigmask(SIG_SETMASK, &mask, &old);
 	worker = make();
-	/* The mask of this thread is what it was. */
+	/* The mask of this thread is unchanged. */
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	assert_true(sigismember(&mask, SIGUSR1));
 	assert_false(sigismember(&mask, SIGUSR2));
@@ -665,7 +666,7 @@ static void test_restarts(void **unused)
 	assert_lost(worker, "created");
 	assert_int_equal(worker->questions, 129);
 	worker_free(worker);
-	/* A process that ends by itself is not started again. */
+	/* A process that exits on its own is not started again. */
 	worker = make();
 	assert_lost(worker, "exit 0");
 	assert_int_equal(worker->socket, -1);
@@ -707,7 +708,7 @@ static void test_failing_starts(void **unused)
 	assert_int_equal(worker->socket, -1);
 	worker_free(worker);
 	assert_ended();
-	/* The supervisor has ended before its process knew it. */
+	/* The supervisor exited before its process noticed. */
 	is_orphan = true;
 	worker = make();
 	is_orphan = false;
@@ -732,7 +733,7 @@ static void test_failing_calls(void **unused)
 	interrupted_receives = 2;
 	assert_function(worker, "/a", "701 /a 0 0 0000  41234");
 	assert_int_equal(interrupted_receives, 0);
-	/* The texts of a damaged process end. */
+	/* The texts of a damaged process are terminated. */
 	wrong_answer = true;
 	worker->questions = 0;
 	assert_true(ask(worker, "/a", &symbol));
@@ -752,7 +753,7 @@ static void test_failing_calls(void **unused)
 	short_answer = false;
 	assert_int_equal(worker->socket, -1);
 	worker_free(worker);
-	/* No right to end the process. */
+	/* No permission to end the process. */
 	worker = make();
 	kill_fails = true;
 	nr_waits = 0;
