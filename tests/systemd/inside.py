@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is tried inside the container. usage: inside.py PROGRAM USER
+"""The checks inside the container. usage: inside.py PROGRAM USER
 
-Prints a line for each thing that was seen to be so; the last one is `all`.
+Prints a line for each successful check; the last one is `all`.
 """
 import json
 import os
@@ -62,7 +62,7 @@ class Program:
 
 
 def sequences(trace):
-    """What babeltrace2 reads of `sided:tick`."""
+    """Returns the sequence numbers that babeltrace2 reads from `sided:tick`."""
     text = run("babeltrace2", trace)
     return [int(n) for n in re.findall(r"sided:tick: .*sequence = (\d+)", text)]
 
@@ -94,7 +94,7 @@ def the_system_has_a_daemon():
     program.fire(100)
     seen("activation")
 
-    # An orderly restart, as after an upgrade.
+    # A regular restart, as after an upgrade.
     run("systemctl", "restart", "sided.service")
     second = int(show("sided.service", "MainPID"))
     check(second != first, "another process")
@@ -102,7 +102,7 @@ def the_system_has_a_daemon():
     wait_until(lambda: " active " in run("side", "list"), "the session, which stands again")
     seen("restart")
 
-    # And one that nobody had asked for.
+    # And an unexpected end.
     os.kill(second, signal.SIGKILL)
     wait_until(lambda: show("sided.service", "ActiveState") == "active" and
                int(show("sided.service", "MainPID")) not in (0, second), "a daemon after the kill")
@@ -118,7 +118,7 @@ def the_system_has_a_daemon():
     check(status, "a status")
     seen("kill")
 
-    # Where traces go when nobody says where.
+    # The default directory of traces.
     run("side", "create", "plain", cwd="/root")
     run("side", "enable-event", "-s", "plain", "sided:*")
     run("side", "start", "plain")
@@ -131,7 +131,7 @@ def the_system_has_a_daemon():
     run("side", "destroy", "plain")
     seen("default")
 
-    # A session of the system's daemon may send what it records.
+    # A session of the system's daemon may send its recording.
     receiver = subprocess.Popen(["side", "receive", "--listen", "4711", "-o", "/var/lib/received"],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run("side", "create", "away", "--to", "tcp://localhost:4711")
@@ -146,7 +146,7 @@ def the_system_has_a_daemon():
     receiver.wait(PATIENCE)
     seen("sent")
 
-    # Who is not of the group is told so.
+    # A user who is not in the group gets a message about it.
     refused = subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "side",
                               "list", "--system"], capture_output=True, text=True, check=False,
                              timeout=PATIENCE)
@@ -164,7 +164,7 @@ def a_user_has_one():
     started = subprocess.run(["systemctl", "start", f"user@{user.pw_uid}.service"], capture_output=True,
                              text=True, check=False, timeout=PATIENCE)
     if started.returncode:
-        # Without libpam-systemd there is no systemd of a user's own.
+        # Without libpam-systemd there is no systemd of a user.
         seen("no-users")
         return
     runtime = f"/run/user/{user.pw_uid}"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The units of systemd in a container that systemd itself boots: this machine's files, seen through an
-overlay, with the project installed in it. What is tried there stands in inside.py.
+overlay, with the project installed in it. inside.py has the checks.
 
 usage: test-systemd.py BUILD-DIRECTORY
 
-Skipped (77) where no such container boots: not root, no systemd-nspawn, or a machine that lets nobody.
-The part with a user's own systemd is left out, and said, where libpam-systemd is missing.
+Skipped (77) if such a container cannot boot: not root, no systemd-nspawn, or a machine that does
+not permit it. The part with a user's systemd is left out, with a note, if libpam-systemd is
+missing.
 """
 import json
 import os
@@ -57,7 +58,7 @@ def install(build, root):
 
 
 def make_user(lower):
-    """An account of the container's own."""
+    """Makes an account that only the container has."""
     with open("/etc/passwd", encoding="utf-8") as passwd:
         accounts = passwd.read()
     number = 61000
@@ -89,7 +90,7 @@ def main(build):
         lower, upper, inner, share = (os.path.join(layers, n) for n in ("lower", "upper", "inner", "share"))
         os.mkdir(root)
         os.mkdir(layers)
-        # Layers may not stand within one another, so ours are not of the machine's file system.
+        # Layers must not be nested, so the test's are not in the machine's file system.
         mounted = call("mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", layers)
         if mounted.returncode:
             skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
