@@ -2,9 +2,10 @@
 /*
  * An allocator that calls events while it holds its lock, and a program whose first event is in it.
  *
- * As a library (LIBRARY) it is preloaded, and its events are those of a wrapper, called by its constructor first. Without,
- * it is part of the program, and has an event of its own. A thread that comes back into the allocator while it has the lock
- * ends the program with status 99: that thread would wait for ever.
+ * As a library (LIBRARY) it is preloaded, and its events are those of a wrapper, which its
+ * constructor calls first. Otherwise it is part of the program, and has its own event. A thread
+ * that calls the allocator again while it has the lock ends the program with status 99: that thread
+ * would wait for ever.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,7 +30,7 @@ static char memory[1 << 26];
 static size_t used;
 static pthread_mutex_t tried = PTHREAD_MUTEX_INITIALIZER;
 
-/* For the wrapper: calls of the thread library within the lock. */
+/* For the wrapper: calls of the thread library while the lock is held. */
 static void call_events(size_t size)
 {
 	if (!pthread_mutex_trylock(&tried))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls the wrapped functions of files and sockets that calls.c does not call, each with arguments that differ. */
+/*
+ * Calls the wrapped functions of files and sockets that calls.c does not call, each with arguments
+ * that differ.
+ */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -252,7 +255,7 @@ static void ready_descriptors(void)
 	close(fd);
 	close(fds[0]);
 	close(fds[1]);
-	/* No ends where there is no pipe. */
+	/* The descriptors of a pipe that could not be made are not reported. */
 	CHECK(pipe2(fds, -1) == -1 && errno == EINVAL);
 	say("{\"e\": \"pipe2\", \"read_fd\": -1, \"write_fd\": -1, \"flags\": -1, \"result\": -1, \"error\": %d}",
 			EINVAL);

@@ -9,7 +9,7 @@
 
 static const struct timespec past = {1, 0};
 
-/* The events of a call that may wait: a request, then the call with its result. */
+/* Writes the events of a call that may wait: a request, then the call with its result. */
 static void say_wait(const char *function, const char *field, const void *object, int result)
 {
 	say("{\"e\": \"%s_req\", \"%s\": %" PRIu64 "}", function, field, P(object));

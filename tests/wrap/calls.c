@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls wrapped functions, and writes the events that they must become (calls.h). Checks itself that errno and results are
- * what they would be without wrappers.
+ * Calls wrapped functions, and writes the events that they must become (calls.h). Checks that errno
+ * and results are the same as without wrappers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +25,16 @@
 
 #include "calls.h"
 
-/* Keep the compiler from pairing malloc with free. */
+/* Keeps the compiler from pairing malloc with free. */
 static void *volatile keep;
 
 static void memory(void)
 {
 	void *a, *b = NULL;
-	/* An address is read before its memory is freed: gcc 14 reports each use of a freed pointer, and of a closed stream. */
+	/*
+	 * The address is stored before its memory is freed: gcc 14 reports each use of a freed
+	 * pointer, and of a closed stream.
+	 */
 	uint64_t freed;
 
 	errno = 77;
@@ -133,7 +136,7 @@ static void files(const char *directory)
 	    "\"result\": -1, "
 	    "\"error\": %d}",
 			ENOENT);
-	/* A pointer that nobody can read: an error for the caller, not a crash by us. */
+	/* An unreadable pointer: an error for the caller, and no crash in the wrapper. */
 	CHECK(open((const char *)(uintptr_t)1, O_RDONLY) == -1 && errno == EFAULT);
 	say("{\"e\": \"open\", \"path\": \"(null)\", \"result\": -1, \"error\": %d}", EFAULT);
 	CHECK(access(path, R_OK) == 0);
@@ -227,7 +230,7 @@ static void locks(void)
 	say("{\"e\": \"sem_post\", \"semaphore\": %" PRIu64 "}", P(&semaphore));
 }
 
-/* Handlers that write and take semaphores while the interrupted code is inside malloc. */
+/* Handlers that write and use semaphores while the interrupted code is inside malloc. */
 static volatile sig_atomic_t handled;
 static int null_fd;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the program wrap-calls share. say() writes one JSON object a line to descriptor 3: the event that the wrapper of the
- * call before must emit, by a raw system call, which no wrapper sees.
+ * Declarations that the parts of the program wrap-calls share. say() writes one JSON object a line
+ * to descriptor 3: the event that the wrapper of the previous call must emit. It uses a raw system
+ * call, which no wrapper sees.
  */
 #ifndef TESTS_WRAP_CALLS_H
 #define TESTS_WRAP_CALLS_H
@@ -39,10 +40,12 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
 
 #define P(pointer) ((uint64_t)(uintptr_t)(pointer))
 
-/* Files, sockets, pipes and waits for descriptors that files() does not call. */
+/* Calls functions of files, sockets, pipes and waits for descriptors that files() does not call. */
 void descriptors(const char *directory);
 
-/* Locks, condition variables, threads and semaphores that locks() does not call. */
+/*
+ * Calls functions of locks, condition variables, threads and semaphores that locks() does not call.
+ */
 void waits(void);
 
 #endif

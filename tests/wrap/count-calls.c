@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An independent count of library calls: preloaded, each function below adds one to its counter and
- * jumps on to the next definition without touching arguments, results or stack. Knows nothing of SIDE.
+ * jumps to the next definition without changing arguments, results or stack. It shares no code with
+ * side.
  *
- * The counters stand in the file named by COUNT_CALLS_FILE while the process lives and after it: one
- * page of 64-bit numbers, then their names, each with a newline. tests/wrap/count_calls.py reads it.
+ * The counters are in the file that COUNT_CALLS_FILE names, while the process runs and afterwards:
+ * one page of 64-bit numbers, then their names, each with a newline. tests/wrap/count_calls.py
+ * reads it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -40,7 +42,7 @@
 #define INDEX(name, version) AT_##name,
 enum { FUNCTIONS(INDEX) NR_FUNCTIONS };
 
-/* A page of its own: begin() puts the file there. */
+/* On a page of its own: begin() maps the file there. */
 uint64_t counters[PAGE / sizeof(uint64_t)] __attribute__((visibility("hidden"), aligned(PAGE)));
 _Static_assert(NR_FUNCTIONS <= PAGE / sizeof(uint64_t), "one page of counters");
 
@@ -51,7 +53,7 @@ FUNCTIONS(DECLARE)
 #define SYMBOL(name, version) __asm__(".set count_at_" #name ", %c0" : : "i"(AT_##name));
 __attribute__((used)) static void define_indexes(void){FUNCTIONS(SYMBOL)}
 
-/* All argument registers are kept, for calls that come before the constructor. */
+/* All argument registers are saved, for calls before the constructor. */
 #define TRAMPOLINE(name, version)                                                   \
 	__asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n" \
 		"	lock incq counters+8*count_at_" #name "(%rip)\n"            \
@@ -86,7 +88,7 @@ __attribute__((constructor)) static void begin(void)
 	count_calls_resolve();
 	if (!path)
 		return;
-	/* By system calls, so that this is not part of what is counted. */
+	/* By system calls, so that the calls are not counted. */
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0666);
 	memcpy(early, counters, sizeof(early));
 	if (fd < 0 || syscall(SYS_pwrite64, fd, early, PAGE, 0) != PAGE ||

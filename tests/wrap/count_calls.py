@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Read what the preloaded counter (count-calls.c) left behind."""
+"""Reads the counters of the preloaded library (count-calls.c)."""
 import struct
 
 PAGE = 4096
 
 
 def read_counts(path):
-    """The calls by name, without those that were not called."""
+    """Returns the calls by name, without those that were not called."""
     with open(path, "rb") as source:
         counters = source.read(PAGE)
         names = source.read().decode().split()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program whose first event is where a library wants it; then it waits until it has a control thread.
+ * A program that fires its first event where a library requests it; then it waits until it has a
+ * control thread.
  *
  *	first-event [fork|rights|load LIBRARY|once]
  */
@@ -15,7 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Does any thread's file /proc/self/task/N/`name` begin with this? Without memory of the allocator's. */
+/*
+ * Whether a file /proc/self/task/N/`name` of any thread begins with this. Uses no memory of the
+ * allocator.
+ */
 static bool any_thread(const char *name, const char *begin, bool wanted)
 {
 	char path[300], text[4096];
@@ -51,14 +55,14 @@ static int wait_for_thread(void)
 	return i < 3000 ? 0 : 98;
 }
 
-/* No thread keeps a right that the program has dropped. */
+/* Checks that no thread keeps a capability that the program has dropped. */
 static int give_up_rights(void)
 {
 	int i;
 
 	if (setgid(65534) || setuid(65534))
 		return 97;
-	/* A thread that is just being made sees that, and ends. */
+	/* A thread that is just being created detects that, and ends. */
 	for (i = 0; i < 5000 && any_thread("status", "\nUid:\t65534\t65534", false); i++)
 		usleep(1000);
 	return i < 5000 ? 0 : 96;

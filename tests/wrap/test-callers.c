@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The callers of three functions for threads, and what these functions pass on. The test includes the file, so its own calls are wrapped. */
+/*
+ * The callers of three functions for threads, and what these functions pass on. The test includes
+ * the file, so its own calls are wrapped.
+ */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -44,7 +47,7 @@ static void see(const struct side_event_description *event, const struct side_ar
 #define PLACE 64
 #define PLACED __attribute__((noinline, aligned(PLACE)))
 
-/* Each has a place of its own. */
+/* Each is in a section of its own. */
 static PLACED int name_thread(const char *name)
 {
 	int result = pthread_setname_np(pthread_self(), name);

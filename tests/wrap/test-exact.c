@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of the wrappers: which callers are tracers, how deep events nest, blocks of the early area, the event of each function of
- * the allocator. The files are included, with other names for their functions, so that the test decides what is behind them.
+ * Details of the wrappers: which callers are tracers, how deep events nest, blocks of the early
+ * area, the event of each function of the allocator. The test includes the files, with other names
+ * for their functions, so that it decides what they call.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 #include "../check.h"
 
-/* ---- what is behind the wrappers ---- */
+/* ---- wrapped functions ---- */
 
 static char block[4096];
 static struct {
@@ -296,7 +297,7 @@ static void test_tracers(void)
 	add_object("/x/libside-y.so", 0x100000, parts, 2);
 	CHECK(nr_tracers == 16 && !wrap_is_tracer((void *)0x101000));
 	nr_tracers = 0;
-	/* Addresses behind the last range, or the last segment, do not count. */
+	/* Addresses after the last range, or the last segment, do not count. */
 	CHECK(!wrap_is_tracer((void *)0x11000));
 	add_object("/lib/libside.so.0", 0x10000, parts, 3);
 	CHECK(nr_tracers == 1 && wrap_is_tracer((void *)0x11000) &&
@@ -334,7 +335,7 @@ static void test_next(void)
 			errno == E2BIG && nr_versions == 0);
 	CHECK(wrap_next("calloc", "NEW") == address_of((void (*)(void))real_free) &&
 			nr_versions == 1);
-	/* No such version: the plain one. */
+	/* There is no such version: the default one is used. */
 	CHECK(wrap_next("calloc", "OLD") == address_of((void (*)(void))real_calloc) &&
 			nr_versions == 2);
 	CHECK(wrap_next("nothing", NULL) == NULL && errno == E2BIG);
@@ -361,7 +362,7 @@ static void test_start(void)
 
 static void *early[5];
 
-/* Allocations while the functions are being looked up. */
+/* Allocations during the search for the functions. */
 static void ask_early(void)
 {
 	void *pointer = NULL;
@@ -435,14 +436,14 @@ static void test_early(void)
 	nr_lookups = 0;
 	CHECK(wrap_malloc(6) == block && nr_lookups == 0);
 	CHECK(linker.begin == (uintptr_t)&linker_image && linker.size == 0x380);
-	/* Blocks for the dynamic linker are no leaks. */
+	/* Blocks for the dynamic linker do not count as leaks. */
 	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x37f)) == block &&
 			nr_ignored == 1 && ignored == block);
 	CHECK(of_caller(block, (void *)((uintptr_t)&linker_image + 0x380)) == block &&
 			nr_ignored == 1);
 	CHECK(of_caller(NULL, &linker_image) == NULL && nr_ignored == 1);
 	CHECK(of_caller(block, &linker_image) == block && nr_ignored == 2);
-	/* An early block moves to the allocator, and is never given to it. */
+	/* An early block moves to the allocator, and is never passed to it. */
 	behind_call.nr = 0;
 	CHECK(wrap_realloc(early[1], 30) == block && !strcmp(behind_call.function, "malloc") &&
 			behind_call.size == 30);
@@ -464,7 +465,7 @@ static void test_early_limits(void)
 	     *third = early_alloc(16, 0);
 	size_t left;
 
-	/* The header of a block is behind the last byte of the block before. */
+	/* The header of a block is after the last byte of the previous block. */
 	CHECK(second == first + 32 && third == second + 48);
 	CHECK(!early_alloc(16, sizeof(early_area) + 1) && !early_alloc(sizeof(early_area) * 2, 1));
 	left = sizeof(early_area) - (early_used + 16 + 15) / 16 * 16;
@@ -589,7 +590,7 @@ static void test_events(void)
 	CHECK(seen.nr == 4);
 }
 
-/* ---- whose allocator is called ---- */
+/* ---- the called allocator ---- */
 
 static void test_order(void)
 {
@@ -616,7 +617,7 @@ static void test_order(void)
 
 int main(void)
 {
-	/* Constructors that ran before had nothing to find. */
+	/* Constructors that ran before could find nothing. */
 	nr_walks = nr_recorders = 0;
 	behind_call.nr = 0;
 	test_start();

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The first event of a program that a daemon knows allocates nothing, starts no thread itself and waits for none, wherever it is.
+"""The first event of a program that a daemon knows allocates no memory, starts no thread itself and
+waits for none, wherever it is fired.
 
 usage: test-first-event.py SIDE SIDED LIBSIDE INCLUDE...
 
-The allocators here call events with their lock held: a thread that allocated there would wait for itself.
+The allocators here call events with their lock held: a thread that allocated there would wait for
+itself.
 """
 import collections
 import glob
@@ -55,7 +57,7 @@ __attribute__((constructor(60000))) static void begin(void) { side_event(loaded,
 
 
 def run(name, command, words=(), preload="", says="", **more):
-    """Recorded while a daemon is there, too: it ends by itself, and as it does alone."""
+    """Runs the program recorded while a daemon runs: it exits on its own, with the same result as alone."""
     global runs
     runs += 1
     trace = path(f"trace-{runs}")
@@ -90,7 +92,7 @@ def run_all():
     events = run("preloaded allocator with events", [program], (), path("libevents.so"))
     if not events["allocator:allocated"]:
         failures.append(f"no event of the allocator: {events}")
-    # The daemon alone, and no recording of its own.
+    # With the daemon only, without a recording.
     events = run("allocator of the program", [path("whole")])
     if not events["allocator:allocated"]:
         failures.append(f"no event of the allocator: {events}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Limits of resources: what the recorder or a program may not have is reported, with the limit and what to do, and the program runs.
+"""Limits of resources: if the recorder or a program needs more than permitted, this is reported, with
+the limit and a hint, and the program runs.
 
 usage: test-limits.py SIDE LIBSIDE INCLUDE...
 """
@@ -42,7 +43,7 @@ def check(condition, message):
 
 
 def run(name, around, within, *, out="ran\n", status=7, says=(), words="", count=1000, events=None):
-    """`around`: limits of recorder and program; `within`: of the program alone."""
+    """`around`: limits of recorder and program; `within`: of the program only."""
     global runs
     runs += 1
     trace = path(f"trace-{runs}")
@@ -51,7 +52,7 @@ def run(name, around, within, *, out="ran\n", status=7, says=(), words="", count
     check(done.returncode == status and done.stdout == out, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr}")
     for text in says:
         check(text in done.stderr, f"{name}: nothing of {text!r}: {done.stderr}")
-    # Nothing is known of the events of a program that is not recorded.
+    # The events of a program that is not recorded are unknown.
     if any("is not recorded" in text for text in says):
         check("events of their own" not in done.stderr and "no event " not in done.stderr, f"{name}: {done.stderr}")
     if events is not None:
@@ -67,16 +68,17 @@ subprocess.run(["gcc", "-O1", *includes, path("program.c"), "-o", path("program"
 run("none", "", "", events=1000)
 # Refused before the program runs: buffers are files, too.
 run("file size, hard", "ulimit -f 100;", "", out="", status=2, says=["(ulimit -f)", "--buffer-size"])
-# The recorder takes what it may have, and the program keeps what it had.
+# The recorder raises its limit as far as permitted, and the program keeps its limit.
 run("file size, soft", "ulimit -S -f 100;", "test $(ulimit -f) = 200 || exit 1;", events=1000)
-# The traces are cut off there, and stay readable. The program waits for space, so that the recorder has more events than that.
+# The traces are truncated there, and stay readable. The program waits for space, so that the
+# recorder has more events than that.
 run("file size of traces", "ulimit -f 10000;", "", words="--mode block", count=2000000,
     says=["(ulimit -f)"], events=lambda got: got > 1000)
 run("address space", "", "ulimit -v 40000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"], events=0)
 run("address space for nothing", "", "ulimit -v 16000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"])
 run("files", "", "ulimit -n 5;", says=["(program) is not recorded", "ulimit -n", "raise the limit"], events=0)
 run("enough of all", "", "ulimit -n 12; ulimit -v 400000; ulimit -f 1;", events=1000)
-# Without /proc, and for a user who may not enter the directory of the installation. Both take root.
+# Without /proc, and for a user who may not enter the directory of the installation. Both need root.
 if os.getuid() == 0:
     done = subprocess.run(["unshare", "-m", "sh", "-c", f"umount -l /proc && {side} record -o {path('none')} -- true"],
                           capture_output=True, text=True, check=False, timeout=60, env=environment)
@@ -88,7 +90,7 @@ if os.getuid() == 0:
 
 
 def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
-    """A program that root starts as another user, with the libraries in a directory of root's."""
+    """Runs a program that root starts as another user, with the libraries in a directory of root."""
     global runs
     runs += 1
     trace = path(f"trace-{runs}")
@@ -105,7 +107,7 @@ def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
 
 
 OTHER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
-# A directory that only root may pass, and one that root then opens by the command of the hint.
+# A directory that only root may enter, and one that root then opens by the command of the hint.
 if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True, check=False).returncode:
     built = os.path.dirname(os.path.dirname(libside))
     private = path("private(dir)")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that gcc has built with its sanitizers, whose libraries want to be the first, are recorded as others are.
+"""Programs built with gcc's sanitizers, whose libraries must be the first ones, are recorded like
+others.
 
 usage: test-sanitized.py SIDE LIBSIDE INCLUDE...
 """
@@ -33,7 +34,7 @@ runs = 0
 
 
 def record(program, *words, options=None):
-    """The completed process, and how often each event is in the trace."""
+    """Returns the completed process, and how often each event is in the trace."""
     global runs
     runs += 1
     trace = os.path.join(work.name, f"trace-{runs}")
@@ -54,7 +55,7 @@ def build(kind):
         out.write(SOURCE)
     made = subprocess.run(["gcc", "-g", "-fsanitize=" + kind, *includes, source, "-o", program, libside,
                            "-Wl,-rpath," + os.path.dirname(libside)], capture_output=True, text=True, check=False)
-    # Does it run at all here, alone?
+    # Does the program run here at all, alone?
     if made.returncode or subprocess.run([program], capture_output=True, check=False).returncode:
         print(f"cannot build or run with -fsanitize={kind}: {made.stderr[-300:]}")
         return None
@@ -77,7 +78,7 @@ for name in ("address", "leak", "thread", "undefined"):
     whole(made, "-w", "libc", "-w", "pthread")
     if name != "address":
         continue
-    # What the user wants of it stays, and it finds what it finds alone.
+    # The user's options stay in effect, and the sanitizer finds the same errors as alone.
     whole(made, options="detect_leaks=0")
     for wrappers in ((), ("-w", "libc")):
         done, events = record([made, "wrong"], *wrappers, options="exitcode=77")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Programs with sanitizers of gcc and clang, and under valgrind: recorded, traced and attached to, they end as they do alone, without a
-report of memory that is the recorder's. What cannot work is refused, and the program goes on.
+"""Programs with sanitizers of gcc and clang, and with valgrind: recorded, traced and attached to, they
+end in the same way as alone, without a report about memory of the recorder. Combinations that
+cannot work are refused, and the program runs on.
 
 usage: test-sanitizers.py SIDE
 """
@@ -77,7 +78,7 @@ def build(compiler, kind):
     program = path(f"{compiler}-{kind}")
     made = subprocess.run([compiler, "-g", "-O1", "-fsanitize=" + kind, path("program.c"), "-o", program, "-pthread"],
                           capture_output=True, text=True, check=False, timeout=120)
-    # Does it run at all here, alone?
+    # Does the program run here at all, alone?
     alone = None if made.returncode else subprocess.run([program], capture_output=True, text=True, check=False, timeout=120)
     if not alone or alone.returncode or alone.stdout != "20\n":
         print(f"{compiler} -fsanitize={kind} is not tried: {made.stderr[-200:]}{alone and alone.stderr[-200:]}")
@@ -102,7 +103,7 @@ def run(name, *words, calls=0, returns=0):
 
 
 def attach(name, program, refused):
-    """It waits, a tracer attaches, it goes on."""
+    """It waits, a tracer attaches, it runs on."""
     trace = path("trace-attached")
     shutil.rmtree(trace, ignore_errors=True)
     process = subprocess.Popen([program, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -112,7 +113,7 @@ def attach(name, program, refused):
         for _ in range(5):
             done = subprocess.run([side, *words, "-o", trace, "--force", "-p", str(process.pid), "--duration", "200ms"],
                                   capture_output=True, text=True, check=False, timeout=120, env=environment)
-            # On a busy machine it may not come there in two seconds.
+            # On a busy machine it may not get there within two seconds.
             if "none of its threads was at a point" not in done.stderr:
                 break
         if refused:
@@ -144,7 +145,8 @@ if shutil.which("valgrind"):
     tried.append("valgrind")
     run("valgrind", "record", "-w", "libc", "-w", "pthread", "-o", "TRACE", "--", "valgrind", "-q", "--leak-check=full",
         "--error-exitcode=9", plain)
-    # The program is refused before it starts: the kernel's breakpoints would end it, and probes in the process have no effect.
+    # The program is refused before it starts: the kernel's breakpoints would end it, and probes in
+    # the process have no effect.
     for words in ([], ["--global"], ["--global", "--exe", plain]):
         for command in (f"valgrind -q {plain}", f"nice valgrind -q {plain}"):
             done = subprocess.run([side, "trace", "-o", path("refused"), "-c", command, "--function", "work", *words], capture_output=True,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each system call of the shim, with all arguments, and what the shim does with each result. The test includes the file. A child runs
- * the constructor, and this process traces it and makes up the results. Compiled a second time as for libside.a (LIBSIDE_STATIC).
+ * Each system call of the shim, with all arguments, and the shim's action for each result. The test
+ * includes the file. A child runs the constructor, and this process traces it and provides the
+ * results. Compiled a second time as for libside.a (LIBSIDE_STATIC).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -23,7 +24,7 @@
 
 #include "../called.h"
 
-/* Whether the agent and the C library are there: the addresses of weak functions. */
+/* Whether the agent and the C library are loaded: the addresses of weak functions. */
 static void test_agent(void) {}
 
 static const char *test_version(void)
@@ -169,7 +170,7 @@ static long answer(pid_t child, const struct user_regs_struct *regs)
 	return 0;
 }
 
-/* Until the stop at the beginning or the end of a call. */
+/* Continues until the stop at the begin or the end of a call. */
 static void go_on(pid_t child)
 {
 	int status;
@@ -207,7 +208,7 @@ static void assert_calls(const char *variable, const char *wanted)
 		if (regs.orig_rax == SYS_exit_group)
 			break;
 		result = answer(child, &regs);
-		/* The kernel makes no call, and the result is ours. */
+		/* The kernel makes no call, and this test provides the result. */
 		regs.orig_rax = UINT64_MAX;
 		assert_int_equal(ptrace(PTRACE_SETREGS, child, NULL, &regs), 0);
 		go_on(child);
@@ -292,7 +293,7 @@ static void test_failing(void **unused)
 	reset();
 	kernel.socket = -24;
 	assert_calls("ab:c", BEGIN SOCKET SOCKET);
-	/* 0 is a descriptor. */
+	/* 0 is a valid descriptor. */
 	kernel.socket = 0;
 	kernel.connect = -111;
 	assert_calls("ab", BEGIN SOCKET "connect 0 1 ab 0\nclose 0 0 0 0\n");

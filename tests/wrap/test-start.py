@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Whatever is preloaded, each program starts and behaves as it does alone; the recorder reports each that it cannot record.
+"""With any preloaded library, each program starts and behaves as it does alone; the recorder reports
+each program that it cannot record.
 
 usage: test-start.py SIDE LIBSIDE SHIM-SOURCE WIRE-HEADER INCLUDE...
 """
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 }
 """
 
-# What every libside has, and nothing of ours beyond that.
+# What every libside has, and no further part of side.
 OTHER = """
 #include <stddef.h>
 struct callback { void *call; } const side_empty_callback;
@@ -110,7 +111,7 @@ def record(name, command, *words, out="started\n", status=0, said="", **more):
 
 
 def all_ways(name, program, reason):
-    """Itself, with wrappers, and as the child of a shell that is recorded."""
+    """Runs the program itself, with wrappers, and as the child of a shell that is recorded."""
     tried.append(name)
     said = f"({os.path.basename(program)}) is not recorded: {reason}"
     record(name, [program], said=said)
@@ -119,14 +120,14 @@ def all_ways(name, program, reason):
     items = record(name + ", child", ["sh", "-c", f"{program}; echo $?; exec {program}"], "-w", "libc", said=said,
                    out="started\n0\nstarted\n")
     check(any(item.get("event", "").startswith("libc:") for item in items), f"{name}: nothing of the shell")
-    # A recording in another one: both report it.
+    # A recording within another one: both report it.
     nested = path("nested")
     shutil.rmtree(nested, ignore_errors=True)
     record(name + ", twice", [side, "record", "-q", "-o", nested, "--", program], said=said)
 
 
 def compare_shim():
-    """It includes no header of side, so it has its own copies of the numbers."""
+    """The shim includes no header of side, so it has its own copies of the numbers."""
     with open(shim, encoding="utf-8") as text:
         of_shim = dict(re.findall(r"^#define SHIM_(\w+) (\w+)", text.read(), re.M))
     with open(wire, encoding="utf-8") as text:
@@ -162,7 +163,7 @@ if musl:
 small = build("of-32-bits", PLAIN, compiler=("gcc", "-m32"))
 if small:
     all_ways("32 bits", small, "it is a 32-bit program")
-# As ever.
+# As before.
 items = record("ours", [build("ours", INSTRUMENTED, *includes, libside, "-Wl,-rpath," + os.path.dirname(libside))])
 check(sum(item.get("event") == "start:happened" for item in items) == 10, f"ours: {items[:3]}")
 static = build("static", PLAIN, "-static")

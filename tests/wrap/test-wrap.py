@@ -14,7 +14,7 @@ import tempfile
 from count_calls import read_counts
 
 side, calls, threads, counter = (os.path.abspath(a) for a in sys.argv[1:5])
-libraries = sys.argv[5:]  # the wrappers, and those that a tracer is made of
+libraries = sys.argv[5:]  # the wrappers, and the libraries of the recorder
 work = tempfile.TemporaryDirectory(prefix="side-wrap-")
 counted_names = None
 failures = 0
@@ -28,7 +28,7 @@ def check(condition, message):
 
 
 def record(name, wrappers, command, **options):
-    """Run COMMAND recorded; give the completed process and the list of (event, pid, fields)."""
+    """Runs COMMAND recorded; returns the completed process and the list of (event, pid, fields)."""
     trace = os.path.join(work.name, name)
     words = [side, "record", "-q", "-o", trace]
     for wrapper in wrappers:
@@ -88,7 +88,7 @@ def test_values():
 
 
 def test_signals():
-    """Every write of a handler that interrupts malloc is there, and every malloc and free."""
+    """Every write of a handler that interrupts malloc is recorded, and every malloc and free."""
     said = os.path.join(work.name, "said-signals")
     done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, said])
     check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
@@ -99,7 +99,7 @@ def test_signals():
 
 
 def test_counts(name, wrappers, command, stdin=None):
-    """As many events of each call as an independent counter sees in a run of its own."""
+    """The number of events of each call equals the count of an independent counter in another run."""
     counts = os.path.join(work.name, f"counts-{name}")
     plain = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60,
                            env=dict(os.environ, LD_PRELOAD=counter, COUNT_CALLS_FILE=counts))
@@ -113,14 +113,16 @@ def test_counts(name, wrappers, command, stdin=None):
     check(sum(counted.values()) > 0, f"{name}: nothing counted")
     for call, count in counted.items():
         check(seen[call] == count, f"{name}: {call} counted {count} times, {seen[call]} events")
-    # The recorder makes calls of these, too: none of them is the program's.
+    # The recorder makes such calls, too: none of them counts as the program's.
     for call in ("malloc", "calloc", "realloc", "free", "mmap", "mmap64", "munmap", "open", "open64", "close",
                  "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_create"):
         check(call in counted or not seen[call], f"{name}: {call} never counted, {seen[call]} events")
 
 
 def test_no_tail_calls():
-    """The wrappers know a tracer's calls by their return address: no function of a tracer ends by a jump to a wrapped one."""
+    """The wrappers recognise a tracer's calls by their return address: no function of a tracer may end
+    with a jump to a wrapped one.
+    """
     wrapped = set()
     for wrapper in libraries:
         if "libside-wrap-" in wrapper:
