@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A daemon that notes what it is asked and answers what it is told to: docs/spec/control-protocol.md."""
+"""A simulated daemon that stores its requests and sends prepared answers: docs/spec/control-protocol.md."""
 import json
 import os
 import socket
@@ -9,7 +9,7 @@ PIECE = 20000
 
 
 class FakeDaemon:
-    """Listens in a runtime directory of its own; `answers` has an object, or a function of the request, by verb."""
+    """Listens in its own runtime directory; `answers` has an object, or a function of the request, for each verb."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -18,7 +18,7 @@ class FakeDaemon:
         self.path = os.path.join(directory, "control.sock")
         self.requests = []
         self.answers = {}
-        self.subscription = []  # What follows the answer to `top`.
+        self.subscription = []  # The messages after the answer to `top`.
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(self.path)
         self.listener.listen(16)
@@ -32,7 +32,7 @@ class FakeDaemon:
         os.unlink(self.path)
 
     def take(self):
-        """The requests until now; the next ones are counted anew."""
+        """Returns the requests since the last call."""
         requests, self.requests = self.requests, []
         return requests
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests of guide pages share: the commands of a page, and what stands below them.
+"""Functions that the tests of guide pages share: the commands of a page, and the output below them.
 
 In a line of the page `...` stands for any text, alone for any lines.
 """
@@ -8,7 +8,7 @@ import subprocess
 
 
 def commands(text):
-    """(command, lines that follow it) of all blocks that begin with a prompt."""
+    """Returns (command, lines that follow it) of all blocks that begin with a prompt."""
     found, inside = [], False
     for line in text.splitlines():
         if line.startswith("    $ "):
@@ -34,7 +34,7 @@ def matches(lines, wanted):
 
 
 def run_command(command, wanted, folder, env):
-    """Runs a command of the page there; an exception says how it went otherwise."""
+    """Runs a command of the page there; raises an exception that describes a difference."""
     run = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
     if run.returncode:

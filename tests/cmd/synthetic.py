@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A trace made from nothing: two processes of several threads on two CPUs, in CTF 1.8.
+"""A generated trace: two processes of several threads on two CPUs, in CTF 1.8.
 
-Written byte by byte from the format's description, not by our writer. What is in it is decided by a
-seed, so that two runs see the same trace.
+Written byte by byte from the format's description, not by side's writer. A seed determines its
+content, so that two runs have the same trace.
 """
 import os
 import random
@@ -53,7 +53,7 @@ class Process:
 
 
 def write_trace(path, host, processes, seed, count=6000, packet=200):
-    """One trace with two streams; returns what it lost, by stream."""
+    """Writes one trace with two streams; returns its losses, by stream."""
     chance = random.Random(seed)
     identity = uuid.UUID(int=chance.getrandbits(128), version=4)
     os.makedirs(path)
@@ -112,7 +112,7 @@ def write_trace(path, host, processes, seed, count=6000, packet=200):
 
 
 def make(path):
-    """The usual one: what both tests look at."""
+    """Makes the usual trace, which both tests use."""
     first = [Process(100, "server", [100, 101, 102]), Process(200, "client", [200])]
     second = [Process(100, "server", [100, 103])]  # Another host has the same numbers.
     return (write_trace(os.path.join(path, "one"), "alpha", first, 1),

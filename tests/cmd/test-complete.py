@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Completions: bash loads them and offers what is there; zsh (where it is installed) parses them."""
+"""Completions: bash loads them and offers existing names; zsh (if it is installed) parses them."""
 import pathlib
 import shutil
 import time
@@ -13,7 +13,7 @@ ZSH = os.environ["ZSH_COMPLETION"]
 
 
 def complete(line, cwd=None, **variables):
-    """What bash would offer behind that line."""
+    """Returns what bash would offer after that line."""
     script = r'''
 source "$1"
 COMP_LINE=$2
@@ -83,9 +83,9 @@ def test_contexts():
         for name in ("vpid", "procname", "cpu_id"):
             contains(offered, prefix + name, line)
     equal(complete("side record --context proc"), ["procname"])
-    # bash cuts words at colons, and repeats what stands before the last one.
+    # bash cuts words at colons, and repeats the part before the last one.
     contains(complete("side record --context vpid,perf:thread:cpu-cy"), "cpu-cycles")
-    # An argument that may be left out does not swallow the command.
+    # An argument that may be left out does not consume the command.
     contains(complete("side record --per-thread bas"), "bash")
 
 
@@ -97,7 +97,7 @@ def test_files_and_commands():
         equal(complete("side record -o t", cwd=folder), ["trace"])
         equal(complete("side record --output=t", cwd=folder), ["trace"])
         contains(complete("side list t", cwd=folder), "text")
-        # Behind the command, words are the command's.
+        # After the command, words belong to the command.
         equal(complete("side record -q -o x cat t", cwd=folder), ["text", "trace"])
         equal(complete("side record -- cat t", cwd=folder), ["text", "trace"])
         equal(complete("side record cat --color=", cwd=folder), [])
@@ -110,7 +110,7 @@ def test_events():
     if not subject:
         return
     folder, name = os.path.split(subject)
-    # bash itself cuts at the colon, and repeats what stands before it.
+    # bash itself cuts at the colon, and repeats the part before it.
     equal(complete(f"side list ./{name} -e subject:fi", cwd=folder), ["first"])
     contains(complete(f"side list {name} -e ", cwd=folder), "subject:first")
     with tempfile.TemporaryDirectory() as trace:
@@ -121,7 +121,7 @@ def test_events():
         # Both arguments of --pair.
         for line in ("--pair d", "--pair x:y d", "--pair=x:y d"):
             equal(complete(f"side report {trace} {line}"), ["db:open"], line)
-        # Not a third one. There may be directories that begin so.
+        # Not a third one. There may be directories with this prefix.
         true("db:open" not in complete(f"side report {trace} --pair x:y z:z d"), "a third argument of --pair")
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Readers of traces and of ELF files, senders and receivers are confined when they parse: intruder.c tries everything in their place."""
+"""Readers of traces and of ELF files, senders and receivers are confined when they parse: intruder.c
+is loaded into them, and tries all kinds of access.
+"""
 import filecmp
 import os
 import shutil
@@ -48,7 +50,7 @@ def trace():
 
 
 def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, given=None, process=None, runtime="run"):
-    """What became of each attempt, the output, and the messages of a command."""
+    """Returns the result of each attempt, the output, and the messages of a command."""
     other = tempfile.mkdtemp(dir=WORK, prefix="foreign-")
     foreign = os.path.join(other, "file")
     with open(foreign, "w", encoding="utf-8") as file:
@@ -60,7 +62,7 @@ def attempts(command, user=None, kernel="", status=0, stdin=subprocess.DEVNULL, 
                "INTRUDER_INPUT": given or os.path.join(trace(), sorted(os.listdir(trace()))[0], "metadata")}
     if process:
         changes["INTRUDER_PROCESS"] = process
-    # The reader alone: `side` itself reads no trace, and its daemon is another program.
+    # The reader only: `side` itself reads no trace, and its daemon is another program.
     run = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, user=user,
                          group=user, extra_groups=[] if user else None, cwd=WORK,
                          env=environment(SIDE_RUNTIME=path(runtime), **changes))
@@ -134,7 +136,7 @@ def test_repair():
 
 
 def test_report():
-    # The graph of the rates depends on nothing but the trace.
+    # The graph of the rates depends on the trace only.
     equal(confined([SIDE, "report", trace()])[0], plain("report", trace()))
     confined([SIDE, "report", "--callers", "5", "--losses", trace()])
 
@@ -154,7 +156,7 @@ def test_export():
         plain("export", "--to", form, "-o", path("plain." + form), trace())
         true(filecmp.cmp(file, path("plain." + form), False), form)
         true(not os.path.exists(file + ".partial"), "the name until then")
-        # Once more, over the file that is there.
+        # Once more, over the existing file.
         confined([SIDE, "export", "--to", form, "-o", file, trace()])
     for form, name in (("csv", "tables/"), ("ctf1", "ctf1"), ("ctf2", "ctf2")):
         confined([SIDE, "export", "--to", form, "-o", path("confined-" + name), trace()])
@@ -167,14 +169,14 @@ def test_export():
 
 
 def test_export_that_fails():
-    """Nothing remains of an output that is not whole, whatever ends the export."""
+    """An incomplete output is removed, whatever ends the export."""
     os.mkdir(path("empty"))
     for form, name in (("csv", "failed.csv"), ("csv", "failed/"), ("ctf2", "failed-ctf")):
         plain("export", "--to", form, "-o", path(name), path("empty"), status=1)
         true(not os.path.lexists(path(name)) and not os.path.lexists(path(name) + ".partial"), name)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         killed = path(f"killed-{number}")
-        # It stops where it has read the first directory, by the signal of the intruder.
+        # It stops after the first directory, by the signal of the intruder.
         process = subprocess.Popen([SIDE, "export", "--to", "jsonl", "-o", killed, trace()], stderr=subprocess.DEVNULL,
                                    env=environment(LD_PRELOAD=INTRUDER, SIDE_RUNTIME=path("run"), INTRUDER_STOPS="1"))
         os.waitpid(process.pid, os.WUNTRACED)
@@ -230,14 +232,14 @@ def test_send_over_tcp():
 
 
 def confinement(pid):
-    """The status of a process, as the kernel reports it."""
+    """Returns the status of a process, as the kernel reports it."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         found = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
     return found["NoNewPrivs"], found.get("Seccomp")
 
 
 def processes(name, marker):
-    """The processes of that name that have this text in their environment."""
+    """Returns the processes of that name that have this text in their environment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -250,7 +252,7 @@ def processes(name, marker):
 
 
 def test_record_to():
-    """A separate process sends what is recorded. It is confined before it reads the trace."""
+    """A separate process sends the recorded data. It is confined before it reads the trace."""
     kept = path("recorded")
     for more in ([], ["--spool", "64K"]):
         out, target = path("recorded" + "".join(more)), path("recorded.bytes" + "".join(more))
@@ -368,7 +370,7 @@ def test_session_that_sends():
 
 
 def test_send_a_spool():
-    """With `--spool`, what is delivered is removed from the trace."""
+    """With `--spool`, delivered data is removed from the trace."""
     shutil.copytree(trace(), path("spool"))
     confined([SIDE, "send", "--spool", "1K", path("spool"), path("spooled")], connects=True,
              given=os.path.join(path("spool"), os.listdir(path("spool"))[0], "metadata"))
@@ -379,7 +381,7 @@ def test_recover():
     os.mkdir(buffers)
     kill_recording([TALKER, "100", "wait"], buffers, path("lost"), path("run"))
     confined([SIDE, "recover", buffers, "-o", path("rescued")], may_read=True, given=os.path.join(buffers, os.listdir(buffers)[0]))
-    # What the recorder had written before the kill is in its own trace, if there is any.
+    # Data that the recorder wrote before the kill is in its own trace, if there is any.
     lines = plain("view", path("rescued"))
     if any("metadata" in names for _, _, names in os.walk(path("lost"))):
         lines += plain("view", path("lost"))

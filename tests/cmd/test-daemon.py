@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The verbs for sessions end to end: a daemon that they start themselves, programs, traces."""
+"""The verbs for sessions end to end: a daemon that the commands start, programs, traces."""
 import shutil
 import signal
 import sys
@@ -17,7 +17,7 @@ PATIENCE = 120
 
 
 class Place:
-    """A runtime directory of its own, whose daemon ends with it."""
+    """A separate runtime directory, whose daemon ends with it."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -27,7 +27,7 @@ class Place:
         self.programs = []
 
     def __enter__(self):
-        # Programs look for the daemon when they start.
+        # Programs search the daemon when they start.
         self.side("daemon", says=["started the daemon sided"])
         return self
 
@@ -69,7 +69,7 @@ class Place:
         return program
 
     def events(self, directory="out", *args):
-        """(pid, event, sequence) of all that is there."""
+        """Returns (pid, event, sequence) of all recorded events."""
         result = self.side("view", "--json", "-q", *filter(None, [directory]), "-e", "sided:*", *args)
         return [(line["vpid"], line["event"], line["fields"]["sequence"])
                 for line in json_lines(result.out) if line["type"] == "event"]
@@ -88,7 +88,7 @@ class Program:
         true(line and line[0] == word, f"{word} expected, not {line}")
 
     def fire(self, count):
-        """So many ticks and tocks; their numbers."""
+        """Fires this many ticks and tocks; returns their numbers."""
         self.process.stdin.write(f"fire {count}\n")
         self.process.stdin.flush()
         self.expect("fired")
@@ -96,7 +96,7 @@ class Program:
         return list(range(self.fired - count, self.fired))
 
     def await_thread(self):
-        """The first event does not wait for it."""
+        """Waits for the thread: the first event does not wait for it."""
         await_agent_thread(self.pid)
 
     def end(self):
@@ -179,10 +179,12 @@ def test_tracking():
 
 
 def test_rules_that_match_nothing():
-    """Patterns and filters that fit no event of the programs get a note; the rule is kept, and nothing fails."""
+    """For patterns and filters that match no event of the programs there is a note; the rule is kept,
+    and nothing fails.
+    """
     with Place() as place:
         place.side("create", "web", "-o", "out")
-        # Without a program nothing is known.
+        # Without a program no event is known.
         equal(place.side("enable-event", "sided:tik", "-c", "early").err, "side: session web records sided:tik from now on\n")
         place.program()
         for verb in ("enable-event", "disable-event"):
@@ -199,7 +201,8 @@ def test_rules_that_match_nothing():
             result = place.side("enable-event", *args, "--filter", "sequenc > 3")
             contains(result.err, "the filter `sequenc > 3` fits no event yet: ")
             contains(result.err, 'has no field "sequenc"\nhint: did you mean `sequence`?')
-        # What fits has no note; --quiet has none at all, and the kernel's events are no program's.
+        # For matching ones there is no note; --quiet prints none at all, and events of the kernel
+        # belong to no program.
         for args in (("sided:t*",), ("sided:tick", "--filter", "sequence > 3 && $ctx.vpid > 0"), ("sided:*", "!sided:no")):
             equal(len(place.side("enable-event", *args).err.splitlines()), 1, str(args))
         equal(place.side("-q", "enable-event", "sided:tik").err, "")
@@ -212,7 +215,9 @@ def test_rules_that_match_nothing():
 
 
 def test_what_is_there():
-    """No program, an empty snapshot, a session that is left: each is reported, with what to do; processes are those with events."""
+    """No program, an empty snapshot, a session that is left: each is reported, with a hint; only
+    processes with events are counted.
+    """
     with Place() as place:
         place.side("create", "web", "-o", "web")
         place.side("enable-event", "sided:tick")
@@ -279,7 +284,7 @@ def test_programs_that_do_not_answer():
         place.side("create", "-o", "out", "stopped")
         place.side("start")
         program.fire(1)
-        program.await_thread()  # Only then it is waited for.
+        program.await_thread()  # Wait for it only now.
         os.kill(program.pid, signal.SIGSTOP)
         wait_until(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T",
                    "the program stops")
@@ -287,7 +292,7 @@ def test_programs_that_do_not_answer():
                             says=[f"(process {program.pid})", "stopped by a signal"])
         contains(result.err, "it does when it runs again")
         os.kill(program.pid, signal.SIGCONT)
-        # Each state dump is a change, which is waited for in every program.
+        # Each state dump is a change, which every program must apply.
         wait_until(lambda: not side("statedump", "--timeout", "60s", env=place.env).status, "the program switches over")
         wanted = [(program.pid, "sided:tick", number) for number in program.fire(5)]
         place.side("stop")
@@ -321,7 +326,7 @@ def test_snapshots_and_chunks():
 
 
 def test_follow_through_rotations():
-    """A trace that is followed moves into a chunk, which gets its name, while the program goes on: all of it is shown, once."""
+    """A followed trace moves into a chunk, which gets its name, while the program runs: all events are shown, once."""
     with Place() as place:
         program = place.program()
         place.side("create", "-o", "out", "moving")
@@ -362,20 +367,22 @@ def test_follow_through_rotations():
 
 
 def times_of_babeltrace(path):
-    """{sequence: nanoseconds} of the ticks of a trace."""
+    """Returns {sequence: nanoseconds} of the ticks of a trace."""
     done = subprocess.run(["babeltrace2", "--clock-seconds", path], capture_output=True, text=True, check=True)
     return {int(sequence): int(seconds) * 10**9 + int(rest) for seconds, rest, sequence in
             re.findall(r"^\[(\d+)\.(\d{9})\].* sided:tick: .*\bsequence = (\d+)", done.stdout, re.M)}
 
 
 def same_times(one, other):
-    """On a machine whose first measurement was wrong by more than 100 µs, the conversion is another one for later traces."""
+    """On a machine whose first measurement was wrong by more than 100 µs, later traces use another conversion."""
     if max((abs(other[sequence] - ns) for sequence, ns in one.items()), default=0) < 50_000:
         equal(sorted(set(one.items()) - set(other.items())), [])
 
 
 def test_one_conversion_for_all_readers():
-    """An event has one time: in a trace that is still recorded, in each snapshot, in a chunk, and in the closed trace."""
+    """An event has one time: in a trace that is being recorded, in each snapshot, in a chunk, and in
+    the closed trace.
+    """
     if not shutil.which("babeltrace2"):
         return
     with Place() as place:
@@ -395,7 +402,8 @@ def test_one_conversion_for_all_readers():
             for _ in range(4):
                 fired += program.fire(2000)
                 snapshots.append(place.side("snapshot", "last").out.strip())
-                # Conversions that are measured anew differ the more, the more time is between them.
+                # Conversions that are measured again differ the more, the more time is between
+                # them.
                 time.sleep(0.5)
             place.side("rotate", "live")
             fired += program.fire(2000)
@@ -409,7 +417,7 @@ def test_one_conversion_for_all_readers():
         followed = {line["fields"]["sequence"]: line["ns"] for line in lines if line["type"] == "event"}
         equal(sorted(followed), fired)
         same_times(followed, closed)
-        # The ring has all events, so each snapshot has those of the snapshot before.
+        # The ring has all events, so each snapshot includes those of the previous one.
         times = [times_of_babeltrace(path) for path in snapshots]
         equal([len(each) for each in times], [1 + 2000 * (i + 1) for i in range(len(times))])
         for each in times:
@@ -480,7 +488,9 @@ def test_top():
 
 
 def test_paths_of_any_bytes():
-    """Paths and names that are no UTF-8 go between command line, daemon, its state and saved files as they are."""
+    """Paths and names that are not UTF-8 are passed unchanged between command line, daemon, its state
+    and saved files.
+    """
     odd = os.fsdecode(b"p\xff\xc3(\xe2\x82 \xf0\x9f\x92\xa9\\udc80\"q")
     for runtime in ("/runtime", "/" + odd):
         with Place() as place:
@@ -507,7 +517,7 @@ def test_paths_of_any_bytes():
             equal(told["output"][:len(output)], output)
             equal([line["pid"] for line in told["processes"]], [process.pid])
             place.side("status")
-            # After a crash the daemon knows the session by its state.
+            # After a crash the daemon knows the session from its state.
             place.kill(signal.SIGKILL)
             place.side("daemon")
             wait_until(lambda: place.session().get("processes"), "the program, again")
@@ -532,7 +542,7 @@ def test_names():
         equal(place.side("complete", "sessions").out.split(), ["named"])
         contains(place.side("complete", "pids").out.split(), str(program.pid))
         contains(place.side("complete", "processes").out.split(), os.path.basename(PROGRAM)[:15])
-        # Others' programs may end while they are looked at; ours is there.
+        # Other programs may exit while they are read; this test's program is there.
         result = side("complete", "events", env=place.env)
         contains(result.out.split(), "sided:tick")
         result = side("list", "-u", "--names", "-e", "sided:*", env=place.env)
@@ -540,7 +550,7 @@ def test_names():
 
 
 def test_meant():
-    """Names of sessions and channels that are nearly right; each suggestion works."""
+    """Misspelled names of sessions and channels; each suggestion works."""
     with Place() as place:
         place.side("create", "orders")
         place.side("create", "others")
@@ -591,7 +601,7 @@ def test_daemon_that_was_killed():
         place.kill(signal.SIGKILL)
         place.side("status", "--no-daemon", status=1, says=["no daemon"])
         second = program.fire(10)
-        # Verbs that only read start no daemon, and name what is kept.
+        # Verbs that only read start no daemon, and name the kept sessions.
         for verb in (("status",), ("top", "-n", "1"), ("save",)):
             place.side(*verb, status=1, says=["no daemon", "`side daemon` starts it, and its sessions return: lasting"])
         place.side("list", says=["its sessions are kept (lasting)"])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-The doctor's checks of the installation, in prefixes that are made for that: a library that the loader or pkg-config does not find,
-another one that comes before it, and parts of different releases. Each hint is followed, and the check is then ok.
+"""The doctor's checks of the installation, in prefixes that the test makes: a library that the loader
+or pkg-config does not find, another one that comes before it, and parts of different releases. The
+test follows each hint, and then the check succeeds.
 
 usage: test-doctor-library.py BUILD-DIRECTORY
 """
@@ -16,7 +16,7 @@ PROGRAM = "#include <stdio.h>\nint main(void) { puts(\"ready\"); fflush(stdout);
 
 
 def install(name):
-    """A prefix with the files that the checks read, as `meson install` has them."""
+    """Makes a prefix with the files that the checks read, in the layout of `meson install`."""
     prefix = os.path.join(work.name, name)
     for file, folder in (("programs/side/side", "bin"), ("programs/side/side-more", "libexec/side"), ("src/libside/libside.so.0", "lib"),
                          ("src/tracers/agent/libside-agent.so", "lib")):
@@ -44,7 +44,7 @@ def check(prefix, name, state, env=None):
 
 
 def follow(prefix, name, hint):
-    """The check after the hint was typed in a shell."""
+    """Returns the check after the command of the hint has run in a shell."""
     run = subprocess.run(["sh", "-ec", f"{hint}\nexec {prefix}/bin/side doctor --json {name}"], env=clean(), capture_output=True, text=True,
                          timeout=60, check=False)
     line, = json_lines(run.stdout)
@@ -52,7 +52,7 @@ def follow(prefix, name, hint):
 
 
 def change_version(path):
-    """Another release of the library: its note has another text of the same size."""
+    """Makes another release of the library: its note has another text of the same size."""
     with open(path, "rb") as file:
         bytes_ = file.read()
     note = b"SIDE\0\0\0\0"
@@ -77,7 +77,7 @@ def test_loader():
     line = check(one, "libside", "missing", clean(LD_LIBRARY_PATH=two + "/lib"))
     contains(line["found"], f"programs load {two}/lib/libside.so.0 ({other}) instead of {one}/lib/libside.so.0 ({own})")
     check(one, "libside", "ok", clean(LD_LIBRARY_PATH=one + "/lib"))
-    # Not a library at all, and one that was removed.
+    # A file that is not a library, and a library that was removed.
     with open(two + "/lib/libside.so.0", "w", encoding="utf-8") as file:
         file.write("text")
     line = check(one, "libside", "missing", clean(LD_LIBRARY_PATH=f"{two}/lib:{one}/lib"))
@@ -136,7 +136,7 @@ def test_programs():
             contains(line["found"], f"odd program (process {running.pid}) uses {other}/lib/libside.so.0"[:60])
             contains(line["found"], version)
         contains(line["mend"], f"LD_LIBRARY_PATH={prefix}/lib ")
-        # An upgrade replaces the file; the program goes on with the old one.
+        # An upgrade replaces the file; the program still uses the old one.
         os.remove(other + "/lib/libside.so.0")
         shutil.copy(BUILD + "/src/libside/libside.so.0", other + "/lib")
         run = subprocess.run([prefix + "/bin/side", "doctor", "--json", "programs"], env=clean(), capture_output=True, text=True, timeout=60,

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The doctor: each check, on this machine and on trees of files that look like others."""
+"""The doctor: each check, on this machine and on trees of files that look like other machines."""
 from harness import *
 
 NAMES = ["libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "inotify", "boot", "caps", "ptrace", "perf", "tracefs",
@@ -19,7 +19,7 @@ def checks_of(*args, env=None):
 
 
 def tree(**files):
-    """A root with these files, `__` for `/`; None: a directory."""
+    """Makes a root with these files, `__` for `/`; None: a directory."""
     root = tempfile.mkdtemp(dir=work.name)
     for name, text in files.items():
         path = os.path.join(root, name.replace("__", "/"))
@@ -148,7 +148,7 @@ def test_others():
     pages = "sys__kernel__mm__transparent_hugepage__shmem_enabled"
     equal(one("hugepages", **{pages: "always [advise] never\n"})["state"], "ok")
     equal(one("hugepages", **{pages: "always advise [never]\n"})["state"], "note")
-    # What is no file of this machine's is not guessed, and what is odd is no harm.
+    # Files that do not belong to this machine are not guessed, and unusual ones do no harm.
     for name in ("libside", "agent", "pkgconfig", "programs", "daemon", "runtime", "group", "shm", "nofile", "memlock", "kernel", "rseq"):
         equal(one(name)["state"], "skipped", name)
     equal(one("perf", proc__sys__kernel__perf_event_paranoid="\x1b[31m" + "x" * 5000)["state"], "note")

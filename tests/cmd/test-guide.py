@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/how-to/reports.md is run, and prints what stands there.
+"""Runs every command of docs/how-to/reports.md, and compares the output with the page.
 
 usage: test-guide.py GUIDE [--fill TEMPLATE]
 
@@ -27,12 +27,12 @@ ENVIRONMENT = environment(TZ="UTC", LANG="C.UTF-8", LC_ALL=None, LC_CTYPE=None,
 def run(command):
     done = subprocess.run(["bash", "-c", command], cwd=work.name, env=ENVIRONMENT, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120, check=False)
-    # A title line of a table ends with CR LF, which the page has not.
+    # A title line of a table ends with CR LF, which the page does not have.
     return done.returncode, done.stdout.decode().replace("\r\n", "\n"), done.stderr.decode()
 
 
 def commands(text):
-    """(command, lines that follow it) of all indented blocks."""
+    """Returns (command, lines that follow it) of all indented blocks."""
     found, inside, empty = [], False, 0
     for line in text.splitlines():
         if line.startswith("    $ "):
@@ -42,7 +42,7 @@ def commands(text):
             found[-1][1].extend([""] * empty + [line[4:]])
             empty = 0
         elif not line and inside:
-            empty += 1  # Part of the block if it goes on.
+            empty += 1  # Part of the block if it continues.
         else:
             inside = False
     return found
@@ -63,7 +63,7 @@ def test_commands():
     true(len(found) > 15, f"{len(found)} commands in {guide}")
     for command, wanted in found:
         if "side record" in command and os.environ.get("SANITIZED", "none") != "none":
-            continue  # Programs are not recorded with a sanitizer's runtime.
+            continue  # Programs are not recorded with the runtime of a sanitizer.
         if " calls" in command and not os.path.exists(os.path.join(work.name, "calls")):
             continue
         status, out, err = run(command)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The examples in other languages describe and emit events that are recorded as they were said."""
+"""The examples in other languages describe and emit events that are recorded with the same values."""
 import shutil
 
 from harness import *

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-`side list` on files (by several linkers, stripped, 32-bit, object files), on running processes and on
-commands. What must come out is written down here, independently of the program that reads it.
+"""`side list` on files (by several linkers, stripped, 32-bit, object files), on running processes and
+on commands. The test has the expected output, independently of the program that reads the files.
 """
 import ctypes
 import shutil
@@ -16,7 +15,7 @@ INCLUDE = os.environ["INCLUDE"]
 LIBSIDE = os.path.abspath(os.environ["LIBSIDE"])
 LIBDIR = os.path.dirname(LIBSIDE)
 
-# libside has events of its own, which everything that loads it has, too.
+# libside has events, which every program that loads it has, too.
 OWN = ["side:statedump_begin", "side:statedump_end"]
 NAMES = ["other:failed", "subject:first", "subject:second"]
 TEXT_FIRST = '''subject:first (INFO)  [owner = "some \\"body\\""]
@@ -39,7 +38,7 @@ def compiler(*args):
 
 
 def build(name, *args, needed=True):
-    """Builds once; None where the tools cannot (no 32-bit library, no such linker)."""
+    """Builds a file once; None if the tools cannot (no 32-bit library, no such linker)."""
     if name not in built:
         done, says = compiler(*args, "-o", name)
         if not done and needed:
@@ -151,7 +150,7 @@ def test_32_bits():
     if not object:
         return
     for linker in ("bfd", "gold", "lld"):
-        # Not to be run, so what libside would define may be missing.
+        # It does not run, so symbols of libside may be missing.
         path = build("shared32-" + linker, "gcc", "-m32", "-nostdlib", "-shared", "-fuse-ld=" + linker,
                      "-Wl,--unresolved-symbols=ignore-all", "-Wl,-z,notext", object, needed=False)
         if path:
@@ -175,7 +174,7 @@ def test_libraries():
     result = side("list", "--libraries", linked)
     contains(result.out, linked + "\n", "headings")
     contains(result.out, "libsubject.so\nlibrary:called (NOTICE)\n    depth: u8\n")
-    # DT_RPATH, LD_LIBRARY_PATH, and a library that is not there.
+    # DT_RPATH, LD_LIBRARY_PATH, and a missing library.
     rpath = program("linked-rpath", "bfd", "-Wl,--no-as-needed", "-L" + work.name, "-lsubject",
                     "-Wl,--disable-new-dtags", "-Wl,-rpath,${ORIGIN}/.")
     equal(listed("--libraries", rpath), sorted(NAMES + OWN + ["library:called"]))
@@ -207,7 +206,7 @@ def test_section_headers_removed():
     data[40:48] = bytes(8)  # e_shoff
     data[58:64] = bytes(6)  # e_shentsize, e_shnum, e_shstrndx
     open(path, "wb").write(data)
-    # What is an event is found by itself; where there is none, another way is told.
+    # Events are found without the table; if there is none, the message names another method.
     equal(listed(path), NAMES)
     contains(side("list", path).out, TEXT_FIRST)
     data = bytearray(open("/bin/true", "rb").read())
@@ -221,7 +220,7 @@ def test_section_headers_removed():
 
 
 def sections(data):
-    """Name, place of the header, header of each section of a 64-bit little-endian file."""
+    """Returns name, position of the header, header of each section of a 64-bit little-endian file."""
     (start,) = struct.unpack_from("<Q", data, 40)
     size, count, names = struct.unpack_from("<HHH", data, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, start + i * size) for i in range(count)]
@@ -232,7 +231,7 @@ def sections(data):
 
 
 def test_files_that_waste_time():
-    """A small file that claims an endless table, and one whose table points at nonsense only."""
+    """A small file with an endless table, and one whose table has invalid pointers only."""
     original = open(program(), "rb").read()
     path = os.path.join(work.name, "endless")
     data = bytearray(original)
@@ -247,7 +246,7 @@ def test_files_that_waste_time():
     result = side("list", path, timeout=10)
     equal((result.status, result.out), (1, ""))
     contains(result.err, "damaged")
-    # The table moved over the code, where addresses are nonsense.
+    # The table is moved over the code, where addresses are invalid.
     data = bytearray(original)
     (text,) = [header for name, _, header in sections(original) if name == ".text"]
     (notes,) = [header for name, _, header in sections(original) if name == ".dynstr"]
@@ -306,12 +305,12 @@ def test_mistakes():
     short = os.path.join(work.name, "short")
     open(short, "wb").write(open(program(), "rb").read()[:2000])
     failed(short)
-    # What a terminal would obey is shown, and however long a name is, JSON stays JSON.
+    # Control characters are shown escaped, and JSON stays valid with a name of any length.
     name = "./" + "/".join(["\033[2J" * 40] * 20)
     result = side("list", name)
     equal("\033" in result.err, False)
     equal(json_lines(side("list", "--json", name).err)[0]["status"], 1)
-    # One that is wrong does not keep the others from being listed.
+    # A wrong file does not prevent the others from being listed.
     result = side("list", "--names", short, program())
     equal((result.status, sorted(result.out.split())), (1, NAMES))
     if os.geteuid():
@@ -334,7 +333,7 @@ def test_colors():
 # ---- processes ----
 
 class Subject:
-    """The subject, waiting."""
+    """The program `subject`, which waits."""
 
     def __init__(self, *args, path=None, prefix=()):
         self.process = subprocess.Popen([*prefix, path or program(), *args], stdin=subprocess.PIPE,
@@ -396,7 +395,7 @@ def test_process_whose_file_changed():
                 shutil.copy(program("other-subject", "bfd", "-Wl,-z,noseparate-code"), copy)
             result = side("list", "--names", str(subject.pid))
             equal(result.status, 0)
-            # Whoever may open /proc/PID/map_files sees the deleted file itself.
+            # A user who may open /proc/PID/map_files reads the deleted file itself.
             if "subject:first" in result.out:
                 equal(sorted(result.out.split()), sorted(NAMES + OWN))
             else:
@@ -413,7 +412,7 @@ def test_missing_processes():
 
 
 def test_processes_that_we_must_not_read():
-    """As root, drop the capabilities and the user; else take a process of root."""
+    """As root, drop the capabilities and the user; otherwise use a process of root."""
     if os.geteuid():
         target, pid, prefix = None, "1", []
     else:
@@ -424,7 +423,7 @@ def test_processes_that_we_must_not_read():
         pid = str(target.pid)
         prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                   "--bounding-set=-all"]
-    # The build may stand where only root gets in; an open file does not ask again.
+    # The build may be in a directory that only root may enter; an open file needs no further check.
     try:
         executable = os.open(SIDE, os.O_RDONLY)
         run = subprocess.run([*prefix, f"/proc/self/fd/{executable}", "list", pid],
@@ -449,11 +448,11 @@ def test_commands():
     result = side("list", "--names", "--", path, "enabled", "7")
     equal((result.status, result.err), (0, ""))
     equal(sorted(result.out.split()), sorted(NAMES + OWN))
-    # A word without a slash that names no file is looked for in PATH.
+    # A word without a slash that names no file is searched in PATH.
     env = environment(PATH=os.path.dirname(path) + ":" + os.environ["PATH"])
     result = side("list", "--names", os.path.basename(path), env=env)
     equal((result.status, sorted(result.out.split())), (0, sorted(NAMES + OWN)), result.err)
-    # The command does not run: no output, no status of its own, nothing left behind.
+    # The command does not run: no output, no status of its own, no files.
     marker = os.path.join(work.name, "marker")
     result = side("list", "--", "touch", marker)
     equal((result.status, "library" in result.out), (0, False), result.err)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Man pages: mandoc has nothing to say, and each option stands in them."""
+"""Man pages: mandoc reports nothing, and each option is documented."""
 import pathlib
 import shutil
 
@@ -35,7 +35,7 @@ def test_lint():
         print("mandoc is not installed")
         return
     with tempfile.TemporaryDirectory() as folder:
-        # Side by side, so that references from one to another are found.
+        # In one directory, so that references between them are found.
         for path in PAGES.values():
             shutil.copy(path, folder)
         for page in PAGES:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The command line: verbs, options, their mistakes, help, JSON, colours."""
+"""The command line: verbs, options, their errors, help, JSON, colours."""
 import glob
 import shutil
 import signal
@@ -16,7 +16,7 @@ ESCAPE = "\033["
 
 
 def refused(*args, says=(), status=2):
-    """A wrong command line: nothing on stdout, one sentence, the same as JSON."""
+    """A wrong command line: nothing on stdout, one message, the same as JSON."""
     result = side(*args)
     equal(result.status, status, f"status of {args}")
     equal(result.out, "", f"stdout of {args}")
@@ -43,7 +43,7 @@ def test_unknown_verbs():
     refused("rec", says=["did you mean `side record`?"])
     refused("zzzzzzzz", says=["no verb", "side --help"])
     refused("x" * 1000, says=["no verb"])
-    # What a terminal would obey is shown, not sent.
+    # Control characters are shown escaped, not sent.
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
     refused("export", "x", "--format", "cvs", says=["cannot be `cvs`: it is perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
     refused("list", "-w", "zzzzzz", "--", "true", says=["cannot be `zzzzzz`: it is libc or pthread"])
@@ -58,7 +58,7 @@ def test_habits_of_other_tools():
     refused("record", "-a", says=["no option `-a`", "side create"])
     refused("report", "-i", "x", says=["no option `-i`", "side report DIR"])
     refused("view", "--begin", "0", "x", says=["no option `--begin`", "--from"])
-    # A letter is one behind others, too; without a verb there are none.
+    # A letter may follow others, too; without a verb there are no letters.
     refused("view", "-qi", "x", says=["no option `-i`", "side view DIR"])
     refused("-p", "1", says=["no option `-p`", "side --help"])
 
@@ -79,7 +79,7 @@ def test_unknown_options():
     refused("list", "-qZ", "x", says=["`-Z`"])
     refused("--verison", says=["did you mean `--version`?"])
     refused("--nothing-like-it", says=["no option"])
-    # An option of another verb is not one of this.
+    # An option of another verb is not valid for this one.
     refused("list", "--strict", "x", says=["no option `--strict`"])
     refused("--strict", says=["no option `--strict`"])
 
@@ -93,7 +93,7 @@ def test_abbreviations_are_refused():
 def test_arguments_of_options():
     refused("record", "--output", says=["`--output` needs its DIR"])
     refused("record", "-o", says=["`--output` needs its DIR"])
-    # An option is no argument of the one before it, unless that is said.
+    # An option is not an argument of the previous one, unless that is documented.
     refused("record", "--output", "--strict", "true", says=["`--output` needs its DIR", "the option follows: `--strict`"])
     refused("record", "-o", "--filter=x", "true", says=["`--output` needs its DIR", "the option follows: `--filter=x`"])
     refused("trace", "-c", "true", "--function", "main", "--ret", "--function", "exit",
@@ -212,7 +212,7 @@ def test_help_of_topics():
 
 
 def test_examples_are_command_lines():
-    """Each example is understood: with --help in front nothing is done, but all is parsed."""
+    """Each example is valid: with --help at the front nothing is done, but all is parsed."""
     import shlex
     for verb in described().values():
         for example in verb["examples"]:
@@ -234,7 +234,7 @@ VALUES = {"PID": "1", "N": "1", "TIME": "1s", "SIZE": "1M", "BAUD": "9600", "FOR
 
 
 def literals(text):
-    """The string literals of a C source, adjacent ones as one; a macro between them becomes a name."""
+    """Returns the string literals of a C source, adjacent ones joined; a macro between them becomes a name."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     one = r'"(?:[^"\\\n]|\\.)*"'
     for found in re.finditer(one + r"(?:\s*(?:PRI\w+|[A-Z][A-Z_]{3,})?\s*" + one + r")*", text):
@@ -242,7 +242,7 @@ def literals(text):
 
 
 def suggestions():
-    """(where, command line) of each `side ...` in messages, help, guides and README."""
+    """Returns (source, command line) of each `side ...` in messages, help, guides and README."""
     for path in sorted(glob.glob("src/**/*.[ch]", root_dir=SOURCES, recursive=True) + glob.glob("programs/**/*.[ch]", root_dir=SOURCES, recursive=True)):
         with open(os.path.join(SOURCES, path), encoding="utf-8") as file:
             for literal in literals(file.read()):
@@ -260,7 +260,7 @@ def suggestions():
 
 
 def meant(part):
-    """The arguments of a suggestion, with values in it; None: a verb alone, or no command."""
+    """Returns the arguments of a suggestion, with values; None: only a verb, or not a command."""
     import shlex
     part = re.sub(r"%[-.0-9]*(?:l*[a-z])?", "1", part)
     part = re.sub(r"\[[^]]*\]|\.\.\.|…|\\n", " ", part.replace("\\|", "|"))
@@ -272,12 +272,12 @@ def meant(part):
 
 
 def test_suggestions_are_command_lines():
-    """side understands each command line in messages, help and documents, and each option that they name exists."""
+    """side accepts each command line in messages, help and documents, and each option that they name exists."""
     verbs, tried = described(), set()
     for where, text in suggestions():
         for part in re.split(r"\|(?!\|)| \| |&&|;|>", text):
             part = part.strip()
-            # Where the verb itself is put in, there is nothing to check.
+            # If the verb itself is a placeholder, there is nothing to check.
             words = meant(part) if re.match("side [^-%]", part) else None
             if not words or tuple(words) in tried or words[0] in ("help", "--help") or not words[0].islower():
                 continue
@@ -302,7 +302,7 @@ def test_suggestions_are_command_lines():
 
 
 def test_options_and_their_forms():
-    """The forms of an argument, bundles, and options behind operands, seen through --help."""
+    """The forms of an argument, bundles, and options after operands, tested with --help."""
     for args in (["view", "-n3", "x"], ["view", "-n", "3", "x"], ["view", "--count=3", "x"],
                  ["view", "--count", "3", "x"], ["view", "x", "-n", "3"], ["view", "-qvn3", "x"],
                  ["-q", "view", "x"], ["--color", "never", "view", "x"], ["list", "x", "--json"],
@@ -317,7 +317,7 @@ def test_options_and_their_forms():
 
 def test_colors():
     cases = [
-        # arguments, environment, on a terminal, colours?
+        # arguments, environment, on a terminal, whether there are colours
         ([], {}, True, True),
         ([], {}, False, False),
         ([], {"NO_COLOR": "1"}, True, False),
@@ -339,7 +339,7 @@ def test_colors():
         result = run("--help", *args, env=env)
         equal(result.status, 0)
         equal(ESCAPE in result.out, colored, f"help {args} {variables} {terminal}")
-    # Errors follow where standard error leads, not standard output.
+    # The colours of errors depend on standard error, not on standard output.
     equal(ESCAPE in side_on_terminal("recrod", which="stderr").out, True)
     equal(ESCAPE in side_on_terminal("recrod", which="stderr", env=environment(NO_COLOR="1")).out,
           False)
@@ -357,7 +357,7 @@ def test_standard_output_that_fails():
     os.close(read_end)
     run = subprocess.run([SIDE, "--help"], stdout=write_end, stderr=subprocess.PIPE, text=True)
     os.close(write_end)
-    # As any filter: ended by the signal, without a word.
+    # Like every filter: ended by the signal, without a message.
     equal((run.returncode, run.stderr), (-signal.SIGPIPE, ""))
 
 
@@ -367,14 +367,14 @@ def libraries(program):
 
 
 def test_side_links_little():
-    """What makes a short command long is in side-more."""
+    """Code that would slow down short commands is in side-more."""
     heavy = {"libdw", "libelf", "libzstd", "libstdc++"}
     equal(libraries(SIDE) & heavy, set())
     true(libraries(os.path.join(os.path.dirname(SIDE), "side-more")) >= {"libdw", "libelf", "libzstd"}, "side-more")
 
 
 def test_side_finds_the_rest_of_it():
-    """Beside itself and in libexec, with the words in their order; where it is not that is said."""
+    """In its own directory and in libexec, with the arguments in order; a missing one is reported."""
     words = ["view", "/nowhere", "--json"]
     wanted = side(*words)
     equal(wanted.status, 1)

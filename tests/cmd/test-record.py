@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side record` as a person and as a script meet it: statuses, streams, signals, losses, options."""
+"""`side record` as users and scripts run it: statuses, streams, signals, losses, options."""
 import shutil
 import signal
 import time
@@ -20,7 +20,7 @@ def new_output():
 
 
 def record(*args, **more):
-    """Records into a new folder; gives the result and the folder."""
+    """Records into a new folder; returns the result and the folder."""
     output = new_output()
     return side("record", "-o", output, *args, **more), output
 
@@ -31,7 +31,7 @@ def summary(result):
 
 
 def names(output):
-    """Names of the events in a trace, read by babeltrace2."""
+    """Returns the names of the events in a trace, read by babeltrace2."""
     if not shutil.which("babeltrace2"):
         return None
     run = subprocess.run(["babeltrace2", "--no-delta", "--clock-seconds", output], text=True,
@@ -47,7 +47,7 @@ def test_exit_statuses():
         result, output = record(TALKER, *args)
         equal(result.status, status, f"{args}: {result.err}")
         true(os.path.isdir(output), "there is a trace")
-        # No shell tells of the signal.
+        # No shell reports the signal.
         equal("was ended by signal" in result.err, "signal" in args, result.err)
         if args[-1] == "11":
             contains(result.err, f"{TALKER} was ended by signal 11 (Segmentation fault")
@@ -84,7 +84,7 @@ def test_streams_belong_to_the_command():
     equal((run.returncode, run.stdout), (5, "from stdin\n"))
     true(run.stderr.startswith("an error\n"), run.stderr)
     contains(run.stderr, "side: ")
-    # With --quiet only the command is heard.
+    # With --quiet only the command prints.
     run = subprocess.run([SIDE, "record", "-q", "-o", new_output(), "--", "sh", "-c",
                           "cat; echo an error >&2"],
                          input="x", capture_output=True, text=True, env=environment())
@@ -100,7 +100,7 @@ def test_options_of_the_command_are_its_own():
 
 
 def test_command_starts_with_usual_signals():
-    """What we do with signals for ourselves must not reach the command."""
+    """Signal settings of the recorder must not reach the command."""
     result, _ = record("sh", "-c", "grep -E 'SigIgn|SigBlk' /proc/self/status")
     plain = subprocess.run(["sh", "-c", "grep -E 'SigIgn|SigBlk' /proc/self/status"],
                            stdout=subprocess.PIPE, text=True)
@@ -129,7 +129,7 @@ def test_summary():
              for folder, _, files in os.walk(output) for name in files if name != ".maps"]
     equal(told["bytes"], sum(sizes), "bytes")
     equal(sorted(os.listdir(output)), [process["directory"]])
-    # A name with blanks is quoted where it is to be typed.
+    # A name with blanks is quoted in a command for the user.
     blank = os.path.join(work.name, "a b'c")
     result = side("record", "-o", blank, TALKER, "1")
     contains(result.err, "side view '" + blank.replace("'", "'\\''") + "'")
@@ -151,7 +151,7 @@ def test_nothing_said():
     equal(result.status, 0)
     contains(result.err, "-w libc")
     if os.environ.get("SANITIZED", "none") == "none":
-        # Whoever has asked for calls is not told to do so.
+        # A user who has requested calls gets no hint to do so.
         result, _ = record("-w", "libc", "-e", "libc:no_such_function", "true")
         equal(result.status, 0)
         contains(result.err, "no event matched `-e libc:no_such_function`\nhint: `side list -w`")
@@ -178,7 +178,7 @@ def test_output():
         (name,) = os.listdir(folder)
         true(re.fullmatch(r"side-\d{8}-\d{6}", name), name)
         contains(result.err, name)
-        # What is there is not touched, unless it is asked for.
+        # Existing files are not touched, unless requested.
         full = os.path.join(folder, name)
         before = sorted(os.listdir(full))
         result = side("record", "-o", full, TALKER, "5")
@@ -206,7 +206,7 @@ def test_processes_left_behind():
     command = ["sh", "-c", f"(while [ -d {work.name} ] && [ ! -e {go} ]; do sleep 0.1; done; {TALKER} 10) >/dev/null 2>&1 & exit 6"]
     result, output = record("--json", *command)
     equal(result.status, 6, result.err)
-    # What is left says nothing before the recording is over, however busy the machine is.
+    # The remaining process prints nothing before the recording is over, on a machine of any load.
     with open(go, "w", encoding="utf-8"):
         pass
     found = names(output) if os.listdir(output) else []
@@ -234,7 +234,7 @@ def test_patterns():
 
 
 def test_names_do_not_reach_the_terminal():
-    """What a program calls its events is shown, never obeyed."""
+    """The names of a program's events are shown, but control characters have no effect."""
     for options in ([], ["--json"]):
         result = side("record", *options, "-o", new_output(), "--buffer-size", "64K", TALKER, "0",
                       "scream", text=False)
@@ -250,7 +250,7 @@ def test_names_do_not_reach_the_terminal():
 
 
 def test_losses():
-    # Rings of the smallest size, and more events than can be written meanwhile.
+    # Rings of the smallest size, and more events than can be written in the meantime.
     result, output = record("--buffer-size=64K", TALKER, "300000", "exit", "7")
     equal(result.status, 7, "losses do not change the status")
     contains(result.err, "lost while a ring was full\nhint: a larger `--buffer-size`")
@@ -270,7 +270,7 @@ def test_losses():
     contains(told["reasons"][0]["mend"], "--buffer-size")
     for loss in told["losses"]:
         true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
-    # A process for which no memory is left loses all that it says.
+    # A process for which no memory is left loses all its events.
     result, output = record("--buffer-size=256K", "--json", TALKER, "10")
     one = [f"--memory-limit={summary(result)['memory_peak']}", "--buffer-size=256K", "sh", "-c",
            f"{TALKER} 10; {TALKER} 10; :"]
@@ -283,7 +283,7 @@ def test_losses():
     contains(result.err, "1 event was lost for being too big\n")
     contains(result.err, "talker:said  1 (too big)")
     contains(result.err, "one event has 64.0 KiB at most")
-    # Nothing lost, nothing strict.
+    # No losses: --strict has no effect.
     result, output = record("--strict", TALKER, "100", "exit", "7")
     equal(result.status, 7)
 
@@ -293,7 +293,7 @@ def test_memory_limit():
     result, output = record(f"--memory-limit={cpus}M", "--buffer-size=128K", "--json", TALKER, "10")
     equal(result.status, 0, result.err)
     true(0 < summary(result)["memory_peak"] <= cpus << 20, result.err)
-    # A limit that no process fits in is a mistake, and said before anything starts.
+    # A limit that is too small for any process is an error, reported before anything starts.
     marker = os.path.join(work.name, "marker")
     result, output = record("--memory-limit=64K", "touch", marker)
     equal(result.status, 2, result.err)
@@ -316,14 +316,14 @@ def test_memory_limit():
             size = f"{int(largest[1]) * times}M"
             result = side(*args, *[size if word.endswith("M") else word for word in sizes], *command)
             equal((verb, times, result.status), (verb, times, status), result.err)
-    # Processes side by side that do not all fit: those left out run, and are named.
+    # Parallel processes that do not all fit: those left out run, and are named.
     result, output = record(f"--memory-limit={cpus}M", "--buffer-size=128K", "--json", "sh", "-c",
                             f"{TALKER} 1 & {TALKER} 1 & {TALKER} 1 & wait; echo all ran")
     equal((result.status, result.out), (0, "all ran\n"), result.err)
 
 
 def test_storm_of_processes():
-    # Twenty at a time: the rings of those that have ended count no more than what is in them.
+    # Twenty at a time: the rings of exited processes count only with their content.
     count = 3000 if LONG else 600
     result, output = record(f"--memory-limit={os.cpu_count() * 128}M", "--json", TALKER, "0", "fork", str(count))
     equal(result.status, 0, result.err)
@@ -333,14 +333,14 @@ def test_storm_of_processes():
 
 
 def test_processes_that_are_not_recorded():
-    # One fits. The others are one line with their number, and losses of a process that is recorded.
+    # One fits. The others are one line with their number, and losses of a recorded process.
     result, output = record("--buffer-size=256K", "--json", TALKER, "10")
     # The shell uses its rings: those of a program without an event would be given to the next one.
     limit = ["-w", "libc", f"--memory-limit={summary(result)['memory_peak']}"]
     others = f"for i in 1 2 3; do ({TALKER} 10); done; :"
     result, output = record(*limit, "--buffer-size=256K", "sh", "-c", others)
     lines = [line for line in result.err.splitlines() if "not recorded" in line]
-    # The shell's children, and what they become.
+    # The shell's children, and the programs that they execute.
     count = int(re.match(r"side: (\d+) processes are not recorded, the first: process \d+ \(", lines[0])[1])
     true(3 <= count <= 6, result.err)
     contains(result.err, f"side: {count} events were lost with processes that are not recorded, each of which counts once\n"
@@ -355,7 +355,7 @@ def test_processes_that_are_not_recorded():
 
 
 def interrupt(arguments, wait=True):
-    """Ctrl-C: SIGINT to the whole group, as a terminal sends it."""
+    """Ctrl-C: sends SIGINT to the whole group, as a terminal does."""
     process = subprocess.Popen([SIDE, "record", *arguments], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=environment(), start_new_session=True)
@@ -376,14 +376,14 @@ def test_interrupt():
 
 
 def test_second_interrupt():
-    """A command that ignores Ctrl-C: the second one ends the recording, with all that was said."""
+    """A command that ignores Ctrl-C: the second one ends the recording, which has all events."""
     output = new_output()
     process = interrupt(["-o", output, "sh", "-c", f"trap '' INT; exec {TALKER} 50 wait"])
     time.sleep(0.3)
     equal(process.poll(), None, "the recording goes on while the command does")
     os.killpg(process.pid, signal.SIGINT)
     process.wait(timeout=30)
-    # The command lives on, and has our pipes.
+    # The command runs on, and has the pipes.
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -397,7 +397,7 @@ def test_second_interrupt():
 
 
 def test_termination():
-    """SIGTERM to us alone ends the command, too."""
+    """SIGTERM to the recorder only ends the command, too."""
     output = new_output()
     process = subprocess.Popen([SIDE, "record", "-o", output, TALKER, "5", "wait"],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -424,7 +424,7 @@ def test_wrappers():
 
 
 def test_colors_and_progress():
-    """No escape sequences and no progress where nobody looks."""
+    """No escape sequences and no progress without a terminal."""
     result, _ = record("-v", TALKER, "10")
     true("\033" not in result.err and "\r" not in result.err, repr(result.err))
     output = new_output()
@@ -436,7 +436,7 @@ def test_colors_and_progress():
 
 
 def test_kernel_without_permission():
-    """What was asked for and cannot be had is no success, whatever else was recorded."""
+    """If a requested part cannot be recorded, that is not a success, whatever else was recorded."""
     if os.geteuid():
         skip("not root, which could become another user")
     with tempfile.TemporaryDirectory() as folder:
@@ -478,7 +478,7 @@ def test_nothing_matches():
             again = subprocess.run(f"{SIDE} record -o {new_output()} {meant[1]} {TALKER} 3", shell=True, text=True,
                                    stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
             contains(again.stderr, "side view")
-    # A shell's child is the one that has events.
+    # The shell's child has the events.
     result, _ = record("-e", "talkr:*", "sh", "-c", f"{TALKER} 3; true")
     contains(result.err, f"{NAME} has 3 events")
     for args in (("--filter", "number > 4000000"), ("-e", "talker:said", "--filter", "number > 4000000")):

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-`side list PID` on programs that register events at run time: quiet, busy, with libside in the
-executable, with a libside that does not tell, and with one that lies.
+"""`side list PID` on programs that register events at run time: idle, busy, with libside in the
+executable, with a libside that does not report them, and with one that reports invalid data.
 """
 import collections
 import shutil
@@ -20,7 +19,7 @@ work = tempfile.TemporaryDirectory()
 
 
 class Program:
-    """A program that says its number and waits."""
+    """A program that prints its process id and waits."""
 
     def __init__(self, *args, **changes):
         self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -44,7 +43,7 @@ def events_of(pid, *args):
 
 
 def check_whole(event):
-    """The field is called after the event: nothing is put together of two."""
+    """The field is named after the event: no event is mixed from two."""
     name = event["description"]["event"]
     equal([field["name"] for field in event["description"]["fields"]], [name], str(event))
 
@@ -56,7 +55,7 @@ def check_registrar(pid):
     for event in events:
         registered = event["event"] in STABLE
         equal(event["origin"], "registry" if registered else "section", event["event"])
-        equal(event["found"], event["origin"])  # The former name, for one release.
+        equal(event["found"], event["origin"])  # The earlier key, for one release.
         if registered:
             equal(event["source"], "process " + pid)
             check_whole(event)
@@ -88,7 +87,7 @@ def test_file_that_is_gone():
 
 
 def test_busy():
-    """What stays is listed each time, what comes and goes is whole or not there."""
+    """Events that stay are listed each time, temporary ones are complete or missing."""
     rounds, seen = 1000 if LONG else 30, 0
     with Program(os.environ["REGISTRAR"], "busy") as pid:
         for _ in range(rounds):
@@ -106,7 +105,7 @@ def test_busy():
 
 
 def test_end_of_the_process():
-    """It may end at any instant while it is read."""
+    """The program may exit at any instant while it is read."""
     for i in range(100 if LONG else 10):
         program = Program(os.environ["REGISTRAR"], "busy")
         lister = subprocess.Popen([SIDE, "list", str(program.pid)], stdout=subprocess.PIPE,
@@ -120,7 +119,7 @@ def test_end_of_the_process():
         program.process.stdout.close()
 
 
-# ---- other libsides ----
+# ---- other versions of libside ----
 
 SILENT = '''
 #include <side/trace.h>
@@ -148,7 +147,8 @@ int main(void)
 }
 '''
 
-# One block, one batch, one event, and what the lie that the environment names makes of it before main.
+# One block, one batch, one event, and one invalid member before main, which the environment
+# selects.
 LIAR = SILENT + '''
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,7 @@ def build(name, source, *flags):
 
 
 def with_libside(name, source):
-    """A program that runs with this libside."""
+    """Makes a program that runs with this libside."""
     folder = os.path.join(work.name, name + ".d")
     os.mkdir(folder)
     library = build(name + ".d/libside.so.0", source, "-shared", "-fPIC", "-Wl,-soname,libside.so.0")
@@ -219,7 +219,7 @@ LIES = {
     "wide": ("the_registry.batch_size = 65535", "damaged"),
     "block": ("the_registry.block_size = 0", "damaged"),
     "array": ("block.batches[0].events = (void *)16", "array is not all there"),
-    # The array has a hole: what follows it may be memory of a library, as in Debian 13.
+    # The array has a hole: after it may be memory of a library, as in Debian 13.
     "length": ("block.batches[0].nr_events = ~0u; munmap((void *)((unsigned long)&events[1 << 19] & ~4095ul), 4096)",
                "array is not all there"),
     "wrap": ("block.batches[0].events = (void *)~31ul; block.batches[0].nr_events = ~0u",
@@ -235,7 +235,7 @@ LIES = {
 def test_liars():
     cases = "".join(f'\tif (!strcmp(name, "{name}")) {{ {lie}; }}\n' for name, (lie, _) in LIES.items())
     path = with_libside("liar", LIAR % cases)
-    # Without a lie its event is listed: it is the lies that are refused.
+    # Without an invalid member its event is listed: the test refuses the invalid ones only.
     with Program(path, LIE="") as pid:
         result = side("list", "--names", pid)
         equal((result.status, sorted(result.out.split()), result.err), (0, ["liar:event", "table:event"], ""))

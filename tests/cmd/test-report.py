@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side report`: each figure against one that is computed here from what Babeltrace reads."""
+"""`side report`: each number compared with one that is computed here from the output of Babeltrace."""
 import functools
 import math
 import struct
@@ -72,7 +72,7 @@ def near(got, wanted, what, relative=1e-12):
 
 
 def buckets_of(values):
-    """As the page says: below 0, 0, 1, [2, 4), [4, 8), …"""
+    """As documented: below 0, 0, 1, [2, 4), [4, 8), …"""
     count = Counter()
     for value in values:
         if value < 0:
@@ -114,7 +114,7 @@ def test_processes_and_counts():
     wanted = Counter(event.process for event in EVENTS)
     names = {event.process: event.procname for event in EVENTS}
     equal(got, {process: (names[process], count) for process, count in wanted.items()})
-    # Losses are of a whole trace here: the packets do not say of which process they are.
+    # Here losses are those of a whole trace: the packets do not name the process.
     equal({line["event"]: line["count"] for line in lines["count"]},
           dict(Counter(event.name for event in EVENTS)))
     counts = [line["count"] for line in lines["count"]]
@@ -133,7 +133,7 @@ for one in EVENTS:
 
 
 def called(event):
-    """Two hosts have a process of one name and number."""
+    """Two hosts have a process with the same name and number."""
     hosts = HOSTS[(event.procname, event.pid)]
     return f"{event.procname}:{event.pid}" + (f" on {event.host}" if len(hosts) > 1 else "")
 
@@ -211,7 +211,7 @@ def test_histograms():
 
 
 def pairs(begin, end, key, process=lambda e: e.process):
-    """What the page says: an end closes the latest open begin of its key."""
+    """As documented: an end closes the latest open begin of its key."""
     durations, unfinished, unbegun = [], 0, 0
     stacks = defaultdict(list)
     for number, event in enumerate(EVENTS):
@@ -345,7 +345,7 @@ def test_losses():
 
 
 def test_recorded():
-    """A real recording that lost events, and what the program said of itself."""
+    """A real recording that lost events, and the program's own numbers."""
     if os.environ.get("SANITIZED", "none") != "none":
         print("programs are not recorded with a sanitizer's runtime")
         return
@@ -367,7 +367,7 @@ def test_recorded():
 
 
 def test_full_disk():
-    """What could not be written is known by its bytes; nobody takes them for events."""
+    """The size of the unwritten data is known; it does not count as events."""
     if os.environ.get("SANITIZED", "none") != "none":
         print("programs are not recorded with a sanitizer's runtime")
         return
@@ -401,7 +401,7 @@ def test_full_disk():
 
 @functools.lru_cache(None)
 def symbols_of(module):
-    """(begin, size, name) of its functions, as nm reads them; and the segments, as readelf does."""
+    """Returns (begin, size, name) of its functions, as nm reads them; and the segments, as readelf does."""
     found = []
     notes = subprocess.run(["readelf", "-n", module], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                            check=False).stdout
@@ -420,7 +420,7 @@ def symbols_of(module):
 
 
 def test_callers_have_names():
-    """Addresses of a program that is gone: module and offset by what was mapped, functions by symbols."""
+    """Addresses of an exited program: module and offset by the recorded mappings, functions by symbols."""
     if os.environ.get("SANITIZED", "none") != "none":
         return
     trace = os.path.join(work.name, "callers")
@@ -478,7 +478,7 @@ def test_text():
 
 
 def test_histogram_of_what_is_not_in_a_bucket():
-    """Infinite values and NaN are in no bucket and no sum; numbers from 2^64 on have a row of their own."""
+    """Infinite values and NaN are in no bucket and no sum; numbers from 2^64 on have a separate row."""
     values = [1.5, 1e21, -1e300, math.inf, -math.inf, math.nan, 0.25, 2.0**64, 2.0**63, 1.8e308, -math.inf, math.nan]
     folder = os.path.join(work.name, "reals")
     os.mkdir(folder)
@@ -528,7 +528,7 @@ event { name = "probe:inner_return"; id = 3; fields := struct { u64 _call; u64 _
 
 
 def write_calls(folder, packets):
-    """Packets of (begin, end, discarded, [(time, event, call, duration or None)])."""
+    """Writes packets of (begin, end, discarded, [(time, event, call, duration or None)])."""
     os.mkdir(folder)
     with open(os.path.join(folder, "metadata"), "w", encoding="ascii") as file:
         file.write(CALLS)
@@ -541,9 +541,9 @@ def write_calls(folder, packets):
 
 
 def test_calls_across_a_loss():
-    """A call without a return lasts to the end of the call around it, unless its return may be among what was lost."""
+    """A call without a return lasts to the end of the enclosing call, unless its return may be lost."""
     second = 10**9
-    other = 1 << 48  # A thread of its own.
+    other = 1 << 48  # Another thread.
     for lost in (0, 3):
         folder = os.path.join(work.name, f"calls-{lost}")
         write_calls(folder, [
@@ -566,7 +566,8 @@ def test_calls_across_a_loss():
         under = [line for line in lines["branch"] if line["function"] == "inner" and line["depth"] == 1]
         equal([line.get("lost_return") for line in under], [1 if lost else None])
         pairs = {line["begin"]: line for line in lines["pair"]}
-        # By the threads' numbers in `call`: the return of thread 1 does not end what another thread has begun.
+        # By the threads' numbers in `call`: the return of thread 1 does not end a call of another
+        # thread.
         durations = {line["begin"]: line for line in lines["durations"]}
         equal(durations["probe:inner"]["count"], 4)
         equal((pairs["probe:inner"]["without_thread"], pairs["probe:inner"]["unfinished"]), (0, 1))
@@ -598,7 +599,7 @@ def test_pairs_without_threads():
 
 
 def test_text_histogram():
-    """As bpftrace draws: the longest bar has 52 signs."""
+    """As bpftrace draws it: the longest bar has 52 characters."""
     result = side("report", TRACE, "--histogram", "rows", "-e", "db:end")
     rows = [int(e.fields["rows"]) for e in EVENTS if e.name == "db:end"]
     bars = re.findall(r"^(\S.*?) +(\d+) \|(@*) *\|$", result.out, re.M)
@@ -663,7 +664,7 @@ def test_notes():
 
 
 def test_misspelled_names():
-    """Each hint, put in the place of what was misspelled, leaves no note of it."""
+    """Each hint, used instead of the misspelled name, leaves no note."""
     for args, wrong, note in ((("--by", "rosw"), "rosw", "no event has a value of `--by rosw`: no event has `rosw`: there is "),
                               (("--by", "$ctx.vpdi"), "$ctx.vpdi", "no event has `$ctx.vpdi`"),
                               (("--histogram", "rosw * 2"), "rosw", "no event has a value of `rosw * 2`: no event has `rosw`"),
@@ -680,7 +681,7 @@ def test_misspelled_names():
         equal((result.status, "no event" in result.err), (0, False), result.err)
         notes = json_lines(side("--json", "report", TRACE, *args).err)
         equal([(line["type"], line.get("hint")) for line in notes], [("note", lines[1][6:])])
-    # Some events have it: that is no mistake.
+    # Some events have the field: that is no error.
     equal(side("report", TRACE, "--by", "rows").err, "")
     contains(side("report", TRACE, "--by", "$ctx.cgroup_ns").err, "hint: record with `--context cgroup_ns`")
 

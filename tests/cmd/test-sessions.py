@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The verbs that ask the daemon: what they ask, against one that notes it; what they say of its answers."""
+"""The verbs that send requests to the daemon: the requests, with a simulated daemon that stores them;
+and the output for its answers.
+"""
 import pwd
 import socket
 import threading
@@ -17,7 +19,7 @@ CHANGED = {"ok": True, "generation": 2, "changed": True, "pending": [], "unchang
 
 
 def ask(*args, status=0, **more):
-    """Runs side; gives its result and the requests that it made, without what all of them have."""
+    """Runs side; returns its result and its requests, without their common members."""
     fake.take()
     result = side(*args, env=ENVIRONMENT, **more)
     equal(result.status, status, f"{args}: {result}")
@@ -28,7 +30,7 @@ def ask(*args, status=0, **more):
 
 
 def asks(*args, **wanted):
-    """One request, exactly this one."""
+    """Checks that there is one request, exactly this one."""
     requests = ask(*args)[1]
     # Whether it records events of the kernel, which need a program that listens to it.
     if args[0] == "start":
@@ -68,7 +70,7 @@ def test_create_and_the_current_session():
     equal(os.path.realpath(os.path.dirname(requests[0]["to"])), os.path.realpath(work.name))
     asks("create", "mine", "--compress=7", "--format=ctf1", verb="create", session="mine", compress=7, format="ctf1")
     asks("stop", verb="stop", session="mine")
-    # The daemon works in another directory.
+    # The daemon has another working directory.
     requests = ask("create", "mine", "-o", "here", cwd=work.name)[1]
     equal(os.path.realpath(requests[0]["output"]), os.path.realpath(work.name) + "/here")
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "other", "state": "defined"}]}
@@ -80,7 +82,7 @@ def test_create_and_the_current_session():
     with open(RUNTIME + "/current", encoding="utf-8") as file:
         equal(file.read(), "other\n")
     equal(os.stat(RUNTIME + "/current").st_mode & 0o777, 0o600)
-    # What is no name is not taken for one, and a link is not followed.
+    # Invalid names are refused, and a link is not followed.
     for text in ("../x\n", "\n", "", "x" * 65 + "\n", "-x"):
         with open(RUNTIME + "/current", "w", encoding="utf-8") as file:
             file.write(text)
@@ -139,7 +141,7 @@ def test_channels_and_contexts():
          mode="overwrite", buffer_size=1 << 20, per_thread=True)
     asks("enable-channel", "c1", "--mode=block", "--block-timeout", "5ms", "--per-thread=9", "--context", "vtid",
          **base, mode="block", block_timeout=5 * 10**6, per_thread=9, context=["vtid"])
-    # Others mean microseconds there.
+    # Other tools mean microseconds there.
     for text in ("5", "0.5"):
         refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, says=["is not a time", "us, ms, s or min behind it here"])
     asks("disable-channel", "c1", verb="disable-channel", session="now", channel="c1")
@@ -237,7 +239,7 @@ def test_errors():
                                     "where": "size >> 4", "column": 6}
     lines = ask("enable-event", "a:b", "-f", "size >> 4", status=2)[0].err.splitlines()
     equal((lines[0], lines[1].strip(), lines[2].strip()), ("side: filter, column 6: no", "size >> 4", "^"))
-    # Terminals obey nothing of what a daemon says.
+    # Control characters in the daemon's texts have no effect on terminals.
     fake.answers["stop"] = {"ok": False, "kind": "failed", "error": "a\033[31mb", "mend": ""}
     contains(ask("stop", status=1)[0].err, "a\\x1b[31mb")
     fake.answers["stop"] = {"ok": True}
@@ -254,7 +256,7 @@ def test_no_daemon():
     equal(result.status, 1)
     contains(result.err, "no daemon listens at " + work.name + "/nobody/control.sock")
     equal(os.path.exists(work.name + "/nobody"), False)
-    # What is wrong with a command line is said before that.
+    # An error in the command line is reported first.
     contains(side("track", env=env).err, "missing option: the processes")
     result = side("list", env=env)
     equal((result.status, result.out), (0, ""))
@@ -309,7 +311,7 @@ def test_status_and_list():
           [("session", "now", True), ("session", "b", False)])
     (line,) = json_lines(ask("list", "--json", "now")[0].out)
     equal((line["definition"], line["processes"]), (SESSION["definition"], SESSION["processes"]))
-    # Probes: what became of them in each program.
+    # Probes: their state in each program.
     probe = {"event": ["probe:malloc", "probe:malloc_return"], "channel": "ring", "probe": "--function malloc", "pid": 7}
     programs = [{"pid": 7, "name": "redis", "answered": True, "places": 1007, "set": 1004,
                  "methods": {"jump": 1003, "breakpoint": 1}, "absent": 1, "resting": 0, "refused": 2, "lost": 5,
@@ -325,7 +327,7 @@ def test_status_and_list():
                  "location 4 to 5: a reason", "old 8: none, because it cannot", "slow 9: not answered yet",
                  "in /bin/x  not resolved: enable it again"):
         contains(out, part)
-    # Of one that has never started there is only the definition.
+    # For a session that has never started there is only the definition.
     fake.answers["status"] = {"ok": True, "sessions": [
         {"name": "now", "state": "defined", "definition": {"name": "now", "probes": [{**probe, "pid": 0}]}}]}
     contains(ask("status", "now")[0].out, "--function malloc  in all programs\n")
@@ -404,13 +406,13 @@ hint: `side attach --daemon -p 27` makes another one
 
 
 def test_status_of_everything():
-    """All of it as text, value by value: each number is another one."""
+    """All of it as text, value by value: all numbers differ."""
     make_current()
     fake.answers["status"] = {"ok": True, "sessions": [FULL], "programs": 3,
                               "closed-doors": [{"pid": 27, "door": "/d", "why": "denied"}]}
     result = side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"})
     equal((result.status, result.out, result.err), (0, FULL_TEXT, FULL_NOTES))
-    # In colors: problems are red, and each color is switched off again.
+    # In colours: problems are red, and each colour is switched off again.
     colored = side("status", "now", "--color=always", env={**ENVIRONMENT, "TZ": "UTC"}).out
     equal(re.sub("\x1b\\[[0-9;]*m", "", colored), FULL_TEXT)
     equal(re.findall("\x1b\\[1;31m(.*?)\x1b\\[0m", colored), ["because", "; lost 12", "missed", "missed", "not connected", "; lost 8 packets, with 1 event", "lost of user 1009: 1 packet, with 2 events: the spool is full", "lost of further users: 3 packets, with 1 event: the spool is full", "; lost 13", "          17", "NOT RECORDED"])
@@ -419,11 +421,11 @@ def test_status_of_everything():
     fake.answers["status"] = {"ok": True, "sessions": [{**FULL, "name": "other", "lost": 0, "output": "/o"}, {**FULL, "recorded": 1}]}
     equal(ask("status", "-a")[0].out, '  other                active       8,001 events      80.0 KiB  /o\n* now                  active            1 event      80.0 KiB  /t/now  lost 12\n')
     contains(side("status", "-a", "--color=always", env=ENVIRONMENT).out, "/t/now  lost \x1b[1;31m12\n\x1b[0m")
-    # Nothing at all.
+    # No data at all.
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "state": "stopped", "definition": {"channels": []}}]}
     equal(ask("status", "now")[0].out, "session now  stopped\n  recorded   0 events, 0 bytes\n"
           "  no channels: add events with `side enable-event`\n")
-    # No program has joined, or no event has happened.
+    # No program has joined, or no event has fired.
     for programs, text in ((0, "\n  no running program has joined; programs that started before the daemon join with `side attach --daemon -p PID`\n"),
                            (1, "\n  1 program has joined, and no event that the session records has happened\n"),
                            (2, "\n  2 programs have joined, and no event that the session records has happened\n")):
@@ -433,7 +435,7 @@ def test_status_of_everything():
         for more in ({"refused": 1}, {"untracked": 1}, {"state": "stopped"}, {"processes": [{"pid": 1}]}):
             fake.answers["status"] = {"ok": True, "sessions": [{**session, **more}], "programs": programs}
             true(text not in ask("status", "now")[0].out, str(more))
-    # Of one each.
+    # One of each.
     one = {"refused": 1, "idle": 1, "missed-starts": 1, "other-releases": 2,
            "sending": {"to": "u", "connected": True, "since": 86400 * 10**9, "connections": 1, "packets": 2, "bytes": 1, "events": 1, "pending-packets": 1, "pending": 2,
                        "dropped-packets": 1, "dropped-events": 3}}
@@ -445,7 +447,7 @@ def test_status_of_everything():
     fake.answers["status"] = {"ok": True, "sessions": []}
     equal(ask("status", "-a")[0].err, "side: there are no sessions\nhint: `side create` makes one\n")
     equal(ask("status", "-a", "--json")[0].err, "")
-    # 10 messages are printed, and how many there are more.
+    # 10 messages are printed, and the number of further ones.
     for count, more in ((10, ""), (11, "side: 1 more message\nhint: `--json` prints the first 100\n"), (12, "side: 2 more messages\nhint: `--json` prints the first 100\n")):
         fake.answers["status"] = {"ok": True, "sessions": [{"name": "now", "messages": [f"m{i}" for i in range(count)]}]}
         equal(ask("status", "now")[0].err, "".join(f"side: m{i}\n" for i in range(10)) + more)
@@ -479,7 +481,7 @@ def test_status_of_probes():
 
 
 def test_status_of_the_kernel():
-    """The answer of the program that records the kernel's events."""
+    """The answer of the program that records the events of the kernel."""
     make_current()
     session = {"name": "now", "state": "active", "definition": {"channels": [{"channel": "ring", "rules": [{"event": ["kernel::x"]}]}]}}
     fake.answers["status"] = {"ok": True, "sessions": [session]}
@@ -584,7 +586,7 @@ def test_top():
     equal([(line["pid"], line["lost"]) for line in processes], [(1, 10), (2, 0), (1, 15), (2, 0)])
     equal([line["recorded"] for line in processes], [2000, 0, 3000, 0])
     equal([line["count"] for line in lines if line["type"] == "durations"], [0, 0])
-    # It ends when the daemon does.
+    # It ends when the daemon ends.
     result = ask("top")[0]
     contains(result.err, "ended")
     contains(ask("top", "--pair", "a:[", "b", status=2)[0].err, "a:[")
@@ -592,7 +594,9 @@ def test_top():
 
 
 def test_top_has_no_interval_before_the_first_figures():
-    """No interval includes earlier events, and the daemon's time determines the length of an interval, however late it is read."""
+    """No interval includes earlier events, and the daemon's time determines the length of an interval,
+    even if it is read late.
+    """
     def at(seconds, size):
         answer = top_answer(1)
         answer["time"] = seconds * 10**9
@@ -601,7 +605,7 @@ def test_top_has_no_interval_before_the_first_figures():
         return answer
 
     make_current()
-    fake.answers["top"] = {"ok": True}  # As the daemon does: statistics come with the next message.
+    fake.answers["top"] = {"ok": True}  # Like the daemon: statistics are in the next message.
     fake.subscription = [at(50, 10**10), at(51, 10**10 + 3000), at(53, 10**10 + 3000), at(55, 10**10 + 4000)]
     lines = json_lines(ask("top", "--json", "-n", "3")[0].out)
     tops = [line for line in lines if line["type"] == "top"]
@@ -620,7 +624,7 @@ def test_top_on_a_terminal():
         time.sleep(0.05)
         return top_answer(2)
 
-    fake.subscription = [slowly] * 400  # More than is waited for: q ends it.
+    fake.subscription = [slowly] * 400  # More than the test waits for: q ends it.
     master, slave = pty.openpty()
     process = subprocess.Popen([SIDE, "top"], stdin=slave, stdout=slave, stderr=subprocess.PIPE, env=ENVIRONMENT)
     os.close(slave)

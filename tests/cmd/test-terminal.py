@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a terminal gets: long output through a pager, and a line of progress for long work."""
+"""Output on a terminal: long output through a pager, and a line of progress for long work."""
 import fcntl
 import shutil
 import struct
@@ -15,7 +15,7 @@ EVENTS = 400
 
 
 class Terminal:
-    """A command with a terminal of its own for the chosen streams, as its controlling terminal."""
+    """A command with its own terminal for the chosen streams, as its controlling terminal."""
 
     def __init__(self, *words, streams=(0, 1, 2), rows=24, **env):
         self.pid, self.master = pty.fork()
@@ -49,7 +49,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def end(self, seconds=60):
-        """Everything until the end; the exit status, 128 + N for a signal."""
+        """Reads everything until the end; returns the exit status, 128 + N for a signal."""
         end = time.monotonic() + seconds
         while self.more():
             assert time.monotonic() < end, f"it does not end: {self.seen[-2000:]!r}"
@@ -72,7 +72,7 @@ def setup():
 
 
 setup()
-# Prints that it is there, and passes all on.
+# Prints a mark, and passes all input on.
 MARK = script("mark", "echo PAGER; cat\n")
 
 
@@ -104,14 +104,14 @@ def test_pager_is_not_used():
         true("PAGER" not in file.read(), "a file has no pager")
     equal(Terminal(SIDE, "view", TRACE, streams=(0, 2), SIDE_PAGER=MARK).end()[1].count("PAGER"), 0)
     equal(Terminal(SIDE, "version", SIDE_PAGER=MARK).end()[1].count("PAGER"), 0)
-    # One that is not there: the output comes all the same.
+    # A pager that does not exist: the output is printed nevertheless.
     status, text = Terminal(SIDE, "view", TRACE, SIDE_PAGER="no-such-pager").end()
     equal((status, text.count("talker:said")), (0, EVENTS))
     contains(text, "cannot run the pager `no-such-pager`")
 
 
 def test_status_with_a_pager():
-    """The status is that of side; leaving the pager early is no failure."""
+    """The status is that of side; leaving the pager early is not a failure."""
     quits = script("quits", "head -n 1 >/dev/null; echo LEFT\n")
     for _ in range(10):
         status, text = Terminal(SIDE, "view", TRACE, SIDE_PAGER=quits).end()
@@ -126,14 +126,14 @@ def test_status_with_a_pager():
 
 
 def test_signals_with_a_pager():
-    """Ctrl-C ends what prints, not the pager; SIGTERM to side reaches it."""
+    """Ctrl-C ends the printing command, not the pager; SIGTERM to side reaches it."""
     # strace delays side after its first fork, which starts the pager: the user presses the key before side continues.
     early = ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:delay_exit=300000:when=1"]
     early[0] = shutil.which("strace") or ""
     for send, before in (("key", []), ("signal", []), ("key", early), ("signal", early)):
         if before and not before[0]:
             skip("no strace: the early key and signal are not tried")
-        # Nothing is read from the pipe, so side waits for space in it.
+        # No process reads the pipe, so side waits for space in it.
         pager = script("stops", "trap '' INT; echo READY; while [ ! -e " + work.name + "/go ]; do sleep 0.05; done; cat >/dev/null; echo DONE\n")
         big = os.path.join(work.name, "big")
         if not os.path.exists(big):
@@ -175,13 +175,13 @@ def recording(command, *more, streams=(0, 1, 2), **env):
 
 
 def is_removed(text):
-    """The last line of progress is gone before anything else is printed."""
+    """The last line of progress is removed before anything else is printed."""
     last = list(LINE.finditer(text))[-1]
     true(text[last.end():].startswith("\r\033[K"), repr(text[last.start():]))
 
 
 def test_progress_of_a_recording():
-    """From one second on, on standard error, and gone at the end."""
+    """After one second, on standard error, and removed at the end."""
     go = os.path.join(work.name, "go")
     for more in ([], ["-v"]):
         terminal = recording(["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done"], *more)
@@ -195,7 +195,9 @@ def test_progress_of_a_recording():
 
 
 def test_no_progress():
-    """Where it was not asked for, where no terminal is, for short work, and while a program draws on the terminal."""
+    """No progress if it was not requested, without a terminal, for short work, and while a program
+    draws on the terminal.
+    """
     late = ["sleep", "1.5"]
     for command, more, env, streams in (
             (late, ["-q"], {}, (0, 1, 2)), (late, ["--no-progress"], {}, (0, 1, 2)), (late, ["--json"], {}, (0, 1, 2)),
@@ -206,7 +208,7 @@ def test_no_progress():
 
 
 def test_progress_of_an_export():
-    """What it writes is read late, so that it works longer than a second on every machine."""
+    """Its output is read late, so that it works longer than a second on every machine."""
     big = os.path.join(work.name, "long")
     equal(side("record", "-o", big, TALKER, "60000").status, 0)
     for form in ("csv", "jsonl"):

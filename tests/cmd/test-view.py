@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The command line of `side view`: selection, count, colours, JSON, mistakes."""
+"""The command line of `side view`: selection, count, colours, JSON, errors."""
 import contextlib
 import glob
 import shutil
@@ -81,12 +81,12 @@ def test_nothing_fits():
             result = side("view", "--json", TRACE, *args, *more)
             equal((result.status, [line["type"] for line in json_lines(result.err)]), (0, ["note"]))
             equal(side("view", "-q", TRACE, *args, *more).err, "")
-    # Nothing was chosen, so nothing is missing.
+    # No event was selected, so none is missing.
     equal(side("view", TRACE, "--to", "1").err, "")
 
 
 def test_searches():
-    """A search of many directories reports what it found; one of a few is silent."""
+    """A search of many directories reports the results; one of a few prints nothing."""
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(TRACE, os.path.join(folder, "link"))  # Links are not followed.
         subprocess.run(["cp", "-r", TRACE, os.path.join(folder, "trace")], check=True)
@@ -103,7 +103,7 @@ def test_searches():
 
 
 def test_contexts_that_are_not_recorded():
-    """The hint makes a trace that the filter fits; tags of contexts that may be missing are no fields."""
+    """The hint makes a trace that the filter matches; tags of optional contexts are not fields."""
     trace = os.path.join(work.name, "without-contexts")
     record = ("record", "-q", "--channel", "c", "-e", "talker:*")
     equal(side(*record, "-o", trace, "--context", "procname,$app.talker:name", "--", TALKER, "1").status, 0)
@@ -180,7 +180,7 @@ def test_times_of_babeltrace():
 
 
 def test_times_of_packets():
-    """A part of a trace of many packets is what the whole has of that time: events and losses."""
+    """A part of a trace of many packets has the same events and losses as the whole trace for that time."""
     apart = tempfile.TemporaryDirectory()
     many = apart.name
     synthetic.make(many)
@@ -195,7 +195,7 @@ def test_times_of_packets():
             args = [seconds(all_times[a]) if isinstance(a, int) else a for a in args]
             part = json_lines(side("view", "--json", many, *args).out)
             equal(part, [line for line in whole if chosen(line["ns"])], str(args))
-    # What is broken is told when somebody looks at it, and not when its packet is of another time.
+    # Damage is reported when it is read, and not if its packet has another time.
     broken = os.path.join(many, "one", "stream_0")
     with open(broken, "r+b") as file:
         file.seek(24 + 44)
@@ -248,7 +248,7 @@ def test_threads():
 
 
 def test_follow():
-    """What is recorded meanwhile, by processes that come and go, is all there; then it ends."""
+    """Events that are recorded meanwhile, by processes that start and exit, are all there; then it ends."""
     out = os.path.join(work.name, "followed")
     recorder = subprocess.Popen(
         [SIDE, "record", "-q", "-o", out, "sh", "-c", f"{TALKER} 100; read x; {TALKER} 200; read x; {TALKER} 300"],
@@ -289,7 +289,7 @@ def test_follow():
 
 
 def test_follow_chunks():
-    """Of a chunk that is still being written, too; when it is finished and gets its name, nothing comes twice."""
+    """Also of a chunk that is still being written; when it is finished and gets its name, no event comes twice."""
     out = os.path.join(work.name, "chunks")
     recorder = subprocess.Popen(
         [SIDE, "record", "-q", "--rotate-size", "64K", "-o", out, "sh", "-c",
@@ -359,7 +359,7 @@ def test_json():
 
 
 def test_misspelled_paths():
-    """Only directories that have a trace are meant, in whatever depth side itself writes them."""
+    """Only directories with a trace are suggested, at any depth at which side itself writes them."""
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(folder + "/trafe")
         os.mkdir(folder + "/deep")
@@ -410,7 +410,7 @@ def test_mistakes():
 
 
 def damaged(name, cut):
-    """A copy of the trace whose last packet has lost so many bytes, and the damaged file."""
+    """Makes a copy of the trace whose last packet has lost so many bytes, and returns the damaged file."""
     copy = os.path.join(work.name, name)
     shutil.copytree(TRACE, copy)
     (inside,) = os.listdir(copy)
@@ -466,7 +466,7 @@ def test_repair_of_nothing():
 
 
 def test_recorder_is_killed():
-    """Whatever is there is shown, the rest is mended."""
+    """All existing data is shown, the remainder is repaired."""
     out = os.path.join(work.name, "killed")
     recorder = subprocess.Popen([SIDE, "record", "-q", "-o", out, TALKER, "100000000"], env=environment())
     try:
@@ -498,7 +498,7 @@ def size_of(path):
     size = 0
     for where, _, names in os.walk(path):
         for name in names:
-            # Metadata that is written anew gets its name just then.
+            # Rewritten metadata may get its name at that moment.
             with contextlib.suppress(FileNotFoundError):
                 size += os.path.getsize(os.path.join(where, name))
     return size
