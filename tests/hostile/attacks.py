@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The attacks: `attacks.py NAME ARGUMENTS`, run as a hostile user.
 
-Each prints `ready` when it is under way, goes on until its standard input ends, and then prints what it did. It must not fail when the
-daemon refuses it: that is what the defences are for.
+Each prints `ready` when it runs, continues until its standard input ends, and then prints what it
+did. It must not fail if the daemon refuses it: the defences are supposed to do that.
 """
 import contextlib
 import ctypes
@@ -42,7 +42,7 @@ def new_token():
 
 
 def join(path):
-    """An instance, as soon as there is space for one; None at the end of the attack."""
+    """Returns an instance, as soon as there is space for one; None at the end of the attack."""
     while not is_over(0.05):
         with contextlib.suppress(*REFUSALS):
             return Instance(path, new_token())
@@ -50,7 +50,9 @@ def join(path):
 
 
 def hand_in(control, name, listener):
-    """Hand in a listening socket, as soon as the daemon takes the request; its answer, or None at the end of the attack."""
+    """Hands in a listening socket, as soon as the daemon accepts the request; returns its answer, or
+    None at the end of the attack.
+    """
     while not is_over(0.05):
         with contextlib.suppress(*REFUSALS):
             return speaker.ask(control, {"verb": "door", "pid": os.getpid(), "path": name}, listener.fileno())
@@ -58,7 +60,7 @@ def hand_in(control, name, listener):
 
 
 def open_with(path, data):
-    """A connection on which this has been sent, or None."""
+    """Returns a connection on which this has been sent, or None."""
     one = speaker.new_socket()
     one.setblocking(False)
     try:
@@ -81,7 +83,7 @@ def drop_closed(connections):
 
 
 def keep_open(path, data, most):
-    """As many connections with this message as there can be, opened again when they are closed."""
+    """Keeps as many connections with this message as possible, opened again when they are closed."""
     connections, made = [], 0
     first = True
     while not is_over(0.01):
@@ -99,14 +101,14 @@ def keep_open(path, data, most):
 
 
 def all_connections(path):
-    """Hold all connections of a session: each has begun a batch of descriptions and never ends it."""
+    """Holds all connections of a session: each has begun a batch of descriptions and never ends it."""
     one = join(path)
     if one:
         keep_open(path, speaker.events(one.token, 0, 0, b""), 600)
 
 
 def silent(path):
-    """Hold all connections that have not sent anything yet."""
+    """Holds all connections that have not sent anything yet."""
     connections, first = [], True
     while not is_over(0.01):
         while len(connections) < 600:
@@ -156,7 +158,9 @@ def acknowledgements(path):
 
 
 def pids(path, how):
-    """A connection that outlives its process: the number noted on it is printed, and used when another process has it."""
+    """A connection that outlives its process: the process id noted for it is printed, and used when
+    another process has it.
+    """
     connections, numbers = [], []
     for _ in range(8):
         one = speaker.new_socket()
@@ -189,7 +193,9 @@ def pids(path, how):
 
 
 def doorbell(path, how):
-    """Write to the page by which programs wake the recorder: that of all users, if there is one, or that of the attacker's rings."""
+    """Writes to the page by which programs wake the recorder: that of all users, if there is one, or
+    that of the attacker's rings.
+    """
     one = join(path)
     if not one:
         ready()
@@ -226,7 +232,7 @@ def doorbell(path, how):
 
 
 def lingering_socket(keep):
-    """A socket whose last close() waits for an hour."""
+    """Returns a socket whose last close() waits for an hour."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(1)
@@ -243,21 +249,24 @@ def lingering_socket(keep):
 
 
 def linger_once(path, data):
-    """Send a socket along with a message, and close it before the receiver does: its close is the last one then."""
+    """Sends a socket along with a message, and closes it before the receiver does: the receiver's
+    close is the last one then.
+    """
     os.close(sys.stdout.fileno())
     keep = []
     one = lingering_socket(keep)
     with contextlib.suppress(OSError):
         keep.append(speaker.connect(path))
         speaker.send_with(keep[-1], data, one.fileno())
-    # Where it was refused, or the receiver was faster, this is the close that blocks: of a process that does nothing else.
+    # If it was refused, or the receiver was faster, this is the close that blocks: in a process
+    # that does nothing else.
     one.close()
     while True:
         time.sleep(1)
 
 
 def linger(path):
-    """Send unsolicited descriptors whose last close blocks."""
+    """Sends unsolicited descriptors whose last close blocks."""
     for data in 8 * (speaker.arrive(new_token()), speaker.hello(new_token()), speaker.message(speaker.BYE, bytes(8)), b"x"):
         if not os.fork():
             linger_once(path, data)
@@ -274,7 +283,7 @@ def rendezvous(name):
 
 
 def blocking_rendezvous(control):
-    """Hand in a listening socket, and make it block afterwards."""
+    """Hands in a listening socket, and makes it block afterwards."""
     name = f"@hostile-{os.getpid()}"
     listener = rendezvous(name)
     answer = hand_in(control, name, listener)
@@ -318,7 +327,7 @@ def arrive_once(name):
 
 
 def removed_rendezvous(control):
-    """ARRIVE through a rendezvous socket that is removed meanwhile, because its only program has exited."""
+    """ARRIVE through a rendezvous socket that is removed in the meantime, because its only program has exited."""
     rounds, answers = 0, 0
     while not is_over():
         name = f"@hostile-removed-{os.getpid()}-{rounds}"
@@ -456,7 +465,7 @@ def describe(program, count):
 
 
 def start_and_exit(program):
-    """Programs that start and exit at once, again and again."""
+    """Programs that start and exit at once, repeatedly."""
     rounds = 0
     ready()
     while not is_over():

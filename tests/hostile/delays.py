@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """How long threads waited for a processor, in nanoseconds.
 
-The limits of one second and of 100 ms are about what the daemon and the recorder do, on a machine of any load. The kernel counts how long a
-thread could run and had no processor (`run_delay` of /proc/PID/schedstat). A thread that sleeps, or waits for another process, is blocked:
-the kernel counts none of that time there, so it remains in what is measured.
+The limits of one second and of 100 ms apply to the daemon and the recorder, at any load of the
+machine. The kernel counts how long a thread could run and had no processor (`run_delay` of
+/proc/PID/schedstat). A thread that sleeps, or waits for another process, is blocked: the kernel
+counts none of that time there, so it remains in what is measured.
 """
 
 

@@ -22,11 +22,11 @@ static int describe(unsigned long number, char *field)
 		return -1;
 	side_builder_add_field(builder, NULL, field,
 			side_builder_integer(builder, 4, 0, SIDE_TYPE_BYTE_ORDER_HOST));
-	/* The description stays the tracer's until the program exits. */
+	/* The description belongs to the tracer until the program exits. */
 	return side_builder_register(builder) == SIDE_ERROR_OK ? 0 : -1;
 }
 
-/* Also what is left between two large ones: 60 of each size, from the largest one on. */
+/* Also the space between two large ones: 60 of each size, from the largest one on. */
 static unsigned long describe_all(char *field)
 {
 	unsigned long number = 0, end;

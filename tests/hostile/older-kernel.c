@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run a program as if the kernel were older: without SO_PASSRIGHTS (Linux 6.16) and SO_PEERPIDFD (Linux 6.5), as in Debian 12.
+ * Runs a program as if the kernel were older: without SO_PASSRIGHTS (Linux 6.16) and SO_PEERPIDFD
+ * (Linux 6.5), as in Debian 12.
  *
  *   older-kernel PROGRAM [ARGUMENT]...
  */
@@ -16,7 +17,7 @@
 #define OPTION_PASSRIGHTS 83
 #define OPTION_PEERPIDFD 77
 
-/* Skip so many instructions if it is not this value. */
+/* Skips so many instructions if it is not this value. */
 #define UNLESS(value, skipped) IF(value, 0, skipped)
 #define UNKNOWN (SECCOMP_RET_ERRNO | ENOPROTOOPT)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Ask the daemon at intervals, each time by a new connection as `side` does: `pinger.py SOCKET SECONDS REQUEST PID...`, until the end of
-standard input.
+"""Sends requests to the daemon at intervals, each by a new connection as `side` does: `pinger.py
+SOCKET SECONDS REQUEST PID...`, until the end of standard input.
 
-It prints `ready`, and at the end two lists as JSON: how long each answer took, in seconds, and the failures. The time ends when the daemon
-has sent its answer. The time in which this process or the main threads of the given ones could run but had no processor does not count
-(delays.py).
+It prints `ready`, and at the end two lists as JSON: how long each answer took, in seconds, and the
+failures. The time ends when the daemon has sent its answer. Time in which this process or the main
+threads of the given ones could run but had no processor does not count (delays.py).
 """
 import json
 import select
@@ -21,7 +21,7 @@ TIMEOUT = 30
 
 
 def receive(one):
-    """The answer, and how long ago it was sent, in nanoseconds."""
+    """Returns the answer, and how long ago it was sent, in nanoseconds."""
     text = ""
     while True:
         data, ancillary, _, _ = one.recvmsg(1 << 17, socket.CMSG_SPACE(16))

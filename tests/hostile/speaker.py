@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The messages of src/protocol/protocol.h, written by hand: what a hostile program sends instead of the agent."""
+"""The messages of src/protocol/protocol.h, encoded by the test: what a hostile program sends instead of the agent."""
 import array
 import json
 import os
@@ -41,7 +41,7 @@ def events(token, sequence, last, data):
 
 
 def event_head(number, channel, size):
-    """The head of a description without contexts."""
+    """Returns the head of a description without contexts."""
     return struct.pack("<IHHII", number, channel, 0, 0, size)
 
 
@@ -74,7 +74,7 @@ def send_with(one, data, *descriptors):
 
 
 def receive(one):
-    """A message and the descriptors that came with it."""
+    """Returns a message and its descriptors."""
     descriptors = array.array("i")
     data, ancillary, _, _ = one.recvmsg(MESSAGE_MAX, socket.CMSG_SPACE(4 * descriptors.itemsize))
     for level, kind, content in ancillary:
@@ -120,7 +120,7 @@ class Instance:
 
 
 def ask(path, request, *descriptors, timeout=10):
-    """One request to the control socket; its answer."""
+    """Sends one request to the control socket; returns its answer."""
     with connect(path, timeout) as control:
         data = json.dumps({"version": 1, **request}).encode()
         if descriptors:

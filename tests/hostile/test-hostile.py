@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A hostile second user: each attack runs beside programs of a victim, whose events must be complete and whose start must not be late."""
+"""A hostile second user: each attack runs at the same time as programs of a victim, whose events must
+be complete and whose start must not be late.
+"""
 import contextlib
 import json
 import os
@@ -19,13 +21,14 @@ import world
 from world import (AGENTS, CONTROL, DESCRIPTIONS, LONG, SESSION, SESSION_SOCKET, VICTIM, Attack, Case, Victim, attacker, member,
                    second_member)
 
-# Connections of the command line that each user can have beside others: half of all, divided by 16 (sided.h).
+# Connections of the command line that each user can have in addition to others: half of all,
+# divided by 16 (sided.h).
 FLOOR_OF_CLIENTS = 8
 
 
 class Attacked(Case):
     def attack(self, name, *arguments, user=attacker):
-        """A victim that starts before the attack, one that starts beside it, and what both have in their traces."""
+        """A victim that starts before the attack, one that starts during it, and the content of both traces."""
         with self.measured():
             running = self.start_victim(4000).await_main()
             one = Attack(name, *arguments, user=user)
@@ -86,7 +89,7 @@ class Connections(Attacked):
             os.kill(self.daemon.pid, signal.SIGSTOP)
             try:
                 waiting = self.connect_for_pings(6)
-                # Meanwhile the attackers connect repeatedly.
+                # In the meantime the attackers connect repeatedly.
                 time.sleep(0.1)
             finally:
                 os.kill(self.daemon.pid, signal.SIGCONT)
@@ -98,7 +101,7 @@ class Connections(Attacked):
         self.assert_daemon_is_whole()
 
     def connect_for_pings(self, count):
-        """Connect as root, and send a request on each connection."""
+        """Connects as root, and sends a request on each connection."""
         connections = []
         for _ in range(count):
             connections.append(speaker.connect(CONTROL, world.TIMEOUT))
@@ -188,7 +191,9 @@ class OlderIdentity(Identity):
 
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class Recorders(Attacked):
-    """The daemon ends a recorder whose process id is another process's by then. strace delays each signal of the daemon's by two seconds."""
+    """The daemon ends a recorder whose process id belongs to another process by then. strace delays
+    each signal of the daemon by two seconds.
+    """
     before_daemon = ("strace", "-D", "-o", "/tmp/signals", "-e", "trace=kill,pidfd_send_signal", "-e",
                      "inject=kill,pidfd_send_signal:delay_enter=2000000")
 
@@ -200,7 +205,8 @@ class Recorders(Attacked):
         self.side("enable-event", "-s", "second", "none:*")
         self.side("start", "-s", "second")
         first, recorder = self.recorder("second"), self.recorder(SESSION)
-        # While the daemon ends the first one, the other one exits: the daemon reaps both, and then makes sure of the other one's end.
+        # While the daemon ends the first one, the other one exits: the daemon reaps both, and then
+        # verifies that the other one has exited.
         os.kill(first, signal.SIGKILL)
         world.wait_until(lambda: self.state_of(first) in ("Z", ""), "the end of the first recorder", world.TIMEOUT)
         os.kill(recorder, signal.SIGKILL)
@@ -211,7 +217,7 @@ class Recorders(Attacked):
         self.addCleanup(one.kill)
         self.assertEqual(one.pid, recorder)
         world.wait_until(lambda: self.signals().count(" = ") > 1, "the daemon's signals", world.TIMEOUT)
-        # It lives. Its first events may be missing: there is no recorder for two seconds.
+        # It runs. Its first events may be missing: there is no recorder for two seconds.
         one.finish()
         self.assert_daemon_is_whole()
 
@@ -288,13 +294,13 @@ class Commands(Case):
         for one in attacks:
             self.addCleanup(one.kill)
             one.expect("ready")
-        # The first one waits its whole time, and names them.
+        # The first command waits for its whole timeout, and names them.
         self.assertEqual(len(self.ask("statedump", SESSION)["pending"]), 3)
         begin = time.monotonic()
         for number in range(4):
             answer = self.ask("enable-event", SESSION, event=[f"other:{number}"])
             self.assertEqual(len(answer["pending"]), 3)
-        # Four times the time of a command are 20 s.
+        # Four times the timeout of a command are 20 s.
         self.assertLess(time.monotonic() - begin, 10)
         # A program that answers is awaited as before.
         self.run_victim(200)
@@ -304,7 +310,7 @@ class Commands(Case):
 
 
 class Kills(Case):
-    """Daemons and recorders that are killed lose nothing: what is not recorded is counted."""
+    """Killed daemons and recorders lose nothing: unrecorded events are counted."""
 
     def finish_victims(self):
         output = self.ask("status", SESSION)["sessions"][0]["output"]
@@ -327,7 +333,9 @@ class Kills(Case):
         time.sleep(chance.uniform(0.01, 0.3))
 
     def kill_again_and_again(self, kill):
-        """Programs that run all the time are complete. Those that start meanwhile are not half recorded."""
+        """Programs that run all the time are complete. Those that start in the meantime are recorded
+        completely or not at all.
+        """
         chance = random.Random(os.environ.get("SIDE_SEED", "1"))
         running = [self.start_victim(6000, 2).await_main() for _ in range(4)]
         for _ in range(200 if LONG else 8):
@@ -388,7 +396,7 @@ class Together(Attacked):
         self.assert_victims_complete()
 
     def check_chunk(self):
-        """What was recorded until now, which is removed then: the memory of half an hour would not do."""
+        """Checks the recorded events, and removes them: those of half an hour would fill the memory."""
         output = self.ask("status", SESSION)["sessions"][0]["output"]
         chunk = os.path.join(output, self.ask("rotate", SESSION)["path"])
         self.assert_sequences(self.sequences_apart(chunk))

@@ -59,20 +59,20 @@ class Members(Case):
         return result.stderr if fails else result.stdout
 
     def run_own(self, count, user=member):
-        """A program of the member's own."""
+        """Runs a program of the member."""
         one = Victim(count, 4, user=user).finish()
         self.victims.append(one)
         return one
 
     def begin(self, name=MINE, user=member, *options):
-        """A session of a member that records; its directory."""
+        """A session of a member that records; returns its directory."""
         self.as_member("create", name, *options, user=user)
         self.as_member("enable-event", "-s", name, "app:*", user=user)
         self.as_member("start", "-s", name, user=user)
         return self.ask("status", name)["sessions"][0]["output"]
 
     def ask_as(self, user, request):
-        """The answer to a request of this user's, made by a process of this user."""
+        """Returns the answer to a request of this user, made by a process of this user."""
         def ask():
             try:
                 answer = speaker.ask(CONTROL, request)
@@ -82,7 +82,7 @@ class Members(Case):
         return world.call_as(user, ask)
 
     def open_as(self, user, path):
-        """None, or why this user cannot open a file or a directory."""
+        """Returns None, or the reason why this user cannot open a file or a directory."""
         def try_open():
             try:
                 os.close(os.open(path, os.O_RDONLY))
@@ -154,7 +154,9 @@ class Members(Case):
         return self.as_member("enable-event", "-s", MINE, "pause", "-u", "--function", "libc:usleep", "--pid", str(pid), fails=fails)
 
     def test_members_probe_their_own_programs(self):
-        """And not those of others. The session reads the table of probes from a directory that only root may enter."""
+        """And not those of other users. The session reads the table of probes from a directory that
+        only root may enter.
+        """
         if platform.machine() != "x86_64" or world.SANITIZED:
             self.skipTest("there are no probes for such programs")
         output = self.begin()
@@ -190,10 +192,12 @@ class Members(Case):
         self.assertIn(f":{own.pid} ", hits)
         self.assertNotIn(f":{strong.pid} ", hits)
 
-    # ---- what they cannot ----
+    # ---- what they cannot do ----
 
     def test_members_record_their_own_programs_only(self):
-        """Not even by the session's socket; nor do commands of a member wait for programs of others, or name them."""
+        """Not even by the session's socket; nor do commands of a member wait for programs of other
+        users, or name them.
+        """
         output = self.begin()
         other = self.start_victim(4000, stays=True).await_main()
         as_root = Victim(200, 4, user=world.ROOT_USER).finish()
@@ -217,7 +221,7 @@ class Members(Case):
         other.finish()
 
     def open_instance(self, user, session):
-        """The answer of a session to a program of this user that sends HELLO to its socket."""
+        """Returns the answer of a session to a program of this user that sends HELLO to its socket."""
         def introduce():
             try:
                 speaker.Instance(f"{world.RUNTIME}/sessions/{session}.sock", 77).close()
@@ -261,7 +265,7 @@ class Members(Case):
             self.assertEqual(self.open_as(user, f"{world.RUNTIME}/state"), "EACCES")
 
     def test_members_cannot_record_to_directories_that_exist(self):
-        """`-o BASE/ --to tcp://…` would send what is recorded for others, `-o` of another session would mix with it."""
+        """`-o BASE/ --to tcp://…` would send recordings of other users, `-o` of another session would mix with it."""
         sink = Sink()
         self.run_victim(300)
         self.side("rotate", "-s", SESSION)
@@ -278,7 +282,7 @@ class Members(Case):
                                {"definition": {**self.ask("save", SESSION)["definitions"][0], "name": MINE, "output": path, **to}})
                 text = self.ask_as(member, request)
                 if text.startswith("True"):
-                    # A new directory by its name; that it exists is seen when it is made.
+                    # A new directory by its name; an existing one is detected when it is made.
                     text = self.ask_as(member, {"verb": "start", "session": MINE})
                     self.ask("destroy", MINE)
                 self.assertTrue(text.startswith("False"), f"{path}: {text}")
@@ -302,7 +306,7 @@ class Members(Case):
         script = "; ".join([f"cd {output}", "umask 0", *(f"mv {name} {name}.aside && ln -s /tmp/of-root {name}" for name in names),
                             "for n in 1 2 3 4; do ln -s /tmp/of-root chunk-$n; ln -s /tmp/of-root hostile-program-$n; done"])
         self.run_as(member, ["sh", "-c", script])
-        # Whether these succeed is no matter: the member has broken its own traces.
+        # It does not matter whether these succeed: the member has damaged its own traces.
         for verb in ("rotate", "stop", "start", "rotate", "stop"):
             self.ask_as(member, {"verb": verb, "session": MINE, "timeout": 2000000000})
         own.finish()
@@ -382,7 +386,7 @@ class Members(Case):
         self.side("create", "roots")
 
     def test_members_name_the_runtime_directory(self):
-        """The member cannot write there, so the current session is in a file of the member's own."""
+        """The member cannot write there, so the current session is in a file of the member."""
         for runtime in (world.RUNTIME, world.RUNTIME + "/"):
             named = {"SIDE_RUNTIME": runtime, "XDG_RUNTIME_DIR": f"/tmp/{member.name}"}
             self.as_member("create", MINE, **named)
@@ -402,7 +406,7 @@ class Members(Case):
         self.as_member("destroy", MINE, **nowhere)
 
     def test_names_that_a_member_has_taken(self):
-        """Root reads in the message which user has taken a name, and how to have it."""
+        """The message tells root which user has taken a name, and how to get it."""
         self.as_member("create", "early")
         result = self.side_as(world.ROOT_USER, "create", "early")
         self.assertEqual(result.returncode, 1)

@@ -24,7 +24,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Of the main thread how long it ran and waited for a processor; of all threads how long they waited. */
+/*
+ * For the main thread: how long it ran and waited for a processor; for all threads: how long they
+ * waited.
+ */
 struct processor_times {
 	uint64_t ran, waited, all_waited;
 };

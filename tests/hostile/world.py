@@ -43,7 +43,7 @@ TIMEOUT = 30
 
 
 def inside(path):
-    """The path of a file of the build, or of the tests, as the users of the namespaces see it."""
+    """Returns the path of a file of the build, or of the tests, as the users of the namespaces see it."""
     for variable, name in (("HOSTILE_BUILD", "build"), ("HOSTILE_SOURCE", "source")):
         outer = os.environ[variable]
         if path == outer or path.startswith(outer + "/"):
@@ -69,7 +69,7 @@ UNSHARE = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--
 
 
 def enter():
-    """Run this program again in its namespaces; returns only there."""
+    """Runs this program again in its namespaces; returns only there."""
     if os.environ.get(INSIDE) == "1":
         run_below_init()
         make_world()
@@ -87,7 +87,7 @@ def enter():
 
 
 def run_below_init():
-    """The first process of a PID namespace reaps what others leave; the tests are its child."""
+    """The first process of a PID namespace reaps orphans; the tests are its child."""
     child = os.fork()
     if not child:
         return
@@ -125,7 +125,7 @@ class User:
 
 
 def free_ids(count):
-    """Numbers that no user, no group and no process has."""
+    """Returns ids that no user, no group and no process has."""
     used = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
     numbers = (number for number in range(61100, 64000) if number not in used)
     return [next(numbers) for _ in range(count)]
@@ -144,7 +144,7 @@ USERS = victim, attacker, member, second_member, *crowd
 
 
 def write_users():
-    """The machine's users stay, for what runs as root; ours are added."""
+    """The machine's users stay, for programs that run as root; those of the test are added."""
     with open("/etc/passwd", encoding="utf-8") as file:
         passwd = file.read()
     with open("/etc/group", encoding="utf-8") as file:
@@ -182,18 +182,18 @@ def make_world():
 
 
 def environment(**changes):
-    """The environment of a user at login, and the libraries of this build."""
+    """Returns the environment of a user at login, and the libraries of this build."""
     kept = {name: value for name, value in os.environ.items()
             if name in ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "SIDE_TEST_LONG")}
     kept["SIDE_LIB_DIR"] = inside(os.environ["SIDE_LIB_DIR"])
     kept["PYTHONDONTWRITEBYTECODE"] = "1"
-    # A busy machine must not make a program give up; how late it starts is measured.
+    # A busy machine must not make a program time out; the delay of its start is measured.
     kept["SIDE_TIMEOUT_FACTOR"] = "10"
     return {**kept, **changes}
 
 
 def call_as(user, function):
-    """The text that the function returns in a child that has become this user."""
+    """Returns the text that the function returns in a child that has become this user."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -212,16 +212,18 @@ def call_as(user, function):
 
 
 def next_pid(number):
-    """The next process of this namespace gets this number."""
+    """The next process of this namespace gets this id."""
     with open("/proc/sys/kernel/ns_last_pid", "w", encoding="utf-8") as file:
         file.write(str(number - 1))
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 def prefer(pid):
-    """Give this process, its threads and those that it starts a processor before others, as far as the kernel permits it: the daemon waits
-    for threads that it starts, and the kernel does not report how long a thread waited that has exited."""
+    """Gives this process, its threads and its children a higher priority, as far as the kernel permits
+    it: the daemon waits for threads that it starts, and the kernel does not report how long an
+    exited thread waited.
+    """
     try:
         os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
     except OSError:
@@ -230,7 +232,7 @@ def prefer(pid):
 
 
 class Pinger:
-    """A process that asks the daemon all the time (pinger.py)."""
+    """A process that sends requests to the daemon all the time (pinger.py)."""
 
     def __init__(self, seconds, request, *pids):
         self.process = subprocess.Popen(
@@ -239,7 +241,7 @@ class Pinger:
         assert self.process.stdout.readline() == "ready\n"
 
     def finish(self):
-        """The times of the answers, in seconds."""
+        """Returns the times of the answers, in seconds."""
         output, _ = self.process.communicate(timeout=4 * TIMEOUT)
         times, failures = json.loads(output)
         assert not failures, f"the daemon did not answer: {failures}"
@@ -271,7 +273,7 @@ class Victim:
         self.delay = self.wall = None
 
     def read(self, word):
-        """The numbers in the next line, which begins with this word."""
+        """Returns the numbers in the next line, which begins with this word."""
         if not has_data(self.process.stdout):
             self.process.kill()
             raise AssertionError(f"the victim {self.pid} hangs: no `{word}` in {TIMEOUT} s")
@@ -330,7 +332,7 @@ class Attack:
         self.process.stdin.flush()
 
     def finish(self):
-        """What it reports."""
+        """Returns its report."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
@@ -350,23 +352,23 @@ class Attack:
         self.process.stdout.close()
 
 
-# ---- the tests' class ----
+# ---- the class of the tests ----
 
 class Case(unittest.TestCase):
     """A daemon as packaged, a session of root's that records `app:*`, and the victim's programs, before and during an attack."""
 
     buffer_size = 1 << 20
-    # What the defences promise, in seconds.
+    # The limits that the defences guarantee, in seconds.
     longest_answer = 0.1
     latest_start = 1.0
-    # Run the daemon as if the kernel had neither SO_PASSRIGHTS nor SO_PEERPIDFD.
+    # Runs the daemon as if the kernel had neither SO_PASSRIGHTS nor SO_PEERPIDFD.
     older_kernel = False
     # A program that runs the daemon: strace.
     before_daemon = ()
 
     def setUp(self):
         self.daemon = None
-        self.starts = []  # of victims that have been checked and forgotten: delay and time that passed
+        self.starts = []  # of victims that were checked and dropped: delay and elapsed time
         self.log = open("/tmp/sided.log", "w+", encoding="utf-8")  # pylint: disable=consider-using-with
         self.addCleanup(self.log.close)
         self.start_daemon()
@@ -412,7 +414,7 @@ class Case(unittest.TestCase):
             return log.read()
 
     def assert_daemon_is_whole(self):
-        """The daemon that was started still runs, and no sanitizer has found anything in it or its sessions."""
+        """Checks that the started daemon still runs, and that no sanitizer has found an error in it or its sessions."""
         text = self.log_text()
         self.assertIsNone(self.daemon.poll(), f"the daemon has ended: {text[-4000:]}")
         for word in ("AddressSanitizer", "runtime error:", "ThreadSanitizer"):
@@ -455,7 +457,9 @@ class Case(unittest.TestCase):
 
     @contextlib.contextmanager
     def measured(self):
-        """While the body of the `with` runs an attack, the daemon and the recorder answer in time, and no victim starts late."""
+        """While the body of the `with` runs an attack, the daemon and the recorder answer in time, and
+        no victim starts late.
+        """
         daemon = Pinger(0.1, {"verb": "ping"}, self.daemon.pid)
         self.addCleanup(daemon.process.kill)
         recorder = Pinger(0.5, {"verb": "status", "session": SESSION}, *self.processes())
@@ -477,10 +481,10 @@ class Case(unittest.TestCase):
         print(f"{self.id()}: latest start {1e3 * latest:.1f} ms, of {len(starts)}; {1e3 * wall:.1f} ms with the time without a processor")
         self.assertLess(latest, self.latest_start, f"the start of a victim\n{self.log_text()[-2000:]}")
 
-    # ---- what was recorded ----
+    # ---- recorded events ----
 
     def sequences(self, output):
-        """The numbers of each process's `app:tick`, by process; read by babeltrace2."""
+        """Returns the numbers of each process's `app:tick`, by process; read by babeltrace2."""
         found = {}
         for directory, _, files in os.walk(output):
             if "metadata" not in files:
@@ -494,7 +498,7 @@ class Case(unittest.TestCase):
         return {pid: sorted(numbers) for pid, numbers in found.items()}
 
     def sequences_apart(self, output):
-        """The same, read by a process of its own: bt2 keeps descriptors of a trace open."""
+        """The same, read by another process: bt2 keeps descriptors of a trace open."""
         text = call_as(ROOT_USER, lambda: json.dumps(self.sequences(output)))
         return {int(pid): numbers for pid, numbers in json.loads(text).items()}
 
