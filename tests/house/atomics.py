@@ -84,7 +84,7 @@ def blank(text):
 
 
 def closing(code, begin):
-    """The position after the parenthesis that closes the one before `begin`."""
+    """Returns the position after the parenthesis that closes the one before `begin`."""
     depth = 1
     while depth:
         depth += {"(": 1, ")": -1}.get(code[begin], 0)
@@ -103,7 +103,7 @@ def split_arguments(text):
 
 
 def order_of(operation, arguments):
-    """The order, as in ORDERS. A compare-and-exchange whose failure is relaxed has the order of its success."""
+    """Returns the order, as in ORDERS. A compare-and-exchange whose failure is relaxed has the order of its success."""
     # Use only arguments that are an order, because nested accesses have orders of their own.
     orders = [found[1].lower() for found in (re.fullmatch(r"(?:__ATOMIC_|memory_order_)(\w+)", each) for each in arguments) if found]
     if operation.endswith("init"):
@@ -141,7 +141,7 @@ def accesses_of(code, begin, end):
 
 
 def clauses_of(text, first_line):
-    """The clauses of one comment."""
+    """Returns the clauses of one comment."""
     text = re.sub(r"(?m)^[ \t]*\*(?!/)", lambda found: " " * len(found.group()), text)
     found = list(CLAUSE.finditer(text))
     clauses = []
@@ -160,7 +160,9 @@ def clauses_of(text, first_line):
 
 
 def bodies(code):
-    """(begin of the head, position of the name, name, begin of the body, end) of each function of blanked code."""
+    """Returns (begin of the head, position of the name, name, begin of the body, end) of each function
+    of blanked code.
+    """
     depth, head, begin = 0, 0, None
     for found in re.finditer(r"[{};]|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", code, re.M):
         character = found.group()
@@ -194,7 +196,7 @@ def functions_of(path, text):
     code = blank(text)
     functions, covered = [], []
     if not ACCESS.search(code) and not CLAUSE.search(text):
-        # Read only the names of the functions and their calls.
+        # Reads only the names of the functions and their calls.
         return [Function(path, name, 0, [], [], {found[1] for found in WORD.finditer(code, begin, end)} - KEYWORDS, [])
                 for _, _, name, begin, end in bodies(code)], []
     comments = [(found.start(), found.end(), found.group()) for found in BLANKED.finditer(text) if found.group().startswith("/")]
@@ -233,7 +235,7 @@ class Tree:
         self.load(under)
 
     def load(self, under=""):
-        """Read those files below a directory that were not read before."""
+        """Reads those files below a directory that were not read before."""
         for path in [path for path in self.waiting if str(path.relative_to(self.root)).startswith(under)]:
             self.waiting.remove(path)
             self.add(str(path.relative_to(self.root)), path.read_text())
@@ -249,14 +251,16 @@ class Tree:
             self.by_name.setdefault(function.name, []).append(function)
 
     def find(self, name, beside):
-        """The functions with a name, seen from a file: its own, otherwise those of its directory, otherwise all."""
+        """Returns the functions with a name, seen from a file: its own, otherwise those of its
+        directory, otherwise all.
+        """
         all_of = self.by_name.get(name, [])
         own = [each for each in all_of if each.path == beside.path]
         near = [each for each in all_of if pathlib.PurePath(each.path).parent == pathlib.PurePath(beside.path).parent]
         return own or near or all_of
 
     def reached(self, name, beside, deep=CALLS_DEEP):
-        """The accesses of a function and of those that it calls."""
+        """Returns the accesses of a function and of those that it calls."""
         found = []
         for function in self.find(name, beside):
             found += function.strong
@@ -266,7 +270,7 @@ class Tree:
         return found
 
     def pairs_of(self, function):
-        """[(access or None, clause or None)]: each strong access beside the clause that states its order."""
+        """Returns [(access or None, clause or None)]: each strong access with the clause that states its order."""
         accesses, clauses = function.strong, function.clauses
         matcher = difflib.SequenceMatcher(None, [a.order for a in accesses], [c.order for c in clauses], autojunk=False)
         pairs = []
@@ -278,7 +282,7 @@ class Tree:
         return pairs
 
     def partners_of(self, clause, function, seen=()):
-        """The names and parties of a clause, with those of the function that it refers to by "As in"."""
+        """Returns the names and parties of a clause, with those of the function that it refers to by "As in"."""
         names, parties = list(clause.partners), list(clause.parties)
         if clause.alike and clause.alike not in seen:
             for other in self.find(clause.alike, function):
@@ -337,7 +341,7 @@ class Tree:
             yield access.line, f"no partner has an access that pairs with {access.operation} ({access.order}) of {access.target or 'memory'}"
 
     def errors(self, under=""):
-        """All errors in the files below a directory. Partners can be in other directories."""
+        """Returns all errors in the files below a directory. Partners can be in other directories."""
         self.ordered = {(pathlib.PurePath(function.path).parent, access.target) for function in self.functions
                         for access in function.strong if access.target}
         found = [f"{function.path}:{line}: {text}" for function in self.functions if function.path.startswith(under)
@@ -350,7 +354,7 @@ class Tree:
         return found
 
     def rows(self):
-        """(path, function, operation, order, what, partners, purpose) of each access that orders others."""
+        """Returns (path, function, operation, order, what, partners, purpose) of each access that orders others."""
         for function in self.functions:
             for access, clause in self.pairs_of(function):
                 if access is None:

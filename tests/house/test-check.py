@@ -30,7 +30,7 @@ def run(*arguments):
 
 class Counting(unittest.TestCase):
     def count(self, *tests, failed_builds=0):
-        """Run a project with these tests as ./check does; its status and its lines of output."""
+        """Runs a project with these tests as ./check does; returns its status and its lines of output."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         with open(os.path.join(folder.name, "program"), "w", encoding="utf-8") as program:

@@ -22,7 +22,7 @@ KEPT = {name for name, _ in listed("names-kept.txt", 2, " | ")}
 
 
 def without_quotes(text):
-    """The prose of a comment: no `code`, no "quoted names"."""
+    """Returns the prose of a comment: no `code`, no "quoted names"."""
     return re.sub(r'`[^`\n]*`|"[^"\n]*"', visible.blank, text)
 
 
@@ -31,7 +31,7 @@ def comment_words(path, text):
         if not COMMENT.match(part.group(0)):
             continue
         prose = without_quotes(part.group(0))
-        # A phrase may go on in the next line.
+        # A phrase may continue in the next line.
         prose = re.sub(r"\n[ \t]*\*?[ \t]*", lambda found: " " * len(found.group(0)), prose)
         for pattern, use in PATTERNS:
             for found in pattern.finditer(prose):

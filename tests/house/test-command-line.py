@@ -14,7 +14,7 @@ import sys
 SIDE = sys.argv[1]
 failures = []
 
-# What an option takes may differ between verbs, for a reason.
+# The argument of an option may differ between verbs, for a reason.
 ARGUMENTS = {
     "--to": "an URL where traces are sent while they are recorded, a time where they are read",
     "--output": "a file where one file is written, a directory for traces",
@@ -58,7 +58,7 @@ for verb, options in verbs.items():
         if "letter" in option:
             letters[option["letter"]].add(option["name"])
         arguments[option["name"]].add(option.get("argument", ""))
-        # An earlier form may not take the place of one that is documented.
+        # An earlier form may not replace a documented one.
         if "former_letter" in option:
             check(option["former_letter"] not in used, f"{verb}: {option['former_letter']} has two meanings")
         if "former_name" in option:

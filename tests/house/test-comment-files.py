@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each C file and header that a comment of code names exists, so that a file that is renamed takes its name along.
+"""Each C file and header that a comment of code names exists: a renamed file is renamed in comments,
+too.
 
 usage: test-comment-files.py SOURCE-DIRECTORY
 """
@@ -11,7 +12,7 @@ import visible
 
 FOLDERS = ("include", "src", "programs", "tests", "bench")
 LITERAL_OR_COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
-# A name that a path, <...> or a wildcard continues to the left is no file of the tree.
+# A name that a path, <...> or a wildcard precedes is not a file of the tree.
 NAME = re.compile(r"(?<![\w<*./-])(?:[\w-]+/)*([\w-]+\.(?:c|h|S))\b")
 # Headers of other projects and of the build, and examples of names.
 OUTSIDE = {"cmocka.h", "libunwind-dynamic.h", "perf_event.h", "uprobes.c", "static-functions.h", "le.c", "order.c"}

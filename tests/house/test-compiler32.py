@@ -36,7 +36,7 @@ esac
 
 
 def compiler(folder, name, half):
-    """A command of this name. The linker's option must not disturb steps that only compile."""
+    """Makes a command of this name. The linker's option must not disturb steps that only compile."""
     path = os.path.join(folder, name)
     real = "/usr/bin/" + name
     action = HALVES[half].replace("REAL", real)

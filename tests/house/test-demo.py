@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`./demo`: its arguments, the progress of its build on a terminal, and a build that fails; with a compiler and packages that are none.
+"""`./demo`: its arguments, the progress of its build on a terminal, and a build that fails; the test
+replaces compiler and packages.
 
 usage: test-demo.py SOURCE-ROOT
 """
@@ -75,7 +76,7 @@ class Demo(unittest.TestCase):
             try:
                 while part := terminal.read(4096):
                     printed += part
-            except OSError:  # All is read, and no process has the other end.
+            except OSError:  # All output was read, and no process has the other end.
                 pass
         self.assertEqual(done.returncode, 0)
         self.assertEqual(printed.decode().replace("\r\n", "\n"),

@@ -77,7 +77,7 @@ def check_file(path, name):
 
 
 def arrays(objects):
-    """Objects that import the stack protector's function."""
+    """Returns the objects that import the stack protector's function."""
     found = output("nm", "--undefined-only", "--print-file-name", *objects)
     return {line.split(":")[0] for line in found.splitlines() if line.endswith(" __stack_chk_fail")}
 
@@ -89,7 +89,7 @@ def check_objects(objects):
             if path in protected:
                 fail(path, "has a stack protector, and must not (see AGENT and HOT)")
     rest = [path for path in objects if not exempt(path, AGENT) and not exempt(path, HOT)]
-    # Half of all have arrays; one that has none imports nothing.
+    # Half of all have arrays; an object without arrays imports nothing.
     for path in rest:
         commands = COMMANDS.get(path, "")
         if path.endswith(".c.o") and "-fstack-protector-strong" not in commands:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each rule of the house refuses an example that breaks it, and accepts the same file without the mistake."""
+"""Each rule of the house refuses an example that breaks it, and accepts the same file without the error."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 
 
 def run(script, files, folders=()):
-    """The exit status and the output of a check of a tree that has these files."""
+    """Returns the exit status and the output of a check of a tree that has these files."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -36,7 +36,7 @@ def test_retired_words_in_comments():
     status = refused("test-code-words.py", {"src/ring/a.c": "/* Whoever waits takes the lock. */\n"},
                      {"src/ring/a.c": "/* A thread that waits takes the lock. */\n"}, 'src/ring/a.c:2: comment: "Whoever": write the actor')
     checks.equal(status, 0)
-    # A phrase that goes on in the next line.
+    # A phrase that continues in the next line.
     refused("test-code-words.py", {"src/ring/a.c": "/*\n * The value is\n * told to the caller.\n */\n"},
             {"src/ring/a.c": "/*\n * The value is\n * given to the caller.\n */\n"}, "prints, reports, notifies")
 
@@ -80,7 +80,7 @@ def test_comment_that_names_no_file():
     status = refused("test-comment-files.py", {"src/ring/a.c": "/* The rings are in b.c. */\n"},
                      {"src/ring/a.c": "/* The rings are in b.c. */\n", "src/ring/b.c": ""}, "src/ring/a.c:2: there is no b.c")
     checks.equal(status, 0)
-    # Headers of the system, wildcards and strings are no names of the tree's files.
+    # Headers of the system, wildcards and strings are not names of files of the tree.
     checks.equal(run("test-comment-files.py", {"src/ring/a.c": '/* <linux/x.h>, form-*.c */ const char *ring_text = "c.c";\n'})[0], 0)
 
 

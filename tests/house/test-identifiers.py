@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each file-local function has a name of its own in src and programs, so that grep and a stack trace name one file.
+"""Each file-local function has its own name in src and programs, so that grep and a stack trace name
+one file.
 
 usage: test-identifiers.py SOURCE-DIRECTORY
 """
@@ -18,7 +19,7 @@ def local_functions(text):
 
 
 def shared(files):
-    """{name: paths} of the functions that several files define; `files` is {path: text}."""
+    """Returns {name: paths} of the functions that several files define; `files` is {path: text}."""
     found = collections.defaultdict(list)
     for path, text in sorted(files.items()):
         for name in local_functions(text):
@@ -28,7 +29,7 @@ def shared(files):
 
 def main():
     root = sys.argv[1]
-    # The check finds what it is for, and reads neither comments nor declarations.
+    # The check finds shared names, and reads neither comments nor declarations.
     assert shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "static inline void put(void)\n{\n}\n"}) == {"put": ["a.c", "b.c"]}
     assert not shared({"a.c": "static int put(int a)\n{\n}\n", "b.c": "/*\nstatic void put(void)\n{\n}\n*/\nstatic int put(int a);\n"})
     files = {path: visible.read(root, path) for path in visible.sources(root)}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""`meson install` into a prefix gives a project that works from there, and that others can build with.
+"""`meson install` into a prefix gives a project that works there, and that other projects can build
+with.
 
 usage: test-install.py BUILD-DIRECTORY EXAMPLE-SOURCE
 
-Checks the commands, the libraries' way to each other, pkg-config, the CMake package, and headers that
-compile alone from the installed place.
+Checks the commands, the paths by which the libraries find each other, pkg-config, the CMake
+package, and that headers compile alone from the installed directory.
 """
 import glob
 import json
@@ -62,7 +63,7 @@ if not os.path.exists(os.path.join(prefix, values["mandir"], "man7", "side-envir
 if not os.access(os.path.join(prefix, values["libexecdir"], "side", "side-more"), os.X_OK):
     sys.exit("side-more is not installed")
 
-# gdb asks for the library's own name, below its auto-load directory.
+# gdb searches the library's own name, below its auto-load directory.
 scripts = os.path.join(prefix, values["datadir"], "gdb/auto-load") + os.path.join(values["prefix"], values["libdir"])
 for name in ("libside.so.0-gdb.py", "side_gdb/commands.py"):
     if not os.path.exists(os.path.join(scripts, name)):
@@ -101,12 +102,12 @@ target_link_libraries(static-user side::static)
 run(["cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
 run(["cmake", "--build", project + "/build"])
 
-# What the installed program has, from its file.
+# Returns the events of the installed program, from its file.
 listed = json.loads(run([os.path.join(prefix, "bin", "readside"), "-e", "shop:order", program]))
 if [event["event"] for event in listed] != ["order"]:
     sys.exit(f"readside lists {listed} for {program}")
 
-# The command, from where it was installed, on both programs.
+# The command, from the installed directory, on both programs.
 side = os.path.join(prefix, "bin", "side")
 version = run([side, "--version"])
 if not any(part[0].isdigit() for part in version.split()):
@@ -123,7 +124,7 @@ run([side, "record", "-w", "libc", "-o", trace, "--", "ls", "/"])
 if "libc:malloc" not in run([side, "view", trace]):
     sys.exit("no malloc in the recording of ls")
 
-# What was installed goes again, and nothing else is left.
+# The installed files are removed again, and nothing else is left.
 run(["ninja", "-C", build, "uninstall"])
 left = [os.path.join(where, name) for where, folders, files in os.walk(root) for name in files + folders if not os.path.isdir(os.path.join(where, name))]
 if left:

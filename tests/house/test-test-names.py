@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each test has a name of its own: by it ./check repeats a failed test alone, and mutate.py finds the tests of a function.
+"""Each test has its own name: with it ./check repeats a failed test alone, and mutate.py finds the
+tests of a function.
 
 usage: test-test-names.py BUILD-DIRECTORY
 """

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""clang-tidy finds nothing in src and programs (.clang-tidy says what it looks for, and why not for more).
+"""clang-tidy finds nothing in src and programs (.clang-tidy lists its checks, and why there are no
+more).
 
 usage: test-tidy.py SOURCE-DIRECTORY BUILD-DIRECTORY [FILE...]
 
-The static analyzer (clang-analyzer-*) takes 95 % of the time, and most of that in the few functions with very many paths. So it explores
-NODES states of a function; with SIDE_TEST_LONG=1 or with FILEs it explores as many as clang's default, 225000.
+The static analyzer (clang-analyzer-*) takes 95 % of the time, and most of that in the few functions
+with very many paths. So it explores NODES states of a function; with SIDE_TEST_LONG=1 or with FILEs
+it explores as many as clang's default, 225000.
 """
 import concurrent.futures
 import glob
@@ -25,13 +27,14 @@ if not wanted:
     wanted = sorted(glob.glob(os.path.join(root, "src/**/*.c"), recursive=True) + glob.glob(os.path.join(root, "programs/**/*.c"), recursive=True))
 
 with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as database:
-    # A file that stands in several libraries is looked at once.
+    # A file of several libraries is checked once.
     entries = {os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry
                for entry in json.load(database)}
 
 
 def look_at(path):
-    # One process a file: clang-tidy 14 takes every va_list for uninitialized from its second file on.
+    # One process a file: clang-tidy 14 reports every va_list as uninitialized from its second file
+    # on.
     run = subprocess.run(["clang-tidy", "--quiet", *extra, "-p", directory, path], text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     if not run.returncode and not run.stdout.strip():

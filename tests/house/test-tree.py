@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rules of the house that a machine can check: licences, arrows between rooms, guards, format.
+"""Rules of the house that a machine can check: licences, dependencies of modules, guards, format.
 
 usage: test-tree.py SOURCE-DIRECTORY
 """
@@ -15,7 +15,7 @@ failures = []
 # The modules of src and programs, lowest first, and what each may include besides itself and the public headers (ARCHITECTURE.md): modules above it
 # in this list, or one header of such a module. Folders that are not in the list belong to the module around them.
 MAY_USE = {
-    # base/inside is what code in traced programs may use of base.
+    # base/inside has the parts of base that code in traced programs may use.
     "base/inside": set(),
     "base": set(),
     "base/environment": set(),
@@ -93,7 +93,8 @@ for module, uses in MAY_USE.items():
     if module != "base/inside":
         uses.add("base/inside")
 NO_PUBLIC_HEADERS = {"ring", "protocol"}
-# A header with one struct that contains the structs of all parts, for the files of the parts. It belongs to the uppermost of them.
+# A header with one struct that contains the structs of all parts, for the files of the parts. It
+# belongs to the uppermost of them.
 COMPOSED = {"recorder/session-state.h"}
 
 
@@ -106,7 +107,7 @@ def files():
 
 
 def module_of(name):
-    """The module of a file whose path (without src/) is `name`: the longest folder of it in MAY_USE."""
+    """Returns the module of a file whose path (without src/) is `name`: the longest folder of it in MAY_USE."""
     folder = os.path.dirname(name)
     while folder and folder not in MAY_USE:
         folder = os.path.dirname(folder)
@@ -169,13 +170,14 @@ checked = set()
 for header in included:
     circles(header, [], checked)
 
-# Each major version of clang-format breaks lines in its own way: the sources are formatted as version 14 does it (Debian 12).
+# Each major version of clang-format breaks lines in its own way: the sources are formatted by
+# version 14 (Debian 12).
 FORMAT = next((name for name in ("clang-format-14", "clang-format") if shutil.which(name) and " version 14." in
                subprocess.run([name, "--version"], capture_output=True, text=True, check=False).stdout), None)
 if not FORMAT:
     print("formatting is not checked: needs clang-format 14")
 else:
-    # The macro headers are laid out by hand: their shape is their documentation.
+    # The macro headers are formatted by hand: their shape is their documentation.
     code = [p for p in sources if p.endswith((".c", ".h")) and p.split("/")[0] in ("src", "programs", "tests", "bench")
             and "/headers/" not in p]
     done = subprocess.run([FORMAT, "--dry-run", "-Werror", "--ferror-limit=1"] + code, cwd=root,

@@ -53,7 +53,7 @@ SPLIT = re.compile(r'"((?:[^"\\\n]|\\.)*)"[ \t]*\n[ \t]*"((?:[^"\\\n]|\\.)*)"')
 
 
 def split_literals(root):
-    """A sentence that goes on in the next literal. The lines of usage texts and of assembly end with the literal."""
+    """A sentence that continues in the next literal. The lines of usage texts and of assembly end with the literal."""
     failures = []
     for path in visible.sources(root):
         text = visible.read(root, path)

@@ -29,7 +29,7 @@ def blank(match):
 
 
 def document(text):
-    """Prose of Markdown: no code blocks, no `code`, no targets of links, no comments."""
+    """Returns prose of Markdown: no code blocks, no `code`, no targets of links, no comments."""
     text = re.sub(r"^(```|~~~).*?^\1", blank, text, flags=re.S | re.M)
     text = re.sub(r"<!--.*?-->|<[^>\n]*>", blank, text, flags=re.S)
     text = re.sub(r"(?<=\n)(\n(?: {4}|\t)[^\n]*)+", blank, text)
@@ -38,13 +38,13 @@ def document(text):
 
 
 def manual(text):
-    """Prose of a manual page: no requests, no examples."""
+    """Returns prose of a manual page: no requests, no examples."""
     text = re.sub(r"^\.Bd.*?^\.Ed", blank, text, flags=re.S | re.M)
     return [(number, line) for number, line in enumerate(text.split("\n"), 1) if not line.startswith('.\\"')]
 
 
 def comments(text):
-    """Comments of C without the lines of code in them."""
+    """Returns comments of C without the lines of code in them."""
     kept = re.sub(r"/\*.*?\*/", lambda m: m.group(0).replace("\n", "\r"), text, flags=re.S)
     kept = "\n".join("".join(re.findall(r"/\*.*?\*/", line)) + "\r" * line.count("\r") for line in kept.split("\n"))
     number, lines = 1, []
@@ -61,7 +61,9 @@ LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
 def strings(text):
-    """String literals that have two words or more, without `code` and names in quotes. Not those of #include, of assembly."""
+    """Returns string literals that have two words or more, without `code` and names in quotes. Not
+    those of #include, of assembly.
+    """
     text = re.sub(r"/\*.*?\*/", blank, text, flags=re.S)
     text = re.sub(r"_Static_assert\s*\(.*?\);", blank, text, flags=re.S)
     found = []
@@ -80,7 +82,7 @@ def sources(root):
 
 
 def all_lines(root):
-    """(path, line, text, is a message)"""
+    """Yields (path, line, text, is a message)."""
     tops = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs")
     for top in tops:
         for path in files(root, top, ".md"):
@@ -99,7 +101,7 @@ def all_lines(root):
 
 
 def listed(name, parts, separator):
-    """The entries of a list of rules beside this file: one a line, in so many parts."""
+    """Returns the entries of a list of rules beside this file: one a line, in so many parts."""
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line in file if line.strip() and not line.startswith("#")]
     entries = [line.split(separator) for line in lines]
