@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Build the library and some of its tests for 32-bit x86, and run them where the kernel runs such programs."""
+"""Builds the library and some of its tests for 32-bit x86, and runs them if the kernel runs such programs."""
 import os
 import subprocess
 import sys
@@ -18,7 +18,7 @@ COMPILE = ['gcc', '-m32', '-std=gnu17', '-O2', '-g', '-Wall', '-Wextra', '-Werro
 
 
 def build_empty(folder):
-    """A program that does nothing."""
+    """Builds an empty program."""
     source = os.path.join(folder, 'empty.c')
     with open(source, 'w', encoding='ascii') as file:
         file.write('int main(void) { return 0; }\n')
@@ -28,7 +28,7 @@ def build_empty(folder):
 
 
 def can_run(program):
-    """Kernels may be built without what runs them (CONFIG_IA32_EMULATION)."""
+    """Kernels may be built without support for them (CONFIG_IA32_EMULATION)."""
     try:
         return subprocess.run([program], check=False).returncode == 0
     except OSError:

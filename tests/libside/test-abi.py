@@ -23,7 +23,7 @@ side_statedump_poll_pending_requests side_statedump_run_pending_requests
 OBJECTS = {'side_empty_callback': 24, 'side_registry_0': 32}
 
 
-# What our own public headers declare.
+# Returns the functions that the project's public headers declare.
 def extensions():
     names = []
     for header in ['tracer-extensions.h', 'context.h', 'builder.h', 'kernel.h']:
@@ -64,7 +64,7 @@ check(not [name for name in symbols if '@' in name], 'symbols have versions')
 
 dynamic = output('readelf', '-dW', LIBRARY)
 needed = re.findall(r'\(NEEDED\).*\[(.*)\]', dynamic)
-# The loader is part of it: where __tls_get_addr() is.
+# The loader is a part of it: it has __tls_get_addr().
 check(set(needed) <= {'libc.so.6', 'ld-linux-x86-64.so.2'},
       f'needs {needed}, not just the C library')
 check(re.findall(r'\(SONAME\).*\[(.*)\]', dynamic) == ['libside.so.0'], 'wrong soname')

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 libside, include, compiler = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
-PATH_MAX = 4096  # with its end
+PATH_MAX = 4096  # including its terminator
 AGENT = 'libside-agent.so'
 PROGRAM = '''
 #include <side/trace.h>
@@ -26,7 +26,7 @@ failures = []
 
 
 def padded(folder, size):
-    """Another path of the folder, with a length of `size`."""
+    """Returns another path of the folder, with a length of `size`."""
     path = folder + '/.' * ((size - len(folder)) // 2)
     return path + '/' * (size - len(path))
 

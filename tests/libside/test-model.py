@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Check the model of the read-copy-update with spin: right as it is, wrong with any part left out."""
+"""Checks the model of read-copy-update with spin: correct when it is complete, wrong without any one of its parts."""
 import os
 import re
 import shutil
@@ -9,7 +9,7 @@ import tempfile
 
 MODEL = sys.argv[1]
 
-# Definitions, and what must come out: 0 errors, or an assertion that is violated.
+# Definitions, and the expected result: 0 errors, or a violated assertion.
 CASES = [
     ('', True),
     ('-DSIGNALS', True),

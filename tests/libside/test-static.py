@@ -106,7 +106,9 @@ def run(*words, status=0, **options):
 
 
 def grow_relro(path, more):
-    """Let PT_GNU_RELRO end in the page of data, which the loader leaves writable, as linkers do that do not align its end."""
+    """Lets PT_GNU_RELRO end within the page of data, which the loader leaves writable, as linkers do
+    that do not align its end.
+    """
     with open(path, "r+b") as file:
         data = bytearray(file.read())
         start, = struct.unpack_from("<Q", data, 32)
@@ -131,7 +133,7 @@ class Static(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def build(self, name, text, *words, compiler="gcc", archive=True, status=0):
-        """A program; gives what the compiler and linker print."""
+        """Builds a program; returns the output of compiler and linker."""
         source = self.path(name + (".cpp" if compiler.endswith("++") else ".c"))
         with open(source, "w", encoding="utf-8") as out:
             out.write(text)
@@ -143,7 +145,7 @@ class Static(unittest.TestCase):
         return run(SIDE, *words, env=self.environment, **options)
 
     def counts(self, trace):
-        """{event: how many} of a trace, as babeltrace2 reads it."""
+        """Returns {event: count} of a trace, as babeltrace2 reads it."""
         lines = run("babeltrace2", self.path(trace)).stdout.splitlines()
         found = {}
         for line in lines:
@@ -200,7 +202,9 @@ class Static(unittest.TestCase):
         self.attach_for_second_round(child)
 
     def test_attach_keeps_rights(self):
-        """The agent makes the program call its signal(): only pages that the loader has made read-only are read-only afterwards."""
+        """The agent replaces the program's import of signal(): only pages that the loader made
+        read-only are read-only afterwards.
+        """
         self.build("program", PROGRAM.replace('puts("ready");', 'signal(SIGUSR1, SIG_IGN); puts("ready");').replace("#include <stdio.h>", """
 #include <signal.h>
 #include <stdio.h>"""), "-Wl,-z,lazy")
@@ -217,7 +221,7 @@ class Static(unittest.TestCase):
         child.stdin.close()
         self.assertEqual(child.wait(60), 0)
         recorder.wait(60)
-        # The second round and the destructor's.
+        # The events of the second round and of the destructor.
         self.assertEqual(self.counts("trace"), {"clockwork:tick": 7})
 
     def test_session_of_the_daemon(self):
@@ -242,7 +246,9 @@ class Static(unittest.TestCase):
         self.assertEqual(self.counts("trace"), {"clockwork:tick": 10})
 
     def test_libraries(self):
-        """With libside.so.0 they share the program's copy; with libside.a they have one of their own, and the process is recorded without them."""
+        """With libside.so.0 they share the program's copy; with libside.a they have their own copy,
+        and the process is recorded without them.
+        """
         shared = ("-L" + SHARED, "-lside", "-Wl,-rpath," + SHARED)
         self.build("shared.so", LIBRARY, "-shared", "-fPIC", *shared, archive=False)
         self.build("static.so", LIBRARY, "-shared", "-fPIC")
@@ -260,7 +266,7 @@ class Static(unittest.TestCase):
         self.assertEqual(self.counts("trace"), both)
 
     def test_library_keeps_its_own(self):
-        """Binding a library to the copy changes no slot of another name, and no rights of its data."""
+        """Binding a library to the copy changes no slot of another name, and no permissions of its data."""
         shared = ("-L" + SHARED, "-lside", "-Wl,-rpath," + SHARED)
         self.build("neighbor.so", NEIGHBOR, "-shared", "-fPIC", archive=False)
         both = {"clockwork:tick": 4, "library:called": 4}
@@ -286,7 +292,7 @@ class Static(unittest.TestCase):
                 shutil.rmtree(self.path("trace"))
 
     def test_probes(self):
-        """Functions of the copy execute in each hit, so they are no functions of the program."""
+        """Functions of the copy run in each hit, so they are not functions of the program."""
         self.build("program", PROGRAM)
         for options in ((), ("-s",)):
             self.build("program", PROGRAM, *options)
