@@ -23,13 +23,15 @@ REASONS = pathlib.Path(__file__).resolve().parent / "unentered.json"
 
 
 def including_tests():
-    """The names of C files of tests that include a C file of src: their objects have its functions, too."""
+    """Returns the names of C files of tests that include a C file of src: their objects have its functions, too."""
     tests = pathlib.Path(__file__).resolve().parents[1]
     return {path.name for path in tests.rglob("*.c") if re.search(r'^#include "[^"]+\.c"', path.read_text(errors="replace"), re.MULTILINE)}
 
 
 def call(kind, build, *options):
-    """Run llvm-cov on all objects of src, because some objects are not part of any program, and on tests that include files of src."""
+    """Runs llvm-cov on all objects of src, because some objects are not part of any program, and on
+    tests that include files of src.
+    """
     objects = sorted(str(path) for top in ("src", "programs") for path in pathlib.Path(build, top).rglob("*.c.o"))
     names = including_tests()
     objects += sorted(str(path) for path in pathlib.Path(build, "tests").rglob("*.c.o") if path.name[:-len(".o")] in names)
@@ -40,7 +42,7 @@ def call(kind, build, *options):
 
 
 def in_source(name, root):
-    """The path from the root, if the file is below src or programs."""
+    """Returns the path from the root, if the file is below src or programs."""
     path = os.path.relpath(os.path.realpath(name), root)
     return path if path.startswith(("src/", "programs/")) else None
 
@@ -85,7 +87,7 @@ def unentered_functions(data, root):
                 texts[path] = SourceText(pathlib.Path(root, path))
             key = path, function["name"].rsplit(":", 1)[-1], first[0], first[1]
             entered[key] = entered.get(key, False) or any(region[4] for region in function["regions"])
-            # All functions of a macro begin at the same place.
+            # All functions of a macro begin at the same position.
             if key[1] in texts[path].names and first[0] not in texts[path].macro_lines:
                 names[path, first[0], first[1]] = key[1]
     counted = {}
@@ -100,7 +102,9 @@ def unentered_functions(data, root):
 
 
 def explain(found, reasons):
-    """Split functions into unexplained and explained ones, and list reasons whose functions are entered or do not exist."""
+    """Splits functions into unexplained and explained ones, and lists reasons whose functions are
+    entered or do not exist.
+    """
     unexplained, explained, stale = [], [], []
     for path, functions in found.items():
         listed = reasons.get(path, {})

@@ -25,7 +25,7 @@ PROFDATA = shutil.which("llvm-profdata") or shutil.which("llvm-profdata-14") or 
 
 
 def list_tests(build):
-    """The name, the command and the environment of each test."""
+    """Returns the name, the command and the environment of each test."""
     described = json.loads(subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True,
                                           text=True).stdout)
     return [{"name": test["name"], "command": test["cmd"], "environment": test["env"]} for test in described]
@@ -36,7 +36,9 @@ def directory_name(test):
 
 
 def name_of(tests, command, environment):
-    """The test that has this command. Several tests may differ in their environment only: then the one that fits best."""
+    """Returns the test that has this command. Several tests may differ in their environment only: then
+    the one that matches best.
+    """
     def fit(test):
         return sum(1 if environment.get(name) == value else -1 for name, value in test["environment"].items())
 
@@ -60,7 +62,7 @@ def entered_functions(profiles):
 
 
 def merge(files, output):
-    """Merge readable profiles: a killed program leaves a truncated one. Returns whether there is a result."""
+    """Merges readable profiles: a killed program leaves a truncated one. Returns whether there is a result."""
     listing = output.with_suffix(".list")
     listing.write_text("\n".join(files))
     if files:
@@ -69,7 +71,9 @@ def merge(files, output):
 
 
 def counter_files(build):
-    """The file names of counters, for LLVM_PROFILE_FILE: mapped (%c) if the build supports it, one for each binary (%m)."""
+    """Returns the file names of counters, for LLVM_PROFILE_FILE: mapped (%c) if the build supports it,
+    one for each binary (%m).
+    """
     options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", build], check=True, capture_output=True,
                                         text=True).stdout)
     flags = next(option["value"] for option in options if option["name"] == "c_args")
@@ -77,7 +81,7 @@ def counter_files(build):
 
 
 def wrap(directory, command, files="%m.profraw"):
-    """Run one test with its own directory of counters, which is empty at first."""
+    """Runs one test with its own directory of counters, which is empty at first."""
     tests = json.loads(pathlib.Path(directory, "tests.json").read_text())
     profiles = pathlib.Path(directory, directory_name(name_of(tests, command, os.environ)))
     shutil.rmtree(profiles, ignore_errors=True)
@@ -94,7 +98,9 @@ def wrap(directory, command, files="%m.profraw"):
 
 
 def measure(build, tests):
-    """Run tests with `meson test`, which calls this program for each. Returns the measurements by the name of the test."""
+    """Runs tests with `meson test`, which calls this program for each. Returns the measurements by the
+    name of the test.
+    """
     directory = pathlib.Path(build, "coverage").absolute()
     if not tests:
         shutil.rmtree(directory, ignore_errors=True)

@@ -81,7 +81,7 @@ def draw(build, seed, count, only_module=None, only_kind=None):
 
 
 def draw_one(generator, changes, kinds, seen):
-    """Draw a function first, then one of its changes, so that long functions do not have more weight."""
+    """Draws a function first, then one of its changes, so that long functions do not have more weight."""
     for kind in kinds:
         functions = sorted({change.function for change in changes
                             if change.kind == kind and (change.path, change.function) not in seen})
@@ -98,7 +98,7 @@ def draw_one(generator, changes, kinds, seen):
 
 @functools.cache
 def source_files():
-    """The names of the C files below src and programs, without their directories."""
+    """Returns the names of the C files below src and programs, without their directories."""
     root = pathlib.Path(__file__).resolve().parents[2]
     return {path.name for top in ("src", "programs") for path in (root / top).rglob("*.c")}
 
@@ -140,7 +140,7 @@ def is_entered(measured, name, file):
 
 
 def tests_of(entered, change):
-    """The most specific tests first: those that enter few functions and take little time."""
+    """Returns the most specific tests first: those that enter few functions and take little time."""
     name, file = change.function, pathlib.PurePath(change.path).name
     found = []
     # This test enters no function. It compares the order in the code with the comment beside it (tests/house/test-atomics.py).
@@ -161,7 +161,7 @@ ENDING = signal.SIGHUP, signal.SIGINT, signal.SIGTERM
 
 
 def children_of():
-    """The children of each process."""
+    """Returns the children of each process."""
     found = collections.defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -174,7 +174,7 @@ def children_of():
 
 
 def kill_tree(pid):
-    """Kill a process and all its descendants: meson gives each test a session of its own, so no group has them all."""
+    """Kills a process and all its descendants: meson gives each test its own session, so no group has them all."""
     seen, new = [], [pid]
     while new:
         # A stopped process makes no new ones.
@@ -193,7 +193,7 @@ def kill_tree(pid):
             pass
 
 
-# The commands that run just now, and whether a signal has asked for the end.
+# The commands that run now, and whether a signal has requested the end.
 running, ends = set(), threading.Event()
 
 
@@ -214,7 +214,9 @@ def run_limited(command, seconds, variables=None):
 
 
 def end(number, _frame):
-    """The handler of signals: the tests end, and the files get their original text back on the way out, which no second signal interrupts."""
+    """The handler of signals: the tests end, and the files get their original text back on the way
+    out, which no second signal interrupts.
+    """
     for other in ENDING:
         signal.signal(other, signal.SIG_IGN)
     ends.set()
@@ -230,12 +232,14 @@ def end_by_signals():
 
 @functools.cache
 def introspect(build, what):
-    """The tests or the targets of a build directory, from meson."""
+    """Returns the tests or the targets of a build directory, from meson."""
     return json.loads(subprocess.run(["meson", "introspect", "--" + what, build], check=True, capture_output=True, text=True).stdout)
 
 
 def files_to_build(build, names):
-    """The files that these tests need: without names, or with a test that is a script, the program and all files that no test names."""
+    """Returns the files that these tests need: without names, or with a test that is a script, the
+    program and all files that no test names.
+    """
     tests = introspect(build, "tests")
     chosen = [test for test in tests if test["name"] in names]
     needed = {target for test in chosen for target in test["depends"]}
@@ -282,7 +286,7 @@ def try_change(root, build, change, tests, entered, budget):
 
 
 def part_of(changes, part):
-    """The I-th of N parts of a sample, so that N clones can share it."""
+    """Returns the I-th of N parts of a sample, so that N clones can share it."""
     index, count = (int(number) for number in part.split("/"))
     if not 1 <= index <= count:
         raise ValueError(f"invalid part {part}: give I/N with I from 1 to N")
@@ -308,7 +312,7 @@ def try_sound_tests(root, build, change, tests, entered, budget, sound):
 
 
 def read_entered(options):
-    """The measurements by the names of the tests. A test that the build directory has no more is left out."""
+    """Returns the measurements by the names of the tests. A test that the build directory no longer has is left out."""
     measured = json.loads(pathlib.Path(options.entered).read_text())
     names = {test["name"] for test in introspect(options.build, "tests")}
     old = sorted(set(measured) - names)
@@ -321,7 +325,7 @@ def read_entered(options):
 
 
 def check_build(build):
-    """Refuse the build directory of another source directory: its tests would not see the changes."""
+    """Refuses the build directory of another source directory: its tests would not see the changes."""
     root = pathlib.Path(__file__).resolve().parents[2]
     info = pathlib.Path(build, "meson-info/meson-info.json")
     source = json.loads(info.read_text())["directories"]["source"] if info.exists() else None
@@ -331,7 +335,7 @@ def check_build(build):
 
 def run(options):
     sound = {}
-    # Also describes the tests anew, if the build directory is older than they are.
+    # Also describes the tests again, if the build directory is older than they are.
     if run_limited(["ninja", "-C", options.build, *EVERYTHING], 3600) != 0:
         sys.exit(f"mutate.py: {options.build} does not compile without a change, either")
     entered = read_entered(options)
@@ -411,7 +415,9 @@ class Turns:
 
 
 def judge_switched(build, number, tests, entered, budget, sound, turns):
-    """The test that detects the change of this number, if one does. A test that fails without a change is left out."""
+    """Returns the test that detects the change of this number, if one does. A test that fails without
+    a change is left out.
+    """
     begin = time.monotonic()
     for test in tests:
         if time.monotonic() - begin > budget:
@@ -427,7 +433,7 @@ def judge_switched(build, number, tests, entered, budget, sound, turns):
 
 
 def run_at_once(options, changes, entered, note):
-    """Build all changes behind switches, and note those that a test detects. The others must be tried one by one."""
+    """Builds all changes behind switches, and notes those that a test detects. The others must be tried one by one."""
     root, raw = operators.raw_commands(options.build)
     numbers = dict(enumerate(changes, 1))
     originals = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The small changes that can be made to a C function, found with clang's syntax tree.
 
-Each operator yields Change objects. A change replaces bytes of one file. Text that comes from a macro is left
-alone, as it has no bytes of its own in the function.
+Each operator yields Change objects. A change replaces bytes of one file. Text that comes from a
+macro is not changed, because it has no bytes of its own in the function.
 """
 import collections
 import dataclasses

@@ -14,7 +14,8 @@ import operators
 from clang.cindex import CursorKind, TypeKind
 
 VARIABLE = "SIDE_CHANGE"
-# The lines of copy N have the numbers from N * LINES, so that the compiler's errors tell which copy does not compile.
+# The lines of copy N have the numbers from N * LINES, so that the compiler's errors show which copy
+# does not compile.
 LINES = 100000
 # A copy has another frame, and its labels in assembler would exist twice.
 BOUND_TO_FRAME = re.compile(r"__builtin_(return|frame)_address|WRAP_CALLER|\bsetjmp\b|\balloca\b|\bcallback_caller\b|\basm\b|__asm__")
@@ -37,7 +38,7 @@ def is_switchable(change):
 
 
 def body_of(function, source):
-    """Where the body begins, or None if the function cannot have a copy."""
+    """Returns where the body begins, or None if the function cannot have a copy."""
     begin, end, name = function.extent.start.offset, function.extent.end.offset, function.location.offset
     body = next((child for child in function.get_children() if child.kind == CursorKind.COMPOUND_STMT), None)
     # A function can be declared with a typedef of its type.
@@ -55,7 +56,7 @@ def body_of(function, source):
 
 
 def copy_of(source, function, change, number):
-    """The text of the function with the change, under another name and local to the file."""
+    """Returns the text of the function with the change, under another name and local to the file."""
     begin, end, name = function.extent.start.offset, function.extent.end.offset, function.location.offset
     after = name + len(function.spelling)
     text = (source.text(begin, after) + f"__{number}" + source.text(after, change.begin) + change.new + source.text(change.end, end))
@@ -64,7 +65,7 @@ def copy_of(source, function, change, number):
 
 
 def with_switches(source, changes):
-    """The text of the file with all changes {number: change}, and the numbers that have a copy."""
+    """Returns the text of the file with all changes {number: change}, and the numbers that have a copy."""
     name = "side_change_" + re.sub(r"\W", "_", source.path)
     out, at, used, is_first = [], 0, set(), True
     for function in sorted(source.functions, key=lambda one: one.extent.start.offset):
@@ -91,7 +92,7 @@ def with_switches(source, changes):
 
 
 def errors_of(command, directory):
-    """The numbers of the copies that do not compile, or None if something else does not."""
+    """Returns the numbers of the copies that do not compile, or None if something else does not."""
     done = subprocess.run([*command, "-w", "-fsyntax-only", "-fdiagnostics-color=never"], cwd=directory, check=False, capture_output=True, text=True)
     if done.returncode == 0:
         return set()
@@ -100,7 +101,7 @@ def errors_of(command, directory):
 
 
 def compiler(command):
-    """The command without its output files."""
+    """Returns the command without its output files."""
     words, kept = iter(shlex.split(command)), []
     for word in words:
         if word in ("-o", "-MF", "-MQ", "-MT"):
@@ -111,7 +112,7 @@ def compiler(command):
 
 
 def switch_file(source, changes, command, directory):
-    """Write the file with all changes that compile. Returns their numbers. Without any, the file is left as it was."""
+    """Writes the file with all changes that compile. Returns their numbers. Without any, the file does not change."""
     path = source.name
     changes = dict(changes)
     while changes:
@@ -133,8 +134,10 @@ def switch_file(source, changes, command, directory):
 
 
 def switch(root, commands, raw, changes, originals):
-    """Write all files with their changes {number: change}. Adds the original text of each to `originals`, a dictionary by path, before
-    the file is written. Returns the numbers that have a switch."""
+    """Writes all files with their changes {number: change}. Adds the original text of each to
+    `originals`, a dictionary by path, before the file is written. Returns the numbers that have a
+    switch.
+    """
     by_path = collections.defaultdict(dict)
     for number, change in changes.items():
         if is_switchable(change):

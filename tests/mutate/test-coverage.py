@@ -57,7 +57,7 @@ int copied(int n)
 """
 
 
-# Functions of macros have names that are nowhere in the file.
+# Functions of macros have names that are not in the file.
 MADE = """#define MAKE(number) static int made_##number(int n) { return n + number; }
 MAKE(4)
 MAKE(5)
@@ -130,7 +130,7 @@ def test_program():
 
 
 def test_renamed_functions():
-    """A function that a test renames and does not enter is no function of its own."""
+    """A function that a test renames and does not enter is not a separate function."""
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
         data = measure(folder, {"made.c": MADE, "renaming.c": RENAMING}, "int main(void) { return calls_renamed() - 5 + made() - 5; }")
@@ -138,7 +138,7 @@ def test_renamed_functions():
 
 
 def test_killed_programs():
-    """A program that is killed, and a child that calls _exit(), leave their counters in the files that entered.py asks for."""
+    """A killed program, and a child that calls _exit(), leave their counters in the files that entered.py requests."""
     text = """#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -93,7 +93,7 @@ def test_changes_compile():
 
 
 def test_sizes():
-    """What stands in sizeof has no change."""
+    """The operand of sizeof has no change."""
     text = "int f(int *a)\n{\n\treturn (int)(sizeof(a[0]) * sizeof(int[3])) + a[2];\n}\n"
     with tempfile.TemporaryDirectory() as directory:
         (pathlib.Path(directory) / "a.c").write_text(text)
@@ -253,7 +253,9 @@ def test_files_to_build():
 
 
 def judged(tests, failing, broken=()):
-    """The verdict and the commands of a change after which the tests `failing` fail, and files of the tests `broken` do not compile."""
+    """Returns the verdict and the commands of a change after which the tests `failing` fail, and files
+    of the tests `broken` do not compile.
+    """
     commands = []
 
     def run(command, seconds):
@@ -401,7 +403,7 @@ else:
 
 
 def ends(pid):
-    """Whether the process, which was killed, ends: within a minute."""
+    """Whether the killed process ends: within a minute."""
     for _ in range(6000):
         try:
             if pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
