@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the session tests share: record a command, read the traces back with babeltrace2."""
+"""Functions that the session tests share: record a command, read the traces with babeltrace2."""
 import contextlib
 import json
 import os
@@ -19,7 +19,7 @@ HOSTILE = os.environ["SESSION_HOSTILE"]
 PLUGIN = os.environ["SESSION_PLUGIN"]
 SANITIZED = os.environ.get("SESSION_SANITIZE", "none") != "none"
 
-# The agent comes before the sanitizer's runtime; a program that is killed cannot check for leaks.
+# The agent comes before the sanitizer's runtime; a killed program cannot check for leaks.
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("TSAN_OPTIONS", "die_after_fork=0")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
@@ -29,7 +29,7 @@ WAITS = {b"7", b"35", b"202", b"230", b"232", b"271", b"281", b"449"}
 
 
 def of_threads(pid, name):
-    """The content of a file in /proc of each thread."""
+    """Returns the content of a file in /proc of each thread."""
     texts = []
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/{name}", "rb") as file:
@@ -39,7 +39,7 @@ def of_threads(pid, name):
 
 @contextlib.contextmanager
 def held(pid):
-    """Stop a recorder at a moment when it reads no ring."""
+    """Stops a recorder at a moment when it reads no ring."""
     for _ in range(6000):
         os.kill(pid, signal.SIGSTOP)
         while any(stat.rpartition(b")")[2].split()[0] != b"T" for stat in of_threads(pid, "stat")):
@@ -57,7 +57,7 @@ def held(pid):
 
 
 class Trace:
-    """The events of one process, in the order of their time."""
+    """The events of one process, ordered by time."""
 
     def __init__(self, name):
         self.name = name
@@ -72,7 +72,7 @@ class Trace:
                 if n == "test:tick" and f["thread"] == thread]
 
     def of(self, channel):
-        """Sequence numbers of the ticks in a channel, by ring."""
+        """Returns the sequence numbers of the ticks in a channel, by ring."""
         rings = {}
         for (name, fields, _), (cls, ring, _, _) in zip(self.events, self.details):
             if name == "test:tick" and cls == channel:
@@ -97,7 +97,7 @@ def plain(field):
 
 
 def read(output):
-    """Every trace below a directory, by the name of its directory."""
+    """Returns every trace below a directory, by the name of its directory."""
     traces = {}
     for name in sorted(os.listdir(output)):
         if name.startswith("snapshot-"):
@@ -134,7 +134,7 @@ class Case(unittest.TestCase):
                                 env={**os.environ, **(env or {})}, **kwargs)
 
     def wait_until_asleep(self, process):
-        """Until the program, or the shell before it, has nothing to do for a while."""
+        """Waits until the program, or the shell before it, has been idle for a while."""
         quiet = 0
         for _ in range(6000):
             states = subprocess.run(["ps", "-o", "state=", "--ppid", str(process.pid)],
@@ -147,7 +147,7 @@ class Case(unittest.TestCase):
 
     def finish(self, process, timeout=3000 if os.environ.get("SIDE_TEST_LONG") == "1" else 120):
         stdout, _ = process.communicate(timeout=timeout)
-        # The command's own output may stand before the summary.
+        # The output of the command may come before the summary.
         self.stdout, _, last = stdout.rstrip("\n").rpartition("\n")
         self.summary = json.loads(last)
         self.messages = " / ".join(m["text"] for m in self.summary.get("messages", ()))
@@ -155,7 +155,7 @@ class Case(unittest.TestCase):
         return self.summary
 
     def record(self, *command, options=(), status=0, **kwargs):
-        """Run the program under the recorder; returns its traces as a list."""
+        """Runs the program under the recorder; returns its traces as a list."""
         summary = self.finish(self.start([PROGRAM, *command], options, **kwargs))
         self.assertTrue(summary["ok"], summary)
         self.assertEqual(summary["status"], status << 8, summary)
@@ -165,7 +165,9 @@ class Case(unittest.TestCase):
         return list(self.traces.values())
 
     def spoil(self, recorder):
-        """Let the program spoil its rings while the recorder is stopped: a record that is spoiled in part could be valid with any content."""
+        """Lets the program overwrite its rings while the recorder is stopped: a partly overwritten
+        record could be valid with any content.
+        """
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         with held(recorder.pid):
             recorder.stdin.write("go\n")

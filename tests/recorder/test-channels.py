@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Channels through the command line: modes, placements, filters, contexts, snapshots, what is left of
-killed recorders and programs. babeltrace2 reads what was recorded."""
+"""Channels through the command line: modes, placements, filters, contexts, snapshots, the files of
+killed recorders and programs. babeltrace2 reads the traces.
+"""
 import json
 import os
 import random
@@ -51,7 +52,7 @@ class CommandLine(Case):
         return process.returncode
 
     def side_record(self, options, *command, status=0, **kwargs):
-        """Records the program; gives its only trace."""
+        """Records the program; returns its only trace."""
         process = self.side("record", "--json", "-o", self.output, *options, "--", PROGRAM, *command,
                             **kwargs)
         self.assertEqual(self.end(process), status, self.err)
@@ -62,7 +63,7 @@ class CommandLine(Case):
         return next(iter(self.traces.values()))
 
     def fails(self, *options):
-        """The command line is wrong: nothing starts, nothing is made."""
+        """Checks that the command line is wrong: nothing starts, nothing is created."""
         process = self.side("record", "--json", "-o", self.output, *options, "--", "/bin/echo", "ran")
         self.assertEqual(self.end(process), 2, self.err)
         self.assertEqual(self.out, "")
@@ -70,7 +71,7 @@ class CommandLine(Case):
         return self.objects[-1]
 
     def begin_obedient(self, *options, more=(), **kwargs):
-        """A program that fires as many events as it is told; returns (recorder, pid of program)."""
+        """Starts a program that fires as many events as requested; returns (recorder, pid of program)."""
         recorder = self.side("record", "--json", "-o", self.output, *options, "--", *more, PROGRAM,
                              "obey", stdin=subprocess.PIPE, **kwargs)
         self.addCleanup(self.put_down, recorder)
@@ -92,24 +93,23 @@ class CommandLine(Case):
         return int(recorder.stdout.readline())
 
     def snapshot(self, recorder, number):
-        """Ask for one, and read it when it is there."""
+        """Requests a snapshot, and reads it when it exists."""
         recorder.send_signal(signal.SIGUSR1)
         path = os.path.join(self.output, f"snapshot-{number}")
         wait_until(lambda: os.path.isdir(path), path)
         return read(path)
 
     def assertWindow(self, sequences, last, size, record=RECORD):
-        """The last window of a ring, without a hole: not less than a ring without two of its blocks,
-        not more than a ring."""
+        """Checks the last window of a ring: no hole, at least a ring without two of its sub-buffers, at most a ring."""
         self.assertEqual(sequences, list(range(sequences[0], last + 1)))
-        # The first records of blocks are larger by 9 bytes: a record more or less.
+        # The first records of sub-buffers are larger by 9 bytes: a record more or less.
         self.assertGreaterEqual((len(sequences) + 2) * (record + 1), size - 2 * size // BLOCKS)
         self.assertLessEqual(len(sequences) * record, size)
 
 
 class Sandbox(CommandLine):
     def test_no_calls(self):
-        """In a sandbox that allows none, nobody is woken or waited for; what has no room is counted."""
+        """In a sandbox that permits none, no thread is woken or waited for; records without space are counted."""
         if SANITIZED:
             self.skipTest("a sanitizer makes calls of its own")
         for options in ([], ["--mode", "block"], ["--mode", "overwrite"], ["--per-thread"]):
@@ -128,7 +128,7 @@ class Sandbox(CommandLine):
                     self.assertEqual(self.summary["lost"], 20000 - len(seen))
 
     def test_first_event_inside(self):
-        """A thread says its first word where no call is allowed."""
+        """A thread fires its first event where no call is permitted."""
         if SANITIZED:
             self.skipTest("a sanitizer makes calls of its own")
         trace = self.side_record(["--buffer-size", "64K"], "locked-first", "20000")
@@ -149,7 +149,7 @@ class Modes(CommandLine):
                 (sequences,) = trace.of(0).values()
                 self.assertWindow(sequences, 49999, 64 * KIB)
                 self.assertEqual((self.summary["lost"], trace.lost, trace.discarded), (0, {}, 0))
-                # The rest is told, and is no loss.
+                # The remainder is reported, and is no loss.
                 self.assertGreater(self.summary["overwritten"], 50000 * RECORD - 64 * KIB - 1000)
                 shutil.rmtree(self.output)
 
@@ -161,7 +161,7 @@ class Modes(CommandLine):
         rings = {}
         for (_, fields, ns), (_, ring, _, _) in zip(trace.events, trace.details):
             rings.setdefault(ring, []).append((ns, fields["thread"], fields["sequence"]))
-        # From the latest beginning of a window on, all that was said is there.
+        # From the latest begin of a window on, all fired events are there.
         begin = max(events[0][0] for events in rings.values())
         for thread in range(3):
             after = [s for r in rings.values() for ns, t, s in r if t == thread and ns >= begin]
@@ -193,7 +193,7 @@ class Modes(CommandLine):
         self.assertNothingLost()
 
     def test_block_waits_for_a_bounded_time_only(self):
-        """The recorder sleeps for good: a program that blocks goes on, and what it lost is counted."""
+        """The recorder never wakes up: a blocking program runs on, and its losses are counted."""
         trace = self.side_record(["--mode", "block", "--block-timeout", "5ms", "--buffer-size", "64K"],
                                  "flood-unread", "200000")
         lost = sum(trace.lost.values())
@@ -213,7 +213,7 @@ class Modes(CommandLine):
         rings = trace.of(0)
         self.assertEqual(len(rings), 4)
         self.assertEqual(sorted(rings.values()), [list(range(2000))] * 4)
-        # A ring is a thread's: one vtid in each; and no file for the others.
+        # A ring belongs to a thread: one vtid in each; and no file for the others.
         for ring in rings:
             self.assertEqual(len({d[2]["vtid"] for d in trace.details if d[1] == ring}), 1)
         files = os.listdir(os.path.join(self.output, trace.name))
@@ -281,7 +281,7 @@ class Channels(CommandLine):
         self.assertEqual(len([f for f in files if f.startswith("other_")]), 2, files)
 
     def test_one_event_in_several_rules(self):
-        """Any rule takes it, once; a filter in front holds for all of them."""
+        """Any rule records it, once; a filter before the rules applies to all of them."""
         trace = self.side_record(
             ["--filter", "sequence < 100", "-e", "test:tick", "--filter", "thread == 0",
              "-e", "test:*", "--filter", "sequence >= 90"], "fire", "2", "1000", status=7)
@@ -305,7 +305,7 @@ class Channels(CommandLine):
         self.assertIn("speed > 3", self.messages)
         self.assertIn("fits none of the events", self.messages)
         shutil.rmtree(self.output)
-        # One of the events has the field: that is what people write.
+        # One of the events has the field: that is how users write it.
         self.side_record(["-e", "test:*", "--filter", "thread == 0"], "fire", "2", "10", status=7)
         self.assertNotIn("fits none", self.messages)
 
@@ -358,7 +358,7 @@ class Nested(CommandLine):
                             PROGRAM, "fork", "2")
         self.assertEqual(self.end(process), 0, self.err)
         for path, count in (self.output, 100), (inner, 60):
-            # The parent, its child and its grandchild; the last one has nothing but its note.
+            # The parent, its child and its grandchild; the last one only has its note.
             found = sorted(len([1 for n, _, _ in t.events if n == "test:tick"])
                            for t in read(path).values())
             self.assertEqual([n for n in found if n], [count, count], path)
@@ -368,7 +368,7 @@ class Nested(CommandLine):
         process = self.side("record", "--json", "-o", self.output, "--", PROGRAM, "kinds", env=env)
         self.assertEqual(self.end(process), 1)
         self.assertIn("inside 8 recordings", self.messages)
-        # Those outside may be gone for long.
+        # The outer recordings may have ended long ago.
         env = {"SIDE_AGENT_SOCKET": ":".join(["/nowhere"] * 7)}
         self.side_record([], "fire", "1", "10", status=7, env=env)
 
@@ -391,7 +391,7 @@ class Snapshots(CommandLine):
         (trace,) = self.snapshot(recorder, 2).values()
         (sequences,) = trace.of(0).values()
         self.assertWindow(sequences, 30999, 64 * KIB)
-        # Nothing in between: the same again.
+        # No event in between: the same again.
         (trace,) = self.snapshot(recorder, 3).values()
         self.assertEqual(trace.of(0), {k: sequences for k in trace.of(0)})
         self.fire(recorder, 10)
@@ -404,14 +404,14 @@ class Snapshots(CommandLine):
         self.assertEqual(self.summary["snapshots"], 3)
 
     def viewed(self, *args):
-        """The numbers of all ticks in the directory, as `side view` reads it whole."""
+        """Returns the numbers of all ticks in the directory, as `side view` reads it."""
         done = subprocess.run([SIDE, "view", "--json", "-e", "test:tick", *args, self.output],
                               capture_output=True, text=True, check=True)
         self.assertEqual(done.stderr, "")
         return [json.loads(line)["fields"]["sequence"] for line in done.stdout.splitlines()]
 
     def test_all_windows_at_once(self):
-        """Windows overlap; read together, each record that is in any of them comes once, in order."""
+        """Windows overlap; read together, each record of any window appears once, in order."""
         recorder, pid = self.begin_obedient("--mode", "overwrite", "--buffer-size", "64K", "--per-thread=4")
         in_any = set()
 
@@ -422,7 +422,7 @@ class Snapshots(CommandLine):
 
         snapshots = 0
         follower = None
-        for count in (1000, 500, 0, 2000, 30000, 700, 100):  # A window that grows, the same, one far behind.
+        for count in (1000, 500, 0, 2000, 30000, 700, 100):  # A window that grows, the same window, one much later.
             if count:
                 self.fire(recorder, count)
             snapshots += 1
@@ -448,13 +448,13 @@ class Snapshots(CommandLine):
                                 text=True, check=True)
         overview = json.loads(report.stdout.splitlines()[0])
         self.assertEqual((overview["events"], overview["processes"], overview["lost"]), (len(in_any), 1, 0))
-        # Not communicate(): it reads past what readline() has in its buffer.
+        # Not communicate(): it would lose what readline() has buffered.
         followed += [json.loads(line)["fields"]["sequence"] for line in follower.stdout]
         follower.wait(60)
         self.assertEqual(followed, sorted(in_any))
 
     def test_names_in_the_summary(self):
-        """The summary names directories that are there, also where others had these names first."""
+        """The summary names existing directories, also if other traces had these names first."""
         os.makedirs(os.path.join(self.output, "snapshot-1", "taken"))
         recorder = subprocess.Popen(
             [SIDE, "record", "--force", "-o", self.output, "--mode", "overwrite", "--", PROGRAM, "obey"],
@@ -493,11 +493,12 @@ class Snapshots(CommandLine):
             preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
         self.addCleanup(os.kill, pid, signal.SIGKILL)
         self.fire(recorder, 20000)
-        # The first one is passed on, to a program that ignores it; the second one ends the recording.
+        # The first signal is passed on, to a program that ignores it; the second one ends the
+        # recording.
         recorder.terminate()
         time.sleep(0.05)
         wait_until(lambda: recorder.poll() is not None or recorder.terminate(), "end")
-        # The program has our pipes, too: what the recorder said is there without their end.
+        # The program has the pipes, too: the recorder's output must be read without their end.
         self.err = recorder.stderr.readline()
         self.assertIn('"interrupted":true', self.err)
         (trace,) = read(self.output).values()
@@ -548,7 +549,8 @@ class Recovery(CommandLine):
             "--per-thread=3", "--buffer-size", "64K", "-e", "test:tick", "--filter",
             "sequence % 2 == 1", "--event-context", "procname")
         self.fire(recorder, 1000)
-        # What the recorder has written is no longer in its rings; what comes while it sleeps is.
+        # Events that the recorder has written are no longer in its rings; events while it sleeps
+        # are.
         wait_until(lambda: self.size_of_rings() > 1000 * RECORD, "written events")
         process = self.side("recover", "--json", "-o", os.path.join(self.dir, "early"), buffers)
         self.assertEqual(self.end(process), 1)
@@ -574,7 +576,7 @@ class Recovery(CommandLine):
         times = [ns for _, _, ns in trace.events]
         self.assertLess(abs(times[-1] - time.time_ns()), 600 * 10**9)
         self.assertIn(self.output, self.messages)
-        # Of one folder alone, in another form.
+        # Only one folder, in another form.
         folder = os.path.join(buffers, os.listdir(buffers)[0])
         process = self.side("recover", "--json", "-o", os.path.join(self.dir, "ctf2"), "--format",
                             "ctf2", "--compress", folder)
@@ -584,9 +586,9 @@ class Recovery(CommandLine):
         self.assertEqual(self.out.count('"test:tick"'), len(trace.events))
 
     def test_recorder_is_killed_within_a_round(self):
-        """
-        Rings are written one after the other, so what is in the traces of a recorder that was killed ends at another time for
-        each of them, and a thread that has moved misses ticks in the middle. They are in the rings: each tick is in one of the two.
+        """Rings are written one after the other, so the traces of a killed recorder end at another
+        time for each ring, and a thread that has moved misses ticks in the middle. They are in the
+        rings: each tick is in one of the two.
         """
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("on one CPU there is one ring")
@@ -597,7 +599,7 @@ class Recovery(CommandLine):
         self.assertGreater(missed, 0, "no recorder was killed where something was missing")
 
     def killed_behind(self, packet):
-        """How many ticks the traces miss before the last one that they have."""
+        """Returns how many ticks the traces miss before the last one that they have."""
         top = tempfile.mkdtemp(dir=self.dir)
         self.output, buffers, published = (os.path.join(top, n) for n in ("out", "buffers", "published"))
         with open(published, "wb") as file:
@@ -610,7 +612,7 @@ class Recovery(CommandLine):
         (folder,) = os.listdir(buffers)
         os.kill(int(folder.split("-")[-2]), signal.SIGKILL)
         (written,) = read(self.output).values()
-        # One at most: nothing needs to be left.
+        # At most one: there may be none.
         left = list(self.recover(buffers).values())
         self.assertLessEqual(len(left), 1)
         for trace in [written, *left]:
@@ -663,7 +665,7 @@ class Recovery(CommandLine):
         return [os.path.join(d, f) for d, _, names in os.walk(folder) for f in names]
 
     def test_damaged_buffers(self):
-        """Whatever somebody made of the files: no crash, and the others are still read."""
+        """With any damage of the files: no crash, and the others are still read."""
         buffers = os.path.join(self.dir, "buffers")
         recorder, pid = self.begin_obedient("--buffers", buffers, "--mode", "overwrite",
                                             "--buffer-size", "64K", "--context", "vtid,procname")
@@ -686,7 +688,7 @@ class Recovery(CommandLine):
                 if choice.random() < 0.2:
                     file.truncate(choice.randrange(size))
                 else:
-                    # The heads are what is most worth it.
+                    # Damage in the heads has the most effect.
                     for _ in range(choice.choice([1, 3, 50])):
                         file.seek(choice.randrange(min(size, choice.choice([512, 8192, size]))))
                         file.write(bytes([choice.choice([0, 1, 0x7f, 0xff, choice.randrange(256)])]))
@@ -731,7 +733,7 @@ class Recovery(CommandLine):
         self.spoil(core)
 
     def spoil(self, core):
-        """Damaged and cut dumps: read as far as they go, or refused; never a crash."""
+        """Damaged and truncated dumps: read as far as possible, or refused; never a crash."""
         choice = random.Random(1147)
         with open(core, "rb") as file:
             data = bytearray(file.read())
@@ -812,14 +814,14 @@ class Vandals(CommandLine):
                 self.addCleanup(self.put_down, process)
                 self.spoil(process)
                 self.assertEqual(self.end(process), 0, self.err)
-                # The same byte everywhere is the state of a flight recorder that holds nothing.
+                # The same byte everywhere is the state of an empty flight recorder.
                 if "overwrite" not in options:
                     self.assertIn("has damaged its ring", self.messages)
                 read(self.output)
                 shutil.rmtree(self.output)
 
     def test_files_of_buffers_are_spoiled(self):
-        """Cut under the recorder that has them mapped: it goes on, and says so."""
+        """Truncated while the recorder has them mapped: it continues, and reports it."""
         buffers = os.path.join(self.dir, "buffers")
         recorder, pid = self.begin_obedient("--buffers", buffers, "--mode", "overwrite", "--channel",
                                             "plain", "--per-thread=2")
@@ -839,7 +841,7 @@ class Vandals(CommandLine):
 
 
 class Soak(CommandLine):
-    """Full rate, processes that come and go, filters, snapshots at random: memory stays, counts fit."""
+    """Full rate, processes that start and exit, filters, snapshots at random: memory does not grow, counts match."""
 
     SECONDS = int(os.environ.get("SIDE_SOAK_SECONDS", 1800 if LONG else 4))
 
@@ -855,8 +857,9 @@ class Soak(CommandLine):
 
     @staticmethod
     def count(path):
-        """Events of a process in the channels that discard; the windows of the third have been read
-        before, or are taken away, and so is what was lost."""
+        """Returns the events of a process in the channels that discard; the windows of the third one
+        were read before, or are removed, and so are the losses.
+        """
         for name in os.listdir(path):
             if name.startswith(("flight_", "side_session")):
                 os.remove(os.path.join(path, name))
@@ -864,13 +867,13 @@ class Soak(CommandLine):
                               "--params=step=+1000000000"], stdout=subprocess.PIPE, text=True)
         found = re.findall(r"(\d+) Event messages?\n", run.stdout.replace(",", ""))
         if run.returncode or not found:
-            # Nothing but the metadata is left.
+            # Only the metadata is left.
             assert not [n for n in os.listdir(path) if n.startswith(("ring_", "burst_"))], run
             return 0
         return int(found[-1])
 
     def gather(self, keep):
-        """Count and remove what is complete: all but the youngest processes."""
+        """Counts and removes complete traces: all but those of the youngest processes."""
         names = [n for n in os.listdir(self.output) if not n.startswith(("snapshot-", "."))]
         names.sort(key=lambda n: int(n.rsplit("-", 1)[1]))
         for name in names[:len(names) - keep]:
@@ -880,14 +883,15 @@ class Soak(CommandLine):
 
     @staticmethod
     def expected(processes):
-        """What the two filters take of what was fired."""
+        """Returns how many of the fired events the two filters match."""
         count = 0
         for steps, number in enumerate(processes, 1):
             count += number * (2 * len(range(7, steps * 200000, 4000)) + 5000)
         return count
 
     def test_soak(self):
-        # The summary of many processes is larger than a pipe, which nobody reads meanwhile.
+        # The summary of many processes is larger than a pipe, which no process reads in the
+        # meantime.
         self.errors = os.path.join(self.dir, "errors")
         recorder = self.side(
             "record", "--json", "-o", self.output, "--memory-limit", "128M",
@@ -916,7 +920,7 @@ class Soak(CommandLine):
                         self.assertEqual({d[0] for d in trace.details}, {2})
                 shutil.rmtree(path)
                 number += 1
-            # Files of the youngest are still open.
+            # Files of the youngest ones are still open.
             self.gather(300)
         self.assertEqual(self.end(recorder, timeout=600), 0, self.err)
         processes = list(map(int, self.out.split()))
@@ -931,8 +935,8 @@ class Soak(CommandLine):
         self.assertEqual(lost.get("flight", 0), 0)
         print(f"{sum(processes)} processes, {number} snapshots, {self.counted} events, {lost} lost, "
               f"KiB {samples[0]} to {samples[-1]}")
-        # What grows is what is known of each process for the summary; and what a sanitizer keeps of
-        # freed memory. A few seconds say nothing: the beginning is all there is of them.
+        # Only the data about each process for the summary may grow, and freed memory that a
+        # sanitizer keeps. A few seconds show nothing: the begin is all there is of them.
         if not SANITIZED and self.SECONDS >= 30:
             early = max(samples[:len(samples) // 4])
             self.assertLess(samples[-1] - early, 1024 + 2 * sum(processes), samples)

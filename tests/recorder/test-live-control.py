@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Live sessions and real programs that hear of every change: exact records on both sides of it."""
+"""Live sessions and real programs that receive every change: exact records before and after it."""
 import os
 import signal
 import sys
@@ -13,7 +13,7 @@ from daemon import Daemon  # noqa: E402
 
 
 class Listener(Talker):
-    """A program in control mode thread; it fires once, so that its thread is there."""
+    """A program in control mode thread; it fires once, so that its thread exists."""
 
     def __init__(self, case, runtime):
         environment = {k: v for k, v in os.environ.items()
@@ -48,7 +48,7 @@ class Control(LiveCase):
         return program
 
     def fire(self, program, count):
-        """The sequence numbers that were fired."""
+        """Returns the fired sequence numbers."""
         first = program.sequence
         program.sequence += count
         self.assertEqual(program.fire(count), program.sequence)
@@ -68,7 +68,7 @@ class Control(LiveCase):
         self.tell(*programs)
 
     def ticks(self):
-        """{pid: sequence numbers}"""
+        """Returns {pid: sequence numbers}."""
         self.session.flush()
         return {t.pid: t.ticks(0) for t in read(self.output).values()}
 
@@ -84,7 +84,7 @@ class Control(LiveCase):
         self.assertEqual(self.ticks(), {program.own_pid: expected})
         process, = self.session.status()["processes"]
         self.assertEqual(process["generation"], 11)
-        # The same layout again and again: one event, whatever happened in between.
+        # The same layout repeatedly: one event, whatever happened in between.
         self.assertEqual(process["events"], 1)
         program.end()
         self.session.finish()
@@ -159,7 +159,7 @@ class Control(LiveCase):
         self.assertEqual(self.ticks(), {program.own_pid: expected})
 
     def test_the_recorder_is_killed(self):
-        """Its successor goes on with the same programs, and what it is told to record holds for them."""
+        """The next recorder continues with the same programs, and its rules apply to them."""
         place = ["-p", os.path.join(self.dir, "place")]
         self.open("c=one", "r=", options=["-a", *place])
         program, other = self.program(), self.program()
@@ -171,7 +171,7 @@ class Control(LiveCase):
                 expected[p.own_pid] += self.fire(p, 100)
             self.session = Session(self, "c=one", "r=", options=["-a", *place, "-g", str(generation)])
             self.assertTrue(self.session.opened["ok"], self.session.opened)
-            # The same rules still hold before anybody has heard of the new one.
+            # The same rules still apply before any program knows of the new recorder.
             expected[program.own_pid] += self.fire(program, 100)
             self.change([program, other], "c=one", "r=", "f=sequence % 2 == 0")
             expected[program.own_pid] += [n for n in self.fire(program, 100) if n % 2 == 0]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Output of recordings: directories that other users cannot read, no links followed, all mappings, plausible numbers only."""
+"""Output of recordings: directories that other users cannot read, no links followed, all mappings,
+plausible numbers only.
+"""
 import json
 import os
 import re
@@ -36,7 +38,7 @@ class Case(unittest.TestCase):
 
 class Output(Case):
     def test_directories(self):
-        """Whatever the umask."""
+        """With any umask."""
         before = os.umask(0)
         try:
             self.record("counters")
@@ -100,7 +102,7 @@ class Output(Case):
                 self.assertNotEqual(file.read(), before, f"{name}, which is no link, is repaired: {done.stderr}")
 
     def test_pipe(self):
-        """Neither is a pipe waited for, where a reader expects the list of mappings."""
+        """A reader that expects the list of mappings does not wait for a pipe, either."""
         self.record("counters")
         trace, = self.traces()
         os.remove(os.path.join(trace, ".maps"))
@@ -109,7 +111,9 @@ class Output(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_mappings(self):
-        """Each once, and in linear time: 8 times as many were 64 times the work, 15 seconds of it."""
+        """Each once, and in linear time: with quadratic time, 8 times as many would take 64 times as
+        long, 15 seconds.
+        """
         number = 60000
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         self.record("mappings", str(number), PLUGIN)
@@ -131,7 +135,7 @@ class Output(Case):
         trace, = read(self.output).values()
         self.assertEqual(len(trace.events), 2)
         self.assertEqual({reason for _, _, reason in trace.lost}, {"implausible counter, each counts once"})
-        # Each of three counters of each ring.
+        # Of each of three counters of each ring.
         self.assertLessEqual(max(trace.lost.values()), 3)
         done = subprocess.run([SIDE, "report", "--losses", "--format", "json", self.output], capture_output=True, text=True, check=False)
         if done.returncode == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A recorder that follows a killed one, from the side of the agents: what they may say to it."""
+"""A recorder that replaces a killed one, as agents see it: which of their messages it accepts."""
 import os
 import unittest
 
@@ -20,7 +20,7 @@ class Place(LiveCase):
         session.process.wait()
 
     def all_values(self):
-        """{event: [values]} of all traces together."""
+        """Returns {event: [values]} of all traces together."""
         found = {}
         for trace in read(self.output).values():
             self.assertEqual((trace.discarded, trace.lost), (0, {}))
@@ -42,13 +42,13 @@ class Place(LiveCase):
             answer = agent.refresh(5, life)
             self.assertTrue(answer["accepted"], answer)
             self.assertFalse(answer["unchanged"], answer)
-            # It knows what was described, and takes what is new.
+            # It knows the described events, and accepts new ones.
             self.assertEqual(agent.describe(5, 0, "one")["accepted"], 0)
             self.assertEqual(agent.describe(5, life, f"new{life}")["accepted"], 1)
             agent.publish(5, life, range(50))
         process, = session.status()["processes"]
         self.assertEqual(process["pid"], agent.pid)
-        # A stranger's token, or one of the former life with another process behind it.
+        # An unknown token, or one of an earlier process with the same id.
         self.assertFalse(agent.refresh(6, 1)["accepted"])
         self.assertFalse(Agent(self, session).refresh(5, 1)["accepted"])
         self.assertTrue(session.finish()["ok"])
@@ -65,7 +65,7 @@ class Place(LiveCase):
         self.kill(session)
         agents[0].end()
         session = self.open()
-        # The same process, another image.
+        # The same process after execve().
         self.assertTrue(agents[1].hello(2)["accepted"])
         agents[1].describe(2, 0, "one")
         agents[1].publish(2, 0, range(10, 20))
@@ -110,7 +110,7 @@ class Place(LiveCase):
         self.assertTrue(session.finish()["ok"])
 
     def test_other_channels(self):
-        """A definition that is not that of the process: it is drained, and told to leave."""
+        """A definition that differs from that of the process: its rings are drained, and it is ordered to leave."""
         session = self.open()
         agent = Agent(self, session)
         agent.hello(5)

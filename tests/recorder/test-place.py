@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Recorders that are killed while programs go on, and others that go on in their place.
+"""Recorders that are killed while programs run, and others that replace them.
 
-Programs count what they publish in a file of their own. In the end each record is in the traces
-once, or counted as lost once: nothing else is good enough.
+Programs count their published events in a separate file. At the end each record is in the traces
+exactly once, or is counted as lost exactly once.
 """
 import collections
 import json
@@ -27,7 +27,7 @@ THREADS = 3
 TIMEOUT = 120
 
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-# A program that is killed cannot check for leaks.
+# A killed program cannot check for leaks.
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 
 
@@ -49,7 +49,7 @@ class Program:
             return struct.unpack(f"{THREADS}Q", file.read(8 * THREADS))
 
     def wait_for_more(self, count):
-        """Until each thread has published so many more."""
+        """Waits until each thread has published so many more events."""
         before = self.published()
         deadline = time.monotonic() + TIMEOUT
         while any(now < then + count for now, then in zip(self.published(), before)):
@@ -66,7 +66,7 @@ class Recorder:
     def __init__(self, case, env=None):
         self.case = case
         self.messages = []
-        self.figures = None  # the last ones that were told
+        self.figures = None  # the last reported ones
         self.process = subprocess.Popen(
             [DRIVER, case.socket, case.place, case.output, case.format, case.compress,
              case.rotate, *case.channels],
@@ -84,7 +84,7 @@ class Recorder:
             pass
 
     def read(self, wanted):
-        """Lines up to this one. False: it died before."""
+        """Reads lines up to this one. False: it exited before."""
         for line in self.process.stdout:
             if line.startswith("! "):
                 self.messages.append(line[2:].rstrip("\n"))
@@ -149,9 +149,9 @@ class Case(unittest.TestCase):
         return ticks, lost, discarded
 
     def read(self):
-        """What the traces hold: {pid: {thread: [sequence, ...]}}, {pid: lost}, {pid: discarded}."""
+        """Returns the content of the traces: {pid: {thread: [sequence, ...]}}, {pid: lost}, {pid: discarded}."""
         if (self.format, self.compress) != ("1", "0"):
-            return self.read_by_side()  # Babeltrace 2.0.4 knows neither.
+            return self.read_by_side()  # Babeltrace 2.0.4 supports neither.
         ticks = collections.defaultdict(lambda: collections.defaultdict(list))
         lost, discarded = collections.Counter(), collections.Counter()
         for directory, _, files in os.walk(self.output):
@@ -173,9 +173,8 @@ class Case(unittest.TestCase):
         return ticks, lost, discarded
 
     def reconcile(self, programs, flight=False, figures=None):
-        """
-        Programs: (pid, published by each thread, how sure the last one is). Figures: what the last recorder says of
-        the whole session, whatever became of those before it.
+        """Programs: (pid, published by each thread, uncertainty of the last one). Statistics: what the
+        last recorder reports for the whole session, including earlier recorders.
         """
         ticks, lost, discarded = self.read()
         if figures:
@@ -242,7 +241,7 @@ class Adoption(Case):
         self.reconcile([(program.pid, program.published(), 0)], figures=recorder.figures)
 
     def test_chunks_that_are_kept(self):
-        """All chunks of the session count, whoever wrote them; those of others do not."""
+        """All chunks of the session count, whichever recorder wrote them; those of other sessions do not."""
         self.rotate = "65536"
         others = os.path.join(self.output, "chunk-0007-20200101-000000")
         os.makedirs(others)
@@ -280,7 +279,7 @@ class Kills(Case):
             env["PLACE_KILL_TORN"] = "1"
         recorder = Recorder(self, env)
         if env:
-            # Should it not come so far: later.
+            # If it does not get that far: later.
             try:
                 recorder.process.wait(0.5)
             except subprocess.TimeoutExpired:
@@ -292,7 +291,7 @@ class Kills(Case):
 
     def series(self, first, pause_us):
         self.new_places()
-        # Whom it gets rings from.
+        # The recorder from which it gets rings.
         recorder = Recorder(self).ready()
         program = Program(self, f"program-{first}", pause_us, self.socket)
         other = Program(self, f"other-{first}", pause_us, self.socket)

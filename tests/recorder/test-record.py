@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recording of whole programs: what they emitted stands in the traces, and nothing else."""
+"""Recording of whole programs: the traces have exactly the emitted events."""
 import contextlib
 import os
 import re
@@ -70,7 +70,8 @@ class Basics(Case):
         seen = trace.ticks(0)
         self.assertEqual(seen, sorted(set(seen)))
         lost = sum(trace.lost.values())
-        # A ring of 64 KiB takes some 4,000 records of 16 bytes; how many more depends on the reader.
+        # A ring of 64 KiB has space for some 4,000 records of 16 bytes; how many more depends on
+        # the reader.
         self.assertGreater(lost, 0)
         self.assertEqual(len(seen) + lost, 200000)
         self.assertEqual(trace.discarded, lost)
@@ -128,7 +129,7 @@ class Processes(Case):
                 self.assertSequence(trace, 1, 50)
 
     def test_storm(self):
-        # Under sanitizers a fork is tens of times dearer, and no other code is run.
+        # Under sanitizers a fork is tens of times slower, and no other code runs.
         rounds = (500 if SANITIZED else 5000) if LONG else 50
         traces = self.record("storm", PLUGIN, str(rounds))
         first = self.traces[self.summary["processes"][0]["directory"]]
@@ -138,7 +139,7 @@ class Processes(Case):
             self.assertGreater(len(ticks), 0)
         loads = first.texts("plugin:call", "sequence")
         self.assertEqual(loads, list(range(len(loads))))
-        # In a listing of many children, each said its one word.
+        # In a listing of many children, each fired one event.
         children = [t for t in traces if t is not first]
         self.assertEqual(len(children), rounds)
         self.assertTrue(all(t.ticks(2) == [0] for t in children))
@@ -213,7 +214,7 @@ class Signals(Case):
         self.assertEqual(first.names(), {"test:tick", "test:fork"})
         self.assertEqual((first.ticks(0), first.ticks(1), first.ticks(2)), ([0], [0], []))
         self.assertEqual((second.ticks(0), second.ticks(1), second.ticks(2)), ([], [], [0]))
-        # The event that was half built at the fork is whole in both.
+        # The event that was incomplete at the fork is complete in both.
         for trace, element in (first, 1), (second, 2):
             event, = (f for n, f, _ in trace.events if n == "test:fork")
             self.assertEqual(str(event["pids"]), f"[{element}]")
@@ -272,7 +273,7 @@ class Signals(Case):
 
 
 class Kill(Case):
-    """kill -9 at any instant: all that was published before is there, in sequence, undamaged."""
+    """kill -9 at any instant: all events published before are there, in sequence, undamaged."""
 
     @staticmethod
     def command_of(process):
@@ -286,7 +287,7 @@ class Kill(Case):
         shutil.rmtree(self.output, True)
         process = self.start([PROGRAM, "kill-me", published])
         deadline = time.monotonic() + 10
-        # The first numbers show that it runs; then some instant.
+        # The first numbers show that it runs; then a random instant.
         while time.monotonic() < deadline:
             with open(published, "rb") as file:
                 if file.read(16) != bytes(16):
@@ -303,7 +304,7 @@ class Kill(Case):
             ticks = trace.ticks(thread)
             self.assertEqual(ticks, list(range(len(ticks))))
             self.assertGreaterEqual(len(ticks), noted[thread])
-            # An event may be published without having been noted, but no more than one.
+            # An event may be published without having been noted, but at most one.
             self.assertLessEqual(len(ticks), noted[thread] + 1)
         self.assertEqual(trace.lost, {})
 
@@ -314,7 +315,7 @@ class Kill(Case):
                 self.one((i * 7919 % 1000) / 1000 * (0.15 if LONG else 0.05))
 
     def begin(self, place):
-        """A recording with its socket below place; gives it and the socket's directory."""
+        """Starts a recording with its socket below place; returns it and the socket's directory."""
         before = set(os.listdir(place))
         self.output = os.path.join(self.dir, f"out-{len(before)}")
         process = self.start([PROGRAM, "sleep", "60000"], env={"XDG_RUNTIME_DIR": place})
@@ -339,7 +340,8 @@ class Kill(Case):
         self.assertEqual(os.listdir(place), [stale])
         alive, used = self.begin(place)
         self.assertEqual(os.listdir(place), [used])
-        # What is not ours, or may not be: without a socket, with more than it, open to others.
+        # Directories that side must not remove: without a socket, with other files, open to other
+        # users.
         os.mkdir(os.path.join(place, "side-output"), 0o700)
         for name, mode, files in (("side-wanted", 0o700, ["agent"]), ("side-shared", 0o755, []),
                                   ("side-filled", 0o700, ["more"]), ("side-longer-name", 0o700, [])):
@@ -357,7 +359,7 @@ class Kill(Case):
         last, name = self.begin(place)
         self.assertEqual(set(os.listdir(place)), left | {name})
         for directory in used, name, "side-shared", "side-filled", "side-linked":
-            # Root's has a secret behind it.
+            # For root there is a secret after it.
             self.assertTrue(any(file.startswith("agent") for file in
                                 os.listdir(os.path.join(place, directory))), directory)
         for process in alive, last:
@@ -405,28 +407,28 @@ class Limits(Case):
         self.output = os.path.join(mount, "out")
         self.record("flood", "100000")
         self.assertIn("No space left on device", self.messages)
-        # The recorder waits for space, or cannot any more because the program has ended before it wrote.
+        # The recorder waits for space, or cannot because the program exited before it wrote.
         self.assertTrue({"free some space there", "free some space there, or write to another directory"} & set(self.hints),
                         self.hints)
         self.assertGreater(self.summary["unwritten"], 0)
         self.assertEqual(self.summary["failure"], 1)
         loss = next(x for x in self.summary["losses"] if x["in_bytes"])
         self.assertIn("No space left", loss["reason"])
-        # What did find room is readable: read() in record() has seen it.
+        # The written part is readable: read() in record() has checked it.
         for trace in self.traces.values():
             ticks = trace.ticks(0)
             self.assertEqual(ticks, sorted(set(ticks)))
 
 
 class Hostile(Case):
-    """Processes that break the protocol lose their own trace only, and take nothing down."""
+    """Processes that violate the protocol lose their own trace only, and crash no other process."""
 
     def hostile(self, verb, **kwargs):
         self.summary = self.finish(self.start([HOSTILE, verb], **kwargs))
         self.assertTrue(self.summary["ok"], self.summary)
         self.assertEqual(self.summary["status"], 0, self.summary)
         self.traces = read(self.output)
-        # What it said honestly before is there.
+        # Its earlier valid events are there.
         first = self.summary["processes"][0]["directory"]
         self.assertEqual(self.traces[first].events[0][:2], ("hostile:good", {"value": 1}))
         return self.summary
@@ -453,7 +455,7 @@ class Hostile(Case):
 
     def test_flips(self):
         summary = self.hostile("flips")
-        # Messages are bounded, too.
+        # The number of messages is limited, too.
         self.assertLessEqual(len(summary["messages"]), 200)
 
     def test_many(self):
@@ -502,7 +504,7 @@ class Errors(Case):
             self.output = "/proc/side-output"
             summary = self.finish(self.start([PROGRAM, "kinds"]))
             self.assertFalse(summary["ok"])
-            # Root is stopped by a read-only file system only.
+            # Only a read-only file system stops root.
             mount = os.path.join(self.dir, "ro")
             os.mkdir(mount)
             if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", mount],
@@ -572,7 +574,7 @@ class Untouched(Case):
         agent = os.path.join(os.environ["SIDE_LIB_DIR"].split(":")[0], "libside-agent.so")
         alone = best(os.environ)
         loaded = best({**os.environ, "LD_PRELOAD": agent})
-        # Loading another library is a part of it; what would be wrong here are waits.
+        # Loading another library is a part of it; this checks for waits.
         self.assertLess(loaded - alone, 0.1)
 
     def test_a_recorder_that_does_not_answer(self):
@@ -588,7 +590,7 @@ class Untouched(Case):
             self.assertLess(time.monotonic() - begin, 30)
 
     def wait_for_more(self, path, than):
-        """Until the number at the beginning of the file has grown; returns it."""
+        """Waits until the number at the begin of the file has grown; returns it."""
         for _ in range(6000):
             with open(path, "rb") as file:
                 number = int.from_bytes(file.read(8), "little")
@@ -598,9 +600,8 @@ class Untouched(Case):
         self.fail("nothing was published for a minute")
 
     def test_recorder_is_killed(self):
-        """
-        All on one CPU, so in one ring: of several each ends at another time, and who moves misses ticks in the middle (see
-        test_recorder_is_killed_within_a_round).
+        """All on one CPU, so in one ring: each of several rings ends at another time, and a thread
+        that moves misses ticks in the middle (see test_recorder_is_killed_within_a_round).
         """
         one = {min(os.sched_getaffinity(0))}
         published = os.path.join(self.dir, "published")
@@ -610,7 +611,7 @@ class Untouched(Case):
         os.mkdir(runtime)
         process = self.start([PROGRAM, "kill-me", published], env={"XDG_RUNTIME_DIR": runtime},
                              preexec_fn=lambda: os.sched_setaffinity(0, one))
-        # Something is in the trace: more than the empty packet at the beginning of a stream.
+        # The trace has more than the empty packet at the begin of a stream.
         for _ in range(6000):
             if any(os.path.getsize(os.path.join(place, file)) > 256
                    for place, _, files in os.walk(self.output) for file in files
@@ -623,12 +624,12 @@ class Untouched(Case):
         process.kill()
         process.wait()
         process.stdout.close()
-        # The program has not noticed, and what was written is a trace.
+        # The program is not affected, and the written files are a trace.
         self.wait_for_more(published, before)
         os.kill(pid, signal.SIGKILL)
         trace, = read(self.output).values()
         self.assertEqual(len({ring for _, ring, _, _ in trace.details}), 1)
-        # Nobody writes losses any more; what was refused is counted by the packets.
+        # No recorder writes losses any more; refused records are counted by the packets.
         self.assertEqual(trace.discarded, 0)
         for thread in 0, 1:
             ticks = trace.ticks(thread)
@@ -653,7 +654,7 @@ class Untouched(Case):
         self.assertIn("not enabled", str(trace.lost))
 
     def test_no_clock(self):
-        """Where rdtsc is forbidden, records are refused and counted, and the program goes on."""
+        """If rdtsc is forbidden, records are refused and counted, and the program runs on."""
         for how in ["tsc"] if SANITIZED else ["tsc", "prctl", "seccomp"]:
             with self.subTest(how=how):
                 shutil.rmtree(self.output, True)

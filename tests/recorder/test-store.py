@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What becomes of records on disk: chunks and how many are kept, a full disk, what makes snapshots.
-babeltrace2 reads what was recorded."""
+"""Records on disk: chunks and how many are kept, a full disk, triggers of snapshots. babeltrace2 reads the traces."""
 import ctypes
 import errno
 import json
@@ -24,13 +23,13 @@ from waiting import wait_until
 SIDE = os.environ["SIDE"]
 CROWD = os.environ["SESSION_CROWD"]
 CHUNK = re.compile(r"chunk-(\d{4,})-\d{8}-\d{6}")
-PATIENCE = 120       # seconds; nothing here takes them
+PATIENCE = 120       # seconds; nothing here needs them
 KIB = 1024
 BLOCK = ("--mode", "block", "--block-timeout", "60min")
 
 
 def ticks(traces):
-    """Numbers of the ticks, by who said them, in the order of the trace."""
+    """Returns the numbers of the ticks, by program, in the order of the trace."""
     found = {}
     for trace in traces.values():
         for name, fields, _ in trace.events:
@@ -44,7 +43,7 @@ def size_of(path):
 
 
 def states(pid):
-    """What its threads do, in the kernel's letters: S for one that waits."""
+    """Returns the states of its threads, in the kernel's letters: S for one that waits."""
     found = set()
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii", errors="replace") as file:
@@ -60,7 +59,7 @@ class Store(unittest.TestCase):
         self.errors = os.path.join(self.dir, "errors")
 
     def start(self, *options, command, **kwargs):
-        """`side record`; what it says goes into a file, so that nobody waits for us."""
+        """Starts `side record`; its messages go into a file, so that it waits for no reader."""
         env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "SIDE_AGENT_SOCKET")}
         env["SIDE_RUNTIME"] = self.dir
         with open(self.errors, "w") as errors:
@@ -104,7 +103,7 @@ class Store(unittest.TestCase):
                       key=lambda n: int(CHUNK.fullmatch(n).group(1)))
 
     def chunk(self, number):
-        """Wait for it."""
+        """Waits for a chunk."""
         name = wait_until(lambda: next(
             (n for n in self.chunks() if int(CHUNK.fullmatch(n).group(1)) == number), None), f"chunk {number}")
         return os.path.join(self.output, name)
@@ -113,13 +112,13 @@ class Store(unittest.TestCase):
         return read(os.path.join(self.output, name))
 
     def assertTidy(self):
-        """Nothing hidden is left."""
+        """Checks that no hidden file is left."""
         self.assertEqual([n for n in os.listdir(self.output) if n.startswith(".")], [])
 
 
 class Rotation(Store):
     def test_no_record_is_lost_or_doubled(self):
-        """Threads and processes across many chunks, each of which is whole when it appears."""
+        """Threads and processes across many chunks, each of which is complete when it appears."""
         process = self.start(*BLOCK, "--buffer-size", "64K", "--rotate-size", "64K",
                              command=["fire", "3", "3", "7000"])
         seen, sizes = {}, {}
@@ -152,8 +151,8 @@ class Rotation(Store):
                 self.assertIn("crowd:tick", trace.names())
         self.assertEqual(sorted(together), [p * 100 + t for p in range(3) for t in range(3)])
         for who, numbers in together.items():
-            # A thread may leave a CPU whose ring goes into the next chunk: the order of chunks is
-            # that of each ring.
+            # A thread may leave a CPU whose ring goes into the next chunk: the order across chunks
+            # is that of each ring.
             self.assertEqual(sorted(numbers), list(range(7000)), who)
 
     def test_all_chunks_together(self):
@@ -166,7 +165,7 @@ class Rotation(Store):
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         events = [x for x in lines if "crowd:tick" in json.dumps(x)]
         self.assertEqual(len(events), 12000)
-        # And by the other reader, in CTF 2 and compressed, expanded.
+        # And with the other reader, in CTF 2 and compressed, expanded.
         traces = [t for name in self.chunks() for t in self.read_chunk(name).values()]
         self.assertEqual(sum(len(t.events) for t in traces), 12000)
 
@@ -186,7 +185,7 @@ class Rotation(Store):
     def test_losses_belong_to_their_chunk(self):
         recorder = self.obey("--buffer-size", "64K", "--rotate")
         for number in range(1, 4):
-            # Until something was lost since the last chunk, which it says.
+            # Until events were lost since the last chunk, which it reports.
             self.say(recorder, 40000)
             recorder.send_signal(signal.SIGUSR2)
             self.chunk(number)
@@ -282,7 +281,7 @@ class Rotation(Store):
 
 class Guide(Store):
     def test_commands(self):
-        """Those of docs/how-to/rotation.md are accepted, and record."""
+        """The commands of docs/how-to/rotation.md are accepted, and record."""
         with open(os.environ["SESSION_GUIDE"]) as file:
             commands = [line.partition("#")[0].strip() for line in file if line.startswith("    side record")]
         self.assertGreater(len(commands), 8)
@@ -322,7 +321,7 @@ class Retention(Store):
         wait_until(lambda: not self.is_in_hand(), "the end of a chunk")
         self.say(recorder, 10)
         wait_until(lambda: not self.chunks(), "end of it")
-        # What is being written has no age.
+        # A chunk that is being written has no age.
         self.end(recorder)
         self.assertEqual([ticks(self.read_chunk(n)) for n in self.chunks()], [{0: list(range(10, 20))}])
         self.assertEqual((self.summary["chunks"], self.summary["chunks_removed"]), (2, 1))
@@ -358,7 +357,7 @@ class Retention(Store):
 
 
 def private_mounts():
-    """A mount namespace of our own, so that nothing is left of what is mounted here. None, or why not."""
+    """Enters a separate mount namespace, so that no mount is left. Returns None, or the reason."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, mount = 0x10000000, 0x20000
     uid, gid = os.getuid(), os.getgid()
@@ -395,7 +394,7 @@ class Full(Store):
         self.filler = os.path.join(self.mount, "filler")
 
     def fill(self, left=0):
-        """Leave so many bytes, or none. The recorder may be writing meanwhile."""
+        """Leaves so many free bytes, or none. The recorder may be writing meanwhile."""
         page = os.sysconf("SC_PAGESIZE")
         with open(self.filler, "wb", buffering=0) as file:
             try:
@@ -448,7 +447,8 @@ class Full(Store):
         wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill(left=8 * KIB)
         self.say(recorder, 10000)
-        # That has woken the recorder; once all its threads wait again, it has met the full disk.
+        # That has woken the recorder; once all its threads wait again, it has detected the full
+        # disk.
         wait_until(lambda: states(recorder.pid) == {"S"}, "a recorder that waits")
         self.say(recorder, 100000)
         before = self.written()
@@ -461,14 +461,14 @@ class Full(Store):
         self.assertIn("found no space in the rings while the disk was full", self.messages)
 
     def test_processes_that_end_meanwhile(self):
-        """Their rings wait, too, and nothing holds them up."""
+        """Their rings wait, too, and their exit is not delayed."""
         process = self.start("--buffer-size", "1M", "--rotate", command=["obey"])
         self.pid = int(process.stdout.readline())
         self.say(process, 100)
         wait_until(lambda: self.written() > 1600, "records")
         self.fill()
         self.say(process, 1000)
-        # A chunk cannot be finished now; it comes later.
+        # A chunk cannot be finished now; it appears later.
         process.send_signal(signal.SIGUSR2)
         self.say(process, 1000)
         time.sleep(1.5)
@@ -482,7 +482,7 @@ class Full(Store):
         self.assertEqual(self.assertExact(2110, traces), 0)
 
     def test_full_to_the_end(self):
-        """What finds no room at the end is told, and what did is readable."""
+        """Records without space at the end are reported, and the written part is readable."""
         recorder = self.obey("--buffer-size", "1M")
         self.say(recorder, 100)
         wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
@@ -504,7 +504,7 @@ class Triggers(Store):
                       key=lambda n: int(n.split("-")[1]))
 
     def snapshot(self, number):
-        """Wait for it: its name and what is in it."""
+        """Waits for a snapshot: returns its name and its content."""
         name = wait_until(lambda: next(
             (n for n in self.snapshots() if int(n.split("-")[1]) == number), None), f"snapshot {number}")
         return name, self.read_chunk(name)
@@ -522,7 +522,7 @@ class Triggers(Store):
         self.assertEqual(name, "snapshot-1")
         self.assertEqual(ticks(traces), {0: list(range(1000))})
         self.assertEqual(self.marks(traces), [9, 10])
-        # What does not match makes none; what does makes one, once the pause is over.
+        # An event that does not match makes none; a matching one makes one, after the pause.
         self.say(recorder, "mark 5")
         self.say(recorder, "mark 11")
         self.assertEqual(self.marks(self.snapshot(2)[1]), [9, 10, 5, 11])
@@ -531,13 +531,13 @@ class Triggers(Store):
         self.assertEqual(self.summary["snapshots"], 2)
         self.assertEqual(self.summary["lost"], 0)
         self.assertIn("snapshot-1 was made: event:crowd:mark where number >= 10", self.messages)
-        # What watches for events is in no trace.
+        # The process that watches for events is in no trace.
         (trace,) = read(self.output).values()
         self.assertEqual(self.marks({0: trace}), [9, 10, 5, 11])
         self.assertEqual((trace.discarded, trace.lost), (0, {}))
 
     def test_event_at_the_end(self):
-        """Said by a process that is gone before anybody has looked."""
+        """Fired by a program that has exited before the recorder reads."""
         recorder = self.start(*self.FLIGHT, "--snapshot-on", "event:crowd:tick where sequence == 99",
                               command=["fire", "1", "1", "100"])
         self.end(recorder)
@@ -548,7 +548,7 @@ class Triggers(Store):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "rate:crowd:tick>5000/s")
         for _ in range(20):
             self.say(recorder, 10)
-        # So many at once are too many, however late we look.
+        # So many events at once are too many, even if they are read late.
         self.say(recorder, 100000)
         self.snapshot(1)
         self.end(recorder)
@@ -578,7 +578,7 @@ class Triggers(Store):
             self.say(recorder, f"mark {number}")
             time.sleep(0.005)
         self.end(recorder)
-        # One at the end may come sooner.
+        # The one at the end may come sooner.
         self.assertLessEqual(len(self.snapshots()), time.monotonic() - begin + 2)
         self.assertGreaterEqual(len(self.snapshots()), 1)
         self.assertEqual(self.marks(self.snapshot(len(self.snapshots()))[1]), list(range(200)))
@@ -606,7 +606,7 @@ class Triggers(Store):
             shutil.rmtree(self.output)
 
     def test_crash_of_a_child(self):
-        """Whose parent is not we, and takes its status at once."""
+        """A child whose parent is not the recorder, and which gets its status at once."""
         names = self.crash("family", signal.SIGSEGV, 0)
         if "is not known" in self.messages:
             self.assertEqual(names, [])

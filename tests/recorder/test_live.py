@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Live sessions: programs come and go, rules change, and the traces hold just what was asked for."""
+"""Live sessions: programs start and exit, rules change, and the traces have exactly the requested events."""
 import json
 import os
 import signal
@@ -65,7 +65,7 @@ class Session(Talker):
         return self.ask("status")
 
     def wait_for(self, condition):
-        """The status once it is as it shall be."""
+        """Returns the status when it satisfies the condition."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             status = self.status()
@@ -81,7 +81,7 @@ class Session(Talker):
 
 
 class Agent(Talker):
-    """Plays an agent by hand."""
+    """Acts as an agent: the test controls each message."""
 
     def __init__(self, case, session):
         super().__init__(case, [AGENT, session.socket])
@@ -103,7 +103,7 @@ class Agent(Talker):
 
 
 class Program(Talker):
-    """A real one: obeys, a number of events a line."""
+    """A program with a real agent: fires the requested number of events for each line."""
 
     def __init__(self, case, *sockets, command=(PROGRAM, "obey"), **kwargs):
         super().__init__(case, command, env={
@@ -122,7 +122,7 @@ class Program(Talker):
 
 class LiveCase(Case):
     def values(self, directory=None, output=None):
-        """{event: [values]} of the only trace, or of one."""
+        """Returns {event: [values]} of the only trace, or of one."""
         traces = read(output or self.output)
         if directory is None:
             self.assertEqual(len(traces), 1, traces)
@@ -142,7 +142,7 @@ class LiveCase(Case):
 
 
 class Played(LiveCase):
-    """The exchanges themselves, with an agent that does them by hand."""
+    """The exchanges themselves, with an agent that the test controls."""
 
     def test_rules_change(self):
         session = Session(self, "c=one", "r=", "e=live:a", options=["-a"])
@@ -165,11 +165,11 @@ class Played(LiveCase):
         self.assertGreater(first["filter"], 0)
         self.assertEqual(second["filter"], 0)
         self.assertTrue(agent.refresh(77, 2)["unchanged"])
-        # Whoever comes now gets the same.
+        # A new process gets the same rules.
         other = Agent(self, session)
         self.assertEqual(other.hello(78)["channels"], answer["channels"])
 
-        # None at all.
+        # No rule at all.
         self.assertEqual(session.change("c=one")["number"], 3)
         self.assertEqual(self.patterns(agent.refresh(77, 2)), [[]])
 
@@ -193,7 +193,7 @@ class Played(LiveCase):
         answer = agent.refresh(1, 3)
         self.assertEqual(answer["statedump"], 4)
         self.assertEqual(self.patterns(answer), [[["live:a"]], [[]]])
-        # Active already: no new state is asked for.
+        # Active already: no new state is requested.
         session.change()
         self.assertEqual(agent.refresh(1, 4)["statedump"], 4)
 
@@ -230,14 +230,14 @@ class Played(LiveCase):
             with self.subTest(words=words):
                 self.assertFails(session.change(*good, *words), text)
                 self.assertTrue(agent.refresh(1, 1)["unchanged"])
-        # Those that are not named stay, and their order does not matter.
+        # Channels that are not named stay, and their order does not matter.
         self.assertEqual(session.change("c=two:overwrite:65536", "r=", "e=live:c")["number"], 2)
         self.assertEqual(self.patterns(agent.refresh(1, 1)), [[["live:a"]], [["live:c"]]])
         self.assertTrue(session.change("c=two:overwrite:65536", *good)["ok"])
         self.assertEqual(self.patterns(agent.refresh(1, 1)), [[["live:b"]], []])
 
     def test_metadata_grows_under_readers(self):
-        """New layouts are new events: the trace is good at each moment, and records keep their meaning."""
+        """New layouts are new events: the trace is valid at each moment, and records keep their meaning."""
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
         agent.hello(5)
@@ -261,7 +261,7 @@ class Played(LiveCase):
         self.assertEqual(with_context, ([None] * 700 + [agent.pid] * 700) * 3)
 
     def test_a_reader_that_began_before(self):
-        """A reader that has opened the trace goes on with what it knows, and a new one sees all."""
+        """A reader that has opened the trace continues with the old metadata, and a new one sees all."""
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
         agent.hello(5)
@@ -282,7 +282,7 @@ class Played(LiveCase):
                                          "live:after": list(range(100, 200))})
 
     def test_the_session_leaves_others_alone(self):
-        """What a process does after its answer is its own affair: nothing is taken from it."""
+        """The session does not check what a process does after its answer: it takes nothing from it."""
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
         agent.hello(5)
@@ -294,7 +294,7 @@ class Played(LiveCase):
 
 
 class Programs(LiveCase):
-    """With the real agent, which gets the rules of the time when it comes."""
+    """With the real agent, which gets the current rules when it joins."""
 
     def test_come_and_go(self):
         session = Session(self, "c=one", "r=", "e=test:tick", options=["-a"])
@@ -366,7 +366,7 @@ class Programs(LiveCase):
         self.assertEqual(self.values(), {"test:tick": list(range(3000))})
 
     def test_flush_is_exact(self):
-        """Each time all that was said before the call is there, of a process that never stops."""
+        """Each time all events before the call are there, of a process that never stops."""
         session = Session(self, "c=one", "r=", options=["-a"])
         program = Program(self, session.socket)
         for step in range(1, 31):
@@ -431,7 +431,7 @@ class Tracking(LiveCase):
                 token += 1
                 session.change("c=one", "r=")
                 generation = session.status()["generation"]
-                # At the door, and of somebody who is in.
+                # When it joins, and later.
                 self.assertTrue(agent.hello(token)["accepted"])
                 self.assertTrue(session.change("c=one", "r=", *words)["ok"])
                 answer = agent.refresh(token, generation)
@@ -453,7 +453,7 @@ class Tracking(LiveCase):
         answer = agent.refresh(9, 1)
         self.assertEqual((answer["accepted"], answer["reason"]), (False, "not tracked"))
         agent.publish(9, 0, range(10, 20))
-        # It is gone, with all that it has recorded before; it may come again.
+        # It is removed, with all its recorded events; it may join again.
         self.assertEqual(agent.refresh(9, 2)["accepted"], False)
         session.change("c=one", "r=")
         self.assertEqual(agent.refresh(9, 2)["accepted"], False)
@@ -489,7 +489,7 @@ class Tracking(LiveCase):
                 session = Session(self, "c=one", "r=", *tracked, options=["-a", "-f", *options])
                 talker = Talker(self, [*drop, AGENT, session.socket])
                 if not heard and not options:
-                    # The door itself is closed.
+                    # The socket itself is closed.
                     talker.process.stdin.write("hello 1 somebody 1 0\n")
                     talker.process.stdin.flush()
                     self.assertEqual(talker.process.wait(PATIENCE), 2)
@@ -521,7 +521,7 @@ class Figures(LiveCase):
         self.assertEqual((process["events"], process["lost"], process["losses"]), (2, 0, []))
         self.assertEqual(os.listdir(self.output), [process["directory"]])
         self.assertEqual({r["channel"] for r in process["rings"]}, {"one"})
-        # Records have 8 bytes, and 17 when the clock's upper bits are said.
+        # Records have 8 bytes, and 17 with the clock's upper bits.
         self.assertGreaterEqual(process["bytes"], 8000)
         self.assertLessEqual(process["bytes"], 17000)
         self.assertEqual(sum(r["bytes"] for r in process["rings"]), process["bytes"])
@@ -538,7 +538,7 @@ class Figures(LiveCase):
     def test_losses_of_the_living(self):
         session = Session(self, "c=one:discard:65536", "r=", options=["-a"])
         program = Program(self, session.socket)
-        # The recorder is held, so that the ring is full whatever the machine does.
+        # The recorder is stopped, so that the ring is full at any speed of the machine.
         os.kill(session.pid, signal.SIGSTOP)
         program.fire(100000)
         os.kill(session.pid, signal.SIGCONT)
@@ -561,11 +561,11 @@ class Figures(LiveCase):
         self.assertEqual(trace.discarded, status["lost"])
 
     def test_many_that_come_and_go(self):
-        """Those that have ended are forgotten, but for some, and the sums go on."""
+        """Exited processes are dropped, except for some, and the sums stay."""
         session = Session(self, "c=one:discard:65536", "r=", options=["-a"])
         agent = Agent(self, session)
         for token in range(1, 61):
-            # The same process again and again: the one before has ended.
+            # The same process again: the previous one has exited.
             agent.hello(token)
             agent.describe(token, 0)
             agent.publish(token, 0, range(3))
@@ -577,13 +577,13 @@ class Figures(LiveCase):
                 other.publish(token, 0, range(3))
             other.end()
         agent.end()
-        # Who is forgotten goes in the next turn of the recorder.
+        # A dropped one is removed in the next turn of the recorder.
         status = session.wait_for(
             lambda s: not s["memory"] and all(p["ended"] for p in s["processes"]) and len(s["processes"]) <= 128)
         self.assertEqual(status["seen"], 180)
         self.assertGreater(len(status["processes"]), 0)
         self.assertEqual(status["lost"], 0)
-        # The first record of a ring says the whole time; the two behind it may do so, too.
+        # The first record of a ring has the whole time; the two after it may have it, too.
         self.assertGreaterEqual(status["bytes"], 180 * (17 + 2 * 8))
         self.assertLessEqual(status["bytes"], 180 * 3 * 17)
         session.finish()
@@ -603,7 +603,7 @@ class Figures(LiveCase):
         self.assertEqual(status["refused"], refused)
         self.assertIn("memory is used up", session.ask("messages")["messages"][0])
         self.assertEqual(session.ask("messages")["messages"], [])
-        # Whoever goes makes room.
+        # Each one that leaves makes space.
         for agent, answer in zip(agents, answers):
             if answer["accepted"]:
                 agent.end()
@@ -619,11 +619,11 @@ class Life(LiveCase):
         self.assertEqual(os.listdir(self.dir).count("agent.sock"), 1)
         session.process.kill()
         session.process.wait()
-        # A dead one is replaced.
+        # A dead socket is replaced.
         session = Session(self, "c=one", "r=", options=["-f", "-u"])
         self.assertEqual(os.stat(session.socket).st_mode & 0o777, 0o666)
         self.assertTrue(Agent(self, session).hello(1)["accepted"])
-        # One that somebody else has put there stays.
+        # A socket of another process stays.
         os.unlink(session.socket)
         other = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(other.close)
@@ -650,7 +650,7 @@ class Life(LiveCase):
         program.fire(5000)
         self.assertTrue(session.finish()["ok"])
         self.assertEqual(self.values(), {"test:tick": list(range(5000))})
-        # The program does not care.
+        # The program is not affected.
         program.fire(10)
         program.leave()
 
@@ -670,10 +670,10 @@ class Hostile(LiveCase):
             self.assertEqual((answer["accepted"], answer["channels"]), (False, []))
         answer = liar.describe(1234, 0)
         self.assertEqual((answer["whole"], answer["accepted"]), (False, 0))
-        # Nothing of it has changed anything for the honest one.
+        # It has changed nothing for the honest agent.
         self.assertEqual(self.patterns(agent.refresh(1234, 1)), [[["live:a"]]])
         self.assertEqual(agent.describe(1234, 0)["accepted"], 1)
-        # A generation that never was is answered with the one that is.
+        # An unknown generation is answered with the current one.
         self.assertEqual(agent.refresh(1234, 2**64 - 1)["generation"], 2)
 
     def test_floods(self):
@@ -688,7 +688,7 @@ class Hostile(LiveCase):
         self.assertEqual(len(session.status()["processes"]), 1)
 
     def test_kinds_have_limits(self):
-        """Layouts that change for ever come to an end, and what was accepted stays good."""
+        """Endless changes of layouts are refused in the end, and accepted events stay valid."""
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
         agent.hello(1)
@@ -705,11 +705,12 @@ class Hostile(LiveCase):
         self.assertIn("is not recorded", session.ask("messages")["messages"][0])
 
     def test_refresh_where_there_is_none(self):
-        """A recording of a command has one generation only: whoever asks is no agent of ours."""
+        """A recording of a command has one generation only: a process that asks is not a valid agent."""
         session = Session(self, "c=one", "r=")
         talker = Agent(self, session)
         talker.hello(1)
-        # Twice on one connection, or before anything else: the one that plays does neither, so by hand.
+        # Twice on one connection, or before HELLO: the simulated agent does neither, so this uses a
+        # socket.
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
             peer.connect(session.socket)
             peer.settimeout(PATIENCE)
