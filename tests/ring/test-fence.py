@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-Check the memory order of the doorbell: each side's store must be visible before its load of the other side's store. A weaker order loses
-wake-ups only rarely. The test therefore examines the compiled instructions between the store and the load.
+"""Checks the memory order of the doorbell: each side's store must be visible before its load of the
+other side's store. A weaker order loses wake-ups only rarely. The test therefore examines the
+compiled instructions between the store and the load.
 
 usage: test-fence.py SOURCE-DIRECTORY COMPILER...
 """
@@ -26,7 +26,8 @@ uint64_t consumer(struct ring_doorbell *doorbell)
 	return __atomic_load_n(&head, __ATOMIC_ACQUIRE);
 }
 '''
-# Orders a store before a load: mfence, or a locked operation on any memory; xchg with memory is locked by itself.
+# Orders a store before a load: mfence, or a locked operation on any memory; xchg with memory is
+# always locked.
 BARRIER = re.compile(r'\b(mfence|lock|xchg\s.*\()')
 sources, compilers = os.path.abspath(sys.argv[1]), sys.argv[2:]
 failures = []
@@ -37,7 +38,7 @@ if platform.machine() != 'x86_64':
 
 
 def functions(path):
-    """The instructions of each function, without addresses."""
+    """Returns the instructions of each function, without addresses."""
     text = subprocess.run(['objdump', '-dr', '--no-show-raw-insn', path], capture_output=True, text=True, check=True).stdout
     for part in re.split(r'\n(?=[0-9a-f]+ <)', text):
         found = re.match(r'[0-9a-f]+ <(\w+)>:\n(.*)', part, flags=re.S)
@@ -46,7 +47,7 @@ def functions(path):
 
 
 def between(lines, store, load):
-    """The lines between the first match of one pattern and the next match of the other."""
+    """Returns the lines between the first match of one pattern and the next match of the other."""
     begin = next((i for i, line in enumerate(lines) if re.search(store, line)), None)
     end = next((i for i, line in enumerate(lines) if begin is not None and i > begin and re.search(load, line)), None)
     return None if end is None else lines[begin + 1:end]
@@ -56,7 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
     program = os.path.join(folder, 'fence.c')
     for compiler in compilers:
         for level in ('-O1', '-O2', '-O3'):
-            # Include the source of the doorbell, so that all functions are in one file.
+            # Includes the source of the doorbell, so that all functions are in one file.
             with open(program, 'w', encoding='utf-8') as file:
                 file.write('#include "ring/doorbell.c"\n' + SOURCE)
             made = os.path.join(folder, 'fence.o')
