@@ -22,7 +22,7 @@
 static const char *failing; /* the function that fails, or NULL */
 static int failing_error;
 static unsigned int failing_after; /* the first calls, this many, succeed */
-static unsigned int is_other; /* bit 0: the network has another device, bit 1: another inode */
+static unsigned int is_other;      /* bit 0: the network has another device, bit 1: another inode */
 static int options[3]; /* replace the real SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN, if is_played */
 static bool is_played;
 
