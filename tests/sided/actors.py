@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Peers of the daemon that draw what they do: programs (agents.sock, sessions, rendezvous sockets) and clients (control.sock).
+"""Peers of the daemon with random actions: programs (agents.sock, sessions, rendezvous sockets) and
+clients (control.sock).
 
-An actor is a process, of any user. For each number on its standard input it does a batch of actions, which depend on the seed, the
-actor and the number of the batch only, and answers with a line. Its connections stay from one batch to the next.
+An actor is a process, of any user. For each number on its standard input it runs a batch of
+actions, which depend on the seed, the actor and the number of the batch only, and answers with a
+line. Its connections stay from one batch to the next.
 """
 import fcntl
 import json
@@ -47,7 +49,7 @@ class Actor:
             try:
                 getattr(self, name)()
             except (OSError, BlockingIOError):
-                pass  # The peer has closed the connection, or is full: both are its right.
+                pass  # The peer has closed the connection, or is full: both are permitted.
         self.end_children(self.draw.random() < 0.5)
         if self.draw.random() < 0.3:
             self.drop(None)
@@ -71,7 +73,7 @@ class Actor:
             print("done", flush=True)
         self.end_children(True)
 
-    # ---- what all can do ----
+    # ---- actions of all actors ----
 
     def open_link(self, path):
         if len(self.links) >= self.links_max:
@@ -114,7 +116,7 @@ class Actor:
         time.sleep(self.draw.random() * 0.02)
 
     def descriptors(self):
-        """Right ones, wrong ones, and many."""
+        """Valid ones, invalid ones, and many."""
         made = []
         for _ in range(self.draw.choice((1, 1, 1, 2, 5, 60))):
             kind = self.draw.randrange(6)
@@ -139,7 +141,7 @@ class Actor:
         return made
 
     def send(self, one, data):
-        """Whole, cut, changed, or with descriptors."""
+        """Complete, truncated, changed, or with descriptors."""
         chance = self.draw.random()
         if chance < 0.04:
             data = data[:self.draw.randrange(1, len(data))]
@@ -159,7 +161,7 @@ class Actor:
         one.send(data)
 
     def fork(self, child):
-        """`child` in a process of its own, which ends with it, executes another program, or is killed later."""
+        """Runs `child` in its own process, which ends with it, executes another program, or is killed later."""
         if len(self.children) > 6:
             return
         end = self.draw.randrange(4)
@@ -205,7 +207,7 @@ class Program(Actor):
         return self.open_link(self.agents())
 
     def token(self):
-        """Few, so that programs meet; those of other actors among them."""
+        """Few values, so that programs meet; those of other actors among them."""
         return self.seed * 100 + self.draw.randrange(1, 12)
 
     def arrival(self):
@@ -286,7 +288,7 @@ class Program(Actor):
         self.fork(child)
 
     def inherited(self):
-        """A connection lives on in a child after the program has closed it."""
+        """A connection stays open in a child after the program has closed it."""
         one = self.link()
         data = self.arrival()[1]
         self.fork(lambda: one.send(data))
@@ -409,7 +411,7 @@ class Client(Actor):
         self.link().send(self.draw.choice((b"[]", b'{"version":2}', b"{", self.draw.randbytes(20), b'{"verb":"ping"}' * 2)))
 
     def add_socket(self):
-        """A rendezvous socket, in no directory or in one; its process may have ended."""
+        """A rendezvous socket, in no directory or in one; its process may have exited."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if self.draw.random() < 0.8:
             path = rendezvous(self.seed, self.draw.randrange(SOCKETS))

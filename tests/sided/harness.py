@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A daemon of its own for each test, its control socket spoken to by hand, and programs to trace."""
+"""A daemon for each test, requests to its control socket, and programs to trace."""
 import json
 import os
 import re
@@ -28,7 +28,7 @@ os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 
 
 def connect_patiently(path):
-    """A connection, also where the queue of those that come is full just now."""
+    """Connects, also if the queue of new connections is full for a moment."""
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     one.settimeout(PATIENCE)
 
@@ -104,7 +104,7 @@ class Program:
         env = {**os.environ, "SIDE_RUNTIME": case.runtime}
         for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
-        # A machine may be busy: a program must not be late because of that.
+        # The machine may be busy: a program must not be late because of that.
         env["SIDE_TIMEOUT_FACTOR"] = "60"
         env.update(environment)
         self.process = subprocess.Popen([*before, PROGRAM, *words], env=env, stdin=subprocess.PIPE,
@@ -127,7 +127,9 @@ class Program:
         self.expect("fired")
 
     def await_thread(self):
-        """The first event does not wait for the thread, which exists as soon as the daemon has its connection."""
+        """Waits for the thread: the first event does not wait for it; it exists as soon as the daemon
+        has its connection.
+        """
         await_agent_thread(self.pid)
 
     def quit(self):
@@ -189,7 +191,8 @@ class Case(unittest.TestCase):
     def can_connect(self):
         assert self.daemon.poll() is None, self.log_text()
         try:
-            # A child of a killed daemon may still have the sockets until its execve(): connections to them are reset.
+            # A child of a killed daemon may still have the sockets until its execve(): connections
+            # to them are reset.
             return self.ask("ping")["ok"]
         except (OSError, EOFError):
             return False
@@ -210,7 +213,7 @@ class Case(unittest.TestCase):
         resources.assert_released(self.runtime)
 
     def forget_places(self):
-        """What a killed daemon leaves on purpose."""
+        """Removes what a killed daemon leaves on purpose."""
         places = os.path.join(self.runtime, "places")
         for name in os.listdir(places) if os.path.isdir(places) else ():
             target = os.readlink(os.path.join(places, name))
@@ -255,7 +258,7 @@ class Case(unittest.TestCase):
             self.ask("start", name)
 
     def counts(self, session, event="sided:tick"):
-        """What each process said, by its pid: its sequences, in order."""
+        """Returns the events of each process, by its pid: its sequences, in order."""
         said = {}
         for name, pid, sequence in self.events(session):
             if name == event:
@@ -263,7 +266,7 @@ class Case(unittest.TestCase):
         return said
 
     def sums(self, session):
-        """Of each process, by its pid: its sequences, in order, and what is noted as lost there, by reason."""
+        """Returns for each process, by its pid: its sequences, in order, and its recorded losses, by reason."""
         recorded, lost = {}, {}
         output = os.path.join(self.dir, session)
         for directory, _, files in sorted(os.walk(output)):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Plays a program whose agent can set probes, and sets none: what its tables say is what it answers.
+"""Acts as a program whose agent can set probes, and sets none: its answers are the content of its
+tables.
 
 usage: played.py RUNTIME EXE TOKEN [no-probes]
 
-A table is JSON here: {"states":[1,1,5,[7,16]]} are the states of its places, a refused one with its errno. After
-each change it prints what it has, {"sessions":{SOCKET:{NUMBER:TABLE}}}. On standard input: "fork TOKEN" is a child
-that plays, too; "garbage SEED" sends damaged answers; "quit".
+A table is JSON here: {"states":[1,1,5,[7,16]]} are the states of its locations, a refused one with
+its errno. After each change it prints its tables, {"sessions":{SOCKET:{NUMBER:TABLE}}}. On standard
+input: "fork TOKEN" makes a child that acts in the same way; "garbage SEED" sends damaged answers;
+"quit".
 """
 import array
 import fcntl
@@ -73,7 +75,7 @@ class Played:
                 self.exchange(path)
             except (OSError, EOFError):
                 state = 2
-        # First, so that whoever hears from the daemon that it is done finds it.
+        # First, so that a test finds it when the daemon reports that the change is done.
         print(json.dumps({"sessions": {path: known["tables"] for path, known in self.sessions.items()}}),
               flush=True)
         self.daemon.send(message(DONE, struct.pack("<QQII", self.token, serial, state, 0)))
@@ -148,7 +150,7 @@ class Played:
             b"".join(struct.pack("<IIHHI", *run) for run in runs))
 
     def answer(self, path, number, table):
-        """In two messages, where there is more than one run."""
+        """In two messages, if there is more than one run."""
         runs = runs_of(table["states"])
         half = len(runs) // 2
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
@@ -191,7 +193,7 @@ class Played:
                 try:
                     data = self.daemon.recv(65536)
                 except ConnectionResetError:
-                    data = b""  # A killed daemon had not read all of ours.
+                    data = b""  # A killed daemon had not read all messages.
                 if not data:
                     self.daemon.close()
                     while True:
@@ -203,7 +205,7 @@ class Played:
                     continue
                 self.welcome(data)
             if sys.stdin in ready:
-                # A child has the same standard input, and hears nothing there.
+                # A child has the same standard input, and reads nothing there.
                 words = os.read(0, 100).decode().split() if not self.parent else []
                 if not words:
                     select.select([self.daemon], [], [])

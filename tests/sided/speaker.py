@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages of the agent's protocol (src/protocol/protocol.h), made and taken apart by hand."""
+"""Messages of the agent's protocol (src/protocol/protocol.h), encoded and decoded by the test."""
 import array
 import os
 import socket
@@ -56,7 +56,7 @@ def kind_of(data):
 
 
 def read_welcome(data):
-    """(accepted, serial, {path: generation}, reason)"""
+    """Returns (accepted, serial, {path: generation}, reason)."""
     serial, accepted, nr, _, _ = struct.unpack_from("<QIIII", data, 16)
     at, sessions = 40, {}
     for _ in range(nr):
@@ -83,7 +83,7 @@ def send_with(one, data, fds):
 
 
 def hear(one):
-    """A message, whose descriptors are closed; b"" when the connection is closed."""
+    """Returns a message, whose descriptors are closed; b"" if the connection is closed."""
     try:
         data, extra, _, _ = one.recvmsg(1 << 17, socket.CMSG_SPACE(64))
     except ConnectionResetError:

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""A program that speaks to a session by hand, as a user of its own: `stranger.py SOCKET VERB [NUMBER]`.
+"""A program that speaks the protocol of a session itself, as its own user: `stranger.py SOCKET VERB
+[NUMBER]`.
 
-It prints one line of JSON when it is ready, and holds what it has until its standard input is closed.
+It prints one line of JSON when it is ready, and holds its resources until its standard input is
+closed.
 
-    descriptors     introduce itself, and print what it was given
-    scribble        and write to all of that, again and again
-    connect N       N connections, each with a batch of descriptions that never ends
-    hello N         N processes that introduce themselves, and stay
-    keep N          N processes that introduce themselves as programs whose ring memory can be taken back, and never leave it
-    refill N        N of them that use memory that was taken back, and ask for more all the time
-    complain N      N batches of descriptions of which none can be taken
+  descriptors     introduce itself, and print the received descriptors
+  scribble        and write to all of them, repeatedly
+  connect N       N connections, each with a batch of descriptions that never ends
+  hello N         N processes that introduce themselves, and stay
+  keep N          N processes that introduce themselves as programs whose ring memory can be reclaimed, and never release it
+  refill N        N of them that use reclaimed memory, and request more all the time
+  complain N      N batches of descriptions of which none can be accepted
 """
 import array
 import fcntl
@@ -64,7 +66,7 @@ def receive(one):
 
 
 def introduce(path, token, features=4):
-    """The connection and all descriptors that came, or the reason of a refusal."""
+    """Returns the connection and all received descriptors, or the reason of a refusal."""
     one = connect(path)
     one.send(hello(token, features))
     data, descriptors = receive(one)
@@ -82,7 +84,7 @@ def introduce(path, token, features=4):
 
 
 def is_writable(descriptor):
-    """Also by a process that got it read-only, if nothing seals it."""
+    """Also if the process got it read-only, unless it is sealed."""
     try:
         seals = fcntl.fcntl(descriptor, F_GET_SEALS)
     except OSError:
@@ -108,7 +110,7 @@ WITH_LEASE = 4 | 16
 
 
 def keep(descriptors):
-    """Claim all memory. It is there, or is asked for."""
+    """Claims all memory. It exists, or is requested."""
     for fd in descriptors:
         rings = mmap.mmap(fd, 4096)
         if rings[LEASE_AT] == LEASE_FREE:
@@ -117,15 +119,15 @@ def keep(descriptors):
 
 
 def refill(descriptors):
-    """Write behind the memory that is left, and lie about it."""
+    """Writes after the end of the memory that is left, and reports wrong values about it."""
     for fd in descriptors:
-        # As seen by a program that mapped everything in time.
+        # As seen by a program that mapped everything early.
         rings = mmap.mmap(fd, os.fstat(fd).st_size)
         yield rings
 
 
 def enlarge(descriptors):
-    """When the files are cut off, enlarge them again, and use that. The bytes that they have then."""
+    """If the files are truncated, enlarges them again, and uses that. Returns their size then."""
     sizes = [os.fstat(fd).st_size for fd in descriptors]
     all_rings = [mmap.mmap(fd, size) for fd, size in zip(descriptors, sizes)]
     while not all(os.fstat(fd).st_size < size for fd, size in zip(descriptors, sizes)):
@@ -141,13 +143,13 @@ def misuse(all_rings):
     for rings in all_rings:
         for state in (LEASE_ASKED, LEASE_FREE, LEASE_ASKED, LEASE_REVOKED, 77, LEASE_ASKED):
             rings[LEASE_AT] = state
-        # Behind the end of a file this is a SIGBUS, which ends this process alone.
+        # After the end of a file this is a SIGBUS, which ends this process only.
         for at in range(8192, len(rings), 4096):
             rings[at] = 1
 
 
 def introduce_many(path, number, features=4, use=None):
-    """Children that hold what they got. How many of them were accepted."""
+    """Makes children that hold their resources. Returns how many of them were accepted."""
     accepted = 0
     for _ in range(number):
         read, write = os.pipe()

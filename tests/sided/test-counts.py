@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How many events a session says that it has recorded and lost, against what was fired and what readers find.
+"""How many recorded and lost events a session reports, compared with the fired ones and with what
+readers find.
 
 usage: test-counts.py CASE
 """
@@ -23,7 +24,7 @@ SIDE = os.environ["SIDE"]
 
 
 def found(folder, skip=None):
-    """Events and what is told as discarded, as an independent reader counts them in all traces of a folder."""
+    """Returns the events and the reported losses, as an independent reader counts them in all traces of a folder."""
     events = discarded = 0
     for directory, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not (skip and name.startswith(skip))]
@@ -55,7 +56,7 @@ class Counts(Case):
         self.ask("start", "s")
 
     def figures(self, answer):
-        """Recorded and lost; the parts must be what the whole is."""
+        """Returns recorded and lost events; the sum of the parts must be the total."""
         whole = (answer["recorded"], answer["lost"])
         self.assertEqual(tuple(sum(channel[name] for channel in answer["channels"]) for name in ("recorded", "lost")),
                          whole, answer["channels"])
@@ -87,7 +88,7 @@ class Counts(Case):
         self.await_state("s", "active")
         one.fire(7)
         self.assert_stopped(4 * (1010 + 100 + 100 + 7))
-        # Also those in the chunk that is not finished.
+        # Also those in the unfinished chunk.
         self.assertEqual(found_by_side(self.folder), 4 * 1217)
         self.kill_daemon()
         self.start_daemon()
@@ -98,7 +99,7 @@ class Counts(Case):
         late = Program(self)
         late.fire(20)
         late.quit()
-        # It is not there any more, and has been counted.
+        # It has exited, and was counted.
         wait_until(lambda: self.status("s")["recorded"] == 4 * 1240, "what an ended program has recorded")
         answer = self.ask("destroy", "s")
         self.assertEqual(self.figures(answer), (4 * 1240, 0))
@@ -153,7 +154,7 @@ class Counts(Case):
         self.assertEqual(found_by_side(self.folder), 10_000)
 
     def test_words(self):
-        """What a person reads."""
+        """The text output."""
         self.begin(("ring", {}))
         program = Program(self)
         program.fire(600)
@@ -176,7 +177,7 @@ class Versions(Case):
     """Programs with the agent of another release: they run unrecorded, and are reported."""
 
     def program_of(self, path, version, kind):
-        """A process that sends one message of this protocol version, and what it is answered."""
+        """A process that sends one message of this protocol version; returns the answer."""
         script = (f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r}); import speaker; speaker.VERSION = {version}\n"
                   f"message = speaker.{kind}(7)\n"
                   f"one = speaker.dial({path!r}, 30)\n"
@@ -195,7 +196,7 @@ class Versions(Case):
         self.assertEqual((status["other-releases"], status["refused"]), (0, 0))
         for count, version in enumerate((1, 3, speaker.VERSION - 1, speaker.VERSION + 1, 65535), 1):
             pid, answer = self.program_of(os.path.join(self.runtime, "agents.sock"), version, "arrive")
-            # A WELCOME of this version, which refuses.
+            # A WELCOME of this version that refuses.
             data = bytes.fromhex(answer)
             self.assertEqual(speaker.kind_of(data), speaker.WELCOME)
             self.assertFalse(speaker.read_welcome(data)[0])
@@ -215,7 +216,7 @@ class Versions(Case):
             self.assertEqual(status["refused"], count)
             one = [process for process in status["waiting"] if process["pid"] == pid][0]
             self.assertRegex(one["reason"], "agent is of another release: restart it")
-        # Programs of this release are recorded beside them.
+        # Programs of this release are recorded at the same time.
         program = Program(self)
         program.fire(10)
         program.quit()

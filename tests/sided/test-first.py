@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The first event of a program waits for the daemon only if a session has changed since the program asked, and loses nothing."""
+"""The first event of a program waits for the daemon only if a session has changed since the program
+asked, and no event is lost.
+"""
 import os
 import re
 import shutil
@@ -22,7 +24,7 @@ ALLOCATES = re.compile(r"^(?:clone3|brk|socket|connect|open|openat)\(")
 
 class First(Case):
     def traced(self):
-        """A program whose system calls are noted, those of its own thread only."""
+        """A program whose system calls are traced, only those of its main thread."""
         if not shutil.which("strace"):
             self.skipTest("there is no strace")
         self.log_of_calls = os.path.join(self.dir, "strace")
@@ -31,7 +33,7 @@ class First(Case):
                                      f"trace={WAITS},clone3,brk,socket,connect,open,openat,write,readlinkat"))
 
     def calls_of_first_event(self):
-        """The lines between the two that the program writes."""
+        """Returns the lines between the two that the program writes."""
         def lines():
             with open(self.log_of_calls, encoding="utf-8") as log:
                 return log.read().splitlines()
@@ -48,7 +50,7 @@ class First(Case):
         return os.readlink(os.path.join(self.runtime, "serial"))
 
     def late(self, session="s"):
-        """The sentences about programs that joined late: of each process, its reasons."""
+        """Returns the messages about programs that joined late: of each process, its reasons."""
         found = {}
         for message in self.status(session)["messages"]:
             match = re.fullmatch(r"process (\d+) \(sided-program\) joined late: its events of the first \d+ ms may be missing: (.*)", message)
@@ -97,7 +99,7 @@ class First(Case):
         self.assertEqual(self.recorded(), {program.pid: list(range(9))})
 
     def test_a_daemon_that_is_stopped(self):
-        """The program's thread asks it when it goes on."""
+        """The program's thread asks the daemon when it runs again."""
         self.start_daemon()
         program = self.traced()
         self.stop_process(self.daemon.pid)
@@ -122,7 +124,7 @@ class First(Case):
         self.assertEqual(self.recorded(), {program.pid: [3, 4]})
 
     def test_threads_at_once(self):
-        """All of them pass the armed events until the thread is there."""
+        """All of them pass the armed events until the thread exists."""
         self.start_daemon()
         self.create("s")
         program = Program(self)
@@ -159,7 +161,7 @@ class First(Case):
         self.assertEqual(self.recorded(), {program.pid: [3, 4, 5]})
 
     def test_a_session_that_begins_before_the_thread_exists(self):
-        """The second event finds that a session has begun since the first one."""
+        """The second event detects that a session has begun since the first one."""
         self.start_daemon()
         program = Program(self)
         self.stop_process(self.daemon.pid)
@@ -206,7 +208,7 @@ class First(Case):
         other = program.expect("forked")
         self.assertEqual(self.recorded(), {program.pid: [0, 1], child: [0, 1, 2], other: [0, 1, 2, 3]})
 
-    # ---- in vain ----
+    # ---- waits without success ----
 
     def test_a_wait_in_vain(self):
         """Each session reports it once; a session that begins later does not, nor one that records none of the program's events."""
@@ -270,7 +272,7 @@ class First(Case):
         program.tell("signal", 3)
         program.expect("signalled")
         self.go_on(self.daemon.pid)
-        # The next event outside of a handler joins the session, if the task beside the handler has not.
+        # The next event outside of a handler joins the session, if the task of the handler has not.
         program.fire(1)
         program.await_thread()
         self.await_late(program, DAEMON)
@@ -304,7 +306,7 @@ class First(Case):
                 self.stop_daemon(self.daemon)
 
     def test_no_daemon_at_first(self):
-        """Where no daemon is there was no session, and a new daemon's sessions miss nothing."""
+        """Without a daemon there was no session, and sessions of a new daemon lose nothing."""
         self.start_daemon()
         program = Program(self)
         self.stop_daemon(self.daemon)

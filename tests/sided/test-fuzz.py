@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The whole daemon under drawn sequences of valid messages, and some that are not quite valid, from several connections, processes and
-users (actors.py), while recorders are stopped and killed, and while the daemon is. After each batch the daemon must answer; at the end
-each event of a program beside it must be in its trace once, and the daemon must end with no object left.
+"""The whole daemon with random sequences of valid messages, and some that are not quite valid, from
+several connections, processes and users (actors.py), while recorders are stopped and killed, and
+while the daemon is. After each batch the daemon must answer; at the end each event of another
+program must be in its trace once, and the daemon must end with no object left.
 
-A round has a seed, which is printed; SIDE_FUZZ_SEED=N repeats it. SIDE_FUZZ_SECONDS=N goes on for so long, SIDE_TEST_LONG=1 for half an hour.
+A round has a seed, which is printed; SIDE_FUZZ_SEED=N repeats it. SIDE_FUZZ_SECONDS=N sets the
+duration, SIDE_TEST_LONG=1 half an hour.
 
 usage: test-fuzz.py CASE
 """
@@ -49,7 +51,8 @@ class Actor:
         self.process.wait(PATIENCE)
 
     def kill(self):
-        # With its children, which would keep the output of the test open. Not reaped yet, so the number is its own.
+        # With its children, which would keep the output of the test open. It is not reaped yet, so
+        # the number is its own.
         if self.process.returncode is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -59,7 +62,7 @@ class Actor:
 
 class Fuzzed(Case):
     def users(self):
-        """Of the programs."""
+        """Returns the users of the programs."""
         if not os.geteuid():
             return (os.geteuid(), *USERS)
         print("programs of one user only: this test does not run as root")
@@ -99,14 +102,17 @@ class Fuzzed(Case):
         try:
             self.sessions()
         except (OSError, EOFError) as error:
-            # Either the daemon is ending, or it has closed the connection of a client that did nothing wrong.
+            # Either the daemon is ending, or it has closed the connection of a client without an
+            # error.
             time.sleep(1)
             self.check_log()
             self.fail(f"{error!r}; status of the daemon {self.daemon.poll()}; its log: {self.log_text()[-4000:]}")
         self.check_log()
 
     def sessions(self):
-        """The sessions by name. None: the daemon answers that this user has too many connections, which the actors and their children hold."""
+        """Returns the sessions by name. None: the daemon answers that this user has too many
+        connections, which the actors and their children hold.
+        """
         try:
             return {session["name"]: session for session in self.ask("status")["sessions"]}
         except Refused as refused:
@@ -125,7 +131,7 @@ class Fuzzed(Case):
         return (self.sessions() or {}).get(name, {}).get("recorder", 0)
 
     def disturb(self):
-        """A recorder is killed, or stopped for a while, in the middle of requests."""
+        """Kills a recorder, or stops it for a while, during requests."""
         chance = self.draw.random()
         name = self.draw.choice((*SESSIONS, "victim"))
         pid = self.recorder(name) if chance < 0.2 else 0
@@ -198,7 +204,7 @@ class Everything(Fuzzed):
 
 
 class Foreign(Fuzzed):
-    """The daemon sees no process id of its peers: it is in a PID namespace of its own, and they are outside."""
+    """The daemon sees no process id of its peers: it is in its own PID namespace, and they are outside."""
     INSIDE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
     def setUp(self):
@@ -223,7 +229,7 @@ class Foreign(Fuzzed):
         self.forget_places()
 
     def disturb(self):
-        """Recorders have numbers that mean other processes here."""
+        """Process ids of recorders mean other processes here."""
 
     def check_end(self):
         with open(f"/proc/{self.outside.pid}/task/{self.outside.pid}/children", encoding="utf-8") as children:

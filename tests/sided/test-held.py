@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The loop of the daemon does not wait for its threads. held-calls.c holds the threads at a system call, as if the scheduler did not run
-them. The daemon must answer meanwhile. No time is measured: a daemon that waits for a held thread never answers.
+"""The loop of the daemon does not wait for its threads. held-calls.c holds the threads at a system
+call, as if the scheduler did not run them. The daemon must answer in the meantime. No time is
+measured: a daemon that waits for a held thread never answers.
 
 usage: test-held.py CASE
 """
@@ -53,7 +54,7 @@ class Held(Rendezvous):
             yield one
 
     def await_held(self, one):
-        """Wait until one more thread is held; returns its number."""
+        """Waits until one more thread is held; returns its number."""
         return int(one.recv(64))
 
     def answers(self, verb="status", **members):
@@ -101,7 +102,7 @@ class Held(Rendezvous):
         return len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
 
     def descriptors_now(self):
-        """Descriptors, after the daemon has closed earlier connections: it handles events in order."""
+        """Returns descriptors, after the daemon has closed earlier connections: it handles events in order."""
         anchor = self.connect()
         self.addCleanup(anchor.close)
         anchor.ask("ping")
@@ -187,7 +188,7 @@ class Held(Rendezvous):
             one.send(b"continue")
             self.arrive(self.token + 1, path)
             self.await_held(one)
-            # The only program that came through it is a new one now, which has not.
+            # The only program that came through it has been replaced by a new one, which has not.
             self.arrive(self.token + 2)
             wait_until(lambda: not self.answers("door", pid=os.getpid())["path"], "the removal of the socket")
             self.assertTrue(self.answers()["ok"])

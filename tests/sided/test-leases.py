@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Ring memory of idle programs is taken back when other programs need it, and provided again with their next event. Each event is in
-the trace, or is counted as lost there, once."""
+"""Ring memory of idle programs is reclaimed when other programs need it, and provided again with their
+next event. Each event is in the trace, or is counted as lost there, once.
+"""
 import os
 import random
 import signal
@@ -14,7 +15,7 @@ from test_shares import ONE, OTHER, SIDE, SMALLEST, Stranger
 
 NO_MEMORY = "no ring memory"
 LIMIT = 12 * SMALLEST
-# Far more than the limit has smallest rings for.
+# Far more programs than smallest rings that the limit permits.
 CROWD = 30
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 
@@ -45,7 +46,7 @@ class Case(harness.Case):
         return found[0] if found else None
 
     def fire_until_recorded(self, session, program):
-        """Until an event that is fired now is recorded."""
+        """Fires until such an event is recorded."""
         before = self.process(session, program)["recorded"]
 
         def is_recorded():
@@ -54,7 +55,7 @@ class Case(harness.Case):
         wait_until(is_recorded, f"an event of {program.pid}")
 
     def assertSums(self, session, programs):
-        """Recorded or counted as lost, each event once. Returns the programs that lost something."""
+        """Checks that each event is recorded or counted as lost, once. Returns the programs with losses."""
         recorded, lost = self.sums(session)
         for program in programs:
             sequences, reasons = recorded.get(program.pid, []), lost.get(program.pid, {})
@@ -66,7 +67,9 @@ class Case(harness.Case):
 
 class Idle(Case):
     def test_crowd(self):
-        """All of a crowd are accepted. Programs that record get memory while there is some, and later memory of those that became idle."""
+        """All programs of a crowd are accepted. Programs that record get memory while there is some,
+        and later memory of idle ones.
+        """
         self.begin("crowd")
         programs = [self.program() for _ in range(CROWD)]
         status = self.status("crowd")
@@ -74,7 +77,7 @@ class Idle(Case):
         self.assertEqual({one["pid"] for one in status["processes"]}, {program.pid for program in programs})
         self.assertGreater(status["idle"], CROWD // 2)
         self.assertLessEqual(status["memory"], LIMIT)
-        # In an order of its own: not those that have memory first.
+        # In another order: not those with memory first.
         for program in reversed(programs):
             self.fire(program, 50)
         status = self.status("crowd")
@@ -88,7 +91,7 @@ class Idle(Case):
         self.assertIn("NOT RECORDED", shown)
         self.assertGreater(len(waiting), 1)
         self.assertLess(len(waiting), CROWD)
-        # One that waits gets the memory of one that records nothing any more.
+        # A waiting program gets the memory of one that no longer records.
         waits = [program for program in programs if program.pid in waiting]
         for program in waits[:2]:
             self.fire_until_recorded("crowd", program)
@@ -115,7 +118,7 @@ class Idle(Case):
         for program in programs:
             self.fire(program, 20)
         self.ask("enable-event", "cold", channel="cold", event=["sided:tick"])
-        # The daemon waits for a slow program for some time only.
+        # The daemon waits for a slow program for a limited time.
         wait_until(lambda: self.status("cold")["idle"] == 0, "memory without an event")
         for program in programs:
             self.assertGreater(self.process("cold", program)["memory"], 1.5 * idle)
@@ -130,7 +133,7 @@ class Idle(Case):
                               env={**os.environ, "SIDE_RUNTIME": self.runtime}).stdout
 
     def test_flight_recorder(self):
-        """What a flight recorder holds stays, however many programs come."""
+        """The content of a flight recorder stays, however many programs start."""
         self.begin("flight", mode="overwrite")
         first = self.program()
         self.fire(first, 30)
@@ -150,7 +153,7 @@ class Idle(Case):
             self.assertEqual(lost.get(program.pid, {}), {NO_MEMORY: 30} if program.pid in waiting else {})
 
     def test_killed_programs(self):
-        """Programs that are killed: everything that they have recorded is there."""
+        """Killed programs: all their recorded events are there."""
         self.begin("killed")
         programs = [self.program() for _ in range(CROWD // 2)]
         for program in programs:
@@ -168,7 +171,7 @@ class Killed(Case):
             self.kill_daemon()
 
     def test_recorders(self):
-        """The recorder or the daemon is killed while programs ask for memory, and while it is taken back."""
+        """The recorder or the daemon is killed while programs request memory, and while it is reclaimed."""
         seed = int(os.environ.get("SIDE_TEST_SEED", random.randrange(1 << 30)))
         print("seed", seed)
         chance = random.Random(seed)
@@ -195,7 +198,7 @@ class Killed(Case):
 
 
 class Hostile(test_shares.Case):
-    """Programs that do not give back what they do not need, or use what they have not."""
+    """Programs that do not release unneeded memory, or use memory that they do not have."""
 
     def begin(self):
         self.start_daemon()
@@ -212,12 +215,14 @@ class Hostile(test_shares.Case):
         return program.pid
 
     def test_keep(self):
-        """One user's programs never leave their memory: it is theirs until they end, and other users have their shares."""
+        """One user's programs never release their memory: it belongs to them until they exit, and
+        other users have their shares.
+        """
         self.begin()
         attacker = Stranger(self, OTHER, self.socket_of("held"), "keep", 60)
         self.assertGreater(attacker.answer, 20)
         complete = [self.assertRecorded(ONE), self.assertRecorded(0)]
-        # Its own program finds nothing, and that is counted.
+        # Its own program gets no memory, and that is counted.
         refused = self.program(OTHER)
         refused.fire(10)
         self.assertEqual([one["pid"] for one in self.status("held")["waiting"]], [refused.pid])
@@ -239,7 +244,7 @@ class Hostile(test_shares.Case):
         self.assertEqual(lost[refused.pid], {NO_MEMORY: fired - len(recorded[refused.pid])})
 
     def test_enlarge(self):
-        """A file that was cut off is enlarged by its program, which is charged with it again."""
+        """A truncated file is enlarged by its program, to which it is charged again."""
         self.begin()
         attacker = Stranger(self, OTHER, self.socket_of("held"), "enlarge")
 
@@ -251,7 +256,9 @@ class Hostile(test_shares.Case):
         self.ask("destroy", "held")
 
     def test_refill(self):
-        """They use memory that was taken back, and ask all the time. The other user has its floor, which is one program's rings."""
+        """They use reclaimed memory, and request more all the time. The other user has its minimum,
+        which is one program's rings.
+        """
         self.begin()
         attacker = Stranger(self, OTHER, self.socket_of("held"), "refill", 60)
         self.assertGreater(attacker.answer, 20)

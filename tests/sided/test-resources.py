@@ -58,7 +58,7 @@ class Rounds(Real):
         self.rounds("overwrite")
 
     def test_programs(self):
-        """Programs that start and end during one session."""
+        """Programs that start and exit during one session."""
         self.begin()
         for turn in range(1 + ROUNDS):
             for _ in range(4):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sessions that send what they record: to `side receive`, into a file, to a real relay daemon.
+"""Sessions that send their recording: to `side receive`, into a file, to a real relay daemon.
 
 usage: test-sends.py CASE
 """
@@ -31,7 +31,7 @@ def sequences(count):
 
 
 def free_ports(count):
-    """Of this machine; all at once, so that they differ."""
+    """Returns free ports of this machine; all at once, so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -50,7 +50,9 @@ def answers(port):
 
 
 def lines(folder):
-    """Every event with every value, as an independent reader has it, in an order that equal times do not change."""
+    """Returns every event with every value, as an independent reader has it, in an order that equal
+    times do not change.
+    """
     done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", folder], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False, timeout=harness.PATIENCE)
     if done.returncode:
@@ -63,7 +65,7 @@ def traces(folder):
 
 
 def events_by_process(folder):
-    """The numbers of each process's ticks, in order."""
+    """Returns the numbers of each process's ticks, in order."""
     found = {}
     for message in bt2.TraceCollectionMessageIterator(traces(folder)):
         if isinstance(message, bt2._EventMessageConst) and message.event.name == "sided:tick":
@@ -73,7 +75,7 @@ def events_by_process(folder):
 
 
 def ticks(folder):
-    """The numbers of all ticks, in each trace by itself, and how many events readers are told of as lost."""
+    """Returns the numbers of all ticks, in each trace separately, and how many lost events readers report."""
     found, lost = [], 0
     for trace in traces(folder):
         for message in bt2.TraceCollectionMessageIterator(trace):
@@ -85,7 +87,7 @@ def ticks(folder):
 
 
 class Gate:
-    """Lets connections through to a port: so many bytes of each, or slowly."""
+    """Accepts connections for another port: so many bytes of each, or slowly."""
 
     def __init__(self, target, budgets=(), pause=0):
         self.target, self.budgets, self.pause = target, list(budgets), pause
@@ -169,7 +171,7 @@ class Sends(Case):
         return self.ask("start", name)["output"]
 
     def sending(self, name="s"):
-        """What its status says, or nothing while its process is away."""
+        """Returns its status, or nothing while its process is missing."""
         return self.status(name).get("sending") or {}
 
     def destroy(self, name="s", recorded=None):
@@ -187,7 +189,9 @@ class Sends(Case):
         self.await_state(name, "active")
 
     def check_same(self, total):
-        """What was received is what is here, value by value, and nothing of it is missing or twice."""
+        """Checks that the received trace equals the local one, value by value, and that no event is
+        missing or doubled.
+        """
         self.assertEqual(lines(self.got), lines(os.path.join(self.dir, "s")))
         found, lost = ticks(self.got)
         self.assertEqual((sorted(found), lost), (sequences(total), 0))
@@ -249,7 +253,7 @@ class Stream(Sends):
         self.check_same(500)
 
     def test_the_connection_is_cut(self):
-        """Again and again, wherever it is."""
+        """Repeatedly, at any position."""
         self.run_receiver()
         chance = random.Random(11)
         gate = Gate(self.port, [chance.randrange(200, 20000) for _ in range(5)])
@@ -270,7 +274,7 @@ class Stream(Sends):
         self.check_same(fired)
 
     def test_a_slow_receiver(self):
-        """It holds up nobody, and gets everything."""
+        """It delays no process, and gets everything."""
         self.run_receiver()
         gate = Gate(self.port, pause=0.02)
         self.addCleanup(gate.close)
@@ -303,7 +307,7 @@ class Stream(Sends):
         self.check_same(1050)
 
     def test_a_link_to_a_file(self):
-        """A link that another user has put in the directory first: the target stays unchanged."""
+        """A link that another user has put into the directory first: the target stays unchanged."""
         path, target = os.path.join(self.dir, "bytes"), os.path.join(self.dir, "target")
         with open(target, "w", encoding="ascii") as file:
             file.write("precious")
@@ -330,14 +334,14 @@ class Stream(Sends):
                 status = dict(row.rstrip("\n").split(":\t", 1) for row in rows if ":\t" in row)
             self.assertEqual(status["NoNewPrivs"], "1")
             self.assertEqual(int(status["CapEff"], 16), 0)
-            # As the session's own process, if this build has filters.
+            # Like the session's own process, if this build has filters.
             with open(f"/proc/{self.status('s')['recorder']}/status", encoding="utf-8") as rows:
                 self.assertIn("Seccomp:\t" + status["Seccomp"] + "\n", rows.read())
         self.destroy()
 
     @unittest.skipUnless(os.getuid() == 0, "only root has a daemon of the system")
     def test_the_system_writes_to_no_file(self):
-        """Whoever may ask it could change any file there is."""
+        """Otherwise any user of the daemon could change any file."""
         path = os.path.join(self.dir, "precious")
         with open(path, "w", encoding="utf-8") as file:
             file.write("precious")
@@ -355,7 +359,7 @@ class Stream(Sends):
         self.assertFalse(os.path.exists(os.path.join(self.dir, "nothing")))
 
     def test_chunks(self):
-        """Each goes when it is finished; a session that gets chunks later only loses nothing by it."""
+        """Each chunk is sent when it is finished; a session that gets chunks later loses nothing."""
         self.run_receiver()
         self.start_daemon()
         self.session()
@@ -370,7 +374,7 @@ class Stream(Sends):
         self.assertEqual((sorted(found), lost), (sequences(900), 0))
 
     def test_chunks_that_grow(self):
-        """They are finished while the program goes on: by request, by their size, and by recorders that die."""
+        """They are finished while the program runs: by request, by their size, and by recorders that die."""
         self.run_receiver()
         self.start_daemon()
         self.session(rotate_size=64 << 10)
@@ -394,7 +398,8 @@ class Stream(Sends):
         self.assertGreater(len([name for name in os.listdir(os.path.join(self.dir, "s")) if name.startswith("chunk-")]), 6)
         here, _ = ticks(os.path.join(self.dir, "s"))
         found, lost = ticks(self.got)
-        # Two threads count with one counter, so numbers are not even; but there are as many as were said.
+        # Two threads share one counter, so numbers are not unique; but their count is that of the
+        # fired events.
         self.assertEqual((len(found), lost, sorted(found)), (said, 0, sorted(here)))
 
 
@@ -414,7 +419,7 @@ class Spool(Sends):
         status = self.sending()
         self.assertFalse(status["connected"])
         self.assertGreater(status["dropped-packets"], 0)
-        # Recording goes on, and what waits is what the spool has room for.
+        # Recording continues, and as much waits as the spool has space for.
         wait_until(lambda: self.sending()["pending"] <= 256 << 10, "the limit")
         used = sum(os.stat(os.path.join(top, name)).st_blocks * 512 for top, _, names in os.walk(output)
                    for name in names if "ring" in name)
@@ -453,7 +458,7 @@ class Spool(Sends):
         self.assertEqual(ticks(self.got), (sequences(20000), 0))
 
     def test_nobody_comes(self):
-        """The session goes all the same, and what was recorded stays."""
+        """The session is destroyed nevertheless, and its recording stays."""
         self.start_daemon()
         output = self.session(copy=False, send_timeout=500000000)
         program = Program(self)
@@ -466,7 +471,7 @@ class Spool(Sends):
         self.assertEqual(ticks(output), (sequences(100), 0))
 
     def test_what_is_left_is_sent_by_hand(self):
-        """Behind what was delivered, by a sender that finds the marks; while the session stands it keeps away."""
+        """After the delivered part, by a sender that finds the marks; it does not run while the session exists."""
         self.run_receiver()
         self.start_daemon()
         output = self.session(copy=False, send_timeout=500000000)
@@ -500,7 +505,7 @@ class SpoolShares(Sends, test_shares.Case):
         return {user.get("uid"): user for user in self.sending().get("dropped-users", ())}
 
     def fill(self, program, fired=0):
-        """Fire until packets have been dropped for a while."""
+        """Fires until packets have been dropped for a while."""
         while self.sending().get("dropped-events", 0) < 20000:
             program.fire(2000)
             fired += 2000
@@ -510,7 +515,7 @@ class SpoolShares(Sends, test_shares.Case):
         self.start_daemon()
         os.chmod(self.runtime, 0o755)
         output = self.session(copy=False, spool=self.LIMIT)
-        # The oldest packets, those between, and the newest ones are of victims.
+        # The oldest packets, those between, and the newest ones belong to victims.
         victims = {}
         attacker = self.program(OTHER)
         fired = 0
@@ -542,7 +547,7 @@ class SpoolShares(Sends, test_shares.Case):
 
 class Kills(Sends):
     def test_everything_is_killed(self):
-        """The recorder, the sender, the daemon; the receiver gets each event once."""
+        """The recorder, the sender, the daemon are killed; the receiver gets each event once."""
         self.run_receiver()
         self.start_daemon()
         self.session()
@@ -575,7 +580,7 @@ class Kills(Sends):
         self.assertEqual(lines(self.got), lines(os.path.join(self.dir, "s")))
 
     def test_while_the_receiver_is_away(self):
-        """What waits on the disk waits for the next sender."""
+        """Data that waits on the disk is sent by the next sender."""
         self.start_daemon()
         self.session(copy=False)
         program = Program(self)
@@ -595,7 +600,7 @@ class Kills(Sends):
         self.assertEqual((sorted(found), lost), (sequences(710), 0))
 
     def test_marks_that_are_damaged(self):
-        """They are not believed: what they spoke of is sent again, and nothing is missing."""
+        """Damaged marks are ignored: their data is sent again, and nothing is missing."""
         self.run_receiver()
         self.start_daemon()
         output = self.session()
@@ -649,7 +654,7 @@ class Relay(Sends):
         relay.wait()
 
     def events_of(self, folder):
-        """Without the times of a reader's clock; a stored trace may have other figures of it."""
+        """Without the times of a reader's clock; a stored trace may have other parameters of it."""
         return lines(folder)
 
     def test_it_is_stored(self):
@@ -666,11 +671,11 @@ class Relay(Sends):
         self.assertEqual(lines(self.stored), lines(os.path.join(self.dir, "s")))
         found, lost = ticks(self.stored)
         self.assertEqual((sorted(found), lost), (sorted(sequences(700) + sequences(10)), 0))
-        # It is known there by the session's name.
+        # It is stored there with the session's name.
         self.assertTrue([name for top, names, _ in os.walk(self.stored) for name in names if name.startswith("s-")])
 
     def test_it_is_away_and_others_are_killed(self):
-        """Nothing is missing; what could not be confirmed is twice in two of its sessions at most."""
+        """No event is missing; unconfirmed ones are in at most two of its sessions."""
         self.run_relay()
         self.start_daemon()
         self.session()

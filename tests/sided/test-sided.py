@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The daemon, end to end: requests by hand, real programs, counts that are exact.
+"""The daemon, end to end: requests of the test, real programs, exact counts.
 
 usage: test-sided.py CASE
 """
@@ -47,7 +47,7 @@ class Basics(Case):
         self.assertEqual(self.status("s")["state"], "active")
         program.fire(1000)
         self.ask("stop", "s")
-        # Everything that was said before the answer is there, while the session stands.
+        # All events before the answer are there, while the session exists.
         self.assertEqual(self.counts("s"), {program.pid: list(range(3, 1003))})
         program.fire(5)
         self.ask("start", "s")
@@ -176,7 +176,7 @@ class Basics(Case):
         second = subprocess.run([harness.SIDED, "--foreground", "--runtime", self.runtime],
                                 capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
         self.assertEqual(second.returncode, 1)
-        # In the foreground: the problem, and the hint on a line of its own.
+        # In the foreground: the problem, and the hint on a separate line.
         problem, hint = second.stderr.splitlines()
         self.assertEqual(problem, f"sided: a daemon serves {self.runtime} already: process {daemon.pid}")
         self.assertRegex(hint, "^hint: .*--runtime")
@@ -205,7 +205,7 @@ class Basics(Case):
     def test_modes_of_files(self):
         self.start_daemon()
         self.create("s")
-        # Programs of everybody come to root's, and need the names of these sockets.
+        # Programs of all users connect to root's daemon, and need the names of these sockets.
         door, socket_mode = (0o700, 0o600) if os.geteuid() else (0o711, 0o666)
         for name, mode in (("", door), ("control.sock", 0o600), ("agents.sock", socket_mode),
                            ("sessions", door), ("sessions/s.sock", socket_mode), ("state", 0o700), ("places", 0o700),
@@ -221,7 +221,7 @@ class Basics(Case):
         self.assertEqual(os.listdir(os.path.join(self.runtime, "state")), [])
 
     def test_systemd(self):
-        """Sockets that somebody else made, and word to who waits for it."""
+        """Sockets that another process has made, and a notification to the waiting process."""
         os.mkdir(self.runtime, 0o700)
         notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         notified.bind(os.path.join(self.dir, "notify"))
@@ -258,7 +258,7 @@ class Basics(Case):
 
 
 class Running(Case):
-    """Programs that run, that come, that fork and become others."""
+    """Programs that run, that start, that fork and execute others."""
 
     def test_running_and_new_programs(self):
         self.start_daemon()
@@ -278,7 +278,7 @@ class Running(Case):
         self.assertEqual(counts, {})
 
     def test_programs_before_the_daemon(self):
-        """Those in control mode thread that have passed no event yet, or wait for its return."""
+        """Programs in control mode thread that have passed no event yet, or wait for the daemon's return."""
         self.start_daemon()
         program = Program(self)
         program.fire(10)
@@ -335,7 +335,7 @@ class Running(Case):
                                               programs[1].pid: list(range(100, 200))})
 
     def test_switching_while_they_fire(self):
-        """What is recorded lies between the answers: no event before a start, none after a stop."""
+        """Recorded events are between the answers: no event before a start, none after a stop."""
         self.start_daemon()
         program = Program(self)
         program.tell("spin")
@@ -370,7 +370,7 @@ class Running(Case):
         self.ask("destroy", "s")
 
     def test_patience(self):
-        """A program that only looks when it starts, and a daemon that does not answer for two seconds."""
+        """A program that only asks when it starts, and a daemon that does not answer for two seconds."""
         self.start_daemon()
         self.create("s")
         recorded = []
@@ -398,7 +398,7 @@ class Running(Case):
             message = control.receive()
             self.assertGreater(message["time"], 0)
             self.assertEqual(message["sessions"][0]["processes"][0]["pid"], program.pid)
-        # It can ask beside it.
+        # It can send other requests at the same time.
         control.send("ping")
         wait_until(lambda: "pid" in control.receive(), "the answer among the others")
         self.ask("destroy", "s")
@@ -428,7 +428,7 @@ class Running(Case):
 
 
     def test_clear(self):
-        """What was said before is gone, and all that is said afterwards is there; of programs that have ended, too."""
+        """Earlier events are removed, and all later ones are there; also those of exited programs."""
         self.start_daemon()
         self.create("s")
         ended, program = Program(self), Program(self)
@@ -444,14 +444,14 @@ class Running(Case):
         self.assertEqual(self.counts("s"), {})
         self.ask("start", "s")
         program.fire(5)
-        # Whoever goes on where it was cleared finds nothing of it.
+        # A recorder that continues a cleared session finds nothing of it.
         self.ask("clear", "s")
         os.kill(self.status("s")["recorder"], signal.SIGKILL)
         wait_until(lambda: self.status("s")["restarts"] == 1 and self.status("s")["state"] == "active", "another recorder")
         program.fire(5)
         self.ask("clear", "s")
         program.fire(5)
-        # A chunk that was finished stays.
+        # A finished chunk stays.
         self.ask("rotate", "s")
         program.fire(5)
         self.ask("clear", "s")
@@ -482,11 +482,11 @@ class Pending(Case):
         self.assertEqual((pending["pid"], pending["why"]), (program.pid, "stopped by a signal"))
         self.assertTrue(pending["name"])
         other.fire(10)
-        # The next request is not held up by it, and says the same.
+        # The next request is not delayed by it, and has the same answer.
         answer = self.ask("enable-event", "s", event=["sided:tock"], timeout=0)
         self.assertIn(program.pid, [one["pid"] for one in answer["pending"]])
         os.kill(program.pid, signal.SIGCONT)
-        # It switches when it runs again; whoever asks next hears of it.
+        # It applies the change when it runs again; the next request reports it.
         self.assertEqual(self.ask("disable-event", "s", event=["sided:tock"],
                                   timeout=harness.PATIENCE * 10**9)["pending"], [])
         program.fire(10)
@@ -518,7 +518,7 @@ class Pending(Case):
 
 
     def arrives_by_signal(self):
-        """This process as a program in control mode signal, by hand. Its connection, and the serial that it is told."""
+        """This process as a program in control mode signal. Returns its connection, and the serial that it receives."""
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(one.close)
         one.settimeout(harness.PATIENCE)
@@ -538,7 +538,9 @@ class Pending(Case):
         return caught
 
     def told(self, one):
-        """A packet with a WELCOME: its serial, the generations of its sessions, and what was pushed for whom: base, session."""
+        """Reads a packet with a WELCOME: its serial, the generations of its sessions, and the pushed
+        rules: base, session.
+        """
         data, pushes = one.recv(65536), []
         first = struct.unpack_from("<I", data, 8)[0]
         serial, _, nr_sessions = struct.unpack_from("<QII", data, 16)
@@ -551,7 +553,7 @@ class Pending(Case):
             _, _, kind, size = struct.unpack_from("<IHHI", data, at)
             base, session, length = struct.unpack_from("<QII", data, at + 16)
             self.assertEqual((kind, length), (14, size - 32))
-            # CONFIG first, which says which generation it is.
+            # CONFIG first, which has the generation.
             self.assertEqual(struct.unpack_from("<H", data, at + 32 + 6)[0], 2)
             self.assertEqual(struct.unpack_from("<Q", data, at + 32 + 16 + 64)[0], generations[session])
             pushes.append((base, session))
@@ -571,7 +573,7 @@ class Pending(Case):
         self.addCleanup(control.close)
 
         def change(verb, says=0, session="s", **members):
-            """Told of a change, and the answer to it: 0: all of it is done; 2: a part."""
+            """Receives a change, and answers it: 0: all of it is done; 2: a part."""
             control.send(verb, session, timeout=3600000000000, **members)
             serial, generations, pushes = self.told(one)
             self.say(one, serial, says)
@@ -588,18 +590,21 @@ class Pending(Case):
             (now,), pushes = change(verb, event=["sided:tock"])
             self.assertEqual((now, pushes), (before + 1, [(before, 0)]), verb)
             before = now
-        # A state dump is no change of rules. What could not be done at first is pushed again.
+        # A state dump is not a change of rules. A change that could not be applied at first is
+        # pushed again.
         self.assertEqual(change("statedump")[1], [])
         self.assertEqual(change("enable-event", event=["sided:tock"])[1], [(before + 1, 0)])
         generations, pushes = change("disable-event", says=2, event=["sided:tock"])
         self.assertEqual(pushes, [(before + 2, 0)])
-        # Nor where programs are told different things.
+        # Nor if programs get different rules.
         self.assertEqual(change("track", pid=[os.getpid()])[1], [])
         self.assertEqual(change("enable-event", event=["sided:tock"])[1], [])
         self.ask("destroy", "s", timeout=0)
 
     def test_a_session_that_does_not_answer_in_time(self):
-        """A program that waits for a session has not changed over, however often it reports that. Other failures end after some."""
+        """A program that waits for a session has not applied the change, however often it reports
+        that. Other failures end after some attempts.
+        """
         self.start_daemon()
         self.create("s", start=False)
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -657,12 +662,12 @@ class Pending(Case):
             return reads() - before
 
         change_and_count()
-        # Where the machine is slow the thread has looked around meanwhile, as it does every five seconds.
+        # On a slow machine the thread has made its check in between, as it does every five seconds.
         wait_until(lambda: change_and_count() == 8, "four changes with eight reads")
         self.ask("destroy", "s")
 
     def test_a_program_does_not_ask_for_what_it_is_told(self):
-        """The session knows of no generation but the one that the program began with."""
+        """The session knows no generation but the one with which the program began."""
         self.start_daemon()
         self.create("s")
         program = Program(self)
@@ -680,7 +685,7 @@ class Pending(Case):
         self.ask("destroy", "s")
 
     def test_a_signal_for_one_that_is_just_connected(self):
-        """It reads one message a connection, so what changes meanwhile needs a signal."""
+        """It reads one message a connection, so a change in between needs a signal."""
         self.start_daemon()
         self.create("s", start=False)
         caught = self.catch_signals()
@@ -697,7 +702,7 @@ class Pending(Case):
         self.ask("destroy", "s", timeout=0)
 
     def test_a_signal_that_came_to_nothing(self):
-        """While somebody waits it is sent again."""
+        """While a request waits, it is sent again."""
         self.start_daemon()
         self.create("s", start=False)
         caught = self.catch_signals()
@@ -711,7 +716,7 @@ class Pending(Case):
         self.ask("destroy", "s", timeout=0)
 
     def test_a_signal_that_is_not_caught_any_more(self):
-        """It would end the program: it is not sent, and who waits for it waits no longer."""
+        """The signal would end the program: it is not sent, and the waiting request ends."""
         self.start_daemon()
         self.create("s", start=False)
         caught = self.catch_signals()
@@ -720,7 +725,7 @@ class Pending(Case):
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)
         wait_until(lambda: caught, "its signal")
-        # Ignored, as the default would be the end of the test if this did not hold.
+        # Ignored, because otherwise a failure would end the test.
         signal.signal(signal.SIGUSR2, signal.SIG_IGN)
         self.ask("enable-event", "s", event=["sided:tock"], timeout=3600000000000)
         self.assertEqual(control.receive()["pending"], [])
@@ -738,7 +743,7 @@ class Kills(Case):
             total += 500
             recorder = self.status("s")["recorder"]
             os.kill(recorder, signal.SIGKILL)
-            program.fire(100)  # into the rings, which outlive it
+            program.fire(100)  # into the rings, which survive the daemon
             total += 100
             wait_until(lambda: self.status("s")["restarts"] == i + 1 and
                        self.status("s")["state"] == "active", "it is recorded again")
@@ -762,7 +767,7 @@ class Kills(Case):
             os.kill(recorder, signal.SIGKILL)
             self.assertTrue(control.receive()["ok"])
             control.close()
-            # A program that asks at its next event must find somebody who can answer.
+            # A program that asks at its next event must find a daemon that can answer.
             wait_until(lambda: self.status("s")["restarts"] == i + 1 and
                        self.status("s")["state"] == "active", "it is recorded again")
             program.fire(1)
@@ -795,7 +800,7 @@ class Kills(Case):
                          sequences(total) + list(range(total + 50, total + 100)))
 
     def test_at_random(self):
-        """Kills of everything while a program fires: it goes on, and no sequence number is there twice."""
+        """Kills of all processes while a program fires: it runs on, and no sequence number is there twice."""
         self.start_daemon()
         self.create("s")
         program = Program(self)
@@ -818,7 +823,9 @@ class Kills(Case):
         self.assertEqual(len(recorded) + answer["lost"], spun)
 
     def recover(self, name):
-        """What `side recover` makes of the session's place: the stream with something in it, and all ticks."""
+        """Returns what `side recover` makes of the session's state directory: the stream with records,
+        and all ticks.
+        """
         out = os.path.join(self.dir, name)
         place = os.readlink(os.path.join(self.runtime, "places", "s"))
         subprocess.run([os.environ["SIDE"], "recover", place, "-o", out], check=True, stdin=subprocess.DEVNULL,
@@ -826,7 +833,9 @@ class Kills(Case):
         return out, sum(self.counts(name).values(), [])
 
     def test_recovery_without_a_recorder(self):
-        """What was written but not released when the recorder was killed is in the rings, too: it is taken once."""
+        """Records that were written but not released when the recorder was killed are in the rings,
+        too: they are recovered once.
+        """
         self.start_daemon()
         self.create("s")
         program = Program(self)
@@ -841,7 +850,7 @@ class Kills(Case):
         out, found = self.recover("first")
         self.assertEqual(sorted(found), list(range(500, 700)))
 
-        # As if the recorder had appended it before it was killed.
+        # As if the recorder had appended it before the kill.
         def file_of(folder):
             paths = [os.path.join(top, name) for top, _, names in os.walk(os.path.join(self.dir, folder))
                      for name in names if name.startswith("ring_")]
@@ -852,7 +861,7 @@ class Kills(Case):
             with open(path, "rb") as stream:
                 data = stream.read()
             first, = struct.unpack_from("=Q", data, 56)
-            second = data[first // 8:]  # Behind the empty one.
+            second = data[first // 8:]  # After the empty one.
             if name not in written or not second:
                 continue
             self.assertEqual(struct.unpack_from("=Q", second, 56)[0] // 8, len(second))
@@ -865,7 +874,7 @@ class Kills(Case):
         there = sum(self.counts("s").values(), [])
         out, found = self.recover("second")
         self.assertEqual(sorted(there + found), sequences(700))
-        # Other bytes are others' records.
+        # Other bytes are other records.
         for path in written.values():
             with open(path, "r+b") as stream:
                 stream.seek(-1, os.SEEK_END)
@@ -876,13 +885,13 @@ class Kills(Case):
         self.assertEqual(sorted(found), list(range(500, 700)))
 
     def test_programs_that_come_while_the_recorder_begins(self):
-        """They wait until it is there, and nothing that they say is missing."""
+        """Programs wait until it exists, and none of their events is missing."""
         self.start_daemon()
         self.create("s")
         pids = []
         for _ in range(6):
             self.kill_daemon()
-            self.start_daemon()  # and not until the session stands
+            self.start_daemon()  # and not before the session exists
             program = Program(self)
             program.fire(20)
             program.quit()
@@ -893,7 +902,7 @@ class Kills(Case):
                          {pid: sequences(20) for pid in pids})
 
     def test_programs_that_do_not_come_again(self):
-        """The next daemon knows those that wait for a signal, and those that look only when they start."""
+        """The next daemon knows programs that wait for a signal, and those that only ask when they start."""
         self.start_daemon()
         self.create("s")
         by_signal = Program(self, SIDE_CONTROL="signal:USR2")
@@ -1010,7 +1019,7 @@ class Hostile(Case):
             for _ in range(600):
                 held.append(harness.connect_patiently(os.path.join(self.runtime, name)))
                 held[-1].setblocking(False)
-        # Those who are silent make room: nobody else is turned away.
+        # Silent connections are closed to make space: no other one is refused.
         for i in range(3):
             program = Program(self)
             program.fire(10)
@@ -1026,7 +1035,7 @@ class Hostile(Case):
                 return False
             except OSError:
                 return True
-        # The oldest went, the newest of the command line's is still there.
+        # The oldest one was closed, the newest one of the command line still exists.
         wait_until(lambda: closed(held[0]), "the end of the oldest")
         self.assertFalse(closed(held[599]))
 
@@ -1037,7 +1046,8 @@ class Hostile(Case):
         slow = self.connect()
         self.addCleanup(slow.close)
         slow.socket.setblocking(False)
-        # Nothing is read; what does not fit the sockets stays unread, and nobody else notices.
+        # Nothing is read; what does not fit the sockets stays unread, and no other process is
+        # affected.
         try:
             for _ in range(100000):
                 slow.send("list")
@@ -1054,7 +1064,7 @@ class Hostile(Case):
             self.assertEqual(silent.recv(100), b"")
 
     def test_a_full_disk(self):
-        """A session that finds no room does not harm the other."""
+        """A session without space does not harm the other one."""
         small = os.path.join(self.dir, "small")
         os.mkdir(small)
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small],
@@ -1075,7 +1085,7 @@ class Hostile(Case):
 
 
 class Silent(Case):
-    """A connection that says nothing does not outlive its process: a child that inherits it cannot speak for that process."""
+    """A silent connection does not outlive its process: a child that inherits it cannot act as that process."""
 
     SCRIPT = """
 import os, socket, sys
@@ -1099,7 +1109,7 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
 """
 
     def inherit(self, name, after, before=()):
-        """The kinds of messages that a child receives on a connection of a process that has exited."""
+        """Returns the types of messages that a child receives on a connection of an exited process."""
         path = os.path.join(self.runtime, name)
         process = subprocess.Popen([sys.executable, "-c", self.SCRIPT.format(path=path, before=before, after=after)],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -1115,7 +1125,7 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
             token = 1000 + 10 * number
             self.assertEqual(self.inherit("agents.sock", [speaker.arrive(token)]), "[]")
             self.assertEqual(self.inherit("sessions/s.sock", [speaker.hello(token + 1)]), "[]")
-            # Passed on to the session while the process lived, and before.
+            # Passed on to the session while the process ran, and before.
             self.assertEqual(self.inherit("agents.sock", [speaker.hello(token + 2)], [speaker.passing(session)]), "[]")
             self.assertEqual(self.inherit("agents.sock", [speaker.done(token + 3, 1)], [speaker.arrive(token + 3)]), "[]")
         self.assertEqual(self.ask("list")["processes"], [])
@@ -1131,7 +1141,7 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
                 self.assertEqual(speaker.kind_of(one.recv(65536)), kind)
 
     def test_places_of_silent_connections(self):
-        """More silent connections than there are places, all of them held: those that speak get one each time."""
+        """More silent connections than permitted, all of them held: connections with messages are served each time."""
         self.start_daemon()
         self.create("s")
         held = []
@@ -1153,7 +1163,7 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
 
 
 class Others(Case):
-    """Users, and what processes may."""
+    """Users, and capabilities of processes."""
 
     def run_as_nobody(self, script):
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c",
@@ -1185,7 +1195,7 @@ except OSError as error:
         self.start_daemon()
         path = os.path.join(self.runtime, "control.sock")
         self.assertIn("PermissionError", self.run_as_nobody(self.SCRIPT.format(path=path)).stdout)
-        # Even where the modes of files would let him through.
+        # Even if the modes of files permitted it.
         os.chmod(self.runtime, 0o755)
         os.chmod(path, 0o666)
         said = self.run_as_nobody(self.SCRIPT.format(path=path)).stdout
@@ -1201,7 +1211,7 @@ except OSError as error:
         path = os.path.join(self.runtime, "control.sock")
         self.assertNotIn('"ok":true', self.run_as_nobody(self.SCRIPT.format(path=path)).stdout)
         self.create("s")
-        # What is theirs is recorded, if they can load the library at all.
+        # Their events are recorded, if they can load the library at all.
         program = subprocess.run(
             ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", harness.PROGRAM],
             input="fire 10\nquit\n", capture_output=True, text=True, timeout=harness.PATIENCE, check=False,
@@ -1221,7 +1231,7 @@ except OSError as error:
         self.assertEqual(status["NoNewPrivs"], "1")
         if status.get("Seccomp") != "2":
             self.skipTest("there is no filter of system calls in this build")
-        # Kill, ptrace of the machine's own, modules, raw network: gone.
+        # kill, ptrace of the machine's processes, modules, raw network: dropped.
         effective = int(status["CapEff"], 16)
         for capability in (0, 1, 7, 12, 13, 16, 17, 21):  # chown … sys_admin
             self.assertFalse(effective >> capability & 1, capability)

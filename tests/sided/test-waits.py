@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness
 from harness import Case, Program, wait_until
 
-# What may be waited for, in seconds: once in the start, and for the rest of the program.
+# The greatest permitted wait in seconds: once in the start, and for the later life of the program.
 START = 1.05
 LATER = 0.5
 WAIT = re.compile(r"^(?:\d+ +)?(?:ppoll|nanosleep|clock_nanosleep)\(.*?\{tv_sec=(\d+), tv_nsec=(\d+)\}.*\)\s+= (.*)$")
@@ -37,7 +37,7 @@ class Waits(Case):
 
     @staticmethod
     def waits_in(log):
-        """The time limits of the calls that reached them: before the program is ready, and then."""
+        """Returns the timeouts of the calls that reached them: before the program is ready, and afterwards."""
         before, later, is_ready = 0.0, 0.0, False
         with open(log, encoding="utf-8") as lines:
             for line in lines:
@@ -82,7 +82,7 @@ class Waits(Case):
         log = self.trace("fork 1\nfork 1\nfork 1\nquit\n", "-ff")
         waits = [sum(self.waits_in(path)) for path in glob.glob(log + ".*")]
         self.assertGreaterEqual(len(waits), 4)
-        # Each process waits on its own, and those that are forked learn from the one that has waited.
+        # Each process waits once, and forked ones know from the one that has waited.
         self.assertLessEqual(sum(waits), START + LATER)
 
     def test_recorders_that_the_environment_names(self):

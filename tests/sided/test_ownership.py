@@ -28,7 +28,7 @@ MARKS = ("AddressSanitizer", "runtime error:", "double free", "corrupted", "are 
 
 
 def threads_of(pid):
-    """The names of all threads, sorted."""
+    """Returns the names of all threads, sorted."""
     names = []
     for task in os.listdir(f"/proc/{pid}/task"):
         # It may have exited meanwhile.
@@ -47,7 +47,7 @@ class Owned(Case):
         self.token = int.from_bytes(os.urandom(6), "little") * 1000
 
     def dial(self, path=None):
-        """Also where the queue of those that come is full for a moment."""
+        """Also if the queue of new connections is full for a moment."""
         def dials():
             try:
                 self.opened.append(speaker.dial(path or self.agents, 60))
@@ -98,7 +98,7 @@ class Connections(Owned):
                 one = self.arrive(self.token + 1)
                 one.send(speaker.arrive(second))
                 self.check_refused(one, "a second ARRIVE on one connection")
-                # The program stays known, and its next connection is as good as the first.
+                # The program stays known, and its next connection works like the first.
                 self.assertIn(os.getpid(), self.programs())
                 self.arrive(self.token + 3).close()
                 self.token += 3
@@ -110,7 +110,9 @@ class Connections(Owned):
         self.check_end()
 
     def test_second_arrive_at_once(self):
-        """Both messages are in the socket before the daemon reads the first one; then the connection is closed, or is not."""
+        """Both messages are in the socket before the daemon reads the first one; then the connection
+        is closed, or is not.
+        """
         for turn in range(100):
             one = self.dial()
             one.send(speaker.arrive(self.token + 1))
@@ -118,7 +120,7 @@ class Connections(Owned):
                 one.send(speaker.arrive(self.token + 2))
                 one.send(speaker.arrive(self.token + 3))
             except OSError:
-                pass  # Closed meanwhile.
+                pass  # Closed in the meantime.
             if turn % 2:
                 one.close()
             self.arrive(self.token + 4)
@@ -127,7 +129,7 @@ class Connections(Owned):
         self.check_end()
 
     def test_replaced_connections(self):
-        """Each connection of a program replaces the former; each token replaces the program."""
+        """Each connection of a program replaces the previous one; each token replaces the program."""
         kept = [self.arrive(self.token + 1 + turn // 3) for turn in range(60)]
         for one in kept[:-1]:
             self.assertEqual(speaker.hear(one), b"")
@@ -136,7 +138,9 @@ class Connections(Owned):
         self.check_end()
 
     def test_request_that_is_not_read_yet(self):
-        """A connection with an unread request is not silent, so a further connection of its user does not replace it."""
+        """A connection with an unread request is not silent, so a further connection of its user does
+        not replace it.
+        """
         for _ in range(63):
             client = self.connect()
             self.addCleanup(client.close)
@@ -219,7 +223,7 @@ class Connections(Owned):
         self.check_end()
 
     def test_arrive_and_hang_up(self):
-        """The daemon reads ARRIVE when the peer has closed already, or reads no more, or is a process that has exited."""
+        """The daemon reads ARRIVE when the peer has closed already, or no longer reads, or is an exited process."""
         for turn in range(60):
             one = self.dial()
             if turn % 3 == 1:
@@ -267,7 +271,7 @@ class Rendezvous(Owned):
         return self.ask("door", pid=os.getpid())["path"]
 
     def play_program(self, path, token):
-        """The only program that comes through it, and ends."""
+        """The only program that comes through it, and exits."""
         child = os.fork()
         if not child:
             try:
@@ -298,13 +302,14 @@ class Sockets(Rendezvous):
             self.check_alive()
             self.token += 2
             late.close()
-            # As long as this process is a program that came through it, it stays; another arrival takes its place.
+            # As long as this process is a program that came through it, it stays; another arrival
+            # replaces it.
             self.arrive(self.token + 1)
             wait_until(lambda: not self.known(), "the removal of the socket")
         self.check_end()
 
     def test_shut_down_by_its_maker(self):
-        """The thread that accepts for the daemon ends, and does not try again and again."""
+        """The thread that accepts for the daemon ends, and does not try again repeatedly."""
         path = self.add()
         kept = self.arrive(self.token + 1, path)
         # The loop, the acceptor, and the thread of thread_defer(), which stays. The thread that received the descriptor exits.
@@ -319,7 +324,7 @@ class Sockets(Rendezvous):
         self.check_end()
 
     def test_silent_connection_keeps_it(self):
-        """Also while connections come and go all the time."""
+        """Also while connections start and end all the time."""
         path = self.add()
         self.play_program(path, self.token + 1)
         for turn in range(20):
@@ -354,7 +359,9 @@ class Requests(Owned):
         return pid
 
     def test_status_within_a_subscription(self):
-        """A query of the subscription has no answer yet when the client sends another request, and hangs up."""
+        """A query of the subscription has no answer yet when the client sends another request, and
+        closes the connection.
+        """
         self.create("s")
         for hangs_up in (True, False):
             client = self.connect()
@@ -408,7 +415,7 @@ class Requests(Owned):
 
 class Recorders(Owned):
     def fill(self, path):
-        """Silent connections, as many as a user can have: the next one closes the oldest that is still open."""
+        """Makes as many silent connections as a user can have: the next one closes the oldest open one."""
         silent = [self.dial(path)]
         # On a busy machine the first one is closed for its silence before.
         while len(silent) < 2000 and not select.select([silent[0]], [], [], 0)[0]:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Probes through the daemon: tables that come with a request, who is given them, and what is said of them.
+"""Probes through the daemon: tables that arrive with a request, which programs get them, and what is
+reported about them.
 
-Programs are played (played.py), so that each thing that an agent may answer is seen; what real ones make of real
-tables is tested where these are made.
+The programs are simulated (played.py), so that each possible answer of an agent is tested; other
+tests cover real programs with real tables.
 
 usage: test_probes.py CASE
 """
@@ -55,7 +56,7 @@ class Played:
     heard = False
 
     def look(self):
-        """Take what it has printed."""
+        """Reads its output."""
         while select.select([self.process.stdout], [], [], 0)[0]:
             got = os.read(self.process.stdout.fileno(), 65536)
             assert got or self.process.poll() is None, "a played program has ended"
@@ -95,7 +96,7 @@ class Probes(Case):
     table = {"states": [JUMP] * 3 + [BREAKPOINT] + [[REFUSED, EBUSY]] * 2 + [0], "counts": [1, 2, 3, 4, 5, 6]}
 
     def enable(self, session="s", fd=None, table=None, **members):
-        """The answer to enable-probe; `members` without an event mean one of the name f."""
+        """Returns the answer to enable-probe; `members` without an event mean one of the name f."""
         text = json.dumps(table or self.table)
         own = memfd(text) if fd is None else fd
         control = self.connect()
@@ -170,7 +171,7 @@ class Doors(Probes):
         self.assertRefused("not-found", "disable-probe", "s", event=["f"], pid=one.pid)
 
     def test_anew(self):
-        """The same once more has another table in place of the first."""
+        """The same again has another table, which replaces the first one."""
         self.begin()
         one = Played(self)
         self.enable(**self.of(one))
@@ -187,7 +188,7 @@ class Doors(Probes):
         self.assertEqual(said, {one.pid: "its table is damaged",
                                 unable.pid: "the program's agent cannot set probes"})
         self.assertEqual(unable.numbers(), [])
-        # A real one says so, too, whatever it can do, and goes on.
+        # A real one reports it, too, whatever it supports, and runs on.
         program = Program(self)
         wait_until(lambda: [p for p in self.probes()[0]["programs"] if p["pid"] == program.pid and "why" in p],
                    "what a real agent says of a table that is none")
@@ -211,7 +212,7 @@ class Doors(Probes):
         self.assertEqual((one.numbers(), self.files()), ([], []))
 
     def test_save_and_load(self):
-        """What is loaded has no table: it is shown, and enabled anew it is there again."""
+        """A loaded definition has no table: this is shown, and when it is enabled again it has one."""
         self.begin()
         one = Played(self)
         self.enable(**self.of(one))
@@ -242,7 +243,7 @@ class Doors(Probes):
                     os.close(fd)
         self.assertRefused("usage", "enable-probe", "s", event=["probe:*"], probe="x")
         self.assertEqual((self.files(), self.probes()), ([], []))
-        # One that comes with a request that wants none is nobody's.
+        # A descriptor with a request that wants none is closed.
         before = len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
         control = self.connect()
         for _ in range(20):
@@ -254,7 +255,7 @@ class Doors(Probes):
         wait_until(lambda: len(os.listdir(f"/proc/{self.daemon.pid}/fd")) <= before, "no descriptor is kept")
 
     def test_children(self):
-        """What a process forks has its probes, also if the recorder is another one by then."""
+        """A forked child has the probes of its process, also if the recorder has been replaced by then."""
         self.begin()
         one, other = Played(self), Played(self)
         self.enable(**self.of(one))
@@ -274,7 +275,7 @@ class Doors(Probes):
 
 
 class Users(Probes):
-    """A probe reads all that its process has: nobody gets one into somebody else's."""
+    """A probe reads all memory of its process: no user gets one into a process of another user."""
 
     NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
@@ -288,7 +289,7 @@ class Users(Probes):
         os.chmod(self.dir, 0o755)
 
     def ask_as_nobody(self, group=65534, **members):
-        """enable-probe by another user, through a connection that is his; a member of the group tracing."""
+        """Sends enable-probe as another user, through that user's connection; a member of the group tracing."""
         request = {"version": 1, "verb": "enable-probe", "session": "s", "event": ["probe:f"], "probe": "f", **members}
         request = {name: value for name, value in request.items() if value is not None}
         fd = memfd(json.dumps(self.table))
@@ -307,7 +308,7 @@ class Users(Probes):
         except KeyError:
             self.skipTest("there is no group tracing")
         self.start_daemon("--system")
-        # In a session of this user's own: into one of root's not even such a probe is put.
+        # In a session of this user: not even such a probe is put into a session of root.
         self.create("roots")
         self.assertEqual(self.ask_as_nobody(session="roots")["kind"], "permission")
         for verb in ("create", "enable-event", "start"):
@@ -316,20 +317,21 @@ class Users(Probes):
         roots, his = Played(self), Played(self, before=self.NOBODY)
         self.assertTrue(self.ask_as_nobody()["ok"])
         self.assertEqual((roots.numbers(), his.numbers(), self.probes()[0]["uid"]), ([], [1], 65534))
-        # With another group the kernel does not let him trace it, either.
+        # With another group the kernel does not permit this user to trace it, either.
         self.assertTrue(self.ask_as_nobody(group=self.group, **self.of(his), event=["probe:h"])["ok"])
         self.assertEqual(his.numbers(), [1])
-        # Root itself may, in its own session, and may change this one, which has programs of its user only.
+        # Root may, in its own session, and may change this one, which has programs of its user
+        # only.
         self.enable("roots")
         self.assertEqual((roots.numbers("roots"), his.numbers("roots")), ([1], [1]))
         self.enable()
         self.assertEqual((roots.numbers(), his.numbers()), ([], [3]))
-        # By its number neither, and not by a descriptor of a user who may.
+        # Nor by its number, nor by a descriptor of a permitted user.
         self.assertTrue(self.ask_as_nobody(**self.of(roots), event=["probe:g"])["ok"])
         self.assertEqual((roots.numbers(), roots.numbers("roots")), ([], [1]))
 
     def test_what_is_kept(self):
-        """The next daemon knows whose it is."""
+        """The next daemon knows its owner."""
         self.start_daemon("--system")
         self.create("s")
         self.enable()
@@ -364,7 +366,7 @@ class Troubles(Probes):
         self.start_daemon()
         wait_until(lambda: self.status("s")["state"] == "active" and is_set(), "the next daemon knows")
         self.assertEqual((Played(self, "/bin/late").numbers(), self.files()), ([2], ["1", "2"]))
-        # Numbers go on where they were.
+        # Numbers continue.
         self.ask("disable-probe", "s")
         self.enable(**self.of(one))
         self.assertEqual(one.numbers(), [3])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Probes in real programs, by the command line and the daemon: what is recorded, what stands in the program's
-memory, and that both outlive recorders and daemons.
+"""Probes in real programs, by the command line and the daemon: recorded events, the bytes in the
+program's memory, and that both survive recorders and daemons.
 
 usage: test_probes_real.py CASE
 """
@@ -51,14 +51,14 @@ class Real(Case):
         self.create("s")
 
     def program(self):
-        """One that listens by now: before its first event it has no thread for that."""
+        """Starts a program that listens: before its first event it has no thread for that."""
         program = Program(self)
         program.fire(1)
         program.await_thread()
         return program
 
     def code(self, program):
-        """What stands at the begin of the function."""
+        """Returns the bytes at the begin of the function."""
         for line in subprocess.run(["nm", PROGRAM], capture_output=True, text=True, check=True).stdout.splitlines():
             if line.split()[-1] == PLACE:
                 address = int(line.split()[0], 16)
@@ -73,7 +73,7 @@ class Real(Case):
         self.assertEqual(program.expect("worked"), sum_of(count))
 
     def recorded(self, program=None, name="probe:work"):
-        """The arguments of all calls that were recorded, in order; of one program or by all."""
+        """Returns the arguments of all recorded calls, in order; of one program or of all."""
         counts = self.counts("s", name)
         return sorted(counts.get(program.pid, [])) if program else counts
 
@@ -103,7 +103,7 @@ class Life(Real):
         self.work(program, 30)
         self.enable("--pid", str(program.pid))
         self.work(program, 10)
-        # A session that is stopped leaves the program as it was; one that goes, too.
+        # A stopped session restores the program's code; a destroyed one, too.
         self.ask("stop", "s")
         self.assertEqual(self.code(program), before)
         self.work(program, 30)
@@ -117,7 +117,7 @@ class Life(Real):
         program.quit()
 
     def test_programs_of_a_file(self):
-        """Also those that start later, from the first call on; and children by fork."""
+        """Also programs that start later, from the first call on; and children by fork."""
         self.begin()
         early = self.program()
         self.enable("--exe", PROGRAM)
@@ -132,7 +132,7 @@ class Life(Real):
         self.assertEqual(self.recorded(), {early.pid: list(range(20)), late.pid: list(range(10)), child: list(range(7))})
 
     def test_children_and_what_a_process_becomes(self):
-        """Of one process: with what it forks; a program that it executes is looked at anew."""
+        """Probes of one process: also in its forked children; a program that it executes is resolved again."""
         self.begin()
         program, other = self.program(), self.program()
         self.enable("--pid", str(program.pid))
@@ -152,7 +152,7 @@ class Life(Real):
         self.assertEqual(len(recorded), 2)
 
     def test_one_that_has_not_listened_yet(self):
-        """Before its first event a program has no thread that could hear of anything: it is woken."""
+        """Before its first event a program has no thread that could receive a change: it is woken."""
         self.begin()
         program = Program(self)
         self.assertEqual([p["armed"] for p in self.ask("list")["processes"]], [True])
@@ -181,7 +181,7 @@ class Life(Real):
 
 
 class Modes(Real):
-    """Programs that no thread of ours is in: who asks for a probe makes them look, without staying."""
+    """Programs without a thread of side: a request for a probe makes them check once, without a thread that stays."""
 
     def threads(self, program):
         return len(os.listdir(f"/proc/{program.pid}/task"))
@@ -202,7 +202,7 @@ class Modes(Real):
         self.work(program, 10)
         self.assertEqual(self.threads(program), 1)
         self.ask("stop", "s", timeout=60000000000)
-        # Whatever it has heard of that, it leaves the place when it looks.
+        # Whatever it knows of the change, it removes the probe when it checks.
         self.side("attach", "--daemon", "-p", str(program.pid))
         self.assertEqual(self.code(program), before)
         self.work(program, 30)
@@ -217,7 +217,7 @@ class Modes(Real):
         self.check(SIDE_CONTROL="sync")
 
     def test_static_configuration(self):
-        """Early boot, where nobody was there yet that could be asked."""
+        """Early boot, before a daemon could be asked."""
         config = os.path.join(self.dir, "boot.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write(f"place {self.dir}/place\nsession early\n\tchannel all\n\t\tevent sided:*\n")
@@ -245,7 +245,9 @@ class Modes(Real):
                                            for count, program in enumerate([*programs, late], 1)})
 
     def test_an_event_after_the_signal(self):
-        """Where nobody attaches, the program's own next event does it: not the handler, which may have interrupted anything."""
+        """If no process attaches, the program's own next event does it: not in the handler, which may
+        have interrupted any code.
+        """
         self.start_daemon()
         self.create("s", start=False)
         program = Program(self, SIDE_CONTROL="signal:URG")
@@ -272,7 +274,7 @@ class Modes(Real):
         program.quit()
 
     def test_in_threads_that_are_interrupted(self):
-        """Signals meet a program that works, and events that set what they have told of."""
+        """Signals interrupt a working program, and events that set the announced probes."""
         self.begin()
         program = Program(self, SIDE_CONTROL="signal:URG")
         before = self.code(program)
@@ -288,7 +290,7 @@ class Modes(Real):
         program.quit()
 
     def test_one_that_cannot_be_made_to(self):
-        """Somebody else traces it."""
+        """Another process traces it."""
         self.begin()
         program = Program(self, SIDE_CONTROL="sync")
         tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(program.pid)], stdin=subprocess.PIPE,
@@ -350,12 +352,12 @@ class Saved(Real):
         self.ask("destroy", "s")
         with open(path, encoding="utf-8") as file:
             saved = json.load(file)
-        # What was recorded until now is not to be added to.
+        # The next recording must not append to the previous one.
         shutil.rmtree(saved["output"])
         return path
 
     def test_probes_of_what_is_loaded(self):
-        """They are resolved anew, with the filters and contexts that they had."""
+        """They are resolved again, with the same filters and contexts."""
         self.begin()
         program, other = self.program(), self.program()
         before = self.code(program)
@@ -401,7 +403,7 @@ class Saved(Real):
 
 class Users(Real):
     def through(self, *before):
-        """A program of ours whose session seems to be this user's."""
+        """A program of this user whose session appears to belong to this user."""
         path = os.path.join(self.dir, "proxy" + before[1] if before else "proxy")
         proxy = subprocess.Popen([*before, sys.executable, "-c", PROXY, path,
                                   os.path.join(self.runtime, "sessions", "s.sock")], stdout=subprocess.PIPE)
@@ -414,7 +416,7 @@ class Users(Real):
                        LD_PRELOAD=os.path.join(os.environ["SIDE_LIB_DIR"], "libside-agent.so"))
 
     def test_another_users_recorder(self):
-        """It may record what a program of root says, but gets no probe into it."""
+        """It may record events of a program of root, but gets no probe into it."""
         if os.geteuid() or not shutil.which("setpriv"):
             self.skipTest("only root can be somebody else")
         os.chmod(self.dir, 0o777)
@@ -439,7 +441,7 @@ class Kills(Real):
         total = []
         for i in range(2):
             os.kill(self.status("s")["recorder"], signal.SIGKILL)
-            self.work(program, 100)  # into rings that outlive it
+            self.work(program, 100)  # into rings that survive the recorder
             wait_until(lambda: self.status("s")["restarts"] == i + 1 and self.status("s")["state"] == "active" and
                        self.is_set(), "the next recorder has heard of the probe")
             self.work(program, 10)
@@ -460,13 +462,13 @@ class Kills(Real):
 
     def kill_recorder(self):
         recorder = self.status("s")["recorder"]
-        # It may have gone with its daemon by now.
+        # It may have exited with its daemon by now.
         with contextlib.suppress(ProcessLookupError):
             if recorder:
                 os.kill(recorder, signal.SIGKILL)
 
     def kill_started_daemon(self):
-        """A command that finds no daemon has started one."""
+        """A command that found no daemon has started one."""
         def is_gone():
             try:
                 self.connect().close()
@@ -479,7 +481,7 @@ class Kills(Real):
             wait_until(is_gone, "the daemon that a command has started is gone")
 
     def test_at_random(self):
-        """Set and taken out again while the place is worked in, and whoever does it is killed meanwhile."""
+        """Set and removed while the code runs, and the processes that do it are killed in between."""
         self.begin()
         program = self.program()
         before = self.code(program)

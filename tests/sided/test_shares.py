@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two users of root's daemon who do not trust each other: neither can write to memory of the other's programs, nor take
-what the other one needs."""
+"""Two users of root's daemon who do not trust each other: neither can write to memory of the other's
+programs, nor use up the resources of the other.
+"""
 import fcntl
 import grp
 import json
@@ -17,7 +18,7 @@ from harness import wait_until
 
 ONE, OTHER = 65534, 65533
 SIDE = os.environ["SIDE"]
-# About what the smallest rings of a process take.
+# Approximate size of the smallest rings of a process.
 SMALLEST = os.cpu_count() << 19
 STRANGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stranger.py")
 
@@ -63,7 +64,7 @@ class Case(harness.Case):
 
 
 def written_and_shared(pid):
-    """(device, inode) of each shared mapping of the process that it may write to."""
+    """Returns (device, inode) of each shared mapping of the process that it may write to."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         lines = [line.split(None, 5) for line in maps]
     return {(fields[3], fields[4]) for fields in lines if fields[1][1] == "w" and fields[1][3] == "s"}
@@ -87,7 +88,7 @@ class Memory(Case):
                 self.assertEqual(one & other, set())
 
     def test_mappings(self):
-        """Of two users, of root, and of a program that gives up root's rights once it is recorded."""
+        """Programs of two users, of root, and one that gives up root's rights once it is recorded."""
         self.begin("first", "second")
         programs = [self.program(uid) for uid in (0, 0, ONE, ONE, OTHER, OTHER)]
         for program in programs:
@@ -103,7 +104,7 @@ class Memory(Case):
             self.assertEqual(self.counts(session), {program.pid: list(range(6)) for program in programs})
 
     def test_mappings_after_a_kill(self):
-        """Those that a second recorder has taken over, and those that it makes."""
+        """Mappings that a second recorder has taken over, and new ones."""
         self.begin("kept")
         before = [self.program(uid) for uid in (0, ONE, OTHER)]
         for program in before:
@@ -131,7 +132,7 @@ class Memory(Case):
         self.assertEqual(given[0] & given[1], set())
 
     def test_spoiled_memory(self):
-        """One user writes to all that it was given, all the time; the other one's events are complete."""
+        """One user overwrites all its memory repeatedly; the other one's events are complete."""
         self.begin()
         self.ask("create", "spoiled", output=os.path.join(self.dir, "spoiled"))
         self.ask("enable-channel", "spoiled", channel="all", mode="block", block_timeout=60_000_000_000)
@@ -148,7 +149,7 @@ class Memory(Case):
 
 
 class Shares(Case):
-    """One user holds all that it can get; programs of the other one are recorded in full."""
+    """One user holds all resources that it can get; programs of the other one are recorded completely."""
 
     def begin(self, session, **members):
         self.start_daemon()
@@ -156,7 +157,7 @@ class Shares(Case):
         os.chmod(self.runtime, 0o755)
 
     def assertRecorded(self, session, *uids):
-        """Programs of these users, while the other one holds what it has."""
+        """Checks programs of these users, while the other one holds its resources."""
         pids = []
         for uid in uids:
             program = self.program(uid)
@@ -181,7 +182,9 @@ class Shares(Case):
         self.assertRecorded("full", ONE, ONE, ONE, 0)
 
     def test_messages(self):
-        """One user's programs cause thousands of messages: the log has some of them, and those about the other user's programs."""
+        """One user's programs cause thousands of messages: the log has some of them, and those about
+        the other user's programs.
+        """
         self.begin("loud")
         attacker = Stranger(self, OTHER, self.socket_of("loud"), "complain", 2000)
         Stranger(self, ONE, self.socket_of("loud"), "complain", 1)
@@ -206,7 +209,7 @@ class Shares(Case):
         self.assertFalse(self.suppressed(ONE))
 
     def test_messages_of_many_processes(self):
-        """The limit is one of the user, not of each process only."""
+        """The limit applies to the user, not to each process only."""
         self.begin("loud")
         for _ in range(6):
             Stranger(self, OTHER, self.socket_of("loud"), "complain", 30)
@@ -272,7 +275,9 @@ class Refused(Case):
     """Programs for which there is no share: counted, named, and recorded once there is one."""
 
     def lose_recorder(self):
-        """The recorder of session "kept" is killed, and cannot be started until its directory is back. Returns that."""
+        """Kills the recorder of session "kept", which cannot be started until its directory is back.
+        Returns that directory.
+        """
         output = os.path.join(self.dir, "kept")
         os.rename(output, output + ".away")
         with open(output, "w", encoding="utf-8"):
@@ -287,7 +292,9 @@ class Refused(Case):
         self.await_state("kept", "active")
 
     def test_without_a_recorder(self):
-        """A program that starts while the recorder cannot be started again: its start is counted, and the remainder recorded."""
+        """A program that starts while the recorder cannot be started again: its start is counted, and
+        later events are recorded.
+        """
         self.start_daemon()
         os.chmod(self.runtime, 0o755)
         self.create("kept")
@@ -309,7 +316,9 @@ class Refused(Case):
         self.assertEqual(self.counts("kept")[before.pid], list(range(10)))
 
     def test_each_start_without_a_recorder(self):
-        """Programs of two users that start between the kill of a recorder and the next recorder: each counts once, also one that ends."""
+        """Programs of two users that start between the kill of a recorder and the next recorder: each
+        counts once, also one that exits.
+        """
         self.start_daemon()
         os.chmod(self.runtime, 0o755)
         self.create("kept")
