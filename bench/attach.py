@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""How long programs are stopped when they are attached to, and how long it takes.
+"""How long programs are stopped when they are attached to, and how long the attach takes.
 
 usage: attach.py BUILD-DIRECTORY [ROUNDS]
 
-Each round is a `side attach` of a millisecond: the agent is asked in (the first time it is loaded), and asked out again. Stopped is
-the borrowed thread: from the request to stop it until it is let go. Goals: below 2 ms at any time, 0.5 ms in the median, 50 ms in
-all; a thread may lose its processor meanwhile, so the largest figures are those of the machine.
+Each round is a `side attach` of a millisecond: the agent is loaded (in the first round) and
+started, and stopped again. The borrowed thread is stopped: from the request to stop it until its
+release. Goals: below 2 ms always, 0.5 ms in the median, 50 ms in all; a thread may lose its
+processor in between, so the largest values depend on the machine.
 """
 import json
 import os
@@ -32,7 +33,7 @@ def programs():
 
 
 def attach(pid, directory):
-    """What is said of coming and of going, in a list."""
+    """Returns the reports of attach and detach."""
     output = os.path.join(directory, "out")
     run = subprocess.run([side, "attach", "--json", "-p", str(pid), "-o", output, "--duration", "1ms"],
                          stderr=subprocess.PIPE, text=True, check=False)

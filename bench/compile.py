@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""
-What the static checker costs while a program compiles: 1,000 and 2,000 events of two fields with a call
-each, and one event of 64, 128 and 256 fields. Seconds of the processor, the median of interleaved runs; with
---instructions also the instructions of the compiler proper, counted by valgrind, which other load of the
-machine does not change, with 100 and 200 events instead of ten times as many.
+"""What the compile-time checks cost while a program compiles: 1,000 and 2,000 events of two fields
+with a call each, and one event of 64, 128 and 256 fields. Seconds of the processor, the median of
+interleaved runs; with --instructions also the instructions of the compiler proper, counted by
+valgrind and independent of other load, with 100 and 200 events instead of ten times as many.
 
 usage: compile.py [-O0 | -O2]... [--runs N] [--instructions] [--compilers NAME,...] [--only TEXT]
 """
@@ -45,7 +44,7 @@ def seconds(command):
 
 
 def instructions(command):
-    """Millions; clang compiles in its own process, gcc says which command it would start."""
+    """Returns millions; clang compiles in its own process, gcc prints the command that it would start."""
     if 'clang' not in os.path.basename(command[0]):
         said = subprocess.run([*command, '-###'], capture_output=True, text=True, check=True).stderr
         proper = next(line for line in said.split('\n') if re.match(r' \S*/cc1(plus)? ', line))
@@ -70,7 +69,7 @@ parser.add_argument('--only', default='', help='what a row must have in its name
 options = parser.parse_args()
 SHAPES = (('1,000 events', many(1000)), ('2,000 events', many(2000)), ('64 fields', wide(64)), ('128 fields', wide(128)),
           ('256 fields', wide(256)))
-# Valgrind takes fifty times as long.
+# Valgrind needs fifty times as long.
 COUNTED = (('100 events', many(100)), ('200 events', many(200)), *SHAPES[2:])
 for level in options.levels or ['-O0', '-O2']:
     print('%-26s %11s %11s %6s' % ('compile time, ' + level, 'checked', 'without', 'ratio'))
@@ -79,7 +78,7 @@ for level in options.levels or ['-O0', '-O2']:
             continue
         with tempfile.TemporaryDirectory() as d:
             source = os.path.join(d, 'events.c' if LANGUAGES[compiler] == 'c' else 'events.cpp')
-            # What a compiler cache would give back is no compilation.
+            # A result from a compiler cache is not a compilation.
             checked = [os.path.realpath(shutil.which(compiler, path='/usr/bin:/usr/local/bin:' + os.environ['PATH'])),
                        '-I', INCLUDE, level, '-c', source, '-o', '/dev/null']
             if compiler == 'clang++':

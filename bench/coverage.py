@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-How many functions of Debian's programs can be probed, and how: coverage.py BUILD [FILE...]
+"""How many functions of Debian's programs can be probed, and by which method: coverage.py BUILD
+[FILE...]
 
-A file that is not installed is left out. "jumps" are all but uprobes, breakpoints and what cannot be probed.
+A file that is not installed is left out. "jumps" are all sites except for uprobes, breakpoints and
+sites that cannot be probed.
 """
 import json
 import os

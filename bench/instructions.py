@@ -3,10 +3,10 @@
 
 usage: instructions.py BUILD-DIRECTORY [--update]
 
-Counts do not depend on the machine's load, so a regression shows as a number: the table that is kept
-in bench/instructions.txt stands beside today's. --update writes it anew. x86-64 with the compiler of
-Debian 12; another compiler has other numbers. Strings are read byte by byte under valgrind, as memcheck wants
-it, so that theirs is more than a program pays.
+Counts do not depend on the machine's load, so a regression changes a number: the output shows the
+table of bench/instructions.txt beside the present one. --update writes that file. x86-64 with the
+compiler of Debian 12; another compiler has other numbers. Under valgrind, strings are read byte by
+byte, as memcheck needs it, so their numbers are higher than in a normal run.
 """
 import os
 import re
@@ -34,7 +34,7 @@ PAYLOADS = {"u32": ("burst_u32", 1000), "u32+string16": ("burst_u32_string", 100
 
 
 def count(payload, options):
-    """Instructions an event of this payload, by the slope between two numbers of events."""
+    """Returns the instructions of an event with this payload, from the slope between two numbers of events."""
     function, events = PAYLOADS[payload]
     totals = []
     work = tempfile.mkdtemp(prefix="side-count-")

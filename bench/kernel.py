@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""
-What a call costs whose event the kernel gets (user_events), beside one that is recorded in the process; a function that the kernel watches
-(uprobes), beside one with a probe in the process; a system call that is recorded, for one recording and in a session:
+"""What a call costs whose event the kernel gets (user_events), compared with one that is recorded in
+the process; a function that the kernel watches (uprobes), compared with one with a probe in the
+process; a system call that is recorded, for one recording and in a session:
 
     SIDE_KERNEL=bzImage bench/kernel.py BUILD [CALLS]
 
-All in the same run, row after row, several times; the medians count. The left column is this machine (root, in a mount name space of its own),
-where hardly any kernel has user_events; the right one is an emulated machine with a kernel that has them, whose times mean nothing. So
-figures are ratios: units are the cheapest system call (getppid) there. What cannot be had is said below, with the reason. A row whose
-listener has not heard each call (recorded, overwritten, or counted as lost) has no figure. --here: only this machine; --emulated: only
-that one. --rounds N: instead of 3. --only TEXT: rows whose name has it.
+All in the same run, row after row, several times; the medians count. The left column is this
+machine (root, in its own mount namespace), where few kernels have user_events; the right one is an
+emulated machine with a kernel that has them, whose times mean nothing. So the numbers are ratios:
+the unit is the cheapest system call (getppid) there. Rows that cannot be measured are listed below,
+with the reason. A row whose listener did not get each call (recorded, overwritten, or counted as
+lost) has no number. --here: only this machine; --emulated: only that one. --rounds N: instead of 3.
+--only TEXT: rows whose name has it.
 """
 import argparse
 import json
@@ -26,17 +28,18 @@ sys.path.insert(0, os.path.join(HERE, "../tests/kernel"))
 import ftrace
 import machine
 
-EVENT, CALL, FUNCTION, CALLS = range(4)  # of what bench-kernel prints
+EVENT, CALL, FUNCTION, CALLS = range(4)  # of the output of bench-kernel
 PROBE = ("--function", "bench_probed", "--arg", "u32:number:%edi")
-TEXT = ("--arg", "string:text:%rsi")  # Memory that may not be there, which takes a system call in the process.
+TEXT = ("--arg", "string:text:%rsi")  # Memory that may be unmapped, which requires a system call in the process.
 SYSCALL = "syscalls:sys_enter_getppid"
 TRACE = "/tmp/bench-kernel.trace"
-# Programs wait for a recorder before they go on with a new event of the kernel: as long as it takes an emulated machine.
+# Programs wait for a recorder before they continue with a new event of the kernel: as long as an
+# emulated machine needs.
 PATIENCE = "600"
 
 
 class Missing(Exception):
-    """The row cannot be had here."""
+    """The row cannot be measured here."""
 
 
 def last_line(text):
@@ -45,7 +48,9 @@ def last_line(text):
 
 
 def heard_by(summaries):
-    """Of the lines of JSON at the end of a recording: calls that it knows of. Of the kernel's events the other summary does not speak."""
+    """Returns the number of calls in the lines of JSON at the end of a recording. The other summary
+    does not include events of the kernel.
+    """
     found = 0
     for line in summaries.splitlines():
         if not line.startswith("{"):
@@ -58,7 +63,7 @@ def heard_by(summaries):
 
 
 def heard_by_ftrace():
-    """In its buffers, overwritten there, or without room."""
+    """Returns the number of calls in its buffers, overwritten there, or lost for lack of space."""
     text = "".join(ftrace.read(f"per_cpu/cpu{cpu}/stats") for cpu in range(os.cpu_count()))
     return sum(int(line.split()[-1]) for line in text.splitlines() if line.startswith(("entries:", "overrun:", "dropped events:")))
 
@@ -71,7 +76,7 @@ class Bench:
         self.recorder = dict(SIDE_LIB_DIR=os.path.join(build, "src/tracers/agent"))
 
     def run(self, which, before=(), listen=False, shell=False, **environment):
-        """Nanoseconds of an event's call, of getppid, or of the function, and those of getppid."""
+        """Returns the nanoseconds of an event's call, of getppid, or of the function, and those of getppid."""
         words = [*before, f"{self.program} {self.calls}"] if shell else [*before, self.program, str(self.calls)]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=dict(os.environ, **environment)) as process:
@@ -86,7 +91,7 @@ class Bench:
                 heard = heard_by_ftrace()
                 ftrace.clear()
         figures = [float(word) for word in out.split()]
-        # What only listens to others would be measured at its best when it does not.
+        # A listener that gets no call would have the best result.
         if (before or listen) and heard < figures[CALLS]:
             raise Missing(f"only {heard:,} of {figures[CALLS]:,.0f} calls were heard")
         return figures[which], figures[CALL]
@@ -135,7 +140,8 @@ class Bench:
     def watched_text(self, *way):
         return self.traced(*way, *PROBE, *TEXT)
 
-    # ---- a system call, of the kernel's events, beside one that nobody records ----
+    # ---- a system call, recorded as an event of the kernel, compared with one that is not recorded
+    # ----
 
     def recorded_call(self):
         plain = self.run(CALL)[0]
@@ -143,7 +149,7 @@ class Bench:
                         **self.recorder)[0], plain
 
     def session_call(self):
-        """As it is for whoever makes it; what side-kernel takes for it, elsewhere, is not in it."""
+        """The time of the calling thread; the time of side-kernel, on another processor, is not included."""
         with tempfile.TemporaryDirectory(prefix="side-bench-") as directory:
             environment = dict(os.environ, SIDE_RUNTIME=os.path.join(directory, "run"), HOME=directory, **self.recorder)
 
@@ -185,7 +191,7 @@ class Bench:
 
 
 def inside(build, calls, rounds, only):
-    """A line of JSON for each row: name, units, nanoseconds, or why not."""
+    """Prints a line of JSON for each row: name, units, nanoseconds, or the reason."""
     bench = Bench(build, calls)
     rows = [(name, row) for name, row in bench.rows() if only in name]
     found = {name: [] for name, _ in rows}

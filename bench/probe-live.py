@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-10,000 probes set and removed in a redis-server that answers requests all the time: probe-live.py BUILD
+"""10,000 probes set and removed in a redis-server that answers requests all the time: probe-live.py
+BUILD
 
-Says how long that took, and the slowest request meanwhile beside the slowest one before.
+Prints the duration, and the slowest request during and before it.
 """
 import os
 import shutil

@@ -1,14 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A call trace of a whole program, when its functions are many:  bench/probe-many.py BUILD [TURNS].
+"""A call trace of a whole program with many functions:  bench/probe-many.py BUILD [TURNS].
 
-A probe that was hit just before costs a fraction of one that the processor's caches have forgotten. So a program of 20,000
-functions calls some of them at random: a few, which stay in the caches, up to all of them, the worst there can be. Each call is
-recorded with the name of its function (`side trace --function 'PROGRAM:*'`), at its entry, and at entry and exit; and by uftrace,
-for which the program is compiled with -pg. The figure is the time of a call less that of one that nobody sees: of the thread's
-processor time, on one processor, before all others if that is permitted; the best of five rounds, the median of the turns.
+A probe that was hit recently costs a fraction of one that is no longer in the processor's caches.
+So a program of 20,000 functions calls some of them at random: from a few, which stay in the caches,
+up to all of them, the worst case. Each call is recorded with the name of its function (`side trace
+--function 'PROGRAM:*'`), at its entry, and at entry and exit; and by uftrace, for which the program
+is compiled with -pg. The result is the time of a call less that of one that is not traced: of the
+thread's processor time, on one processor, with a high priority if that is permitted; the best of
+five rounds, the median of the turns.
 
-And a real program, the C compiler, which calls 100 million functions in two seconds: its user time."""
+Also a real program, the C compiler, which calls 100 million functions in two seconds: its user
+time.
+"""
 import os
 import re
 import shutil
@@ -64,7 +68,7 @@ def write_program(path):
 
 
 def said(command):
-    """What the program has said, among what others say; None: whoever was to see it could not."""
+    """Returns the program's line in the output; None: the tracer could not run."""
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     found = re.search(r'^ns ([0-9.]+)', result.stderr, re.M)
     return float(found.group(1)) if found else None
@@ -112,7 +116,7 @@ def user_time(command):
 
 
 def measure_compiler(folder):
-    """All calls counted, recorded or lost: how many are recorded is a question of the disk."""
+    """All calls counted, recorded or lost: the number of recorded ones depends on the disk."""
     source = folder + '/compiled.c'
     with open(source, 'w', encoding='utf-8') as file:
         file.write('#include <stdlib.h>\nstatic int order(const void *a, const void *b) { return *(int *)a - *(int *)b; }\n')

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What a recorded hit of a probe costs, beside others:  bench/probe-recorded.py BUILD [TURNS].
+"""What a recorded hit of a probe costs, compared with other tracers:  bench/probe-recorded.py BUILD
+[TURNS].
 
-A call with a probe less a call without one, in a program that a session records into rings which overwrite (so nothing waits
-for a disk). Each way is measured once a turn, in turn; a measurement is the best of many short rounds, the figure the median
-of the turns. Others see the same function, or the one with a no-op at its begin, which is where they have it easiest."""
+The time of a call with a probe less that of a call without one, in a program that a session records
+into rings which overwrite (so nothing waits for a disk). Each method is measured once a turn, in
+turn; a measurement is the best of many short rounds, the result the median of the turns. Other
+tracers use the same function, or the one with a no-op at its begin, which is their best case.
+"""
 import os
 import statistics
 import subprocess
@@ -18,7 +21,8 @@ FIXED = BUILD + '/bench/bench-probe-fixed'
 HEX, STRING, BACKTRACE = 3, 6, 8
 TWO = [('a', HEX, 8, 0, '2 0 5 0'), ('b', HEX, 8, 0, '2 0 4 0')]
 ALL = [(f'r{i}', HEX, 8, 0, f'2 0 {i} 0') for i in range(16)]
-# Where in the program a pointer is, and what it leads to (table.h: 4 is an address of the module, 34 loads).
+# The address of a pointer in the program, and its target (table.h: 4 is an address of the module,
+# 34 loads).
 TEXT, CHAIN = (f'4 0 0 {peers.address_of(TARGET, name)} 34 8 0 0' for name in ('probe_recorded_text', 'probe_recorded_chain'))
 # Name, fields at entry and exit, flags, calls of a round, and the goal in nanoseconds.
 KINDS = [
@@ -58,7 +62,7 @@ def probed(kind):
 
 TEXT_OF_PEERS = f'text=+0(@+{peers.offset_of(TARGET, "probe_recorded_text"):#x}):string'
 CHAIN_OF_PEERS = f'number=+0(+0(@+{peers.offset_of(TARGET, "probe_recorded_chain"):#x})):u64'
-# Name, how, is it the function with the no-op?
+# Name, method, whether it is the function with the no-op.
 PEERS = [
     ('kernel uprobe, on a no-op', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop'), True),
     ('kernel uprobe, a text of 16 bytes', lambda: peers.uprobe([TARGET, '300', '100', 'nop'], 'probe_hit_nop', arguments=TEXT_OF_PEERS), True),
@@ -71,7 +75,7 @@ PEERS = [
 
 
 def measure():
-    """Medians by name, and why some are not there."""
+    """Returns medians by name, and the reasons for missing ones."""
     seen, missing = {}, {}
     for _ in range(TURNS):
         without, without_nop = plain(), plain('nop')

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Others that see calls of the function that bench/probe-recorded.py probes: the kernel's uprobes, uftrace and gdb's fast
-tracepoints. Each gives the nanoseconds of a call that its program has said, or raises Missing with the reason."""
+"""Other tracers of the function that bench/probe-recorded.py probes: the kernel's uprobes, uftrace and
+gdb's fast tracepoints. Each returns the nanoseconds of a call that its program has printed, or
+raises Missing with the reason.
+"""
 import contextlib
 import ctypes
 import os
@@ -19,7 +21,7 @@ class Missing(Exception):
 
 
 def number(text):
-    """The program's line among those of others."""
+    """Returns the number in the program's line among the output of others."""
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
             return float(line)
@@ -32,7 +34,7 @@ def address_of(program, name):
 
 
 def offset_of(program, name):
-    """Where in the file a function or a variable is, as the kernel wants it."""
+    """Returns the offset of a function or a variable in the file, as the kernel needs it."""
     address = address_of(program, name)
     for line in subprocess.check_output(['readelf', '-lW', program], text=True).split('\n'):
         words = line.split()
@@ -44,7 +46,7 @@ def offset_of(program, name):
 
 
 def see_tracefs():
-    """In a mount namespace of our own, when it is not there for all."""
+    """Mounts tracefs in a mount namespace of its own, if it is not mounted."""
     if os.path.exists(TRACING + '/uprobe_events'):
         return
     if libc.unshare(CLONE_NEWNS) or libc.mount(b'none', b'/', None, MS_REC | MS_PRIVATE, None) or \
@@ -55,7 +57,9 @@ def see_tracefs():
 
 
 def write(name, text):
-    """Behind what is there: of others, too. (A file of Python's would seek to its end, which this one has not.)"""
+    """Appends to the file, which may have entries of other programs. (A file object of Python would
+    seek to its end, which this file does not support.)
+    """
     file = os.open(f'{TRACING}/{name}', os.O_WRONLY | os.O_APPEND)
     try:
         os.write(file, text.encode())
@@ -64,7 +68,7 @@ def write(name, text):
 
 
 def uprobe(command, function, returns=False, arguments=''):
-    """Of a copy, for uprobes are of a file, whoever runs it."""
+    """Uses a copy of the program, because uprobes apply to a file in all processes."""
     with tempfile.TemporaryDirectory() as place:
         try:
             see_tracefs()
@@ -88,7 +92,7 @@ def uprobe(command, function, returns=False, arguments=''):
 
 
 def uftrace(command, function):
-    """Its entry and exit are one."""
+    """Its entry and exit are one event."""
     if not shutil.which('uftrace'):
         raise Missing('uftrace is not installed')
     with tempfile.TemporaryDirectory() as place:
@@ -101,7 +105,7 @@ def uftrace(command, function):
 
 
 def gdb(command, function):
-    """A jump to code that the in-process agent of gdbserver makes."""
+    """A jump to code that the in-process agent of gdbserver generates."""
     server = shutil.which('gdbserver')
     agent = server and os.path.join(os.path.dirname(os.path.dirname(server)), 'lib', 'libinproctrace.so')
     if not server or not shutil.which('gdb'):
@@ -113,7 +117,7 @@ def gdb(command, function):
         for line in process.stderr:
             if line.startswith('Listening on port '):
                 break
-        # What was collected is asked for while the program still is there.
+        # The collected data is read while the program still runs.
         words = ['set pagination off', 'set confirm off', f'target remote localhost:{line.split()[-1]}', 'break main', 'continue',
                  'set circular-trace-buffer on', f'ftrace *{function}', 'break exit', 'tstart', 'continue', 'tstatus', 'tstop', 'continue']
         try:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What reaches the disk without a loss, and what the consumer uses for it, ours and LTTng-UST's, in one run.
+"""The highest rate at which every event reaches the disk, and what the consumer needs for it, for side
+and LTTng-UST, in one run.
 
 usage: rates.py BUILD-DIRECTORY [SECONDS [THREADS [LIMIT]]]
 
-A program says u32+string16 at an even rate; each tracer's daemon records it with 4 MiB of buffers for each
-CPU. The rate grows by a fifth (from 250,000 events a second up to LIMIT, by default 24 million) until
-events are lost, or the program cannot say that many; each rate takes SECONDS (1). Of both tracers:
+A program fires u32+string16 at an even rate; each tracer's daemon records it with 4 MiB of buffers
+for each CPU. The rate grows by a fifth (from 250,000 events a second up to LIMIT, by default 24
+million) until events are lost, or the program cannot fire that many; each rate takes SECONDS (1).
+For both tracers:
 
-  sustained  the highest rate of which every event is in the trace, in millions a second
+  sustained  the highest rate at which every event is in the trace, in millions a second
   consumer   CPU time of the daemon and its processes, in ns an event, at that rate
   bytes      of the trace, an event
-  ended by   the next higher rate: events were lost, or the program could not say so many
+  ended by   the next higher rate: events were lost, or the program could not fire that many
 
 A rate that fails is tried twice. Goal: twice LTTng's rate.
 """
@@ -34,7 +36,7 @@ def size_of(directory):
 
 
 def produce(tracer, rate, seconds, threads):
-    """Events and how long it took."""
+    """Returns the number of events and the duration."""
     done = subprocess.run([tracer.program, "rate", str(rate), str(seconds), str(threads)], env=tracer.env,
                           capture_output=True, text=True, check=True, timeout=60)
     events, took = done.stdout.split()
@@ -70,7 +72,7 @@ class Lttng(tracers.Lttng):
 
 
 def try_rate(tracer, rate, seconds, threads):
-    """A row, or None, and why."""
+    """Returns a row, or None, and the reason."""
     output = os.path.join(tracers.work, "trace")
     events, took, cpu, lost = tracer.session(output, rate, seconds, threads)
     size = size_of(output)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Cost of a recorded event, ours and LTTng-UST's, interleaved in one run, as tables with ratios.
+"""Cost of a recorded event, for side and LTTng-UST, interleaved in one run, as tables with ratios.
 
 usage: run-recording.py BUILD-DIRECTORY [ROUNDS]
 
-Each round runs this project's program under `side record` and at once the same payloads under an
-LTTng user-space session (per-user daemon without kernel tracing, started here and ended here), for
-each number of threads and each way of recording. A ratio is computed within a round; the tables
-show the medians over the rounds. A run in which either side lost events is said so. "rdtsc" is what
-reading the clock alone costs on this machine, the bound of every recorder.
+Each round runs this project's program under `side record`, and directly afterwards the same
+payloads under an LTTng user-space session (per-user daemon without kernel tracing, started and
+ended here), for each number of threads and each method of recording. A ratio is computed within a
+round; the tables show the medians over the rounds. A run in which either tracer lost events is
+marked. "rdtsc" is the cost of reading the clock alone on this machine, the bound of every recorder.
 """
 import os
 import re
@@ -29,7 +29,7 @@ os.mkdir(home)
 environment = dict(os.environ, LTTNG_HOME=home, LTTNG_UST_REGISTER_TIMEOUT="3000")
 serial = 0
 
-# The program warms the buffers with bench:kib, so each way records that one, too.
+# The program warms the buffers with bench:kib, so each method records that one, too.
 PLAIN = {"side": [[]], "lttng": [{}]}
 WAYS = {
     "three contexts": {
@@ -112,7 +112,7 @@ def run_lttng(sessions, arguments):
     return parse(done.stdout)
 
 
-results = {}  # (way, payload, threads) -> [(ours, theirs or None)]
+results = {}  # (method, payload, threads) -> [(side's, LTTng's or None)]
 
 
 def measure(way, setup, arguments):

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What sessions across processes cost, ours and LTTng-UST's, in one run, as a table with ratios.
+"""What sessions across processes cost, for side and LTTng-UST, in one run, as a table with ratios.
 
 usage: sessions.py BUILD-DIRECTORY [ROUNDS [PROCESSES...]]
 
-For each number of processes (default: 1 50; ask for 500) that run the instrumented program, under each
-tracer's own daemon in turn and with one session started:
+For each number of processes (default: 1 50; also possible: 500) that run the instrumented program,
+with each tracer's own daemon in turn and with one session started:
 
-  latency    of `enable-event` and `disable-event`, from the start of the command to its end: afterwards
-             every process has switched over. The median of the rounds, and the least, which is what it
-             takes where nothing else runs meanwhile.
-  command    the same command where no process is reached: what of the latency is the command's own
-  memory     its own memory (anonymous pages) of a process; "added" is what it has more than `sleep`, a
-             program in which nothing is instrumented; and its threads beside its own
+  latency    of `enable-event` and `disable-event`, from the start of the command to its end: afterwards every
+             process has changed its rules. The median of the rounds, and the least, which is the value without
+             other load.
+  command    the same command when no process is reached: the command's own part of the latency
+  memory     anonymous pages of a process; "added" is the difference to `sleep`, a program without
+             instrumentation; and its additional threads
 
 Goals: half of LTTng's latency and of its memory.
 """
@@ -24,7 +24,7 @@ import time
 import tracers
 
 LIMIT_S = 600
-REST_S = 6  # after which ours has given back what its last exchange had needed
+REST_S = 6  # after that time side has released the memory of its last exchange
 
 
 class Side(tracers.Side):
@@ -59,7 +59,7 @@ class Lttng(tracers.Lttng):
 
 
 def footprint(programs):
-    """Anonymous memory in KiB and threads of one, on average."""
+    """Returns the average anonymous memory in KiB and number of threads of one program."""
     memory = threads = 0
     for program in programs:
         with open(f"/proc/{program.pid}/smaps_rollup", encoding="ascii") as file:
@@ -93,7 +93,7 @@ def bare_program():
 
 
 def measure(tracer, count, rounds, bare):
-    """Rows of one tracer: what -> figure."""
+    """Returns the rows of one tracer: name -> value."""
     programs = begin_programs(tracer, count)
     rows = {}
     if count:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""
-Bytes an event in the trace, ours and LTTng's, for each recorded payload: sizes.py BUILD
+"""Bytes an event in the trace, for side and LTTng, for each recorded payload: sizes.py BUILD
 
-Counted from the packets: what they hold less their headers, over the events in them. Both tracers
+Computed from the packets: their content less their headers, divided by their events. Both tracers
 begin a packet with the same 84 bytes.
 """
 import os
@@ -17,7 +16,7 @@ ours = os.path.join(build, "bench/record-side")
 theirs = os.path.join(build, "bench/record-lttng")
 EVENTS = 10000
 HEADER = 84
-WARM_UP = 10  # The programs fire these, too.
+WARM_UP = 10  # The programs also fire these.
 PAYLOADS = (("u32", "u32"), ("u32+string16", "u32_string"), ("8xu64", "u64x8"), ("1KiB", "kib"))  # And the event.
 work = tempfile.TemporaryDirectory()
 environment = dict(os.environ, LTTNG_HOME=work.name, LTTNG_UST_HOME=work.name, HOME=work.name,
@@ -31,7 +30,7 @@ def run(*command, **more):
 
 
 def content(directory):
-    """Bytes of records in all data streams below a directory."""
+    """Returns the bytes of records in all data streams below a directory."""
     size = 0
     for path, folders, names in os.walk(directory):
         folders[:] = [folder for folder in folders if folder != "index"]

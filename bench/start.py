@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a program with libside pays at its start for a daemon that is not there, and for one that is.
+"""What the start of a program with libside costs without a daemon, and with one.
 
 usage: start.py BUILD-DIRECTORY
 
-System calls are counted by strace and do not depend on the machine's load. Goal: two at most more than
-with SIDE_CONTROL=off, when there is no daemon.
+System calls are counted by strace and do not depend on the machine's load. Goal: at most two more
+than with SIDE_CONTROL=off, if there is no daemon.
 """
 import collections
 import os
@@ -20,7 +20,7 @@ sided = os.path.join(build, "programs/sided/sided")
 
 
 def calls(env, user=None):
-    """System calls of one start, by name."""
+    """Returns the system calls of one start, by name."""
     with tempfile.NamedTemporaryFile("r") as log:
         os.chmod(log.name, 0o666)
         subprocess.run(["strace", "-f", "-o", log.name, program], env=env, user=user, check=False)

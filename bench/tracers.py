@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Both tracers with daemons of their own, and the end of everything that was started, for the other scripts here.
+"""Both tracers with daemons of their own, and the end of all started processes, for the other scripts
+here.
 
-Whatever ends a script (its end, an error, ctrl-C, a limit of time), every process below it is killed:
-those that we started, and what daemons have left, which the kernel gives to us (PR_SET_CHILD_SUBREAPER).
-A script that is killed itself takes its children with it (PR_SET_PDEATHSIG).
+Whatever ends a script (its end, an error, ctrl-C, a time limit), every process below it is killed:
+those that the script started, and orphans of daemons, which the kernel makes its children
+(PR_SET_CHILD_SUBREAPER). A script that is killed itself takes its children with it
+(PR_SET_PDEATHSIG).
 """
 import atexit
 import contextlib
@@ -21,12 +23,12 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 COMMAND_TIMEOUT_S = 60
 libc = ctypes.CDLL(None)
 work = tempfile.mkdtemp(prefix="side-bench-")
-# What daemons keep for themselves is in memory, as /run is.
+# Daemons keep their own files in memory, as in /run.
 memory = tempfile.mkdtemp(prefix="side-bench-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 
 
 def children(pid):
-    """Of all its threads."""
+    """Returns the children of all its threads."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         with contextlib.suppress(OSError):
@@ -36,7 +38,9 @@ def children(pid):
 
 
 def clean_up():
-    """Children that die leave theirs to us, so this ends when there are none. Sessions leave their places."""
+    """Orphans become children of this process, so this ends when there are none. Sessions leave their
+    state directories.
+    """
     places = glob.glob(os.path.join(memory, "run", "places", "*"))
     rings = [os.path.dirname(os.readlink(place)) for place in places if os.path.islink(place)]
     deadline = time.monotonic() + 10
@@ -54,7 +58,7 @@ def clean_up():
 
 
 def begin(limit_s):
-    """Once, at first: what was promised above, and no run that is longer than this."""
+    """Call this once at the begin: it arranges the above, and a time limit of the run."""
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     atexit.register(clean_up)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -93,7 +97,7 @@ class Tracer:
         return done.stdout + done.stderr
 
     def timed(self, *words):
-        """Milliseconds; by posix_spawn(), because what subprocess does beside is as long as the command."""
+        """Returns milliseconds; uses posix_spawn(), because the overhead of subprocess is as long as the command."""
         path = shutil.which(self.command)
         said = os.path.join(memory, "said")
         to_file = [(os.POSIX_SPAWN_OPEN, fd, said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
@@ -107,7 +111,7 @@ class Tracer:
         return took
 
     def consumer_cpu(self):
-        """Seconds that the daemon and all its processes have used."""
+        """Returns the seconds of CPU time that the daemon and all its processes have used."""
         seen, queue = [], [self.daemon.pid]
         while queue:
             seen.append(queue.pop())
