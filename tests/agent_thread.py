@@ -8,7 +8,7 @@ PATIENCE = 120
 
 
 def has_agent_thread(pid):
-    """Tasks may end meanwhile."""
+    """Tasks may exit in the meantime."""
     for path in glob.glob(f"/proc/{pid}/task/*/comm"):
         with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as comm:
             if comm.read() == "side-control\n":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that tell what they saw, and running the functions that make them."""
+"""Checks that print the compared values, and a function that runs all tests of a file."""
 import sys
 import traceback
 
@@ -33,7 +33,7 @@ def skip(reason):
 
 
 def run_tests(namespace):
-    """Runs all functions called test_…. A failure of one fails the program; a skipped one makes its exit status 77."""
+    """Runs all functions called test_…. If one fails, the program fails; if one is skipped, the exit status is 77."""
     failures = skipped = 0
     names = [name for name in namespace if name.startswith("test_")]
     only = sys.argv[1:]

@@ -26,7 +26,9 @@ std::string text() { return std::string(100, 'x'); }
 
 
 def reason(compiler, language="c"):
-    """The reason why the compiler (a list: the command) makes no 32-bit programs in this language ("c" or "c++"), or None."""
+    """Returns the reason why the compiler (a list: the command) makes no 32-bit programs in this
+    language ("c" or "c++"), or None.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "program." + ("c" if language == "c" else "cc"))
         with open(source, "w", encoding="ascii") as file:

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void *volatile kept;    /* reaches memory at the end */
+static void *volatile kept;    /* reachable memory at the end */
 static void *volatile dropped; /* the compiler must not remove an allocation */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 

@@ -7,7 +7,7 @@ import time
 
 
 def descriptors(pid):
-    """The number of open files by name, without the numbers of sockets, pipes and deleted files."""
+    """Returns the number of open files by name, without the numbers of sockets, pipes and deleted files."""
     found = collections.Counter()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -18,7 +18,7 @@ def descriptors(pid):
 
 
 def mappings(pid):
-    """Mapped bytes by file, and of memory without a file, except the heap and stacks."""
+    """Returns mapped bytes by file, and of memory without a file, except the heap and stacks."""
     found = collections.Counter()
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
@@ -31,7 +31,7 @@ def mappings(pid):
 
 
 def snapshot(pid, memory=True):
-    """The resources of a process. Set `memory` to False if its allocator keeps mappings."""
+    """Returns the resources of a process. Set `memory` to False if its allocator keeps mappings."""
     found = {"descriptors": descriptors(pid), "threads": len(os.listdir(f"/proc/{pid}/task"))}
     if memory:
         found["mappings"] = mappings(pid)
@@ -39,7 +39,7 @@ def snapshot(pid, memory=True):
 
 
 def increase(before, after):
-    """A text with each count that has increased; empty if there is none."""
+    """Returns a text with each count that has increased; empty if there is none."""
     lines = []
     for kind, one in before.items():
         other = after[kind]
@@ -50,7 +50,9 @@ def increase(before, after):
 
 
 def assert_no_more(pid, before, patience=60):
-    """Wait until no count is larger than before: a process may release resources after its answer. Smaller counts are permitted."""
+    """Waits until no count is larger than before: a process may release resources after its answer.
+    Smaller counts are permitted.
+    """
     deadline = time.monotonic() + patience
     while True:
         found = increase(before, snapshot(pid, "mappings" in before))

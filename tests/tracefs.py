@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The kernel's tracefs, for tests that compare with what it says. On most machines it is mounted for root; in containers it seldom is."""
+"""The kernel's tracefs, for tests that compare with its content. On most machines it is mounted for
+root; in containers it rarely is.
+"""
 import ctypes
 import os
 
@@ -8,7 +10,9 @@ CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
 
 
 def see_tracefs():
-    """Whether uprobes can be defined there; if it is not mounted, it is from now on, for this process and its children alone."""
+    """Whether uprobes can be defined there; if it is not mounted, this mounts it for this process and
+    its children only.
+    """
     definitions = TRACEFS + "/uprobe_events"
     libc = ctypes.CDLL(None)
     if os.geteuid() == 0 and not os.path.exists(definitions) and not libc.unshare(CLONE_NEWNS):

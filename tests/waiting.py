@@ -6,7 +6,7 @@ TIMEOUT = 120  # seconds
 
 
 def wait_until(condition, what="the condition is true", timeout=TIMEOUT, process=None):
-    """The first true value of condition(). Fails after the timeout, or when the process has ended before."""
+    """Returns the first true value of condition(). Fails after the timeout, or if the process has ended before."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
