@@ -111,7 +111,7 @@ static const uint64_t *play_returning_slot(const struct patch_hit *hit)
 #define patch_system_call play_system_call
 #define patch_read play_read
 #define patch_read_text play_read_text
-#define patch_read_so play_read_so
+#define patch_note_read play_read_so
 #define context_may_ask play_may_ask
 #define patch_return_address play_return_address
 #define patch_returning_slot play_returning_slot

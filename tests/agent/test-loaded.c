@@ -783,7 +783,7 @@ static void *find_signal(void *handle, const char *name)
 #define dlsym find_signal
 #define patch_signals_action fake_action
 #define patch_signals_mask fake_mask
-#define patch_signals_stand_behind fake_behind
+#define patch_signals_are_taken fake_behind
 #define sigaction(number, action, before) loaded_sigaction(number, action, before)
 #define sigprocmask loaded_sigprocmask
 #define pthread_sigmask loaded_pthread_sigmask

@@ -578,7 +578,7 @@ static void test_watched(void **unused)
 	probes[0].flags = PROBE_ENTRY_KERNEL;
 	assert_int_equal(probes_locations_find(&scene), 0);
 	*calls = '\0';
-	/* The kernel watches it: only prepared (PATCH_OVER, PATCH_READY). */
+	/* The kernel watches it: only prepared (PATCH_OVER, PATCH_PREPARE). */
 	played.set_error = -EALREADY;
 	apply("set 10 flags 24\n");
 	assert_true(all_details[0]->location->watched && all_details[0]->location->ready &&

@@ -62,7 +62,7 @@ static bool played_behind(int number)
 
 #define patch_signals_action played_action
 #define patch_signals_mask played_mask
-#define patch_signals_stand_behind played_behind
+#define patch_signals_are_taken played_behind
 #include "tracers/agent/core/signal-watch.c"
 
 static void *real(const char *name)

@@ -75,7 +75,7 @@ void patch_signals_leave(struct patch_section section);
  */
 bool patch_signals_any_blocks_faults(void);
 /* Called with the lock. Returns the signals of traps if no handler may block them now, else 0. */
-uint64_t patch_signals_open_ones(void);
+uint64_t patch_signals_unblockable(void);
 /*
  * The signals of traps that the program wants its handler of this signal to block, but that are not
  * in the kernel's action. patch_signals_want() sets them; `handler` identifies the action, and is 0
@@ -113,19 +113,20 @@ struct patch_moved {
 	uint64_t from, to;   /* the program counter in the trampoline, and at the site */
 	uint64_t stack;      /* the stack pointer at the site, */
 	int64_t away;        /* minus the one in the trampoline */
-	struct patch *probe; /* NULL: the thread is not in a trampoline, and nothing is changed */
+	struct patch *patch; /* NULL: the thread is not in a trampoline, and nothing is changed */
 };
 
 /*
  * Called by patch_fault_arrives(): returns the program's handler, which must handle the signal, or
  * 0. If the thread was moved, patch_move_back() must be called after the handler.
  */
-uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved);
+uint64_t patch_fault_behind(
+		int number, siginfo_t *info, void *context, struct patch_moved *ret_moved);
 
 /* ---- moved.c ---- */
 
 /* Changes the context and the siginfo_t. Returns false if the thread is not in a trampoline. */
-bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved);
+bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *ret_moved);
 /* Called after the program's handler. */
 void patch_move_back(void *context, const struct patch_moved *moved);
 /*

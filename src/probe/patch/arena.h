@@ -23,7 +23,7 @@ struct patch_arena {
 	struct patch_kind kind;
 	struct patch_past *past;
 	struct patch_hot *hot;
-	struct patch *probes;
+	struct patch *patches;
 };
 
 /* Unmapped addresses from `start` on, at least the size of an arena. */
@@ -38,7 +38,7 @@ struct patch_gap {
  * large.
  */
 size_t patch_gaps(void);
-bool patch_gap(size_t index, struct patch_gap *gap);
+bool patch_gap(size_t index, struct patch_gap *ret_gap);
 /* Removes these addresses from the gaps. */
 void patch_gaps_cut(uint64_t from, uint64_t to);
 /* Frees the list of gaps; it is read again when it is needed. */

@@ -49,7 +49,7 @@ static void patch_arrival_list_threads(pid_t tid, void *data)
 	threads.count++;
 }
 
-static bool all_are_there(void)
+static bool patch_arrival_all_exist(void)
 {
 	for (unsigned int i = 0; i < threads.count; i++) {
 		if (patch_system_call(SYS_tgkill, getpid(), threads.listed[i], 0, 0, 0, 0) ==
@@ -66,7 +66,7 @@ static bool patch_arrival_list_all_threads(void)
 		if (!patch_threads_each(patch_arrival_list_threads, NULL) ||
 				threads.count > THREADS_AT_ONCE)
 			return false;
-		if (all_are_there())
+		if (patch_arrival_all_exist())
 			return true;
 	}
 	return false;
@@ -76,17 +76,17 @@ static bool patch_arrival_list_all_threads(void)
 static bool patch_arrival_check_threads(
 		const pid_t *tids, unsigned int count, const struct patch_proof *proof)
 {
-	unsigned int still = 0;
+	unsigned int nr_unknown = 0;
 
 	for (unsigned int i = 0; i < count; i++) {
-		enum patch_shown shown = proof->check(tids[i], &threads.guarded);
+		enum patch_verdict shown = proof->check(tids[i], &threads.guarded);
 
-		if (shown == PATCH_NOT_SO)
+		if (shown == PATCH_DISPROVED)
 			return false;
-		if (shown == PATCH_UNKNOWN)
-			threads.left[still++] = tids[i];
+		if (shown == PATCH_UNPROVED)
+			threads.left[nr_unknown++] = tids[i];
 	}
-	threads.nr_left = still;
+	threads.nr_left = nr_unknown;
 	return true;
 }
 
@@ -94,14 +94,14 @@ static bool patch_arrival_check_threads(
  * Checks again right before each stop, so that a thread that waits in a system call by now is not
  * disturbed.
  */
-static bool is_so_when_stopped(pid_t tid, const struct patch_proof *proof)
+static bool patch_arrival_check_stopped(pid_t tid, const struct patch_proof *proof)
 {
 	for (unsigned int i = 0; i < STOPS; i++) {
-		enum patch_shown shown = proof->check(tid, &threads.guarded);
+		enum patch_verdict shown = proof->check(tid, &threads.guarded);
 
-		if (shown != PATCH_UNKNOWN)
-			return shown == PATCH_SO;
-		if (patch_threads_stop(&tid, 1, proof->at_stop) && proof->was_so(tid))
+		if (shown != PATCH_UNPROVED)
+			return shown == PATCH_PROVED;
+		if (patch_threads_stop(&tid, 1, proof->at_stop) && proof->was_proved(tid))
 			return true;
 	}
 	return false;
@@ -131,7 +131,7 @@ bool patch_threads_prove(const struct patch_proof *proof)
 	 * not expect.
 	 */
 	for (unsigned int i = 0; i < threads.nr_left; i++) {
-		if (threads.guarded || !is_so_when_stopped(threads.left[i], proof))
+		if (threads.guarded || !patch_arrival_check_stopped(threads.left[i], proof))
 			return false;
 	}
 	return true;
@@ -144,7 +144,7 @@ static bool patch_arrival_has_trapped(const struct patch_thread *thread)
 	return (thread->pending & ~thread->blocked & PATCH_TRAP_SIGNALS) != 0;
 }
 
-static enum patch_shown patch_arrival_has_arrived(pid_t tid, bool *guarded)
+static enum patch_verdict patch_arrival_has_arrived(pid_t tid, bool *guarded)
 {
 	struct patch_thread thread;
 	bool there = patch_thread_inspect(tid, &thread);
@@ -153,12 +153,12 @@ static enum patch_shown patch_arrival_has_arrived(pid_t tid, bool *guarded)
 	return !there ||
 					(strchr("STZX", thread.state) && !thread.traced &&
 							!patch_arrival_has_trapped(&thread))
-			? PATCH_SO
-			: PATCH_UNKNOWN;
+			? PATCH_PROVED
+			: PATCH_UNPROVED;
 }
 
 /* The kernel stops a thread after (a). */
-static bool had_arrived(pid_t tid)
+static bool patch_arrival_had_arrived(pid_t tid)
 {
 	struct patch_thread thread;
 
@@ -168,8 +168,8 @@ static bool had_arrived(pid_t tid)
 
 bool patch_all_arrived(void)
 {
-	static const struct patch_proof proof = {
-			.check = patch_arrival_has_arrived, .was_so = had_arrived};
+	static const struct patch_proof proof = {.check = patch_arrival_has_arrived,
+			.was_proved = patch_arrival_had_arrived};
 
 	return patch_threads_prove(&proof);
 }

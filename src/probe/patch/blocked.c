@@ -41,7 +41,7 @@ static void patch_blocked_check_thread(pid_t tid, void *data)
 }
 
 /* Runs in the child of threads.c. */
-static void open_mask(pid_t thread)
+static void patch_blocked_open_mask(pid_t thread)
 {
 	uint64_t mask = 0;
 
@@ -78,7 +78,7 @@ bool patch_unblock(void)
 		 * wait first.
 		 */
 		if (i && found.count && !found.guarded)
-			patch_threads_stop(found.threads, found.count, open_mask);
+			patch_threads_stop(found.threads, found.count, patch_blocked_open_mask);
 		else
 			usleep(TRY_US);
 	}

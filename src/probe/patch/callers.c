@@ -42,7 +42,7 @@ static const uint8_t table_forms[] = {1, 0x1b, 0x03, 0x3b};
 struct callers_mapping {
 	uint64_t start, end;
 	unsigned long inode; /* 0: unused */
-	bool still;
+	bool is_mapped;
 };
 
 /* A row of that table: distances from the begin of the table. */
@@ -151,23 +151,23 @@ struct callers_object {
 };
 
 /* Reads the headers of the file that is mapped from its begin at `base`. */
-static bool patch_callers_read_object(uint64_t base, struct callers_object *object)
+static bool patch_callers_read_object(uint64_t base, struct callers_object *ret_object)
 {
 	Elf64_Ehdr elf;
 
 	if (!patch_callers_read_memory(base, &elf, sizeof(elf)) ||
 			memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_phnum > SEGMENTS_MAX ||
-			!patch_callers_read_memory(base + elf.e_phoff, object->segments,
-					elf.e_phnum * sizeof(object->segments[0])))
+			!patch_callers_read_memory(base + elf.e_phoff, ret_object->segments,
+					elf.e_phnum * sizeof(ret_object->segments[0])))
 		return false;
-	object->nr_segments = elf.e_phnum;
-	object->base = base;
-	object->bias = 0;
+	ret_object->nr_segments = elf.e_phnum;
+	ret_object->base = base;
+	ret_object->bias = 0;
 	for (unsigned int i = elf.e_phnum; i-- > 0;) {
-		const Elf64_Phdr *segment = &object->segments[i];
+		const Elf64_Phdr *segment = &ret_object->segments[i];
 
 		if (segment->p_type == PT_LOAD)
-			object->bias = base - (segment->p_vaddr - segment->p_offset);
+			ret_object->bias = base - (segment->p_vaddr - segment->p_offset);
 	}
 	return true;
 }
@@ -184,7 +184,7 @@ static uint64_t patch_callers_find_segment(const struct callers_object *object, 
 
 /* Returns the address of the file's .eh_frame_hdr, or 0 if it has none in the known form. */
 static uint64_t patch_callers_find_eh_frame_hdr(
-		const struct callers_object *object, uint32_t *count)
+		const struct callers_object *object, uint32_t *ret_count)
 {
 	uint64_t table = patch_callers_find_segment(object, PT_GNU_EH_FRAME);
 	uint8_t head[TABLE_HEAD];
@@ -192,7 +192,7 @@ static uint64_t patch_callers_find_eh_frame_hdr(
 	if (!table || !patch_callers_read_memory(table, head, sizeof(head)) ||
 			memcmp(head, table_forms, sizeof(table_forms)) != 0)
 		return 0;
-	memcpy(count, head + 8, sizeof(*count));
+	memcpy(ret_count, head + 8, sizeof(*ret_count));
 	return table;
 }
 
@@ -201,26 +201,27 @@ struct strings {
 	uint64_t start, size, own_name;
 };
 
-static bool find_strings(const struct callers_object *object, struct strings *strings)
+static bool patch_callers_find_strings(
+		const struct callers_object *object, struct strings *ret_strings)
 {
 	uint64_t at = patch_callers_find_segment(object, PT_DYNAMIC);
 	Elf64_Dyn entry = {0};
 
-	*strings = (struct strings){.own_name = UINT64_MAX};
+	*ret_strings = (struct strings){.own_name = UINT64_MAX};
 	for (unsigned int i = 0; at && i < DYNAMIC_MAX; i++, at += sizeof(entry)) {
 		if (!patch_callers_read_memory(at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
 			break;
 		if (entry.d_tag == DT_STRTAB)
-			strings->start = entry.d_un.d_ptr;
+			ret_strings->start = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_STRSZ)
-			strings->size = entry.d_un.d_val;
+			ret_strings->size = entry.d_un.d_val;
 		else if (entry.d_tag == DT_SONAME)
-			strings->own_name = entry.d_un.d_val;
+			ret_strings->own_name = entry.d_un.d_val;
 	}
 	/* Some loaders replace the offset by an address. */
-	if (strings->start < object->base)
-		strings->start += object->bias;
-	return strings->start && strings->size;
+	if (ret_strings->start < object->base)
+		ret_strings->start += object->bias;
+	return ret_strings->start && ret_strings->size;
 }
 
 /* Symbols that show how the code of a file uses the stack. */
@@ -259,7 +260,7 @@ static unsigned int patch_callers_find_names(const struct strings *strings)
 	return found;
 }
 
-static bool is_libgcc(const struct strings *strings)
+static bool patch_callers_is_libgcc(const struct strings *strings)
 {
 	static const char start[] = "libgcc_s.so";
 	char name[sizeof(start) - 1];
@@ -270,7 +271,7 @@ static bool is_libgcc(const struct strings *strings)
 			!memcmp(name, start, sizeof(name));
 }
 
-static bool calls_for_frames(const struct callers_object *object)
+static bool patch_callers_calls_for_frames(const struct callers_object *object)
 {
 	for (unsigned int i = 0; i < object->nr_segments; i++) {
 		const Elf64_Phdr *segment = &object->segments[i];
@@ -287,30 +288,31 @@ static bool calls_for_frames(const struct callers_object *object)
  * Notes whether the file copies stacks. Returns true if its code asks for frame addresses; libgcc
  * only answers such requests.
  */
-static bool asks_for_frames(const struct callers_object *object)
+static bool patch_callers_uses_frames(const struct callers_object *object)
 {
 	struct strings strings;
 	unsigned int names;
 
-	if (!find_strings(object, &strings))
+	if (!patch_callers_find_strings(object, &strings))
 		return false;
 	names = patch_callers_find_names(&strings);
 	if (names & (1u << IS_CALLCC | 1u << IS_GUILE))
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 	else if (names & 1u << IS_GREENLET)
 		patch_hit_copies(PATCH_COPIES_ONCE);
-	if (is_libgcc(&strings))
+	if (patch_callers_is_libgcc(&strings))
 		return false;
 	return names & 1u << USES_FRAMES ||
 			(names & (1u << FINDS_OBJECT | 1u << FINDS_OBJECTS) &&
-					calls_for_frames(object));
+					patch_callers_calls_for_frames(object));
 }
 
 /*
  * Returns the end of the code of an FDE, or `next` if the FDE cannot be read: then no hole is
  * assumed.
  */
-static uint64_t end_of(uint64_t table, const struct eh_frame_hdr_row *row, uint64_t next)
+static uint64_t patch_callers_end_of_code(
+		uint64_t table, const struct eh_frame_hdr_row *row, uint64_t next)
 {
 	uint64_t at = table + (uint64_t)(int64_t)row->entry;
 	uint64_t code = table + (uint64_t)(int64_t)row->code;
@@ -325,7 +327,7 @@ static uint64_t end_of(uint64_t table, const struct eh_frame_hdr_row *row, uint6
 }
 
 /* Adds the code of a mapping that unwind data describes, as ranges between holes. */
-static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
+static void patch_callers_add_described(uint32_t mapping, uint64_t table, uint32_t count)
 {
 	uint64_t begin = mappings[mapping].start, last_end = begin, end = mappings[mapping].end;
 	struct eh_frame_hdr_row rows[AT_ONCE + 1];
@@ -352,7 +354,9 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 				patch_callers_add_range(mapping, begin, last_end);
 				begin = code;
 			}
-			last_end = next - code > HOLE_BYTES ? end_of(table, &rows[i], next) : next;
+			last_end = next - code > HOLE_BYTES
+					? patch_callers_end_of_code(table, &rows[i], next)
+					: next;
 			/* The code began in the previous mapping, of which this one was a part. */
 			if (last_end < begin)
 				last_end = begin;
@@ -363,17 +367,18 @@ static void add_known(uint32_t mapping, uint64_t table, uint32_t count)
 
 /* ---- mappings ---- */
 
-static void add_code(uint32_t mapping, uint64_t base)
+static void patch_callers_add_code(uint32_t mapping, uint64_t base)
 {
 	uint32_t count = 0;
 	struct callers_object object;
 	uint64_t table;
 
-	if (!base || !patch_callers_read_object(base, &object) || asks_for_frames(&object))
+	if (!base || !patch_callers_read_object(base, &object) ||
+			patch_callers_uses_frames(&object))
 		return;
 	table = patch_callers_find_eh_frame_hdr(&object, &count);
 	if (table)
-		add_known(mapping, table, count);
+		patch_callers_add_described(mapping, table, count);
 	else
 		patch_callers_add_range(mapping, mappings[mapping].start, mappings[mapping].end);
 }
@@ -387,7 +392,7 @@ static void patch_callers_add_mapping(
 		struct callers_mapping *each = &mappings[i];
 
 		if (each->start == start && each->end == end && each->inode == inode) {
-			each->still = true;
+			each->is_mapped = true;
 			return;
 		}
 	}
@@ -397,7 +402,7 @@ static void patch_callers_add_mapping(
 		return;
 	nr_mappings += at == nr_mappings;
 	mappings[at] = (struct callers_mapping){start, end, inode, true};
-	add_code(at, base);
+	patch_callers_add_code(at, base);
 }
 
 static void patch_callers_clear(uint32_t mapping)
@@ -419,14 +424,14 @@ void patch_callers_scan(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	uint64_t base = 0;
-	unsigned long whose = 0;
+	unsigned long base_inode = 0;
 	char *line = NULL;
 	size_t size = 0;
 
 	if (!maps)
 		return;
 	for (uint32_t i = 0; i < nr_mappings; i++)
-		mappings[i].still = false;
+		mappings[i].is_mapped = false;
 	while (getline(&line, &size, maps) > 0) {
 		unsigned long long start, end, offset;
 		char permissions[5];
@@ -439,19 +444,19 @@ void patch_callers_scan(void)
 		/* In small files, data may be in the same page of the file. */
 		if (!offset && permissions[1] != 'w') {
 			base = permissions[0] == 'r' ? start : 0;
-			whose = inode;
+			base_inode = inode;
 		}
 		/* A small program may have only one mapping. */
 		if (permissions[2] == 'x')
 			patch_callers_add_mapping(start, end, inode,
-					inode == whose           ? base
+					inode == base_inode      ? base
 							: offset ? 0
 								 : start);
 	}
 	free(line);
 	fclose(maps);
 	for (uint32_t i = 0; i < nr_mappings; i++) {
-		if (mappings[i].inode && !mappings[i].still)
+		if (mappings[i].inode && !mappings[i].is_mapped)
 			patch_callers_clear(i);
 	}
 }

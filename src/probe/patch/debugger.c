@@ -112,7 +112,7 @@ static void patch_debugger_describe_image(struct jit_elf_image *image, size_t fr
  * Debuggers require a section of code. Without a name it must not cover the code, so it covers a
  * byte of the unwind data.
  */
-static void describe_code(
+static void patch_debugger_describe_code(
 		struct jit_elf_image *image, const char *name, uint64_t start, uint64_t size)
 {
 	if (!name) {
@@ -150,7 +150,7 @@ void patch_debugger_add(const uint8_t *frames, size_t frames_size, const char *n
 	image = &described->image;
 	memcpy(image->frames, frames, frames_size);
 	patch_debugger_describe_image(image, frames_size);
-	describe_code(image, name, start, size);
+	patch_debugger_describe_code(image, name, start, size);
 	entry->symfile_addr = (const char *)image;
 	entry->symfile_size = sizeof(*image);
 	entry->next_entry = __jit_debug_descriptor.first_entry;

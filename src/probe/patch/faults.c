@@ -41,7 +41,7 @@
 _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs) + REG_RIP * sizeof(greg_t) == 168,
 		"x86-64-read.S");
 _Static_assert(offsetof(siginfo_t, si_code) == 8, "x86-64-read.S");
-_Static_assert(sizeof(struct patch_moved) <= 48 && offsetof(struct patch_moved, probe) == 32,
+_Static_assert(sizeof(struct patch_moved) <= 48 && offsetof(struct patch_moved, patch) == 32,
 		"x86-64-read.S");
 
 static const int numbers[NUMBERS] = {SIGSEGV, SIGBUS, SIGFPE};
@@ -54,32 +54,32 @@ static pid_t owner;
 
 uint64_t patch_faults_generation;
 
-static unsigned int which(int number)
+static unsigned int patch_fault_index(int number)
 {
 	return number == SIGSEGV ? 0 : number == SIGBUS ? 1 : 2;
 }
 
-static bool is_one(int number)
+static bool patch_fault_is_managed(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == SIGFPE;
 }
 
-static uint64_t handler_of_ours(void)
+static uint64_t patch_fault_own_handler(void)
 {
 	return (uint64_t)(uintptr_t)patch_fault_arrives;
 }
 
 static bool patch_fault_is_own_handler(const struct patch_action *action)
 {
-	return action->handler == handler_of_ours();
+	return action->handler == patch_fault_own_handler();
 }
 
-static bool is_real_handler(uint64_t handler)
+static bool patch_fault_is_function(uint64_t handler)
 {
 	return handler != (uint64_t)(uintptr_t)SIG_DFL && handler != (uint64_t)(uintptr_t)SIG_IGN;
 }
 
-static bool is_held(void)
+static bool patch_fault_is_held(void)
 {
 	/*
 	 * Relaxed: a thread that loads an old value makes a system call, and the kernel has the
@@ -98,42 +98,43 @@ static void patch_fault_notify_readers(void)
 /* Called with the lock. Handlers read the action without it. */
 static void patch_fault_set_user_action(int number, const struct patch_action *action)
 {
-	unsigned int at = (now[which(number)] + 1) % FORMER;
+	unsigned int at = (now[patch_fault_index(number)] + 1) % FORMER;
 
-	actions[which(number)][at] = *action;
+	actions[patch_fault_index(number)][at] = *action;
 	/* Release: the action. Pairs with the acquire in patch_fault_get_user_action(). */
-	__atomic_store_n(&now[which(number)], at, __ATOMIC_RELEASE);
+	__atomic_store_n(&now[patch_fault_index(number)], at, __ATOMIC_RELEASE);
 }
 
 static struct patch_action *patch_fault_get_user_action(int number)
 {
 	/* Acquire: the action. Pairs with the release in patch_fault_set_user_action(). */
-	return &actions[which(number)][__atomic_load_n(&now[which(number)], __ATOMIC_ACQUIRE)];
+	return &actions[patch_fault_index(number)]
+		       [__atomic_load_n(&now[patch_fault_index(number)], __ATOMIC_ACQUIRE)];
 }
 
 /* ---- the kernel's actions ---- */
 
-static struct patch_action with_ours(const struct patch_action *behind)
+static struct patch_action patch_fault_with_own_handler(const struct patch_action *behind)
 {
 	struct patch_action result = {
-			.handler = handler_of_ours(),
+			.handler = patch_fault_own_handler(),
 			.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | PATCH_SA_RESTORER,
 			.restorer = (uint64_t)(uintptr_t)patch_fault_returns,
 	};
 
 	if (behind->handler == (uint64_t)(uintptr_t)SIG_IGN)
 		return *behind;
-	if (is_real_handler(behind->handler)) {
+	if (patch_fault_is_function(behind->handler)) {
 		result.flags = (behind->flags & ~(uint64_t)(uint32_t)SA_RESETHAND) | SA_SIGINFO;
 		result.restorer = behind->restorer;
-		result.mask = behind->mask & ~patch_signals_open_ones();
+		result.mask = behind->mask & ~patch_signals_unblockable();
 	}
 	return result;
 }
 
-static void install(int number)
+static void patch_fault_update(int number)
 {
-	struct patch_action put = with_ours(patch_fault_get_user_action(number));
+	struct patch_action put = patch_fault_with_own_handler(patch_fault_get_user_action(number));
 
 	patch_exchange_action(number, &put, NULL);
 }
@@ -152,7 +153,7 @@ static void patch_fault_install(int number)
 		seen.mask |= patch_signals_wanted(number, seen.handler);
 		patch_signals_want(number, 0, 0);
 		patch_fault_set_user_action(number, &seen);
-		put = with_ours(&seen);
+		put = patch_fault_with_own_handler(&seen);
 		if (patch_exchange_action(number, &put, &found) || found.handler == seen.handler)
 			return;
 		seen = found;
@@ -167,8 +168,8 @@ static void patch_fault_uninstall(int number)
 	/* The program has set another one by a bare system call. */
 	if (patch_exchange_action(number, NULL, &seen) || !patch_fault_is_own_handler(&seen))
 		return;
-	if (is_real_handler(put.handler)) {
-		put.mask &= ~patch_signals_open_ones();
+	if (patch_fault_is_function(put.handler)) {
+		put.mask &= ~patch_signals_unblockable();
 		patch_signals_want(number, behind->mask & ~put.mask, put.handler);
 	}
 	patch_exchange_action(number, &put, NULL);
@@ -176,19 +177,19 @@ static void patch_fault_uninstall(int number)
 
 bool patch_faults_hold(int number)
 {
-	return is_held() && is_one(number);
+	return patch_fault_is_held() && patch_fault_is_managed(number);
 }
 
 void patch_faults_install(void)
 {
-	if (!is_held())
+	if (!patch_fault_is_held())
 		return;
 	for (unsigned int i = 0; i < NUMBERS; i++) {
 		struct patch_action seen = {0};
 
 		if (!patch_exchange_action(numbers[i], NULL, &seen) &&
 				patch_fault_is_own_handler(&seen))
-			install(numbers[i]);
+			patch_fault_update(numbers[i]);
 	}
 }
 
@@ -199,10 +200,10 @@ void patch_faults_start(unsigned int reason)
 	owner = getpid();
 	for (unsigned int i = 0; i < NUMBERS; i++)
 		patch_fault_install(numbers[i]);
-	/* Relaxed: see is_held(). */
+	/* Relaxed: see patch_fault_is_held(). */
 	__atomic_store_n(&reasons, reasons | reason, __ATOMIC_RELAXED);
 	if (reasons & PATCH_FAULTS_LOADS)
-		patch_reading_asks_always(patch_signals_any_blocks_faults());
+		patch_reading_ask_always(patch_signals_any_blocks_faults());
 	patch_signals_leave(section);
 	patch_fault_notify_readers();
 }
@@ -211,8 +212,8 @@ void patch_faults_end(unsigned int reason)
 {
 	struct patch_section section = patch_signals_enter();
 
-	if (is_held() && owner == getpid()) {
-		/* Relaxed: see is_held(). */
+	if (patch_fault_is_held() && owner == getpid()) {
+		/* Relaxed: see patch_fault_is_held(). */
 		__atomic_store_n(&reasons, reasons & ~reason, __ATOMIC_RELAXED);
 		patch_fault_notify_readers();
 		for (unsigned int i = 0; !reasons && i < NUMBERS; i++)
@@ -223,7 +224,7 @@ void patch_faults_end(unsigned int reason)
 
 void patch_faults_renew(void)
 {
-	if (is_held() && owner == getpid())
+	if (patch_fault_is_held() && owner == getpid())
 		patch_faults_start(0);
 }
 
@@ -265,7 +266,7 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 			kept.restorer = (uint64_t)(uintptr_t)patch_fault_returns;
 		patch_fault_set_user_action(number, &kept);
 		patch_fault_notify_readers();
-		install(number);
+		patch_fault_update(number);
 	}
 	if (before)
 		*before = user_action;
@@ -278,15 +279,16 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
  * Executes the kernel's default action: lets the instruction fault again, with all registers
  * unchanged. A child of vfork() must not change the parent's code.
  */
-static void do_default(int number, const siginfo_t *info, void *context, struct patch_moved *moved)
+static void patch_fault_do_default(
+		int number, const siginfo_t *info, void *context, struct patch_moved *moved)
 {
 	const struct patch_action none = {.handler = (uint64_t)(uintptr_t)SIG_DFL};
 
-	if (moved->probe &&
+	if (moved->patch &&
 			(patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner ||
 					!patch_move_for_good(moved)))
 		patch_move_back(context, moved);
-	moved->probe = NULL;
+	moved->patch = NULL;
 	patch_exchange_action(number, &none, NULL);
 	/* Sent by a process: the signal is blocked until this handler returns. */
 	if (info->si_code <= 0)
@@ -330,14 +332,15 @@ static bool patch_fault_recover_load(int number, const siginfo_t *info, ucontext
 	return true;
 }
 
-uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct patch_moved *moved)
+uint64_t patch_fault_behind(
+		int number, siginfo_t *info, void *context, struct patch_moved *ret_moved)
 {
 	struct patch_action *behind = patch_fault_get_user_action(number);
 	/* Relaxed: it changes only to the default, below. */
 	uint64_t handler = __atomic_load_n(&behind->handler, __ATOMIC_RELAXED);
 	bool once = (behind->flags & (uint32_t)SA_RESETHAND) != 0;
 
-	moved->probe = NULL;
+	ret_moved->patch = NULL;
 	if (patch_fault_recover_load(number, info, context))
 		return 0;
 	/* The program's handler may block the signal, and may end by longjmp(). */
@@ -346,14 +349,14 @@ uint64_t patch_fault_behind(int number, siginfo_t *info, void *context, struct p
 		return 0;
 	if (handler == (uint64_t)(uintptr_t)SIG_IGN && info->si_code <= 0)
 		return 0;
-	patch_move_to_site(info, context, moved);
+	patch_move_to_site(info, context, ret_moved);
 	/* Relaxed: of two threads that arrive at the same time, the first one gets the handler. */
-	if (is_real_handler(handler) &&
+	if (patch_fault_is_function(handler) &&
 			(!once ||
 					__atomic_compare_exchange_n(&behind->handler, &handler,
 							(uint64_t)(uintptr_t)SIG_DFL, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED)))
 		return handler;
-	do_default(number, info, context, moved);
+	patch_fault_do_default(number, info, context, ret_moved);
 	return 0;
 }

@@ -43,7 +43,7 @@ static size_t frame_calls_read_chunk(uint64_t from, uint64_t end)
 	return frame_calls_read_code(from, chunk, size) ? size : 0;
 }
 
-static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
+static bool frame_calls_is_accessor(uint64_t address, uint64_t start, uint64_t end)
 {
 	uint64_t from = address - start < NEAR ? start : address - NEAR;
 	size_t size = end - from < (size_t)2 * NEAR ? (size_t)(end - from) : (size_t)2 * NEAR;
@@ -58,7 +58,7 @@ static bool is_accessor(uint64_t address, uint64_t start, uint64_t end)
  * Returns the accessor's offset in the chunk, or `size`. memchr() for this byte is fast, because
  * the byte is rare in code.
  */
-static size_t find_in_chunk(size_t at, size_t size)
+static size_t frame_calls_find_in_chunk(size_t at, size_t size)
 {
 	while (at + ACCESSOR <= size) {
 		const uint8_t *rare = memchr(
@@ -75,13 +75,13 @@ static size_t find_in_chunk(size_t at, size_t size)
 }
 
 /* Returns the accessor's address, or 0. */
-static uint64_t find_accessor(uint64_t start, uint64_t end)
+static uint64_t frame_calls_find_accessor(uint64_t start, uint64_t end)
 {
 	for (uint64_t from = start; end - from >= ACCESSOR; from += CHUNK - ACCESSOR + 1) {
 		size_t size = frame_calls_read_chunk(from, end);
 
-		for (size_t at = 0; (at = find_in_chunk(at, size)) < size; at++) {
-			if (is_accessor(from + at, start, end))
+		for (size_t at = 0; (at = frame_calls_find_in_chunk(at, size)) < size; at++) {
+			if (frame_calls_is_accessor(from + at, start, end))
 				return from + at;
 		}
 		if (size < CHUNK)
@@ -104,7 +104,7 @@ static bool frame_calls_is_call_to(
 
 bool patch_calls_for_frames(uint64_t start, uint64_t end)
 {
-	uint64_t accessor = find_accessor(start, end),
+	uint64_t accessor = frame_calls_find_accessor(start, end),
 		 begin = accessor - sizeof(begins_call_target);
 	uint8_t first[sizeof(begins_call_target)];
 

@@ -42,7 +42,7 @@ static struct entry {
 } entries[ENTRIES_MAX], plain_return;
 static unsigned int nr_entries, nr_shown;
 _Static_assert(offsetof(struct entry, bytes) == sizeof(struct head),
-		"it is what the head leads to");
+		"the head refers to the next bytes");
 
 /*
  * The pieces that unwinders find, sorted by address. One of the two lists is complete while the
@@ -131,7 +131,7 @@ struct frame_template {
 	unsigned int bytes;
 };
 
-static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
+static uint8_t *patch_frame_append_offset(uint8_t *to, unsigned int bytes)
 {
 	to = patch_frame_append(to, "\x80\0\x08", 3); /* the program counter; the size - 1, and */
 	*to++ = (uint8_t)(bytes - 1);
@@ -142,7 +142,7 @@ static uint8_t *put_offset(uint8_t *to, unsigned int bytes)
 /* Pushes the table's byte for the program counter on the stack of the expression. */
 static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_template *code)
 {
-	to = put_offset(to, code->bytes);
+	to = patch_frame_append_offset(to, code->bytes);
 	*to++ = 0x0e;
 	to = patch_frame_append(to, &code->frames, sizeof(code->frames));
 	return patch_frame_append(to, "\x22\x94\1", 3); /* plus; the byte there */
@@ -152,11 +152,11 @@ static uint8_t *patch_frame_append_distance(uint8_t *to, const struct frame_temp
 struct trampolines {
 	struct frame_template code;
 	uint64_t start;
-	const struct patch *probes;
+	const struct patch *patches;
 };
 
 /* Pushes the struct patch of the trampoline that contains the program counter. */
-static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *trampolines)
+static uint8_t *patch_frame_append_patch(uint8_t *to, const struct trampolines *trampolines)
 {
 	static const uint16_t size = sizeof(struct patch);
 
@@ -167,7 +167,7 @@ static uint8_t *patch_frame_append_probe(uint8_t *to, const struct trampolines *
 	to = patch_frame_append(to, "\x25\x0a", 2);
 	to = patch_frame_append(to, &size, 2);
 	to = patch_frame_append(to, "\x1e\x0e", 2);
-	to = patch_frame_append(to, &trampolines->probes, 8);
+	to = patch_frame_append(to, &trampolines->patches, 8);
 	*to++ = 0x22; /* plus */
 	return to;
 }
@@ -186,8 +186,8 @@ static uint8_t *patch_frame_append_member(uint8_t *to, size_t member)
  * that, where the table has PATCH_BY_FRAME_POINTER. With `site`, the frame begins at the site's
  * stack pointer; with `trampolines`, also within their copies.
  */
-static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsigned int away,
-		bool site, const struct trampolines *trampolines)
+static uint8_t *patch_frame_append_frame(uint8_t *to, const struct frame_template *code,
+		unsigned int away, bool site, const struct trampolines *trampolines)
 {
 	uint8_t by_frame[] = {0x12, 0x08, PATCH_BY_FRAME_POINTER, 0x2e, 0x28, 7, 0, 0x13, 0x76,
 			(uint8_t)(away & 0x7f) | 0x80, (uint8_t)(away >> 7), 0x2f, 3, 0, 0x77, 0,
@@ -202,7 +202,8 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
 		to = patch_frame_append(to, "\x38\x1c", 2); /* 8, minus */
 	if (trampolines) {
 		/* Plus 8 from `pushed` on. */
-		to = patch_frame_append_probe(put_offset(to, code->bytes), trampolines);
+		to = patch_frame_append_patch(
+				patch_frame_append_offset(to, code->bytes), trampolines);
 		to = patch_frame_append_member(to, offsetof(struct patch, pushed));
 		to = patch_frame_append(to, "\x94\1\x2a\x38\x1e\x22",
 				6); /* the byte there; ge; 8, mul; plus */
@@ -216,7 +217,7 @@ static uint8_t *put_frame(uint8_t *to, const struct frame_template *code, unsign
  * for its value would end backtraces at callers where it is 0: libunwind takes such a frame for the
  * outermost one.
  */
-static void add_rows(struct entry *described, const struct frame_template *code)
+static void patch_frame_add_rows(struct entry *described, const struct frame_template *code)
 {
 	uint8_t *entry, *to;
 	uint32_t description;
@@ -243,7 +244,7 @@ static void add_rows(struct entry *described, const struct frame_template *code)
 }
 
 /* Marks registers that a callee may change as unknown: rax, rdx, rcx, rsi, rdi, r8 to r11. */
-static uint8_t *put_unknown(uint8_t *to)
+static uint8_t *patch_frame_append_unknown(uint8_t *to)
 {
 	return patch_frame_append(to, "\7\0\7\1\7\2\7\4\7\5\7\10\7\11\7\12\7\13", 18);
 }
@@ -254,7 +255,7 @@ static uint8_t *put_unknown(uint8_t *to)
  * site's, and the return address is the address of the site, or of the displaced instruction whose
  * copy comes next.
  */
-static void add_trampolines(uint64_t size, const struct trampolines *trampolines)
+static void patch_frame_add_trampolines(uint64_t size, const struct trampolines *trampolines)
 {
 	uint8_t rules[256], *to, *length;
 
@@ -262,14 +263,16 @@ static void add_trampolines(uint64_t size, const struct trampolines *trampolines
 	 * The table has the distance at the begin of a function, with its return address. A call in
 	 * the copy pushes another one.
 	 */
-	to = put_frame(rules, &trampolines->code, PATCH_FRAME_BYTES + 8, true, trampolines);
+	to = patch_frame_append_frame(
+			rules, &trampolines->code, PATCH_FRAME_BYTES + 8, true, trampolines);
 	/*
 	 * The return address is in struct patch: the last location whose copy begins at or before
 	 * the program counter.
 	 */
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
-	to = put_offset(patch_frame_append_probe(to, trampolines), trampolines->code.bytes);
+	to = patch_frame_append_offset(
+			patch_frame_append_patch(to, trampolines), trampolines->code.bytes);
 	*to++ = 0x30; /* 0 */
 	for (size_t i = 0; i < PROBE_PIECES_MAX; i++) {
 		to = patch_frame_append(
@@ -280,7 +283,7 @@ static void add_trampolines(uint64_t size, const struct trampolines *trampolines
 	to = patch_frame_append(to, "\x33\x24\x16\x13\x22", 5); /* 3, shl; swap, drop; plus */
 	to = patch_frame_append_member(to, offsetof(struct patch, locations));
 	*length = (uint8_t)(to - length - 1);
-	to = put_unknown(to);
+	to = patch_frame_append_unknown(to);
 	patch_frame_add_entry(rules, (size_t)(to - rules), trampolines->start + HEADS_BYTES,
 			size - HEADS_BYTES, "side_probe", true);
 }
@@ -289,7 +292,7 @@ static void add_trampolines(uint64_t size, const struct trampolines *trampolines
  * Adds the part of an address that is the trampoline's offset in its arena: this is also the offset
  * of its patch_hot.
  */
-static uint8_t *put_hot(uint8_t *to)
+static uint8_t *patch_frame_append_hot(uint8_t *to)
 {
 	static const uint16_t height = (uint16_t)-TRAMPOLINE_BYTES;
 
@@ -301,12 +304,13 @@ static uint8_t *put_hot(uint8_t *to)
 /*
  * Describes a head in the same way. The word that the trampoline has pushed is below the red zone.
  */
-static void add_head(uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
+static void patch_frame_add_head(
+		uint64_t start, bool follows, unsigned int number, const struct patch_hot *hot)
 {
 	struct frame_template code = {patch_head_frames(follows, number), HEAD_BYTES};
 	uint8_t rules[256], *to, *length;
 
-	to = put_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
+	to = patch_frame_append_frame(rules, &code, PATCH_FRAME_BYTES + 8, true, NULL);
 	to = patch_frame_append(to, "\x10\x10", 2);
 	length = to++;
 	/* The first patch_hot; swap; that distance, minus; the two bytes there. */
@@ -314,26 +318,27 @@ static void add_head(uint64_t start, bool follows, unsigned int number, const st
 	to = patch_frame_append(to, &hot, sizeof(hot));
 	to = patch_frame_append(to, "\x16\x08", 2);
 	*to++ = PATCH_PUSHED_BYTES;
-	to = put_hot(patch_frame_append(to, "\x1c\x94\2", 3));
+	to = patch_frame_append_hot(patch_frame_append(to, "\x1c\x94\2", 3));
 	to = patch_frame_append_member(to, offsetof(struct patch_hot, address));
 	*length = (uint8_t)(to - length - 1);
-	to = put_unknown(to);
-	add_rows(patch_frame_add_entry(rules, (size_t)(to - rules), start + number * HEAD_BYTES,
-				 HEAD_BYTES, "side_probe", true),
+	to = patch_frame_append_unknown(to);
+	patch_frame_add_rows(patch_frame_add_entry(rules, (size_t)(to - rules),
+					     start + number * HEAD_BYTES, HEAD_BYTES, "side_probe",
+					     true),
 			&code);
 }
 
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
-		const struct patch *probes, const struct patch_hot *hot)
+		const struct patch *patches, const struct patch_hot *hot)
 {
 	const struct trampolines trampolines = {
 			.code = {patch_trampoline_frames(kind.follows), kind.bytes},
 			.start = start,
-			.probes = probes};
+			.patches = patches};
 
 	for (unsigned int number = 0; number < PATCH_HEADS; number++)
-		add_head(start, kind.follows, number, hot);
-	add_trampolines(size, &trampolines);
+		patch_frame_add_head(start, kind.follows, number, hot);
+	patch_frame_add_trampolines(size, &trampolines);
 }
 
 /*
@@ -357,7 +362,8 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
 	to = patch_frame_append(to, &arena, sizeof(arena));
 	to = patch_frame_append_member(patch_frame_append(to, "\x1a", 1), patch_head_hot_at());
 	to = patch_frame_append(to, "\x06\x16", 2); /* the word there; swap */
-	to = patch_frame_append_member(put_hot(to), offsetof(struct patch_hot, address));
+	to = patch_frame_append_member(
+			patch_frame_append_hot(to), offsetof(struct patch_hot, address));
 	rules[5] = (uint8_t)(to - rules - 6);
 	patch_frame_add_entry(rules, (size_t)(to - rules), start, size, "side_probe", true);
 }
@@ -366,19 +372,20 @@ void patch_frames_add_slots(uint64_t start, uint64_t size)
  * Describes the common code of gates. The slot of the return address contains the index, by which
  * the table has the address; or the address itself already, which is greater than any index.
  */
-static void add_common(uint64_t start, const struct patch_return *returns)
+static void patch_frame_add_common(uint64_t start, const struct patch_return *returns)
 {
 	struct frame_template code = {patch_returns_frames(), COMMON_BYTES};
 	uint8_t rules[192],
-			*to = put_frame(rules, &code, PATCH_RETURN_FRAME_BYTES + 8, false, NULL);
-	static const uint8_t stands[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
+			*to = patch_frame_append_frame(
+					rules, &code, PATCH_RETURN_FRAME_BYTES + 8, false, NULL);
+	static const uint8_t stored_word[] = {0x38, 0x1c, 0x12, 0x06, 0x12, 0x0c};
 	static const uint32_t most = RETURNS_MAX;
 	uint8_t *size;
 
 	to = patch_frame_append(to, "\x10\x10", 2);
 	size = to++;
 	/* 8, minus; dup, the word there; dup, less than the number of indices? If so, skip 4. */
-	to = patch_frame_append(to, stands, sizeof(stands));
+	to = patch_frame_append(to, stored_word, sizeof(stored_word));
 	to = patch_frame_append(to, &most, sizeof(most));
 	to = patch_frame_append(to, "\x2d\x28\4\0", 4);
 	to = patch_frame_append(to, "\x13\x2f\x0d\0", 4); /* drop; to the end */
@@ -388,8 +395,8 @@ static void add_common(uint64_t start, const struct patch_return *returns)
 	to = patch_frame_append(to, &returns, sizeof(returns));
 	*to++ = 0x22; /* plus */
 	*size = (uint8_t)(to - size - 1);
-	add_rows(patch_frame_add_entry(rules, (size_t)(to - rules), start, COMMON_BYTES,
-				 "side_returns", false),
+	patch_frame_add_rows(patch_frame_add_entry(rules, (size_t)(to - rules), start, COMMON_BYTES,
+					     "side_returns", false),
 			&code);
 }
 
@@ -397,7 +404,8 @@ static void add_common(uint64_t start, const struct patch_return *returns)
  * The location of the gate's return address: in the table, at the program counter's distance from
  * `base` times the entry size.
  */
-static uint8_t *put_return(uint8_t *to, uint64_t base, const struct patch_return *returns)
+static uint8_t *patch_frame_append_return(
+		uint8_t *to, uint64_t base, const struct patch_return *returns)
 {
 	to = patch_frame_append(
 			to, "\x80\0\x0e", 3); /* the program counter; the first gate, minus */
@@ -428,7 +436,7 @@ size_t patch_frames_gates(
 	to = patch_frame_append(to, callers_stack, sizeof(callers_stack));
 	to = patch_frame_append(to, "\x16\x10", 2); /* the value of the return address is */
 	size = to++;
-	to = patch_frame_append(put_return(to, base, returns), "\x06\x31\x1c",
+	to = patch_frame_append(patch_frame_append_return(to, base, returns), "\x06\x31\x1c",
 			3); /* the value there; 1, minus */
 	*size = (uint8_t)(to - size - 1);
 	return (size_t)(to - rules);
@@ -450,7 +458,7 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 	struct entry *entry;
 
 	to = patch_frame_append(to, "\x10\x10", 2); /* the return address is at */
-	to = put_return(to + 1, base, returns);
+	to = patch_frame_append_return(to + 1, base, returns);
 	rules[19] = (uint8_t)(to - rules - 20);
 	start += COMMON_BYTES;
 	size -= COMMON_BYTES;
@@ -462,7 +470,7 @@ void patch_frames_returns(uint64_t start, const struct patch_return *returns, ui
 			&plain_return, plain, (size_t)(to - rules) - 4, start, size, false);
 	if (entry)
 		entry->plain = &plain_return;
-	add_common(start - COMMON_BYTES, returns);
+	patch_frame_add_common(start - COMMON_BYTES, returns);
 }
 
 /* Springboards, never removed from this list; unwinders read the sites. */
@@ -540,14 +548,14 @@ static void patch_frame_publish_table(void)
 
 	/*
 	 * Release: a thread that reads what is written from here on also reads the last change.
-	 * Pairs with the fence in piece_at().
+	 * Pairs with the fence in patch_frame_piece_at().
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	list->nr = old->nr;
 	memcpy(list->pieces, old->pieces, old->nr * sizeof(*old->pieces));
 	for (unsigned int i = nr_shown; i < nr_entries; i++)
 		patch_frame_insert_entry(list, i);
-	/* Release: the list and its entries. Pairs with the acquire in piece_at(). */
+	/* Release: the list and its entries. Pairs with the acquire in patch_frame_piece_at(). */
 	__atomic_store_n(&nr_changes, nr_changes + 1, __ATOMIC_RELEASE);
 }
 
@@ -565,7 +573,7 @@ void patch_frames_register(void)
 }
 
 /* Returns the last piece that begins at or before the address; ENTRIES_MAX: none. */
-static unsigned int piece_before(const struct list *list, uint64_t address)
+static unsigned int patch_frame_piece_before(const struct list *list, uint64_t address)
 {
 	/* Relaxed: the caller checks that the list has not changed. */
 	unsigned int low = search_leading(i, __atomic_load_n(&list->nr, __ATOMIC_RELAXED),
@@ -577,12 +585,12 @@ static unsigned int piece_before(const struct list *list, uint64_t address)
 /*
  * Finds a piece without a lock. Lists change only when probes are set, so a few tries are enough.
  */
-static unsigned int piece_at(uint64_t address)
+static unsigned int patch_frame_piece_at(uint64_t address)
 {
 	for (int i = 0; i < FIND_TRIES; i++) {
 		/* Acquire: pairs with the release in patch_frame_publish_table(). */
 		unsigned int change = __atomic_load_n(&nr_changes, __ATOMIC_ACQUIRE);
-		unsigned int which = piece_before(&lists[change % 2], address);
+		unsigned int which = patch_frame_piece_before(&lists[change % 2], address);
 
 		/*
 		 * Acquire: if one of these loads has read from a later change, the next load finds
@@ -597,7 +605,7 @@ static unsigned int piece_at(uint64_t address)
 
 bool patch_frames_find(uint64_t address, struct patch_found *ret_found)
 {
-	unsigned int which = piece_at(address);
+	unsigned int which = patch_frame_piece_at(address);
 	const struct entry *entry = &entries[which];
 
 	/* Relaxed: a springboard that is removed at this moment is not executed any more. */
@@ -608,14 +616,14 @@ bool patch_frames_find(uint64_t address, struct patch_found *ret_found)
 	return true;
 }
 
-bool patch_frames_entry(unsigned int which, struct patch_frames *frames)
+bool patch_frames_entry(unsigned int which, struct patch_frames *ret_frames)
 {
 	const struct entry *entry = which < nr_entries ? &entries[which] : NULL, *plain;
 
 	if (!entry)
 		return false;
 	plain = entry->plain ? entry->plain : entry;
-	*frames = (struct patch_frames){.start = entry->start,
+	*ret_frames = (struct patch_frames){.start = entry->start,
 			.length = entry->length,
 			.plain = plain->bytes,
 			.plain_size = plain->size};

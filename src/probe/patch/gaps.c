@@ -27,7 +27,7 @@ static size_t nr_gaps, gaps_capacity;
 static bool gaps_known;
 
 /* Inserts a gap unless it is too small for an arena. Returns whether it was inserted. */
-static bool insert_gap(size_t at, uint64_t start, uint64_t end)
+static bool patch_gaps_insert(size_t at, uint64_t start, uint64_t end)
 {
 	struct patch_gap *more;
 
@@ -54,9 +54,9 @@ void patch_gaps_cut(uint64_t from, uint64_t to)
 		if (gap.end <= from || gap.start >= to)
 			continue;
 		memmove(gaps + i, gaps + i + 1, (--nr_gaps - i) * sizeof(*gaps));
-		if (gap.start < from && insert_gap(i, gap.start, from))
+		if (gap.start < from && patch_gaps_insert(i, gap.start, from))
 			i++;
-		if (gap.end > to && insert_gap(i, to, gap.end))
+		if (gap.end > to && patch_gaps_insert(i, to, gap.end))
 			i++;
 		i--;
 	}
@@ -67,7 +67,7 @@ void patch_gaps_cut(uint64_t from, uint64_t to)
  * below a gap of that size, so in a program that has mapped much memory, only this gap may be free
  * near the libraries.
  */
-static uint64_t below_stack(uint64_t stack)
+static uint64_t patch_gaps_below_stack(uint64_t stack)
 {
 	struct rlimit limit;
 
@@ -77,7 +77,7 @@ static uint64_t below_stack(uint64_t stack)
 	return (stack - limit.rlim_cur - STACK_SPACE) & ~(PATCH_PAGE - 1);
 }
 
-static void read_gaps(void)
+static void patch_gaps_read(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	uint64_t last = LOWEST, heap = (uint64_t)syscall(SYS_brk, 0);
@@ -91,8 +91,9 @@ static void read_gaps(void)
 		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >= HIGHEST)
 			continue;
 		if (start > last)
-			insert_gap(nr_gaps, last,
-					strstr(line, "[stack]") ? below_stack(start) : start);
+			patch_gaps_insert(nr_gaps, last,
+					strstr(line, "[stack]") ? patch_gaps_below_stack(start)
+								: start);
 		last = end;
 	}
 	free(line);
@@ -111,15 +112,15 @@ void patch_memory_scan(void)
 size_t patch_gaps(void)
 {
 	if (!gaps_known)
-		read_gaps();
+		patch_gaps_read();
 	return nr_gaps;
 }
 
-bool patch_gap(size_t index, struct patch_gap *gap)
+bool patch_gap(size_t index, struct patch_gap *ret_gap)
 {
 	if (index >= patch_gaps())
 		return false;
-	*gap = gaps[index];
+	*ret_gap = gaps[index];
 	return true;
 }
 

@@ -59,7 +59,7 @@ static const uint8_t *gate_unwind_find_table(void)
 }
 
 /* The entry of x86-64-gates.S; NULL: the linker has changed it. */
-static uint8_t *find_entry(uint64_t begin)
+static uint8_t *gate_unwind_find_entry(uint64_t begin)
 {
 	const uint8_t *table = gate_unwind_find_table();
 	uint32_t count, length;
@@ -82,7 +82,7 @@ static uint8_t *find_entry(uint64_t begin)
 }
 
 /* Restores the rights of the segment that contains the entry. */
-static void restore_rights(const uint8_t *entry, size_t size)
+static void gate_unwind_restore_rights(const uint8_t *entry, size_t size)
 {
 	uintptr_t from = (uintptr_t)entry & ~(uintptr_t)(GATES_PAGE - 1),
 		  to = (uintptr_t)entry + size;
@@ -105,7 +105,7 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count)
 {
 	uint64_t first = (uintptr_t)patch_gates + GATES_PAGE;
 	const uint32_t range = 1 + count * RETURN_BYTES;
-	uint8_t rules[GATES_RULES_BYTES] = {0}, *entry = find_entry(first - 1);
+	uint8_t rules[GATES_RULES_BYTES] = {0}, *entry = gate_unwind_find_entry(first - 1);
 	struct patch_writer writer;
 	int ret;
 
@@ -117,7 +117,7 @@ int patch_gates_publish(const struct patch_return *returns, uint32_t count)
 	if (!ret)
 		ret = patch_write(&writer, (uintptr_t)entry + ENTRY_RANGE, &range, sizeof(range));
 	if (writer.memory < 0)
-		restore_rights(entry, ENTRY_HEAD + sizeof(rules));
+		gate_unwind_restore_rights(entry, ENTRY_HEAD + sizeof(rules));
 	writer.page = writer.memory < 0 ? 0 : writer.page;
 	patch_writer_close(&writer);
 	return ret;

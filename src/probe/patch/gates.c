@@ -26,7 +26,7 @@
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 _Static_assert(RETURN_CALL_BYTES == 6 && RETURN_BYTES == RETURN_CALL_BYTES + 5 + 5, "its gate");
-_Static_assert(RETURNS_MAX < INT32_MAX, "what is pushed");
+_Static_assert(RETURNS_MAX < INT32_MAX, "an index can be pushed");
 _Static_assert(GATES_BYTES < INT32_MAX, "gates reach the common code");
 _Static_assert(RETURNS_HEAD_BYTES < GATES_PAGE && RETURNS_HEAD_BYTES % COMMON_BYTES == 0 &&
 				RETURNS_GROW * RETURN_BYTES % GATES_PAGE == 0 &&
@@ -38,12 +38,12 @@ static uint8_t *const gates = patch_gates + GATES_PAGE; /* the first one, on a p
 static struct patch_return *table;
 static uint32_t most;
 
-static void patch_gate_write_u32(uint8_t *to, uint32_t word)
+static void patch_gates_write_u32(uint8_t *to, uint32_t word)
 {
 	__builtin_memcpy(to, &word, sizeof(word));
 }
 
-static void write_gates(uint32_t first, uint32_t count)
+static void patch_gates_write(uint32_t first, uint32_t count)
 {
 	const uint8_t *common = gates - RETURNS_HEAD_BYTES;
 	uint8_t *gate = gates + (size_t)first * RETURN_BYTES;
@@ -51,18 +51,18 @@ static void write_gates(uint32_t first, uint32_t count)
 	for (uint32_t i = first; i < first + count; i++, gate += RETURN_BYTES) {
 		gate[0] = 0xff; /* call *copy(%rip) */
 		gate[1] = 0x15;
-		patch_gate_write_u32(gate + 2,
+		patch_gates_write_u32(gate + 2,
 				(uint32_t)((const uint8_t *)&table[i].copy -
 						(gate + RETURN_CALL_BYTES)));
 		gate[RETURN_CALL_BYTES] = 0x68; /* push $index */
-		patch_gate_write_u32(gate + RETURN_CALL_BYTES + 1, i);
+		patch_gates_write_u32(gate + RETURN_CALL_BYTES + 1, i);
 		gate[RETURN_PUSHED_BYTES] = 0xe9; /* jmp */
-		patch_gate_write_u32(gate + RETURN_PUSHED_BYTES + 1,
+		patch_gates_write_u32(gate + RETURN_PUSHED_BYTES + 1,
 				(uint32_t)(common - (gate + RETURN_BYTES)));
 	}
 }
 
-static bool protect(const void *from, size_t size, int protection)
+static bool patch_gates_protect(const void *from, size_t size, int protection)
 {
 	return !patch_system_call(
 			SYS_mprotect, (long)(uintptr_t)from, (long)size, protection, 0, 0, 0);
@@ -73,18 +73,18 @@ bool patch_gates_grow(uint32_t first, uint32_t count)
 	uint8_t *from = gates + (size_t)first * RETURN_BYTES;
 	size_t size = (size_t)count * RETURN_BYTES;
 
-	if (!protect(&table[first], count * sizeof(*table), PROT_READ | PROT_WRITE) ||
-			!protect(from, size, PROT_READ | PROT_WRITE))
+	if (!patch_gates_protect(&table[first], count * sizeof(*table), PROT_READ | PROT_WRITE) ||
+			!patch_gates_protect(from, size, PROT_READ | PROT_WRITE))
 		return false;
-	write_gates(first, count);
-	if (!protect(from, size, PROT_READ | PROT_EXEC))
+	patch_gates_write(first, count);
+	if (!patch_gates_protect(from, size, PROT_READ | PROT_EXEC))
 		return false;
 	patch_memory_accessible(size + count * sizeof(*table));
 	return true;
 }
 
 /* If address space is limited, leaves unused addresses to the program. */
-static uint32_t most_wanted(void)
+static uint32_t patch_gates_most_wanted(void)
 {
 	struct rlimit limit;
 
@@ -97,9 +97,9 @@ _Static_assert(RETURNS_FIRST *(RETURN_BYTES + sizeof(struct patch_return)) <
 		"the memory of all gates holds the first ones and their table");
 
 /* If no other address space is in reach, the table uses that of the unused gates. */
-static void reserve_table(void)
+static void patch_gates_reserve_table(void)
 {
-	most = most_wanted();
+	most = patch_gates_most_wanted();
 	if (most > RETURNS_FIRST)
 		table = patch_memory_reserve(
 				(uintptr_t)patch_gates + GATES_BYTES / 2, most * sizeof(*table));
@@ -113,7 +113,7 @@ static void reserve_table(void)
  * Runs before the program can count or lock its memory, and before other constructors of this
  * object set probes.
  */
-__attribute__((constructor(101))) static void reserve_gates(void)
+__attribute__((constructor(101))) static void patch_gates_reserve(void)
 {
 	if (table)
 		return;
@@ -126,22 +126,22 @@ __attribute__((constructor(101))) static void reserve_gates(void)
 	NO_TAIL_CALL();
 }
 
-int patch_gates_start(struct patch_gates *made)
+int patch_gates_start(struct patch_gates *ret_gates)
 {
 	int ret;
 
 	if (!table)
-		reserve_table();
+		patch_gates_reserve_table();
 	ret = patch_gates_publish(table, most);
 	if (ret)
 		return ret;
-	if (!protect(patch_gates, GATES_PAGE, PROT_READ | PROT_WRITE))
+	if (!patch_gates_protect(patch_gates, GATES_PAGE, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
 	patch_returns_write(gates - RETURNS_HEAD_BYTES);
-	if (!protect(patch_gates, GATES_PAGE, PROT_READ | PROT_EXEC) ||
+	if (!patch_gates_protect(patch_gates, GATES_PAGE, PROT_READ | PROT_EXEC) ||
 			!patch_gates_grow(0, RETURNS_FIRST))
 		return -ENOMEM;
 	patch_memory_accessible(GATES_PAGE);
-	*made = (struct patch_gates){gates - RETURNS_HEAD_BYTES, table, most};
+	*ret_gates = (struct patch_gates){gates - RETURNS_HEAD_BYTES, table, most};
 	return 0;
 }

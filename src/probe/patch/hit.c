@@ -114,7 +114,7 @@ struct patch_gate_range patch_gate_range;
  * Orders this thread's accesses for the compiler; the removing thread's membarrier makes it a
  * barrier for the processor.
  */
-static inline void light_barrier(void)
+static inline void patch_hit_compiler_barrier(void)
 {
 	__asm__ volatile("" ::: "memory");
 }
@@ -145,7 +145,7 @@ static inline void light_barrier(void)
 static struct hit_thread own;
 uint64_t patch_own_threads[PATCH_NR_OWN];
 
-static inline __attribute__((always_inline)) struct hit_thread *load_self(void)
+static inline __attribute__((always_inline)) struct hit_thread *patch_hit_load_self(void)
 {
 	struct hit_thread *result;
 
@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) struct hit_thread *load_self(void)
 	return result;
 }
 
-static inline bool is_entry(const struct hit_thread *thread)
+static inline bool patch_hit_is_entry(const struct hit_thread *thread)
 {
 	return (uint64_t)thread - (uint64_t)threads < THREADS_MAX * sizeof(*thread);
 }
@@ -172,7 +172,7 @@ static struct control_block secrets; /* the two values that all threads share */
 static bool has_fsgsbase;
 
 /* Returns 0 if the load faults. */
-static uint64_t load_word(uint64_t address)
+static uint64_t patch_hit_load_absolute(uint64_t address)
 {
 	uint64_t word = address;
 
@@ -180,7 +180,7 @@ static uint64_t load_word(uint64_t address)
 	return word;
 }
 
-static uint64_t patch_hit_load_word(uint64_t at)
+static uint64_t patch_hit_load_local(uint64_t at)
 {
 	uint64_t word = at;
 
@@ -188,13 +188,13 @@ static uint64_t patch_hit_load_word(uint64_t at)
 	return word;
 }
 
-static uint64_t base(void)
+static uint64_t patch_hit_base(void)
 {
 	uint64_t base;
 
 	/* Without the instruction: the base according to the memory itself. */
 	if (!has_fsgsbase)
-		return patch_hit_load_word(offsetof(struct control_block, self));
+		return patch_hit_load_local(offsetof(struct control_block, self));
 	__asm__ volatile("rdfsbase %0" : "=r"(base));
 	return base;
 }
@@ -203,23 +203,26 @@ static uint64_t base(void)
  * True if the thread-local memory is the C library's. Makes no system call, because a sandbox may
  * refuse it.
  */
-static __attribute__((noinline)) bool is_of_library(void)
+static __attribute__((noinline)) bool patch_hit_is_of_library(void)
 {
-	uint64_t at = base();
+	uint64_t at = patch_hit_base();
 
 	return at && !(at % sizeof(uint64_t)) &&
-			load_word(at + offsetof(struct control_block, self)) == at &&
-			load_word(at + offsetof(struct control_block, self_again)) == at &&
-			load_word(at + offsetof(struct control_block, guard)) == secrets.guard &&
-			load_word(at + offsetof(struct control_block, pointer_guard)) ==
+			patch_hit_load_absolute(at + offsetof(struct control_block, self)) == at &&
+			patch_hit_load_absolute(at + offsetof(struct control_block, self_again)) ==
+			at &&
+			patch_hit_load_absolute(at + offsetof(struct control_block, guard)) ==
+			secrets.guard &&
+			patch_hit_load_absolute(
+					at + offsetof(struct control_block, pointer_guard)) ==
 			secrets.pointer_guard;
 }
 
-static void know_library(void)
+static void patch_hit_read_library(void)
 {
 	has_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE;
-	secrets.guard = patch_hit_load_word(offsetof(struct control_block, guard));
-	secrets.pointer_guard = patch_hit_load_word(offsetof(struct control_block, pointer_guard));
+	secrets.guard = patch_hit_load_local(offsetof(struct control_block, guard));
+	secrets.pointer_guard = patch_hit_load_local(offsetof(struct control_block, pointer_guard));
 }
 
 /* ---- the alignment check ---- */
@@ -231,15 +234,15 @@ static void know_library(void)
  */
 bool patch_hit_is_unaligned(void)
 {
-	struct hit_thread *thread = load_self();
+	struct hit_thread *thread = patch_hit_load_self();
 
-	if (!is_entry(thread) || !thread->inside)
+	if (!patch_hit_is_entry(thread) || !thread->inside)
 		return false;
 	thread->unaligned = true;
 	return true;
 }
 
-static __attribute__((noinline)) void set_alignment_check(struct hit_thread *thread)
+static __attribute__((noinline)) void patch_hit_set_alignment_check(struct hit_thread *thread)
 {
 	thread->unaligned = false;
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | PATCH_ALIGNMENT_CHECK);
@@ -248,7 +251,7 @@ static __attribute__((noinline)) void set_alignment_check(struct hit_thread *thr
 /* ---- threads ---- */
 
 /* True if this thread may make system calls. In a sandbox a call could kill the program. */
-static bool may_ask(void)
+static bool patch_hit_may_ask(void)
 {
 	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.may_ask, __ATOMIC_ACQUIRE);
@@ -258,7 +261,7 @@ static bool may_ask(void)
 
 static bool patch_hit_claim_thread(struct hit_thread *thread, pid_t owner, pid_t tid, pid_t pid)
 {
-	/* Acquire: what its last owner stored. Pairs with the release in count_foreign(). */
+	/* Acquire: what its last owner stored. Pairs with the release in patch_hit_count_foreign(). */
 	if (!__atomic_compare_exchange_n(
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
@@ -275,16 +278,16 @@ static bool patch_hit_claim_thread(struct hit_thread *thread, pid_t owner, pid_t
 	thread->stack = (struct thread_stack){0};
 	for (unsigned int i = 0; i < STACKS; i++)
 		thread->stacks[i] = (struct thread_stack){0};
-	patch_reading_begins(thread->number);
+	patch_reading_begin(thread->number);
 	return true;
 }
 
-static pid_t this_thread(void)
+static pid_t patch_hit_this_thread(void)
 {
 	return (pid_t)patch_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-static pid_t this_process(void)
+static pid_t patch_hit_this_process(void)
 {
 	return (pid_t)patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
@@ -302,7 +305,7 @@ static bool patch_hit_has_ended(pid_t pid, pid_t tid)
  * Returns an id for a thread that must not make system calls: negative, so it never equals the id
  * of an ended thread.
  */
-static pid_t nameless(void)
+static pid_t patch_hit_nameless(void)
 {
 	static pid_t last = -1;
 
@@ -314,9 +317,10 @@ static pid_t nameless(void)
  * Finds a free entry, or one of a thread that has ended, with the returns that it owns. NULL: there
  * are too many threads.
  */
-static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
+static __attribute__((noinline)) struct hit_thread *patch_hit_find_entry(bool may_scan)
 {
-	pid_t tid = may_scan ? this_thread() : nameless(), pid = may_scan ? this_process() : 0;
+	pid_t tid = may_scan ? patch_hit_this_thread() : patch_hit_nameless(),
+	      pid = may_scan ? patch_hit_this_process() : 0;
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -344,21 +348,21 @@ static __attribute__((noinline)) struct hit_thread *find_entry(bool may_scan)
 	}
 }
 
-static inline __attribute__((always_inline)) void enter_thread(
+static inline __attribute__((always_inline)) void patch_hit_enter_thread(
 		struct hit_thread *thread, struct patch_hot *probe)
 {
 	/* Relaxed: the barrier of the removing thread orders it, see above. */
 	__atomic_store_n(&thread->inside, probe, __ATOMIC_RELAXED);
-	light_barrier();
+	patch_hit_compiler_barrier();
 }
 
-static inline __attribute__((always_inline)) void leave_thread(struct hit_thread *thread)
+static inline __attribute__((always_inline)) void patch_hit_leave_thread(struct hit_thread *thread)
 {
-	light_barrier();
+	patch_hit_compiler_barrier();
 	/* Release: the handler is over. Pairs with the acquire in patch_hit_is_inside(). */
 	__atomic_store_n(&thread->inside, NULL, __ATOMIC_RELEASE);
 	if (__builtin_expect(thread->unaligned, 0))
-		set_alignment_check(thread);
+		patch_hit_set_alignment_check(thread);
 }
 
 /* ---- stacks ---- */
@@ -370,30 +374,30 @@ static inline __attribute__((always_inline)) void leave_thread(struct hit_thread
  * of the range in which its parent has made hits. It is then known where the C library's clone() is
  * called (patch_thread_shares()), and each hit asks.
  */
-static inline bool is_on(const struct thread_stack *stack, uint64_t address)
+static inline bool patch_hit_is_on_stack(const struct thread_stack *stack, uint64_t address)
 {
 	/*
 	 * Plain loads, which need no instruction of their own. Only this thread uses the data;
-	 * put_stack() orders the stores.
+	 * patch_hit_store_stack() orders the stores.
 	 */
 	return address - stack->start < stack->size;
 }
 
 /* A signal handler, and a process that shares this entry, find no stack meanwhile. */
-static void put_stack(struct thread_stack *to, const struct thread_stack *stack)
+static void patch_hit_store_stack(struct thread_stack *to, const struct thread_stack *stack)
 {
 	uint64_t size = stack->size;
 
 	/* Relaxed, in this order for a handler that interrupts the thread. */
 	__atomic_store_n(&to->size, 0, __ATOMIC_RELAXED);
-	light_barrier();
+	patch_hit_compiler_barrier();
 	__atomic_store_n(&to->start, stack->start, __ATOMIC_RELAXED);
-	light_barrier();
+	patch_hit_compiler_barrier();
 	__atomic_store_n(&to->size, size, __ATOMIC_RELAXED);
 }
 
 /* Extends a stack to this address if that is near. */
-static bool patch_hit_grow_thread(struct thread_stack *stack, uint64_t address)
+static bool patch_hit_grow_stack(struct thread_stack *stack, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1), end = start + PAGE;
 
@@ -409,15 +413,15 @@ static bool patch_hit_grow_thread(struct thread_stack *stack, uint64_t address)
 }
 
 /* Makes the stack at that address the current one, and keeps the previous one. */
-static void keep_stack(struct hit_thread *thread, uint64_t address)
+static void patch_hit_keep_stack(struct hit_thread *thread, uint64_t address)
 {
 	struct thread_stack old = thread->stack, stack = old;
 
-	if (!patch_hit_grow_thread(&stack, address)) {
+	if (!patch_hit_grow_stack(&stack, address)) {
 		unsigned int at = 0;
 
-		while (at < STACKS && !is_on(&thread->stacks[at], address) &&
-				!patch_hit_grow_thread(&thread->stacks[at], address))
+		while (at < STACKS && !patch_hit_is_on_stack(&thread->stacks[at], address) &&
+				!patch_hit_grow_stack(&thread->stacks[at], address))
 			at++;
 		if (at == STACKS) {
 			at = thread->next_stack++ % STACKS;
@@ -425,27 +429,29 @@ static void keep_stack(struct hit_thread *thread, uint64_t address)
 					address & ~(uint64_t)(PAGE - 1), PAGE};
 		}
 		stack = thread->stacks[at];
-		put_stack(&thread->stacks[at], &old);
+		patch_hit_store_stack(&thread->stacks[at], &old);
 	}
-	put_stack(&thread->stack, &stack);
+	patch_hit_store_stack(&thread->stack, &stack);
 }
 
 /* True in a child of fork() whose fork() has not called handlers: its memory is a copy. */
-static bool is_copied(void)
+static bool patch_hit_is_copied(void)
 {
 	return !__atomic_load_n(process, __ATOMIC_RELAXED);
 }
 
-static void after_copy(const struct hit_thread *thread)
+static void patch_hit_after_copy(const struct hit_thread *thread)
 {
-	bool may_scan = may_ask();
-	pid_t pid = may_scan ? this_process() : -1;
+	bool may_scan = patch_hit_may_ask();
+	pid_t pid = may_scan ? patch_hit_this_process() : -1;
 
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
 		bool is_own = thread && &threads[i] == thread;
 
 		threads[i].inside = is_own ? threads[i].inside : NULL;
-		threads[i].tid = !is_own ? 0 : may_scan ? this_thread() : nameless();
+		threads[i].tid = !is_own   ? 0
+				: may_scan ? patch_hit_this_thread()
+					   : patch_hit_nameless();
 		threads[i].pid = pid;
 		threads[i].shares = 0;
 	}
@@ -460,7 +466,7 @@ static bool patch_hit_is_alone(struct hit_thread *thread)
 {
 	pid_t shares = __atomic_load_n(&thread->shares, __ATOMIC_RELAXED);
 
-	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && may_ask() &&
+	if (shares > 0 && thread->shared_hits++ % SHARED_CHECK == 0 && patch_hit_may_ask() &&
 			patch_hit_has_ended(shares, shares))
 		__atomic_store_n(&thread->shares, shares = 0, __ATOMIC_RELAXED);
 	return !shares;
@@ -470,7 +476,7 @@ static bool patch_hit_is_alone(struct hit_thread *thread)
  * True if the caller is a vfork() child, which may use the entry while its parent waits. Another
  * process that shares the entry has the mark of such a child too.
  */
-static bool is_vforked(struct hit_thread *thread)
+static bool patch_hit_is_vforked(struct hit_thread *thread)
 {
 	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	bool (*ask)(void) = __atomic_load_n(&hooks.is_vforked, __ATOMIC_ACQUIRE);
@@ -479,36 +485,36 @@ static bool is_vforked(struct hit_thread *thread)
 }
 
 /* True if the entry belongs to this thread, which is on another stack than before. */
-static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t address)
+static __attribute__((noinline)) bool patch_hit_is_own(struct hit_thread *thread, uint64_t address)
 {
 	pid_t tid;
 
 	if (patch_hit_is_alone(thread)) {
 		for (unsigned int i = 0; i < STACKS; i++)
-			if (is_on(&thread->stacks[i], address)) {
-				keep_stack(thread, address);
+			if (patch_hit_is_on_stack(&thread->stacks[i], address)) {
+				patch_hit_keep_stack(thread, address);
 				return true;
 			}
 	}
 	/* In a sandbox the filter would have to permit the system call. */
-	if (!may_ask())
+	if (!patch_hit_may_ask())
 		return true;
-	tid = this_thread();
-	if (tid != thread->tid && is_copied())
-		after_copy(thread);
+	tid = patch_hit_this_thread();
+	if (tid != thread->tid && patch_hit_is_copied())
+		patch_hit_after_copy(thread);
 	/*
 	 * Its stack is not kept: the program may use that for another process when the child has
 	 * ended.
 	 */
-	if (tid != thread->tid && is_vforked(thread))
+	if (tid != thread->tid && patch_hit_is_vforked(thread))
 		return true;
 	if (tid != thread->tid) {
-		__atomic_store_n(&thread->shares, this_process(), __ATOMIC_RELAXED);
+		__atomic_store_n(&thread->shares, patch_hit_this_process(), __ATOMIC_RELAXED);
 		__atomic_store_n(&thread->stack.size, 0, __ATOMIC_RELAXED);
 		return false;
 	}
 	if (patch_hit_is_alone(thread))
-		keep_stack(thread, address);
+		patch_hit_keep_stack(thread, address);
 	return true;
 }
 
@@ -518,13 +524,13 @@ static __attribute__((noinline)) bool is_own(struct hit_thread *thread, uint64_t
  */
 static bool patch_hit_begin_thread(void)
 {
-	bool may_scan = may_ask();
+	bool may_scan = patch_hit_may_ask();
 
-	if (may_scan && is_copied())
-		after_copy(NULL);
-	if (may_scan && this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
+	if (may_scan && patch_hit_is_copied())
+		patch_hit_after_copy(NULL);
+	if (may_scan && patch_hit_this_process() != __atomic_load_n(process, __ATOMIC_RELAXED))
 		return false;
-	self = find_entry(may_scan);
+	self = patch_hit_find_entry(may_scan);
 	return true;
 }
 
@@ -534,9 +540,9 @@ static bool patch_hit_begin_thread(void)
  * Detects a thread that side has created, before its first instruction of side: in the C library,
  * which starts it.
  */
-static __attribute__((noinline)) bool begins_as_own(void)
+static __attribute__((noinline)) bool patch_hit_begins_as_own(void)
 {
-	uint64_t at = base();
+	uint64_t at = patch_hit_base();
 
 	for (unsigned int i = 0; i < PATCH_NR_OWN; i++)
 		/* Relaxed: the C library stores it before it creates the thread. */
@@ -580,24 +586,24 @@ void patch_thread_shares(int pid)
  * changed, or of a thread whose thread-local memory is not the C library's. An entry of its own
  * keeps the probe from being removed meanwhile.
  */
-static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
+static void patch_hit_count_foreign(struct patch_hit *hit, struct patch_hot *probe)
 {
 	/* Acquire: the function is loaded. Pairs with the release in patch_hooks_set(). */
 	void (*unseen)(const struct patch_hit *hit, enum patch_unseen why) =
 			__atomic_load_n(&hooks.unseen, __ATOMIC_ACQUIRE);
 	/* Not the entry that the thread may have already. */
-	struct hit_thread *thread = find_entry(false);
+	struct hit_thread *thread = patch_hit_find_entry(false);
 
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&foreign, 1, __ATOMIC_RELAXED);
 	if (!thread)
 		return;
-	enter_thread(thread, probe);
+	patch_hit_enter_thread(thread, probe);
 	/* Acquire: what it points to. Pairs with the release in patch_change_user(). */
 	hit->user = __atomic_load_n(&probe->user, __ATOMIC_ACQUIRE);
 	if (unseen)
 		unseen(hit, PATCH_UNSEEN_PROCESS);
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	/*
 	 * Release: the owner's stores before the entry is free. Pairs with the acquire in
 	 * patch_hit_claim_thread().
@@ -610,16 +616,17 @@ static void count_foreign(struct patch_hit *hit, struct patch_hot *probe)
  * an entry, or one inside of a handler. NULL: the hit is not recorded. `probe`: counts a hit of
  * another process; NULL: such a hit is not counted.
  */
-static __attribute__((noinline)) struct hit_thread *find_thread(
+static __attribute__((noinline)) struct hit_thread *patch_hit_find_thread(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
 	uint64_t address = (uint64_t)hit;
-	struct hit_thread *thread = load_self();
+	struct hit_thread *thread = patch_hit_load_self();
 
-	if (is_entry(thread)) {
-		if (!is_on(&thread->stack, address) && !is_own(thread, address)) {
+	if (patch_hit_is_entry(thread)) {
+		if (!patch_hit_is_on_stack(&thread->stack, address) &&
+				!patch_hit_is_own(thread, address)) {
 			if (probe)
-				count_foreign(hit, probe);
+				patch_hit_count_foreign(hit, probe);
 			return NULL;
 		}
 		if (!thread->inside)
@@ -629,45 +636,47 @@ static __attribute__((noinline)) struct hit_thread *find_thread(
 	}
 	if (thread == &own)
 		return NULL;
-	if (!is_of_library()) {
+	if (!patch_hit_is_of_library()) {
 		if (probe)
-			count_foreign(hit, probe);
+			patch_hit_count_foreign(hit, probe);
 		return NULL;
 	}
-	if (begins_as_own())
+	if (patch_hit_begins_as_own())
 		return NULL;
 	if (!patch_hit_begin_thread()) {
 		if (probe)
-			count_foreign(hit, probe);
+			patch_hit_count_foreign(hit, probe);
 		return NULL;
 	}
 	if (self)
-		keep_stack(self, address);
+		patch_hit_keep_stack(self, address);
 	else
 		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
 	return self;
 }
 
-static inline bool is_at_once(const struct hit_thread *thread, const struct patch_hit *hit)
+static inline bool patch_hit_is_fast(const struct hit_thread *thread, const struct patch_hit *hit)
 {
-	return __builtin_expect(is_entry(thread), 1) && __builtin_expect(!thread->inside, 1) &&
-			__builtin_expect(is_on(&thread->stack, (uint64_t)hit), 1);
+	return __builtin_expect(patch_hit_is_entry(thread), 1) &&
+			__builtin_expect(!thread->inside, 1) &&
+			__builtin_expect(patch_hit_is_on_stack(&thread->stack, (uint64_t)hit), 1);
 }
 
 void *patch_hit_scratch(void)
 {
-	const struct hit_thread *thread = load_self();
+	const struct hit_thread *thread = patch_hit_load_self();
 
-	return is_entry(thread) && scratch ? scratch + (size_t)thread->number * PATCH_SCRATCH_BYTES
-					   : NULL;
+	return patch_hit_is_entry(thread) && scratch
+			? scratch + (size_t)thread->number * PATCH_SCRATCH_BYTES
+			: NULL;
 }
 
 int patch_hit_number(void)
 {
-	const struct hit_thread *thread = load_self();
+	const struct hit_thread *thread = patch_hit_load_self();
 
-	return is_entry(thread) ? thread->number : -1;
+	return patch_hit_is_entry(thread) ? thread->number : -1;
 }
 
 bool patch_hit_is_inside(const struct patch_hot *probe)
@@ -675,7 +684,7 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
-		/* Acquire: all that the handler did. Pairs with the release in leave_thread(). */
+		/* Acquire: all that the handler did. Pairs with the release in patch_hit_leave_thread(). */
 		if (&threads[i] != self &&
 				__atomic_load_n(&threads[i].inside, __ATOMIC_ACQUIRE) == probe &&
 				!patch_hit_has_ended(threads[i].pid, threads[i].tid))
@@ -685,14 +694,14 @@ bool patch_hit_is_inside(const struct patch_hot *probe)
 }
 
 /* The only thread of the child has another id, and the other threads do not exist. */
-static void after_fork(void)
+static void patch_hit_after_fork(void)
 {
-	after_copy(self);
+	patch_hit_after_copy(self);
 }
 
 int patch_hit_start(void)
 {
-	know_library();
+	patch_hit_read_library();
 	threads = patch_memory_anywhere(THREADS_MAX * sizeof(*threads), PROT_READ | PROT_WRITE);
 	process = patch_memory_anywhere(PAGE, PROT_READ | PROT_WRITE);
 	scratch = patch_memory_anywhere(
@@ -705,12 +714,12 @@ int patch_hit_start(void)
 	 * stacks for those of another process.
 	 */
 	madvise(process, PAGE, MADV_WIPEONFORK);
-	return -pthread_atfork(NULL, NULL, after_fork);
+	return -pthread_atfork(NULL, NULL, patch_hit_after_fork);
 }
 
 /* ---- returns ---- */
 
-static uint64_t gate_of(uint32_t index)
+static uint64_t patch_hit_gate_of(uint32_t index)
 {
 	return (uint64_t)return_code + RETURNS_HEAD_BYTES + (uint64_t)index * RETURN_BYTES;
 }
@@ -719,11 +728,11 @@ static uint64_t gate_of(uint32_t index)
  * Returns the index for a return address: that after the gate's call, or the gate itself before the
  * call; else NONE.
  */
-static uint32_t index_of(uint64_t address)
+static uint32_t patch_hit_index_of(uint64_t address)
 {
-	uint64_t away = address - gate_of(0), index = away / RETURN_BYTES;
+	uint64_t away = address - patch_hit_gate_of(0), index = away / RETURN_BYTES;
 
-	if (address < gate_of(0) || index >= most_returns ||
+	if (address < patch_hit_gate_of(0) || index >= most_returns ||
 			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES) ||
 			/*
 			 * Acquire: its return can be read. Pairs with the release in
@@ -738,7 +747,7 @@ static uint32_t index_of(uint64_t address)
  * Reads a slot; *ret_value is 0 if the memory of the stack is unmapped. False: the kernel refuses
  * to read it, in a sandbox that side does not know.
  */
-static bool read_slot(const uint64_t *slot, uint64_t *ret_value)
+static bool patch_hit_read_slot(const uint64_t *slot, uint64_t *ret_value)
 {
 	struct iovec local = {ret_value, sizeof(*ret_value)},
 		     remote = {(void *)(uintptr_t)slot, sizeof(*ret_value)};
@@ -768,29 +777,30 @@ static inline bool patch_hit_is_open(const struct patch_return *each)
  * it, or in the caller. Unwinders continue in the caller (`address`), because they expect one frame
  * for each slot.
  */
-static uint64_t next_of(const struct patch_return *each)
+static uint64_t patch_hit_next_of(const struct patch_return *each)
 {
-	return (each->state & PATCH_STATES) == PATCH_TAIL ? gate_of(each->under) + RETURN_CALL_BYTES
-							  : each->address;
+	return (each->state & PATCH_STATES) == PATCH_TAIL
+			? patch_hit_gate_of(each->under) + RETURN_CALL_BYTES
+			: each->address;
 }
 
 /* True if this value of its slot is its gate, or leads there through gates of tail calls. */
 static bool patch_hit_leads_to(uint32_t index, uint64_t value)
 {
 	for (unsigned int i = 0; i < TAIL_CALLS_MAX; i++) {
-		uint32_t other = index_of(value);
+		uint32_t other = patch_hit_index_of(value);
 
 		if (other == index)
 			return true;
 		if (other == NONE || returns[other].slot != returns[index].slot ||
 				!patch_hit_is_open(&returns[other]))
 			return false;
-		value = next_of(&returns[other]);
+		value = patch_hit_next_of(&returns[other]);
 	}
 	return true;
 }
 
-static bool is_overwritten(uint32_t index, uint64_t value)
+static bool patch_hit_is_overwritten(uint32_t index, uint64_t value)
 {
 	/* The index itself: the call is returning now. */
 	return value != index && !patch_hit_leads_to(index, value);
@@ -798,7 +808,7 @@ static bool is_overwritten(uint32_t index, uint64_t value)
 
 uint64_t patch_return_address(uint64_t address)
 {
-	uint32_t index = returns ? index_of(address) : NONE;
+	uint32_t index = returns ? patch_hit_index_of(address) : NONE;
 
 	return index == NONE ? address : returns[index].address;
 }
@@ -813,7 +823,7 @@ static inline void patch_hit_release_gate(struct hit_thread *thread, uint32_t in
 /* ---- copies of stacks ---- */
 
 /* Marks all open calls: they can return more than once from here on. */
-static void keep_calls(void)
+static void patch_hit_keep_calls(void)
 {
 	/* Relaxed: calls that begin meanwhile return once, as before. */
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
@@ -835,7 +845,7 @@ static void keep_calls(void)
 	}
 }
 
-static enum patch_copies known_copies(void)
+static enum patch_copies patch_hit_known_copies(void)
 {
 	/* Relaxed: a copy that was made a moment ago is detected too late in any case. */
 	return __atomic_load_n(&copies, __ATOMIC_RELAXED);
@@ -854,14 +864,14 @@ void patch_hit_copies(enum patch_copies wanted)
 	if (wanted != PATCH_COPIES_OFTEN)
 		return;
 	patch_callers_end();
-	keep_calls();
+	patch_hit_keep_calls();
 }
 
 /*
  * A call that seemed abandoned is open, or may be. It counts for the thread whose list contained
  * it.
  */
-static void is_back(const struct patch_return *each, bool is_copy)
+static void patch_hit_is_back(const struct patch_return *each, bool is_copy)
 {
 	/* Relaxed: a statistics counter. */
 	__atomic_fetch_sub(&threads[each->owner].abandoned, 1, __ATOMIC_RELAXED);
@@ -870,7 +880,7 @@ static void is_back(const struct patch_return *each, bool is_copy)
 }
 
 /* Closes a call that is not an ordinary one. Returns false if its index must not be freed. */
-static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
+static __attribute__((noinline)) bool patch_hit_close_special(const struct hit_thread *thread,
 		const struct patch_return *each, uint64_t *stack_slot)
 {
 	/* It has returned before, and its index has not been used since. */
@@ -878,25 +888,26 @@ static __attribute__((noinline)) bool closes(const struct hit_thread *thread,
 		patch_hit_copies(PATCH_COPIES_OFTEN);
 		return false;
 	}
-	*stack_slot = next_of(each);
+	*stack_slot = patch_hit_next_of(each);
 	if (each->state & PATCH_KEPT)
 		return false;
 	/*
 	 * If it returns in another thread than its owner, the owner may have read the slot a moment
-	 * ago, after leave() had written the return address to it: such a call was never in a copy.
+	 * ago, after patch_hit_leave() had written the return address to it: such a call was never in a copy.
 	 */
 	if (each->state & PATCH_ASIDE)
-		is_back(each, each->owner == thread->number);
+		patch_hit_is_back(each, each->owner == thread->number);
 	return true;
 }
 
 /* ---- ends of calls ---- */
 
 /* Stacks may move to other threads. Only its owner may change a thread's list. */
-static inline __attribute__((always_inline)) void close_call(
+static inline __attribute__((always_inline)) void patch_hit_close_call(
 		struct hit_thread *thread, struct patch_return *each, uint64_t *stack_slot)
 {
-	if (__builtin_expect(each->state != PATCH_OPEN, 0) && !closes(thread, each, stack_slot))
+	if (__builtin_expect(each->state != PATCH_OPEN, 0) &&
+			!patch_hit_close_special(thread, each, stack_slot))
 		return;
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
@@ -904,14 +915,14 @@ static inline __attribute__((always_inline)) void close_call(
 		thread->free = (uint32_t)(each - returns);
 	} else {
 		/*
-		 * Release: all that was done with it. Pairs with the acquire in find_abandoned().
+		 * Release: all that was done with it. Pairs with the acquire in patch_hit_find_abandoned().
 		 */
-		__atomic_store_n(&each->state, PATCH_LEFT, __ATOMIC_RELEASE);
+		__atomic_store_n(&each->state, PATCH_RETURNED, __ATOMIC_RELEASE);
 	}
 }
 
 /* Maximum number of calls that are set aside in a thread. */
-static uint32_t aside_max(void)
+static uint32_t patch_hit_aside_max(void)
 {
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
 	uint32_t share = most_returns / ASIDE_SHARE / (count ? count : 1);
@@ -939,16 +950,16 @@ static bool patch_hit_is_expired(
 	struct patch_return *each = &returns[index];
 	uint64_t value = 0;
 
-	if (state & PATCH_KEPT || known_copies() != PATCH_COPIES_UNKNOWN)
+	if (state & PATCH_KEPT || patch_hit_known_copies() != PATCH_COPIES_UNKNOWN)
 		return false;
-	if (!read_slot(each->slot, &value))
+	if (!patch_hit_read_slot(each->slot, &value))
 		return false;
-	if (!is_overwritten(index, value)) {
+	if (!patch_hit_is_overwritten(index, value)) {
 		/*
 		 * The program may have a number in this memory that equals the index: then it is no
 		 * copy, but the call may be open.
 		 */
-		is_back(each, value != index);
+		patch_hit_is_back(each, value != index);
 		(void)patch_hit_set_state(each, state, state & ~(unsigned int)PATCH_ASIDE);
 		return false;
 	}
@@ -956,18 +967,19 @@ static bool patch_hit_is_expired(
 	return (uint16_t)(thread->set_aside - each->aside) >= most;
 }
 
-static void set_aside(struct hit_thread *thread, struct patch_return *each, uint8_t state)
+static void patch_hit_set_aside(struct hit_thread *thread, struct patch_return *each, uint8_t state)
 {
 	each->aside = (uint16_t)thread->set_aside++;
 	if (!patch_hit_set_state(each, state, state | PATCH_ASIDE))
 		return;
-	/* Relaxed: a statistics counter, which is_back() changes in other threads. */
+	/* Relaxed: a statistics counter, which patch_hit_is_back() changes in other threads. */
 	__atomic_fetch_add(&thread->abandoned, 1, __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) void find_abandoned(struct hit_thread *thread, uint32_t most)
+static __attribute__((noinline)) void patch_hit_find_abandoned(
+		struct hit_thread *thread, uint32_t most)
 {
-	bool may_scan = may_ask();
+	bool may_scan = patch_hit_may_ask();
 	uint32_t left = 0, aside = 0;
 	uint64_t value = 0;
 
@@ -975,13 +987,13 @@ static __attribute__((noinline)) void find_abandoned(struct hit_thread *thread, 
 		for (uint32_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
 			/*
 			 * Acquire: the other thread's accesses. Pairs with the release in
-			 * close_call().
+			 * patch_hit_close_call().
 			 */
 			uint8_t state = __atomic_load_n(&returns[i].state, __ATOMIC_ACQUIRE);
 
 			if (state == PATCH_FREE)
 				continue;
-			if (state == PATCH_LEFT ||
+			if (state == PATCH_RETURNED ||
 					(state & PATCH_ASIDE && may_scan &&
 							patch_hit_is_expired(
 									thread, i, state, most))) {
@@ -990,14 +1002,14 @@ static __attribute__((noinline)) void find_abandoned(struct hit_thread *thread, 
 			}
 			left++;
 			if (may_scan && !(state & (PATCH_ASIDE | PATCH_KEPT)) &&
-					known_copies() == PATCH_COPIES_UNKNOWN &&
-					read_slot(returns[i].slot, &value) &&
-					is_overwritten(i, value))
-				set_aside(thread, &returns[i], state);
+					patch_hit_known_copies() == PATCH_COPIES_UNKNOWN &&
+					patch_hit_read_slot(returns[i].slot, &value) &&
+					patch_hit_is_overwritten(i, value))
+				patch_hit_set_aside(thread, &returns[i], state);
 			aside += (returns[i].state & PATCH_ASIDE) != 0;
 		}
 	}
-	thread->aside = known_copies() == PATCH_COPIES_UNKNOWN ? aside : 0;
+	thread->aside = patch_hit_known_copies() == PATCH_COPIES_UNKNOWN ? aside : 0;
 	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
@@ -1011,7 +1023,7 @@ static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
 		patch_hit_release_gate(thread, block * BLOCK + i);
 	}
 	/*
-	 * Release: the returns of the block. Pairs with the acquire in index_of() and open_calls().
+	 * Release: the returns of the block. Pairs with the acquire in patch_hit_index_of() and patch_hit_count_open().
 	 */
 	__atomic_store_n(&block_ready[block], true, __ATOMIC_RELEASE);
 }
@@ -1020,13 +1032,13 @@ static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
  * Takes a free block. When the blocks that are usable from the beginning are used up, takes
  * RETURNS_GROW returns.
  */
-static void take_blocks(struct hit_thread *thread)
+static void patch_hit_take_blocks(struct hit_thread *thread)
 {
 	uint32_t first = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED), count;
 
 	do {
 		count = first < RETURNS_FIRST / BLOCK ? 1 : RETURNS_GROW / BLOCK;
-		if (first + count > most_returns / BLOCK || (count > 1 && !may_ask()))
+		if (first + count > most_returns / BLOCK || (count > 1 && !patch_hit_may_ask()))
 			return;
 		/* Relaxed: the value must only be unique. */
 	} while (!__atomic_compare_exchange_n(&nr_blocks, &first, first + count, false,
@@ -1037,15 +1049,15 @@ static void take_blocks(struct hit_thread *thread)
 		patch_hit_add_block(thread, first + i);
 }
 
-static __attribute__((noinline)) uint32_t more_returns(struct hit_thread *thread)
+static __attribute__((noinline)) uint32_t patch_hit_more_returns(struct hit_thread *thread)
 {
 	if (thread->owned >= thread->scan)
-		find_abandoned(thread, aside_max());
+		patch_hit_find_abandoned(thread, patch_hit_aside_max());
 	if (thread->free == NONE)
-		take_blocks(thread);
+		patch_hit_take_blocks(thread);
 	/* There are no more indices, so use those that are set aside. */
 	if (thread->free == NONE && thread->aside)
-		find_abandoned(thread, 0);
+		patch_hit_find_abandoned(thread, 0);
 	return thread->free;
 }
 
@@ -1054,8 +1066,9 @@ static __attribute__((noinline)) uint32_t more_returns(struct hit_thread *thread
  * free one. The return address is in that slot, or in the call `under` it, which has jumped to this
  * function.
  */
-static inline __attribute__((always_inline)) struct patch_return *follow(struct hit_thread *thread,
-		struct patch_hot *probe, struct patch_hit *hit, uint32_t index, uint32_t under)
+static inline __attribute__((always_inline)) struct patch_return *patch_hit_follow_call(
+		struct hit_thread *thread, struct patch_hot *probe, struct patch_hit *hit,
+		uint32_t index, uint32_t under)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t *slot = hit->stack;
@@ -1076,8 +1089,8 @@ static inline __attribute__((always_inline)) struct patch_return *follow(struct 
 	 * The gate's data must be complete before a return can use it, also if a signal arrives
 	 * now.
 	 */
-	light_barrier();
-	*slot = gate_of(index);
+	patch_hit_compiler_barrier();
+	*slot = patch_hit_gate_of(index);
 	return each;
 }
 
@@ -1114,8 +1127,8 @@ int patch_hit_follow(void)
 	return_code = gates.code;
 	returns = gates.returns;
 	most_returns = gates.most;
-	patch_gate_range.first = gate_of(0);
-	patch_gate_range.last = gate_of(most_returns);
+	patch_gate_range.first = patch_hit_gate_of(0);
+	patch_gate_range.last = patch_hit_gate_of(most_returns);
 	patch_frames_returns((uint64_t)return_code, returns, most_returns);
 	patch_callers_want();
 	return 0;
@@ -1131,18 +1144,18 @@ static inline void patch_hit_record(struct patch_hit *hit, const struct patch_ho
 }
 
 /* Keeps no other values in registers than the thread and the return while the handler runs. */
-static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit,
+static inline __attribute__((always_inline)) bool patch_hit_enter_watched(struct patch_hit *hit,
 		struct patch_hot *probe, struct hit_thread *thread, uint32_t index, uint32_t under)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	struct patch_return *followed = follow(thread, probe, hit, index, under);
+	struct patch_return *followed = patch_hit_follow_call(thread, probe, hit, index, under);
 
 	if (handler)
 		handler(hit);
 	/* The time that the handler takes is not part of the call. */
 	if (!followed->began)
 		followed->began = __builtin_ia32_rdtsc();
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	return true;
 }
 
@@ -1150,7 +1163,7 @@ static inline __attribute__((always_inline)) bool enter_as(struct patch_hit *hit
  * Checks again whether the caller may be watched, and remembers its range. Code of no file may
  * search its own return addresses (callers.c).
  */
-static bool is_known_caller(struct patch_hot *probe, uint64_t returns_to)
+static bool patch_hit_is_known_caller(struct patch_hot *probe, uint64_t returns_to)
 {
 	const struct patch_code *caller = patch_caller(returns_to);
 
@@ -1177,7 +1190,7 @@ void patch_hooks_set(const struct patch_hooks *wanted)
 {
 	/*
 	 * Release, all 3: the code of the functions, which is loaded. Pairs with the acquires in
-	 * patch_hit_report_unseen(), may_ask() and is_vforked().
+	 * patch_hit_report_unseen(), patch_hit_may_ask() and patch_hit_is_vforked().
 	 */
 	__atomic_store_n(&hooks.unseen, wanted->unseen, __ATOMIC_RELEASE);
 	__atomic_store_n(&hooks.may_ask, wanted->may_ask, __ATOMIC_RELEASE);
@@ -1189,26 +1202,26 @@ void patch_hooks_set(const struct patch_hooks *wanted)
  * one, or a watched function has jumped to this one. If the program copies its stack several times,
  * an open call keeps its gate, which is also that of its tail call.
  */
-static __attribute__((noinline)) bool enter_with_more(
+static __attribute__((noinline)) bool patch_hit_enter_watched_slowly(
 		struct patch_hit *hit, struct patch_hot *probe, struct hit_thread *thread)
 {
 	enum patch_unseen why = PATCH_UNSEEN_CALLER;
-	uint32_t index = NONE, under = index_of(*hit->stack);
+	uint32_t index = NONE, under = patch_hit_index_of(*hit->stack);
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
-	if (known_copies() == PATCH_COPIES_OFTEN) {
+	if (patch_hit_known_copies() == PATCH_COPIES_OFTEN) {
 		why = PATCH_UNSEEN_COPIED;
-	} else if (under != NONE || is_known_caller(probe, *hit->stack)) {
+	} else if (under != NONE || patch_hit_is_known_caller(probe, *hit->stack)) {
 		why = PATCH_UNSEEN_FULL;
-		index = thread->free != NONE ? thread->free : more_returns(thread);
+		index = thread->free != NONE ? thread->free : patch_hit_more_returns(thread);
 	}
 	if (index != NONE)
-		return enter_as(hit, probe, thread, index, under);
+		return patch_hit_enter_watched(hit, probe, thread, index, under);
 	hit->call = 0;
 	if (handler)
 		handler(hit);
 	patch_hit_report_unseen(hit, thread, why);
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	return false;
 }
 
@@ -1216,58 +1229,59 @@ static __attribute__((noinline)) bool enter_with_more(
  * The common part of all hits. Returns the entry handler, NULL for none. Keeps no other value in a
  * register than the thread while the handler runs.
  */
-static inline __attribute__((always_inline)) patch_handler begin(
+static inline __attribute__((always_inline)) patch_handler patch_hit_begin(
 		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
 	patch_handler handler;
 
-	enter_thread(thread, probe);
+	patch_hit_enter_thread(thread, probe);
 	handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 	patch_hit_record(hit, probe);
 	hit->stack = (uint64_t *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
 	return handler;
 }
 
-static inline __attribute__((always_inline)) void enter(
+static inline __attribute__((always_inline)) void patch_hit_enter(
 		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
-	patch_handler handler = begin(thread, hit, probe);
+	patch_handler handler = patch_hit_begin(thread, hit, probe);
 
 	hit->call = 0;
 	if (handler)
 		handler(hit);
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 }
 
-static __attribute__((noinline)) void enter_slowly(struct patch_hit *hit, struct patch_hot *probe)
+static __attribute__((noinline)) void patch_hit_enter_slowly(
+		struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct hit_thread *thread = find_thread(hit, probe);
+	struct hit_thread *thread = patch_hit_find_thread(hit, probe);
 
 	if (thread)
-		enter(thread, hit, probe);
+		patch_hit_enter(thread, hit, probe);
 }
 
 void patch_enter(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct hit_thread *thread = load_self();
+	struct hit_thread *thread = patch_hit_load_self();
 
-	if (is_at_once(thread, hit))
-		enter(thread, hit, probe);
+	if (patch_hit_is_fast(thread, hit))
+		patch_hit_enter(thread, hit, probe);
 	else
-		enter_slowly(hit, probe);
+		patch_hit_enter_slowly(hit, probe);
 }
 
-static inline __attribute__((always_inline)) bool enter_followed(
+static inline __attribute__((always_inline)) bool patch_hit_enter_followed(
 		struct hit_thread *thread, struct patch_hit *hit, struct patch_hot *probe)
 {
 	uint32_t index;
 
-	begin(thread, hit, probe);
+	patch_hit_begin(thread, hit, probe);
 	/* Loaded after `inside` is set: from here on, a hit in a signal handler takes no return. */
 	index = thread->free;
 	/* The probe was removed meanwhile. */
 	if (__builtin_expect(!__atomic_load_n(&probe->follows, __ATOMIC_RELAXED), 0)) {
-		leave_thread(thread);
+		patch_hit_leave_thread(thread);
 		return false;
 	}
 	if (__builtin_expect(index == NONE, 0) ||
@@ -1275,24 +1289,24 @@ static inline __attribute__((always_inline)) bool enter_followed(
 								      __ATOMIC_RELAXED),
 							 *hit->stack),
 					0))
-		return enter_with_more(hit, probe, thread);
-	return enter_as(hit, probe, thread, index, NONE);
+		return patch_hit_enter_watched_slowly(hit, probe, thread);
+	return patch_hit_enter_watched(hit, probe, thread, index, NONE);
 }
 
-static __attribute__((noinline)) bool enter_followed_slowly(
+static __attribute__((noinline)) bool patch_hit_enter_followed_slowly(
 		struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct hit_thread *thread = find_thread(hit, probe);
+	struct hit_thread *thread = patch_hit_find_thread(hit, probe);
 
-	return thread && enter_followed(thread, hit, probe);
+	return thread && patch_hit_enter_followed(thread, hit, probe);
 }
 
 bool patch_enter_followed(struct patch_hit *hit, struct patch_hot *probe)
 {
-	struct hit_thread *thread = load_self();
+	struct hit_thread *thread = patch_hit_load_self();
 
-	return is_at_once(thread, hit) ? enter_followed(thread, hit, probe)
-				       : enter_followed_slowly(hit, probe);
+	return patch_hit_is_fast(thread, hit) ? patch_hit_enter_followed(thread, hit, probe)
+					      : patch_hit_enter_followed_slowly(hit, probe);
 }
 
 void patch_clock(uint64_t unit)
@@ -1305,7 +1319,7 @@ void patch_clock(uint64_t unit)
  * For a call that began before a probe was set again at the location: returns the exit handler of
  * the probe that has taken over the call, or NULL. The thread counts as inside of that probe then.
  */
-static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread,
+static __attribute__((noinline)) patch_handler patch_hit_take_over(struct hit_thread *thread,
 		const struct patch_return *each, struct patch_hot **probe)
 {
 	/* Relaxed: it belongs to the same location forever. */
@@ -1314,8 +1328,8 @@ static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread
 
 	*probe += away;
 	if (away)
-		enter_thread(thread, *probe);
-	/* Acquire: `since`. Pairs with the release in patch_set_prepare_probe(). */
+		patch_hit_enter_thread(thread, *probe);
+	/* Acquire: `since`. Pairs with the release in patch_set_prepare(). */
 	handler = __atomic_load_n(&(*probe)->exit, __ATOMIC_ACQUIRE);
 	return (int32_t)(each->generation - __atomic_load_n(&(*probe)->since, __ATOMIC_RELAXED)) >=
 					0
@@ -1324,19 +1338,19 @@ static __attribute__((noinline)) patch_handler goes_on(struct hit_thread *thread
 }
 
 /* Keeps no other values in registers than these while the handler runs. */
-static inline __attribute__((always_inline)) void leave(struct hit_thread *thread,
+static inline __attribute__((always_inline)) void patch_hit_leave(struct hit_thread *thread,
 		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
 	struct patch_hot *probe = each->probe;
 	patch_handler handler;
 
-	enter_thread(thread, probe);
+	patch_hit_enter_thread(thread, probe);
 	handler = __atomic_load_n(&probe->exit, __ATOMIC_RELAXED);
 	if (__builtin_expect(!handler, 0) ||
 			__builtin_expect(__atomic_load_n(&probe->generation, __ATOMIC_RELAXED) !=
 							each->generation,
 					0))
-		handler = goes_on(thread, each, &probe);
+		handler = patch_hit_take_over(thread, each, &probe);
 	if (__builtin_expect(handler != NULL, 1)) {
 		hit->now = __builtin_ia32_rdtsc();
 		hit->elapsed = (uint64_t)((unsigned __int128)(hit->now - each->began) *
@@ -1353,42 +1367,42 @@ static inline __attribute__((always_inline)) void leave(struct hit_thread *threa
 	 * freed.
 	 */
 	*stack_slot = each->address;
-	light_barrier();
-	close_call(thread, each, stack_slot);
-	leave_thread(thread);
+	patch_hit_compiler_barrier();
+	patch_hit_close_call(thread, each, stack_slot);
+	patch_hit_leave_thread(thread);
 }
 
 /*
  * The slow path: a return inside of a handler, or of a thread without an entry. The call is found
  * to have ended later.
  */
-static __attribute__((noinline)) void leave_slowly(
+static __attribute__((noinline)) void patch_hit_leave_slowly(
 		struct patch_hit *hit, uint64_t *stack_slot, struct patch_return *each)
 {
-	struct hit_thread *thread = find_thread(hit, NULL);
+	struct hit_thread *thread = patch_hit_find_thread(hit, NULL);
 
 	if (thread)
-		leave(thread, hit, stack_slot, each);
+		patch_hit_leave(thread, hit, stack_slot, each);
 	else
-		*stack_slot = next_of(each);
+		*stack_slot = patch_hit_next_of(each);
 }
 
 void patch_leave(struct patch_hit *hit, uint64_t *stack_slot)
 {
 	struct patch_return *each = &returns[(uint32_t)*stack_slot];
-	struct hit_thread *thread = load_self();
+	struct hit_thread *thread = patch_hit_load_self();
 
-	if (is_at_once(thread, hit))
-		leave(thread, hit, stack_slot, each);
+	if (patch_hit_is_fast(thread, hit))
+		patch_hit_leave(thread, hit, stack_slot, each);
 	else
-		leave_slowly(hit, stack_slot, each);
+		patch_hit_leave_slowly(hit, stack_slot, each);
 }
 
 /*
  * Counts calls that have not returned yet, including those that never will and are not yet known to
  * be abandoned.
  */
-static uint64_t open_calls(void)
+static uint64_t patch_hit_count_open(void)
 {
 	/* Relaxed, as those below: a statistics counter. */
 	uint32_t count = __atomic_load_n(&nr_blocks, __ATOMIC_RELAXED);
@@ -1404,15 +1418,15 @@ static uint64_t open_calls(void)
 	return open;
 }
 
-void patch_hit_stats(struct patch_stats *stats)
+void patch_hit_stats(struct patch_stats *ret_stats)
 {
 	for (uint32_t i = 0; i < nr_threads && i < THREADS_MAX; i++) {
 		/* Relaxed: statistics counters. */
-		stats->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
-		stats->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
-		stats->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
+		ret_stats->cut += __atomic_load_n(&threads[i].cut, __ATOMIC_RELAXED);
+		ret_stats->unseen += __atomic_load_n(&threads[i].unseen, __ATOMIC_RELAXED);
+		ret_stats->abandoned += __atomic_load_n(&threads[i].abandoned, __ATOMIC_RELAXED);
 	}
-	stats->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED) +
+	ret_stats->lost = __atomic_load_n(&lost, __ATOMIC_RELAXED) +
 			__atomic_load_n(&foreign, __ATOMIC_RELAXED);
-	stats->open = open_calls();
+	ret_stats->open = patch_hit_count_open();
 }

@@ -45,13 +45,14 @@ static bool patch_import_read_dynamic(struct import_object *object, const Elf64_
 	return object->symbols && object->names;
 }
 
-static bool patch_import_read_object(struct import_object *object, const struct dl_phdr_info *info)
+static bool patch_import_read_object(
+		struct import_object *ret_object, const struct dl_phdr_info *info)
 {
 	const uintptr_t pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 	const Elf64_Dyn *dynamic = NULL;
 	unsigned int i;
 
-	*object = (struct import_object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+	*ret_object = (struct import_object){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const Elf64_Phdr *header = &info->dlpi_phdr[i];
 		uintptr_t begin = info->dlpi_addr + header->p_vaddr;
@@ -61,17 +62,18 @@ static bool patch_import_read_object(struct import_object *object, const struct 
 			dynamic = (const Elf64_Dyn *)begin;
 		} else if (header->p_type == PT_GNU_RELRO) {
 			/* The last page is writable if it contains other data too. */
-			object->relro = begin & pages;
-			object->relro_end = end & pages;
+			ret_object->relro = begin & pages;
+			ret_object->relro_end = end & pages;
 		} else if (header->p_type == PT_LOAD) {
-			object->begin = begin < object->begin ? begin : object->begin;
-			object->end = end > object->end ? end : object->end;
+			ret_object->begin = begin < ret_object->begin ? begin : ret_object->begin;
+			ret_object->end = end > ret_object->end ? end : ret_object->end;
 		}
 	}
-	return dynamic && patch_import_read_dynamic(object, dynamic);
+	return dynamic && patch_import_read_dynamic(ret_object, dynamic);
 }
 
-static const struct patch_import *find_import(const struct patch_imports *imports, const char *name)
+static const struct patch_import *patch_import_find(
+		const struct patch_imports *imports, const char *name)
 {
 	for (size_t i = 0; i < imports->count; i++)
 		if (imports->functions[i].ours && !strcmp(name, imports->functions[i].name))
@@ -98,7 +100,7 @@ static void patch_import_redirect_slot(const struct import_object *object, void 
 		(void)mprotect((void *)begin, page, PROT_READ);
 }
 
-static void turn_slot(const struct import_object *object, const Elf64_Rela *entry,
+static void patch_import_turn_slot(const struct import_object *object, const Elf64_Rela *entry,
 		const struct patch_imports *imports)
 {
 	uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
@@ -109,7 +111,7 @@ static void turn_slot(const struct import_object *object, const Elf64_Rela *entr
 
 	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || symbol->st_shndx)
 		return;
-	function = find_import(imports, object->names + symbol->st_name);
+	function = patch_import_find(imports, object->names + symbol->st_name);
 	if (!function)
 		return;
 	/* Relaxed: only compared. */
@@ -120,7 +122,8 @@ static void turn_slot(const struct import_object *object, const Elf64_Rela *entr
 		patch_import_redirect_slot(object, slot, function->ours);
 }
 
-static bool is_excepted(const struct import_object *object, const struct patch_imports *imports)
+static bool patch_import_is_excepted(
+		const struct import_object *object, const struct patch_imports *imports)
 {
 	for (size_t i = 0; i < sizeof(imports->except) / sizeof(*imports->except); i++)
 		if (imports->except[i] >= object->begin && imports->except[i] < object->end)
@@ -132,12 +135,12 @@ void patch_imports_turn(const struct dl_phdr_info *info, const struct patch_impo
 {
 	struct import_object object;
 
-	if (!patch_import_read_object(&object, info) || is_excepted(&object, imports))
+	if (!patch_import_read_object(&object, info) || patch_import_is_excepted(&object, imports))
 		return;
 	for (size_t table = 0; table < 2; table++) {
 		size_t i = table ? 0 : object.relative;
 
 		for (; object.tables[table] && i < object.sizes[table] / sizeof(Elf64_Rela); i++)
-			turn_slot(&object, &object.tables[table][i], imports);
+			patch_import_turn_slot(&object, &object.tables[table][i], imports);
 	}
 }

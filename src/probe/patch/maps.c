@@ -12,18 +12,18 @@
 #define LINE_BYTES 160 /* of a line; longer ones are cut */
 
 /* Parses START-END FLAGS …; returns false if the line has another form. */
-static bool read_mapping(const char *line, struct patch_mapping *mapping)
+static bool patch_maps_read_line(const char *line, struct patch_mapping *ret_mapping)
 {
 	char *at;
 
-	mapping->start = strtoull(line, &at, 16);
-	mapping->end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
+	ret_mapping->start = strtoull(line, &at, 16);
+	ret_mapping->end = *at == '-' ? strtoull(at + 1, &at, 16) : 0;
 	if (*at != ' ' || !at[1] || !at[2] || !at[3])
 		return false;
-	mapping->readable = at[1] == 'r';
-	mapping->writable = at[2] == 'w';
-	mapping->executable = at[3] == 'x';
-	mapping->remainder = at + 4;
+	ret_mapping->readable = at[1] == 'r';
+	ret_mapping->writable = at[2] == 'w';
+	ret_mapping->executable = at[3] == 'x';
+	ret_mapping->remainder = at + 4;
 	return true;
 }
 
@@ -44,7 +44,7 @@ static bool patch_maps_read_all(
 			}
 			line[length] = '\0';
 			length = 0;
-			if (read_mapping(line, &mapping) && !take(&mapping, user))
+			if (patch_maps_read_line(line, &mapping) && !take(&mapping, user))
 				return false;
 		}
 	}

@@ -51,7 +51,7 @@ static size_t nr_counted;
 
 uint64_t side_probe_kept;
 
-static void *map_at(uint64_t address, size_t size, int protection, int flags)
+static void *patch_memory_map_at(uint64_t address, size_t size, int protection, int flags)
 {
 	void *memory = mmap((void *)address, size, protection,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -78,8 +78,8 @@ void patch_memory_accessible(size_t size)
 	__atomic_fetch_add(&address_space, size, __ATOMIC_RELAXED);
 }
 
-/* Undoes the latest map_at(). */
-static void unmap_latest(void *memory, size_t size)
+/* Undoes the latest patch_memory_map_at(). */
+static void patch_memory_unmap_latest(void *memory, size_t size)
 {
 	munmap(memory, size);
 	if (nr_owned && owned[nr_owned - 1].at == memory)
@@ -90,12 +90,12 @@ static void unmap_latest(void *memory, size_t size)
 
 void *patch_memory_anywhere(size_t size, int protection)
 {
-	return map_at(0, size, protection, 0);
+	return patch_memory_map_at(0, size, protection, 0);
 }
 
 void *patch_memory_low(size_t size, int protection)
 {
-	return map_at(0, size, protection, MAP_32BIT);
+	return patch_memory_map_at(0, size, protection, MAP_32BIT);
 }
 
 void *patch_memory_reserve(uint64_t address, size_t size)
@@ -110,7 +110,7 @@ void *patch_memory_reserve(uint64_t address, size_t size)
 		start &= ~(PATCH_PAGE - 1);
 		if (start + size > gap.end || !patch_reaches(address, start + size, FAR))
 			continue;
-		memory = map_at(start, size, PROT_NONE, MAP_FIXED_NOREPLACE);
+		memory = patch_memory_map_at(start, size, PROT_NONE, MAP_FIXED_NOREPLACE);
 		/* Used now, or mapped by the program since the gaps were read. */
 		patch_gaps_cut(start, start + size);
 	}
@@ -118,7 +118,7 @@ void *patch_memory_reserve(uint64_t address, size_t size)
 }
 
 /* Number of bytes of these pages that are resident. */
-static uint64_t resident(uintptr_t at, size_t size)
+static uint64_t patch_memory_resident(uintptr_t at, size_t size)
 {
 	unsigned char there[SCAN_PAGES];
 	uint64_t bytes = 0;
@@ -145,46 +145,47 @@ void patch_memory_drop(void *memory, size_t size)
 		memset((void *)begin, 0, end - begin);
 }
 
-static size_t nr_trampolines(const struct patch_arena *arena)
+static size_t patch_memory_nr_trampolines(const struct patch_arena *arena)
 {
 	return arena->kind.bytes ? PATCH_ARENA_BYTES / arena->kind.bytes : 0;
 }
 
-static size_t past_bytes(const struct patch_arena *arena)
+static size_t patch_memory_past_bytes(const struct patch_arena *arena)
 {
-	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch_past));
+	return WHOLE_PAGES(patch_memory_nr_trampolines(arena) * sizeof(struct patch_past));
 }
 
-static size_t probes_bytes(const struct patch_arena *arena)
+static size_t patch_memory_patches_bytes(const struct patch_arena *arena)
 {
-	return WHOLE_PAGES(nr_trampolines(arena) * sizeof(struct patch));
+	return WHOLE_PAGES(patch_memory_nr_trampolines(arena) * sizeof(struct patch));
 }
 
-static size_t beside_bytes(const struct patch_arena *arena)
+static size_t patch_memory_data_bytes(const struct patch_arena *arena)
 {
-	return past_bytes(arena) + HOT_BYTES + probes_bytes(arena);
+	return patch_memory_past_bytes(arena) + HOT_BYTES + patch_memory_patches_bytes(arena);
 }
 
 /* Maps the data of an arena; arrays are indexed like its trampolines. */
-static bool map_beside(struct patch_arena *arena)
+static bool patch_memory_map_data(struct patch_arena *arena)
 {
-	uint8_t *beside;
+	uint8_t *data;
 
 	if (!arena->kind.bytes) {
 		arena->taken = patch_memory_anywhere(
 				patch_taken_bytes(arena), PROT_READ | PROT_WRITE);
 		return arena->taken != NULL;
 	}
-	beside = patch_memory_anywhere(beside_bytes(arena), PROT_READ | PROT_WRITE);
-	if (!beside)
+	data = patch_memory_anywhere(patch_memory_data_bytes(arena), PROT_READ | PROT_WRITE);
+	if (!data)
 		return false;
-	arena->past = (struct patch_past *)(void *)beside;
-	arena->hot = (struct patch_hot *)(void *)(beside + past_bytes(arena));
-	arena->probes = (struct patch *)(void *)(beside + past_bytes(arena) + HOT_BYTES);
+	arena->past = (struct patch_past *)(void *)data;
+	arena->hot = (struct patch_hot *)(void *)(data + patch_memory_past_bytes(arena));
+	arena->patches =
+			(struct patch *)(void *)(data + patch_memory_past_bytes(arena) + HOT_BYTES);
 	return true;
 }
 
-static bool write_heads(struct patch_arena *arena)
+static bool patch_memory_write_heads(struct patch_arena *arena)
 {
 	uint8_t heads[HEADS_BYTES];
 	struct patch_writer writer;
@@ -219,17 +220,17 @@ struct patch_arena *patch_arena_map(uint64_t start, uint64_t size, struct patch_
 		return NULL;
 	}
 	*arena = (struct patch_arena){.start = start, .size = size, .kind = kind};
-	if (!map_beside(arena)) {
+	if (!patch_memory_map_data(arena)) {
 		munmap(memory, size);
 		return NULL;
 	}
-	if (!write_heads(arena)) {
-		unmap_latest(arena->past, beside_bytes(arena));
+	if (!patch_memory_write_heads(arena)) {
+		patch_memory_unmap_latest(arena->past, patch_memory_data_bytes(arena));
 		munmap(memory, size);
 		return NULL;
 	}
 	if (kind.bytes)
-		patch_frames_add(start, size, kind, arena->probes, arena->hot);
+		patch_frames_add(start, size, kind, arena->patches, arena->hot);
 	else
 		patch_frames_add_slots(start, size);
 	patch_memory_accessible(size);
@@ -246,7 +247,8 @@ uint64_t patch_memory_bytes(void)
 
 /* ---- trampolines ---- */
 
-static struct patch_arena *new_trampolines(uint64_t near, int64_t reach, struct patch_kind kind)
+static struct patch_arena *patch_memory_new_trampolines(
+		uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	struct patch_arena *arena = NULL;
 	struct patch_gap gap;
@@ -268,31 +270,34 @@ static struct patch_arena *new_trampolines(uint64_t near, int64_t reach, struct 
 	return arena;
 }
 
-static bool is_same_kind(struct patch_kind a, struct patch_kind b)
+static bool patch_memory_is_same_kind(struct patch_kind a, struct patch_kind b)
 {
 	return a.bytes == b.bytes && a.follows == b.follows;
 }
 
-static struct patch_arena *find_trampolines(uint64_t near, int64_t reach, struct patch_kind kind)
+static struct patch_arena *patch_memory_find_trampolines(
+		uint64_t near, int64_t reach, struct patch_kind kind)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		struct patch_arena *arena = &patch_arenas[i];
 
-		if (is_same_kind(arena->kind, kind) && arena->used + kind.bytes <= arena->size &&
+		if (patch_memory_is_same_kind(arena->kind, kind) &&
+				arena->used + kind.bytes <= arena->size &&
 				patch_reaches(near, arena->start, reach))
 			return arena;
 	}
-	return new_trampolines(near, reach, kind);
+	return patch_memory_new_trampolines(near, reach, kind);
 }
 
 /* Uses a returned trampoline again, if one of the latest is in reach. */
-static uint64_t reuse_trampoline(uint64_t near, struct patch_kind kind)
+static uint64_t patch_memory_reuse_trampoline(uint64_t near, struct patch_kind kind)
 {
 	for (size_t i = nr_returned; i > 0 && i + REUSE_TRIES > nr_returned; i--) {
 		uint64_t trampoline = returned[i - 1];
 
 		if (patch_reaches(near, trampoline, NEAR) &&
-				is_same_kind(patch_trampoline_kind(trampoline), kind)) {
+				patch_memory_is_same_kind(
+						patch_trampoline_kind(trampoline), kind)) {
 			returned[i - 1] = returned[--nr_returned];
 			return trampoline;
 		}
@@ -302,13 +307,14 @@ static uint64_t reuse_trampoline(uint64_t near, struct patch_kind kind)
 
 uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind)
 {
-	uint64_t trampoline = reuse_trampoline(near, kind);
-	struct patch_arena *found = trampoline ? NULL : find_trampolines(near, NEAR, kind);
+	uint64_t trampoline = patch_memory_reuse_trampoline(near, kind);
+	struct patch_arena *found =
+			trampoline ? NULL : patch_memory_find_trampolines(near, NEAR, kind);
 
 	if (trampoline)
 		return trampoline;
 	if (!found)
-		found = find_trampolines(near, FAR, kind);
+		found = patch_memory_find_trampolines(near, FAR, kind);
 	if (!found)
 		return 0;
 	found->used += kind.bytes;
@@ -316,7 +322,7 @@ uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind)
 }
 
 /* The arena of a trampoline that was allocated. */
-static struct patch_arena *arena_of(uint64_t trampoline)
+static struct patch_arena *patch_memory_arena_of(uint64_t trampoline)
 {
 	size_t i = 0;
 
@@ -328,28 +334,28 @@ static struct patch_arena *arena_of(uint64_t trampoline)
 
 struct patch_kind patch_trampoline_kind(uint64_t trampoline)
 {
-	return arena_of(trampoline)->kind;
+	return patch_memory_arena_of(trampoline)->kind;
 }
 
-struct patch *patch_trampoline_probe(uint64_t trampoline)
+struct patch *patch_trampoline_patch(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(trampoline);
-	struct patch *probe = &arena->probes[(trampoline - arena->start) / arena->kind.bytes];
+	struct patch_arena *arena = patch_memory_arena_of(trampoline);
+	struct patch *patch = &arena->patches[(trampoline - arena->start) / arena->kind.bytes];
 
-	probe->hot = &arena->hot[(trampoline - arena->start) / TRAMPOLINE_BYTES];
-	return probe;
+	patch->hot = &arena->hot[(trampoline - arena->start) / TRAMPOLINE_BYTES];
+	return patch;
 }
 
 struct patch_past *patch_trampoline_past(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(trampoline);
+	struct patch_arena *arena = patch_memory_arena_of(trampoline);
 
 	return &arena->past[(trampoline - arena->start) / arena->kind.bytes];
 }
 
 void patch_trampoline_return(uint64_t trampoline)
 {
-	struct patch_arena *arena = arena_of(trampoline);
+	struct patch_arena *arena = patch_memory_arena_of(trampoline);
 	uint64_t *more;
 
 	if (trampoline == arena->start + arena->used - arena->kind.bytes) {
@@ -372,7 +378,7 @@ void patch_trampoline_return(uint64_t trampoline)
 /* Of the library that contains this code. */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-static uint64_t own_variables(void)
+static uint64_t patch_memory_own_variables(void)
 {
 	uintptr_t start = (uintptr_t)&__ehdr_start;
 	const ElfW(Phdr) *parts = (const ElfW(Phdr) *)(const void *)(start + __ehdr_start.e_phoff);
@@ -388,7 +394,7 @@ static uint64_t own_variables(void)
 			  page = from & ~(uintptr_t)(PATCH_PAGE - 1);
 
 		if (parts[i].p_type == PT_LOAD && (parts[i].p_flags & PF_W))
-			bytes += resident(page, from + parts[i].p_memsz - page);
+			bytes += patch_memory_resident(page, from + parts[i].p_memsz - page);
 	}
 	return bytes;
 }
@@ -404,12 +410,12 @@ void patch_memory_count(const void *at, size_t size)
 	counted[i].at = begin;
 	/*
 	 * Release: the address before the size, which makes the entry valid. Pairs with the acquire
-	 * in counted_bytes().
+	 * in patch_memory_counted_bytes().
 	 */
 	__atomic_store_n(&counted[i].size, (uintptr_t)at + size - begin, __ATOMIC_RELEASE);
 }
 
-static uint64_t counted_bytes(void)
+static uint64_t patch_memory_counted_bytes(void)
 {
 	uint64_t bytes = 0;
 
@@ -417,7 +423,7 @@ static uint64_t counted_bytes(void)
 		/* Acquire: the address. Pairs with the release in patch_memory_count(). */
 		size_t size = __atomic_load_n(&counted[i].size, __ATOMIC_ACQUIRE);
 
-		bytes += size ? resident(counted[i].at, size) : 0;
+		bytes += size ? patch_memory_resident(counted[i].at, size) : 0;
 	}
 	return bytes;
 }
@@ -425,12 +431,12 @@ static uint64_t counted_bytes(void)
 /* Computes side_probe_kept. */
 static void patch_memory_report_retained(void)
 {
-	uint64_t bytes = kept_code + own_variables() + counted_bytes();
+	uint64_t bytes = kept_code + patch_memory_own_variables() + patch_memory_counted_bytes();
 
 	for (size_t i = 0; i < patch_nr_arenas; i++)
-		bytes += resident(patch_arenas[i].start, patch_arenas[i].size);
+		bytes += patch_memory_resident(patch_arenas[i].start, patch_arenas[i].size);
 	for (size_t i = 0; i < nr_owned; i++)
-		bytes += resident((uintptr_t)owned[i].at, owned[i].size);
+		bytes += patch_memory_resident((uintptr_t)owned[i].at, owned[i].size);
 	/* Relaxed: a statistics counter, for tools that read it from outside. */
 	__atomic_store_n(&side_probe_kept, bytes, __ATOMIC_RELAXED);
 }
@@ -440,7 +446,7 @@ void patch_memory_quiesce(uint64_t kept)
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		if (!patch_arenas[i].taken)
 			patch_memory_drop(patch_arenas[i].hot,
-					HOT_BYTES + probes_bytes(&patch_arenas[i]));
+					HOT_BYTES + patch_memory_patches_bytes(&patch_arenas[i]));
 		else
 			patch_memory_drop(
 					patch_arenas[i].taken, patch_taken_bytes(&patch_arenas[i]));
@@ -462,7 +468,7 @@ void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t trampol
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		const struct patch_arena *arena = &patch_arenas[i];
 
-		for (size_t k = 0; k < nr_trampolines(arena); k++) {
+		for (size_t k = 0; k < patch_memory_nr_trampolines(arena); k++) {
 			if (arena->past[k].what)
 				visit(&arena->past[k], arena->start + k * arena->kind.bytes);
 		}
@@ -496,7 +502,7 @@ bool patch_was_location(uint64_t address)
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
 
 	for (size_t i = 0; i < count; i++) {
-		for (size_t at = 0; at < nr_trampolines(&patch_arenas[i]); at++) {
+		for (size_t at = 0; at < patch_memory_nr_trampolines(&patch_arenas[i]); at++) {
 			/*
 			 * Relaxed: patch_quiesce() stores them before any trap is removed from the
 			 * table.

@@ -26,7 +26,7 @@
  * Relaxed, as all that is read of a probe here: it was complete before its trampoline could be
  * executed.
  */
-static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
+static struct patch *patch_moved_find_patch(uint64_t at, uint64_t *ret_trampoline)
 {
 	/* Acquire: the data of the arenas. Pairs with the release in patch_arena_map(). */
 	size_t count = __atomic_load_n(&patch_nr_arenas, __ATOMIC_ACQUIRE);
@@ -34,16 +34,16 @@ static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
 	for (size_t i = 0; i < count; i++) {
 		const struct patch_arena *arena = &patch_arenas[i];
 		uint64_t away = at - arena->start;
-		struct patch *probe;
+		struct patch *patch;
 
 		if (away >= arena->size)
 			continue;
 		if (!arena->kind.bytes || away < HEADS_BYTES)
 			return NULL;
 		*ret_trampoline = at - away % arena->kind.bytes;
-		probe = &arena->probes[away / arena->kind.bytes];
+		patch = &arena->patches[away / arena->kind.bytes];
 		/* While no probe is set, the data is zeros. */
-		return probe->site.runtime && probe->trampoline == *ret_trampoline ? probe : NULL;
+		return patch->site.runtime && patch->trampoline == *ret_trampoline ? patch : NULL;
 	}
 	return NULL;
 }
@@ -52,39 +52,40 @@ static struct patch *probe_of(uint64_t at, uint64_t *ret_trampoline)
  * Returns the address of the original of the instruction at this offset of the trampoline.
  * *ret_away is the difference between the stack pointers there and here.
  */
-static uint64_t original_of(const struct patch *probe, unsigned int at, int64_t *ret_away)
+static uint64_t patch_moved_original_of(
+		const struct patch *patch, unsigned int at, int64_t *ret_away)
 {
-	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
+	struct patch_kind kind = patch_trampoline_kind(patch->trampoline);
 	unsigned int index = 0;
 
-	if (probe->trampoline + at < probe->hot->copy) {
+	if (patch->trampoline + at < patch->hot->copy) {
 		*ret_away = patch_trampoline_frames(kind.follows)[at] - 8;
-		return probe->site.runtime;
+		return patch->site.runtime;
 	}
 	for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
-		index += at >= probe->begins[i];
-	*ret_away = at >= probe->pushed ? 8 : 0;
-	return probe->locations[index];
+		index += at >= patch->begins[i];
+	*ret_away = at >= patch->pushed ? 8 : 0;
+	return patch->locations[index];
 }
 
-bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *moved)
+bool patch_move_to_site(siginfo_t *info, void *context, struct patch_moved *ret_moved)
 {
 	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uint64_t from = (uint64_t)registers[REG_RIP], trampoline;
-	struct patch *probe = probe_of(from, &trampoline);
+	struct patch *patch = patch_moved_find_patch(from, &trampoline);
 	int64_t away;
 
-	*moved = (struct patch_moved){.probe = probe};
-	if (!probe)
+	*ret_moved = (struct patch_moved){.patch = patch};
+	if (!patch)
 		return false;
-	moved->from = from;
-	moved->to = original_of(probe, (unsigned int)(from - trampoline), &away);
-	moved->away = away;
-	moved->stack = (uint64_t)(registers[REG_RSP] += away);
-	registers[REG_RIP] = (greg_t)moved->to;
+	ret_moved->from = from;
+	ret_moved->to = patch_moved_original_of(patch, (unsigned int)(from - trampoline), &away);
+	ret_moved->away = away;
+	ret_moved->stack = (uint64_t)(registers[REG_RSP] += away);
+	registers[REG_RIP] = (greg_t)ret_moved->to;
 	/* Signals whose siginfo_t contains the address of the instruction. */
 	if (info->si_code > 0 && (uint64_t)(uintptr_t)info->si_addr == from)
-		info->si_addr = (void *)(uintptr_t)moved->to;
+		info->si_addr = (void *)(uintptr_t)ret_moved->to;
 	return true;
 }
 
@@ -101,16 +102,16 @@ void patch_move_back(void *context, const struct patch_moved *moved)
 
 bool patch_move_for_good(const struct patch_moved *moved)
 {
-	const struct patch *probe = moved->probe;
-	uint64_t at = probe->site.runtime;
-	unsigned int size = patch_bytes(probe);
+	const struct patch *patch = moved->patch;
+	uint64_t at = patch->site.runtime;
+	unsigned int size = patch_bytes(patch);
 	struct patch_writer writer;
 	bool done = true;
 
-	if (memcmp((const void *)at, probe->site.bytes, size) != 0) {
+	if (memcmp((const void *)at, patch->site.bytes, size) != 0) {
 		patch_writer_open(&writer);
-		done = !patch_exchange(&writer, at, probe->site.bytes, size) ||
-				!patch_write(&writer, at, probe->site.bytes, size);
+		done = !patch_exchange(&writer, at, patch->site.bytes, size) ||
+				!patch_write(&writer, at, patch->site.bytes, size);
 		patch_writer_close(&writer);
 	}
 	return done;

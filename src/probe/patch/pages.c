@@ -33,9 +33,9 @@ static struct {
 
 /* ---- the pages to check ---- */
 
-static void patch_pages_count_probe(struct patch *probe)
+static void patch_pages_count_probe(struct patch *patch)
 {
-	(void)probe;
+	(void)patch;
 	pages.capacity += 2;
 }
 
@@ -45,15 +45,15 @@ static void patch_pages_count_springboard(uint64_t unused)
 	pages.capacity += 2;
 }
 
-static void patch_pages_copy_springboard(uint64_t address)
+static void patch_pages_add_bytes(uint64_t address)
 {
 	pages.at[pages.nr++] = address & ~(PAGE - 1);
 	pages.at[pages.nr++] = (address + PROBE_JUMP_BYTES - 1) & ~(PAGE - 1);
 }
 
-static void patch_pages_copy(struct patch *probe)
+static void patch_pages_add_site(struct patch *patch)
 {
-	patch_pages_copy_springboard(probe->site.runtime);
+	patch_pages_add_bytes(patch->site.runtime);
 }
 
 static int patch_pages_compare_addresses(const void *a, const void *b)
@@ -63,7 +63,7 @@ static int patch_pages_compare_addresses(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
-static bool patch_pages_collect_mappings(void)
+static bool patch_pages_collect(void)
 {
 	pages.nr = pages.capacity = pages.kept = pages.returned = 0;
 	patch_locations_each(patch_pages_count_probe);
@@ -74,15 +74,15 @@ static bool patch_pages_collect_mappings(void)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages.at == MAP_FAILED)
 		return false;
-	patch_locations_each(patch_pages_copy);
-	patch_springboards_each(patch_pages_copy_springboard);
+	patch_locations_each(patch_pages_add_site);
+	patch_springboards_each(patch_pages_add_bytes);
 	qsort(pages.at, pages.nr, sizeof(*pages.at), patch_pages_compare_addresses);
 	for (size_t i = 0; i < pages.nr; i++)
 		pages.kept += !i || pages.at[i] != pages.at[i - 1];
 	return true;
 }
 
-static bool is_traced(void)
+static bool patch_pages_is_traced(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
 	char line[256];
@@ -105,22 +105,22 @@ struct page_mapping {
 	const char *path;
 };
 
-static bool patch_pages_read_line(char *line, struct page_mapping *mapping)
+static bool patch_pages_read_line(char *line, struct page_mapping *ret_mapping)
 {
 	char device[16], inode[24];
 	int path = 0;
 
 	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%llx-%llx %7s %llx %15s %23s %n", &mapping->start, &mapping->end,
-			    mapping->rights, &mapping->offset, device, inode, &path) != 6 ||
+	if (sscanf(line, "%llx-%llx %7s %llx %15s %23s %n", &ret_mapping->start, &ret_mapping->end,
+			    ret_mapping->rights, &ret_mapping->offset, device, inode, &path) != 6 ||
 			!path)
 		return false;
-	snprintf(mapping->identity, sizeof(mapping->identity), "%s %s", device, inode);
-	mapping->path = line + path;
+	snprintf(ret_mapping->identity, sizeof(ret_mapping->identity), "%s %s", device, inode);
+	ret_mapping->path = line + path;
 	return true;
 }
 
-static bool maps_as(const void *there, const char *identity)
+static bool patch_pages_maps_as(const void *there, const char *identity)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	bool same = false;
@@ -160,14 +160,14 @@ static bool patch_pages_is_file_of(int fd, const char *identity)
 
 	if (there == MAP_FAILED)
 		return false;
-	same = maps_as(there, identity);
+	same = patch_pages_maps_as(there, identity);
 	munmap(there, PAGE);
 	return same;
 }
 
-static int open_file_of(const struct page_mapping *mapping)
+static int patch_pages_open_file_of(const struct page_mapping *mapping)
 {
-	char behind[80];
+	char map_file[80];
 	int fd = open(mapping->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	if (fd >= 0 && patch_pages_is_file_of(fd, mapping->identity))
@@ -175,9 +175,9 @@ static int open_file_of(const struct page_mapping *mapping)
 	if (fd >= 0)
 		close(fd);
 	/* The file was deleted or moved. With enough rights it can still be opened. */
-	snprintf(behind, sizeof(behind), "/proc/self/map_files/%llx-%llx", mapping->start,
+	snprintf(map_file, sizeof(map_file), "/proc/self/map_files/%llx-%llx", mapping->start,
 			mapping->end);
-	fd = open(behind, O_RDONLY | O_CLOEXEC);
+	fd = open(map_file, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && patch_pages_is_file_of(fd, mapping->identity))
 		return fd;
 	if (fd >= 0)
@@ -185,7 +185,7 @@ static int open_file_of(const struct page_mapping *mapping)
 	return -1;
 }
 
-static void close_file(struct page_file *file)
+static void patch_pages_close_file(struct page_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -194,18 +194,18 @@ static void close_file(struct page_file *file)
 }
 
 /* Opens the file of a mapping, unless it is open. Mappings of one file follow one another. */
-static void know_file(struct page_file *file, const struct page_mapping *mapping)
+static void patch_pages_select_file(struct page_file *file, const struct page_mapping *mapping)
 {
 	if (!strcmp(file->identity, mapping->identity))
 		return;
-	close_file(file);
-	file->fd = open_file_of(mapping);
+	patch_pages_close_file(file);
+	file->fd = patch_pages_open_file_of(mapping);
 	strcpy(file->identity, mapping->identity);
 }
 
 /* ---- return to the file ---- */
 
-static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
+static bool patch_pages_is_as_in_file(uint64_t page, int fd, uint64_t offset)
 {
 	static uint8_t there[PAGE], wanted[PAGE];
 	struct iovec local = {there, PAGE}, remote = {(void *)page, PAGE};
@@ -219,7 +219,7 @@ static bool is_as_in_file(uint64_t page, int fd, uint64_t offset)
 			!memcmp(there, wanted, PAGE);
 }
 
-static void patch_pages_restore(const struct page_mapping *mapping, struct page_file *file)
+static void patch_pages_return(const struct page_mapping *mapping, struct page_file *file)
 {
 	uint64_t last = 0;
 	size_t first = search_leading(i, pages.nr, pages.at[i] < mapping->start);
@@ -230,10 +230,11 @@ static void patch_pages_restore(const struct page_mapping *mapping, struct page_
 		if (page == last)
 			continue;
 		last = page;
-		know_file(file, mapping);
+		patch_pages_select_file(file, mapping);
 		if (file->fd < 0)
 			break;
-		if (is_as_in_file(page, file->fd, mapping->offset + (page - mapping->start)) &&
+		if (patch_pages_is_as_in_file(
+				    page, file->fd, mapping->offset + (page - mapping->start)) &&
 				_r_debug.r_state == RT_CONSISTENT &&
 				/* Fails if the program has locked the page. */
 				!madvise((void *)page, PAGE, MADV_DONTNEED)) {
@@ -243,9 +244,9 @@ static void patch_pages_restore(const struct page_mapping *mapping, struct page_
 	}
 }
 
-uint64_t patch_pages_give_back(uint64_t *returned)
+uint64_t patch_pages_give_back(uint64_t *ret_returned)
 {
-	FILE *maps = !patch_pages_collect_mappings() || is_traced()
+	FILE *maps = !patch_pages_collect() || patch_pages_is_traced()
 			? NULL
 			: fopen("/proc/self/maps", "re");
 	struct page_file file = {.fd = -1};
@@ -257,9 +258,9 @@ uint64_t patch_pages_give_back(uint64_t *returned)
 
 		if (patch_pages_read_line(line, &mapping) && !strcmp(mapping.rights, "r-xp") &&
 				*mapping.path == '/')
-			patch_pages_restore(&mapping, &file);
+			patch_pages_return(&mapping, &file);
 	}
-	close_file(&file);
+	patch_pages_close_file(&file);
 	free(line);
 	if (maps)
 		fclose(maps);
@@ -267,7 +268,7 @@ uint64_t patch_pages_give_back(uint64_t *returned)
 		munmap(pages.at, pages.capacity * sizeof(*pages.at));
 	pages.at = NULL;
 	patch_springboards_settle();
-	if (returned)
-		*returned = pages.returned * PAGE;
+	if (ret_returned)
+		*ret_returned = pages.returned * PAGE;
 	return pages.kept * PAGE;
 }

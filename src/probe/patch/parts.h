@@ -62,7 +62,7 @@ struct patch_hot {
 	int32_t successor;
 	bool follows; /* exits are watched */
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct patch_hot) == TRAMPOLINE_BYTES, "found by where the trampoline is");
+_Static_assert(sizeof(struct patch_hot) == TRAMPOLINE_BYTES, "its index is the trampoline's");
 
 /*
  * A probe at one location. Exists while the location is mapped, because threads may execute its
@@ -73,9 +73,9 @@ struct patch {
 	struct probe_site site;
 	unsigned int flags; /* that its code was made for */
 	enum probe_method method;
-	bool armed, leaves;
-	bool gone;  /* the location is not mapped any more */
-	bool whole; /* was written by one store, the last time */
+	bool armed, is_removing;
+	bool is_unmapped; /* the location is not mapped any more */
+	bool is_whole;    /* was written by one store, the last time */
 	uint64_t trampoline;
 	/*
 	 * The jump to the trampoline that the site reaches; 0: none, the site reaches the
@@ -102,7 +102,7 @@ struct patch_past {
 	uint64_t slot;
 };
 #define PATCH_PAST_BITS 48 /* of an address */
-_Static_assert(sizeof(struct patch_past) == 16, "there are thousands");
+_Static_assert(sizeof(struct patch_past) == 16, "small, because there are thousands");
 
 /*
  * Constraints on the distance of a jump: bytes with `fixed` must have `value`, the others are free.
@@ -172,7 +172,7 @@ uint64_t patch_trampoline_memory(uint64_t near, struct patch_kind kind);
 void patch_trampoline_return(uint64_t trampoline);
 struct patch_kind patch_trampoline_kind(uint64_t trampoline);
 /* The struct patch that belongs to this trampoline, always the same; its member `hot` is set. */
-struct patch *patch_trampoline_probe(uint64_t trampoline);
+struct patch *patch_trampoline_patch(uint64_t trampoline);
 struct patch_past *patch_trampoline_past(uint64_t trampoline);
 /* True if the address is in an arena of trampolines. */
 bool patch_is_trampoline(uint64_t address);
@@ -223,18 +223,18 @@ void patch_slot_recall(uint64_t slot);
 
 int patch_locations_start(void);
 /* Calls `visit` with each probe, set or not. */
-void patch_locations_each(void (*visit)(struct patch *probe));
+void patch_locations_each(void (*visit)(struct patch *patch));
 /*
  * Returns the first probe for which `is` is true, or NULL. Also for signal handlers, which may miss
  * some while lists change.
  */
-struct patch *patch_locations_find(bool (*is)(struct patch *probe, void *user), void *user);
+struct patch *patch_locations_find(bool (*is)(struct patch *patch, void *user), void *user);
 /* Removes all probes from the lists. */
 void patch_locations_forget(void);
 /* The list that contains the probes of that address, and maybe others. */
 struct patch **patch_location_list(uint64_t address);
 /* Number of bytes that the probe changes at its site. */
-unsigned int patch_bytes(const struct patch *probe);
+unsigned int patch_bytes(const struct patch *patch);
 /*
  * True if a probe that is set needs some of these bytes: it has changed them, executes them
  * elsewhere, or has them in the distance of its jump.
@@ -248,14 +248,14 @@ bool patch_any_armed(void);
  * True if the bytes at the site are still those that the probe has written. False if the file was
  * unmapped; other code at that address must not be changed.
  */
-bool patch_stands(struct patch *probe);
+bool patch_is_intact(struct patch *patch);
 /* For a probe whose bytes were changed: true if some of the inner instruction begins still trap. */
-bool patch_leaves_traps(const struct patch *probe);
+bool patch_leaves_traps(const struct patch *patch);
 /*
  * If one of these probes is at a location that is not mapped any more, frees what was made for all
  * such locations.
  */
-void patch_release_gone(struct patch *const *probes, size_t count);
+void patch_release_gone(struct patch *const *patches, size_t count);
 
 /* ---- callers.c ---- */
 
@@ -294,15 +294,15 @@ bool patch_calls_for_frames(uint64_t start, uint64_t end);
 
 /*
  * Returns private copies of pages that contain probed locations or springboards to their files if
- * their bytes are equal. Returns the number of bytes that differ. If `returned` is not NULL, stores
+ * their bytes are equal. Returns the number of bytes that differ. If `ret_returned` is not NULL, stores
  * the number of bytes that were returned to files.
  */
-uint64_t patch_pages_give_back(uint64_t *returned);
+uint64_t patch_pages_give_back(uint64_t *ret_returned);
 
 /* ---- x86-64-trampoline.c ---- */
 
 /* Generates the code of a probe for its trampoline, of that kind. Returns 0, -ERANGE or -E2BIG. */
-int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *bytes);
+int patch_trampoline_of(struct patch *patch, struct patch_kind kind, uint8_t *bytes);
 /*
  * Generates the heads of an arena; `hot` is the patch_hot that its first trampoline would have if
  * it began at the arena.
@@ -311,7 +311,7 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 /* Offset in a head of the address of `hot`. */
 size_t patch_head_hot_at(void);
 /* Fills in what unwinders read of a probe whose code was generated. */
-void patch_trampoline_locations(struct patch *probe);
+void patch_trampoline_locations(struct patch *patch);
 /*
  * Generates the code of all watched calls: COMMON_BYTES, to which all gates lead in the end, and
  * padding; the gates follow (gates.c).
@@ -335,7 +335,7 @@ const uint8_t *patch_returns_frames(void);
 
 /* Describes an arena of trampolines to unwinders, now or as soon as one is loaded. */
 void patch_frames_add(uint64_t start, uint64_t size, struct patch_kind kind,
-		const struct patch *probes, const struct patch_hot *hot);
+		const struct patch *patches, const struct patch_hot *hot);
 /* The same for an arena of slots. */
 void patch_frames_add_slots(uint64_t start, uint64_t size);
 /* The same for the gates. `count`: the maximum number of gates. */
@@ -368,7 +368,7 @@ struct patch_frames {
 #define PATCH_FRAMES_BYTES 384
 #define PATCH_FRAMES_SPRINGBOARDS 1024
 #define PATCH_FRAMES_MAX (5334 + PATCH_FRAMES_SPRINGBOARDS) /* five for each arena */
-bool patch_frames_entry(unsigned int which, struct patch_frames *frames);
+bool patch_frames_entry(unsigned int which, struct patch_frames *ret_frames);
 /*
  * Finds the piece of code by an address in it. For all threads and signal handlers; takes no lock.
  */
@@ -442,7 +442,7 @@ bool patch_copied_trap(uint64_t at, uint64_t *ret_copy);
  * Called after probes were removed: restores the program's bytes in copies of their locations that
  * are in executable memory of no file.
  */
-void patch_copied_removed(struct patch *const *probes, size_t count);
+void patch_copied_removed(struct patch *const *patches, size_t count);
 
 /* ---- signals.c ---- */
 
@@ -484,12 +484,12 @@ extern uint64_t patch_faults_generation;
 /* ---- reading.c ---- */
 
 /* Another thread uses this entry now. */
-void patch_reading_begins(unsigned int number);
+void patch_reading_begin(unsigned int number);
 /* Called before and after the calling thread changes its signal mask. */
-void patch_reading_pauses(void);
-void patch_reading_forgets(void);
+void patch_reading_pause(void);
+void patch_reading_forget(void);
 /* If true, readers trust no earlier reading of a mask. */
-void patch_reading_asks_always(bool always);
+void patch_reading_ask_always(bool always);
 /* Number of loads that faulted although the page had been there before. */
 uint64_t patch_reading_faults(void);
 
@@ -507,7 +507,7 @@ struct patch_thread {
  * exited, or it is a kernel thread, which executes no code of the program. If it cannot be read:
  * state '?', traced, guarded, and all signals blocked.
  */
-bool patch_thread_inspect(pid_t tid, struct patch_thread *thread);
+bool patch_thread_inspect(pid_t tid, struct patch_thread *ret_thread);
 /*
  * Calls `visit` with each thread; some may be skipped if others exit meanwhile. False: the threads
  * cannot be listed, see errno.
@@ -525,7 +525,7 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
  * True: forward the program's requests to the kernel, and make no other system calls; side then
  * handles no signal any more.
  */
-void patch_signals_pass(bool pass);
+void patch_signals_forward(bool pass);
 
 /* ---- resume.c, x86-64-resume.S ---- */
 
@@ -558,17 +558,17 @@ struct patch_proof {
 	/*
 	 * Checks the thread without disturbing it. Sets *guarded if a seccomp filter applies to it.
 	 */
-	enum patch_shown {
-		PATCH_SO,
-		PATCH_UNKNOWN, /* it is running */
-		PATCH_NOT_SO,  /* and will not be soon, so it is not worth stopping the thread */
+	enum patch_verdict {
+		PATCH_PROVED,
+		PATCH_UNPROVED,  /* it is running */
+		PATCH_DISPROVED, /* and will not be soon, so it is not worth stopping the thread */
 	} (*check)(pid_t tid, bool *guarded);
 	/*
 	 * A thread that never sleeps is stopped: `at_stop` runs meanwhile, see
-	 * patch_threads_stop(), and `was_so` returns what it has found.
+	 * patch_threads_stop(), and `was_proved` returns what it has found.
 	 */
 	patch_at_stop *at_stop;
-	bool (*was_so)(pid_t tid);
+	bool (*was_proved)(pid_t tid);
 };
 
 /* True if the property is proved of all threads but the calling one. */
@@ -592,11 +592,11 @@ bool patch_is_guarded(void);
 /* ---- springboards.c ---- */
 
 /*
- * Claims the springboard of a probe by a short jump, and describes it to unwinders. `stands` is set
- * if a jump is there already; it may lead to another trampoline of the same location. Returns 0, or
+ * Claims the springboard of a probe by a short jump, and describes it to unwinders. *ret_is_written is
+ * set if a jump is there already; it may lead to another trampoline of the same location. Returns 0, or
  * -ERANGE if the bytes differ from those of the file.
  */
-int patch_springboard_claim(const struct patch *probe, bool *stands);
+int patch_springboard_claim(const struct patch *patch, bool *ret_is_written);
 /* Undoes the claim: nothing was written there. */
 void patch_springboard_drop(uint64_t address);
 /* Forgets a springboard whose memory was unmapped. */
@@ -641,7 +641,7 @@ struct patch_gates {
 	uint32_t most; /* maximum number of gates; RETURNS_FIRST of them can be used */
 };
 
-int patch_gates_start(struct patch_gates *gates);
+int patch_gates_start(struct patch_gates *ret_gates);
 /*
  * Makes more gates usable. Called in hits. False: out of memory, now and later: do not use these
  * gates.
@@ -658,7 +658,7 @@ enum patch_return_state {
 	 */
 	PATCH_TAIL,
 	/* Has returned in another thread; its own thread puts it on its list later. */
-	PATCH_LEFT,
+	PATCH_RETURNED,
 	PATCH_STATES = 3, /* mask of these; the others are flags of an open call */
 	PATCH_KEPT = 4,  /* can return more than once, so its gate is never used for another call */
 	PATCH_ASIDE = 8, /* its slot was overwritten; its gate is used again after many others */
@@ -726,6 +726,6 @@ void patch_hit_copies(enum patch_copies copies);
 /* Index of the calling thread's entry, below THREADS_MAX; negative: it has none. */
 int patch_hit_number(void);
 bool patch_hit_is_inside(const struct patch_hot *probe);
-void patch_hit_stats(struct patch_stats *stats);
+void patch_hit_stats(struct patch_stats *ret_stats);
 
 #endif /* SIDE_PROBE_PATCH_PARTS_H */

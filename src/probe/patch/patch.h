@@ -122,7 +122,7 @@ enum patch_flags {
 	 * Only prepare the probe (-EALREADY: done). Setting it later then takes no lock that
 	 * another thread may hold, as in the child of a fork().
 	 */
-	PATCH_READY = 16,
+	PATCH_PREPARE = 16,
 	/*
 	 * The probe takes over the open calls of the probe that was just removed from this location
 	 * and had other flags: its exit handler gets their returns.
@@ -182,13 +182,13 @@ size_t patch_set(struct patch_setup *setups, size_t count);
  * execute them, and the next probe at that location uses them again. Returns 0, or negative errno
  * if memory could not be written; then those probes are still set.
  */
-int patch_remove(struct patch *const *probes, size_t count);
+int patch_remove(struct patch *const *patches, size_t count);
 
 /*
  * Changes patch_hit.user for the next hits of a probe that is set or was not yet removed. Hits that
  * have begun may still have the former value until patch_settle() returns.
  */
-void patch_change_user(struct patch *probe, void *user);
+void patch_change_user(struct patch *patch, void *user);
 
 /*
  * If no probe is set, releases what only set probes need: private copies of code pages whose bytes
@@ -230,7 +230,7 @@ void patch_memory_count(const void *at, size_t size);
  * at the call. The probes may be set or not. Data that only those handlers could reach may be freed
  * then.
  */
-void patch_settle(struct patch *const *probes, size_t count);
+void patch_settle(struct patch *const *patches, size_t count);
 
 /*
  * Translates a return address that was read from a stack: returns the real one if a return was
@@ -262,7 +262,7 @@ typedef int patch_action_function(
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
 		patch_action_function *real);
 /* True if side's handler of this signal may run before the program's. */
-bool patch_signals_stand_behind(int number);
+bool patch_signals_are_taken(int number);
 typedef int patch_mask_function(int how, const sigset_t *set, sigset_t *before);
 int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real);
 
@@ -284,7 +284,7 @@ void patch_scan(void);
 /*
  * Reads memory that may be unmapped, in a hit. Loads directly if a fault would be caught and the
  * page was mapped a moment ago. False: a fault would not be caught, or the memory is unmapped. The
- * caller then uses a system call, and calls patch_read_so() with what it could read. `reading`
+ * caller then uses a system call, and calls patch_note_read() with what it could read. `reading`
  * belongs to the hit and is NULL at first.
  */
 struct patch_reading;
@@ -296,14 +296,14 @@ bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **rea
  */
 long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **reading);
 /* Notes that a system call could just read all of this memory. */
-void patch_read_so(uint64_t from, size_t size);
+void patch_note_read(uint64_t from, size_t size);
 
 /*
  * Permits or forbids such reads in hits. With true, side takes the signals of faults and passes
  * those of the program on to its handlers. With false, no hit that began before may still read: the
  * caller has waited for them (patch_settle()). Returns 0 or -ENOMEM.
  */
-int patch_reads(bool wanted);
+int patch_permit_reads(bool wanted);
 
 /* True if the handler of breakpoints makes no system call, except in rare states of a thread. */
 bool patch_traps_are_silent(void);
@@ -407,6 +407,6 @@ struct patch_stats {
 	uint64_t bytes;  /* of address space */
 };
 
-void patch_stats(struct patch_stats *stats);
+void patch_stats(struct patch_stats *ret_stats);
 
 #endif /* SIDE_PROBE_PATCH_PATCH_H */

@@ -97,7 +97,7 @@ static bool quiescence_read_mappings(void)
 }
 
 /* Returns 0 if no mapping contains it. */
-static uint64_t end_of_mapping(uint64_t address)
+static uint64_t quiescence_end_of_mapping(uint64_t address)
 {
 	size_t low = search_leading(i, nr_mappings, mappings[i].end <= address);
 
@@ -115,7 +115,7 @@ struct stacks {
 	bool frames_only;
 };
 
-static bool add_stack(struct stacks *stacks, uint64_t from)
+static bool quiescence_add_stack(struct stacks *stacks, uint64_t from)
 {
 	uint64_t end;
 
@@ -123,7 +123,7 @@ static bool add_stack(struct stacks *stacks, uint64_t from)
 		if (from >= stacks->parts[i].start && from < stacks->parts[i].end)
 			return true;
 	}
-	end = end_of_mapping(from);
+	end = quiescence_end_of_mapping(from);
 	if (!end || stacks->nr == STACKS_MAX)
 		return false;
 	stacks->parts[stacks->nr++] =
@@ -140,7 +140,7 @@ static bool quiescence_check_words(struct stacks *stacks, size_t count)
 		if (words[i] != segments)
 			continue;
 		if (is_there(words[i - BEFORE_PROGRAM_COUNTER]) ||
-				!add_stack(stacks, words[i - BEFORE_STACK_POINTER]))
+				!quiescence_add_stack(stacks, words[i - BEFORE_STACK_POINTER]))
 			return false;
 	}
 	return true;
@@ -150,11 +150,11 @@ static bool quiescence_check_words(struct stacks *stacks, size_t count)
  * Makes only system calls, because it also runs while a thread is stopped. Reads through the
  * kernel, because memory may be unmapped meanwhile.
  */
-static bool is_clear(struct stacks *stacks, uint64_t stack_pointer)
+static bool quiescence_is_clear(struct stacks *stacks, uint64_t stack_pointer)
 {
 	long self = patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 
-	if (!add_stack(stacks, stack_pointer))
+	if (!quiescence_add_stack(stacks, stack_pointer))
 		return false;
 	for (unsigned int i = 0; i < stacks->nr; i++) {
 		uint64_t at = stacks->parts[i].start;
@@ -195,7 +195,7 @@ struct thread_state_sample {
 	uint64_t switches; /* context switches, voluntary and not */
 };
 
-static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample)
+static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *ret_sample)
 {
 	char path[64], line[256];
 	unsigned long long stack, counter, switches;
@@ -203,7 +203,7 @@ static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample
 	FILE *file;
 	bool got;
 
-	*sample = (struct thread_state_sample){.call = -1};
+	*ret_sample = (struct thread_state_sample){.call = -1};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	file = fopen(path, "re");
 	/*
@@ -213,25 +213,26 @@ static bool quiescence_read_thread(pid_t tid, struct thread_state_sample *sample
 	got = file && fgets(line, sizeof(line), file);
 	if (file)
 		fclose(file);
-	if (!got || sscanf(line, "%ld", &sample->call) != 1)
+	if (!got || sscanf(line, "%ld", &ret_sample->call) != 1)
 		return false;
-	remainder = sample->call >= 0 ? line : strchr(line, ' ');
+	remainder = ret_sample->call >= 0 ? line : strchr(line, ' ');
 	got = remainder &&
-			(sample->call >= 0 ? sscanf(remainder,
-							     "%*d %*x %*x %*x %*x %*x %*x %llx %llx",
-							     &stack, &counter)
-					   : sscanf(remainder, "%llx %llx", &stack, &counter)) == 2;
+			(ret_sample->call >= 0 ? sscanf(remainder,
+								 "%*d %*x %*x %*x %*x %*x %*x %llx %llx",
+								 &stack, &counter)
+					       : sscanf(remainder, "%llx %llx", &stack,
+								 &counter)) == 2;
 	if (!got)
 		return false;
-	sample->stack_pointer = stack;
-	sample->program_counter = counter;
+	ret_sample->stack_pointer = stack;
+	ret_sample->program_counter = counter;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	file = fopen(path, "re");
 	got = false;
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "voluntary_ctxt_switches: %llu", &switches) == 1 ||
 				sscanf(line, "nonvoluntary_ctxt_switches: %llu", &switches) == 1) {
-			sample->switches += switches;
+			ret_sample->switches += switches;
 			got = true;
 		}
 	}
@@ -249,35 +250,35 @@ static bool quiescence_is_same_sample(
 }
 
 /* It may wait for a child that shares the memory. */
-static bool waits_for_child(const struct thread_state_sample *sample)
+static bool quiescence_waits_for_child(const struct thread_state_sample *sample)
 {
 	return sample->call == SYS_vfork || sample->call == SYS_clone || sample->call == SYS_clone3;
 }
 
-static enum patch_shown quiescence_has_quiesced(pid_t tid, bool *guarded)
+static enum patch_verdict quiescence_has_quiesced(pid_t tid, bool *guarded)
 {
 	struct stacks stacks = {.most = ASLEEP_MAX};
 	struct patch_thread thread;
 	struct thread_state_sample sample, again;
 
 	if (!patch_thread_inspect(tid, &thread) || strchr("ZX", thread.state))
-		return PATCH_SO;
+		return PATCH_PROVED;
 	*guarded |= thread.guarded;
 	if (thread.traced)
-		return PATCH_NOT_SO;
+		return PATCH_DISPROVED;
 	if (thread.state == 'R' || !quiescence_read_thread(tid, &sample))
-		return PATCH_UNKNOWN;
-	if (is_there(sample.program_counter) || waits_for_child(&sample))
-		return PATCH_NOT_SO;
-	if (!is_clear(&stacks, sample.stack_pointer))
+		return PATCH_UNPROVED;
+	if (is_there(sample.program_counter) || quiescence_waits_for_child(&sample))
+		return PATCH_DISPROVED;
+	if (!quiescence_is_clear(&stacks, sample.stack_pointer))
 		/* The thread may have run meanwhile. */
 		return quiescence_read_thread(tid, &again) &&
 						quiescence_is_same_sample(&sample, &again)
-				? PATCH_NOT_SO
-				: PATCH_UNKNOWN;
+				? PATCH_DISPROVED
+				: PATCH_UNPROVED;
 	return quiescence_read_thread(tid, &again) && quiescence_is_same_sample(&sample, &again)
-			? PATCH_SO
-			: PATCH_UNKNOWN;
+			? PATCH_PROVED
+			: PATCH_UNPROVED;
 }
 
 /* ---- threads that do not sleep ---- */
@@ -292,7 +293,7 @@ static void quiescence_check_stopped(pid_t tid)
 
 	stopped_quiesced = !patch_system_call(SYS_ptrace, PTRACE_GETREGS, tid, 0, (long)&registers,
 					   0, 0) &&
-			!is_there(registers.rip) && is_clear(&stacks, registers.rsp);
+			!is_there(registers.rip) && quiescence_is_clear(&stacks, registers.rsp);
 }
 
 static bool quiescence_had_quiesced(pid_t tid)
@@ -308,7 +309,7 @@ static bool quiescence_self_has_quiesced(void)
 {
 	struct stacks stacks = {.most = ASLEEP_MAX, .frames_only = true};
 
-	return is_clear(&stacks, (uint64_t)(uintptr_t)__builtin_frame_address(0));
+	return quiescence_is_clear(&stacks, (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
 static bool shared;
@@ -336,7 +337,7 @@ static void quiescence_check_children(pid_t tid, void *data)
 		fclose(file);
 }
 
-static bool is_shared(void)
+static bool quiescence_is_shared(void)
 {
 	shared = false;
 	return !patch_threads_each(quiescence_check_children, NULL) || shared;
@@ -354,7 +355,7 @@ bool patch_all_quiesced(bool (*is_at)(uint64_t address))
 {
 	static const struct patch_proof proof = {.check = quiescence_has_quiesced,
 			.at_stop = quiescence_check_stopped,
-			.was_so = quiescence_had_quiesced};
+			.was_proved = quiescence_had_quiesced};
 	uint16_t code, stack;
 	bool quiesced;
 
@@ -365,8 +366,8 @@ bool patch_all_quiesced(bool (*is_at)(uint64_t address))
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mappings == MAP_FAILED)
 		return false;
-	quiesced = quiescence_read_mappings() && quiescence_self_has_quiesced() && !is_shared() &&
-			patch_threads_prove(&proof);
+	quiesced = quiescence_read_mappings() && quiescence_self_has_quiesced() &&
+			!quiescence_is_shared() && patch_threads_prove(&proof);
 	munmap(mappings, MAPPINGS_MAX * sizeof(*mappings));
 	return quiesced;
 }

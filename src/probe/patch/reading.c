@@ -37,7 +37,7 @@
 #define TICKS (1ULL << 18) /* of the time stamp: about a tenth of a millisecond */
 #define ROUND_BITS 20
 #define UNKNOWN 0
-_Static_assert(PATCH_ADDRESS_BITS == 64 - ROUND_BITS + PAGE_BITS, "a label has room for both");
+_Static_assert(PATCH_ADDRESS_BITS == 64 - ROUND_BITS + PAGE_BITS, "a label has space for both");
 
 long patch_load_bytes(void *to, uint64_t from, size_t size);
 long patch_load_text(char *to, uint64_t from, size_t most);
@@ -59,16 +59,16 @@ static uint64_t ticks = TICKS;         /* after which they are read again; 0: al
 static struct patch_reading *readings; /* NULL: reads are not permitted */
 static struct patch_reading *memory;   /* of all threads; never freed */
 
-static inline struct patch_reading *own(void)
+static inline struct patch_reading *patch_reader_own(void)
 {
-	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
+	/* Acquire: that they are zeros. Pairs with the release in patch_permit_reads(). */
 	struct patch_reading *all = __atomic_load_n(&readings, __ATOMIC_ACQUIRE);
 	int number = all ? patch_hit_number() : -1;
 
 	return number < 0 ? NULL : &all[number];
 }
 
-static inline uint64_t generation(void)
+static inline uint64_t patch_reader_generation(void)
 {
 	/* Relaxed: see patch_fault_notify_readers() in faults.c. */
 	return __atomic_load_n(&patch_faults_generation, __ATOMIC_RELAXED);
@@ -76,39 +76,39 @@ static inline uint64_t generation(void)
 
 /* ---- reported changes ---- */
 
-void patch_reading_begins(unsigned int number)
+void patch_reading_begin(unsigned int number)
 {
-	/* Acquire: that they are zeros. Pairs with the release in patch_reads(). */
+	/* Acquire: that they are zeros. Pairs with the release in patch_permit_reads(). */
 	struct patch_reading *all = __atomic_load_n(&memory, __ATOMIC_ACQUIRE);
 
 	if (all)
 		all[number].since = UNKNOWN;
 }
 
-void patch_reading_forgets(void)
+void patch_reading_forget(void)
 {
-	struct patch_reading *reading = own();
+	struct patch_reading *reading = patch_reader_own();
 
 	if (reading)
 		reading->since = UNKNOWN;
 }
 
 /*
- * Until patch_reading_forgets(); or for a tenth of a millisecond, if a handler interrupts the
+ * Until patch_reading_forget(); or for a tenth of a millisecond, if a handler interrupts the
  * thread and does not return.
  */
-void patch_reading_pauses(void)
+void patch_reading_pause(void)
 {
-	struct patch_reading *reading = own();
+	struct patch_reading *reading = patch_reader_own();
 
 	if (!reading)
 		return;
 	reading->open = false;
-	reading->generation = generation();
+	reading->generation = patch_reader_generation();
 	reading->since = __builtin_ia32_rdtsc();
 }
 
-void patch_reading_asks_always(bool always)
+void patch_reading_ask_always(bool always)
 {
 	/* Relaxed: see patch_reader_prepare(). */
 	__atomic_store_n(&ticks, always ? 0 : TICKS, __ATOMIC_RELAXED);
@@ -116,7 +116,7 @@ void patch_reading_asks_always(bool always)
 
 /* ---- reading masks, actions and pages ---- */
 
-static bool is_caught(int number)
+static bool patch_reader_is_caught(int number)
 {
 	struct patch_action action = {0};
 
@@ -130,12 +130,14 @@ static bool patch_reader_is_open(void)
 
 	return !patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, PATCH_MASK_BYTES,
 			       0, 0) &&
-			!(mask & PATCH_FAULT_SIGNALS) && is_caught(SIGSEGV) && is_caught(SIGBUS);
+			!(mask & PATCH_FAULT_SIGNALS) && patch_reader_is_caught(SIGSEGV) &&
+			patch_reader_is_caught(SIGBUS);
 }
 
-static __attribute__((noinline)) void ask(struct patch_reading *reading, uint64_t now)
+static __attribute__((noinline)) void patch_reader_refresh(
+		struct patch_reading *reading, uint64_t now)
 {
-	reading->generation = generation();
+	reading->generation = patch_reader_generation();
 	reading->round = (reading->round + 1) & ((1u << ROUND_BITS) - 1);
 	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
 		reading->pages[i] = 0;
@@ -151,7 +153,7 @@ static __attribute__((noinline)) void ask(struct patch_reading *reading, uint64_
  * True if the first 8 bytes of the page can be read. The system call has no other effect: it reads
  * a mask, and finds that `how` is invalid.
  */
-static __attribute__((noinline)) bool is_still_there(uint64_t page)
+static __attribute__((noinline)) bool patch_reader_is_still_there(uint64_t page)
 {
 	return patch_system_call(SYS_rt_sigprocmask, -1, (long)(page << PAGE_BITS), 0,
 			       PATCH_MASK_BYTES, 0, 0) == -EINVAL;
@@ -167,14 +169,14 @@ static inline uint64_t patch_reader_page_label(const struct patch_reading *readi
 	return page << ROUND_BITS | reading->round;
 }
 
-static __attribute__((noinline)) bool is_there_as_before(
+static __attribute__((noinline)) bool patch_reader_is_there_as_before(
 		struct patch_reading *reading, uint64_t page)
 {
 	uint64_t *entry = patch_reader_find_entry(reading, page);
 
 	if (!page || *entry >> ROUND_BITS != page)
 		return false;
-	*entry = is_still_there(page) ? patch_reader_page_label(reading, page) : 0;
+	*entry = patch_reader_is_still_there(page) ? patch_reader_page_label(reading, page) : 0;
 	return *entry != 0;
 }
 
@@ -191,7 +193,7 @@ static inline struct patch_reading *patch_reader_prepare(
 		return NULL;
 	/* Reading the time stamp costs as much as all else here, so it is read once in a hit. */
 	if (!reading) {
-		reading = own();
+		reading = patch_reader_own();
 		if (!reading)
 			return NULL;
 		now = __builtin_ia32_rdtsc();
@@ -202,21 +204,23 @@ static inline struct patch_reading *patch_reader_prepare(
 		is_old = now - reading->since > __atomic_load_n(&ticks, __ATOMIC_RELAXED);
 		*known = reading;
 	}
-	if (__builtin_expect(is_old, 0) || __builtin_expect(reading->generation != generation(), 0))
-		ask(reading, now);
+	if (__builtin_expect(is_old, 0) ||
+			__builtin_expect(reading->generation != patch_reader_generation(), 0))
+		patch_reader_refresh(reading, now);
 	if (!reading->open)
 		return NULL;
 	if (__builtin_expect(*patch_reader_find_entry(reading, page) !=
 					    patch_reader_page_label(reading, page),
 			    0) &&
-			!is_there_as_before(reading, page))
+			!patch_reader_is_there_as_before(reading, page))
 		return NULL;
 	return reading;
 }
 
 /* ---- loads ---- */
 
-static __attribute__((noinline)) void faulted(struct patch_reading *reading, uint64_t from)
+static __attribute__((noinline)) void patch_reader_faulted(
+		struct patch_reading *reading, uint64_t from)
 {
 	*patch_reader_find_entry(reading, from >> PAGE_BITS) = 0;
 	/* Relaxed: a statistics counter. */
@@ -231,7 +235,7 @@ bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **kno
 		return false;
 	if (__builtin_expect(!patch_load_bytes(to, from, size), 1))
 		return true;
-	faulted(reading, from);
+	patch_reader_faulted(reading, from);
 	return false;
 }
 
@@ -241,13 +245,13 @@ long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading 
 	long got = reading ? patch_load_text(to, from, most) : -1;
 
 	if (reading && got < 0)
-		faulted(reading, from);
+		patch_reader_faulted(reading, from);
 	return got;
 }
 
-void patch_read_so(uint64_t from, size_t size)
+void patch_note_read(uint64_t from, size_t size)
 {
-	struct patch_reading *reading = own();
+	struct patch_reading *reading = patch_reader_own();
 	uint64_t page = from >> PAGE_BITS;
 
 	if (!reading || !reading->open || !size || from >> PATCH_ADDRESS_BITS)
@@ -264,7 +268,7 @@ uint64_t patch_reading_faults(void)
 	return __atomic_load_n(&faults, __ATOMIC_RELAXED);
 }
 
-int patch_reads(bool wanted)
+int patch_permit_reads(bool wanted)
 {
 	struct patch_reading *all = memory;
 
@@ -278,10 +282,10 @@ int patch_reads(bool wanted)
 		all = patch_memory_anywhere(THREADS_MAX * sizeof(*all), PROT_READ | PROT_WRITE);
 	if (!all)
 		return -ENOMEM;
-	/* Release: that they are zeros. Pairs with the acquire in patch_reading_begins(). */
+	/* Release: that they are zeros. Pairs with the acquire in patch_reading_begin(). */
 	__atomic_store_n(&memory, all, __ATOMIC_RELEASE);
 	patch_faults_start(PATCH_FAULTS_LOADS);
-	/* Release: the same. Pairs with the acquire in own(). */
+	/* Release: the same. Pairs with the acquire in patch_reader_own(). */
 	__atomic_store_n(&readings, all, __ATOMIC_RELEASE);
 	return 0;
 }

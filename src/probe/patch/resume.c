@@ -41,7 +41,7 @@ _Static_assert(offsetof(ucontext_t, uc_mcontext.gregs[REG_R8]) == 40 &&
 				offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]) == 168 &&
 				offsetof(ucontext_t, uc_mcontext.gregs[REG_CSGSFS]) == 184 &&
 				offsetof(ucontext_t, uc_mcontext.fpregs) == 224,
-		"as x86-64-resume.S has it");
+		"offsets in x86-64-resume.S");
 
 /* For functions that read no thread-local memory, like the handler (trap.c). */
 #define NO_GUARD __attribute__((no_stack_protector))
@@ -55,7 +55,7 @@ static void resume_cpuid(uint32_t leaf, uint32_t part, uint32_t registers[4])
 }
 
 /* A shadow stack has an entry for the handler, which only rt_sigreturn removes. */
-static NO_GUARD bool has_shadow_stack(void)
+static NO_GUARD bool resume_has_shadow_stack(void)
 {
 	uint64_t pointer = 0;
 
@@ -120,11 +120,11 @@ void patch_resume_never(void)
 
 NO_GUARD bool patch_resumes(void)
 {
-	return resumes && !__atomic_load_n(&never, __ATOMIC_RELAXED) && !has_shadow_stack();
+	return resumes && !__atomic_load_n(&never, __ATOMIC_RELAXED) && !resume_has_shadow_stack();
 }
 
 /* True if the handler has the same protection-key rights as the interrupted code. */
-static NO_GUARD bool has_same_rights(const uint8_t *state)
+static NO_GUARD bool resume_has_same_rights(const uint8_t *state)
 {
 	uint64_t present;
 	uint32_t before = 0, now, zero;
@@ -139,7 +139,7 @@ static NO_GUARD bool has_same_rights(const uint8_t *state)
 	return before == now;
 }
 
-static uint64_t code_segment(void)
+static uint64_t resume_code_segment(void)
 {
 	uint64_t segment;
 
@@ -156,7 +156,7 @@ static NO_GUARD bool patch_resume_is_plain(const ucontext_t *context)
 	const greg_t *registers = context->uc_mcontext.gregs;
 	uint64_t segments = (uint64_t)registers[REG_CSGSFS];
 
-	return (segments & UINT16_MAX) == code_segment() && segments >> 48 &&
+	return (segments & UINT16_MAX) == resume_code_segment() && segments >> 48 &&
 			!((uint64_t)registers[REG_EFL] & (FLAG_STEP | FLAG_NESTED)) &&
 			!(patch_resume_flags() & FLAG_NESTED) &&
 			!((uint32_t)context->uc_stack.ss_flags & STACK_IS_DISARMED);
@@ -174,7 +174,7 @@ NO_GUARD uint64_t patch_resume_components(const void *user)
 	__builtin_memcpy(&note, state + FLOATING_NOTE, sizeof(note));
 	if (note.magic != NOTE_MAGIC)
 		return 0;
-	if (note.components & 1u << STATE_PKRU && !has_same_rights(state))
+	if (note.components & 1u << STATE_PKRU && !resume_has_same_rights(state))
 		return 0;
 	return note.components & ~(UINT64_C(1) << STATE_PKRU);
 }

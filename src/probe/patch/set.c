@@ -48,7 +48,7 @@
 #define NO_TAIL_CALL() __asm__ volatile("")
 
 #define BREAKPOINT 0xcc
-#define OVER 0x06 /* traps at sites where the kernel would take a breakpoint for its own */
+#define INVALID 0x06 /* traps at sites where the kernel would take a breakpoint for its own */
 #define JUMP 0xe9
 #define SHORT_JUMP 0xeb
 #define SCANS_MAX 50
@@ -59,11 +59,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t generations;
-static bool rested;
+static bool is_quiesced;
 /* Springboards without a probe were returned to padding, for this patch_set() */
-static bool springboards_asked;
+static bool has_returned_springboards;
 /* a removed location may still have trapping bytes, because others have changed it */
-static bool stranded;
+static bool has_lost_traps;
 uint64_t side_probe_traps;
 
 /* Bytes that trap when they are executed: the breakpoint, and invalid instructions. */
@@ -76,7 +76,7 @@ static int patch_set_sync_cores(void)
 }
 
 /* If the first barrier succeeds, later ones do not fail. */
-static int register_barrier(void)
+static int patch_set_register_barrier(void)
 {
 	static bool registered;
 
@@ -92,7 +92,7 @@ static int register_barrier(void)
 /* ---- preparation ---- */
 
 /* Reduces the site to its first instruction. */
-static void cut_to_first(struct probe_site *site)
+static void patch_set_cut_to_first(struct probe_site *site)
 {
 	if (site->nr_pieces == 1)
 		return;
@@ -101,55 +101,56 @@ static void cut_to_first(struct probe_site *site)
 	site->ends = false;
 }
 
-static bool wants_distance(const struct patch *probe, uint8_t trap, struct patch_distance *distance)
+static bool patch_set_constrain_distance(
+		const struct patch *patch, uint8_t trap, struct patch_distance *ret_distance)
 {
-	const struct probe_site *site = &probe->site;
+	const struct probe_site *site = &patch->site;
 	bool any = false;
 
-	memset(distance, 0, sizeof(*distance));
+	memset(ret_distance, 0, sizeof(*ret_distance));
 	for (unsigned int i = 1; i < site->nr_pieces; i++) {
 		unsigned int at = site->pieces[i].at;
 
 		if (at >= PROBE_JUMP_BYTES)
 			continue;
-		distance->fixed[at - 1] = any = true;
-		distance->value[at - 1] = trap;
+		ret_distance->fixed[at - 1] = any = true;
+		ret_distance->value[at - 1] = trap;
 	}
 	if (site->method != PROBE_PUNNED)
 		return any;
 	for (unsigned int i = site->patched; i < PROBE_JUMP_BYTES; i++) {
-		distance->fixed[i - 1] = true;
-		distance->value[i - 1] = site->bytes[i];
+		ret_distance->fixed[i - 1] = true;
+		ret_distance->value[i - 1] = site->bytes[i];
 	}
 	return true;
 }
 
-static bool jump_reaches(uint64_t from, uint64_t to)
+static bool patch_set_jump_reaches(uint64_t from, uint64_t to)
 {
 	int64_t away = (int64_t)(to - (from + PROBE_JUMP_BYTES));
 
 	return away == (int32_t)away;
 }
 
-static int write_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
+static int patch_set_write_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP};
 	int32_t distance = (int32_t)(to - (from + PROBE_JUMP_BYTES));
 
-	if (!jump_reaches(from, to))
+	if (!patch_set_jump_reaches(from, to))
 		return -ERANGE;
 	memcpy(bytes + 1, &distance, 4);
 	return patch_write(writer, from, bytes, sizeof(bytes));
 }
 
 /* The same where threads may be: the springboard of a location had a probe with other code. */
-static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
+static int patch_set_change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES] = {JUMP}, trap = BREAKPOINT;
 	int32_t distance = (int32_t)(to - (from + PROBE_JUMP_BYTES));
 	int ret;
 
-	if (!jump_reaches(from, to))
+	if (!patch_set_jump_reaches(from, to))
 		return -ERANGE;
 	memcpy(bytes + 1, &distance, 4);
 	if (!memcmp((const void *)from, bytes, sizeof(bytes)))
@@ -169,11 +170,11 @@ static int change_jump(struct patch_writer *writer, uint64_t from, uint64_t to)
  * Returns the slot of another probe of this location with the same method, which this probe takes
  * over; 0: none.
  */
-static uint64_t inherited_slot(const struct patch *probe)
+static uint64_t patch_set_inherited_slot(const struct patch *patch)
 {
-	for (const struct patch *other = *patch_location_list(probe->site.runtime); other;
+	for (const struct patch *other = *patch_location_list(patch->site.runtime); other;
 			other = other->next) {
-		if (other->site.runtime == probe->site.runtime && other->method == probe->method &&
+		if (other->site.runtime == patch->site.runtime && other->method == patch->method &&
 				other->slot)
 			return other->slot;
 	}
@@ -184,155 +185,156 @@ static uint64_t inherited_slot(const struct patch *probe)
  * Writes the jump in its springboard, where there may be padding, or a jump to another trampoline
  * of the location.
  */
-static int patch_set_install_springboard(const struct patch *probe, struct patch_writer *writer)
+static int patch_set_install_springboard(const struct patch *patch, struct patch_writer *writer)
 {
-	bool stands = false;
+	bool is_written = false;
 	int ret;
 
-	if (!jump_reaches(probe->slot, probe->trampoline))
+	if (!patch_set_jump_reaches(patch->slot, patch->trampoline))
 		return -ERANGE;
-	ret = patch_springboard_claim(probe, &stands);
+	ret = patch_springboard_claim(patch, &is_written);
 	if (ret)
 		return ret;
-	if (stands)
-		return change_jump(writer, probe->slot, probe->trampoline);
-	ret = write_jump(writer, probe->slot, probe->trampoline);
+	if (is_written)
+		return patch_set_change_jump(writer, patch->slot, patch->trampoline);
+	ret = patch_set_write_jump(writer, patch->slot, patch->trampoline);
 	if (ret)
-		patch_springboard_drop(probe->slot);
+		patch_springboard_drop(patch->slot);
 	return ret;
 }
 
-static int make_short(struct patch *probe, struct patch_writer *writer)
+static int patch_set_prepare_short(struct patch *patch, struct patch_writer *writer)
 {
 	uint64_t springboard =
-			probe->site.springboard + (probe->site.runtime - probe->site.address);
+			patch->site.springboard + (patch->site.runtime - patch->site.address);
 
 	/* A thread inside could not be caught: the bytes of a short distance cannot be chosen. */
-	if (probe->site.nr_pieces > 1)
+	if (patch->site.nr_pieces > 1)
 		return -ERANGE;
-	probe->slot = springboard;
-	probe->bytes[0] = SHORT_JUMP;
-	probe->bytes[1] = (uint8_t)(springboard - (probe->site.runtime + 2));
-	return patch_set_install_springboard(probe, writer);
+	patch->slot = springboard;
+	patch->bytes[0] = SHORT_JUMP;
+	patch->bytes[1] = (uint8_t)(springboard - (patch->site.runtime + 2));
+	return patch_set_install_springboard(patch, writer);
 }
 
 /* Makes the bytes of the jump at the site. It leads to a slot if its distance is constrained. */
-static int make_jump(struct patch *probe, struct patch_writer *writer)
+static int patch_set_prepare_jump(struct patch *patch, struct patch_writer *writer)
 {
-	uint64_t to = probe->trampoline, at = probe->site.runtime;
+	uint64_t to = patch->trampoline, at = patch->site.runtime;
 	struct patch_distance distance;
 	bool ours = false;
 	int32_t away;
 	int ret;
 
-	if (wants_distance(probe, traps[0], &distance)) {
-		to = inherited_slot(probe);
+	if (patch_set_constrain_distance(patch, traps[0], &distance)) {
+		to = patch_set_inherited_slot(patch);
 		/*
 		 * Another trampoline of the location may be on its other side, too far for one
 		 * jump.
 		 */
-		if (to && !jump_reaches(to, probe->trampoline))
+		if (to && !patch_set_jump_reaches(to, patch->trampoline))
 			to = 0;
 		ours = to != 0;
 		for (unsigned int i = 0; !to && i < sizeof(traps); i++) {
-			wants_distance(probe, traps[i], &distance);
-			to = patch_slot_memory(at, probe->trampoline, &distance);
-			if (probe->site.nr_pieces == 1)
+			patch_set_constrain_distance(patch, traps[i], &distance);
+			to = patch_slot_memory(at, patch->trampoline, &distance);
+			if (patch->site.nr_pieces == 1)
 				break;
 		}
 		if (!to)
 			return -ERANGE;
-		probe->slot = to;
-		ret = ours ? change_jump(writer, to, probe->trampoline)
-			   : write_jump(writer, to, probe->trampoline);
+		patch->slot = to;
+		ret = ours ? patch_set_change_jump(writer, to, patch->trampoline)
+			   : patch_set_write_jump(writer, to, patch->trampoline);
 		if (ret)
 			return ret;
 	}
-	if (!jump_reaches(at, to))
+	if (!patch_set_jump_reaches(at, to))
 		return -ERANGE;
 	away = (int32_t)(to - (at + PROBE_JUMP_BYTES));
-	probe->bytes[0] = JUMP;
-	memcpy(probe->bytes + 1, &away, 4);
+	patch->bytes[0] = JUMP;
+	memcpy(patch->bytes + 1, &away, 4);
 	return 0;
 }
 
-static int write_trampoline(struct patch *probe, struct patch_writer *writer)
+static int patch_set_write_trampoline(struct patch *patch, struct patch_writer *writer)
 {
-	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
+	struct patch_kind kind = patch_trampoline_kind(patch->trampoline);
 	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 	int ret;
 
-	ret = patch_trampoline_of(probe, kind, bytes);
+	ret = patch_trampoline_of(patch, kind, bytes);
 	if (!ret)
-		patch_trampoline_locations(probe);
+		patch_trampoline_locations(patch);
 	if (!ret)
-		ret = patch_write(writer, probe->trampoline, bytes, kind.bytes);
+		ret = patch_write(writer, patch->trampoline, bytes, kind.bytes);
 	return ret;
 }
 
-static int add_traps(const struct patch *probe)
+static int patch_set_add_traps(const struct patch *patch)
 {
-	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
-		if (probe->site.pieces[i].at < PROBE_JUMP_BYTES &&
-				patch_trap_add(probe->site.runtime + probe->site.pieces[i].at,
-						probe->hot->copy + probe->map[i]))
+	for (unsigned int i = 1; i < patch->site.nr_pieces; i++) {
+		if (patch->site.pieces[i].at < PROBE_JUMP_BYTES &&
+				patch_trap_add(patch->site.runtime + patch->site.pieces[i].at,
+						patch->hot->copy + patch->map[i]))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int make_with(struct patch *probe, struct patch_writer *writer, enum probe_method method)
+static int patch_set_prepare_method(
+		struct patch *patch, struct patch_writer *writer, enum probe_method method)
 {
 	int ret;
 
-	probe->method = method;
-	probe->slot = 0;
+	patch->method = method;
+	patch->slot = 0;
 	if (method == PROBE_BREAKPOINT) {
-		cut_to_first(&probe->site);
-		probe->bytes[0] = BREAKPOINT;
+		patch_set_cut_to_first(&patch->site);
+		patch->bytes[0] = BREAKPOINT;
 	}
-	ret = write_trampoline(probe, writer);
+	ret = patch_set_write_trampoline(patch, writer);
 	if (!ret && method == PROBE_SHORT)
-		ret = make_short(probe, writer);
+		ret = patch_set_prepare_short(patch, writer);
 	else if (!ret && method != PROBE_BREAKPOINT)
-		ret = make_jump(probe, writer);
-	return ret ? ret : add_traps(probe);
+		ret = patch_set_prepare_jump(patch, writer);
+	return ret ? ret : patch_set_add_traps(patch);
 }
 
 /*
  * True if threads inside of the site may meet this jump: at each inner begin of an instruction it
  * has a trap or the program's byte.
  */
-static bool bytes_fit(const struct patch *probe)
+static bool patch_set_bytes_fit(const struct patch *patch)
 {
-	const struct probe_site *site = &probe->site;
+	const struct probe_site *site = &patch->site;
 
 	for (unsigned int i = 1; i < site->nr_pieces; i++) {
 		if (site->pieces[i].at < PROBE_JUMP_BYTES &&
-				!memchr(traps, probe->bytes[site->pieces[i].at], sizeof(traps)))
+				!memchr(traps, patch->bytes[site->pieces[i].at], sizeof(traps)))
 			return false;
 	}
 	for (unsigned int i = site->patched; site->method == PROBE_PUNNED && i < PROBE_JUMP_BYTES;
 			i++) {
-		if (probe->bytes[i] != site->bytes[i])
+		if (patch->bytes[i] != site->bytes[i])
 			return false;
 	}
 	return true;
 }
 
-static void patch_set_make_jump(struct patch *probe)
+static void patch_set_restore_bytes(struct patch *patch)
 {
-	uint64_t to = probe->slot ? probe->slot : probe->trampoline;
-	int32_t away = (int32_t)(to - (probe->site.runtime + PROBE_JUMP_BYTES));
+	uint64_t to = patch->slot ? patch->slot : patch->trampoline;
+	int32_t away = (int32_t)(to - (patch->site.runtime + PROBE_JUMP_BYTES));
 
-	if (probe->method == PROBE_BREAKPOINT) {
-		probe->bytes[0] = BREAKPOINT;
-	} else if (probe->method == PROBE_SHORT) {
-		probe->bytes[0] = SHORT_JUMP;
-		probe->bytes[1] = (uint8_t)(to - (probe->site.runtime + 2));
+	if (patch->method == PROBE_BREAKPOINT) {
+		patch->bytes[0] = BREAKPOINT;
+	} else if (patch->method == PROBE_SHORT) {
+		patch->bytes[0] = SHORT_JUMP;
+		patch->bytes[1] = (uint8_t)(to - (patch->site.runtime + 2));
 	} else {
-		probe->bytes[0] = JUMP;
-		memcpy(probe->bytes + 1, &away, 4);
+		patch->bytes[0] = JUMP;
+		memcpy(patch->bytes + 1, &away, 4);
 	}
 }
 
@@ -341,48 +343,48 @@ static void patch_set_make_jump(struct patch *probe)
  * again if the code that would be generated for the site is equal byte for byte: then a thread that
  * executes it is not affected.
  */
-static bool is_revived(struct patch *probe, const struct probe_site *site)
+static bool patch_set_revive(struct patch *patch, const struct probe_site *site)
 {
-	struct patch_kind kind = patch_trampoline_kind(probe->trampoline);
-	struct patch same = *probe;
+	struct patch_kind kind = patch_trampoline_kind(patch->trampoline);
+	struct patch same = *patch;
 	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 
 	same.site = *site;
 	if (same.method == PROBE_BREAKPOINT)
-		cut_to_first(&same.site);
+		patch_set_cut_to_first(&same.site);
 	else if (same.method != site->method)
 		return false;
 	if (same.method == PROBE_SHORT &&
-			probe->slot != site->springboard + (site->runtime - site->address))
+			patch->slot != site->springboard + (site->runtime - site->address))
 		return false;
-	patch_set_make_jump(&same);
+	patch_set_restore_bytes(&same);
 	if (patch_trampoline_of(&same, kind, bytes) ||
-			memcmp(bytes, (const void *)probe->trampoline, kind.bytes) != 0 ||
-			(same.method != PROBE_BREAKPOINT && !bytes_fit(&same)))
+			memcmp(bytes, (const void *)patch->trampoline, kind.bytes) != 0 ||
+			(same.method != PROBE_BREAKPOINT && !patch_set_bytes_fit(&same)))
 		return false;
 	patch_trampoline_locations(&same);
-	*probe = same;
+	*patch = same;
 	return true;
 }
 
 /* True if the probe was made for the same displaced bytes. */
-static bool patch_set_belongs_to(struct patch *probe, const struct probe_site *site)
+static bool patch_set_belongs_to(struct patch *patch, const struct probe_site *site)
 {
-	if (!probe->site.nr_pieces)
-		return is_revived(probe, site);
-	return !memcmp(probe->site.bytes, site->bytes, sizeof(site->bytes));
+	if (!patch->site.nr_pieces)
+		return patch_set_revive(patch, site);
+	return !memcmp(patch->site.bytes, site->bytes, sizeof(site->bytes));
 }
 
 /*
  * Makes a probe with a trampoline of so many bytes. Returns 0 or negative errno; -E2BIG: the code
  * is longer.
  */
-static int patch_set_make_probe(const struct patch_setup *setup, unsigned int flags,
-		unsigned int bytes, struct patch_writer *writer, struct patch **result)
+static int patch_set_make_patch(const struct patch_setup *setup, unsigned int flags,
+		unsigned int bytes, struct patch_writer *writer, struct patch **ret_patch)
 {
 	struct patch_kind kind = {.bytes = bytes, .follows = flags & PATCH_EXIT};
 	enum probe_method method = flags & PATCH_TRAP ? PROBE_BREAKPOINT : setup->site->method;
-	struct patch *probe;
+	struct patch *patch;
 	uint64_t trampoline;
 	int ret;
 
@@ -391,58 +393,59 @@ static int patch_set_make_probe(const struct patch_setup *setup, unsigned int fl
 	trampoline = patch_trampoline_memory(setup->site->runtime, kind);
 	if (!trampoline)
 		return -ERANGE;
-	probe = patch_trampoline_probe(trampoline);
-	*probe = (struct patch){.site = *setup->site,
+	patch = patch_trampoline_patch(trampoline);
+	*patch = (struct patch){.site = *setup->site,
 			.flags = flags,
 			.trampoline = trampoline,
-			.hot = probe->hot};
-	*probe->hot = (struct patch_hot){.address = setup->site->runtime, .caller = &patch_no_code};
-	ret = make_with(probe, writer, method);
+			.hot = patch->hot};
+	*patch->hot = (struct patch_hot){.address = setup->site->runtime, .caller = &patch_no_code};
+	ret = patch_set_prepare_method(patch, writer, method);
 	if (ret && ret != -EPERM && ret != -E2BIG && method != PROBE_BREAKPOINT)
-		ret = patch_traps_return() ? make_with(probe, writer, PROBE_BREAKPOINT)
-					   : -ESHUTDOWN;
+		ret = patch_traps_return()
+				? patch_set_prepare_method(patch, writer, PROBE_BREAKPOINT)
+				: -ESHUTDOWN;
 	if (ret) {
-		memset(probe->hot, 0, sizeof(*probe->hot));
-		memset(probe, 0, sizeof(*probe));
+		memset(patch->hot, 0, sizeof(*patch->hot));
+		memset(patch, 0, sizeof(*patch));
 		patch_trampoline_return(trampoline);
 		return ret;
 	}
-	*result = probe;
+	*ret_patch = patch;
 	return 0;
 }
 
 /* Finds the probe of that location with such code, or makes one. */
-static int find_probe(const struct patch_setup *setup, unsigned int flags,
-		struct patch_writer *writer, struct patch **result)
+static int patch_set_find_patch(const struct patch_setup *setup, unsigned int flags,
+		struct patch_writer *writer, struct patch **ret_patch)
 {
-	struct patch **location = patch_location_list(setup->site->runtime), *probe;
+	struct patch **location = patch_location_list(setup->site->runtime), *patch;
 	int ret;
 
-	for (probe = *location; probe; probe = probe->next) {
-		if (probe->site.runtime == setup->site->runtime && probe->flags == flags &&
-				patch_set_belongs_to(probe, setup->site)) {
-			*result = probe;
+	for (patch = *location; patch; patch = patch->next) {
+		if (patch->site.runtime == setup->site->runtime && patch->flags == flags &&
+				patch_set_belongs_to(patch, setup->site)) {
+			*ret_patch = patch;
 			break;
 		}
 	}
-	ret = probe && probe->slot && probe->method != PROBE_SHORT
-			? change_jump(writer, probe->slot, probe->trampoline)
+	ret = patch && patch->slot && patch->method != PROBE_SHORT
+			? patch_set_change_jump(writer, patch->slot, patch->trampoline)
 			: 0;
-	if (probe && probe->method == PROBE_SHORT)
-		ret = patch_set_install_springboard(probe, writer);
+	if (patch && patch->method == PROBE_SHORT)
+		ret = patch_set_install_springboard(patch, writer);
 	/* The padding is used by other code now. */
 	if (ret == -ERANGE && !(flags & PATCH_TRAP))
-		return find_probe(setup, flags | PATCH_TRAP, writer, result);
-	if (probe)
+		return patch_set_find_patch(setup, flags | PATCH_TRAP, writer, ret_patch);
+	if (patch)
 		return ret;
-	ret = patch_set_make_probe(setup, flags, TRAMPOLINE_BYTES, writer, &probe);
+	ret = patch_set_make_patch(setup, flags, TRAMPOLINE_BYTES, writer, &patch);
 	if (ret == -E2BIG)
-		ret = patch_set_make_probe(setup, flags, TRAMPOLINE_BYTES_MAX, writer, &probe);
+		ret = patch_set_make_patch(setup, flags, TRAMPOLINE_BYTES_MAX, writer, &patch);
 	if (ret)
 		return ret;
-	probe->next = *location;
-	*location = probe;
-	*result = probe;
+	patch->next = *location;
+	*location = patch;
+	*ret_patch = patch;
 	return 0;
 }
 
@@ -450,7 +453,7 @@ static int find_probe(const struct patch_setup *setup, unsigned int flags,
  * Number of bytes that must be those of the file: those that are changed, executed elsewhere, or
  * part of the distance.
  */
-static unsigned int bytes_needed(const struct probe_site *site, bool breakpoint)
+static unsigned int patch_set_bytes_needed(const struct probe_site *site, bool breakpoint)
 {
 	unsigned int patched = site->method == PROBE_PUNNED ? PROBE_JUMP_BYTES : site->patched;
 
@@ -459,18 +462,18 @@ static unsigned int bytes_needed(const struct probe_site *site, bool breakpoint)
 	return site->displaced > patched ? site->displaced : patched;
 }
 
-static bool stands_as_in_file(const struct probe_site *site, bool breakpoint)
+static bool patch_set_is_as_in_file(const struct probe_site *site, bool breakpoint)
 {
-	unsigned int size = bytes_needed(site, breakpoint);
+	unsigned int size = patch_set_bytes_needed(site, breakpoint);
 
 	return size <= site->nr_bytes && !memcmp((void *)site->runtime, site->bytes, size);
 }
 
 /* The same, but a breakpoint may be on the first byte. */
-static bool stands_below_breakpoint(const struct probe_site *site)
+static bool patch_set_is_below_breakpoint(const struct probe_site *site)
 {
 	const uint8_t *there = (const uint8_t *)site->runtime;
-	unsigned int size = bytes_needed(site, true);
+	unsigned int size = patch_set_bytes_needed(site, true);
 
 	return size <= site->nr_bytes && (there[0] == site->bytes[0] || there[0] == BREAKPOINT) &&
 			!memcmp(there + 1, site->bytes + 1, size - 1);
@@ -482,7 +485,7 @@ static bool stands_below_breakpoint(const struct probe_site *site)
  */
 static bool patch_set_is_beside_springboards(const struct probe_site *site)
 {
-	unsigned int size = bytes_needed(site, false);
+	unsigned int size = patch_set_bytes_needed(site, false);
 
 	for (unsigned int i = 0; i < size && i < site->nr_bytes; i++) {
 		const uint8_t *there = (const uint8_t *)site->runtime + i;
@@ -500,17 +503,17 @@ static bool patch_set_is_beside_springboards(const struct probe_site *site)
 static bool patch_set_is_free_without_springboards(
 		const struct probe_site *site, struct patch_writer *writer)
 {
-	if (!springboards_asked && patch_springboards_remain())
+	if (!has_returned_springboards && patch_springboards_remain())
 		patch_springboards_return(writer);
-	springboards_asked = true;
-	return stands_as_in_file(site, false);
+	has_returned_springboards = true;
+	return patch_set_is_as_in_file(site, false);
 }
 
 /*
  * True if there is a breakpoint of the kernel or a debugger, or the call that the kernel writes
  * instead of a long nop (Linux 6.18). The nop may follow another one, as in markers.
  */
-static bool is_watched(const struct probe_site *site)
+static bool patch_set_is_watched(const struct probe_site *site)
 {
 	const unsigned char *there = (const unsigned char *)site->runtime;
 
@@ -524,31 +527,31 @@ static bool is_watched(const struct probe_site *site)
  * Returns the generation since which calls belong to the probe that was set last at this location,
  * if it watched returns. Calls of all other probes of the location go to this one now.
  */
-static uint32_t patch_set_inherit_generation(const struct patch *probe)
+static uint32_t patch_set_inherit_generation(const struct patch *patch)
 {
-	const struct patch *last = probe;
+	const struct patch *last = patch;
 	struct patch *other;
 
-	for (other = *patch_location_list(probe->site.runtime); other; other = other->next) {
-		if (other->site.runtime != probe->site.runtime)
+	for (other = *patch_location_list(patch->site.runtime); other; other = other->next) {
+		if (other->site.runtime != patch->site.runtime)
 			continue;
 		if ((int32_t)(other->hot->generation - last->hot->generation) > 0)
 			last = other;
 		/* Relaxed: a return before this probe is set has no exit handler. */
-		if (other != probe)
-			__atomic_store_n(&other->hot->successor, (int32_t)(probe->hot - other->hot),
+		if (other != patch)
+			__atomic_store_n(&other->hot->successor, (int32_t)(patch->hot - other->hot),
 					__ATOMIC_RELAXED);
 	}
 	return last->flags & PATCH_EXIT ? last->hot->since : generations + 1;
 }
 
-static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_writer *writer)
+static int patch_set_prepare(struct patch_setup *setup, struct patch_writer *writer)
 {
 	const struct probe_site *site = setup->site;
-	bool over = setup->flags & PATCH_OVER;
+	bool is_invalid = setup->flags & PATCH_OVER;
 	unsigned int flags = (setup->flags & (PATCH_ALL | PATCH_TRAP | PATCH_EXIT)) |
-			(over ? PATCH_TRAP : 0);
-	struct patch *probe;
+			(is_invalid ? PATCH_TRAP : 0);
+	struct patch *patch;
 	int ret;
 
 	if (site->method == PROBE_NONE || !site->nr_pieces || !site->runtime)
@@ -561,60 +564,61 @@ static int patch_set_prepare_probe(struct patch_setup *setup, struct patch_write
 	 * If a neighbouring probe occupies some of the bytes that a jump needs, use a trap, which
 	 * needs one byte.
 	 */
-	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
+	if (patch_is_occupied(site->runtime, patch_set_bytes_needed(site, flags & PATCH_TRAP)))
 		flags |= PATCH_TRAP;
-	if (patch_is_occupied(site->runtime, bytes_needed(site, flags & PATCH_TRAP)))
+	if (patch_is_occupied(site->runtime, patch_set_bytes_needed(site, flags & PATCH_TRAP)))
 		return -EBUSY;
 	/*
 	 * Use a trap also if another probe has its springboard in the padding, or if the kernel
 	 * watches the code behind the first instruction.
 	 */
-	if (!stands_as_in_file(site, flags & PATCH_TRAP) &&
+	if (!patch_set_is_as_in_file(site, flags & PATCH_TRAP) &&
 			patch_set_is_beside_springboards(site) &&
-			(setup->flags & PATCH_READY ||
+			(setup->flags & PATCH_PREPARE ||
 					!patch_set_is_free_without_springboards(site, writer)))
 		flags |= PATCH_TRAP;
-	if (!(over ? stands_below_breakpoint(site) : stands_as_in_file(site, flags & PATCH_TRAP)))
-		return is_watched(site) ? -EADDRINUSE : -ESTALE;
+	if (!(is_invalid ? patch_set_is_below_breakpoint(site)
+			 : patch_set_is_as_in_file(site, flags & PATCH_TRAP)))
+		return patch_set_is_watched(site) ? -EADDRINUSE : -ESTALE;
 	if (setup->flags & PATCH_EXIT) {
 		ret = patch_hit_follow();
 		if (ret)
 			return ret;
 	}
-	ret = find_probe(setup, flags, writer, &probe);
+	ret = patch_set_find_patch(setup, flags, writer, &patch);
 	if (ret)
 		return ret;
-	if (setup->flags & PATCH_READY)
+	if (setup->flags & PATCH_PREPARE)
 		return -EALREADY;
-	if (probe->method == PROBE_BREAKPOINT)
-		probe->bytes[0] = over ? OVER : BREAKPOINT;
+	if (patch->method == PROBE_BREAKPOINT)
+		patch->bytes[0] = is_invalid ? INVALID : BREAKPOINT;
 	/* Traps of this location lead to this trampoline from now on. */
-	if (patch_trap_add(site->runtime, probe->trampoline) || add_traps(probe))
+	if (patch_trap_add(site->runtime, patch->trampoline) || patch_set_add_traps(patch))
 		return -ENOMEM;
 	/* Relaxed, all: the barrier before the first jump makes them visible to all threads. */
-	__atomic_store_n(&probe->hot->since,
-			setup->flags & PATCH_GOES_ON ? patch_set_inherit_generation(probe)
+	__atomic_store_n(&patch->hot->since,
+			setup->flags & PATCH_GOES_ON ? patch_set_inherit_generation(patch)
 						     : generations + 1,
 			__ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->successor, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->generation, ++generations, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->user, setup->user, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->follows, setup->flags & PATCH_EXIT, __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->hot->entry, setup->entry, __ATOMIC_RELAXED);
-	/* Release: the data of the calls that it takes over. Pairs with the acquire in leave(). */
-	__atomic_store_n(&probe->hot->exit, setup->exit, __ATOMIC_RELEASE);
-	probe->armed = true;
-	setup->patch = probe;
-	setup->method = probe->method;
+	__atomic_store_n(&patch->hot->successor, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&patch->hot->generation, ++generations, __ATOMIC_RELAXED);
+	__atomic_store_n(&patch->hot->user, setup->user, __ATOMIC_RELAXED);
+	__atomic_store_n(&patch->hot->follows, setup->flags & PATCH_EXIT, __ATOMIC_RELAXED);
+	__atomic_store_n(&patch->hot->entry, setup->entry, __ATOMIC_RELAXED);
+	/* Release: the data of the calls that it takes is_invalid. Pairs with the acquire in patch_hit_leave(). */
+	__atomic_store_n(&patch->hot->exit, setup->exit, __ATOMIC_RELEASE);
+	patch->armed = true;
+	setup->patch = patch;
+	setup->method = patch->method;
 	return 0;
 }
 
 /* ---- changing bytes ---- */
 
-static bool is_inner_begin(const struct patch *probe, unsigned int at)
+static bool patch_set_is_inner_begin(const struct patch *patch, unsigned int at)
 {
-	for (unsigned int i = 1; i < probe->site.nr_pieces; i++) {
-		if (probe->site.pieces[i].at == at)
+	for (unsigned int i = 1; i < patch->site.nr_pieces; i++) {
+		if (patch->site.pieces[i].at == at)
 			return true;
 	}
 	return false;
@@ -623,41 +627,41 @@ static bool is_inner_begin(const struct patch *probe, unsigned int at)
 enum which { FIRST, INNER, BETWEEN };
 
 /* Writes those bytes of the site; one at a time where a thread may execute them. */
-static int patch_set_write_bytes(struct patch_writer *writer, const struct patch *probe,
+static int patch_set_write_bytes(struct patch_writer *writer, const struct patch *patch,
 		const uint8_t *bytes, enum which which)
 {
 	int ret = 0;
 
 	if (which == FIRST)
-		return patch_write(writer, probe->site.runtime, bytes, 1);
-	for (unsigned int i = 1; !ret && i < patch_bytes(probe); i++) {
+		return patch_write(writer, patch->site.runtime, bytes, 1);
+	for (unsigned int i = 1; !ret && i < patch_bytes(patch); i++) {
 		unsigned int last = i;
 
-		if (is_inner_begin(probe, i) != (which == INNER))
+		if (patch_set_is_inner_begin(patch, i) != (which == INNER))
 			continue;
-		while (which == BETWEEN && last + 1 < patch_bytes(probe) &&
-				!is_inner_begin(probe, last + 1))
+		while (which == BETWEEN && last + 1 < patch_bytes(patch) &&
+				!patch_set_is_inner_begin(patch, last + 1))
 			last++;
-		ret = patch_write(writer, probe->site.runtime + i, bytes + i, last - i + 1);
+		ret = patch_write(writer, patch->site.runtime + i, bytes + i, last - i + 1);
 		i = last;
 	}
 	return ret;
 }
 
-static int write_breakpoint(struct patch_writer *writer, const struct patch *probe)
+static int patch_set_write_breakpoint(struct patch_writer *writer, const struct patch *patch)
 {
 	const uint8_t byte = BREAKPOINT;
 
-	return patch_write(writer, probe->site.runtime, &byte, 1);
+	return patch_write(writer, patch->site.runtime, &byte, 1);
 }
 
 /*
  * A handler takes nanoseconds, unless its thread was preempted. So poll a few times first, then
  * yield the processor, and only then sleep.
  */
-static void wait_until_left(const struct patch *probe)
+static void patch_set_wait_until_left(const struct patch *patch)
 {
-	for (unsigned int i = 0; patch_hit_is_inside(probe->hot); i++) {
+	for (unsigned int i = 0; patch_hit_is_inside(patch->hot); i++) {
 		if (i < SCANS_MAX)
 			__builtin_ia32_pause();
 		else if (i < SCANS_MAX + YIELDS)
@@ -668,20 +672,20 @@ static void wait_until_left(const struct patch *probe)
 }
 
 /* Removes the handlers of probes that are not set, and waits until no thread is in one. */
-static void patch_set_free_probes(struct patch *const *probes, size_t count)
+static void patch_set_free_patches(struct patch *const *patches, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (probes[i]->armed)
+		if (patches[i]->armed)
 			continue;
 		/* Relaxed: ordered by the barrier, see hit.c. */
-		__atomic_store_n(&probes[i]->hot->entry, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->hot->exit, NULL, __ATOMIC_RELAXED);
-		__atomic_store_n(&probes[i]->hot->follows, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&patches[i]->hot->entry, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&patches[i]->hot->exit, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&patches[i]->hot->follows, false, __ATOMIC_RELAXED);
 	}
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (!probes[i]->armed)
-			wait_until_left(probes[i]);
+		if (!patches[i]->armed)
+			patch_set_wait_until_left(patches[i]);
 	}
 }
 
@@ -691,20 +695,21 @@ static void patch_set_free_probes(struct patch *const *probes, size_t count)
  */
 static void patch_set_abort(struct patch_setup *setup, struct patch_writer *writer, int error)
 {
-	struct patch *probe = setup->patch;
+	struct patch *patch = setup->patch;
 
-	patch_set_write_bytes(writer, probe, probe->site.bytes, INNER);
-	patch_set_write_bytes(writer, probe, probe->site.bytes, FIRST);
-	probe->armed = false;
-	patch_set_free_probes(&probe, 1);
+	patch_set_write_bytes(writer, patch, patch->site.bytes, INNER);
+	patch_set_write_bytes(writer, patch, patch->site.bytes, FIRST);
+	patch->armed = false;
+	patch_set_free_patches(&patch, 1);
 	setup->patch = NULL;
 	setup->error = error;
 }
 
-static bool at_once(struct patch *probe, struct patch_writer *writer, const uint8_t *bytes)
+static bool patch_set_write_at_once(
+		struct patch *patch, struct patch_writer *writer, const uint8_t *bytes)
 {
-	probe->whole = !patch_exchange(writer, probe->site.runtime, bytes, patch_bytes(probe));
-	return probe->whole;
+	patch->is_whole = !patch_exchange(writer, patch->site.runtime, bytes, patch_bytes(patch));
+	return patch->is_whole;
 }
 
 /* Completes the sites that have begun with a breakpoint. */
@@ -714,13 +719,13 @@ static void patch_set_write_steps(
 	patch_set_sync_cores();
 	/* The page was just written, so this does not fail any more. */
 	for (size_t i = 0; i < count; i++) {
-		if (setups[i].patch && !setups[i].patch->whole)
+		if (setups[i].patch && !setups[i].patch->is_whole)
 			patch_set_write_bytes(
 					writer, setups[i].patch, setups[i].patch->bytes, BETWEEN);
 	}
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (setups[i].patch && !setups[i].patch->whole)
+		if (setups[i].patch && !setups[i].patch->is_whole)
 			patch_set_write_bytes(
 					writer, setups[i].patch, setups[i].patch->bytes, FIRST);
 	}
@@ -736,10 +741,12 @@ static void patch_set_write_all(
 	for (size_t i = 0; i < count; i++) {
 		int ret;
 
-		if (!setups[i].patch || at_once(setups[i].patch, writer, setups[i].patch->bytes))
+		if (!setups[i].patch ||
+				patch_set_write_at_once(
+						setups[i].patch, writer, setups[i].patch->bytes))
 			continue;
 		steps = true;
-		ret = write_breakpoint(writer, setups[i].patch);
+		ret = patch_set_write_breakpoint(writer, setups[i].patch);
 		if (!ret)
 			ret = patch_set_write_bytes(
 					writer, setups[i].patch, setups[i].patch->bytes, INNER);
@@ -752,34 +759,34 @@ static void patch_set_write_all(
 }
 
 /* Undoes the preparation of setups whose bytes were not changed. */
-static void cancel(struct patch_setup *setups, size_t count, int error)
+static void patch_set_cancel(struct patch_setup *setups, size_t count, int error)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!setups[i].patch)
 			continue;
 		setups[i].patch->armed = false;
 		/* Returns of calls that it has taken over may be in its handlers. */
-		patch_set_free_probes(&setups[i].patch, 1);
+		patch_set_free_patches(&setups[i].patch, 1);
 		setups[i].patch = NULL;
 		setups[i].error = error;
 	}
 }
 
 /* Sets at most AT_ONCE probes, so that a thread does not meet many breakpoints. */
-static void set_some(struct patch_setup *setups, size_t count, struct patch_writer *writer)
+static void patch_set_some(struct patch_setup *setups, size_t count, struct patch_writer *writer)
 {
 	for (size_t i = 0; i < count; i++) {
 		setups[i].patch = NULL;
-		setups[i].error = patch_set_prepare_probe(&setups[i], writer);
+		setups[i].error = patch_set_prepare(&setups[i], writer);
 	}
 	patch_frames_register();
 	if (patch_unblock())
 		patch_set_write_all(setups, count, writer);
 	else
-		cancel(setups, count, -EDEADLK);
+		patch_set_cancel(setups, count, -EDEADLK);
 }
 
-static bool any_exit(const struct patch_setup *setups, size_t count)
+static bool patch_set_any_exit(const struct patch_setup *setups, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (setups[i].flags & PATCH_EXIT)
@@ -789,21 +796,21 @@ static bool any_exit(const struct patch_setup *setups, size_t count)
 }
 
 /* Restores what was kept of a probe. */
-static void recall(struct patch_past *past, uint64_t trampoline)
+static void patch_set_recall(struct patch_past *past, uint64_t trampoline)
 {
 	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
-	struct patch *probe = patch_trampoline_probe(trampoline),
+	struct patch *patch = patch_trampoline_patch(trampoline),
 		     **location = patch_location_list(site);
 
-	probe->site.runtime = probe->hot->address = site;
-	probe->slot = past->slot;
-	probe->flags = past->what >> PATCH_PAST_BITS & 0xff;
-	probe->method = (enum probe_method)(past->what >> PAST_METHOD);
-	probe->trampoline = trampoline;
-	probe->hot->caller = &patch_no_code;
+	patch->site.runtime = patch->hot->address = site;
+	patch->slot = past->slot;
+	patch->flags = past->what >> PATCH_PAST_BITS & 0xff;
+	patch->method = (enum probe_method)(past->what >> PAST_METHOD);
+	patch->trampoline = trampoline;
+	patch->hot->caller = &patch_no_code;
 	patch_slot_recall(past->slot);
-	probe->next = *location;
-	*location = probe;
+	patch->next = *location;
+	*location = patch;
 }
 
 size_t patch_set(struct patch_setup *setups, size_t count)
@@ -816,19 +823,19 @@ size_t patch_set(struct patch_setup *setups, size_t count)
 	pthread_mutex_lock(&lock);
 	patch_trap_renew();
 	patch_faults_start(PATCH_FAULTS_COPIES);
-	if (rested)
-		patch_memory_recall(recall);
-	rested = springboards_asked = false;
-	ret = register_barrier();
+	if (is_quiesced)
+		patch_memory_recall(patch_set_recall);
+	is_quiesced = has_returned_springboards = false;
+	ret = patch_set_register_barrier();
 	patch_memory_scan();
-	if (any_exit(setups, count))
+	if (patch_set_any_exit(setups, count))
 		patch_callers_scan();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
 		size_t some = count - i < AT_ONCE ? count - i : AT_ONCE;
 
 		if (!ret)
-			set_some(setups + i, some, &writer);
+			patch_set_some(setups + i, some, &writer);
 		for (size_t k = i; ret && k < i + some; k++) {
 			setups[k].patch = NULL;
 			setups[k].error = ret;
@@ -841,39 +848,41 @@ size_t patch_set(struct patch_setup *setups, size_t count)
 	return failed;
 }
 
-void patch_settle(struct patch *const *probes, size_t count)
+void patch_settle(struct patch *const *patches, size_t count)
 {
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++)
-		wait_until_left(probes[i]);
+		patch_set_wait_until_left(patches[i]);
 }
 
-void patch_change_user(struct patch *probe, void *user)
+void patch_change_user(struct patch *patch, void *user)
 {
 	/* Release: what it points to. Pairs with the acquire in patch_hit_record(). */
-	__atomic_store_n(&probe->hot->user, user, __ATOMIC_RELEASE);
+	__atomic_store_n(&patch->hot->user, user, __ATOMIC_RELEASE);
 }
 
 /* Completes the removal of probes that has begun with a breakpoint. */
-static void remove_steps(struct patch *const *probes, size_t count, struct patch_writer *writer)
+static void patch_set_remove_steps(
+		struct patch *const *patches, size_t count, struct patch_writer *writer)
 {
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (probes[i]->leaves)
-			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, BETWEEN);
+		if (patches[i]->is_removing)
+			patch_set_write_bytes(writer, patches[i], patches[i]->site.bytes, BETWEEN);
 	}
 	patch_set_sync_cores();
 	for (size_t i = 0; i < count; i++) {
-		if (probes[i]->leaves)
-			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, INNER);
+		if (patches[i]->is_removing)
+			patch_set_write_bytes(writer, patches[i], patches[i]->site.bytes, INNER);
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (probes[i]->leaves)
-			patch_set_write_bytes(writer, probes[i], probes[i]->site.bytes, FIRST);
+		if (patches[i]->is_removing)
+			patch_set_write_bytes(writer, patches[i], patches[i]->site.bytes, FIRST);
 	}
 }
 
-static int remove_some(struct patch *const *probes, size_t count, struct patch_writer *writer)
+static int patch_set_remove_some(
+		struct patch *const *patches, size_t count, struct patch_writer *writer)
 {
 	bool steps = false;
 	int ret = 0;
@@ -881,22 +890,23 @@ static int remove_some(struct patch *const *probes, size_t count, struct patch_w
 	if (!patch_unblock())
 		return -EDEADLK;
 	for (size_t i = 0; i < count; i++) {
-		bool there = probes[i]->armed && patch_stands(probes[i]);
-		bool whole = there && at_once(probes[i], writer, probes[i]->site.bytes);
-		int error = there && !whole ? write_breakpoint(writer, probes[i]) : 0;
+		bool there = patches[i]->armed && patch_is_intact(patches[i]);
+		bool whole = there &&
+				patch_set_write_at_once(patches[i], writer, patches[i]->site.bytes);
+		int error = there && !whole ? patch_set_write_breakpoint(writer, patches[i]) : 0;
 
-		stranded |= probes[i]->armed && !there && patch_leaves_traps(probes[i]);
+		has_lost_traps |= patches[i]->armed && !there && patch_leaves_traps(patches[i]);
 		ret = error ? error : ret;
-		probes[i]->armed = error != 0;
-		probes[i]->leaves = there && !whole && !error;
-		steps |= probes[i]->leaves;
+		patches[i]->armed = error != 0;
+		patches[i]->is_removing = there && !whole && !error;
+		steps |= patches[i]->is_removing;
 	}
 	if (steps)
-		remove_steps(probes, count, writer);
+		patch_set_remove_steps(patches, count, writer);
 	return ret;
 }
 
-int patch_remove(struct patch *const *probes, size_t count)
+int patch_remove(struct patch *const *patches, size_t count)
 {
 	struct patch_writer writer;
 	int ret = 0;
@@ -906,15 +916,15 @@ int patch_remove(struct patch *const *probes, size_t count)
 	patch_trap_renew();
 	patch_writer_open(&writer);
 	for (size_t i = 0; i < count; i += AT_ONCE) {
-		int error = remove_some(
-				probes + i, count - i < AT_ONCE ? count - i : AT_ONCE, &writer);
+		int error = patch_set_remove_some(
+				patches + i, count - i < AT_ONCE ? count - i : AT_ONCE, &writer);
 
 		ret = error ? error : ret;
 	}
 	patch_writer_close(&writer);
-	patch_set_free_probes(probes, count);
-	patch_copied_removed(probes, count);
-	patch_release_gone(probes, count);
+	patch_set_free_patches(patches, count);
+	patch_copied_removed(patches, count);
+	patch_release_gone(patches, count);
 	pthread_mutex_unlock(&lock);
 	return ret;
 }
@@ -938,15 +948,15 @@ void patch_scan(void)
 	NO_TAIL_CALL();
 }
 
-static void patch_set_store_past(struct patch *probe)
+static void patch_set_store_past(struct patch *patch)
 {
-	struct patch_past *past = patch_trampoline_past(probe->trampoline);
+	struct patch_past *past = patch_trampoline_past(patch->trampoline);
 
 	/* Relaxed, both: see patch_was_location(). */
-	__atomic_store_n(&past->slot, probe->slot, __ATOMIC_RELAXED);
+	__atomic_store_n(&past->slot, patch->slot, __ATOMIC_RELAXED);
 	__atomic_store_n(&past->what,
-			probe->site.runtime | (uint64_t)probe->flags << PATCH_PAST_BITS |
-					(uint64_t)probe->method << PAST_METHOD,
+			patch->site.runtime | (uint64_t)patch->flags << PATCH_PAST_BITS |
+					(uint64_t)patch->method << PAST_METHOD,
 			__ATOMIC_RELAXED);
 }
 
@@ -954,9 +964,9 @@ static void patch_set_store_past(struct patch *probe)
  * Gives the signals back, unless a location that others had changed still has trapping bytes: it is
  * in no list any more.
  */
-static void end_traps(void)
+static void patch_set_end_traps(void)
 {
-	bool ended = !stranded && patch_trap_end();
+	bool ended = !has_lost_traps && patch_trap_end();
 
 	if (ended)
 		patch_faults_end(PATCH_FAULTS_COPIES);
@@ -971,7 +981,7 @@ static void patch_set_end_springboards(void)
 	if (!patch_springboards_remain())
 		return;
 	patch_springboards_return(NULL);
-	if (!rested)
+	if (!is_quiesced)
 		return;
 	patch_pages_give_back(&returned);
 	patch_memory_returned(returned);
@@ -980,11 +990,11 @@ static void patch_set_end_springboards(void)
 bool patch_quiesce(void)
 {
 	uint64_t kept;
-	bool over;
+	bool quiesced;
 
 	pthread_mutex_lock(&lock);
-	over = !patch_any_armed();
-	if (over && !rested) {
+	quiesced = !patch_any_armed();
+	if (quiesced && !is_quiesced) {
 		patch_springboards_return(NULL);
 		kept = patch_pages_give_back(NULL);
 		patch_locations_each(patch_set_store_past);
@@ -993,14 +1003,14 @@ bool patch_quiesce(void)
 		patch_locations_forget();
 		patch_trap_quiesce();
 		patch_memory_quiesce(kept);
-		rested = true;
-	} else if (over) {
+		is_quiesced = true;
+	} else if (quiesced) {
 		patch_set_end_springboards();
 	}
-	if (over)
-		end_traps();
+	if (quiesced)
+		patch_set_end_traps();
 	pthread_mutex_unlock(&lock);
-	return over;
+	return quiesced;
 }
 
 #define SANDBOX_TRIES 20
@@ -1026,9 +1036,9 @@ void patch_signals_sandbox(enum patch_sandbox sandbox)
 				patch_system_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
 			ended = patch_trap_end();
 		}
-		patch_signals_pass(ended || sandbox == PATCH_SANDBOX_NO_SIGNALS);
+		patch_signals_forward(ended || sandbox == PATCH_SANDBOX_NO_SIGNALS);
 	} else {
-		patch_signals_pass(false);
+		patch_signals_forward(false);
 		if (patch_any_armed()) {
 			patch_trap_renew();
 			patch_faults_start(PATCH_FAULTS_COPIES);
@@ -1045,8 +1055,8 @@ void patch_check(void)
 	if (patch_any_breakpoint()) {
 		patch_trap_renew();
 		(void)patch_unblock();
-	} else if (rested && side_probe_traps) {
-		end_traps();
+	} else if (is_quiesced && side_probe_traps) {
+		patch_set_end_traps();
 	}
 	patch_set_end_springboards();
 	pthread_mutex_unlock(&lock);
@@ -1060,12 +1070,12 @@ void patch_forked(void)
 	patch_signals_forked();
 }
 
-void patch_stats(struct patch_stats *stats)
+void patch_stats(struct patch_stats *ret_stats)
 {
-	memset(stats, 0, sizeof(*stats));
-	patch_hit_stats(stats);
+	memset(ret_stats, 0, sizeof(*ret_stats));
+	patch_hit_stats(ret_stats);
 	/* Relaxed: a statistics counter. */
-	stats->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
-	stats->bytes = patch_memory_bytes();
-	stats->faults = patch_reading_faults();
+	ret_stats->traps = __atomic_load_n(&patch_traps, __ATOMIC_RELAXED);
+	ret_stats->bytes = patch_memory_bytes();
+	ret_stats->faults = patch_reading_faults();
 }

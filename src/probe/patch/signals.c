@@ -26,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OURS PATCH_TRAP_SIGNALS
 #define LAST_SIGNAL 64
 #define FORMER 16 /* actions that a handler may still read while the program sets others */
 #define SPINS 100
@@ -40,7 +39,7 @@ static struct {
 	uint64_t mask, handler;
 } wanted_by[LAST_SIGNAL + 1];
 
-static uint64_t handler_of_ours;
+static uint64_t own_handler;
 uint64_t patch_restorer_of_libc;
 /* The program's actions of SIGTRAP and SIGILL. */
 static struct patch_action actions[2][FORMER];
@@ -48,7 +47,7 @@ static unsigned int now[2];
 static bool held;
 static bool known; /* was held at least once */
 
-static bool patch_signal_is_installed(int number)
+static bool patch_signal_is_trap(int number)
 {
 	return number == SIGTRAP || number == SIGILL;
 }
@@ -65,12 +64,12 @@ static __thread bool inside __attribute__((tls_model("initial-exec")));
  */
 struct patch_section patch_signals_enter(void)
 {
-	const uint64_t all = ~OURS;
+	const uint64_t all = ~PATCH_TRAP_SIGNALS;
 	struct patch_section section = {0};
 
 	if (inside)
 		return section;
-	patch_reading_pauses();
+	patch_reading_pause();
 	patch_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&section.blocked,
 			PATCH_MASK_BYTES, 0, 0);
 	section.entered = inside = true;
@@ -94,7 +93,7 @@ struct patch_section patch_signals_enter(void)
 
 void patch_signals_leave(struct patch_section section)
 {
-	uint64_t open = ~OURS & ~section.blocked;
+	uint64_t open = ~PATCH_TRAP_SIGNALS & ~section.blocked;
 
 	if (!section.entered)
 		return;
@@ -103,7 +102,7 @@ void patch_signals_leave(struct patch_section section)
 	inside = false;
 	/* Only what was blocked here: a tracer may have changed the others. */
 	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, PATCH_MASK_BYTES, 0, 0);
-	patch_reading_forgets();
+	patch_reading_forget();
 }
 
 void patch_signals_forked(void)
@@ -117,7 +116,7 @@ void patch_signals_forked(void)
 
 static bool patch_signal_is_own_handler(const struct patch_action *action)
 {
-	return action->handler == handler_of_ours;
+	return action->handler == own_handler;
 }
 
 /*
@@ -166,7 +165,7 @@ static const struct patch_action *patch_signal_get_user_action(int number)
 /* In a sandbox: pass the program's requests to the kernel, and make no other calls. */
 static bool is_forwarded;
 
-void patch_signals_pass(bool pass)
+void patch_signals_forward(bool pass)
 {
 	/* Relaxed: no signal is held on either side of the change. */
 	__atomic_store_n(&is_forwarded, pass, __ATOMIC_RELAXED);
@@ -177,7 +176,7 @@ static bool patch_signal_are_forwarded(void)
 	return __atomic_load_n(&is_forwarded, __ATOMIC_RELAXED);
 }
 
-static bool patch_signal_mask_contains(void)
+static bool patch_signal_is_held(void)
 {
 	/*
 	 * Relaxed: a thread that loads an old value notices it after its system call, or
@@ -194,14 +193,15 @@ struct sigaction patch_signals_behind(int number)
 	 * The signal was on its way when the program got the signals back; or the program itself
 	 * has called side's handler, or set it again.
 	 */
-	if (!patch_signal_mask_contains() && !patch_exchange_action(number, NULL, &real) &&
+	if (!patch_signal_is_held() && !patch_exchange_action(number, NULL, &real) &&
 			!patch_signal_is_own_handler(&real))
 		return patch_action_as_libc(&real);
 	return patch_action_as_libc(patch_signal_get_user_action(number));
 }
 
 /* Uses libc's sigaction(), which knows how handlers return. */
-static int set_ours(int number, const struct sigaction *handler, const struct patch_action *seen)
+static int patch_signal_set_handler(
+		int number, const struct sigaction *handler, const struct patch_action *seen)
 {
 	struct sigaction before = {0};
 	struct patch_action set = {0};
@@ -230,7 +230,7 @@ static int patch_signal_install(int number, const struct sigaction *handler)
 	if (ret || patch_signal_is_own_handler(&real))
 		return ret;
 	patch_signal_set_user_action(number, &real);
-	return set_ours(number, handler, &real);
+	return patch_signal_set_handler(number, handler, &real);
 }
 
 int patch_signals_take(const struct sigaction *handler)
@@ -238,12 +238,12 @@ int patch_signals_take(const struct sigaction *handler)
 	struct patch_section section = patch_signals_enter();
 	int ret;
 
-	memcpy(&handler_of_ours, &handler->sa_sigaction, sizeof(handler_of_ours));
+	memcpy(&own_handler, &handler->sa_sigaction, sizeof(own_handler));
 	known = true;
 	ret = patch_signal_install(SIGTRAP, handler);
 	if (!ret)
 		ret = patch_signal_install(SIGILL, handler);
-	/* Relaxed: see patch_signal_mask_contains(). */
+	/* Relaxed: see patch_signal_is_held(). */
 	if (!ret)
 		__atomic_store_n(&held, true, __ATOMIC_RELAXED);
 	patch_signals_leave(section);
@@ -252,12 +252,12 @@ int patch_signals_take(const struct sigaction *handler)
 
 /* ---- masks ---- */
 
-static uint64_t ours_of(const sigset_t *set)
+static uint64_t patch_signal_traps_of(const sigset_t *set)
 {
 	uint64_t mask;
 
 	memcpy(&mask, set, sizeof(mask));
-	return mask & OURS;
+	return mask & PATCH_TRAP_SIGNALS;
 }
 
 static void patch_signal_change_mask(sigset_t *set, uint64_t remove, uint64_t add)
@@ -270,7 +270,7 @@ static void patch_signal_change_mask(sigset_t *set, uint64_t remove, uint64_t ad
 }
 
 /* Blocks what this thread has requested while side had the signals. */
-static void block_as_wanted(void)
+static void patch_signal_block_as_wanted(void)
 {
 	uint64_t mask = wanted;
 
@@ -284,13 +284,13 @@ static void block_as_wanted(void)
  * Side has taken the signals while this thread blocked them; either this function or
  * patch_unblock() unblocks them.
  */
-static void open_as_held(void)
+static void patch_signal_open_as_held(void)
 {
-	uint64_t mask = 0, ours = OURS;
+	uint64_t mask = 0, ours = PATCH_TRAP_SIGNALS;
 
 	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&mask,
 			PATCH_MASK_BYTES, 0, 0);
-	wanted |= mask & OURS;
+	wanted |= mask & PATCH_TRAP_SIGNALS;
 }
 
 int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real)
@@ -302,29 +302,29 @@ int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mas
 	if (patch_signal_are_forwarded())
 		return real(how, set, before);
 	if (set)
-		patch_reading_pauses();
-	if (!patch_signal_mask_contains())
-		block_as_wanted();
+		patch_reading_pause();
+	if (!patch_signal_is_held())
+		patch_signal_block_as_wanted();
 	was = wanted;
-	if (!set || !patch_signal_mask_contains()) {
+	if (!set || !patch_signal_is_held()) {
 		ret = real(how, set, before);
-		if (set && patch_signal_mask_contains())
-			open_as_held();
+		if (set && patch_signal_is_held())
+			patch_signal_open_as_held();
 	} else {
 		open = *set;
-		ours = ours_of(set);
+		ours = patch_signal_traps_of(set);
 		if (how == SIG_UNBLOCK) {
 			wanted &= ~ours;
 		} else {
 			wanted = how == SIG_SETMASK ? ours : wanted | ours;
-			patch_signal_change_mask(&open, OURS, 0);
+			patch_signal_change_mask(&open, PATCH_TRAP_SIGNALS, 0);
 		}
 		ret = real(how, &open, before);
 		if (ret)
 			wanted = was;
 	}
 	if (set)
-		patch_reading_forgets();
+		patch_reading_forget();
 	if (!ret && before)
 		patch_signal_change_mask(before, 0, was);
 	return ret;
@@ -337,9 +337,9 @@ static void patch_signal_block_in_handler(int number, uint64_t mask, uint64_t ha
 	wanted_by[number].handler = handler;
 }
 
-uint64_t patch_signals_open_ones(void)
+uint64_t patch_signals_unblockable(void)
 {
-	return patch_signal_mask_contains() ? OURS : 0;
+	return patch_signal_is_held() ? PATCH_TRAP_SIGNALS : 0;
 }
 
 uint64_t patch_signals_wanted(int number, uint64_t handler)
@@ -352,13 +352,13 @@ void patch_signals_want(int number, uint64_t mask, uint64_t handler)
 	patch_signal_block_in_handler(number, mask, handler);
 }
 
-static bool is_changeable(int number)
+static bool patch_signal_is_changeable(int number)
 {
-	return number != SIGKILL && number != SIGSTOP && !patch_signal_is_installed(number) &&
+	return number != SIGKILL && number != SIGSTOP && !patch_signal_is_trap(number) &&
 			!patch_faults_hold(number);
 }
 
-static bool blocks_faults(int number, const struct patch_action *action)
+static bool patch_signal_blocks_faults(int number, const struct patch_action *action)
 {
 	return (action->mask & PATCH_FAULT_SIGNALS) && number != SIGSEGV && number != SIGBUS &&
 			action->handler != (uint64_t)(uintptr_t)SIG_DFL &&
@@ -370,7 +370,8 @@ bool patch_signals_any_blocks_faults(void)
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
 		struct patch_action real = {0};
 
-		if (!patch_exchange_action(number, NULL, &real) && blocks_faults(number, &real))
+		if (!patch_exchange_action(number, NULL, &real) &&
+				patch_signal_blocks_faults(number, &real))
 			return true;
 	}
 	return false;
@@ -384,14 +385,15 @@ void patch_signals_open(void)
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
 		struct patch_action real = {0}, open;
 
-		if (!is_changeable(number) || patch_exchange_action(number, NULL, &real) ||
-				!(real.mask & OURS) ||
+		if (!patch_signal_is_changeable(number) ||
+				patch_exchange_action(number, NULL, &real) ||
+				!(real.mask & PATCH_TRAP_SIGNALS) ||
 				real.handler == (uint64_t)(uintptr_t)SIG_DFL ||
 				real.handler == (uint64_t)(uintptr_t)SIG_IGN)
 			continue;
-		patch_signal_block_in_handler(number, real.mask & OURS, real.handler);
+		patch_signal_block_in_handler(number, real.mask & PATCH_TRAP_SIGNALS, real.handler);
 		open = real;
-		open.mask &= ~OURS;
+		open.mask &= ~PATCH_TRAP_SIGNALS;
 		patch_signal_replace_action(number, &real, &open);
 	}
 	patch_faults_install();
@@ -406,7 +408,7 @@ static void patch_signal_uninstall(int number)
 
 	if (patch_exchange_action(number, NULL, &real))
 		return;
-	if (patch_signal_is_installed(number)) {
+	if (patch_signal_is_trap(number)) {
 		if (patch_signal_is_own_handler(&real))
 			patch_signal_replace_action(
 					number, &real, patch_signal_get_user_action(number));
@@ -423,10 +425,10 @@ void patch_signals_give_back(void)
 {
 	struct patch_section section = patch_signals_enter();
 
-	/* Relaxed: see patch_signal_mask_contains(). */
+	/* Relaxed: see patch_signal_is_held(). */
 	__atomic_store_n(&held, false, __ATOMIC_RELAXED);
 	for (int number = 1; number <= LAST_SIGNAL; number++) {
-		if (patch_signal_is_installed(number) || is_changeable(number))
+		if (patch_signal_is_trap(number) || patch_signal_is_changeable(number))
 			patch_signal_uninstall(number);
 	}
 	patch_faults_install();
@@ -435,7 +437,7 @@ void patch_signals_give_back(void)
 
 /* ---- requests for actions ---- */
 
-static bool is_ours_as_libc(const struct sigaction *action)
+static bool patch_signal_is_own_libc_action(const struct sigaction *action)
 {
 	struct patch_action same = patch_action_as_kernel(action);
 
@@ -446,18 +448,18 @@ static bool is_ours_as_libc(const struct sigaction *action)
  * Answers a request for SIGTRAP or SIGILL. A program that has read side's handler by a bare system
  * call and sets it again means its own handler.
  */
-static int act_behind(int number, const struct sigaction *action, struct sigaction *before,
-		patch_action_function *real)
+static int patch_signal_act_managed(int number, const struct sigaction *action,
+		struct sigaction *before, patch_action_function *real)
 {
 	struct sigaction user_action = patch_action_as_libc(patch_signal_get_user_action(number));
 	struct patch_action kept;
 	int ret = 0;
 
-	if (action && is_ours_as_libc(action))
+	if (action && patch_signal_is_own_libc_action(action))
 		action = &user_action;
-	if (!patch_signal_mask_contains()) {
+	if (!patch_signal_is_held()) {
 		ret = real(number, action, before);
-		if (!ret && before && is_ours_as_libc(before))
+		if (!ret && before && patch_signal_is_own_libc_action(before))
 			*before = user_action;
 		return ret;
 	}
@@ -470,8 +472,8 @@ static int act_behind(int number, const struct sigaction *action, struct sigacti
 	return 0;
 }
 
-static int act_masked(int number, const struct sigaction *action, struct sigaction *before,
-		patch_action_function *real)
+static int patch_signal_act_other(int number, const struct sigaction *action,
+		struct sigaction *before, patch_action_function *real)
 {
 	uint64_t was = wanted_by[number].mask;
 	struct patch_action kept;
@@ -480,27 +482,28 @@ static int act_masked(int number, const struct sigaction *action, struct sigacti
 
 	if (action) {
 		kept = patch_action_as_kernel(action);
-		if (blocks_faults(number, &kept))
-			patch_reading_asks_always(true);
+		if (patch_signal_blocks_faults(number, &kept))
+			patch_reading_ask_always(true);
 	}
-	if (!action || !patch_signal_mask_contains()) {
+	if (!action || !patch_signal_is_held()) {
 		ret = real(number, action, before);
 	} else {
 		open = *action;
-		patch_signal_change_mask(&open.sa_mask, OURS, 0);
+		patch_signal_change_mask(&open.sa_mask, PATCH_TRAP_SIGNALS, 0);
 		ret = real(number, &open, before);
 		if (!ret)
-			patch_signal_block_in_handler(number, kept.mask & OURS, kept.handler);
+			patch_signal_block_in_handler(
+					number, kept.mask & PATCH_TRAP_SIGNALS, kept.handler);
 	}
 	if (!ret && before)
 		patch_signal_change_mask(&before->sa_mask, 0, was);
 	return ret;
 }
 
-bool patch_signals_stand_behind(int number)
+bool patch_signals_are_taken(int number)
 {
 	return !patch_signal_are_forwarded() &&
-			(patch_signal_is_installed(number) || patch_faults_hold(number));
+			(patch_signal_is_trap(number) || patch_faults_hold(number));
 }
 
 int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
@@ -515,8 +518,9 @@ int patch_signals_action(int number, const struct sigaction *action, struct siga
 	if (patch_faults_hold(number))
 		ret = patch_faults_action(number, action, before, real);
 	else
-		ret = patch_signal_is_installed(number) ? act_behind(number, action, before, real)
-							: act_masked(number, action, before, real);
+		ret = patch_signal_is_trap(number)
+				? patch_signal_act_managed(number, action, before, real)
+				: patch_signal_act_other(number, action, before, real);
 	patch_signals_leave(section);
 	return ret;
 }

@@ -8,7 +8,8 @@
 static size_t last_slots;
 
 /* Returns the smallest distance that is not below `from` and has the fixed bytes; false: none. */
-static bool next_distance(const struct patch_distance *wanted, int64_t from, int32_t *result)
+static bool patch_slots_next_distance(
+		const struct patch_distance *wanted, int64_t from, int32_t *ret_distance)
 {
 	/* Unsigned, so that all bytes are compared in the same way. */
 	uint64_t value = (uint64_t)(from + 0x80000000LL), limit = 0x100000000ULL;
@@ -35,25 +36,25 @@ static bool next_distance(const struct patch_distance *wanted, int64_t from, int
 	}
 	if (value >= limit)
 		return false;
-	*result = (int32_t)(uint32_t)(value ^ 0x80000000u);
+	*ret_distance = (int32_t)(uint32_t)(value ^ 0x80000000u);
 	return true;
 }
 
-static bool patch_arena_is_used(const struct patch_arena *arena, uint64_t at)
+static bool patch_slots_is_used(const struct patch_arena *arena, uint64_t at)
 {
 	return arena->taken[at / 8] >> (at % 8) & 1;
 }
 
-static bool slot_is_free(const struct patch_arena *arena, uint64_t at)
+static bool patch_slots_is_free(const struct patch_arena *arena, uint64_t at)
 {
 	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
-		if (patch_arena_is_used(arena, at + i))
+		if (patch_slots_is_used(arena, at + i))
 			return false;
 	}
 	return true;
 }
 
-static void patch_arena_set_slot_used(struct patch_arena *arena, uint64_t at, bool take)
+static void patch_slots_set_used(struct patch_arena *arena, uint64_t at, bool take)
 {
 	for (unsigned int i = 0; i < SLOT_BYTES; i++) {
 		uint8_t bit = (uint8_t)(1U << ((at + i) % 8)), *byte = &arena->taken[(at + i) / 8];
@@ -62,21 +63,21 @@ static void patch_arena_set_slot_used(struct patch_arena *arena, uint64_t at, bo
 	}
 }
 
-static uint64_t patch_arena_slot_index(
+static uint64_t patch_slots_take_in(
 		struct patch_arena *arena, uint64_t base, const struct patch_distance *distance)
 {
 	uint64_t from = arena->start + arena->full;
 	int32_t away;
 
 	/* Each try that fails has met a used slot. */
-	while (next_distance(distance, (int64_t)(from - base), &away)) {
+	while (patch_slots_next_distance(distance, (int64_t)(from - base), &away)) {
 		uint64_t slot = base + (uint64_t)(int64_t)away;
 
 		if (slot < arena->start || slot + SLOT_BYTES > arena->start + arena->size)
 			return 0;
-		if (slot_is_free(arena, slot - arena->start)) {
-			patch_arena_set_slot_used(arena, slot - arena->start, true);
-			while (arena->full < arena->size && patch_arena_is_used(arena, arena->full))
+		if (patch_slots_is_free(arena, slot - arena->start)) {
+			patch_slots_set_used(arena, slot - arena->start, true);
+			while (arena->full < arena->size && patch_slots_is_used(arena, arena->full))
 				arena->full++;
 			return slot;
 		}
@@ -89,13 +90,13 @@ static uint64_t patch_arena_slot_index(
  * True if a jump from the location reaches each slot of the arena, and the jump of each slot
  * reaches the trampoline.
  */
-static bool arena_reaches(uint64_t base, uint64_t trampoline, uint64_t start, uint64_t end)
+static bool patch_slots_reach(uint64_t base, uint64_t trampoline, uint64_t start, uint64_t end)
 {
 	return patch_reaches(base, start, REACH) && patch_reaches(trampoline, start, REACH) &&
 			patch_reaches(trampoline, end, REACH);
 }
 
-static struct patch_arena *new_slots(
+static struct patch_arena *patch_slots_map(
 		uint64_t base, uint64_t trampoline, const struct patch_distance *distance)
 {
 	const uint64_t upper = base > trampoline ? base : trampoline;
@@ -116,7 +117,7 @@ static struct patch_arena *new_slots(
 			from = ((upper - (uint64_t)REACH) / PATCH_ARENA_BYTES + 1) *
 					PATCH_ARENA_BYTES;
 		}
-		if (!next_distance(distance, (int64_t)(from - base), &away))
+		if (!patch_slots_next_distance(distance, (int64_t)(from - base), &away))
 			continue;
 		slot = base + (uint64_t)(int64_t)away;
 		if (slot < from || slot + SLOT_BYTES > gap.end)
@@ -129,22 +130,23 @@ static struct patch_arena *new_slots(
 		if (end > gap.end)
 			end = gap.end & ~(PATCH_PAGE - 1);
 		if (start <= slot && slot + SLOT_BYTES <= end &&
-				arena_reaches(base, trampoline, start, end))
+				patch_slots_reach(base, trampoline, start, end))
 			arena = patch_arena_map(start, end - start, PATCH_SLOTS);
 	}
 	return arena;
 }
 
-static uint64_t slot_of_arena(size_t index, uint64_t base, uint64_t trampoline,
+static uint64_t patch_slots_take(size_t index, uint64_t base, uint64_t trampoline,
 		const struct patch_distance *distance)
 {
 	struct patch_arena *arena = &patch_arenas[index];
 	uint64_t slot;
 
 	if (!arena->taken ||
-			!arena_reaches(base, trampoline, arena->start, arena->start + arena->size))
+			!patch_slots_reach(
+					base, trampoline, arena->start, arena->start + arena->size))
 		return 0;
-	slot = patch_arena_slot_index(arena, base, distance);
+	slot = patch_slots_take_in(arena, base, distance);
 	if (slot)
 		last_slots = index;
 	return slot;
@@ -156,15 +158,15 @@ uint64_t patch_slot_memory(
 	uint64_t base = site + PROBE_JUMP_BYTES, slot = 0;
 
 	if (patch_nr_arenas)
-		slot = slot_of_arena(last_slots, base, trampoline, distance);
+		slot = patch_slots_take(last_slots, base, trampoline, distance);
 	for (size_t i = 0; !slot && i < patch_nr_arenas; i++)
-		slot = slot_of_arena(i, base, trampoline, distance);
-	if (!slot && new_slots(base, trampoline, distance))
-		slot = slot_of_arena(patch_nr_arenas - 1, base, trampoline, distance);
+		slot = patch_slots_take(i, base, trampoline, distance);
+	if (!slot && patch_slots_map(base, trampoline, distance))
+		slot = patch_slots_take(patch_nr_arenas - 1, base, trampoline, distance);
 	return slot;
 }
 
-static struct patch_arena *slots_with(uint64_t slot)
+static struct patch_arena *patch_slots_arena_of(uint64_t slot)
 {
 	for (size_t i = 0; i < patch_nr_arenas; i++) {
 		uint64_t at = slot - patch_arenas[i].start;
@@ -178,19 +180,19 @@ static struct patch_arena *slots_with(uint64_t slot)
 
 void patch_slot_return(uint64_t slot)
 {
-	struct patch_arena *arena = slots_with(slot);
+	struct patch_arena *arena = patch_slots_arena_of(slot);
 
 	if (!arena)
 		return;
-	patch_arena_set_slot_used(arena, slot - arena->start, false);
+	patch_slots_set_used(arena, slot - arena->start, false);
 	if (slot - arena->start < arena->full)
 		arena->full = slot - arena->start;
 }
 
 void patch_slot_recall(uint64_t slot)
 {
-	struct patch_arena *arena = slots_with(slot);
+	struct patch_arena *arena = patch_slots_arena_of(slot);
 
 	if (arena)
-		patch_arena_set_slot_used(arena, slot - arena->start, true);
+		patch_slots_set_used(arena, slot - arena->start, true);
 }

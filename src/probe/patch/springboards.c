@@ -28,17 +28,17 @@
 static struct springboard {
 	uint64_t address, site; /* at run time; 0: the entry is unused */
 	uint8_t bytes[PROBE_JUMP_BYTES], site_bytes[SITE_BYTES]; /* as in the file */
-	bool stands;
-	bool copied; /* its page is a private copy, since it was last returned to the file */
-	bool leaves; /* will become padding if quiescence is proved */
-	int frames;  /* its number in frames.c; negative: none */
+	bool is_written;
+	bool copied;       /* its page is a private copy, since it was last returned to the file */
+	bool is_removable; /* will become padding if quiescence is proved */
+	int frames;        /* its number in frames.c; negative: none */
 } springboards[SPRINGBOARDS_MAX];
 static size_t nr_springboards;
 uint64_t side_probe_pads;
 
 /* The sorted addresses of those that are to become padding; searched for each word of stacks. */
-static uint64_t leaving[SPRINGBOARDS_MAX];
-static size_t nr_leaving;
+static uint64_t removable[SPRINGBOARDS_MAX];
+static size_t nr_removable;
 
 static struct springboard *springboard_find(uint64_t address)
 {
@@ -49,7 +49,7 @@ static struct springboard *springboard_find(uint64_t address)
 	return NULL;
 }
 
-static struct springboard *find_or_make(uint64_t address)
+static struct springboard *springboard_find_or_add(uint64_t address)
 {
 	struct springboard *springboard = springboard_find(address);
 
@@ -65,7 +65,7 @@ static struct springboard *find_or_make(uint64_t address)
 	return springboard;
 }
 
-static bool is_free(uint64_t address)
+static bool springboard_is_free(uint64_t address)
 {
 	for (unsigned int i = 0; i < PROBE_JUMP_BYTES; i++) {
 		if (patch_is_springboard(address + i))
@@ -86,29 +86,29 @@ static bool springboard_read_code(uint64_t address, uint8_t *to, size_t size)
  * True if side's jump is there, maybe with a breakpoint of a debugger on it. Such a springboard is
  * neither returned to padding nor forgotten.
  */
-static bool has_jump(const struct springboard *springboard, bool *is_covered)
+static bool springboard_has_jump(const struct springboard *springboard, bool *ret_is_covered)
 {
 	uint8_t bytes[PROBE_JUMP_BYTES];
 	int32_t away;
 
 	if (!springboard_read_code(springboard->address, bytes, sizeof(bytes)))
 		return false;
-	*is_covered = bytes[0] == BREAKPOINT;
+	*ret_is_covered = bytes[0] == BREAKPOINT;
 	memcpy(&away, bytes + 1, sizeof(away));
-	return (*is_covered || bytes[0] == JUMP) &&
+	return (*ret_is_covered || bytes[0] == JUMP) &&
 			patch_is_trampoline(springboard->address + PROBE_JUMP_BYTES +
 					(uint64_t)(int64_t)away);
 }
 
 static void springboard_remove(struct springboard *springboard)
 {
-	springboard->stands = false;
+	springboard->is_written = false;
 	patch_frames_springboard(springboard->frames, springboard->address, 0);
 }
 
-int patch_springboard_claim(const struct patch *probe, bool *stands)
+int patch_springboard_claim(const struct patch *patch, bool *ret_is_written)
 {
-	const struct probe_site *site = &probe->site;
+	const struct probe_site *site = &patch->site;
 	uint64_t address = site->springboard + (site->runtime - site->address);
 	struct springboard *springboard = springboard_find(address);
 	bool is_covered;
@@ -117,19 +117,21 @@ int patch_springboard_claim(const struct patch *probe, bool *stands)
 	 * If the file was mapped again, there is padding, which may be a part of another probe's
 	 * jump by now.
 	 */
-	if (springboard && springboard->stands && !has_jump(springboard, &is_covered))
+	if (springboard && springboard->is_written &&
+			!springboard_has_jump(springboard, &is_covered))
 		springboard_remove(springboard);
-	*stands = springboard && springboard->stands && springboard->site == site->runtime;
-	if (*stands)
+	*ret_is_written = springboard && springboard->is_written &&
+			springboard->site == site->runtime;
+	if (*ret_is_written)
 		return 0;
 	if (memcmp((const void *)address, site->springboard_bytes, PROBE_JUMP_BYTES) != 0 ||
-			!is_free(address))
+			!springboard_is_free(address))
 		return -ERANGE;
-	springboard = find_or_make(address);
+	springboard = springboard_find_or_add(address);
 	if (!springboard)
 		return -ERANGE;
 	springboard->site = site->runtime;
-	springboard->stands = springboard->copied = true;
+	springboard->is_written = springboard->copied = true;
 	memcpy(springboard->bytes, site->springboard_bytes, sizeof(springboard->bytes));
 	memcpy(springboard->site_bytes, site->bytes, sizeof(springboard->site_bytes));
 	springboard->frames =
@@ -159,7 +161,8 @@ void patch_springboard_forget(uint64_t address)
 bool patch_is_springboard(uint64_t address)
 {
 	for (size_t i = 0; i < nr_springboards; i++) {
-		if (springboards[i].stands && address - springboards[i].address < PROBE_JUMP_BYTES)
+		if (springboards[i].is_written &&
+				address - springboards[i].address < PROBE_JUMP_BYTES)
 			return true;
 	}
 	return false;
@@ -181,10 +184,10 @@ bool patch_springboard_at(size_t index, uint64_t *ret_address, uint64_t *ret_sit
 
 static bool springboard_is_needed(const struct springboard *springboard)
 {
-	for (const struct patch *probe = *patch_location_list(springboard->site); probe;
-			probe = probe->next) {
-		if (probe->armed && probe->method == PROBE_SHORT &&
-				probe->slot == springboard->address)
+	for (const struct patch *patch = *patch_location_list(springboard->site); patch;
+			patch = patch->next) {
+		if (patch->armed && patch->method == PROBE_SHORT &&
+				patch->slot == springboard->address)
 			return true;
 	}
 	return false;
@@ -200,58 +203,58 @@ static int springboard_compare_addresses(const void *a, const void *b)
 /* Finds the springboards that may become padding. Returns false if there is none. */
 static bool springboard_choose_removable(void)
 {
-	nr_leaving = 0;
+	nr_removable = 0;
 	for (size_t i = 0; i < nr_springboards; i++) {
 		struct springboard *springboard = &springboards[i];
 		uint8_t site_bytes[SITE_BYTES];
 		bool is_covered;
 
-		springboard->leaves = false;
-		if (!springboard->stands || springboard_is_needed(springboard))
+		springboard->is_removable = false;
+		if (!springboard->is_written || springboard_is_needed(springboard))
 			continue;
 		/* Other code is there by now. */
-		if (!has_jump(springboard, &is_covered))
+		if (!springboard_has_jump(springboard, &is_covered))
 			patch_springboard_forget(springboard->address);
 		else
-			springboard->leaves = !is_covered &&
+			springboard->is_removable = !is_covered &&
 					springboard_read_code(springboard->site, site_bytes,
 							sizeof(site_bytes)) &&
 					!memcmp(site_bytes, springboard->site_bytes,
 							sizeof(site_bytes));
-		if (springboard->leaves)
-			leaving[nr_leaving++] = springboard->address;
+		if (springboard->is_removable)
+			removable[nr_removable++] = springboard->address;
 	}
-	qsort(leaving, nr_leaving, sizeof(*leaving), springboard_compare_addresses);
-	return nr_leaving != 0;
+	qsort(removable, nr_removable, sizeof(*removable), springboard_compare_addresses);
+	return nr_removable != 0;
 }
 
 /*
  * True for each byte of a springboard: a thread that has met a trap while the jump changed may be
  * after its first byte.
  */
-static bool is_at_leaving(uint64_t address)
+static bool springboard_is_at_removable(uint64_t address)
 {
-	size_t low = 0, high = nr_leaving;
+	size_t low = 0, high = nr_removable;
 
-	if (address < leaving[0] || address >= leaving[nr_leaving - 1] + PROBE_JUMP_BYTES)
+	if (address < removable[0] || address >= removable[nr_removable - 1] + PROBE_JUMP_BYTES)
 		return false;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
-		if (leaving[middle] <= address)
+		if (removable[middle] <= address)
 			low = middle;
 		else
 			high = middle;
 	}
-	return address - leaving[low] < PROBE_JUMP_BYTES;
+	return address - removable[low] < PROBE_JUMP_BYTES;
 }
 
-static size_t count_left(void)
+static size_t springboard_count_left(void)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < nr_springboards; i++)
-		left += springboards[i].stands && !springboard_is_needed(&springboards[i]);
+		left += springboards[i].is_written && !springboard_is_needed(&springboards[i]);
 	/* Relaxed: for tools that read it from outside. */
 	__atomic_store_n(&side_probe_pads, left, __ATOMIC_RELAXED);
 	return left;
@@ -259,13 +262,13 @@ static size_t count_left(void)
 
 bool patch_springboards_remain(void)
 {
-	return count_left() != 0;
+	return springboard_count_left() != 0;
 }
 
-static void write_back(struct patch_writer *writer)
+static void springboard_write_back(struct patch_writer *writer)
 {
 	for (size_t i = 0; i < nr_springboards; i++) {
-		if (springboards[i].leaves &&
+		if (springboards[i].is_removable &&
 				!patch_write(writer, springboards[i].address, springboards[i].bytes,
 						PROBE_JUMP_BYTES))
 			springboard_remove(&springboards[i]);
@@ -278,16 +281,16 @@ size_t patch_springboards_return(struct patch_writer *writer)
 
 	/* A sandbox may not permit some of these system calls. */
 	if (patch_is_guarded() || !springboard_choose_removable() ||
-			!patch_all_quiesced(is_at_leaving))
-		return count_left();
+			!patch_all_quiesced(springboard_is_at_removable))
+		return springboard_count_left();
 	if (writer) {
-		write_back(writer);
+		springboard_write_back(writer);
 	} else {
 		patch_writer_open(&own);
-		write_back(&own);
+		springboard_write_back(&own);
 		patch_writer_close(&own);
 	}
-	return count_left();
+	return springboard_count_left();
 }
 
 void patch_springboards_each(void (*visit)(uint64_t address))
@@ -301,5 +304,5 @@ void patch_springboards_each(void (*visit)(uint64_t address))
 void patch_springboards_settle(void)
 {
 	for (size_t i = 0; i < nr_springboards; i++)
-		springboards[i].copied = springboards[i].stands;
+		springboards[i].copied = springboards[i].is_written;
 }

@@ -31,7 +31,7 @@
 
 /* ---- the state of threads ---- */
 
-static bool has_name_of_worker(const char *line)
+static bool patch_thread_has_worker_name(const char *line)
 {
 	return !strncmp(line, "Name:\tiou-", 10) || !strncmp(line, "Name:\tvhost-", 12);
 }
@@ -40,7 +40,7 @@ static bool has_name_of_worker(const char *line)
  * True for a thread that the kernel has added (io_uring, vhost): its flags are the seventh number
  * after the name.
  */
-static bool is_worker(pid_t tid)
+static bool patch_thread_is_worker(pid_t tid)
 {
 	char path[64], text[512] = "";
 	unsigned int flags = 0;
@@ -56,13 +56,13 @@ static bool is_worker(pid_t tid)
 			(flags & KERNEL_WORKER);
 }
 
-bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
+bool patch_thread_inspect(pid_t tid, struct patch_thread *ret_thread)
 {
 	char path[64], line[256];
 	FILE *status;
 	int error;
 
-	*thread = (struct patch_thread){.tid = tid};
+	*ret_thread = (struct patch_thread){.tid = tid};
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	status = fopen(path, "re");
 	/* In the order of the lines. */
@@ -74,18 +74,18 @@ bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
 		 * It never executes code of the program, and must continue to block all signals,
 		 * because it would lose them.
 		 */
-		if (has_name_of_worker(line) && is_worker(tid))
+		if (patch_thread_has_worker_name(line) && patch_thread_is_worker(tid))
 			break;
-		if (sscanf(line, "State: %c", &thread->state) == 1)
+		if (sscanf(line, "State: %c", &ret_thread->state) == 1)
 			continue;
 		if (sscanf(line, "TracerPid: %u", &number) == 1)
-			thread->traced = number != 0;
+			ret_thread->traced = number != 0;
 		else if (sscanf(line, "SigPnd: %llx", &mask) == 1)
-			thread->pending = mask;
+			ret_thread->pending = mask;
 		else if (sscanf(line, "SigBlk: %llx", &mask) == 1)
-			thread->blocked = mask;
+			ret_thread->blocked = mask;
 		else if (sscanf(line, "Seccomp: %u", &number) == 1) {
-			thread->guarded = number != 0;
+			ret_thread->guarded = number != 0;
 			break;
 		}
 	}
@@ -94,12 +94,12 @@ bool patch_thread_inspect(pid_t tid, struct patch_thread *thread)
 		fclose(status);
 	/* The process may have no free descriptor. */
 	if (error && error != ENOENT && error != ESRCH)
-		*thread = (struct patch_thread){.tid = tid,
+		*ret_thread = (struct patch_thread){.tid = tid,
 				.state = '?',
 				.traced = true,
 				.guarded = true,
 				.blocked = UINT64_MAX};
-	return thread->state != 0;
+	return ret_thread->state != 0;
 }
 
 bool patch_threads_each(void (*visit)(pid_t tid, void *data), void *data)
@@ -130,7 +130,7 @@ struct stopping {
 };
 
 /* Returns the status of the stop; 0: it did not stop in time. */
-static int wait_for_stop(pid_t thread)
+static int patch_thread_wait_for_stop(pid_t thread)
 {
 	struct timespec pause = {.tv_nsec = STOP_NS};
 	int status = 0;
@@ -145,7 +145,7 @@ static int wait_for_stop(pid_t thread)
 }
 
 /* True for calls that return EINTR after any interruption, and have had no effect then. */
-static bool may_be_made_again(unsigned long long call)
+static bool patch_thread_may_restart_call(unsigned long long call)
 {
 	switch (call) {
 	case SYS_epoll_wait:
@@ -191,7 +191,7 @@ static void patch_thread_fix_interrupted_call(pid_t thread)
 
 	if (patch_system_call(SYS_ptrace, PTRACE_GETREGS, thread, 0, (long)&registers, 0, 0) ||
 			(long long)registers.orig_rax < 0 || (long long)registers.rax != -EINTR ||
-			!may_be_made_again(registers.orig_rax))
+			!patch_thread_may_restart_call(registers.orig_rax))
 		return;
 	registers.rax = (unsigned long long)-ERESTARTNOHAND;
 	patch_system_call(SYS_ptrace, PTRACE_SETREGS, thread, 0, (long)&registers, 0, 0);
@@ -210,7 +210,7 @@ static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 	if (patch_system_call(SYS_ptrace, PTRACE_SEIZE, thread, 0, 0, 0, 0) ||
 			patch_system_call(SYS_ptrace, PTRACE_INTERRUPT, thread, 0, 0, 0, 0))
 		return false;
-	status = wait_for_stop(thread);
+	status = patch_thread_wait_for_stop(thread);
 	if (!status)
 		return false;
 	/* Otherwise a signal has arrived before, and is delivered. */
@@ -223,7 +223,7 @@ static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 	return ours;
 }
 
-static int stop_all(void *argument)
+static int patch_thread_stop_all(void *argument)
 {
 	struct stopping *stopping = argument;
 
@@ -240,7 +240,7 @@ static int stop_all(void *argument)
  * agent wraps. The calling thread waits until the child has exited. The kernel keeps all registers
  * that hold the operands.
  */
-static pid_t start_child(int (*function)(void *), void *argument, char *stack)
+static pid_t patch_thread_start_child(int (*function)(void *), void *argument, char *stack)
 {
 	register long no_tid __asm__("r10") = 0;
 	register long no_tls __asm__("r8") = 0;
@@ -274,7 +274,7 @@ unsigned int patch_threads_stop(const pid_t *threads, unsigned int count, patch_
 	sigdelset(&all, SIGTRAP);
 	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	child = start_child(stop_all, &stopping, stack + sizeof(stack));
+	child = patch_thread_start_child(patch_thread_stop_all, &stopping, stack + sizeof(stack));
 	while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

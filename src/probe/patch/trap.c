@@ -34,7 +34,7 @@ struct trap_table {
 };
 
 static struct trap_table *table;
-static unsigned int rests;
+static unsigned int nr_quiescences;
 uint64_t patch_traps;
 
 static size_t patch_trap_hash_slot(const struct trap_table *in, uint64_t address)
@@ -88,7 +88,7 @@ static void patch_trap_insert(struct trap_table *in, uint64_t address, uint64_t 
  * Releases the pages after the first one. The last page contains only entries, and belongs to the
  * table as a whole.
  */
-static void drop_entries(struct trap_table *of)
+static void patch_trap_drop_entries(struct trap_table *of)
 {
 	size_t bytes = sizeof(*of) + of->size * sizeof(struct trap_entry);
 
@@ -115,7 +115,7 @@ static int patch_trap_grow_table(void)
 	__atomic_store_n(&table, larger, __ATOMIC_RELEASE);
 	/* A handler may be searching it, and then finds nothing. */
 	if (smaller)
-		drop_entries(smaller);
+		patch_trap_drop_entries(smaller);
 	return 0;
 }
 
@@ -131,10 +131,10 @@ void patch_trap_quiesce(void)
 		__atomic_store_n(&table->entries[i].address, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&table->entries[i].target, 0, __ATOMIC_RELAXED);
 	}
-	drop_entries(table);
+	patch_trap_drop_entries(table);
 	table->used = 0;
 	/* Relaxed: the value is only compared. */
-	__atomic_fetch_add(&rests, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nr_quiescences, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -142,13 +142,13 @@ void patch_trap_quiesce(void)
  * executes the program's bytes there. Only once for an address, because a trap that repeats is the
  * program's own.
  */
-static __attribute__((noinline)) bool is_over(int number, int code, uint64_t at)
+static __attribute__((noinline)) bool patch_trap_is_over(int number, int code, uint64_t at)
 {
 	static __thread struct {
 		uint64_t at;
 		unsigned int quiescence;
 	} last __attribute__((tls_model("initial-exec")));
-	unsigned int quiescence = __atomic_load_n(&rests, __ATOMIC_RELAXED);
+	unsigned int quiescence = __atomic_load_n(&nr_quiescences, __ATOMIC_RELAXED);
 	const uint8_t *there = (const uint8_t *)(uintptr_t)at;
 
 	if (!quiescence || !patch_was_location(at) ||
@@ -182,7 +182,7 @@ void patch_trap_remove(uint64_t address)
 	}
 }
 
-static bool is_default(const struct sigaction *behind, const siginfo_t *info)
+static bool patch_trap_is_default(const struct sigaction *behind, const siginfo_t *info)
 {
 	/* The kernel does not ignore a signal that it sends for an instruction. */
 	return behind->sa_handler == SIG_DFL ||
@@ -193,11 +193,12 @@ static bool is_default(const struct sigaction *behind, const siginfo_t *info)
  * Runs the program's action. A jump leads to the program's handler, so that its backtrace has no
  * frame of side: no code may follow its call.
  */
-static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, void *context)
+static __attribute__((noinline)) void patch_trap_run_user_action(
+		int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
 
-	if (is_default(&behind, info)) {
+	if (patch_trap_is_default(&behind, info)) {
 		patch_signals_default(number);
 		if (info->si_code <= 0 || number == SIGTRAP)
 			raise(number);
@@ -209,33 +210,34 @@ static __attribute__((noinline)) void pass_behind(int number, siginfo_t *info, v
 }
 
 /* Returns false, and does nothing, if the thread is not in a trampoline. */
-static __attribute__((noinline)) bool pass_on_moved(int number, siginfo_t *info, void *context)
+static __attribute__((noinline)) bool patch_trap_pass_on_moved(
+		int number, siginfo_t *info, void *context)
 {
 	const struct sigaction behind = patch_signals_behind(number);
 	struct patch_moved moved;
 
 	if (!patch_move_to_site(info, context, &moved))
 		return false;
-	if (is_default(&behind, info) && patch_move_for_good(&moved))
-		moved.probe = NULL;
-	pass_behind(number, info, context);
-	if (moved.probe)
+	if (patch_trap_is_default(&behind, info) && patch_move_for_good(&moved))
+		moved.patch = NULL;
+	patch_trap_run_user_action(number, info, context);
+	if (moved.patch)
 		patch_move_back(context, &moved);
 	return true;
 }
 
 /* Handles the signal as without probes. */
-static __attribute__((noinline)) void pass_on(int number, siginfo_t *info, void *context)
+static __attribute__((noinline)) void patch_trap_pass_on(int number, siginfo_t *info, void *context)
 {
-	if (!pass_on_moved(number, info, context))
-		pass_behind(number, info, context);
+	if (!patch_trap_pass_on_moved(number, info, context))
+		patch_trap_run_user_action(number, info, context);
 }
 
 /*
  * True if the signal was sent for an instruction that traps; false if a process has sent it, and
  * for a single step or a hardware watchpoint after one.
  */
-static bool is_of_byte(int number, int code)
+static bool patch_trap_is_of_instruction(int number, int code)
 {
 	return code > 0 && (number != SIGTRAP || code == SI_KERNEL || code == TRAP_BRKPT);
 }
@@ -244,7 +246,7 @@ static bool is_of_byte(int number, int code)
  * The kernel clears the direction flag for a handler, but not the alignment check, with which the C
  * library does not work. Sigreturn restores both.
  */
-static inline void clear_alignment_check(void)
+static inline void patch_trap_clear_alignment_check(void)
 {
 	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~PATCH_ALIGNMENT_CHECK);
 }
@@ -253,15 +255,15 @@ static inline void clear_alignment_check(void)
  * Returns the address where the thread continues after a trap of side; 0: the trap is the
  * program's.
  */
-static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
+static __attribute__((noinline, no_stack_protector)) uint64_t patch_trap_target_of(
 		int number, const siginfo_t *info, uint64_t at)
 {
 	uint64_t target;
 
-	if (!is_of_byte(number, info->si_code))
+	if (!patch_trap_is_of_instruction(number, info->si_code))
 		return 0;
 	target = patch_trap_find_target(at);
-	if (!target && is_over(number, info->si_code, at)) {
+	if (!target && patch_trap_is_over(number, info->si_code, at)) {
 		/* A new probe may be there by now: look up again after the byte was read. */
 		target = patch_trap_find_target(at);
 		target = target ? target : at;
@@ -279,20 +281,21 @@ static __attribute__((noinline, no_stack_protector)) uint64_t target_of(
 
 /*
  * Reads no thread-local memory, which may be the program's own (hit.c), before it knows that the
- * trap is the program's. Passes no address of a local variable to pass_on(), so that the compiler
+ * trap is the program's. Passes no address of a local variable to patch_trap_pass_on(), so that the compiler
  * makes that call a jump.
  */
-static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *info, void *context)
+static __attribute__((no_stack_protector)) void patch_trap_handle(
+		int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
 	uint64_t target, components;
 
 	if (user->uc_mcontext.gregs[REG_EFL] & (greg_t)PATCH_ALIGNMENT_CHECK)
-		clear_alignment_check();
-	target = target_of(number, info,
+		patch_trap_clear_alignment_check();
+	target = patch_trap_target_of(number, info,
 			(uint64_t)user->uc_mcontext.gregs[REG_RIP] - (number == SIGTRAP));
 	if (!target) {
-		pass_on(number, info, context);
+		patch_trap_pass_on(number, info, context);
 		return;
 	}
 	/* Relaxed: a statistics counter. */
@@ -304,14 +307,14 @@ static __attribute__((no_stack_protector)) void on_trap(int number, siginfo_t *i
 		patch_resume(user, components);
 }
 
-static bool ours; /* the signals are taken */
+static bool is_taken; /* the signals are taken */
 
 int patch_trap_start(void)
 {
-	const struct sigaction action = {.sa_sigaction = on_trap,
+	const struct sigaction action = {.sa_sigaction = patch_trap_handle,
 			.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER};
 
-	ours = true;
+	is_taken = true;
 	patch_resume_start();
 	return patch_signals_take(&action);
 }
@@ -324,9 +327,9 @@ void patch_trap_renew(void)
 
 bool patch_trap_end(void)
 {
-	if (ours && patch_all_arrived()) {
+	if (is_taken && patch_all_arrived()) {
 		patch_signals_give_back();
-		ours = false;
+		is_taken = false;
 	}
-	return !ours;
+	return !is_taken;
 }

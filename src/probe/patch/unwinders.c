@@ -43,7 +43,7 @@
 static int (*real_find)(void *address, struct dl_find_object *ret_found);
 
 /* Called in exceptions and in signal handlers. */
-static int find_object(void *address, struct dl_find_object *ret_found)
+static int patch_unwinder_find_object(void *address, struct dl_find_object *ret_found)
 {
 	struct patch_found found;
 	int ret;
@@ -51,7 +51,7 @@ static int find_object(void *address, struct dl_find_object *ret_found)
 	if (!patch_frames_find((uintptr_t)address, &found))
 		return real_find(address, ret_found);
 	/* The code is described as a part of this object, with its own addresses and data. */
-	ret = real_find((void *)(uintptr_t)&find_object, ret_found);
+	ret = real_find((void *)(uintptr_t)&patch_unwinder_find_object, ret_found);
 	if (ret)
 		return ret;
 	ret_found->dlfo_map_start = (void *)found.start;
@@ -62,15 +62,15 @@ static int find_object(void *address, struct dl_find_object *ret_found)
 
 static struct patch_import find_import = {.name = "_dl_find_object"};
 
-static void start_import(void)
+static void patch_unwinder_start_import(void)
 {
 	find_import.real = dlsym(RTLD_DEFAULT, find_import.name);
 	(void)dlerror();
 	memcpy(&real_find, &find_import.real, sizeof(real_find));
-	find_import.ours = real_find ? (void *)(uintptr_t)&find_object : NULL;
+	find_import.ours = real_find ? (void *)(uintptr_t)&patch_unwinder_find_object : NULL;
 }
 
-static void turn_import(const struct dl_phdr_info *object)
+static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 {
 	const struct patch_imports imports = {&find_import, 1, {(uintptr_t)&find_import, 0}};
 
@@ -78,8 +78,8 @@ static void turn_import(const struct dl_phdr_info *object)
 		patch_imports_turn(object, &imports);
 }
 #else
-static void start_import(void) {}
-static void turn_import(const struct dl_phdr_info *object)
+static void patch_unwinder_start_import(void) {}
+static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 {
 	(void)object;
 }
@@ -107,7 +107,7 @@ struct unwind_dyn_info {
 	uint64_t table;
 };
 _Static_assert(sizeof(struct unwind_dyn_info) == 88 && offsetof(struct unwind_dyn_info, base) == 64,
-		"as libunwind has it");
+		"the layout of libunwind");
 
 /*
  * A row of the table: begin of a function, and address of its FDE. libunwind uses the last row
@@ -117,22 +117,22 @@ struct unwinder_row {
 	int32_t start, entry;
 };
 
-struct reported {
+struct unwinder_piece {
 	struct unwind_dyn_info dynamic;
 	struct unwinder_row row;
 	uint8_t bytes[PATCH_FRAMES_BYTES] __attribute__((aligned(8)));
 };
 
-static struct reported *unwinder_table;
-static void *enroll_function; /* NULL: the program has no libunwind */
-static unsigned int nr_reported;
+static struct unwinder_piece *unwinder_table;
+static void *register_function; /* NULL: the program has no libunwind */
+static unsigned int nr_registered;
 static char path[PATH_BYTES]; /* of libunwind, during a scan */
 
 /* Registers a piece of code with libunwind, which takes a mutex for that. */
-static void enroll(unsigned int which, const struct patch_frames *frames)
+static void patch_unwinder_register(unsigned int which, const struct patch_frames *frames)
 {
 	void (*function)(struct unwind_dyn_info * dynamic);
-	struct reported *reported;
+	struct unwinder_piece *registered;
 	uint32_t description;
 
 	if (!unwinder_table)
@@ -140,26 +140,26 @@ static void enroll(unsigned int which, const struct patch_frames *frames)
 				PATCH_FRAMES_MAX * sizeof(*unwinder_table), PROT_READ | PROT_WRITE);
 	if (!unwinder_table)
 		return;
-	reported = &unwinder_table[which];
-	memcpy(reported->bytes, frames->plain, frames->plain_size);
+	registered = &unwinder_table[which];
+	memcpy(registered->bytes, frames->plain, frames->plain_size);
 	/* The FDE follows the CIE, which begins with its length. */
-	memcpy(&description, reported->bytes, sizeof(description));
-	reported->row.start = INT32_MIN;
-	reported->row.entry =
-			(int32_t)((uintptr_t)reported->bytes + sizeof(description) + description);
-	reported->dynamic = (struct unwind_dyn_info){.start = frames->start,
+	memcpy(&description, registered->bytes, sizeof(description));
+	registered->row.start = INT32_MIN;
+	registered->row.entry =
+			(int32_t)((uintptr_t)registered->bytes + sizeof(description) + description);
+	registered->dynamic = (struct unwind_dyn_info){.start = frames->start,
 			.end = frames->start + frames->length,
 			.format = REMOTE_TABLE,
-			.words = sizeof(reported->row) / 8,
-			.table = (uintptr_t)&reported->row};
-	memcpy(&function, &enroll_function, sizeof(function));
-	function(&reported->dynamic);
+			.words = sizeof(registered->row) / 8,
+			.table = (uintptr_t)&registered->row};
+	memcpy(&function, &register_function, sizeof(function));
+	function(&registered->dynamic);
 }
 
 /* ---- finding them ---- */
 
-static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-static bool looked;
+static pthread_mutex_t scan_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool has_scanned;
 static unsigned long long loads_before;
 
 static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, void *loads)
@@ -168,9 +168,9 @@ static int patch_unwinder_add_object(struct dl_phdr_info *object, size_t size, v
 
 	(void)size;
 	*(unsigned long long *)loads = object->dlpi_adds;
-	if (looked && object->dlpi_adds == loads_before)
+	if (has_scanned && object->dlpi_adds == loads_before)
 		return 1;
-	turn_import(object);
+	patch_unwinder_turn_import(object);
 	if (slash && !strcmp(slash + 1, LIBRARY) && strlen(object->dlpi_name) < sizeof(path))
 		strcpy(path, object->dlpi_name);
 	return 0;
@@ -184,13 +184,13 @@ static bool patch_unwinder_find_functions(void)
 {
 	void *library = NULL, *function;
 
-	if (!enroll_function && *path)
+	if (!register_function && *path)
 		library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
 	*path = 0;
 	function = library ? dlsym(library, "_U_dyn_register") : NULL;
 	if (function)
 		/* Relaxed: the loader has initialized it. Read by patch_unwinders_notify(). */
-		__atomic_store_n(&enroll_function, function, __ATOMIC_RELAXED);
+		__atomic_store_n(&register_function, function, __ATOMIC_RELAXED);
 	return function != NULL;
 }
 
@@ -199,43 +199,43 @@ bool patch_unwinders_scan(void)
 	unsigned long long loads = 0;
 	bool found = false;
 
-	pthread_mutex_lock(&looking);
-	if (!looked)
-		start_import();
+	pthread_mutex_lock(&scan_lock);
+	if (!has_scanned)
+		patch_unwinder_start_import();
 	dl_iterate_phdr(patch_unwinder_add_object, &loads);
-	if (!looked || loads != loads_before) {
+	if (!has_scanned || loads != loads_before) {
 		/*
 		 * Counted before the search, so that the next scan finds libraries that are loaded
 		 * meanwhile.
 		 */
 		loads_before = loads;
-		looked = true;
+		has_scanned = true;
 		found = patch_unwinder_find_functions();
 	}
-	pthread_mutex_unlock(&looking);
+	pthread_mutex_unlock(&scan_lock);
 	return found;
 }
 
 void patch_unwinders_start(void)
 {
-	if (!looked)
+	if (!has_scanned)
 		patch_unwinders_scan();
 }
 
 /* Held while libunwind registers code. */
-static pthread_mutex_t enrolling = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t register_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void patch_unwinders_notify(void)
 {
 	struct patch_frames frames;
 
 	/* Relaxed: see patch_unwinder_find_functions(). */
-	if (!__atomic_load_n(&enroll_function, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&register_function, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&enrolling);
-	while (patch_frames_entry(nr_reported, &frames))
-		enroll(nr_reported++, &frames);
-	pthread_mutex_unlock(&enrolling);
+	pthread_mutex_lock(&register_lock);
+	while (patch_frames_entry(nr_registered, &frames))
+		patch_unwinder_register(nr_registered++, &frames);
+	pthread_mutex_unlock(&register_lock);
 }
 
 /* ---- fork() ---- */
@@ -244,7 +244,7 @@ void patch_unwinders_notify(void)
  * No fork() resets libunwind's mutex, nor the one that dl_iterate_phdr() takes in the loader. So no
  * child is created while a thread of side may hold one of them.
  */
-static pthread_mutex_t *const locks[] = {&looking, &enrolling};
+static pthread_mutex_t *const locks[] = {&scan_lock, &register_lock};
 #define LOCKS (sizeof(locks) / sizeof(locks[0]))
 static __thread bool fork_holds[LOCKS] __attribute__((tls_model("initial-exec")));
 
@@ -278,19 +278,19 @@ void patch_unwinders_fork_done(void)
 
 void patch_unwinders_forked(void)
 {
-	looking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	enrolling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	scan_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	register_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 void patch_unwinders_change(unsigned int which)
 {
 	struct patch_frames frames;
-	struct reported *reported = unwinder_table && unwinder_table[which].dynamic.format
+	struct unwinder_piece *registered = unwinder_table && unwinder_table[which].dynamic.format
 			? &unwinder_table[which]
 			: NULL;
 
-	if (!reported || !patch_frames_entry(which, &frames))
+	if (!registered || !patch_frames_entry(which, &frames))
 		return;
-	memcpy(reported->bytes, frames.plain, frames.plain_size);
-	reported->dynamic.end = frames.start + frames.length;
+	memcpy(registered->bytes, frames.plain, frames.plain_size);
+	registered->dynamic.end = frames.start + frames.length;
 }

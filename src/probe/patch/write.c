@@ -26,7 +26,7 @@
 
 bool patch_writer_plain;
 
-static bool add_writable(const struct patch_mapping *mapping, void *user)
+static bool patch_write_add_writable(const struct patch_mapping *mapping, void *user)
 {
 	struct patch_writer *writer = user;
 
@@ -40,14 +40,14 @@ static bool add_writable(const struct patch_mapping *mapping, void *user)
 }
 
 /* Reads which code is writable now; once for each writer, when it opens its first page. */
-static void read_writable(struct patch_writer *writer)
+static void patch_write_read_writable(struct patch_writer *writer)
 {
 	writer->has_read_writable = true;
 	writer->nr_writable = 0;
-	writer->knows_writable = patch_maps_each(add_writable, writer);
+	writer->knows_writable = patch_maps_each(patch_write_add_writable, writer);
 }
 
-static bool is_writable(const struct patch_writer *writer, uint64_t page)
+static bool patch_write_is_writable(const struct patch_writer *writer, uint64_t page)
 {
 	for (unsigned int i = 0; i < writer->nr_writable; i++) {
 		if (page >= writer->writable[i].start && page < writer->writable[i].end)
@@ -63,35 +63,35 @@ void patch_writer_open(struct patch_writer *writer)
 	writer->memory = patch_writer_plain ? -1 : open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 }
 
-static void close_page(struct patch_writer *writer)
+static void patch_write_close_page(struct patch_writer *writer)
 {
-	if (writer->page && !is_writable(writer, writer->page))
+	if (writer->page && !patch_write_is_writable(writer, writer->page))
 		mprotect((void *)writer->page, PAGE, PROT_READ | PROT_EXEC);
 	writer->page = 0;
 }
 
 void patch_writer_close(struct patch_writer *writer)
 {
-	close_page(writer);
+	patch_write_close_page(writer);
 	if (writer->memory >= 0)
 		close(writer->memory);
 	NO_TAIL_CALL();
 }
 
-static int open_page(struct patch_writer *writer, uint64_t page)
+static int patch_write_open_page(struct patch_writer *writer, uint64_t page)
 {
 	if (writer->page == page)
 		return 0;
-	close_page(writer);
+	patch_write_close_page(writer);
 	if (!writer->has_read_writable)
-		read_writable(writer);
+		patch_write_read_writable(writer);
 	/*
 	 * There are too many to know them all. The caller writes one byte at a time, which needs no
 	 * permission.
 	 */
 	if (!writer->knows_writable && writer->memory >= 0)
 		return -EPERM;
-	if (!is_writable(writer, page) &&
+	if (!patch_write_is_writable(writer, page) &&
 			mprotect((void *)page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return errno == ENOMEM ? -ENOMEM : -EPERM;
 	writer->page = page;
@@ -108,7 +108,7 @@ int patch_write(struct patch_writer *writer, uint64_t address, const void *bytes
 		writer->memory = -1;
 	}
 	for (size_t i = 0; i < size; i++) {
-		int ret = open_page(writer, (address + i) & ~(PAGE - 1));
+		int ret = patch_write_open_page(writer, (address + i) & ~(PAGE - 1));
 
 		if (ret)
 			return ret;
@@ -142,7 +142,7 @@ int patch_exchange(struct patch_writer *writer, uint64_t address, const void *by
 
 	if (address + size > word + WORD)
 		return -EXDEV;
-	ret = open_page(writer, address & ~(PAGE - 1));
+	ret = patch_write_open_page(writer, address & ~(PAGE - 1));
 	if (ret)
 		return ret;
 	memcpy(expected, (const void *)word, WORD);

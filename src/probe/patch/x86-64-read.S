@@ -10,7 +10,7 @@
 #define RIP_OF_CONTEXT 168
 /* struct patch_moved, and space that keeps the stack aligned */
 #define MOVED_BYTES 48
-#define MOVED_PROBE 32 /* faults.c checks all of these */
+#define MOVED_PATCH 32 /* faults.c checks all of these */
 
 	.section .text.patch_loads, "ax", @progbits
 	.p2align 6
@@ -145,7 +145,7 @@ patch_fault_arrives:
 	.cfi_adjust_cfa_offset MOVED_BYTES
 	movq %rsp, %rcx
 	call patch_fault_behind
-	cmpq $0, MOVED_PROBE(%rsp)
+	cmpq $0, MOVED_PATCH(%rsp)
 	jne .Lmoved
 	addq $MOVED_BYTES, %rsp
 	.cfi_adjust_cfa_offset -MOVED_BYTES

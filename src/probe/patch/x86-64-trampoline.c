@@ -49,12 +49,12 @@
 #define BELOW_FRAME 104 /* of a hit: all before rbp */
 
 _Static_assert(offsetof(struct patch_hit, registers.rbp) == BELOW_FRAME,
-		"what stands below the frame pointer");
+		"the members below the frame pointer");
 _Static_assert(offsetof(struct patch_registers, rbp) == 40 &&
 				sizeof(struct patch_hit) == BELOW_FRAME + 88,
-		"and nothing between");
+		"no padding between the members");
 _Static_assert(sizeof(struct patch_hit) - BELOW_FRAME + WORD + RED_ZONE == PATCH_FRAME_BYTES,
-		"and behind it");
+		"the bytes above the frame pointer");
 _Static_assert(PATCH_FRAME_BYTES + 8 < PATCH_BY_FRAME_POINTER, "distances are bytes");
 
 /*
@@ -129,7 +129,8 @@ static const struct trampoline_step offset_of_trampoline[] = {
 		STEP("\x0f\xb7\x54\x24\x28", NO_MOVE), /* movzwl 40(%rsp),%edx */
 		STEP("\x83\xe2\xc0", NO_MOVE),         /* and $-64,%edx */
 };
-_Static_assert(TRAMPOLINE_BYTES == 64 && PATCH_ARENA_BYTES == 65536, "what is left of an address");
+_Static_assert(TRAMPOLINE_BYTES == 64 && PATCH_ARENA_BYTES == 65536,
+		"the masks of offset_of_trampoline");
 static const struct trampoline_step add_location[] = {
 		STEP("\x48\x01\xc2", NO_MOVE) /* add %rax,%rdx */};
 /* The second argument: the patch_hot of the probe, or the slot of the return address. */
@@ -203,7 +204,7 @@ static void x86_trampoline_emit_step(struct writing *writing, const struct tramp
 		writing->distance = (uint8_t)(writing->distance + step->moves);
 }
 
-#define put_steps(writing, steps)                                                      \
+#define x86_trampoline_emit_steps(writing, steps)                                      \
 	do {                                                                           \
 		for (size_t step = 0; step < sizeof(steps) / sizeof(*(steps)); step++) \
 			x86_trampoline_emit_step(writing, &(steps)[step]);             \
@@ -218,42 +219,42 @@ static void x86_trampoline_emit_constant(
 }
 
 /* Makes the jump whose displacement ends at `from` lead to the next instruction that is written. */
-static void land_here(struct writing *writing, size_t from)
+static void x86_trampoline_land_here(struct writing *writing, size_t from)
 {
 	writing->bytes[from - 1] = (uint8_t)(writing->at - from);
 }
 
 /*
  * Writes a call of a C function, with its second argument. Returns the end of a jump that is taken
- * if a flag is set; put_careful_call() writes its target.
+ * if a flag is set; x86_trampoline_emit_careful_call() writes its target.
  */
-static size_t put_call(struct writing *writing, void *function,
+static size_t x86_trampoline_emit_call(struct writing *writing, void *function,
 		const struct trampoline_step *argument, bool inside)
 {
 	size_t careful;
 
 	if (!inside)
-		put_steps(writing, test_direction);
+		x86_trampoline_emit_steps(writing, test_direction);
 	x86_trampoline_emit_step(writing, argument);
 	if (inside)
-		put_steps(writing, test_flags);
+		x86_trampoline_emit_steps(writing, test_flags);
 	x86_trampoline_emit_constant(writing, "\x48\xb8",
 			(uint64_t)(uintptr_t)function);                /* mov $function,%rax */
 	x86_trampoline_emit(writing, inside ? "\x75\0" : "\x78\0", 2); /* jnz, js */
 	careful = writing->at;
-	put_steps(writing, call);
+	x86_trampoline_emit_steps(writing, call);
 	return careful;
 }
 
-static void put_careful_call(struct writing *writing, size_t careful)
+static void x86_trampoline_emit_careful_call(struct writing *writing, size_t careful)
 {
 	int32_t back;
 
-	land_here(writing, careful);
+	x86_trampoline_land_here(writing, careful);
 	writing->distance = PATCH_BY_FRAME_POINTER;
-	put_steps(writing, clear_flags);
-	put_steps(writing, call);
-	put_steps(writing, restore_flags);
+	x86_trampoline_emit_steps(writing, clear_flags);
+	x86_trampoline_emit_steps(writing, call);
+	x86_trampoline_emit_steps(writing, restore_flags);
 	x86_trampoline_emit(writing, "\xe9", 1); /* jmp */
 	back = (int32_t)(careful + CALL_FUNCTION_BYTES - (writing->at + sizeof(back)));
 	x86_trampoline_emit(writing, &back, sizeof(back));
@@ -264,20 +265,20 @@ static void put_careful_call(struct writing *writing, size_t careful)
 #define CALL_BYTES 5
 
 /* Writes all of a trampoline at that address, except the copy. */
-static void put_trampoline(
+static void x86_trampoline_emit_trampoline(
 		struct writing *writing, uint64_t at, unsigned int head_number, bool follows)
 {
 	uint64_t head = at - at % PATCH_ARENA_BYTES + head_number * HEAD_BYTES;
 	int32_t away;
 
-	put_steps(writing, pass_red_zone);
+	x86_trampoline_emit_steps(writing, pass_red_zone);
 	away = (int32_t)(head - (at + writing->at + CALL_BYTES));
 	x86_trampoline_emit(writing, "\xe8", 1); /* call */
 	x86_trampoline_emit(writing, &away, sizeof(away));
 	if (follows)
-		put_steps(writing, leave_by_gate);
+		x86_trampoline_emit_steps(writing, leave_by_gate);
 	else
-		put_steps(writing, back_over_red_zone);
+		x86_trampoline_emit_steps(writing, back_over_red_zone);
 	writing->distance = 8;
 }
 
@@ -289,25 +290,26 @@ const uint8_t *patch_trampoline_frames(bool follows)
 
 	/* In the copy: as at the begin of a function. */
 	memset(frames[follows], 8, sizeof(frames[follows]));
-	put_trampoline(&writing, 0, 0, follows);
+	x86_trampoline_emit_trampoline(&writing, 0, 0, follows);
 	return frames[follows];
 }
 
-static unsigned int x86_trampoline_get_head(const struct patch *probe)
+static unsigned int x86_trampoline_get_head(const struct patch *patch)
 {
-	return (probe->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
-			(probe->site.begins ? 0u : PATCH_HEAD_INSIDE);
+	return (patch->flags & PATCH_ALL ? PATCH_HEAD_ALL : 0u) |
+			(patch->site.begins ? 0u : PATCH_HEAD_INSIDE);
 }
 
-int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *bytes)
+int patch_trampoline_of(struct patch *patch, struct patch_kind kind, uint8_t *bytes)
 {
 	uint8_t copy[PROBE_COPY_MAX], frames[TRAMPOLINE_BYTES_MAX];
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	int size;
 
-	put_trampoline(&writing, probe->trampoline, x86_trampoline_get_head(probe), kind.follows);
-	probe->hot->copy = probe->trampoline + writing.at;
-	size = probe_copy(&probe->site, probe->hot->copy, copy, probe->map);
+	x86_trampoline_emit_trampoline(
+			&writing, patch->trampoline, x86_trampoline_get_head(patch), kind.follows);
+	patch->hot->copy = patch->trampoline + writing.at;
+	size = probe_copy(&patch->site, patch->hot->copy, copy, patch->map);
 	if (size < 0)
 		return size;
 	if (writing.at + (size_t)size > kind.bytes)
@@ -321,35 +323,36 @@ int patch_trampoline_of(struct patch *probe, struct patch_kind kind, uint8_t *by
 
 static size_t hot_at; /* offset in a head of 8 bytes, the same in all */
 
-static void x86_trampoline_emit_prologue(struct writing *writing, unsigned int number, bool follows,
+static void x86_trampoline_emit_head(struct writing *writing, unsigned int number, bool follows,
 		const struct patch_hot *hot)
 {
 	void *enter = follows ? (void *)&patch_enter_followed : (void *)&patch_enter;
 	size_t jump, careful;
 
-	put_steps(writing, save);
-	put_steps(writing, offset_of_trampoline);
+	x86_trampoline_emit_steps(writing, save);
+	x86_trampoline_emit_steps(writing, offset_of_trampoline);
 	hot_at = writing->at + 2;
 	x86_trampoline_emit_constant(writing, "\x48\xb8", (uint64_t)hot); /* mov $hot,%rax */
-	put_steps(writing, add_location);
-	put_steps(writing, save_others);
-	put_steps(writing, align);
+	x86_trampoline_emit_steps(writing, add_location);
+	x86_trampoline_emit_steps(writing, save_others);
+	x86_trampoline_emit_steps(writing, align);
 	if (number & PATCH_HEAD_ALL)
-		put_steps(writing, save_remainder);
-	careful = put_call(writing, enter, hot_of_trampoline, number & PATCH_HEAD_INSIDE);
+		x86_trampoline_emit_steps(writing, save_remainder);
+	careful = x86_trampoline_emit_call(
+			writing, enter, hot_of_trampoline, number & PATCH_HEAD_INSIDE);
 	if (follows) {
 		x86_trampoline_emit(writing, "\x84\xc0\x74\0",
 				4); /* test %al,%al; jz over the code for the gate */
 		jump = writing->at;
-		put_steps(writing, leave_to_trampoline);
-		land_here(writing, jump);
+		x86_trampoline_emit_steps(writing, leave_to_trampoline);
+		x86_trampoline_land_here(writing, jump);
 		writing->distance = PATCH_BY_FRAME_POINTER;
-		put_steps(writing, pass_gate);
-		put_steps(writing, leave_to_copy);
+		x86_trampoline_emit_steps(writing, pass_gate);
+		x86_trampoline_emit_steps(writing, leave_to_copy);
 	} else {
-		put_steps(writing, leave_to_trampoline);
+		x86_trampoline_emit_steps(writing, leave_to_trampoline);
 	}
-	put_careful_call(writing, careful);
+	x86_trampoline_emit_careful_call(writing, careful);
 }
 
 void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct patch_hot *hot)
@@ -360,7 +363,7 @@ void patch_heads_write(uint8_t bytes[HEADS_BYTES], bool follows, const struct pa
 	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
 		struct writing writing = {.bytes = bytes + number * HEAD_BYTES, .frames = frames};
 
-		x86_trampoline_emit_prologue(&writing, number, follows, hot);
+		x86_trampoline_emit_head(&writing, number, follows, hot);
 	}
 }
 
@@ -372,7 +375,7 @@ const uint8_t *patch_head_frames(bool follows, unsigned int number)
 			.frames = frames[follows][number],
 			.distance = 8 + RED_ZONE + WORD};
 
-	x86_trampoline_emit_prologue(&writing, number, follows, NULL);
+	x86_trampoline_emit_head(&writing, number, follows, NULL);
 	return frames[follows][number];
 }
 
@@ -382,22 +385,22 @@ size_t patch_head_hot_at(void)
 	return hot_at;
 }
 
-void patch_trampoline_locations(struct patch *probe)
+void patch_trampoline_locations(struct patch *patch)
 {
-	const struct probe_site *site = &probe->site;
-	unsigned int begin = (unsigned int)(probe->hot->copy - probe->trampoline),
+	const struct probe_site *site = &patch->site;
+	unsigned int begin = (unsigned int)(patch->hot->copy - patch->trampoline),
 		     last = site->nr_pieces - 1u;
 
-	memset(probe->begins, UINT8_MAX, sizeof(probe->begins));
-	probe->pushed = UINT8_MAX;
-	probe->locations[0] = site->runtime;
+	memset(patch->begins, UINT8_MAX, sizeof(patch->begins));
+	patch->pushed = UINT8_MAX;
+	patch->locations[0] = site->runtime;
 	for (unsigned int i = 1; i <= site->nr_pieces; i++) {
-		probe->locations[i] = site->runtime +
+		patch->locations[i] = site->runtime +
 				(i < site->nr_pieces ? site->pieces[i].at : site->displaced);
-		probe->begins[i - 1] = (uint8_t)(begin + probe->map[i]);
+		patch->begins[i - 1] = (uint8_t)(begin + patch->map[i]);
 	}
 	if (site->pieces[last].kind == PROBE_CALL || site->pieces[last].kind == PROBE_CALL_INDIRECT)
-		probe->pushed = (uint8_t)(begin + probe->map[last] + PROBE_COPY_PUSH_BYTES);
+		patch->pushed = (uint8_t)(begin + patch->map[last] + PROBE_COPY_PUSH_BYTES);
 }
 
 /*
@@ -405,18 +408,18 @@ void patch_trampoline_locations(struct patch *probe)
  * time, so that unwinders and this code identify it by its address. Unused bytes separate the gates
  * from the common code: unwinders look up a return address by the byte before it.
  */
-static void put_common(uint8_t *bytes, uint8_t *frames)
+static void x86_trampoline_emit_common(uint8_t *bytes, uint8_t *frames)
 {
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};
 	size_t careful;
 
-	put_steps(&writing, save);
-	put_steps(&writing, save_others);
-	put_steps(&writing, align);
-	put_steps(&writing, save_remainder);
-	careful = put_call(&writing, (void *)&patch_leave, offset_of_return, false);
-	put_steps(&writing, leave_to_caller);
-	put_careful_call(&writing, careful);
+	x86_trampoline_emit_steps(&writing, save);
+	x86_trampoline_emit_steps(&writing, save_others);
+	x86_trampoline_emit_steps(&writing, align);
+	x86_trampoline_emit_steps(&writing, save_remainder);
+	careful = x86_trampoline_emit_call(&writing, (void *)&patch_leave, offset_of_return, false);
+	x86_trampoline_emit_steps(&writing, leave_to_caller);
+	x86_trampoline_emit_careful_call(&writing, careful);
 }
 
 const uint8_t *patch_returns_frames(void)
@@ -425,7 +428,7 @@ const uint8_t *patch_returns_frames(void)
 	uint8_t bytes[COMMON_BYTES];
 
 	memset(frames, 8, sizeof(frames));
-	put_common(bytes, frames);
+	x86_trampoline_emit_common(bytes, frames);
 	return frames;
 }
 
@@ -434,5 +437,5 @@ void patch_returns_write(uint8_t *bytes)
 	uint8_t frames[COMMON_BYTES];
 
 	memset(bytes, 0xcc, RETURNS_HEAD_BYTES);
-	put_common(bytes, frames);
+	x86_trampoline_emit_common(bytes, frames);
 }

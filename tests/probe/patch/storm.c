@@ -165,7 +165,7 @@ static void round_of(struct probe_site *sites)
 {
 	static const unsigned int flags[] = {0, PATCH_ALL, PATCH_EXIT, PATCH_EXIT | PATCH_ALL};
 	struct patch_setup setups[PLACES];
-	struct patch *probes[PLACES];
+	struct patch *patches[PLACES];
 	uint64_t before[PLACES];
 	size_t chosen[PLACES], count = 0;
 
@@ -190,12 +190,12 @@ static void round_of(struct probe_site *sites)
 	}
 	set += count;
 	for (size_t i = 0; i < count; i++) {
-		probes[i] = setups[i].patch;
+		patches[i] = setups[i].patch;
 		locations[chosen[i]].function(1);
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
 			complain("a call was not seen", chosen[i]);
 	}
-	if (patch_remove(probes, count))
+	if (patch_remove(patches, count))
 		complain("cannot be removed", chosen[0]);
 	for (size_t i = 0; i < count; i++)
 		before[i] = __atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED);

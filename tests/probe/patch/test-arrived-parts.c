@@ -155,11 +155,11 @@ static void test_lists(void)
 
 /* ---- proofs ---- */
 
-static enum patch_shown shown[8][12];
+static enum patch_verdict shown[8][12];
 static unsigned int looked[8], was_so_asked;
-static bool guards, was_so;
+static bool guards, was_proved;
 
-static enum patch_shown check(pid_t tid, bool *guarded)
+static enum patch_verdict check(pid_t tid, bool *guarded)
 {
 	unsigned int i = (unsigned int)tid - 501;
 
@@ -172,7 +172,7 @@ static bool had(pid_t tid)
 {
 	CHECK(tid == 502);
 	was_so_asked++;
-	return was_so;
+	return was_proved;
 }
 
 static void at_stop(pid_t thread)
@@ -182,7 +182,8 @@ static void at_stop(pid_t thread)
 
 static bool prove(void)
 {
-	static const struct patch_proof proof = {.check = check, .at_stop = at_stop, .was_so = had};
+	static const struct patch_proof proof = {
+			.check = check, .at_stop = at_stop, .was_proved = had};
 
 	memset(looked, 0, sizeof(looked));
 	was_so_asked = 0;
@@ -191,64 +192,66 @@ static bool prove(void)
 	return patch_threads_prove(&proof);
 }
 
-static void show_second(unsigned int unknown, enum patch_shown then)
+static void show_second(unsigned int unknown, enum patch_verdict then)
 {
 	for (unsigned int i = 0; i < 12; i++) {
-		shown[0][i] = shown[2][i] = PATCH_SO;
-		shown[1][i] = i < unknown ? PATCH_UNKNOWN : then;
+		shown[0][i] = shown[2][i] = PATCH_PROVED;
+		shown[1][i] = i < unknown ? PATCH_UNPROVED : then;
 	}
 }
 
 static void test_proofs(void)
 {
-	show_second(0, PATCH_SO);
+	show_second(0, PATCH_PROVED);
 	CHECK(prove() && looked[0] == 1 && looked[1] == 1 && looked[2] == 1 && !world.nr_sleeps);
-	show_second(0, PATCH_NOT_SO);
+	show_second(0, PATCH_DISPROVED);
 	CHECK(!prove() && looked[0] == 1 && looked[1] == 1 && !looked[2] && !world.nr_sleeps);
 	/* A running thread is examined eight more times, after a pause each. The others are not. */
-	show_second(8, PATCH_SO);
+	show_second(8, PATCH_PROVED);
 	CHECK(prove() && looked[1] == 9 && looked[0] == 1 && looked[2] == 1 &&
 			world.nr_sleeps == 8 && world.last_sleep == 500 && !world.nr_stops);
-	show_second(8, PATCH_NOT_SO);
+	show_second(8, PATCH_DISPROVED);
 	CHECK(!prove() && looked[1] == 9);
 	/* Then it is examined once more, and stopped. */
-	show_second(9, PATCH_SO);
+	show_second(9, PATCH_PROVED);
 	CHECK(prove() && looked[1] == 10 && world.nr_sleeps == 8 && !world.nr_stops);
-	show_second(9, PATCH_NOT_SO);
+	show_second(9, PATCH_DISPROVED);
 	CHECK(!prove() && looked[1] == 10 && !world.nr_stops);
-	show_second(12, PATCH_SO);
-	was_so = true;
+	show_second(12, PATCH_PROVED);
+	was_proved = true;
 	CHECK(prove() && looked[1] == 10 && world.nr_stops == 1 && was_so_asked == 1 &&
 			world.nr_stopped == 1 && world.stopped[0] == 502 &&
 			world.at_stop == at_stop);
 	/* It is stopped at most three times. */
-	was_so = false;
+	was_proved = false;
 	CHECK(!prove() && looked[1] == 12 && world.nr_stops == 3 && was_so_asked == 3);
 	/* A thread whose system calls are filtered is not stopped. */
 	guards = true;
-	was_so = true;
+	was_proved = true;
 	CHECK(!prove() && !world.nr_stops);
-	show_second(8, PATCH_SO);
+	show_second(8, PATCH_PROVED);
 	CHECK(prove());
 	guards = false;
 }
 
 static void test_stops(void)
 {
-	static const struct patch_proof proof = {.check = check, .at_stop = at_stop, .was_so = had};
+	static const struct patch_proof proof = {
+			.check = check, .at_stop = at_stop, .was_proved = had};
 
 	/* A failed stop proves nothing. */
-	show_second(12, PATCH_SO);
+	show_second(12, PATCH_PROVED);
 	memset(looked, 0, sizeof(looked));
 	was_so_asked = 0;
-	was_so = true;
+	was_proved = true;
 	begin(3);
 	world.stops_work = 3;
-	CHECK(is_so_when_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
+	CHECK(patch_arrival_check_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
 	memset(looked, 0, sizeof(looked));
 	begin(3);
 	world.stops_work = 4;
-	CHECK(!is_so_when_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
+	CHECK(!patch_arrival_check_stopped(502, &proof) && world.nr_stops == 3 &&
+			was_so_asked == 1);
 }
 
 /* ---- traps that have arrived ---- */
@@ -265,34 +268,34 @@ static void test_arrived(void)
 		begin(3);
 		thread->state = states[i];
 		CHECK(patch_arrival_has_arrived(502, &guarded) ==
-						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
+						(waits ? PATCH_PROVED : PATCH_UNPROVED) &&
 				!guarded);
-		CHECK(had_arrived(502));
+		CHECK(patch_arrival_had_arrived(502));
 		thread->traced = true;
-		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNKNOWN &&
-				!had_arrived(502));
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNPROVED &&
+				!patch_arrival_had_arrived(502));
 		thread->traced = false;
 		/* A trap is pending; if it is blocked as well, it is the program's. */
 		thread->pending = PATCH_TRAP_SIGNALS & -PATCH_TRAP_SIGNALS;
-		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNKNOWN &&
-				!had_arrived(502));
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_UNPROVED &&
+				!patch_arrival_had_arrived(502));
 		thread->blocked = thread->pending;
 		CHECK(patch_arrival_has_arrived(502, &guarded) ==
-						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
-				had_arrived(502));
+						(waits ? PATCH_PROVED : PATCH_UNPROVED) &&
+				patch_arrival_had_arrived(502));
 		thread->blocked = 0;
 		thread->pending = ~PATCH_TRAP_SIGNALS;
 		CHECK(patch_arrival_has_arrived(502, &guarded) ==
-						(waits ? PATCH_SO : PATCH_UNKNOWN) &&
-				had_arrived(502));
+						(waits ? PATCH_PROVED : PATCH_UNPROVED) &&
+				patch_arrival_had_arrived(502));
 		thread->pending = ~UINT64_C(0);
 		world.is_gone[1] = true;
-		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && had_arrived(502) &&
-				!guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_PROVED &&
+				patch_arrival_had_arrived(502) && !guarded);
 		thread->guarded = true;
-		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_PROVED && guarded);
 		thread->guarded = false;
-		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_SO && guarded);
+		CHECK(patch_arrival_has_arrived(502, &guarded) == PATCH_PROVED && guarded);
 	}
 	begin(3);
 	CHECK(patch_all_arrived() && !world.nr_sleeps);
@@ -319,7 +322,8 @@ static void test_unblocked(void)
 	world.unblocked_after = 2;
 	CHECK(patch_unblock() && world.nr_listed == 4 && world.nr_stops == 2 &&
 			world.nr_sleeps == 1 && world.last_sleep == 1000);
-	CHECK(world.nr_stopped == 1 && world.stopped[0] == 502 && world.at_stop == open_mask);
+	CHECK(world.nr_stopped == 1 && world.stopped[0] == 502 &&
+			world.at_stop == patch_blocked_open_mask);
 	/* At most 100 attempts. If a thread's system calls are filtered, no thread is stopped. */
 	begin(3);
 	world.with_self = false;
@@ -350,10 +354,10 @@ static void test_masks(void)
 
 	begin(8);
 	world.mask_got = ~UINT64_C(0);
-	open_mask(507);
+	patch_blocked_open_mask(507);
 	CHECK(world.nr_ptraces == 2 && world.mask_set == ~PATCH_TRAP_SIGNALS);
 	world.ptrace_result = -EPERM;
-	open_mask(507);
+	patch_blocked_open_mask(507);
 	CHECK(world.nr_ptraces == 3);
 	/* As many threads as there is space for. */
 	for (unsigned int i = 0; i < 1025; i++) {

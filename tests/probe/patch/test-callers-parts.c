@@ -110,16 +110,16 @@ static void test_taken(void)
 	begin();
 	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
 	patch_callers_add_mapping(0x2000, 0x3000, 7, 0);
-	CHECK(nr_mappings == 2 && mappings[0].still && mappings[1].start == 0x2000 &&
+	CHECK(nr_mappings == 2 && mappings[0].is_mapped && mappings[1].start == 0x2000 &&
 			mappings[1].inode == 7);
-	mappings[0].still = mappings[1].still = false;
+	mappings[0].is_mapped = mappings[1].is_mapped = false;
 	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
-	CHECK(nr_mappings == 2 && mappings[0].still && !mappings[1].still);
+	CHECK(nr_mappings == 2 && mappings[0].is_mapped && !mappings[1].is_mapped);
 	/* Another file, or another size. */
 	patch_callers_add_mapping(0x2000, 0x3000, 8, 0);
 	patch_callers_add_mapping(0x2000, 0x3001, 7, 0);
 	patch_callers_add_mapping(0x2001, 0x3000, 7, 0);
-	CHECK(nr_mappings == 5 && !mappings[1].still);
+	CHECK(nr_mappings == 5 && !mappings[1].is_mapped);
 	mappings[2].inode = 0;
 	patch_callers_add_mapping(0x9000, 0xa000, 5, 0);
 	CHECK(nr_mappings == 5 && mappings[2].start == 0x9000);
@@ -167,8 +167,8 @@ static void test_known(void)
 	/* One function at the begin, one behind a hole, and a hole up to the end. */
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x5000, 1, 0x200);
-	CHECK(end_of(table_at(), &data.rows[0], 1) == code + 0x100);
-	add_known(2, table_at(), 2);
+	CHECK(patch_callers_end_of_code(table_at(), &data.rows[0], 1) == code + 0x100);
+	patch_callers_add_described(2, table_at(), 2);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
 	/* A gap that is not larger than padding is no hole. */
 	begin();
@@ -176,36 +176,36 @@ static void test_known(void)
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x1000, 1, 0x100);
 	put_row(2, 0x2000, 2, 0x100);
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
 	begin();
 	mappings[2] = (struct callers_mapping){code, code + 0x3100, 1, true};
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3100));
 	begin();
 	mappings[2] = (struct callers_mapping){code, code + 0x3101, 1, true};
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x2100));
 	begin();
 	mappings[2] = (struct callers_mapping){code, code + 0x3000, 1, true};
 	put_row(1, 0x1101, 1, 0x100);
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x1101, 0x1eff));
 	/* A damaged entry has no end, so there is no hole. */
 	begin();
 	mappings[2] = (struct callers_mapping){code, code + 0x3000, 1, true};
 	data.entries[0].code++;
-	CHECK(end_of(table_at(), &data.rows[0], 77) == 77);
-	add_known(2, table_at(), 3);
+	CHECK(patch_callers_end_of_code(table_at(), &data.rows[0], 77) == 77);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code, 0x3000));
 	/* Functions of another mapping of the file do not count. */
 	begin();
 	mappings[2] = (struct callers_mapping){code + 0x2000, code + 0x3000, 1, true};
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code + 0x2000, 0x1000));
 	begin();
 	mappings[2] = (struct callers_mapping){code + 0x8000, code + 0xa001, 1, true};
-	add_known(2, table_at(), 0);
+	patch_callers_add_described(2, table_at(), 0);
 	CHECK(!nr_ranges);
 	/* A function that begins where the mapping ends, and one that ends where it begins. */
 	begin();
@@ -213,7 +213,7 @@ static void test_known(void)
 	put_row(0, 0, 0, 0x1000);
 	put_row(1, 0x1000, 1, 0x100);
 	put_row(2, 0x7000, 2, 0x100);
-	add_known(2, table_at(), 3);
+	patch_callers_add_described(2, table_at(), 3);
 	CHECK(nr_ranges == 1 && is_range(0, code + 0x1000, 0x100));
 	/* The table is read in parts. */
 	begin();
@@ -224,7 +224,7 @@ static void test_known(void)
 	put_row(AT_ONCE, AT_ONCE * 0x100 + 0x2000, 1, 0x100);
 	for (unsigned int i = AT_ONCE + 1; i < 2 * AT_ONCE + 2; i++)
 		put_row(i, (int32_t)(i * 0x100 + 0x2000), 3, 0x100);
-	add_known(2, table_at(), 2 * AT_ONCE + 2);
+	patch_callers_add_described(2, table_at(), 2 * AT_ONCE + 2);
 	CHECK(nr_ranges == 2 && is_range(0, code, AT_ONCE * 0x100) &&
 			is_range(1, code + AT_ONCE * 0x100 + 0x2000, (AT_ONCE + 2) * 0x100));
 }
@@ -271,14 +271,15 @@ static void test_objects(void)
 	CHECK(patch_callers_find_segment(&object, PT_DYNAMIC) ==
 					(uint64_t)(uintptr_t)image.dynamic &&
 			!patch_callers_find_segment(&object, PT_INTERP));
-	CHECK(find_strings(&object, &strings) &&
+	CHECK(patch_callers_find_strings(&object, &strings) &&
 			strings.start == (uint64_t)(uintptr_t)image.names &&
 			strings.size == sizeof(image.names) && strings.own_name == 1);
 	/* A loader has replaced the offset by an address. */
 	image.dynamic[0].d_un.d_ptr = (uint64_t)(uintptr_t)image.names;
-	CHECK(find_strings(&object, &strings) && strings.start == (uint64_t)(uintptr_t)image.names);
+	CHECK(patch_callers_find_strings(&object, &strings) &&
+			strings.start == (uint64_t)(uintptr_t)image.names);
 	image.dynamic[1].d_tag = DT_NULL;
-	CHECK(!find_strings(&object, &strings));
+	CHECK(!patch_callers_find_strings(&object, &strings));
 	CHECK(!patch_callers_find_eh_frame_hdr(&object, &count));
 	make_image();
 	image.elf.e_ident[1] = 'e';
@@ -342,11 +343,11 @@ static void test_names(void)
 	CHECK(patch_callers_find_names(&(struct strings){strings.start, sizeof(image.names), 0}) ==
 			(1u << 3 | 1u << 1 | 1u << 0));
 	strcpy(image.names + 5, "libgcc_s.so.1");
-	CHECK(is_libgcc(&strings));
+	CHECK(patch_callers_is_libgcc(&strings));
 	strings.own_name = 6;
-	CHECK(!is_libgcc(&strings));
+	CHECK(!patch_callers_is_libgcc(&strings));
 	strings = (struct strings){strings.start, 5, 5};
-	CHECK(!is_libgcc(&strings));
+	CHECK(!patch_callers_is_libgcc(&strings));
 }
 
 /* The properties that the names of a library show. */
@@ -356,25 +357,25 @@ static void test_asks(void)
 	struct callers_object object;
 
 	make_image();
-	CHECK(patch_callers_read_object(base, &object) && !asks_for_frames(&object));
+	CHECK(patch_callers_read_object(base, &object) && !patch_callers_uses_frames(&object));
 	strcpy(image.names + 100, "_Unwind_GetCFA");
-	CHECK(asks_for_frames(&object));
+	CHECK(patch_callers_uses_frames(&object));
 	strcpy(image.names + 1, "libgcc_s.so.1");
-	CHECK(!asks_for_frames(&object));
+	CHECK(!patch_callers_uses_frames(&object));
 	make_image();
 	strcpy(image.names + 100, "_dl_find_object");
-	CHECK(!asks_for_frames(&object));
+	CHECK(!patch_callers_uses_frames(&object));
 	begin();
 	/* Only private mappings of a file with such code are known. */
 	make_image();
 	mappings[0] = (struct callers_mapping){0x1000, 0x2000, 1, true};
-	add_code(0, base);
+	patch_callers_add_code(0, base);
 	CHECK(nr_ranges == 1 && is_range(0, 0x1000, 0x1000));
-	add_code(0, 0);
+	patch_callers_add_code(0, 0);
 	CHECK(nr_ranges == 1);
 	strcpy(image.names + 100, "_Unwind_GetCFA");
 	mappings[1] = (struct callers_mapping){0x3000, 0x4000, 1, true};
-	add_code(1, base);
+	patch_callers_add_code(1, base);
 	CHECK(nr_ranges == 1);
 	begin();
 }
@@ -392,25 +393,27 @@ static void test_dynamic(void)
 
 	for (unsigned int i = 0; i < DYNAMIC_MAX + 2; i++)
 		entries[i].d_tag = DT_DEBUG;
-	CHECK(!find_strings(&object, &strings) && !strings.start && !strings.size &&
+	CHECK(!patch_callers_find_strings(&object, &strings) && !strings.start && !strings.size &&
 			strings.own_name == UINT64_MAX);
 	entries[0] = (Elf64_Dyn){DT_STRTAB, {0x5001}};
-	CHECK(!find_strings(&object, &strings) && strings.start == 0x5001);
+	CHECK(!patch_callers_find_strings(&object, &strings) && strings.start == 0x5001);
 	entries[DYNAMIC_MAX - 1] = (Elf64_Dyn){DT_STRSZ, {9}};
-	CHECK(DYNAMIC_MAX == 256 && find_strings(&object, &strings) && strings.size == 9);
+	CHECK(DYNAMIC_MAX == 256 && patch_callers_find_strings(&object, &strings) &&
+			strings.size == 9);
 	entries[DYNAMIC_MAX - 1].d_tag = DT_DEBUG;
 	entries[DYNAMIC_MAX] = (Elf64_Dyn){DT_STRSZ, {9}};
-	CHECK(!find_strings(&object, &strings) && !strings.size);
+	CHECK(!patch_callers_find_strings(&object, &strings) && !strings.size);
 	/* An address below the file is an offset. */
 	entries[1] = (Elf64_Dyn){DT_STRSZ, {7}};
 	object.base = 0x6000;
 	object.segments[0].p_vaddr -= 0x1000;
 	object.bias = 0x1000;
-	CHECK(find_strings(&object, &strings) && strings.start == 0x6001 && strings.size == 7);
+	CHECK(patch_callers_find_strings(&object, &strings) && strings.start == 0x6001 &&
+			strings.size == 7);
 	entries[0].d_un.d_ptr = 0x6000;
-	CHECK(find_strings(&object, &strings) && strings.start == 0x6000);
+	CHECK(patch_callers_find_strings(&object, &strings) && strings.start == 0x6000);
 	object.nr_segments = 0;
-	CHECK(!find_strings(&object, &strings));
+	CHECK(!patch_callers_find_strings(&object, &strings));
 }
 
 /* A file whose names show that it finds objects asks for frames if its code calls for them. */
@@ -427,20 +430,20 @@ static void test_unwinding_code(void)
 		CHECK(patch_callers_read_object(base, &object));
 		has_calls = true;
 		asked_from = asked_to = 0;
-		CHECK(asks_for_frames(&object) && asked_from == base &&
+		CHECK(patch_callers_uses_frames(&object) && asked_from == base &&
 				asked_to == base + sizeof(image));
 		has_calls = false;
-		CHECK(!asks_for_frames(&object));
+		CHECK(!patch_callers_uses_frames(&object));
 		/* Only code that is loaded counts. */
 		has_calls = true;
 		object.segments[0].p_flags = PF_R | PF_W;
-		CHECK(!asks_for_frames(&object));
+		CHECK(!patch_callers_uses_frames(&object));
 		object.segments[0] = (Elf64_Phdr){.p_type = PT_NOTE, .p_flags = PF_X};
-		CHECK(!asks_for_frames(&object));
+		CHECK(!patch_callers_uses_frames(&object));
 	}
 	make_image();
 	image.segments[0].p_flags = PF_X;
-	CHECK(patch_callers_read_object(base, &object) && !asks_for_frames(&object));
+	CHECK(patch_callers_read_object(base, &object) && !patch_callers_uses_frames(&object));
 	has_calls = false;
 }
 
@@ -461,15 +464,16 @@ static void test_copying(void)
 		make_image();
 		strcpy(image.names + 200, cases[i].name);
 		CHECK(patch_callers_read_object((uint64_t)(uintptr_t)&image, &object) &&
-				!asks_for_frames(&object));
+				!patch_callers_uses_frames(&object));
 		CHECK(nr_copies == 1 && copies[0] == cases[i].how);
 	}
 	/* Of two kinds, the one that copies more often. */
 	strcpy(image.names + 300, "PyInit__greenlet");
-	CHECK(!asks_for_frames(&object) && nr_copies == 2 && copies[1] == PATCH_COPIES_OFTEN);
+	CHECK(!patch_callers_uses_frames(&object) && nr_copies == 2 &&
+			copies[1] == PATCH_COPIES_OFTEN);
 	nr_copies = 0;
 	make_image();
-	CHECK(!asks_for_frames(&object) && !nr_copies);
+	CHECK(!patch_callers_uses_frames(&object) && !nr_copies);
 }
 
 /* The unwind data of a file divides its mapping. */
@@ -486,7 +490,7 @@ static void test_table_of_file(void)
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x5000, 1, 0x200);
 	mappings[1] = (struct callers_mapping){code, code + 0x10000, 1, true};
-	add_code(1, base);
+	patch_callers_add_code(1, base);
 	CHECK(nr_ranges == 2 && is_range(0, code, 0x100) && is_range(1, code + 0x5000, 0x200));
 	CHECK(mapping_of[0] == 1 && mapping_of[1] == 1);
 	begin();
@@ -564,7 +568,7 @@ static void test_lines(void)
 	/* Without the list, all remains as it was. */
 	played_maps = none;
 	patch_callers_scan();
-	CHECK(nr_mappings == 2 && mappings[1].inode == 9 && mappings[1].still);
+	CHECK(nr_mappings == 2 && mappings[1].inode == 9 && mappings[1].is_mapped);
 	played_maps = NULL;
 	CHECK(resources_are_same(before, resources_now()));
 	begin();

@@ -97,13 +97,13 @@ static uint8_t *map_block(int protection)
 	return pages + PATCH_PAGE;
 }
 
-static struct patch probes[4];
-static struct patch *const all[] = {&probes[0], &probes[1], &probes[2], &probes[3]};
+static struct patch patches[4];
+static struct patch *const all[] = {&patches[0], &patches[1], &patches[2], &patches[3]};
 
 static void clear(void)
 {
 	patch_locations_forget();
-	memset(probes, 0, sizeof(probes));
+	memset(patches, 0, sizeof(patches));
 	memset(healed, 0, sizeof(healed));
 	nr_healed = 0;
 	healing = 0;
@@ -121,25 +121,25 @@ static void clear(void)
 static struct patch *set(unsigned int index, size_t at, enum probe_method method,
 		unsigned int patched, uint64_t trampoline)
 {
-	struct patch *probe = &probes[index];
+	struct patch *patch = &patches[index];
 	struct patch **list = patch_location_list(address_of(sites + at));
 	int32_t distance = (int32_t)(trampoline - (address_of(sites + at) + PROBE_JUMP_BYTES));
 
-	*probe = (struct patch){.site = {.runtime = address_of(sites + at),
+	*patch = (struct patch){.site = {.runtime = address_of(sites + at),
 						.nr_bytes = 8,
 						.patched = (uint8_t)patched},
 			.method = method,
 			.armed = true,
 			.trampoline = trampoline,
 			.next = *list};
-	memcpy(probe->site.bytes, sites + at, 8);
-	probe->bytes[0] = method == PROBE_BREAKPOINT ? TRAP_BYTE
+	memcpy(patch->site.bytes, sites + at, 8);
+	patch->bytes[0] = method == PROBE_BREAKPOINT ? TRAP_BYTE
 			: method == PROBE_SHORT      ? SHORT_JUMP
 						     : JUMP;
-	memcpy(probe->bytes + 1, &distance, sizeof(distance));
-	memcpy(sites + at, probe->bytes, patch_bytes(probe));
-	*list = probe;
-	return probe;
+	memcpy(patch->bytes + 1, &distance, sizeof(distance));
+	memcpy(sites + at, patch->bytes, patch_bytes(patch));
+	*list = patch;
+	return patch;
 }
 
 static void copy_code(size_t to, size_t from, size_t size)
@@ -154,28 +154,32 @@ static void test_healed(void)
 	uint8_t there[4];
 
 	clear();
-	CHECK(read_there(address_of(copies + BYTES - 4), there, 4) && there[3] == 0x90);
-	CHECK(!read_there(address_of(copies + BYTES - 3), there, 4) && !read_there(16, there, 1));
-	CHECK(!is_healed(0) && !is_healed(500));
-	begin_healing(500);
-	CHECK(is_healing == 1 && healing == 500 && is_healed(500) && !is_healed(501) &&
-			!is_healed(0));
-	end_healing(500);
-	CHECK(!is_healing && !healing && is_healed(500) && nr_healed == 1 && healed[0] == 500);
+	CHECK(patch_copied_read_memory(address_of(copies + BYTES - 4), there, 4) &&
+			there[3] == 0x90);
+	CHECK(!patch_copied_read_memory(address_of(copies + BYTES - 3), there, 4) &&
+			!patch_copied_read_memory(16, there, 1));
+	CHECK(!patch_copied_is_healed(0) && !patch_copied_is_healed(500));
+	patch_copied_begin_healing(500);
+	CHECK(is_healing == 1 && healing == 500 && patch_copied_is_healed(500) &&
+			!patch_copied_is_healed(501) && !patch_copied_is_healed(0));
+	patch_copied_end_healing(500);
+	CHECK(!is_healing && !healing && patch_copied_is_healed(500) && nr_healed == 1 &&
+			healed[0] == 500);
 	for (uint64_t i = 1; i < HEALED_KEPT; i++) {
-		begin_healing(500 + i);
-		end_healing(500 + i);
+		patch_copied_begin_healing(500 + i);
+		patch_copied_end_healing(500 + i);
 	}
-	CHECK(is_healed(500) && is_healed(500 + HEALED_KEPT - 1));
-	begin_healing(9000);
-	end_healing(9000);
-	CHECK(!is_healed(500) && is_healed(501) && is_healed(9000));
+	CHECK(patch_copied_is_healed(500) && patch_copied_is_healed(500 + HEALED_KEPT - 1));
+	patch_copied_begin_healing(9000);
+	patch_copied_end_healing(9000);
+	CHECK(!patch_copied_is_healed(500) && patch_copied_is_healed(501) &&
+			patch_copied_is_healed(9000));
 	/* The thread that changes a copy was interrupted by this one: it goes on at last. */
-	begin_healing(7);
+	patch_copied_begin_healing(7);
 	CHECK(nr_yields == 0);
-	begin_healing(8);
+	patch_copied_begin_healing(8);
 	CHECK(nr_yields == SPINS && healing == 8 && is_healing == 1);
-	end_healing(8);
+	patch_copied_end_healing(8);
 	CHECK(!is_healing);
 }
 
@@ -183,7 +187,7 @@ static uint64_t healed_meanwhile;
 
 static void heal_meanwhile(void)
 {
-	end_healing(healed_meanwhile);
+	patch_copied_end_healing(healed_meanwhile);
 }
 
 static void test_read_copy(void)
@@ -194,22 +198,22 @@ static void test_read_copy(void)
 	bool is;
 
 	clear();
-	CHECK(read_copy(copy, there, 4, differs, 2, &is) && !is && there[3] == 0x90);
-	CHECK(read_copy(copy, there, 4, same, 2, &is) && !is);
-	end_healing(copy);
-	CHECK(read_copy(copy, there, 4, same, 2, &is) && is);
-	CHECK(read_copy(copy, there, 4, differs, 2, &is) && !is);
-	CHECK(read_copy(copy, there, 4, differs, 1, &is) && is);
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && !is && there[3] == 0x90);
+	CHECK(patch_copied_read_copy(copy, there, 4, same, 2, &is) && !is);
+	patch_copied_end_healing(copy);
+	CHECK(patch_copied_read_copy(copy, there, 4, same, 2, &is) && is);
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && !is);
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 1, &is) && is);
 	healing = copy;
-	CHECK(read_copy(copy, there, 4, differs, 2, &is) && is);
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && is);
 	healing = copy + 1;
-	CHECK(read_copy(copy, there, 4, differs, 2, &is) && !is);
-	CHECK(!read_copy(address_of(copies + BYTES - 3), there, 4, same, 2, &is));
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && !is);
+	CHECK(!patch_copied_read_copy(address_of(copies + BYTES - 3), there, 4, same, 2, &is));
 	/* Another thread has healed it between the two looks: what was read may be of both. */
 	clear();
 	healed_meanwhile = copy;
 	at_read = heal_meanwhile;
-	CHECK(read_copy(copy, there, 4, differs, 2, &is) && is);
+	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && is);
 }
 
 static uint8_t seen[4][6];
@@ -233,18 +237,18 @@ static void test_steps(void)
 	at_barrier = note_bytes;
 	nr_seen = 0;
 	patch_writer_open(&writer);
-	CHECK(!heal_in_steps(&writer, copy, bytes, 5) && nr_seen == 3);
+	CHECK(!patch_copied_heal_in_steps(&writer, copy, bytes, 5) && nr_seen == 3);
 	CHECK(!memcmp(seen[0], "\xcc\x90\x90\x90\x90\x90", 6) &&
 			!memcmp(seen[1], "\xcc\2\3\4\5\x90", 6) &&
 			!memcmp(seen[2], "\1\2\3\4\5\x90", 6));
 	nr_seen = 0;
-	CHECK(!heal_in_steps(&writer, copy, old, 1) && nr_seen == 1 &&
+	CHECK(!patch_copied_heal_in_steps(&writer, copy, old, 1) && nr_seen == 1 &&
 			!memcmp(seen[0], "\x90\2\3\4\5\x90", 6));
 	nr_seen = 0;
-	CHECK(!heal_in_steps(&writer, copy, bytes, 2) && nr_seen == 3 &&
+	CHECK(!patch_copied_heal_in_steps(&writer, copy, bytes, 2) && nr_seen == 3 &&
 			!memcmp(seen[0], "\xcc\2\3\4\5\x90", 6));
 	nr_seen = 0;
-	CHECK(heal_in_steps(&writer, 0x20000, bytes, 5) == -ENOMEM && nr_seen == 1);
+	CHECK(patch_copied_heal_in_steps(&writer, 0x20000, bytes, 5) == -ENOMEM && nr_seen == 1);
 	patch_writer_close(&writer);
 }
 
@@ -266,26 +270,27 @@ static void test_heal(void)
 	clear();
 	at_barrier = note_bytes;
 	/* Other bytes are there by now: done, by another thread. */
-	CHECK(heal(address_of(copies + 16), others, bytes, 5) && copies[16] == 0x90 &&
-			!is_healing && is_healed(address_of(copies + 16)));
+	CHECK(patch_copied_heal(address_of(copies + 16), others, bytes, 5) && copies[16] == 0x90 &&
+			!is_healing && patch_copied_is_healed(address_of(copies + 16)));
 	/* At once within 16 bytes, in steps over their end. */
 	nr_seen = 0;
-	CHECK(heal(address_of(copies + 27), old, bytes, 5) &&
+	CHECK(patch_copied_heal(address_of(copies + 27), old, bytes, 5) &&
 			!memcmp(copies + 26, "\x90\1\2\3\4\5\x90", 7) && !nr_seen && !is_healing &&
-			is_healed(address_of(copies + 27)));
-	CHECK(heal(address_of(copies + 44), old, bytes, 5) &&
+			patch_copied_is_healed(address_of(copies + 27)));
+	CHECK(patch_copied_heal(address_of(copies + 44), old, bytes, 5) &&
 			!memcmp(copies + 43, "\x90\1\2\3\4\5\x90", 7) && nr_seen == 3);
-	CHECK(heal(address_of(copies + 80), old, bytes, 2) && !memcmp(copies + 80, "\1\2\x90", 3));
-	CHECK(heal(16, old, bytes, 5));
+	CHECK(patch_copied_heal(address_of(copies + 80), old, bytes, 2) &&
+			!memcmp(copies + 80, "\1\2\x90", 3));
+	CHECK(patch_copied_heal(16, old, bytes, 5));
 	/* Other threads are told before the bytes are read. */
 	at_read = note_healing;
-	CHECK(heal(address_of(copies + 96), old, bytes, 5) && was_announced);
+	CHECK(patch_copied_heal(address_of(copies + 96), old, bytes, 5) && was_announced);
 	at_read = NULL;
 	/* Memory that can only be read. */
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	shared = mmap(NULL, PATCH_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	CHECK(fd >= 0 && shared != MAP_FAILED && !close(fd));
-	CHECK(!heal(address_of(shared), (const uint8_t *)"\177ELF", bytes, 4) &&
+	CHECK(!patch_copied_heal(address_of(shared), (const uint8_t *)"\177ELF", bytes, 4) &&
 			shared[0] == 0x7f && !is_healing);
 	munmap(shared, PATCH_PAGE);
 	CHECK(resources_descriptors() == descriptors);
@@ -311,17 +316,18 @@ static void test_site(void)
 			!memcmp(code.probed, own, SCORE_BYTES));
 	/* Probes that were removed: their bytes are not there any more. */
 	for (unsigned int i = 0; i < 4; i++)
-		memcpy((uint8_t *)(uintptr_t)probes[i].site.runtime, probes[i].site.bytes, 5);
+		memcpy((uint8_t *)(uintptr_t)patches[i].site.runtime, patches[i].site.bytes, 5);
 	patch_copied_read_site(address_of(own), SCORE_BYTES, &code);
 	CHECK(!memcmp(code.now, before, SCORE_BYTES) && !memcmp(code.own, before, SCORE_BYTES));
 	for (unsigned int i = 0; i < SCORE_BYTES; i++) {
-		uint8_t expected = i == 0 ? probes[0].bytes[4]
+		uint8_t expected = i == 0 ? patches[0].bytes[4]
 				: i == 4  ? TRAP_BYTE
-				: i >= 62 ? probes[2].bytes[i - 62]
+				: i >= 62 ? patches[2].bytes[i - 62]
 					  : before[i];
 
 		CHECK(code.probed[i] == expected);
-		CHECK(is_like(&code, i, before[i]) && is_like(&code, i, expected));
+		CHECK(patch_copied_matches(&code, i, before[i]) &&
+				patch_copied_matches(&code, i, expected));
 	}
 	/* The last byte that counts, and one behind it. */
 	patch_copied_read_site(address_of(own), 63, &code);
@@ -334,117 +340,118 @@ static void test_site(void)
 	patch_copied_read_site(address_of(sites + BYTES), SCORE_BYTES, &code);
 	CHECK(code.size == 0);
 	code = (struct code_of_site){.now = {1, 2}, .own = {3, 4}, .probed = {5, 6}};
-	CHECK(is_like(&code, 1, 2) && is_like(&code, 1, 4) && is_like(&code, 1, 6) &&
-			!is_like(&code, 1, 1) && !is_like(&code, 0, 2));
+	CHECK(patch_copied_matches(&code, 1, 2) && patch_copied_matches(&code, 1, 4) &&
+			patch_copied_matches(&code, 1, 6) && !patch_copied_matches(&code, 1, 1) &&
+			!patch_copied_matches(&code, 0, 2));
 }
 
 static void test_jumps(void)
 {
-	struct patch probe = {.site = {.runtime = 0x1000, .patched = 3},
+	struct patch patch = {.site = {.runtime = 0x1000, .patched = 3},
 			.method = PROBE_PUNNED,
 			.trampoline = 0x9000};
 
-	CHECK(is_jump(&probe) && jump_bytes(&probe) == 5 &&
-			patch_copied_read_distance(&probe) == 0x9000 - 0x1005);
-	probe.slot = 0x5000;
-	CHECK(patch_copied_read_distance(&probe) == 0x5000 - 0x1005);
-	probe.method = PROBE_SHORT;
-	CHECK(is_jump(&probe) && jump_bytes(&probe) == 3 &&
-			patch_copied_read_distance(&probe) == 0x9000 - 0x5005);
-	probe.trampoline = 0x2000;
-	CHECK(patch_copied_read_distance(&probe) == 0x2000 - 0x5005);
+	CHECK(patch_copied_is_jump(&patch) && patch_copied_jump_bytes(&patch) == 5 &&
+			patch_copied_read_distance(&patch) == 0x9000 - 0x1005);
+	patch.slot = 0x5000;
+	CHECK(patch_copied_read_distance(&patch) == 0x5000 - 0x1005);
+	patch.method = PROBE_SHORT;
+	CHECK(patch_copied_is_jump(&patch) && patch_copied_jump_bytes(&patch) == 3 &&
+			patch_copied_read_distance(&patch) == 0x9000 - 0x5005);
+	patch.trampoline = 0x2000;
+	CHECK(patch_copied_read_distance(&patch) == 0x2000 - 0x5005);
 	for (int method = PROBE_NONE; method <= PROBE_KERNEL; method++) {
-		probe.method = (enum probe_method)method;
-		CHECK(is_jump(&probe) ==
+		patch.method = (enum probe_method)method;
+		CHECK(patch_copied_is_jump(&patch) ==
 				(method == PROBE_JUMP || method == PROBE_PADDING ||
 						method == PROBE_SHORT || method == PROBE_PUNNED));
 	}
-	probe.method = PROBE_JUMP;
-	probe.trampoline = 0;
-	CHECK(!is_jump(&probe));
-	probe.trampoline = 1;
-	probe.site.runtime = 0;
-	CHECK(!is_jump(&probe));
+	patch.method = PROBE_JUMP;
+	patch.trampoline = 0;
+	CHECK(!patch_copied_is_jump(&patch));
+	patch.trampoline = 1;
+	patch.site.runtime = 0;
+	CHECK(!patch_copied_is_jump(&patch));
 }
 
 static void test_score(void)
 {
-	struct patch *probe;
+	struct patch *patch;
 
 	clear();
-	probe = set(0, 256, PROBE_JUMP, 5, 0x10203040);
+	patch = set(0, 256, PROBE_JUMP, 5, 0x10203040);
 	copy_code(512, 256, 80);
-	CHECK(score_of(probe, address_of(copies + 512)) == SCORE_BYTES);
+	CHECK(patch_copied_score(patch, address_of(copies + 512)) == SCORE_BYTES);
 	copies[512 + 40] ^= 1;
-	CHECK(score_of(probe, address_of(copies + 512)) == 40);
+	CHECK(patch_copied_score(patch, address_of(copies + 512)) == 40);
 	/* The bytes of the jump are not compared. */
 	copies[512 + 4] ^= 1;
-	CHECK(score_of(probe, address_of(copies + 512)) == 40);
+	CHECK(patch_copied_score(patch, address_of(copies + 512)) == 40);
 	copies[512 + 5] ^= 1;
-	CHECK(score_of(probe, address_of(copies + 512)) == 5);
+	CHECK(patch_copied_score(patch, address_of(copies + 512)) == 5);
 	/* At the end of memory, of the copy and of the site. */
 	copy_code(BYTES - 20, 256, 20);
-	CHECK(score_of(probe, address_of(copies + BYTES - 20)) == 16);
+	CHECK(patch_copied_score(patch, address_of(copies + BYTES - 20)) == 16);
 	copy_code(BYTES - 5, 256, 5);
-	CHECK(score_of(probe, address_of(copies + BYTES - 5)) == 5);
-	probe = set(1, BYTES - 30, PROBE_JUMP, 5, 0x10203040);
+	CHECK(patch_copied_score(patch, address_of(copies + BYTES - 5)) == 5);
+	patch = set(1, BYTES - 30, PROBE_JUMP, 5, 0x10203040);
 	copy_code(900, BYTES - 30, 30);
-	CHECK(score_of(probe, address_of(copies + 900)) == 16);
+	CHECK(patch_copied_score(patch, address_of(copies + 900)) == 16);
 }
 
 /* ---- arrivals ---- */
 
-static uint64_t target_of(const struct patch *probe, size_t copy)
+static uint64_t target_of(const struct patch *patch, size_t copy)
 {
 	return address_of(copies + copy) + PROBE_JUMP_BYTES +
-			(uint64_t)patch_copied_read_distance(probe);
+			(uint64_t)patch_copied_read_distance(patch);
 }
 
 static void test_arrived(void)
 {
-	struct patch *probe;
+	struct patch *patch;
 	uint64_t copy = 1;
 	uint8_t own[5];
 
 	clear();
-	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
-	memcpy(own, probe->site.bytes, 5);
+	patch = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
+	memcpy(own, patch->site.bytes, 5);
 	copy_code(512, 256, 64);
 	/* The site itself is no copy, and another address leads to no jump. */
-	CHECK(!patch_copied_has_arrived(probe->trampoline, &copy) && !copy);
-	CHECK(!patch_copied_has_arrived(target_of(probe, 513), &copy) && !copy);
-	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+	CHECK(!patch_copied_has_arrived(patch->trampoline, &copy) && !copy);
+	CHECK(!patch_copied_has_arrived(target_of(patch, 513), &copy) && !copy);
+	CHECK(patch_copied_has_arrived(target_of(patch, 512), &copy) &&
 			copy == address_of(copies + 512) && !memcmp(copies + 512, own, 5) &&
 			copies[517] == sites[261]);
 	/* A thread that comes later finds it healed, and heals nothing. */
 	copy = 0;
 	CHECK(nr_healed == 1);
-	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+	CHECK(patch_copied_has_arrived(target_of(patch, 512), &copy) &&
 			copy == address_of(copies + 512) && nr_healed == 1);
 	clear();
-	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
+	patch = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
 	memcpy(copies + 512, own, 5);
-	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
+	CHECK(!patch_copied_has_arrived(target_of(patch, 512), &copy));
 	/* One byte of the jump differs. */
 	copy_code(512, 256, 64);
 	copies[516] ^= 1;
-	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy) && copies[512] == JUMP);
+	CHECK(!patch_copied_has_arrived(target_of(patch, 512), &copy) && copies[512] == JUMP);
 	/* Fewer bytes are known than a jump has. */
 	copy_code(512, 256, 64);
-	probe->site.nr_bytes = 4;
-	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
-	probe->site.nr_bytes = 5;
-	probe->method = PROBE_BREAKPOINT;
-	CHECK(!patch_copied_has_arrived(target_of(probe, 512), &copy));
-	probe->method = PROBE_JUMP;
-	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy));
+	patch->site.nr_bytes = 4;
+	CHECK(!patch_copied_has_arrived(target_of(patch, 512), &copy));
+	patch->site.nr_bytes = 5;
+	patch->method = PROBE_BREAKPOINT;
+	CHECK(!patch_copied_has_arrived(target_of(patch, 512), &copy));
+	patch->method = PROBE_JUMP;
+	CHECK(patch_copied_has_arrived(target_of(patch, 512), &copy));
 	/* A punned jump: the last bytes are the program's, and stay. */
 	clear();
-	probe = set(0, 256, PROBE_PUNNED, 3, address_of(sites) + 0x30000);
-	memcpy(own, probe->site.bytes, 5);
+	patch = set(0, 256, PROBE_PUNNED, 3, address_of(sites) + 0x30000);
+	memcpy(own, patch->site.bytes, 5);
 	copy_code(512, 256, 64);
-	CHECK(patch_copied_has_arrived(target_of(probe, 512), &copy) &&
+	CHECK(patch_copied_has_arrived(target_of(patch, 512), &copy) &&
 			!memcmp(copies + 512, own, 5));
 }
 
@@ -476,16 +483,16 @@ static void test_twins(void)
 
 static void test_short(void)
 {
-	struct patch *probe;
+	struct patch *patch;
 	uint64_t copy = 1, springboard = address_of(sites) + 256 + 100;
 
 	clear();
-	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
-	probe->bytes[1] = 98;
+	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
+	patch->bytes[1] = 98;
 	sites[257] = 98;
-	probe->slot = springboard;
+	patch->slot = springboard;
 	copy_code(512, 256, 64);
-	CHECK(!has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
+	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
 	/* An unused springboard, and one of another location. */
 	nr_springboards = 3;
 	springboards[0][0] = springboards[0][1] = 0;
@@ -493,46 +500,46 @@ static void test_short(void)
 	springboards[1][1] = address_of(sites) + 512;
 	springboards[2][0] = springboard;
 	springboards[2][1] = address_of(sites) + 256;
-	CHECK(!has_left_short(springboard, &copy) && !copy);
-	CHECK(!has_left_short(address_of(copies + 512 + 101), &copy) && !copy);
+	CHECK(!patch_copied_has_left_short(springboard, &copy) && !copy);
+	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 101), &copy) && !copy);
 	copies[513] ^= 1;
-	CHECK(!has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
+	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
 	copies[513] ^= 1;
 	/* Six further bytes must be alike. */
 	copies[512 + 7] ^= 1;
-	CHECK(!has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
+	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
 	copies[512 + 7] ^= 1;
 	copies[512 + 8] ^= 1;
-	CHECK(has_left_short(address_of(copies + 512 + 100), &copy) &&
+	CHECK(patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) &&
 			copy == address_of(copies + 512) &&
-			!memcmp(copies + 512, probe->site.bytes, 2) && copies[514] == sites[258]);
-	CHECK(has_left_short(address_of(copies + 512 + 100), &copy) &&
+			!memcmp(copies + 512, patch->site.bytes, 2) && copies[514] == sites[258]);
+	CHECK(patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) &&
 			copy == address_of(copies + 512));
 	CHECK(nr_healed == 1);
 	/* The copy includes the springboard: its jump leads elsewhere, by the distance of the springboard's jump. */
 	clear();
-	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
-	probe->slot = springboard;
+	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
+	patch->slot = springboard;
 	copy_code(512, 256, 64);
 	CHECK(patch_copied_has_arrived(address_of(copies + 512 + 100) + 5 +
-					      (uint64_t)patch_copied_read_distance(probe),
+					      (uint64_t)patch_copied_read_distance(patch),
 			      &copy) &&
 			copy == address_of(copies + 512) &&
-			!memcmp(copies + 512, probe->site.bytes, 2) && copies[514] == sites[258]);
+			!memcmp(copies + 512, patch->site.bytes, 2) && copies[514] == sites[258]);
 }
 
 static void test_fault(void)
 {
-	struct patch *probe;
+	struct patch *patch;
 	siginfo_t info = {.si_code = SEGV_MAPERR};
 	ucontext_t context = {.uc_flags = 0};
 	greg_t *at = &context.uc_mcontext.gregs[REG_RIP];
 	uint64_t target;
 
 	clear();
-	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
+	patch = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
-	target = target_of(probe, 512);
+	target = target_of(patch, 512);
 	*at = (greg_t)target;
 	info.si_addr = (void *)(uintptr_t)(target + 1);
 	CHECK(!patch_copied_fault(&info, &context));
@@ -559,7 +566,7 @@ static void test_fault(void)
 	CHECK(patch_copied_fault(&info, &context));
 	/* Where a short jump leads there may be code: any fault there. */
 	clear();
-	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
+	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
 	info.si_code = SEGV_ACCERR;
 	info.si_addr = NULL;
@@ -568,15 +575,15 @@ static void test_fault(void)
 	nr_springboards = 1;
 	springboards[0][0] = address_of(sites) + 256 + 100;
 	springboards[0][1] = address_of(sites) + 256;
-	probe->slot = springboards[0][0];
+	patch->slot = springboards[0][0];
 	info.si_code = SI_USER;
 	CHECK(!patch_copied_fault(&info, &context));
 	info.si_code = SEGV_ACCERR;
 	CHECK(patch_copied_fault(&info, &context) && (uint64_t)*at == address_of(copies + 512));
 	/* But the target of a jump must be fetched. */
-	probe = set(1, 4096, PROBE_JUMP, 5, address_of(sites) + 0x30000);
+	patch = set(1, 4096, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	copy_code(8192, 4096, 64);
-	target = target_of(probe, 8192);
+	target = target_of(patch, 8192);
 	*at = (greg_t)target;
 	CHECK(!patch_copied_fault(&info, &context) && (uint64_t)*at == target);
 	info.si_addr = (void *)(uintptr_t)target;
@@ -587,38 +594,39 @@ static void test_fault(void)
 
 static void test_traps(void)
 {
-	struct patch *probe;
+	struct patch *patch;
 	uint64_t copy = 0;
 
-	CHECK(is_padding_byte(0xcc) && is_padding_byte(0x90) && is_padding_byte(0) &&
-			!is_padding_byte(1) && !is_padding_byte(0xff));
+	CHECK(patch_copied_is_padding(0xcc) && patch_copied_is_padding(0x90) &&
+			patch_copied_is_padding(0) && !patch_copied_is_padding(1) &&
+			!patch_copied_is_padding(0xff));
 	clear();
 	/* Exactly six of the bytes behind it are no padding. */
 	memset(sites + 257, 0x90, 15);
 	memset(sites + 266, 0x41, 6);
-	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
+	patch = set(0, 256, PROBE_BREAKPOINT, 0, 0);
 	copy_code(512, 256, 16);
-	CHECK(is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
-	CHECK(!is_copy_of_trap(probe, probe->site.runtime, copies + 512));
+	CHECK(patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
+	CHECK(!patch_copied_is_trap(patch, patch->site.runtime, copies + 512));
 	for (unsigned int i = 0; i < 16; i++) {
 		copies[512 + i] ^= 2;
-		CHECK(!is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
+		CHECK(!patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
 		copies[512 + i] ^= 2;
 	}
 	sites[266] = 0x90;
 	copies[522] = 0x90;
-	CHECK(!is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
+	CHECK(!patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
 	sites[266] = 0x41;
 	/* The probe's byte may be another one than a trap. */
-	probe->bytes[0] = OVER;
+	patch->bytes[0] = INVALID;
 	copy_code(512, 256, 16);
-	CHECK(is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
-	copies[512] = OVER;
-	CHECK(is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
-	probe->method = PROBE_JUMP;
-	CHECK(!is_copy_of_trap(probe, address_of(copies + 512), copies + 512));
-	probe->method = PROBE_BREAKPOINT;
-	probe->bytes[0] = TRAP_BYTE;
+	CHECK(patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
+	copies[512] = INVALID;
+	CHECK(patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
+	patch->method = PROBE_JUMP;
+	CHECK(!patch_copied_is_trap(patch, address_of(copies + 512), copies + 512));
+	patch->method = PROBE_BREAKPOINT;
+	patch->bytes[0] = TRAP_BYTE;
 	copy_code(512, 256, 16);
 	errno = 77;
 	is_filtered = true;
@@ -627,7 +635,7 @@ static void test_traps(void)
 	is_filtered = false;
 	CHECK(!patch_copied_trap(address_of(copies + 513), &copy));
 	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
-			copy == address_of(copies + 512) && copies[512] == probe->site.bytes[0] &&
+			copy == address_of(copies + 512) && copies[512] == patch->site.bytes[0] &&
 			copies[513] == 0x90 && errno == 77);
 	/* Healed by another thread before; also where nothing may be looked at. */
 	is_filtered = true;
@@ -637,24 +645,24 @@ static void test_traps(void)
 	is_filtered = false;
 	CHECK(!patch_copied_trap(address_of(copies + BYTES), &copy));
 	/* Where the site ends before 16 bytes, nothing is like it. */
-	probe = set(1, BYTES - 15, PROBE_BREAKPOINT, 0, 0);
+	patch = set(1, BYTES - 15, PROBE_BREAKPOINT, 0, 0);
 	copy_code(1024, BYTES - 15, 15);
-	CHECK(!is_copy_of_trap(probe, address_of(copies + 1024), copies + 1024));
+	CHECK(!patch_copied_is_trap(patch, address_of(copies + 1024), copies + 1024));
 	/* Only the byte of this probe is changed, not that of the next one. */
 	clear();
-	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
+	patch = set(0, 256, PROBE_BREAKPOINT, 0, 0);
 	set(1, 257, PROBE_BREAKPOINT, 0, 0);
 	copy_code(512, 256, 32);
 	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
-			copies[512] == probe->site.bytes[0] && copies[513] == TRAP_BYTE);
+			copies[512] == patch->site.bytes[0] && copies[513] == TRAP_BYTE);
 	/* A trap behind a short jump. */
 	clear();
-	probe = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
+	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
 	nr_springboards = 1;
 	springboards[0][0] = address_of(sites) + 256 + 100;
 	springboards[0][1] = address_of(sites) + 256;
-	probe->slot = springboards[0][0];
+	patch->slot = springboards[0][0];
 	CHECK(patch_copied_trap(address_of(copies + 612), &copy) &&
 			copy == address_of(copies + 512));
 }
@@ -663,7 +671,7 @@ static void heal_trap_meanwhile(void)
 {
 	at_read = NULL;
 	copies[512] = 0x55;
-	end_healing(address_of(copies + 512));
+	patch_copied_end_healing(address_of(copies + 512));
 }
 
 /* Between the first check and the read. */
@@ -683,17 +691,17 @@ static void test_patterns(void)
 {
 	struct patterns patterns = {.count = 0};
 	struct code_pattern one = {.behind = 5}, other = {.behind = 6};
-	struct patch *probe;
+	struct patch *patch;
 
 	CHECK(patch_copied_compare_patterns(&one, &other) == -1 &&
 			patch_copied_compare_patterns(&other, &one) == 1 &&
 			patch_copied_compare_patterns(&one, &one) == 0);
 	clear();
-	probe = set(0, 256, PROBE_BREAKPOINT, 0, 0);
+	patch = set(0, 256, PROBE_BREAKPOINT, 0, 0);
 	set(1, 258, PROBE_BREAKPOINT, 0, 0);
 	set(2, 1024, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	set(3, 2048, PROBE_JUMP, 5, address_of(sites) + 0x40000);
-	probes[3].site.nr_bytes = 4;
+	patches[3].site.nr_bytes = 4;
 	CHECK(patch_copied_make_patterns(&patterns, all, 4) &&
 			patterns.bytes == 8 * sizeof(struct code_pattern));
 	/* The first has two: with the byte of the second probe, and without. */
@@ -703,20 +711,20 @@ static void test_patterns(void)
 	for (size_t i = 0, nr = 0; i < patterns.count; i++) {
 		uint32_t behind;
 
-		memcpy(&behind, (nr ? sites + 257 : probe->site.bytes + 1), 4);
-		nr += patterns.items[i].probe == probe;
-		CHECK(patterns.items[i].first == patterns.items[i].probe->bytes[0]);
-		CHECK(patterns.items[i].probe != &probes[2] ||
-				!memcmp(&patterns.items[i].behind, probes[2].bytes + 1, 4));
+		memcpy(&behind, (nr ? sites + 257 : patch->site.bytes + 1), 4);
+		nr += patterns.items[i].patch == patch;
+		CHECK(patterns.items[i].first == patterns.items[i].patch->bytes[0]);
+		CHECK(patterns.items[i].patch != &patches[2] ||
+				!memcmp(&patterns.items[i].behind, patches[2].bytes + 1, 4));
 		(void)behind;
 	}
 	munmap(patterns.items, patterns.bytes);
 	patterns = (struct patterns){.count = 0};
-	probes[2].site.runtime = 0;
+	patches[2].site.runtime = 0;
 	CHECK(patch_copied_make_patterns(&patterns, all, 4) && patterns.count == 3);
 	munmap(patterns.items, patterns.bytes);
 	/* As many bytes as a jump has are enough. */
-	probes[3].site.nr_bytes = PROBE_JUMP_BYTES;
+	patches[3].site.nr_bytes = PROBE_JUMP_BYTES;
 	patterns = (struct patterns){.count = 0};
 	CHECK(patch_copied_make_patterns(&patterns, all, 4) && patterns.count == 4);
 	munmap(patterns.items, patterns.bytes);
@@ -725,27 +733,30 @@ static void test_patterns(void)
 static void test_likeness(void)
 {
 	struct code_pattern pattern = {.first = JUMP};
-	struct patch *probe;
+	struct patch *patch;
 
 	clear();
-	probe = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
-	pattern.probe = probe;
+	patch = set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
+	pattern.patch = patch;
 	copy_code(512, 256, 64);
-	CHECK(likeness(&pattern, address_of(copies + 512), copies + 512) == SCORE_BYTES);
-	CHECK(likeness(&pattern, probe->site.runtime, copies + 512) == 0);
-	CHECK(likeness(&pattern, address_of(copies + 512), copies + 513) == 0);
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 512), copies + 512) ==
+			SCORE_BYTES);
+	CHECK(patch_copied_likeness(&pattern, patch->site.runtime, copies + 512) == 0);
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 512), copies + 513) == 0);
 	copies[518] ^= 1;
-	CHECK(likeness(&pattern, address_of(copies + 512), copies + 512) == 6);
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 512), copies + 512) == 6);
 	copies[517] ^= 1;
-	CHECK(likeness(&pattern, address_of(copies + 512), copies + 512) == 0);
-	probe = set(1, 1024, PROBE_BREAKPOINT, 0, 0);
-	pattern = (struct code_pattern){.first = TRAP_BYTE, .probe = probe};
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 512), copies + 512) == 0);
+	patch = set(1, 1024, PROBE_BREAKPOINT, 0, 0);
+	pattern = (struct code_pattern){.first = TRAP_BYTE, .patch = patch};
 	copy_code(2048, 1024, 16);
-	CHECK(likeness(&pattern, address_of(copies + 2048), copies + 2048) == CONTEXT_BYTES);
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 2048), copies + 2048) ==
+			CONTEXT_BYTES);
 	copies[2048 + 15] ^= 1;
-	CHECK(likeness(&pattern, address_of(copies + 2048), copies + 2048) == 0);
+	CHECK(patch_copied_likeness(&pattern, address_of(copies + 2048), copies + 2048) == 0);
 	copy_code(BYTES - 15, 1024, 15);
-	CHECK(likeness(&pattern, address_of(copies + BYTES - 15), copies + BYTES - 15) == 0);
+	CHECK(patch_copied_likeness(
+			      &pattern, address_of(copies + BYTES - 15), copies + BYTES - 15) == 0);
 }
 
 /* At the begin, at the end, and around the end of each chunk. */
@@ -759,11 +770,11 @@ static void test_search(void)
 	for (int method = 0; method < 3; method++) {
 		for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
 			size_t at = locations[i], size = BYTES - at < 64 ? BYTES - at : 64;
-			struct patch *probe;
+			struct patch *patch;
 			bool is_trap = method == 2;
 
 			clear();
-			probe = set(0, 256,
+			patch = set(0, 256,
 					is_trap                  ? PROBE_BREAKPOINT
 							: method ? PROBE_SHORT
 								 : PROBE_JUMP,
@@ -771,18 +782,19 @@ static void test_search(void)
 							: method ? 2
 								 : 5,
 					address_of(sites) + 0x30000);
-			probe->slot = method == 1 ? address_of(sites) + 300 : 0;
+			patch->slot = method == 1 ? address_of(sites) + 300 : 0;
 			patterns = (struct patterns){.count = 0};
 			CHECK(patch_copied_make_patterns(&patterns, all, 1) && patterns.count == 1);
 			if (at && method)
 				copies[at - 1] = TRAP_BYTE;
 			copy_code(at, 256, size);
-			search_memory(&patterns, address_of(copies), address_of(copies) + BYTES);
-			CHECK((copies[at] == probe->site.bytes[0]) ==
+			patch_copied_search_memory(
+					&patterns, address_of(copies), address_of(copies) + BYTES);
+			CHECK((copies[at] == patch->site.bytes[0]) ==
 					(!is_trap || size >= CONTEXT_BYTES));
 			CHECK(is_trap ||
-					!memcmp(copies + at, probe->site.bytes,
-							patch_bytes(probe)));
+					!memcmp(copies + at, patch->site.bytes,
+							patch_bytes(patch)));
 			munmap(patterns.items, patterns.bytes);
 		}
 	}
@@ -792,12 +804,12 @@ static void test_search(void)
 	patterns = (struct patterns){.count = 0};
 	CHECK(patch_copied_make_patterns(&patterns, all, 1));
 	copy_code(512, 256, 64);
-	search_memory(&patterns, address_of(copies), address_of(copies) + 516);
-	search_memory(&patterns, address_of(copies) + 513, address_of(copies) + BYTES);
-	search_memory(&patterns, address_of(copies), address_of(copies) + BYTES + 1);
-	CHECK(copies[512] == JUMP || copies[512] == probes[0].site.bytes[0]);
-	search_memory(&patterns, address_of(copies) + 512, address_of(copies) + 517);
-	CHECK(copies[512] == probes[0].site.bytes[0]);
+	patch_copied_search_memory(&patterns, address_of(copies), address_of(copies) + 516);
+	patch_copied_search_memory(&patterns, address_of(copies) + 513, address_of(copies) + BYTES);
+	patch_copied_search_memory(&patterns, address_of(copies), address_of(copies) + BYTES + 1);
+	CHECK(copies[512] == JUMP || copies[512] == patches[0].site.bytes[0]);
+	patch_copied_search_memory(&patterns, address_of(copies) + 512, address_of(copies) + 517);
+	CHECK(copies[512] == patches[0].site.bytes[0]);
 	munmap(patterns.items, patterns.bytes);
 }
 
@@ -812,15 +824,15 @@ static void test_best(void)
 	set(2, 4096, PROBE_JUMP, 5, address_of(sites) + 4096 + 0x30000);
 	CHECK(patch_copied_make_patterns(&patterns, all, 3) && patterns.count == 3);
 	for (unsigned int i = 0; i < 3; i++) {
-		size_t from = (size_t)(probes[i].site.runtime - address_of(sites));
+		size_t from = (size_t)(patches[i].site.runtime - address_of(sites));
 
 		copy_code(512, from, 64);
-		heal_found(&patterns, address_of(copies + 512), copies + 512);
-		CHECK(!memcmp(copies + 512, probes[i].site.bytes, 5));
+		patch_copied_heal_found(&patterns, address_of(copies + 512), copies + 512);
+		CHECK(!memcmp(copies + 512, patches[i].site.bytes, 5));
 	}
 	copies[512] = JUMP;
 	copies[513] ^= 0x55;
-	heal_found(&patterns, address_of(copies + 512), copies + 512);
+	patch_copied_heal_found(&patterns, address_of(copies + 512), copies + 512);
 	CHECK(copies[512] == JUMP);
 	munmap(patterns.items, patterns.bytes);
 }
@@ -868,19 +880,19 @@ static void test_mappings(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		copy_code(512, 256, 64);
 		mapping.remainder = rows[i].remainder;
-		CHECK(search_mapping(&mapping, &patterns));
+		CHECK(patch_copied_search_mapping(&mapping, &patterns));
 		CHECK((copies[512] != JUMP) == rows[i].is_searched);
 	}
 	mapping.remainder = rows[0].remainder;
 	copy_code(512, 256, 64);
 	mapping.readable = false;
-	CHECK(search_mapping(&mapping, &patterns) && copies[512] == JUMP);
+	CHECK(patch_copied_search_mapping(&mapping, &patterns) && copies[512] == JUMP);
 	mapping.readable = true;
 	mapping.executable = false;
-	CHECK(search_mapping(&mapping, &patterns) && copies[512] == JUMP);
+	CHECK(patch_copied_search_mapping(&mapping, &patterns) && copies[512] == JUMP);
 	mapping.executable = true;
 	mapping.start = (uintptr_t)patch_gates;
-	CHECK(search_mapping(&mapping, &patterns) && copies[512] == JUMP);
+	CHECK(patch_copied_search_mapping(&mapping, &patterns) && copies[512] == JUMP);
 	munmap(patterns.items, patterns.bytes);
 }
 
@@ -900,8 +912,8 @@ static void test_removed(void)
 		CHECK(copies[512] == JUMP && copies[CHUNK + 7] == TRAP_BYTE);
 		is_filtered = false;
 		patch_copied_removed(all, 2);
-		CHECK(!memcmp(copies + 512, probes[0].site.bytes, 5) &&
-				copies[CHUNK + 7] == probes[1].site.bytes[0]);
+		CHECK(!memcmp(copies + 512, patches[0].site.bytes, 5) &&
+				copies[CHUNK + 7] == patches[1].site.bytes[0]);
 		CHECK(sites[256] == JUMP && sites[2048] == TRAP_BYTE);
 		if (!round)
 			before = resources_now();

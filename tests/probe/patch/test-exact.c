@@ -74,9 +74,10 @@ static void test_gaps(void)
 {
 	patch_gaps_forget();
 	gaps_known = true;
-	CHECK(!insert_gap(0, AT(10), AT(11) - 1) && !insert_gap(0, AT(11), AT(10)) &&
-			insert_gap(0, AT(10), AT(11)));
-	CHECK(insert_gap(1, AT(20), AT(30)) && insert_gap(1, AT(14), AT(16)) && patch_gaps() == 3);
+	CHECK(!patch_gaps_insert(0, AT(10), AT(11) - 1) && !patch_gaps_insert(0, AT(11), AT(10)) &&
+			patch_gaps_insert(0, AT(10), AT(11)));
+	CHECK(patch_gaps_insert(1, AT(20), AT(30)) && patch_gaps_insert(1, AT(14), AT(16)) &&
+			patch_gaps() == 3);
 	CHECK(is_gap(0, AT(10), AT(11)) && is_gap(1, AT(14), AT(16)) && is_gap(2, AT(20), AT(30)));
 	/* Beside gaps, and between them. */
 	patch_gaps_cut(AT(16), AT(20));
@@ -92,22 +93,22 @@ static void test_gaps(void)
 	patch_gaps_cut(AT(21), AT(30));
 	CHECK(nr_gaps == 1);
 	for (unsigned int i = 1; i < 70; i++)
-		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)));
+		CHECK(patch_gaps_insert(i, AT(20 * i), AT(20 * i + 1)));
 	CHECK(gaps_capacity == 128 && asked_entries == 128);
 	CHECK(nr_gaps == 70 && is_gap(0, AT(14), AT(15)) && is_gap(69, AT(1380), AT(1381)));
 	patch_gaps_forget();
 	CHECK(!gaps && !nr_gaps);
 	/* Room for 64, then for twice as many; where there is no memory the gap is lost. */
 	for (unsigned int i = 0; i < 64; i++)
-		CHECK(insert_gap(i, AT(20 * i), AT(20 * i + 1)) && gaps_capacity == 64 &&
+		CHECK(patch_gaps_insert(i, AT(20 * i), AT(20 * i + 1)) && gaps_capacity == 64 &&
 				asked_entries == 64);
 	realloc_fails = true;
-	CHECK(!insert_gap(64, AT(20 * 64), AT(20 * 64 + 1)) && nr_gaps == 64 &&
+	CHECK(!patch_gaps_insert(64, AT(20 * 64), AT(20 * 64 + 1)) && nr_gaps == 64 &&
 			gaps_capacity == 64 && asked_entries == 128);
 	realloc_fails = false;
 	patch_gaps_forget();
 	realloc_fails = true;
-	CHECK(!insert_gap(0, AT(10), AT(11)) && !nr_gaps && !gaps && asked_entries == 64);
+	CHECK(!patch_gaps_insert(0, AT(10), AT(11)) && !nr_gaps && !gaps && asked_entries == 64);
 	realloc_fails = false;
 	gaps_known = false;
 }
@@ -128,7 +129,7 @@ static void test_real_gaps(void)
 		before = gap;
 	}
 	CHECK(i == patch_gaps() && !patch_gap(i, &gap));
-	CHECK(below_stack(0x10000) == 0);
+	CHECK(patch_gaps_below_stack(0x10000) == 0);
 	patch_gaps_forget();
 }
 
@@ -141,10 +142,10 @@ static void test_stack_room(void)
 	limit = kept;
 	limit.rlim_cur = 8 << 20;
 	CHECK(!setrlimit(RLIMIT_STACK, &limit));
-	CHECK(below_stack(stack) == stack - (8 << 20) - STACK_SPACE &&
-			below_stack(stack + 5) == stack - (8 << 20) - STACK_SPACE);
-	CHECK(below_stack((8 << 20) + STACK_SPACE) == 0 &&
-			below_stack((8 << 20) + STACK_SPACE - 1) == 0);
+	CHECK(patch_gaps_below_stack(stack) == stack - (8 << 20) - STACK_SPACE &&
+			patch_gaps_below_stack(stack + 5) == stack - (8 << 20) - STACK_SPACE);
+	CHECK(patch_gaps_below_stack((8 << 20) + STACK_SPACE) == 0 &&
+			patch_gaps_below_stack((8 << 20) + STACK_SPACE - 1) == 0);
 	CHECK(!setrlimit(RLIMIT_STACK, &kept));
 }
 
@@ -154,7 +155,7 @@ static bool is_distance(struct patch_distance wanted, int64_t from, int64_t expe
 {
 	int32_t found = 0;
 
-	if (!next_distance(&wanted, from, &found))
+	if (!patch_slots_next_distance(&wanted, from, &found))
 		return expected == INT64_MAX;
 	if (found != expected)
 		fprintf(stderr, "%x instead of %lx\n", (unsigned int)found,
@@ -196,30 +197,29 @@ static void test_slots(void)
 	const struct patch_distance any = {.fixed = {0}}, low = {.fixed = {1}, .value = {0x20}};
 	const uint64_t base = 0x100000;
 
-	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 && arena.full == SLOT_BYTES);
-	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 + SLOT_BYTES &&
+	CHECK(patch_slots_take_in(&arena, base, &any) == 0x100000 && arena.full == SLOT_BYTES);
+	CHECK(patch_slots_take_in(&arena, base, &any) == 0x100000 + SLOT_BYTES &&
 			arena.full == 2 * SLOT_BYTES);
-	CHECK(patch_arena_slot_index(&arena, base, &low) == 0x100020 &&
-			arena.full == 2 * SLOT_BYTES);
-	CHECK(patch_arena_slot_index(&arena, base, &low) == 0x100120 &&
-			patch_arena_slot_index(&arena, base, &low) == 0);
-	CHECK(!slot_is_free(&arena, 0x20 - SLOT_BYTES + 1) &&
-			slot_is_free(&arena, 0x20 - SLOT_BYTES));
-	CHECK(!slot_is_free(&arena, 0x20 + SLOT_BYTES - 1) &&
-			slot_is_free(&arena, 0x20 + SLOT_BYTES));
-	patch_arena_set_slot_used(&arena, 0x20, false);
-	CHECK(slot_is_free(&arena, 0x20) && !slot_is_free(&arena, 0x120) &&
-			patch_arena_slot_index(&arena, base, &low) == 0x100020);
+	CHECK(patch_slots_take_in(&arena, base, &low) == 0x100020 && arena.full == 2 * SLOT_BYTES);
+	CHECK(patch_slots_take_in(&arena, base, &low) == 0x100120 &&
+			patch_slots_take_in(&arena, base, &low) == 0);
+	CHECK(!patch_slots_is_free(&arena, 0x20 - SLOT_BYTES + 1) &&
+			patch_slots_is_free(&arena, 0x20 - SLOT_BYTES));
+	CHECK(!patch_slots_is_free(&arena, 0x20 + SLOT_BYTES - 1) &&
+			patch_slots_is_free(&arena, 0x20 + SLOT_BYTES));
+	patch_slots_set_used(&arena, 0x20, false);
+	CHECK(patch_slots_is_free(&arena, 0x20) && !patch_slots_is_free(&arena, 0x120) &&
+			patch_slots_take_in(&arena, base, &low) == 0x100020);
 	/* The last slot that fits, and no slot after it. */
 	for (unsigned int i = 0; i < 512; i++)
 		taken[i / 8] |= (uint8_t)(1 << i % 8);
 	arena.full = 0;
-	patch_arena_set_slot_used(&arena, 512 - SLOT_BYTES, false);
-	CHECK(patch_arena_slot_index(&arena, base, &any) == 0x100000 + 512 - SLOT_BYTES &&
+	patch_slots_set_used(&arena, 512 - SLOT_BYTES, false);
+	CHECK(patch_slots_take_in(&arena, base, &any) == 0x100000 + 512 - SLOT_BYTES &&
 			arena.full == 512);
-	patch_arena_set_slot_used(&arena, 512 - SLOT_BYTES + 1, false);
+	patch_slots_set_used(&arena, 512 - SLOT_BYTES + 1, false);
 	arena.full = 0;
-	CHECK(patch_arena_slot_index(&arena, base, &any) == 0);
+	CHECK(patch_slots_take_in(&arena, base, &any) == 0);
 }
 
 /* An arena of this process, whose slots are freed and reused. */
@@ -237,27 +237,28 @@ static void test_returned_slots(void)
 			.taken = taken,
 			.full = PATCH_ARENA_BYTES};
 	patch_nr_arenas = before + 1;
-	CHECK(slots_with(start) == arena && !slots_with(start - 1));
-	CHECK(slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES) == arena);
-	CHECK(!slots_with(start + PATCH_ARENA_BYTES - SLOT_BYTES + 1));
+	CHECK(patch_slots_arena_of(start) == arena && !patch_slots_arena_of(start - 1));
+	CHECK(patch_slots_arena_of(start + PATCH_ARENA_BYTES - SLOT_BYTES) == arena);
+	CHECK(!patch_slots_arena_of(start + PATCH_ARENA_BYTES - SLOT_BYTES + 1));
 	patch_slot_return(start + 100);
-	CHECK(arena->full == 100 && slot_is_free(arena, 100) && patch_arena_is_used(arena, 99) &&
-			patch_arena_is_used(arena, 100 + SLOT_BYTES));
+	CHECK(arena->full == 100 && patch_slots_is_free(arena, 100) &&
+			patch_slots_is_used(arena, 99) &&
+			patch_slots_is_used(arena, 100 + SLOT_BYTES));
 	patch_slot_return(start + 200);
-	CHECK(arena->full == 100 && slot_is_free(arena, 200));
+	CHECK(arena->full == 100 && patch_slots_is_free(arena, 200));
 	patch_slot_recall(start + 100);
-	CHECK(!slot_is_free(arena, 100) && patch_arena_is_used(arena, 104));
+	CHECK(!patch_slots_is_free(arena, 100) && patch_slots_is_used(arena, 104));
 	CHECK(patch_slot_memory(start, base, &any) == start + 200 && last_slots == before);
 	patch_slot_return(start + 300);
 	last_slots = 0;
 	CHECK(patch_slot_memory(start, base, &any) == start + 300);
 	/* Too far from the trampoline, or from the location. */
 	patch_slot_return(start + 300);
-	CHECK(slot_of_arena(before, base, base + UINT64_C(0x80000000), &any) == 0);
-	CHECK(slot_of_arena(before, base + UINT64_C(0x80000000), base, &any) == 0);
-	CHECK(slot_of_arena(before, base, base, &any) == start + 300);
+	CHECK(patch_slots_take(before, base, base + UINT64_C(0x80000000), &any) == 0);
+	CHECK(patch_slots_take(before, base + UINT64_C(0x80000000), base, &any) == 0);
+	CHECK(patch_slots_take(before, base, base, &any) == start + 300);
 	arena->taken = NULL;
-	CHECK(slot_of_arena(before, base, base, &any) == 0 && !slots_with(start));
+	CHECK(patch_slots_take(before, base, base, &any) == 0 && !patch_slots_arena_of(start));
 	patch_nr_arenas = before;
 	last_slots = 0;
 }
@@ -271,20 +272,20 @@ static void test_lines(void)
 	char line[] = "7f0000-7f1000 r-xp 00002000 fe:01 77     /a b/c\n",
 	     none[] = "7f0000-7f1000 r-xp 0 fe:01 77\n";
 
-	CHECK(read_mapping("7f00-8f00 rwxp 0", &mapping) && mapping.start == 0x7f00 &&
+	CHECK(patch_maps_read_line("7f00-8f00 rwxp 0", &mapping) && mapping.start == 0x7f00 &&
 			mapping.end == 0x8f00);
 	CHECK(mapping.readable && mapping.writable && mapping.executable &&
 			!strcmp(mapping.remainder, "p 0"));
-	CHECK(read_mapping("1-2 r--p", &mapping) && mapping.readable && !mapping.writable &&
+	CHECK(patch_maps_read_line("1-2 r--p", &mapping) && mapping.readable && !mapping.writable &&
 			!mapping.executable);
-	CHECK(read_mapping("1-2 -w-p", &mapping) && !mapping.readable && mapping.writable &&
+	CHECK(patch_maps_read_line("1-2 -w-p", &mapping) && !mapping.readable && mapping.writable &&
 			!mapping.executable);
-	CHECK(read_mapping("1-2 --xp", &mapping) && !mapping.readable && !mapping.writable &&
-			mapping.executable);
-	CHECK(read_mapping("1-2 ---p", &mapping) && !mapping.readable && !mapping.writable &&
-			!mapping.executable);
-	CHECK(!read_mapping("1-2 r-", &mapping) && !read_mapping("1-2", &mapping) &&
-			!read_mapping("1+2 rwx", &mapping));
+	CHECK(patch_maps_read_line("1-2 --xp", &mapping) && !mapping.readable &&
+			!mapping.writable && mapping.executable);
+	CHECK(patch_maps_read_line("1-2 ---p", &mapping) && !mapping.readable &&
+			!mapping.writable && !mapping.executable);
+	CHECK(!patch_maps_read_line("1-2 r-", &mapping) && !patch_maps_read_line("1-2", &mapping) &&
+			!patch_maps_read_line("1+2 rwx", &mapping));
 	CHECK(patch_pages_read_line(line, &whole) && whole.start == 0x7f0000 &&
 			whole.end == 0x7f1000 && whole.offset == 0x2000);
 	CHECK(!strcmp(whole.rights, "r-xp") && !strcmp(whole.identity, "fe:01 77") &&
@@ -377,33 +378,33 @@ static void test_played_maps(void)
 
 static void test_occupied(void)
 {
-	struct patch probe = {.site = {.runtime = 0x1003, .patched = 5, .displaced = 7},
+	struct patch patch = {.site = {.runtime = 0x1003, .patched = 5, .displaced = 7},
 			.method = PROBE_JUMP,
 			.armed = true};
 
 	/* Called once for each process. */
 	CHECK((lists || !patch_locations_start()) && !patch_is_occupied(0x1003, 1) &&
 			!patch_any_armed());
-	*patch_location_list(0x1003) = &probe;
+	*patch_location_list(0x1003) = &patch;
 	CHECK(patch_location_list(0x1000) == patch_location_list(0x1003) &&
 			patch_location_list(0x1004) != patch_location_list(0x1003));
-	CHECK(patch_bytes(&probe) == 5 && extent(&probe) == 7);
+	CHECK(patch_bytes(&patch) == 5 && patch_site_extent(&patch) == 7);
 	CHECK(patch_is_occupied(0x1003, 1) && patch_is_occupied(0x1009, 1) &&
 			!patch_is_occupied(0x100a, 1));
 	CHECK(!patch_is_occupied(0x1002, 1) && patch_is_occupied(0x1002, 2) &&
 			patch_is_occupied(0xff0, 0x14) && !patch_is_occupied(0xff0, 0x13));
 	CHECK(patch_any_armed() && !patch_any_breakpoint());
-	probe.method = PROBE_BREAKPOINT;
-	probe.site.displaced = 1;
-	CHECK(patch_bytes(&probe) == 1 && patch_is_occupied(0x1003, 1) &&
+	patch.method = PROBE_BREAKPOINT;
+	patch.site.displaced = 1;
+	CHECK(patch_bytes(&patch) == 1 && patch_is_occupied(0x1003, 1) &&
 			!patch_is_occupied(0x1004, 1) && patch_any_breakpoint());
-	probe.method = PROBE_PUNNED;
-	probe.site.patched = 2;
-	CHECK(patch_bytes(&probe) == 2 && patch_is_occupied(0x1007, 1) &&
+	patch.method = PROBE_PUNNED;
+	patch.site.patched = 2;
+	CHECK(patch_bytes(&patch) == 2 && patch_is_occupied(0x1007, 1) &&
 			!patch_is_occupied(0x1008, 1));
-	probe.armed = false;
+	patch.armed = false;
 	CHECK(!patch_is_occupied(0x1003, 1) && !patch_any_armed() && !patch_any_breakpoint());
-	probe.armed = true;
+	patch.armed = true;
 	patch_locations_forget();
 	CHECK(!*patch_location_list(0x1003) && !patch_any_armed());
 }
@@ -412,21 +413,21 @@ static void test_occupied(void)
 static void test_standing(void)
 {
 	static uint8_t code[16] = {0xe9, 1, 2, 3, 4, 5};
-	struct patch probe = {.site = {.runtime = (uint64_t)(uintptr_t)code,
+	struct patch patch = {.site = {.runtime = (uint64_t)(uintptr_t)code,
 					      .patched = 5,
 					      .nr_pieces = 2},
 			.method = PROBE_JUMP,
 			.bytes = {0xe9, 1, 2, 3, 4}};
 
-	probe.site.pieces[1].at = 3;
-	CHECK(patch_stands(&probe) && !probe.gone && patch_leaves_traps(&probe));
+	patch.site.pieces[1].at = 3;
+	CHECK(patch_is_intact(&patch) && !patch.is_unmapped && patch_leaves_traps(&patch));
 	code[3] = 9;
-	CHECK(!patch_stands(&probe) && !probe.gone && !patch_leaves_traps(&probe));
+	CHECK(!patch_is_intact(&patch) && !patch.is_unmapped && !patch_leaves_traps(&patch));
 	code[3] = 3;
-	probe.site.pieces[1].at = 5;
-	CHECK(!patch_leaves_traps(&probe));
-	probe.site.runtime = 4096;
-	CHECK(!patch_stands(&probe) && probe.gone && !patch_leaves_traps(&probe));
+	patch.site.pieces[1].at = 5;
+	CHECK(!patch_leaves_traps(&patch));
+	patch.site.runtime = 4096;
+	CHECK(!patch_is_intact(&patch) && patch.is_unmapped && !patch_leaves_traps(&patch));
 }
 
 int main(void)

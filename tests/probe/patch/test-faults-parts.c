@@ -45,20 +45,20 @@ static bool fake_move(siginfo_t *info, void *context, struct patch_moved *moved)
 	(void)info;
 	(void)context;
 	fake.moved_calls++;
-	*moved = (struct patch_moved){.probe = fake.moves ? &fake_probe : NULL};
+	*moved = (struct patch_moved){.patch = fake.moves ? &fake_probe : NULL};
 	return fake.moves;
 }
 
 static bool fake_for_good(const struct patch_moved *moved)
 {
-	CHECK(moved->probe == &fake_probe);
+	CHECK(moved->patch == &fake_probe);
 	fake.for_good_calls++;
 	return fake.for_good;
 }
 
 static void fake_back(void *context, const struct patch_moved *moved)
 {
-	CHECK(context && moved->probe == &fake_probe);
+	CHECK(context && moved->patch == &fake_probe);
 	fake.back_calls++;
 }
 
@@ -139,10 +139,10 @@ static int hooked_exchange(
 #define patch_move_back fake_back
 #define patch_hit_is_unaligned fake_unaligned
 #define patch_signals_any_blocks_faults fake_blocks_faults
-#define patch_reading_asks_always fake_asks
+#define patch_reading_ask_always fake_asks
 #define patch_signals_enter fake_enter
 #define patch_signals_leave fake_leave
-#define patch_signals_open_ones fake_open
+#define patch_signals_unblockable fake_open
 #define patch_signals_wanted fake_wanted
 #define patch_signals_want fake_want
 #include "probe/patch/faults.c"
@@ -216,18 +216,19 @@ static void test_small(void)
 	struct patch_action action = {.handler = (uint64_t)(uintptr_t)patch_fault_arrives};
 
 	begin();
-	CHECK(which(SIGSEGV) == 0 && which(SIGBUS) == 1 && which(SIGFPE) == 2);
+	CHECK(patch_fault_index(SIGSEGV) == 0 && patch_fault_index(SIGBUS) == 1 &&
+			patch_fault_index(SIGFPE) == 2);
 	for (int i = 1; i < 65; i++)
-		CHECK(is_one(i) == (i == SIGSEGV || i == SIGBUS || i == SIGFPE));
-	CHECK(patch_fault_is_own_handler(&action) && is_real_handler(action.handler));
+		CHECK(patch_fault_is_managed(i) == (i == SIGSEGV || i == SIGBUS || i == SIGFPE));
+	CHECK(patch_fault_is_own_handler(&action) && patch_fault_is_function(action.handler));
 	action.handler++;
-	CHECK(!patch_fault_is_own_handler(&action) && is_real_handler(2) && !is_real_handler(0) &&
-			!is_real_handler(1));
+	CHECK(!patch_fault_is_own_handler(&action) && patch_fault_is_function(2) &&
+			!patch_fault_is_function(0) && !patch_fault_is_function(1));
 	reasons = PATCH_FAULTS_COPIES;
-	CHECK(is_held() && patch_faults_hold(SIGSEGV) && patch_faults_hold(SIGFPE) &&
+	CHECK(patch_fault_is_held() && patch_faults_hold(SIGSEGV) && patch_faults_hold(SIGFPE) &&
 			!patch_faults_hold(SIGTRAP));
 	reasons = 0;
-	CHECK(!is_held() && !patch_faults_hold(SIGSEGV));
+	CHECK(!patch_fault_is_held() && !patch_faults_hold(SIGSEGV));
 	patch_fault_notify_readers();
 	CHECK(patch_faults_generation == 101);
 }
@@ -264,17 +265,17 @@ static void test_with_ours(void)
 
 	begin();
 	fake.open = BIT(SIGTRAP) | BIT(SIGILL);
-	result = with_ours(&behind);
+	result = patch_fault_with_own_handler(&behind);
 	CHECK(result.handler == (uint64_t)(uintptr_t)patch_fault_arrives && result.restorer == 55 &&
 			result.mask == BIT(SIGHUP) && result.flags == (SA_NODEFER | SA_SIGINFO));
 	behind.handler = (uint64_t)(uintptr_t)SIG_DFL;
-	result = with_ours(&behind);
+	result = patch_fault_with_own_handler(&behind);
 	CHECK(result.handler == (uint64_t)(uintptr_t)patch_fault_arrives && !result.mask &&
 			result.restorer == (uint64_t)(uintptr_t)patch_fault_returns &&
 			result.flags == (SA_SIGINFO | SA_ONSTACK | SA_RESTART | PATCH_SA_RESTORER));
 	/* To be ignored: unchanged. */
 	behind.handler = (uint64_t)(uintptr_t)SIG_IGN;
-	result = with_ours(&behind);
+	result = patch_fault_with_own_handler(&behind);
 	CHECK(patch_is_same_action(&result, &behind));
 }
 
@@ -547,7 +548,7 @@ static void test_arrived(void)
 {
 	siginfo_t info = {.si_code = SEGV_MAPERR};
 	ucontext_t context = {.uc_flags = 0};
-	struct patch_moved moved = {.probe = &fake_probe};
+	struct patch_moved moved = {.patch = &fake_probe};
 	struct patch_action behind = {.handler = address_of(one)};
 
 	begin();
@@ -557,7 +558,7 @@ static void test_arrived(void)
 	patch_fault_set_user_action(SIGFPE, &behind);
 	/* A load: nothing else is asked. */
 	context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)test_load;
-	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 && !moved.probe &&
+	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 && !moved.patch &&
 			!fake.copied_calls && !fake.moved_calls && patch_faults_generation == 101);
 	/* A copy of a probe; such a jump is no arithmetic fault. */
 	fake.copied = true;
@@ -568,7 +569,7 @@ static void test_arrived(void)
 	fake.copied = false;
 	fake.moves = true;
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == address_of(one) &&
-			moved.probe == &fake_probe && fake.moved_calls == 2 &&
+			moved.patch == &fake_probe && fake.moved_calls == 2 &&
 			!fake.for_good_calls);
 	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(one));
 	/* A handler for one signal: then the default, which is in the kernel. */
@@ -597,7 +598,7 @@ static void test_default(void)
 {
 	siginfo_t info = {.si_code = SEGV_MAPERR}, got;
 	ucontext_t context = {.uc_flags = 0};
-	struct patch_moved moved = {.probe = &fake_probe};
+	struct patch_moved moved = {.patch = &fake_probe};
 	const struct timespec now_only = {0, 0};
 	sigset_t set;
 
@@ -608,21 +609,21 @@ static void test_default(void)
 	CHECK(!sigprocmask(SIG_BLOCK, &set, NULL));
 	/* The site has the program's bytes: the thread stays there. */
 	fake.for_good = true;
-	do_default(SIGSEGV, &info, &context, &moved);
-	CHECK(!moved.probe && fake.for_good_calls == 1 && !fake.back_calls &&
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
+	CHECK(!moved.patch && fake.for_good_calls == 1 && !fake.back_calls &&
 			of_kernel(SIGSEGV).handler == 0);
 	fake.for_good = false;
-	moved.probe = &fake_probe;
-	do_default(SIGSEGV, &info, &context, &moved);
-	CHECK(!moved.probe && fake.for_good_calls == 2 && fake.back_calls == 1);
+	moved.patch = &fake_probe;
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
+	CHECK(!moved.patch && fake.for_good_calls == 2 && fake.back_calls == 1);
 	/* A child of vfork() does not change the parent's code. */
 	owner++;
-	moved.probe = &fake_probe;
-	do_default(SIGSEGV, &info, &context, &moved);
-	CHECK(!moved.probe && fake.for_good_calls == 2 && fake.back_calls == 2);
+	moved.patch = &fake_probe;
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
+	CHECK(!moved.patch && fake.for_good_calls == 2 && fake.back_calls == 2);
 	owner = getpid();
 	/* Nothing was moved. A fault is not sent. */
-	do_default(SIGSEGV, &info, &context, &moved);
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
 	CHECK(fake.for_good_calls == 2 && fake.back_calls == 2);
 	CHECK(sigtimedwait(&set, &got, &now_only) == -1);
 	/* What was sent is sent again, with what came with it. */
@@ -630,11 +631,11 @@ static void test_default(void)
 	info.si_signo = SIGSEGV;
 	info.si_code = SI_QUEUE;
 	info.si_value.sival_int = 4711;
-	do_default(SIGSEGV, &info, &context, &moved);
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
 	CHECK(sigtimedwait(&set, &got, &now_only) == SIGSEGV && got.si_value.sival_int == 4711 &&
 			got.si_code == SI_QUEUE);
 	info.si_code = SI_USER;
-	do_default(SIGSEGV, &info, &context, &moved);
+	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
 	CHECK(sigtimedwait(&set, &got, &now_only) == SIGSEGV && got.si_code == SI_USER);
 	CHECK(!sigprocmask(SIG_UNBLOCK, &set, NULL));
 	patch_faults_end(PATCH_FAULTS_COPIES);

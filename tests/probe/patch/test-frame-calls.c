@@ -65,19 +65,21 @@ static void test_reading(void)
 static void test_chunks(void)
 {
 	memset(chunk, 0x87, sizeof(chunk));
-	CHECK(find_in_chunk(0, 64) == 64);
+	CHECK(frame_calls_find_in_chunk(0, 64) == 64);
 	memcpy(chunk, returns_frame, ACCESSOR);
 	memcpy(chunk + 20, returns_frame, ACCESSOR);
 	memcpy(chunk + 64 - ACCESSOR, returns_frame, ACCESSOR);
-	CHECK(find_in_chunk(0, 64) == 0 && find_in_chunk(1, 64) == 20 &&
-			find_in_chunk(20, 64) == 20);
-	CHECK(find_in_chunk(21, 64) == 64 - ACCESSOR && find_in_chunk(21, 63) == 63 &&
-			find_in_chunk(64 - ACCESSOR + 1, 64) == 64);
-	CHECK(find_in_chunk(0, ACCESSOR) == 0 && find_in_chunk(0, ACCESSOR - 1) == ACCESSOR - 1);
+	CHECK(frame_calls_find_in_chunk(0, 64) == 0 && frame_calls_find_in_chunk(1, 64) == 20 &&
+			frame_calls_find_in_chunk(20, 64) == 20);
+	CHECK(frame_calls_find_in_chunk(21, 64) == 64 - ACCESSOR &&
+			frame_calls_find_in_chunk(21, 63) == 63 &&
+			frame_calls_find_in_chunk(64 - ACCESSOR + 1, 64) == 64);
+	CHECK(frame_calls_find_in_chunk(0, ACCESSOR) == 0 &&
+			frame_calls_find_in_chunk(0, ACCESSOR - 1) == ACCESSOR - 1);
 	for (unsigned int i = 0; i < ACCESSOR; i++) {
 		memcpy(chunk, returns_frame, ACCESSOR);
 		chunk[i] ^= 1;
-		CHECK(find_in_chunk(0, 15) == 15);
+		CHECK(frame_calls_find_in_chunk(0, 15) == 15);
 	}
 }
 
@@ -98,40 +100,42 @@ static void test_neighbours(void)
 		put(first, returns_frame);
 		put(rows[i].returns, returns_counter);
 		put(rows[i].sets, sets_counter);
-		CHECK(is_accessor(at(first), at(0), at(end)) == rows[i].is_one);
-		CHECK(find_accessor(at(0), at(end)) == (rows[i].is_one ? at(first) : 0));
+		CHECK(frame_calls_is_accessor(at(first), at(0), at(end)) == rows[i].is_one);
+		CHECK(frame_calls_find_accessor(at(0), at(end)) ==
+				(rows[i].is_one ? at(first) : 0));
 	}
 	/* No more is read than there is memory for. */
 	clear();
 	put(end - 600, returns_counter);
 	put(end - 600 + NEAR, returns_frame);
 	put(end - 600 + 2 * NEAR + 20, sets_counter);
-	CHECK(!is_accessor(at(end - 600 + NEAR), at(0), at(end)));
+	CHECK(!frame_calls_is_accessor(at(end - 600 + NEAR), at(0), at(end)));
 	/* Only one of the two. */
 	clear();
 	put(first, returns_frame);
 	put(first + 16, returns_counter);
-	CHECK(!is_accessor(at(first), at(0), at(end)));
+	CHECK(!frame_calls_is_accessor(at(first), at(0), at(end)));
 	clear();
 	put(first, returns_frame);
 	put(first + 16, sets_counter);
-	CHECK(!is_accessor(at(first), at(0), at(end)));
+	CHECK(!frame_calls_is_accessor(at(first), at(0), at(end)));
 	/* At the ends of the code nothing outside of it is read. */
 	clear();
 	put(NEAR - 1, returns_frame);
 	put(0, returns_counter);
 	put(8, sets_counter);
-	CHECK(is_accessor(at(NEAR - 1), at(0), at(end)) &&
-			!is_accessor(at(NEAR - 1), at(1), at(end)));
+	CHECK(frame_calls_is_accessor(at(NEAR - 1), at(0), at(end)) &&
+			!frame_calls_is_accessor(at(NEAR - 1), at(1), at(end)));
 	put(NEAR, returns_frame);
-	CHECK(is_accessor(at(NEAR), at(0), at(end)) && !is_accessor(at(NEAR), at(1), at(end)));
+	CHECK(frame_calls_is_accessor(at(NEAR), at(0), at(end)) &&
+			!frame_calls_is_accessor(at(NEAR), at(1), at(end)));
 	clear();
 	put(end - 24, returns_frame);
 	put(end - 16, returns_counter);
 	put(end - 8, sets_counter);
-	CHECK(is_accessor(at(end - 24), at(0), at(end)) &&
-			!is_accessor(at(end - 24), at(0), at(end - 1)));
-	CHECK(find_accessor(at(0), at(end)) == at(end - 24));
+	CHECK(frame_calls_is_accessor(at(end - 24), at(0), at(end)) &&
+			!frame_calls_is_accessor(at(end - 24), at(0), at(end - 1)));
+	CHECK(frame_calls_find_accessor(at(0), at(end)) == at(end - 24));
 }
 
 /* A candidate without neighbours is passed over, and the accessor is found in each position relative to a chunk's end. */
@@ -146,24 +150,25 @@ static void test_positions(void)
 		put(first, returns_frame);
 		put(first + 40, returns_counter);
 		put(first + 60, sets_counter);
-		CHECK(find_accessor(at(0), at(CODE_BYTES)) == at(first));
-		CHECK(find_accessor(at(0), at(first + 60 + ACCESSOR)) == at(first));
-		CHECK(find_accessor(at(0), at(first + 60 + ACCESSOR - 1)) == 0);
+		CHECK(frame_calls_find_accessor(at(0), at(CODE_BYTES)) == at(first));
+		CHECK(frame_calls_find_accessor(at(0), at(first + 60 + ACCESSOR)) == at(first));
+		CHECK(frame_calls_find_accessor(at(0), at(first + 60 + ACCESSOR - 1)) == 0);
 	}
 	/* The second chunk has one accessor, and no byte more. */
 	clear();
 	put(CHUNK + 1 - ACCESSOR, returns_frame);
 	put(CHUNK - 40, returns_counter);
 	put(CHUNK - 60, sets_counter);
-	CHECK(find_accessor(at(0), at(CHUNK + 1)) == at(CHUNK + 1 - ACCESSOR));
+	CHECK(frame_calls_find_accessor(at(0), at(CHUNK + 1)) == at(CHUNK + 1 - ACCESSOR));
 	/* No code at all, and code that ends before the memory that is mapped does. */
-	CHECK(find_accessor(at(0), at(0)) == 0 && find_accessor(at(0), at(ACCESSOR - 1)) == 0);
-	CHECK(find_accessor(at(0), at(CODE_BYTES) + PAGE_BYTES) != 0);
+	CHECK(frame_calls_find_accessor(at(0), at(0)) == 0 &&
+			frame_calls_find_accessor(at(0), at(ACCESSOR - 1)) == 0);
+	CHECK(frame_calls_find_accessor(at(0), at(CODE_BYTES) + PAGE_BYTES) != 0);
 	clear();
 	put(CODE_BYTES - 24, returns_frame);
 	put(CODE_BYTES - 16, returns_counter);
 	put(CODE_BYTES - 8, sets_counter);
-	CHECK(find_accessor(at(0), at(CODE_BYTES) + PAGE_BYTES) == 0);
+	CHECK(frame_calls_find_accessor(at(0), at(CODE_BYTES) + PAGE_BYTES) == 0);
 }
 
 static void test_calls(void)

@@ -269,7 +269,7 @@ static void unwind_entry(unsigned int which, uint64_t pc)
 
 /* ---- trampolines ---- */
 
-static struct patch probes[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
+static struct patch patches[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 static struct patch_hot hots[PATCH_ARENA_BYTES / TRAMPOLINE_BYTES];
 /* It has space below the stack pointer for values that a trampoline has pushed. */
 static uint64_t stack[128];
@@ -296,33 +296,33 @@ static void test_trampolines(unsigned int bytes, bool follows)
 	const uint8_t *frames = patch_trampoline_frames(follows);
 
 	forget();
-	memset(probes, 0, sizeof(probes));
-	for (size_t i = 0; i < sizeof(probes) / sizeof(*probes); i++) {
+	memset(patches, 0, sizeof(patches));
+	for (size_t i = 0; i < sizeof(patches) / sizeof(*patches); i++) {
 		for (unsigned int j = 0; j < PROBE_PIECES_MAX; j++)
-			probes[i].begins[j] = (uint8_t)(j < 3 ? 30 + i % 7 + 5 * j : 255);
-		probes[i].pushed = (uint8_t)(i % 3 ? 255 : 40 + i % 5);
+			patches[i].begins[j] = (uint8_t)(j < 3 ? 30 + i % 7 + 5 * j : 255);
+		patches[i].pushed = (uint8_t)(i % 3 ? 255 : 40 + i % 5);
 	}
-	patch_frames_add(start, PATCH_ARENA_BYTES, (struct patch_kind){bytes, follows}, probes,
+	patch_frames_add(start, PATCH_ARENA_BYTES, (struct patch_kind){bytes, follows}, patches,
 			hots);
 	CHECK(nr_entries == PATCH_HEADS + 1 && entries[4].start == start + HEADS_BYTES &&
 			entries[4].length == PATCH_ARENA_BYTES - HEADS_BYTES &&
 			!strcmp(entries[4].name, "side_probe") && !entries[4].plain);
 	for (uint64_t i = HEADS_BYTES / bytes; i < PATCH_ARENA_BYTES / bytes; i += 5) {
-		const struct patch *probe = &probes[i];
+		const struct patch *patch = &patches[i];
 
 		for (unsigned int at = 0; at < bytes; at++) {
 			unsigned int height = 0;
 
 			for (unsigned int j = 0; j < PROBE_PIECES_MAX; j++)
-				height += at >= probe->begins[j];
+				height += at >= patch->begins[j];
 			unwind_entry(4, start + i * bytes + at);
 			CHECK(seen.interrupts && seen.nr_unknown == 9 && !seen.rbp_is_saved &&
 					!seen.has_rsp);
 			CHECK(frames[at] != PATCH_BY_FRAME_POINTER);
 			CHECK(seen.cfa ==
 					registers.rsp + frames[at] - 8 +
-							(at >= probe->pushed ? 8 : 0));
-			CHECK(seen.ra_at == (uintptr_t)&probe->locations[height]);
+							(at >= patch->pushed ? 8 : 0));
+			CHECK(seen.ra_at == (uintptr_t)&patch->locations[height]);
 		}
 	}
 }
@@ -333,7 +333,7 @@ static void test_heads(bool follows)
 
 	forget();
 	patch_frames_add(start, PATCH_ARENA_BYTES, (struct patch_kind){TRAMPOLINE_BYTES, follows},
-			probes, hots);
+			patches, hots);
 	for (unsigned int number = 0; number < PATCH_HEADS; number++) {
 		const uint8_t *frames = patch_head_frames(follows, number);
 		unsigned int nr_by_frame = 0;
@@ -519,7 +519,7 @@ static void test_lists(void)
 	unsigned int nr;
 
 	forget();
-	CHECK(piece_at(0x5000) == ENTRIES_MAX && !patch_frames_find(0x5000, &found));
+	CHECK(patch_frame_piece_at(0x5000) == ENTRIES_MAX && !patch_frames_find(0x5000, &found));
 	patch_frames_register();
 	CHECK(!nr_changes && nr_told_calls == 1 && !nr_described);
 	CHECK(patch_frame_add_entry("\0", 1, 0x5000, 0x100, "one", false) == &entries[0]);
@@ -541,12 +541,12 @@ static void test_lists(void)
 	CHECK(lists[1].pieces[0].which == 2 && lists[1].pieces[1].which == 3 &&
 			lists[1].pieces[2].which == 0 && lists[1].pieces[3].which == 1 &&
 			lists[1].pieces[1].start == 0x4000);
-	CHECK(piece_before(&lists[1], 0x2fff) == ENTRIES_MAX &&
-			piece_before(&lists[1], 0x3000) == 2 &&
-			piece_before(&lists[1], 0x3fff) == 2 &&
-			piece_before(&lists[1], 0x4000) == 3 &&
-			piece_before(&lists[1], 0x6fff) == 0 &&
-			piece_before(&lists[1], UINT64_MAX) == 1);
+	CHECK(patch_frame_piece_before(&lists[1], 0x2fff) == ENTRIES_MAX &&
+			patch_frame_piece_before(&lists[1], 0x3000) == 2 &&
+			patch_frame_piece_before(&lists[1], 0x3fff) == 2 &&
+			patch_frame_piece_before(&lists[1], 0x4000) == 3 &&
+			patch_frame_piece_before(&lists[1], 0x6fff) == 0 &&
+			patch_frame_piece_before(&lists[1], UINT64_MAX) == 1);
 	CHECK(patch_frames_find(0x5000, &found) && found.start == 0x5000 && found.end == 0x5100 &&
 			found.table == &entries[0].head);
 	CHECK(patch_frames_find(0x50ff, &found) && !patch_frames_find(0x5100, &found) &&
@@ -565,7 +565,7 @@ static void test_lists(void)
 				&entries[nr]);
 	CHECK(!patch_frame_add_entry("\0", 1, 1, 8, "more", false) && nr_entries == ENTRIES_MAX);
 	CHECK(patch_frames_springboard(-1, 0x9000, 0x8800) == -1 && !nr_springboards);
-	add_rows(NULL, NULL);
+	patch_frame_add_rows(NULL, NULL);
 	patch_frames_register();
 	CHECK(lists[0].nr == ENTRIES_MAX && nr_described == ENTRIES_MAX && nr_changes == 4);
 	CHECK(patch_frames_find(0x20000 + 16 * (ENTRIES_MAX - 1), &found) &&

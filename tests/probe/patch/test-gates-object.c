@@ -50,15 +50,16 @@ static void hooked_close(struct patch_writer *writer)
 
 /* Not inlined: the compiler takes the header for a constant, but the test changes it between calls. */
 static const uint8_t *(*volatile table_function)(void) = gate_unwind_find_table;
-static uint8_t *(*volatile entry_function)(uint64_t begin) = find_entry;
+static uint8_t *(*volatile entry_function)(uint64_t begin) = gate_unwind_find_entry;
 static uintptr_t (*volatile address_function)(const Elf64_Phdr *part) = gate_unwind_segment_address;
-static void (*volatile rights_function)(const uint8_t *entry, size_t size) = restore_rights;
+static void (*volatile rights_function)(
+		const uint8_t *entry, size_t size) = gate_unwind_restore_rights;
 static int (*volatile publish_function)(
 		const struct patch_return *returns, uint32_t count) = patch_gates_publish;
 #define gate_unwind_find_table() table_function()
-#define find_entry(begin) entry_function(begin)
+#define gate_unwind_find_entry(begin) entry_function(begin)
 #define gate_unwind_segment_address(part) address_function(part)
-#define restore_rights(entry, size) rights_function(entry, size)
+#define gate_unwind_restore_rights(entry, size) rights_function(entry, size)
 #define patch_gates_publish(returns, count) publish_function(returns, count)
 
 #define GATES_BEGIN ((uint64_t)(uintptr_t)patch_gates + GATES_PAGE - 1)
@@ -120,8 +121,8 @@ static void test_tables(void)
 {
 	uint8_t *entry = lay_out();
 
-	CHECK(gate_unwind_find_table() == page(0) && find_entry(GATES_BEGIN) == entry &&
-			!find_entry(GATES_BEGIN + 1));
+	CHECK(gate_unwind_find_table() == page(0) && gate_unwind_find_entry(GATES_BEGIN) == entry &&
+			!gate_unwind_find_entry(GATES_BEGIN + 1));
 	CHECK(gate_unwind_segment_address(gate_unwind_program_header(0)) == (uintptr_t)page(0) &&
 			gate_unwind_program_header(2) == &played_object.parts[2]);
 	/* Other headers, and tables of another form, before it. */
@@ -134,7 +135,7 @@ static void test_tables(void)
 	CHECK(gate_unwind_find_table() == page(3));
 	for (unsigned int i = 0; i < 4; i++) {
 		page(3)[i] ^= 1;
-		CHECK(!gate_unwind_find_table() && !find_entry(GATES_BEGIN));
+		CHECK(!gate_unwind_find_table() && !gate_unwind_find_entry(GATES_BEGIN));
 		page(3)[i] ^= 1;
 	}
 	/* One header less. */
@@ -143,23 +144,23 @@ static void test_tables(void)
 	/* The last row, and the one behind it. */
 	entry = lay_out();
 	put_table(page(0), 3, 2, entry);
-	CHECK(find_entry(GATES_BEGIN) == entry);
+	CHECK(gate_unwind_find_entry(GATES_BEGIN) == entry);
 	put_table(page(0), 3, 3, entry);
-	CHECK(!find_entry(GATES_BEGIN));
+	CHECK(!gate_unwind_find_entry(GATES_BEGIN));
 	put_table(page(0), 0, 0, entry);
-	CHECK(!find_entry(GATES_BEGIN) && patch_gates_publish(NULL, 1) == -ENOTSUP);
+	CHECK(!gate_unwind_find_entry(GATES_BEGIN) && patch_gates_publish(NULL, 1) == -ENOTSUP);
 	/* The length of the entry, one less, and one more. */
 	put_table(page(0), 1, 0, entry);
-	CHECK(find_entry(GATES_BEGIN) == entry);
+	CHECK(gate_unwind_find_entry(GATES_BEGIN) == entry);
 	put_length(entry, ENTRY_HEAD + GATES_RULES_BYTES - 5);
-	CHECK(!find_entry(GATES_BEGIN));
+	CHECK(!gate_unwind_find_entry(GATES_BEGIN));
 	put_length(entry, ENTRY_HEAD + GATES_RULES_BYTES - 3);
-	CHECK(find_entry(GATES_BEGIN) == entry);
+	CHECK(gate_unwind_find_entry(GATES_BEGIN) == entry);
 	/* A program with fixed addresses. */
 	played_object.header.e_type = ET_EXEC;
 	played_object.parts[0].p_vaddr += (uintptr_t)&played_object;
 	CHECK(gate_unwind_segment_address(gate_unwind_program_header(0)) == (uintptr_t)page(0) &&
-			find_entry(GATES_BEGIN) == entry);
+			gate_unwind_find_entry(GATES_BEGIN) == entry);
 }
 
 /* ---- rights ---- */
@@ -201,37 +202,37 @@ static void test_rights(void)
 		/* PF_X, PF_W, PF_R are 1, 2, 4. */
 		make_writable();
 		played_object.parts[0] = part(PT_LOAD, page(1), flags, PAGE_BYTES);
-		restore_rights(page(1) + 9, 7);
+		gate_unwind_restore_rights(page(1) + 9, 7);
 		CHECK(has(1, names[flags], "rw-"));
 	}
 	played_object.parts[0] = part(PT_LOAD, page(1), PF_R, PAGE_BYTES);
 	/* One byte at the begin of a page, all of it, and one byte more. */
 	make_writable();
-	restore_rights(page(1), 1);
+	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(0, "rw-", "r--") && has(1, "r--", "rw-"));
 	make_writable();
-	restore_rights(page(1) + 1, PAGE_BYTES - 1);
+	gate_unwind_restore_rights(page(1) + 1, PAGE_BYTES - 1);
 	CHECK(has(1, "r--", "rw-"));
 	make_writable();
-	restore_rights(page(1) + 1, PAGE_BYTES);
+	gate_unwind_restore_rights(page(1) + 1, PAGE_BYTES);
 	CHECK(has(1, "r--", "r--") && has(2, "r--", "rw-"));
 	/* Another segment, before it, behind it, or of another kind. */
 	make_writable();
-	restore_rights(page(2), 1);
-	restore_rights(page(1) - 1, 1);
+	gate_unwind_restore_rights(page(2), 1);
+	gate_unwind_restore_rights(page(1) - 1, 1);
 	CHECK(has(0, "rw-", "rw-") && has(2, "rw-", "rw-"));
-	restore_rights(page(1) + PAGE_BYTES - 1, 1);
+	gate_unwind_restore_rights(page(1) + PAGE_BYTES - 1, 1);
 	CHECK(has(1, "r--", "rw-"));
 	make_writable();
 	played_object.parts[0].p_type = PT_NOTE;
-	restore_rights(page(1), 1);
+	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(1, "rw-", "rw-"));
 	/* The header behind the last one does not count. */
 	played_object.parts[1] = part(PT_LOAD, page(1), PF_R, PAGE_BYTES);
-	restore_rights(page(1), 1);
+	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(1, "rw-", "rw-"));
 	played_object.header.e_phnum = 2;
-	restore_rights(page(1), 1);
+	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(1, "r--", "rw-"));
 }
 

@@ -153,7 +153,7 @@ static void test_started(void)
 	patch_returns_write(common);
 	CHECK(!memcmp(made.code, common, sizeof(common)));
 	/* What is reserved stays when another object is loaded. */
-	reserve_gates();
+	patch_gates_reserve();
 	CHECK(has(gates, "r-x"));
 }
 
@@ -162,12 +162,12 @@ static void test_started(void)
 static void test_published(void)
 {
 	const uint64_t first = (uintptr_t)gates;
-	const uint8_t *entry = find_entry(first - 1);
+	const uint8_t *entry = gate_unwind_find_entry(first - 1);
 	unsigned int descriptors = resources_descriptors();
 	uint8_t rules[GATES_RULES_BYTES] = {0};
 	uint32_t range;
 
-	CHECK(entry && !find_entry(first) && !find_entry(first - 2));
+	CHECK(entry && !gate_unwind_find_entry(first) && !gate_unwind_find_entry(first - 2));
 	CHECK(patch_frames_gates(rules, first, table) <= sizeof(rules));
 	CHECK(!memcmp(entry + 17, rules, sizeof(rules)));
 	memcpy(&range, entry + 12, sizeof(range));
@@ -203,12 +203,12 @@ static void test_rights(void)
 	uint8_t *page = (uint8_t *)((uintptr_t)code & ~(uintptr_t)4095);
 
 	CHECK(!mprotect(variable, 8192, PROT_READ) && has(variable, "r--"));
-	restore_rights(variable + 4090, 6);
+	gate_unwind_restore_rights(variable + 4090, 6);
 	CHECK(has(variable, "rw-") && has(variable + 4096, "r--"));
-	restore_rights(variable + 4090, 7);
+	gate_unwind_restore_rights(variable + 4090, 7);
 	CHECK(has(variable + 4096, "rw-"));
 	CHECK(!mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
-	restore_rights(code, 1);
+	gate_unwind_restore_rights(code, 1);
 	CHECK(has(code, "r-x"));
 	for (unsigned int i = 0; i < __ehdr_start.e_phnum; i++) {
 		if (gate_unwind_program_header(i)->p_type == PT_GNU_EH_FRAME)

@@ -58,7 +58,7 @@ static int read_sites(const char *path, struct probe_site *sites)
 static int round_of(const char *path, struct probe_site *sites, uint64_t *address)
 {
 	struct patch_setup setups[NAMES];
-	struct patch *probes[NAMES];
+	struct patch *patches[NAMES];
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	unsigned int before = hits;
 
@@ -76,13 +76,13 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 
 		*(void **)&function = (void *)(uintptr_t)sites[i].runtime;
 		function();
-		probes[i] = setups[i].patch;
+		patches[i] = setups[i].patch;
 	}
 	/* site_call calls site_one. */
 	if (hits - before != NAMES + 1)
 		return fail("calls were not seen", path);
 	dlclose(library);
-	if (patch_remove(probes, NAMES))
+	if (patch_remove(patches, NAMES))
 		return fail("probes cannot be removed", path);
 	/* Takes the room, so that it comes elsewhere the next time. */
 	(void)mmap((void *)(*address & ~(uint64_t)(KEPT_BYTES - 1)), KEPT_BYTES, PROT_NONE,

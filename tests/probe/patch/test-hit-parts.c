@@ -105,7 +105,7 @@ static struct hit_thread *begin_table(void)
 	nr_unseen = nr_entries = nr_exits = 0;
 	is_refused = false;
 	self = NULL;
-	self = find_entry(true);
+	self = patch_hit_find_entry(true);
 	CHECK(self == threads && self->tid == getpid() && self->pid == getpid());
 	return self;
 }
@@ -127,7 +127,7 @@ static struct patch_return *open_call_at(struct hit_thread *thread, uint32_t ind
 			.state = PATCH_OPEN,
 			.call = 100 + index};
 	each->generation = 5;
-	slots[index] = gate_of(index);
+	slots[index] = patch_hit_gate_of(index);
 	return each;
 }
 
@@ -144,10 +144,10 @@ static void test_entries(void)
 		_exit(0);
 	CHECK(waitpid_of(child));
 	/* The same thread again, then an entry of its own. */
-	CHECK(find_entry(true) == first && nr_threads == 1);
+	CHECK(patch_hit_find_entry(true) == first && nr_threads == 1);
 	first->tid = 1;
 	first->pid = 1;
-	second = find_entry(true);
+	second = patch_hit_find_entry(true);
 	CHECK(second == threads + 1 && nr_threads == 2 && second->number == 1 &&
 			second->calls == UINT64_C(1) << 48);
 	/* The entry of a thread that has ended is taken over, with what it owns. */
@@ -162,7 +162,7 @@ static void test_entries(void)
 	second->stacks[2] = (struct thread_stack){3, 4};
 	CHECK(patch_hit_has_ended(child, child) && !patch_hit_has_ended(getpid(), getpid()) &&
 			!patch_hit_has_ended(1, 1));
-	CHECK(find_entry(true) == second && second->free == 77 && second->scan == 999 &&
+	CHECK(patch_hit_find_entry(true) == second && second->free == 77 && second->scan == 999 &&
 			nr_threads == 2);
 	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
 			!second->stacks[0].size && !second->stacks[2].size &&
@@ -171,22 +171,24 @@ static void test_entries(void)
 	CHECK(!patch_hit_claim_thread(second, second->tid + 1, 5, 6) && second->tid == getpid());
 	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
 	second->tid = second->pid = child;
-	CHECK(find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
+	CHECK(patch_hit_find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
 			nr_threads == 3);
-	CHECK(nameless() == threads[2].tid - 1);
+	CHECK(patch_hit_nameless() == threads[2].tid - 1);
 	threads[1].tid = 0;
-	CHECK(find_entry(false) == threads + 1);
+	CHECK(patch_hit_find_entry(false) == threads + 1);
 	/* The last entry, and none. */
 	for (uint32_t i = 0; i < THREADS_MAX; i++)
 		threads[i].tid = threads[i].pid = 1;
 	nr_threads = THREADS_MAX - 1;
 	threads[THREADS_MAX - 1].tid = 0;
-	CHECK(find_entry(true) == threads + THREADS_MAX - 1 && nr_threads == THREADS_MAX &&
+	CHECK(patch_hit_find_entry(true) == threads + THREADS_MAX - 1 &&
+			nr_threads == THREADS_MAX &&
 			threads[THREADS_MAX - 1].number == THREADS_MAX - 1);
 	threads[THREADS_MAX - 1].tid = threads[THREADS_MAX - 1].pid = 1;
-	CHECK(!find_entry(true) && nr_threads == THREADS_MAX);
-	CHECK(is_entry(threads) && is_entry(threads + THREADS_MAX - 1) &&
-			!is_entry(threads + THREADS_MAX) && !is_entry(NULL) && !is_entry(&own));
+	CHECK(!patch_hit_find_entry(true) && nr_threads == THREADS_MAX);
+	CHECK(patch_hit_is_entry(threads) && patch_hit_is_entry(threads + THREADS_MAX - 1) &&
+			!patch_hit_is_entry(threads + THREADS_MAX) && !patch_hit_is_entry(NULL) &&
+			!patch_hit_is_entry(&own));
 	memset(threads, 0, THREADS_MAX * sizeof(*threads));
 }
 
@@ -215,10 +217,10 @@ static void test_insides(void)
 	self = thread;
 	thread->inside = NULL;
 	CHECK(!patch_hit_is_unaligned() && !thread->unaligned);
-	enter_thread(thread, &probe);
+	patch_hit_enter_thread(thread, &probe);
 	CHECK(thread->inside == &probe && patch_hit_is_unaligned() && thread->unaligned);
 	thread->unaligned = false;
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	CHECK(!thread->inside);
 }
 
@@ -258,17 +260,17 @@ static void test_own_threads(void)
 	struct hit_thread *thread = begin_table();
 
 	self = NULL;
-	CHECK(!begins_as_own() && !self);
+	CHECK(!patch_hit_begins_as_own() && !self);
 	for (unsigned int i = 0; i < PATCH_NR_OWN; i++) {
 		self = NULL;
-		patch_own_threads[i] = base() + 1;
-		CHECK(!begins_as_own() && !self);
-		patch_own_threads[i] = base();
-		CHECK(begins_as_own() && self == &own);
+		patch_own_threads[i] = patch_hit_base() + 1;
+		CHECK(!patch_hit_begins_as_own() && !self);
+		patch_own_threads[i] = patch_hit_base();
+		CHECK(patch_hit_begins_as_own() && self == &own);
 		patch_own_threads[i] = 0;
 	}
 	self = thread;
-	CHECK(is_of_library());
+	CHECK(patch_hit_is_of_library());
 }
 
 /* ---- stacks ---- */
@@ -277,7 +279,7 @@ static bool widens(uint64_t start, uint64_t size, uint64_t address, uint64_t new
 		uint64_t new_end)
 {
 	struct thread_stack stack = {start, size};
-	bool done = patch_hit_grow_thread(&stack, address);
+	bool done = patch_hit_grow_stack(&stack, address);
 
 	if (!done)
 		return !new_end && stack.start == start && stack.size == size;
@@ -288,8 +290,9 @@ static void test_stacks(void)
 {
 	const struct thread_stack stack = {0x10000, 0x2000};
 
-	CHECK(is_on(&stack, 0x10000) && is_on(&stack, 0x11fff) && !is_on(&stack, 0xffff) &&
-			!is_on(&stack, 0x12000));
+	CHECK(patch_hit_is_on_stack(&stack, 0x10000) && patch_hit_is_on_stack(&stack, 0x11fff) &&
+			!patch_hit_is_on_stack(&stack, 0xffff) &&
+			!patch_hit_is_on_stack(&stack, 0x12000));
 	CHECK(widens(0x100000, 0x2000, 0x101234, 0x100000, 0x102000));
 	CHECK(widens(0x100000, 0x2000, 0x102000, 0x100000, 0x103000));
 	CHECK(widens(0x100000, 0x2000, 0xfffff, 0xff000, 0x102000));
@@ -310,25 +313,25 @@ static void test_kept_stacks(void)
 {
 	struct hit_thread *thread = begin_table();
 
-	keep_stack(thread, 0x100010);
+	patch_hit_keep_stack(thread, 0x100010);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x1000) && thread->next_stack == 1 &&
 			!thread->stacks[0].size);
-	keep_stack(thread, 0x101010);
+	patch_hit_keep_stack(thread, 0x101010);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) && thread->next_stack == 1);
 	/* Other stacks take the entries in turn; the previous one is kept. */
-	keep_stack(thread, 0x200000);
+	patch_hit_keep_stack(thread, 0x200000);
 	CHECK(has_stack(&thread->stack, 0x200000, 0x1000) &&
 			has_stack(&thread->stacks[1], 0x100000, 0x2000));
-	keep_stack(thread, 0x300000);
+	patch_hit_keep_stack(thread, 0x300000);
 	CHECK(has_stack(&thread->stack, 0x300000, 0x1000) &&
 			has_stack(&thread->stacks[2], 0x200000, 0x1000));
-	keep_stack(thread, 0x400000);
+	patch_hit_keep_stack(thread, 0x400000);
 	CHECK(has_stack(&thread->stacks[0], 0x300000, 0x1000) && thread->next_stack == 4);
 	/* Back on one of them, and beside one. */
-	keep_stack(thread, 0x101fff);
+	patch_hit_keep_stack(thread, 0x101fff);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) &&
 			has_stack(&thread->stacks[1], 0x400000, 0x1000) && thread->next_stack == 4);
-	keep_stack(thread, 0x201000);
+	patch_hit_keep_stack(thread, 0x201000);
 	CHECK(has_stack(&thread->stack, 0x200000, 0x2000) &&
 			has_stack(&thread->stacks[2], 0x100000, 0x2000));
 }
@@ -339,16 +342,17 @@ static void test_own(void)
 	pid_t child;
 
 	/* A new stack of this thread. */
-	CHECK(is_own(thread, 0x100000) && has_stack(&thread->stack, 0x100000, 0x1000));
+	CHECK(patch_hit_is_own(thread, 0x100000) && has_stack(&thread->stack, 0x100000, 0x1000));
 	/* An entry of another process, which shares the memory: its stack is not kept. */
 	thread->tid = 1;
-	CHECK(!is_own(thread, 0x200000) && thread->shares == getpid() && !thread->stack.size);
+	CHECK(!patch_hit_is_own(thread, 0x200000) && thread->shares == getpid() &&
+			!thread->stack.size);
 	CHECK(!patch_hit_is_alone(thread));
 	/* A known stack is not enough while it is shared. */
 	thread->stacks[1] = (struct thread_stack){0x300000, 0x1000};
-	CHECK(!is_own(thread, 0x300000));
+	CHECK(!patch_hit_is_own(thread, 0x300000));
 	thread->shares = 0;
-	CHECK(is_own(thread, 0x300000) && has_stack(&thread->stack, 0x300000, 0x1000));
+	CHECK(patch_hit_is_own(thread, 0x300000) && has_stack(&thread->stack, 0x300000, 0x1000));
 	/* The process with which it was shared has ended. */
 	child = fork();
 	if (!child)
@@ -363,18 +367,18 @@ static void test_own(void)
 	thread->shared_hits = 0;
 	hooks.may_ask = ask;
 	is_refused = true;
-	CHECK(!patch_hit_is_alone(thread) && thread->shares == child && !may_ask());
+	CHECK(!patch_hit_is_alone(thread) && thread->shares == child && !patch_hit_may_ask());
 	/* No call is possible: it counts as own. */
-	CHECK(is_own(thread, 0x900000) && thread->shares == child);
+	CHECK(patch_hit_is_own(thread, 0x900000) && thread->shares == child);
 	is_refused = false;
 	thread->shares = -1;
-	CHECK(!patch_hit_is_alone(thread) && may_ask());
+	CHECK(!patch_hit_is_alone(thread) && patch_hit_may_ask());
 	/* With vfork() the child may use the entry. */
 	thread->shares = 0;
 	hooks.is_vforked = ask;
-	CHECK(is_own(thread, 0x900000) && thread->tid == 1 && !thread->shares);
+	CHECK(patch_hit_is_own(thread, 0x900000) && thread->tid == 1 && !thread->shares);
 	is_refused = true;
-	CHECK(!is_vforked(thread));
+	CHECK(!patch_hit_is_vforked(thread));
 	is_refused = false;
 	/* After fork() without handlers, all entries but this one are free. */
 	*process = 0;
@@ -382,7 +386,8 @@ static void test_own(void)
 	threads[3] = (struct hit_thread){.tid = 1, .pid = 1, .inside = &probe, .shares = 9};
 	nr_threads = 4;
 	patch_own_threads[0] = 99;
-	CHECK(is_copied() && is_own(thread, 0xa00000) && thread->tid == getpid());
+	CHECK(patch_hit_is_copied() && patch_hit_is_own(thread, 0xa00000) &&
+			thread->tid == getpid());
 	CHECK(!threads[3].tid && !threads[3].inside && !threads[3].shares &&
 			threads[3].pid == getpid() && *process == getpid() &&
 			!patch_own_threads[0]);
@@ -400,45 +405,47 @@ static void test_found(void)
 	struct patch_hit *hit = &frame.hit;
 	void *before;
 
-	CHECK(is_of_library());
-	CHECK(find_thread(hit, &probe) == thread && is_on(&thread->stack, (uint64_t)hit) &&
-			is_at_once(thread, hit));
+	CHECK(patch_hit_is_of_library());
+	CHECK(patch_hit_find_thread(hit, &probe) == thread &&
+			patch_hit_is_on_stack(&thread->stack, (uint64_t)hit) &&
+			patch_hit_is_fast(thread, hit));
 	thread->inside = &probe;
-	CHECK(!find_thread(hit, &probe) && thread->cut == 1 && !is_at_once(thread, hit));
+	CHECK(!patch_hit_find_thread(hit, &probe) && thread->cut == 1 &&
+			!patch_hit_is_fast(thread, hit));
 	thread->inside = NULL;
 	/* A thread of side, and one without an entry. */
 	before = patch_own_begin();
-	CHECK(before == thread && self == &own && !find_thread(hit, &probe) && !foreign);
+	CHECK(before == thread && self == &own && !patch_hit_find_thread(hit, &probe) && !foreign);
 	patch_own_end(before);
 	CHECK(self == thread);
 	self = NULL;
-	CHECK(find_thread(hit, &probe) == thread && self == thread);
+	CHECK(patch_hit_find_thread(hit, &probe) == thread && self == thread);
 	self = NULL;
 	patch_thread_begin();
 	CHECK(self == thread);
 	/* A thread that side has created. */
 	self = NULL;
-	patch_own_threads[PATCH_NR_OWN - 1] = base();
-	CHECK(!find_thread(hit, &probe) && self == &own);
+	patch_own_threads[PATCH_NR_OWN - 1] = patch_hit_base();
+	CHECK(!patch_hit_find_thread(hit, &probe) && self == &own);
 	patch_own_threads[PATCH_NR_OWN - 1] = 0;
 	/* Another process: counted, under an entry that is free again afterwards. */
 	self = NULL;
 	*process = 1;
-	CHECK(!find_thread(hit, &probe) && foreign == 1 && nr_unseen == 1 &&
+	CHECK(!patch_hit_find_thread(hit, &probe) && foreign == 1 && nr_unseen == 1 &&
 			last_unseen == PATCH_UNSEEN_PROCESS && hit->user == &nr_exits && !self);
 	CHECK(nr_threads == 2 && !threads[1].tid && !threads[1].inside);
-	CHECK(!find_thread(hit, NULL) && foreign == 1);
+	CHECK(!patch_hit_find_thread(hit, NULL) && foreign == 1);
 	*process = getpid();
 	self = thread;
 	thread->stack.size = 0;
 	thread->tid = 1;
-	CHECK(!find_thread(hit, &probe) && foreign == 2);
+	CHECK(!patch_hit_find_thread(hit, &probe) && foreign == 2);
 	/* No entry is free: a hit is lost. */
 	self = NULL;
 	for (uint32_t i = 0; i < THREADS_MAX; i++)
 		threads[i].tid = threads[i].pid = 1;
 	nr_threads = THREADS_MAX;
-	CHECK(!find_thread(hit, &probe) && lost == 1 && foreign == 2);
+	CHECK(!patch_hit_find_thread(hit, &probe) && lost == 1 && foreign == 2);
 	memset(threads, 0, THREADS_MAX * sizeof(*threads));
 }
 
@@ -448,22 +455,26 @@ static void test_indices(void)
 {
 	begin_table();
 	block_ready[0] = true;
-	CHECK(gate_of(0) == 0x700000000000 + RETURNS_HEAD_BYTES &&
-			gate_of(3) - gate_of(0) == 3 * RETURN_BYTES);
-	CHECK(index_of(gate_of(0)) == 0 && index_of(gate_of(5)) == 5 &&
-			index_of(gate_of(63)) == 63);
-	CHECK(index_of(gate_of(5) + RETURN_CALL_BYTES) == 5 &&
-			index_of(gate_of(5) + RETURN_CALL_BYTES - 1) == NONE &&
-			index_of(gate_of(5) + RETURN_CALL_BYTES + 1) == NONE);
-	CHECK(index_of(gate_of(64)) == NONE && index_of(gate_of(0) - 1) == NONE &&
-			index_of(gate_of(0) - RETURN_BYTES) == NONE && index_of(0) == NONE);
+	CHECK(patch_hit_gate_of(0) == 0x700000000000 + RETURNS_HEAD_BYTES &&
+			patch_hit_gate_of(3) - patch_hit_gate_of(0) == 3 * RETURN_BYTES);
+	CHECK(patch_hit_index_of(patch_hit_gate_of(0)) == 0 &&
+			patch_hit_index_of(patch_hit_gate_of(5)) == 5 &&
+			patch_hit_index_of(patch_hit_gate_of(63)) == 63);
+	CHECK(patch_hit_index_of(patch_hit_gate_of(5) + RETURN_CALL_BYTES) == 5 &&
+			patch_hit_index_of(patch_hit_gate_of(5) + RETURN_CALL_BYTES - 1) == NONE &&
+			patch_hit_index_of(patch_hit_gate_of(5) + RETURN_CALL_BYTES + 1) == NONE);
+	CHECK(patch_hit_index_of(patch_hit_gate_of(64)) == NONE &&
+			patch_hit_index_of(patch_hit_gate_of(0) - 1) == NONE &&
+			patch_hit_index_of(patch_hit_gate_of(0) - RETURN_BYTES) == NONE &&
+			patch_hit_index_of(0) == NONE);
 	block_ready[1] = true;
-	CHECK(index_of(gate_of(64)) == 64);
+	CHECK(patch_hit_index_of(patch_hit_gate_of(64)) == 64);
 	block_ready[most_returns / BLOCK - 1] = true;
-	CHECK(index_of(gate_of(most_returns - 1)) == most_returns - 1 &&
-			index_of(gate_of(most_returns)) == NONE);
+	CHECK(patch_hit_index_of(patch_hit_gate_of(most_returns - 1)) == most_returns - 1 &&
+			patch_hit_index_of(patch_hit_gate_of(most_returns)) == NONE);
 	returns[5].address = 0x4321;
-	CHECK(patch_return_address(gate_of(5)) == 0x4321 && patch_return_address(0x99) == 0x99);
+	CHECK(patch_return_address(patch_hit_gate_of(5)) == 0x4321 &&
+			patch_return_address(0x99) == 0x99);
 }
 
 static void test_blocks(void)
@@ -483,20 +494,20 @@ static void test_blocks(void)
 	/* One block after the other, up to the last one. */
 	thread = begin_table();
 	nr_blocks = 5;
-	take_blocks(thread);
+	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == 6 && has_free(thread, 320, 321) && thread->owned == BLOCK);
 	nr_blocks = most_returns / BLOCK - 1;
-	take_blocks(thread);
+	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == most_returns / BLOCK &&
 			has_free(thread, most_returns - 64, most_returns - 63));
-	take_blocks(thread);
+	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == most_returns / BLOCK && thread->owned == 2 * BLOCK);
 	/* After those that are usable from the beginning, only where a call is allowed. */
 	hooks.may_ask = ask;
 	is_refused = true;
 	most_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
 	nr_blocks = RETURNS_FIRST / BLOCK;
-	take_blocks(thread);
+	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == RETURNS_FIRST / BLOCK);
 	is_refused = false;
 	{
@@ -507,7 +518,7 @@ static void test_blocks(void)
 		CHECK((void *)returns != MAP_FAILED);
 		thread->owned = 0;
 		thread->free = NONE;
-		take_blocks(thread);
+		patch_hit_take_blocks(thread);
 		CHECK(grown_from == RETURNS_FIRST && grown_by == RETURNS_GROW &&
 				nr_blocks == (RETURNS_FIRST + RETURNS_GROW) / BLOCK);
 		CHECK(has_free(thread, RETURNS_FIRST, RETURNS_FIRST + 1) &&
@@ -518,7 +529,7 @@ static void test_blocks(void)
 		CHECK(returns[RETURNS_FIRST + RETURNS_GROW - 1].next == NONE);
 		/* Gates that cannot be added are not used. */
 		grow_fails = true;
-		take_blocks(thread);
+		patch_hit_take_blocks(thread);
 		CHECK(grown_from == RETURNS_FIRST + RETURNS_GROW && thread->owned == RETURNS_GROW &&
 				nr_blocks == most / BLOCK && !block_ready[most / BLOCK - 1]);
 		grow_fails = false;
@@ -530,14 +541,14 @@ static void test_blocks(void)
 	/* How many may be set aside. */
 	nr_threads = 0;
 	most_returns = 1 << 16;
-	CHECK(aside_max() == 16384);
+	CHECK(patch_hit_aside_max() == 16384);
 	nr_threads = 2;
-	CHECK(aside_max() == 8192);
+	CHECK(patch_hit_aside_max() == 8192);
 	most_returns = (1 << 16) + 400;
 	nr_threads = 1;
-	CHECK(aside_max() == 16384);
+	CHECK(patch_hit_aside_max() == 16384);
 	most_returns = (1 << 16) - 4;
-	CHECK(aside_max() == 16383);
+	CHECK(patch_hit_aside_max() == 16383);
 }
 
 static void test_leads(void)
@@ -547,28 +558,31 @@ static void test_leads(void)
 	patch_hit_add_block(thread, 0);
 	patch_hit_add_block(thread, 1);
 	open_call_at(thread, 3);
-	CHECK(patch_hit_leads_to(3, gate_of(3)) &&
-			patch_hit_leads_to(3, gate_of(3) + RETURN_CALL_BYTES) &&
-			!patch_hit_leads_to(3, 0x9000) && !patch_hit_leads_to(3, gate_of(4)));
+	CHECK(patch_hit_leads_to(3, patch_hit_gate_of(3)) &&
+			patch_hit_leads_to(3, patch_hit_gate_of(3) + RETURN_CALL_BYTES) &&
+			!patch_hit_leads_to(3, 0x9000) &&
+			!patch_hit_leads_to(3, patch_hit_gate_of(4)));
 	/* A tail call: its gate is in the slot of the first one. */
 	open_call_at(thread, 4);
 	returns[4].state = PATCH_TAIL;
 	returns[4].under = 3;
 	returns[4].slot = &slots[3];
-	CHECK(next_of(&returns[4]) == gate_of(3) + RETURN_CALL_BYTES &&
-			next_of(&returns[3]) == 0x9003);
-	CHECK(patch_hit_leads_to(3, gate_of(4)) && !patch_hit_leads_to(4, gate_of(3)));
-	CHECK(is_overwritten(3, 0x9000) && !is_overwritten(3, 3) && is_overwritten(3, 4) &&
-			!is_overwritten(3, gate_of(4)));
+	CHECK(patch_hit_next_of(&returns[4]) == patch_hit_gate_of(3) + RETURN_CALL_BYTES &&
+			patch_hit_next_of(&returns[3]) == 0x9003);
+	CHECK(patch_hit_leads_to(3, patch_hit_gate_of(4)) &&
+			!patch_hit_leads_to(4, patch_hit_gate_of(3)));
+	CHECK(patch_hit_is_overwritten(3, 0x9000) && !patch_hit_is_overwritten(3, 3) &&
+			patch_hit_is_overwritten(3, 4) &&
+			!patch_hit_is_overwritten(3, patch_hit_gate_of(4)));
 	returns[4].slot = &slots[5];
-	CHECK(!patch_hit_leads_to(3, gate_of(4)));
+	CHECK(!patch_hit_leads_to(3, patch_hit_gate_of(4)));
 	returns[4].slot = &slots[3];
 	returns[4].state = PATCH_FREE;
-	CHECK(!patch_hit_leads_to(3, gate_of(4)));
-	returns[4].state = PATCH_LEFT;
-	CHECK(!patch_hit_leads_to(3, gate_of(4)) && !patch_hit_is_open(&returns[4]));
+	CHECK(!patch_hit_leads_to(3, patch_hit_gate_of(4)));
+	returns[4].state = PATCH_RETURNED;
+	CHECK(!patch_hit_leads_to(3, patch_hit_gate_of(4)) && !patch_hit_is_open(&returns[4]));
 	returns[4].state = PATCH_TAIL | PATCH_ASIDE;
-	CHECK(patch_hit_leads_to(3, gate_of(4)) && patch_hit_is_open(&returns[4]));
+	CHECK(patch_hit_leads_to(3, patch_hit_gate_of(4)) && patch_hit_is_open(&returns[4]));
 	/* So many tail calls are followed; beyond them it is not known, so the call stays. */
 	for (uint32_t i = 10; i < 80; i++) {
 		open_call_at(thread, i);
@@ -578,8 +592,8 @@ static void test_leads(void)
 	}
 	returns[10].address = 0x9999;
 	returns[10].state = PATCH_OPEN;
-	CHECK(!patch_hit_leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 2)) &&
-			patch_hit_leads_to(3, gate_of(10 + TAIL_CALLS_MAX - 1)));
+	CHECK(!patch_hit_leads_to(3, patch_hit_gate_of(10 + TAIL_CALLS_MAX - 2)) &&
+			patch_hit_leads_to(3, patch_hit_gate_of(10 + TAIL_CALLS_MAX - 1)));
 }
 
 /* ---- ends of calls ---- */
@@ -594,37 +608,38 @@ static void test_closes(void)
 	threads[1].abandoned = threads[0].abandoned = 5;
 	nr_threads = 2;
 	each = open_call_at(thread, 2);
-	close_call(thread, each, &stack_slot);
+	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && has_free(thread, 2, 0) && stack_slot == 0x9002);
 	/* In another thread: the owner takes it back later. */
 	each = open_call_at(thread, 3);
 	each->owner = 1;
-	close_call(thread, each, &stack_slot);
-	CHECK(each->state == PATCH_LEFT && has_free(thread, 2, 0));
+	patch_hit_close_call(thread, each, &stack_slot);
+	CHECK(each->state == PATCH_RETURNED && has_free(thread, 2, 0));
 	/* A tail call continues in the gate of the first one. */
 	each = open_call_at(thread, 4);
 	each->state = PATCH_TAIL;
 	each->under = 9;
-	close_call(thread, each, &stack_slot);
+	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
-			stack_slot == gate_of(9) + RETURN_CALL_BYTES);
+			stack_slot == patch_hit_gate_of(9) + RETURN_CALL_BYTES);
 	CHECK(copies == PATCH_COPIES_UNKNOWN);
 	/* The call seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
 	each = open_call_at(thread, 5);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
 	each->owner = 1;
-	close_call(thread, each, &stack_slot);
-	CHECK(each->state == PATCH_LEFT && threads[1].abandoned == 4 && threads[0].abandoned == 5 &&
-			copies == PATCH_COPIES_UNKNOWN && stack_slot == 0x9005);
+	patch_hit_close_call(thread, each, &stack_slot);
+	CHECK(each->state == PATCH_RETURNED && threads[1].abandoned == 4 &&
+			threads[0].abandoned == 5 && copies == PATCH_COPIES_UNKNOWN &&
+			stack_slot == 0x9005);
 	each = open_call_at(thread, 6);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
-	close_call(thread, each, &stack_slot);
+	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && threads[0].abandoned == 4 &&
 			copies == PATCH_COPIES_ONCE && has_free(thread, 6, 4));
 	/* A call that can return several times keeps its index. */
 	each = open_call_at(thread, 7);
 	each->state = PATCH_OPEN | PATCH_KEPT;
-	close_call(thread, each, &stack_slot);
+	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == (PATCH_OPEN | PATCH_KEPT) && has_free(thread, 6, 4) &&
 			stack_slot == 0x9007);
 	/* A call that has returned before returns again: calls are not watched any more, and open ones are kept. */
@@ -635,15 +650,15 @@ static void test_closes(void)
 	nr_blocks = 2;
 	each->state = PATCH_FREE;
 	stack_slot = 1;
-	close_call(thread, each, &stack_slot);
+	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && copies == PATCH_COPIES_OFTEN && stack_slot == 1 &&
 			has_free(thread, 6, 4));
 	CHECK(returns[9].state == (PATCH_OPEN | PATCH_KEPT) &&
 			returns[10].state == (PATCH_TAIL | PATCH_ASIDE | PATCH_KEPT) &&
-			returns[6].state == PATCH_FREE && returns[3].state == PATCH_LEFT);
+			returns[6].state == PATCH_FREE && returns[3].state == PATCH_RETURNED);
 	/* It only grows. */
 	patch_hit_copies(PATCH_COPIES_ONCE);
-	CHECK(copies == PATCH_COPIES_OFTEN && known_copies() == PATCH_COPIES_OFTEN);
+	CHECK(copies == PATCH_COPIES_OFTEN && patch_hit_known_copies() == PATCH_COPIES_OFTEN);
 }
 
 static void test_slots(void)
@@ -651,8 +666,8 @@ static void test_slots(void)
 	uint64_t value = 7;
 
 	slots[0] = 0x1122;
-	CHECK(read_slot(&slots[0], &value) && value == 0x1122);
-	CHECK(read_slot((uint64_t *)(uintptr_t)16, &value) && value == 0);
+	CHECK(patch_hit_read_slot(&slots[0], &value) && value == 0x1122);
+	CHECK(patch_hit_read_slot((uint64_t *)(uintptr_t)16, &value) && value == 0);
 }
 
 static void test_abandoned(void)
@@ -664,15 +679,15 @@ static void test_abandoned(void)
 	thread->free = NONE;
 	for (uint32_t i = 0; i < BLOCK; i++)
 		open_call_at(thread, i);
-	CHECK(open_calls() == BLOCK);
+	CHECK(patch_hit_count_open() == BLOCK);
 	/* Returned elsewhere, overwritten, just returning, a kept one, and memory that is gone. */
-	returns[3].state = PATCH_LEFT;
+	returns[3].state = PATCH_RETURNED;
 	slots[4] = 0x77;
 	slots[5] = 5;
 	slots[6] = 0x77;
 	returns[6].state = PATCH_OPEN | PATCH_KEPT;
 	returns[7].slot = (uint64_t *)(uintptr_t)16;
-	find_abandoned(thread, 100);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(has_free(thread, 3, NONE) && returns[3].state == PATCH_FREE);
 	CHECK(returns[4].state == (PATCH_OPEN | PATCH_ASIDE) && returns[5].state == PATCH_OPEN &&
 			returns[6].state == (PATCH_OPEN | PATCH_KEPT) &&
@@ -681,42 +696,42 @@ static void test_abandoned(void)
 	CHECK(thread->abandoned == 2 && thread->aside == 2 && thread->set_aside == 2 &&
 			returns[4].aside == 0 && returns[7].aside == 1 &&
 			thread->scan == SCAN_FIRST);
-	CHECK(open_calls() == BLOCK - 3);
+	CHECK(patch_hit_count_open() == BLOCK - 3);
 	/* Its slot has its gate again: a copy of the stack has come back. */
-	slots[4] = gate_of(4);
-	find_abandoned(thread, 100);
+	slots[4] = patch_hit_gate_of(4);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[4].state == PATCH_OPEN && thread->abandoned == 1 &&
 			copies == PATCH_COPIES_ONCE && thread->aside == 0);
 	/* No index is used again from then on. */
-	find_abandoned(thread, 0);
+	patch_hit_find_abandoned(thread, 0);
 	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE) && has_free(thread, 3, NONE));
 	copies = PATCH_COPIES_UNKNOWN;
 	/* Another number in the slot is not a gate: the call is open, and not a copy. */
 	slots[9] = 0x77;
-	find_abandoned(thread, 100);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[9].state == (PATCH_OPEN | PATCH_ASIDE) && returns[9].aside == 2 &&
 			thread->aside == 2);
 	slots[9] = 9;
-	find_abandoned(thread, 100);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[9].state == PATCH_OPEN && copies == PATCH_COPIES_UNKNOWN &&
 			thread->aside == 1);
 	/* After so many other calls the call has ended. */
 	thread->set_aside = 1 + 100 - 1;
-	find_abandoned(thread, 100);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE));
 	thread->set_aside++;
-	find_abandoned(thread, 100);
+	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[7].state == PATCH_FREE && has_free(thread, 7, 3) && thread->aside == 0);
 	/* Where no call is allowed, only calls that returned elsewhere are taken back. */
 	hooks.may_ask = ask;
 	is_refused = true;
 	slots[10] = 0x77;
-	returns[11].state = PATCH_LEFT;
-	find_abandoned(thread, 0);
+	returns[11].state = PATCH_RETURNED;
+	patch_hit_find_abandoned(thread, 0);
 	CHECK(returns[10].state == PATCH_OPEN && has_free(thread, 11, 7));
 	is_refused = false;
 	/* A change by the other thread wins. */
-	CHECK(!patch_hit_set_state(&returns[10], PATCH_LEFT, PATCH_FREE) &&
+	CHECK(!patch_hit_set_state(&returns[10], PATCH_RETURNED, PATCH_FREE) &&
 			returns[10].state == PATCH_OPEN);
 }
 
@@ -724,16 +739,16 @@ static void test_more(void)
 {
 	struct hit_thread *thread = begin_table();
 
-	CHECK(more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
+	CHECK(patch_hit_more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
 	/* Twice as many as are open, until they are scanned again. */
 	for (unsigned int i = 1; i < 4; i++)
-		take_blocks(thread);
+		patch_hit_take_blocks(thread);
 	CHECK(thread->owned == SCAN_FIRST && nr_blocks == 4);
 	for (uint32_t i = 0; i < SCAN_FIRST; i++)
 		open_call_at(thread, i);
 	thread->free = NONE;
-	returns[200].state = PATCH_LEFT;
-	CHECK(more_returns(thread) == 200 && thread->scan == 2 * (SCAN_FIRST - 1) &&
+	returns[200].state = PATCH_RETURNED;
+	CHECK(patch_hit_more_returns(thread) == 200 && thread->scan == 2 * (SCAN_FIRST - 1) &&
 			nr_blocks == 4);
 	/* None is left: those that are aside are used. */
 	thread->free = NONE;
@@ -741,13 +756,13 @@ static void test_more(void)
 	nr_blocks = most_returns / BLOCK;
 	slots[20] = 0x77;
 	thread->scan = 1;
-	CHECK(more_returns(thread) == 20 && returns[20].state == PATCH_FREE);
+	CHECK(patch_hit_more_returns(thread) == 20 && returns[20].state == PATCH_FREE);
 	thread->free = NONE;
 	open_call_at(thread, 20);
 	thread->scan = 10000;
 	thread->aside = 0;
 	slots[21] = 0x77;
-	CHECK(more_returns(thread) == NONE && returns[21].state == PATCH_OPEN);
+	CHECK(patch_hit_more_returns(thread) == NONE && returns[21].state == PATCH_OPEN);
 }
 
 /* ---- hits ---- */
@@ -796,7 +811,8 @@ static void test_followed(void)
 	patch_hit_add_block(thread, 0);
 	probe.caller = &code;
 	*slot = 0x400fff;
-	CHECK(patch_enter_followed(hit, &probe) && nr_entries == 1 && *slot == gate_of(0));
+	CHECK(patch_enter_followed(hit, &probe) && nr_entries == 1 &&
+			*slot == patch_hit_gate_of(0));
 	each = &returns[0];
 	CHECK(each->address == 0x400fff && each->copy == 0x5678 && each->slot == slot &&
 			each->probe == &probe && each->generation == 5 && each->call == 1 &&
@@ -830,19 +846,20 @@ static void test_followed(void)
 	CHECK(!patch_hit_marks(&seen, false) && probe.caller == &code);
 	/* A tail call: the gate of the first call is there. */
 	*slot = 0x400001;
-	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(0));
-	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(1) &&
+	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(0));
+	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(1) &&
 			returns[1].state == PATCH_TAIL && returns[1].under == 0 &&
 			returns[1].address == 0x400001 && seen.returns_to == 0x400001 &&
 			returns[1].call == 3);
 	/* None is free, and there are no more. */
-	*slot = gate_of(0);
+	*slot = patch_hit_gate_of(0);
 	thread->free = NONE;
 	nr_blocks = most_returns / BLOCK;
 	CHECK(!patch_enter_followed(hit, &probe) && last_unseen == PATCH_UNSEEN_FULL &&
 			nr_unseen == 2);
 	nr_blocks = 1;
-	CHECK(patch_enter_followed(hit, &probe) && *slot == gate_of(64) && nr_blocks == 2);
+	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(64) &&
+			nr_blocks == 2);
 	/* The stack is copied. */
 	copies = PATCH_COPIES_OFTEN;
 	*slot = 0x600000;
@@ -945,11 +962,11 @@ static void test_reads(void)
 
 	CHECK(page != MAP_FAILED);
 	begin_table();
-	CHECK(!patch_reads(true));
+	CHECK(!patch_permit_reads(true));
 	page[2] = 0x1122334455667788;
 	had = patch_reading_faults();
 	CHECK(!patch_read(&value, from, 8, &known) && !value);
-	patch_read_so(from, 8);
+	patch_note_read(from, 8);
 	known = NULL;
 	CHECK(patch_read(&value, from, 8, &known) && value == 0x1122334455667788 && known);
 	CHECK(patch_read(&value, from + 4, 4, &known) && (uint32_t)value == 0x11223344);
@@ -966,7 +983,7 @@ static void test_reads(void)
 	CHECK(!patch_read(&value, from, 8, &known));
 	CHECK(patch_reading_faults() <= had + 1);
 	CHECK(!patch_read(&value, from, 8, &known) && patch_reading_faults() <= had + 1);
-	CHECK(!patch_reads(false));
+	CHECK(!patch_permit_reads(false));
 	known = NULL;
 	CHECK(!patch_read(&value, from, 8, &known) && !known);
 }
@@ -1020,11 +1037,11 @@ static void test_alignment(void)
 	thread->inside = &probe;
 	CHECK(patch_hit_is_unaligned() && thread->unaligned);
 	CHECK(!takes_alignment_check());
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	CHECK(takes_alignment_check());
 	CHECK(!thread->unaligned && !thread->inside);
 	thread->inside = &probe;
-	leave_thread(thread);
+	patch_hit_leave_thread(thread);
 	CHECK(!takes_alignment_check());
 	self = NULL;
 	CHECK(!patch_hit_is_unaligned());
@@ -1044,11 +1061,11 @@ static void test_kept_calls(void)
 		returns[64 + i].state = returns[191 - i].state = returns[192 + i].state = states[i];
 	}
 	patch_hit_copies(PATCH_COPIES_ONCE);
-	CHECK(known_copies() == PATCH_COPIES_ONCE);
+	CHECK(patch_hit_known_copies() == PATCH_COPIES_ONCE);
 	for (uint32_t i = 0; i < 4; i++)
 		CHECK(returns[i].state == states[i]);
 	patch_hit_copies(PATCH_COPIES_OFTEN);
-	CHECK(known_copies() == PATCH_COPIES_OFTEN);
+	CHECK(patch_hit_known_copies() == PATCH_COPIES_OFTEN);
 	for (uint32_t i = 0; i < 4; i++) {
 		unsigned int kept = states[i] == PATCH_FREE ? PATCH_FREE : states[i] | PATCH_KEPT;
 
@@ -1060,7 +1077,7 @@ static void test_kept_calls(void)
 	returns[0].state = PATCH_OPEN;
 	patch_hit_copies(PATCH_COPIES_OFTEN);
 	patch_hit_copies(PATCH_COPIES_ONCE);
-	CHECK(known_copies() == PATCH_COPIES_OFTEN && returns[0].state == PATCH_OPEN);
+	CHECK(patch_hit_known_copies() == PATCH_COPIES_OFTEN && returns[0].state == PATCH_OPEN);
 	copies = PATCH_COPIES_UNKNOWN;
 }
 
@@ -1076,18 +1093,18 @@ static void test_follow(void)
 	memset(&returns[1].began, 0xee, sizeof(returns[1].began));
 	frame.hit.stack = &word;
 	thread->calls = 50;
-	each = follow(thread, &probe, &frame.hit, 0, NONE);
+	each = patch_hit_follow_call(thread, &probe, &frame.hit, 0, NONE);
 	CHECK(each == &returns[0] && each->address == 0x4444 && frame.hit.returns_to == 0x4444 &&
 			each->slot == &word && each->probe == &probe && each->begin == 5 &&
 			each->copy == 0x5678 && each->call == 51 && frame.hit.call == 51 &&
 			!each->began && frame.hit.began == &each->began &&
-			each->state == PATCH_OPEN && word == gate_of(0) && thread->free == 1 &&
-			thread->calls == 51);
+			each->state == PATCH_OPEN && word == patch_hit_gate_of(0) &&
+			thread->free == 1 && thread->calls == 51);
 	/* The tail of that call. */
-	each = follow(thread, &probe, &frame.hit, 1, 0);
+	each = patch_hit_follow_call(thread, &probe, &frame.hit, 1, 0);
 	CHECK(each == &returns[1] && each->address == 0x4444 && each->under == 0 &&
 			each->state == PATCH_TAIL && each->call == 52 && !each->began &&
-			word == gate_of(1) && thread->free == 2);
+			word == patch_hit_gate_of(1) && thread->free == 2);
 }
 
 /* The gates of this process. Once: tests above have tables of their own. */
@@ -1101,8 +1118,9 @@ static void test_gates(void)
 	CHECK(!patch_hit_follow() && returns && (void *)returns != (void *)table);
 	code = return_code;
 	CHECK(code >= patch_gates && code < patch_gates + GATES_BYTES && most_returns &&
-			patch_gate_range.first == gate_of(0) &&
-			patch_gate_range.last == gate_of(most_returns) && patch_callers_wanted());
+			patch_gate_range.first == patch_hit_gate_of(0) &&
+			patch_gate_range.last == patch_hit_gate_of(most_returns) &&
+			patch_callers_wanted());
 	CHECK(!patch_hit_follow() && return_code == code);
 }
 

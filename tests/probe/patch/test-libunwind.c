@@ -262,12 +262,12 @@ static struct {
 static bool in_copy(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch *probe = setups[i].patch;
+		const struct patch *patch = setups[i].patch;
 
-		if (probe && pc >= probe->hot->copy &&
-				pc < probe->trampoline +
+		if (patch && pc >= patch->hot->copy &&
+				pc < patch->trampoline +
 								patch_trampoline_kind(
-										probe->trampoline)
+										patch->trampoline)
 										.bytes)
 			return true;
 	}
@@ -277,11 +277,11 @@ static bool in_copy(uintptr_t pc)
 static bool in_probe(uintptr_t pc)
 {
 	for (size_t i = 0; i < NAMES; i++) {
-		const struct patch *probe = setups[i].patch;
+		const struct patch *patch = setups[i].patch;
 
-		if (probe &&
-				pc - probe->trampoline <
-						patch_trampoline_kind(probe->trampoline).bytes)
+		if (patch &&
+				pc - patch->trampoline <
+						patch_trampoline_kind(patch->trampoline).bytes)
 			return true;
 	}
 	return false;

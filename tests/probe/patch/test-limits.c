@@ -70,7 +70,8 @@ static void test_mappings(void)
 	CHECK(mappings != MAP_FAILED);
 	nr_lines = 65535;
 	CHECK(quiescence_read_mappings() && nr_mappings == 65535);
-	CHECK(end_of_mapping(65535 * UINT64_C(0x3000)) == 65535 * UINT64_C(0x3000) + 0x1000);
+	CHECK(quiescence_end_of_mapping(65535 * UINT64_C(0x3000)) ==
+			65535 * UINT64_C(0x3000) + 0x1000);
 	for (nr_lines = 65536; nr_lines <= 65537; nr_lines++)
 		CHECK(!quiescence_read_mappings() && nr_mappings == 65536 && !mappings[65536].end);
 	nr_lines = 0;
@@ -102,7 +103,7 @@ static bool clear(uint64_t bytes, bool frames_only)
 {
 	struct stacks stacks = {.most = bytes, .frames_only = frames_only};
 
-	return is_clear(&stacks, 0x100000);
+	return quiescence_is_clear(&stacks, 0x100000);
 }
 
 /* A stack is read in parts of 4096 words, up to a limit of bytes. */
@@ -120,7 +121,7 @@ static void test_stacks(void)
 	CHECK(clear(3 * part, false) && !clear(3 * part - 1, false));
 	all[0].end += 8;
 	CHECK(!clear(3 * part, false) && clear(3 * part + 8, false));
-	CHECK(!is_clear(&(struct stacks){.most = part}, all[0].end));
+	CHECK(!quiescence_is_clear(&(struct stacks){.most = part}, all[0].end));
 	/* An address in the last word; words below the stack pointer do not count. */
 	nr_planted = 0;
 	plant(0x100000 - 8, 0x7777);
@@ -165,8 +166,8 @@ static void test_returns(void)
 	int status;
 	pid_t pid;
 
-	CHECK(most_wanted() == 1048576);
-	reserve_table();
+	CHECK(patch_gates_most_wanted() == 1048576);
+	patch_gates_reserve_table();
 	CHECK(most == 1048576);
 	/* The last gate is in the memory of gates, and leads to the common code. */
 	CHECK(patch_gates_grow(most - RETURNS_GROW, RETURNS_GROW));
@@ -174,7 +175,7 @@ static void test_returns(void)
 	CHECK(*(gates + (size_t)(most - 1) * RETURN_BYTES) == 0xff);
 	pid = fork();
 	if (!pid)
-		_exit(setrlimit(RLIMIT_AS, &limit) || most_wanted() != 131072);
+		_exit(setrlimit(RLIMIT_AS, &limit) || patch_gates_most_wanted() != 131072);
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 

@@ -77,15 +77,16 @@ static void test_reaches(void)
 		CHECK(patch_taken_bytes(&arena) == pages * PATCH_PAGE &&
 				patch_taken_bytes(&more) == (pages + 1) * PATCH_PAGE);
 	}
-	CHECK(is_same_kind(small, small) && !is_same_kind(small, followed) &&
-			!is_same_kind(large, followed));
+	CHECK(patch_memory_is_same_kind(small, small) &&
+			!patch_memory_is_same_kind(small, followed) &&
+			!patch_memory_is_same_kind(large, followed));
 }
 
 static void test_trampolines(void)
 {
 	uint64_t near = (uint64_t)(uintptr_t)test_trampolines, first, second, third, other, big;
 	size_t before = patch_nr_arenas;
-	struct patch *probe;
+	struct patch *patch;
 
 	first = patch_trampoline_memory(near, small);
 	second = patch_trampoline_memory(near, small);
@@ -98,16 +99,16 @@ static void test_trampolines(void)
 	CHECK(other % PATCH_ARENA_BYTES == HEADS_BYTES && big % PATCH_ARENA_BYTES == HEADS_BYTES &&
 			patch_nr_arenas == before + 3);
 	CHECK(patch_trampoline_memory(near, large) == big + TRAMPOLINE_BYTES_MAX);
-	CHECK(is_same_kind(patch_trampoline_kind(first), small) &&
-			is_same_kind(patch_trampoline_kind(big), large));
-	probe = patch_trampoline_probe(second);
-	CHECK(probe == patch_trampoline_probe(first) + 1 &&
-			probe->hot == patch_trampoline_probe(first)->hot + 1 &&
+	CHECK(patch_memory_is_same_kind(patch_trampoline_kind(first), small) &&
+			patch_memory_is_same_kind(patch_trampoline_kind(big), large));
+	patch = patch_trampoline_patch(second);
+	CHECK(patch == patch_trampoline_patch(first) + 1 &&
+			patch->hot == patch_trampoline_patch(first)->hot + 1 &&
 			patch_trampoline_past(second) == patch_trampoline_past(first) + 1);
-	CHECK(patch_trampoline_probe(big + TRAMPOLINE_BYTES_MAX) ==
-					patch_trampoline_probe(big) + 1 &&
-			patch_trampoline_probe(big + TRAMPOLINE_BYTES_MAX)->hot ==
-					patch_trampoline_probe(big)->hot + 4);
+	CHECK(patch_trampoline_patch(big + TRAMPOLINE_BYTES_MAX) ==
+					patch_trampoline_patch(big) + 1 &&
+			patch_trampoline_patch(big + TRAMPOLINE_BYTES_MAX)->hot ==
+					patch_trampoline_patch(big)->hot + 4);
 	/* The last trampoline is free again; others are used again, the latest first, by trampolines of their kind. */
 	patch_trampoline_return(third);
 	CHECK(patch_trampoline_memory(near, small) == third);
@@ -117,8 +118,8 @@ static void test_trampolines(void)
 	CHECK(patch_trampoline_memory(near, small) == second &&
 			patch_trampoline_memory(near, small) == first);
 	patch_trampoline_return(first);
-	CHECK(!reuse_trampoline(near + NEAR + PATCH_ARENA_BYTES * 4, small) &&
-			reuse_trampoline(near, small) == first);
+	CHECK(!patch_memory_reuse_trampoline(near + NEAR + PATCH_ARENA_BYTES * 4, small) &&
+			patch_memory_reuse_trampoline(near, small) == first);
 	/* Only the latest ones are tried. */
 	{
 		uint64_t trampolines[REUSE_TRIES + 2];
@@ -128,12 +129,13 @@ static void test_trampolines(void)
 		patch_trampoline_return(first);
 		for (unsigned int i = 0; i + 1 < REUSE_TRIES; i++)
 			patch_trampoline_return(trampolines[i]);
-		CHECK(reuse_trampoline(near, small) == first);
+		CHECK(patch_memory_reuse_trampoline(near, small) == first);
 		nr_returned = 0;
 		patch_trampoline_return(first);
 		for (unsigned int i = 0; i < REUSE_TRIES; i++)
 			patch_trampoline_return(trampolines[i]);
-		CHECK(nr_returned == REUSE_TRIES + 1 && !reuse_trampoline(near, small));
+		CHECK(nr_returned == REUSE_TRIES + 1 &&
+				!patch_memory_reuse_trampoline(near, small));
 	}
 	/* The list has room for 64, then for twice as many; where it cannot grow the trampoline is lost. */
 	free(returned);
@@ -165,7 +167,7 @@ static void test_trampolines(void)
 	}
 	/* The area is full at its last trampoline. */
 	{
-		struct patch_arena *arena = arena_of(big);
+		struct patch_arena *arena = patch_memory_arena_of(big);
 		size_t count = patch_nr_arenas;
 		uint64_t last;
 
@@ -183,10 +185,10 @@ static void test_many_areas(void)
 
 	/* The last one, and none. */
 	patch_nr_arenas = ARENAS_MAX - 1;
-	CHECK(new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
+	CHECK(patch_memory_new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
 					&patch_arenas[ARENAS_MAX - 1] &&
 			patch_nr_arenas == ARENAS_MAX);
-	CHECK(!new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small));
+	CHECK(!patch_memory_new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small));
 	CHECK(!patch_arena_map(0x10000000, PATCH_ARENA_BYTES, small));
 	patch_nr_arenas = before;
 	/* Mapped memory is no gap. */
@@ -198,7 +200,9 @@ static void test_many_areas(void)
 static void test_failed_areas(void)
 {
 	const struct patch_kind slots = {0};
-	uint64_t start = new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small)->start;
+	uint64_t start =
+			patch_memory_new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small)
+					->start;
 	size_t before = patch_nr_arenas, owned_before = nr_owned;
 	uint64_t bytes = patch_memory_bytes();
 	struct resources now;
@@ -265,11 +269,11 @@ static void test_last_entries(void)
 				.kind = small,
 				.past = pasts[i],
 				.hot = &hots[i],
-				.probes = &some[i]};
+				.patches = &some[i]};
 	/* One area begins where another one ends. */
-	CHECK(PATCH_ARENA_BYTES == 0x10000 && arena_of(0x10000) == &patch_arenas[0] &&
-			arena_of(0x1ffff) == &patch_arenas[0] &&
-			arena_of(0x20000) == &patch_arenas[1]);
+	CHECK(PATCH_ARENA_BYTES == 0x10000 && patch_memory_arena_of(0x10000) == &patch_arenas[0] &&
+			patch_memory_arena_of(0x1ffff) == &patch_arenas[0] &&
+			patch_memory_arena_of(0x20000) == &patch_arenas[1]);
 	patch_nr_arenas = 1;
 	CHECK(patch_is_trampoline(0x10000) && patch_is_trampoline(0x1ffff) &&
 			!patch_is_trampoline(0x20000) && !patch_is_trampoline(0xffff));
@@ -297,8 +301,8 @@ static void test_last_entries(void)
 	owned[1] = other;
 	nr_owned = nr_all;
 	/* Springboards. */
-	springboards[0] = (struct springboard){.address = 0x1111, .stands = true};
-	springboards[1] = (struct springboard){.address = 0x2222, .stands = true};
+	springboards[0] = (struct springboard){.address = 0x1111, .is_written = true};
+	springboards[1] = (struct springboard){.address = 0x2222, .is_written = true};
 	nr_springboards = 1;
 	CHECK(springboard_find(0x1111) == &springboards[0] && !springboard_find(0x2222));
 	patch_springboards_each(report_address);
@@ -308,7 +312,7 @@ static void test_last_entries(void)
 	springboards[1].copied = true;
 	patch_springboards_each(report_address);
 	CHECK(nr_reported == 1 && reported[0] == 0x1111);
-	springboards[0].stands = false;
+	springboards[0].is_written = false;
 	nr_springboards = 2;
 	patch_springboards_settle();
 	CHECK(!springboards[0].copied && springboards[1].copied &&
@@ -316,13 +320,13 @@ static void test_last_entries(void)
 	patch_springboards_each(report_address);
 	CHECK(nr_reported == 2 && reported[1] == 0x2222);
 	/* A springboard that unwinders know by its number keeps its address. */
-	springboards[0] = (struct springboard){.address = 0x1111, .stands = true, .frames = -1};
+	springboards[0] = (struct springboard){.address = 0x1111, .is_written = true, .frames = -1};
 	springboards[1].frames = patch_frames_springboard(-1, 0x2222, 0x3333);
 	CHECK(springboards[1].frames >= 0);
 	patch_springboard_forget(0x1111);
 	patch_springboard_forget(0x2222);
-	CHECK(!springboards[0].address && !springboards[0].stands &&
-			springboards[1].address == 0x2222 && !springboards[1].stands);
+	CHECK(!springboards[0].address && !springboards[0].is_written &&
+			springboards[1].address == 0x2222 && !springboards[1].is_written);
 	springboards[0] = springboard;
 	springboards[1] = second;
 	nr_springboards = nr_all_pads;
@@ -359,7 +363,7 @@ static void test_owned(void)
 			patch_memory_bytes() == bytes + 4 * page);
 	/* Whole pages become zeros; the bytes beside them stay. */
 	memset(memory, 7, 3 * page);
-	CHECK(resident((uintptr_t)memory, 3 * page) == 3 * page);
+	CHECK(patch_memory_resident((uintptr_t)memory, 3 * page) == 3 * page);
 	patch_memory_drop(memory + 1, 3 * page - 1);
 	CHECK(memory[0] == 7 && memory[page - 1] == 7 && !memory[page] && !memory[3 * page - 1]);
 	memset(memory, 7, 3 * page);
@@ -369,8 +373,8 @@ static void test_owned(void)
 	CHECK(!memory[1] && memory[page] == 7);
 	memset(memory, 7, 3 * page);
 	patch_memory_drop(memory + page, 2 * page);
-	CHECK(resident((uintptr_t)memory, 3 * page) == page &&
-			resident((uintptr_t)memory + page, 2 * page) == 0);
+	CHECK(patch_memory_resident((uintptr_t)memory, 3 * page) == page &&
+			patch_memory_resident((uintptr_t)memory + page, 2 * page) == 0);
 	/* Addresses only: not counted before they can be used. */
 	bytes = patch_memory_bytes();
 	low = patch_memory_reserve((uint64_t)(uintptr_t)test_owned, 5 * page);
@@ -390,14 +394,14 @@ static void test_counted(void)
 
 	memset(pages, 1, sizeof(pages));
 	nr_counted = 0;
-	before = counted_bytes();
+	before = patch_memory_counted_bytes();
 	CHECK(before == 0);
 	for (unsigned int i = 0; i < COUNTED_MAX; i++) {
 		patch_memory_count(pages + i * 4096 + 5, 10);
-		CHECK(counted_bytes() == (i + 1) * 4096);
+		CHECK(patch_memory_counted_bytes() == (i + 1) * 4096);
 	}
 	patch_memory_count(pages + COUNTED_MAX * 4096, 10);
-	CHECK(counted_bytes() == COUNTED_MAX * 4096);
+	CHECK(patch_memory_counted_bytes() == COUNTED_MAX * 4096);
 	/* What was kept is less by what was given back. */
 	kept_code = 3 * 4096;
 	patch_memory_returned(4096);
@@ -423,8 +427,8 @@ static void put_pad_jump(uint64_t at, uint64_t to)
 static void test_pads(void)
 {
 	uint64_t base, trampoline;
-	struct patch probe = {.site = {.address = 0x1000, .springboard = 0x1040}};
-	bool stands = true, is_covered = false;
+	struct patch patch = {.site = {.address = 0x1000, .springboard = 0x1040}};
+	bool is_written = true, is_covered = false;
 	struct springboard *springboard;
 
 	code = patch_memory_reserve((uint64_t)(uintptr_t)test_pads, 4096);
@@ -432,34 +436,36 @@ static void test_pads(void)
 	base = (uint64_t)(uintptr_t)code;
 	trampoline = patch_trampoline_memory(base, small);
 	CHECK(trampoline);
-	probe.site.runtime = base;
-	memcpy(probe.site.springboard_bytes, "\x90\x90\x90\x90\xcc", 5);
-	memcpy(probe.site.bytes, "\x11\x22", 2);
+	patch.site.runtime = base;
+	memcpy(patch.site.springboard_bytes, "\x90\x90\x90\x90\xcc", 5);
+	memcpy(patch.site.bytes, "\x11\x22", 2);
 	memset(code, 0x90, 4096);
 	/* Other bytes than in the file. */
-	CHECK(patch_springboard_claim(&probe, &stands) == -ERANGE && !stands && !nr_springboards);
+	CHECK(patch_springboard_claim(&patch, &is_written) == -ERANGE && !is_written &&
+			!nr_springboards);
 	code[0x44] = 0xcc;
-	CHECK(patch_springboard_claim(&probe, &stands) == 0 && !stands && nr_springboards == 1);
+	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && !is_written &&
+			nr_springboards == 1);
 	springboard = springboard_find(base + 0x40);
-	CHECK(springboard && springboard->stands && springboard->copied &&
+	CHECK(springboard && springboard->is_written && springboard->copied &&
 			springboard->site == base &&
 			!memcmp(springboard->site_bytes, "\x11\x22", 2) &&
 			!memcmp(springboard->bytes, "\x90\x90\x90\x90\xcc", 5));
 	for (uint64_t i = 0x3e; i < 0x47; i++)
 		CHECK(patch_is_springboard(base + i) == (i >= 0x40 && i < 0x45));
-	CHECK(!is_free(base + 0x3c) && is_free(base + 0x3b) && !is_free(base + 0x44) &&
-			is_free(base + 0x45));
+	CHECK(!springboard_is_free(base + 0x3c) && springboard_is_free(base + 0x3b) &&
+			!springboard_is_free(base + 0x44) && springboard_is_free(base + 0x45));
 	/* The jump is in place: the same site gets it, another one does not. */
 	put_pad_jump(base + 0x40, trampoline);
-	CHECK(has_jump(springboard, &is_covered) && !is_covered);
-	CHECK(patch_springboard_claim(&probe, &stands) == 0 && stands);
+	CHECK(springboard_has_jump(springboard, &is_covered) && !is_covered);
+	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && is_written);
 	code[0x40] = 0xcc;
-	CHECK(has_jump(springboard, &is_covered) && is_covered);
+	CHECK(springboard_has_jump(springboard, &is_covered) && is_covered);
 	code[0x40] = 0xe8;
-	CHECK(!has_jump(springboard, &is_covered) && !is_covered);
+	CHECK(!springboard_has_jump(springboard, &is_covered) && !is_covered);
 	code[0x40] = JUMP;
 	put_pad_jump(base + 0x40, base + 0x900);
-	CHECK(!has_jump(springboard, &is_covered));
+	CHECK(!springboard_has_jump(springboard, &is_covered));
 	{
 		uint64_t address = 0, site = 0;
 
@@ -469,32 +475,37 @@ static void test_pads(void)
 	/* The probe is gone, and the jump as well: the entry can be used for another one. */
 	memcpy(code + 0x40, "\x90\x90\x90\x90\xcc", 5);
 	CHECK(patch_springboards_remain() && side_probe_pads == 1);
-	CHECK(!springboard_choose_removable() && !springboard->stands &&
+	CHECK(!springboard_choose_removable() && !springboard->is_written &&
 			!patch_springboards_remain() && !side_probe_pads);
 	/* A probe that leaves: the location is as in the file. */
-	CHECK(patch_springboard_claim(&probe, &stands) == 0 && !stands);
+	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && !is_written);
 	put_pad_jump(base + 0x40, trampoline);
 	springboard = springboard_find(base + 0x40);
-	CHECK(!springboard_choose_removable() && !springboard->leaves);
+	CHECK(!springboard_choose_removable() && !springboard->is_removable);
 	memcpy(code, "\x11\x22", 2);
-	CHECK(springboard_choose_removable() && springboard->leaves && nr_leaving == 1 &&
-			leaving[0] == base + 0x40);
-	CHECK(!is_at_leaving(base + 0x3f) && is_at_leaving(base + 0x40) &&
-			is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x45));
-	leaving[1] = base + 0x50;
-	leaving[2] = base + 0x60;
-	nr_leaving = 3;
-	CHECK(is_at_leaving(base + 0x44) && !is_at_leaving(base + 0x4f) &&
-			is_at_leaving(base + 0x50) && is_at_leaving(base + 0x54) &&
-			!is_at_leaving(base + 0x55));
-	CHECK(is_at_leaving(base + 0x60) && is_at_leaving(base + 0x64) &&
-			!is_at_leaving(base + 0x65));
+	CHECK(springboard_choose_removable() && springboard->is_removable && nr_removable == 1 &&
+			removable[0] == base + 0x40);
+	CHECK(!springboard_is_at_removable(base + 0x3f) &&
+			springboard_is_at_removable(base + 0x40) &&
+			springboard_is_at_removable(base + 0x44) &&
+			!springboard_is_at_removable(base + 0x45));
+	removable[1] = base + 0x50;
+	removable[2] = base + 0x60;
+	nr_removable = 3;
+	CHECK(springboard_is_at_removable(base + 0x44) &&
+			!springboard_is_at_removable(base + 0x4f) &&
+			springboard_is_at_removable(base + 0x50) &&
+			springboard_is_at_removable(base + 0x54) &&
+			!springboard_is_at_removable(base + 0x55));
+	CHECK(springboard_is_at_removable(base + 0x60) &&
+			springboard_is_at_removable(base + 0x64) &&
+			!springboard_is_at_removable(base + 0x65));
 	code[0x40] = 0xcc;
 	CHECK(!springboard_choose_removable());
 	code[0x40] = JUMP;
 	CHECK(patch_springboards_return(NULL) == 0 &&
-			!memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) && !springboard->stands &&
-			springboard->copied);
+			!memcmp(code + 0x40, "\x90\x90\x90\x90\xcc", 5) &&
+			!springboard->is_written && springboard->copied);
 	patch_springboards_settle();
 	CHECK(!springboard->copied);
 	patch_springboard_drop(base + 0x999);
@@ -507,13 +518,14 @@ static void test_many_pads(void)
 	nr_springboards = SPRINGBOARDS_MAX - 1;
 	for (size_t i = 0; i < nr_springboards; i++)
 		springboards[i].address = 0x1000 + 16 * i;
-	CHECK(find_or_make(0x900000) == &springboards[SPRINGBOARDS_MAX - 1] &&
+	CHECK(springboard_find_or_add(0x900000) == &springboards[SPRINGBOARDS_MAX - 1] &&
 			nr_springboards == SPRINGBOARDS_MAX &&
 			springboards[SPRINGBOARDS_MAX - 1].frames == -1);
-	CHECK(!find_or_make(0x900010) && nr_springboards == SPRINGBOARDS_MAX);
-	CHECK(find_or_make(0x900000) == &springboards[SPRINGBOARDS_MAX - 1]);
+	CHECK(!springboard_find_or_add(0x900010) && nr_springboards == SPRINGBOARDS_MAX);
+	CHECK(springboard_find_or_add(0x900000) == &springboards[SPRINGBOARDS_MAX - 1]);
 	springboards[7].address = 0;
-	CHECK(find_or_make(0x900010) == &springboards[7] && springboards[7].address == 0x900010);
+	CHECK(springboard_find_or_add(0x900010) == &springboards[7] &&
+			springboards[7].address == 0x900010);
 	nr_springboards = 0;
 	memset(springboards, 0, sizeof(springboards));
 }
@@ -546,29 +558,33 @@ static void test_traps(void)
 		CHECK(patch_trap_find_target(0x5000 + i * 0x1000) == (i % 2 ? 0 : i));
 	/* The smallest table grows when one half is used. */
 	patch_trap_quiesce();
-	CHECK(!table->used && !patch_trap_find_target(0x7000) && rests == 1);
+	CHECK(!table->used && !patch_trap_find_target(0x7000) && nr_quiescences == 1);
 	for (size_t i = 0; i < table->size; i++)
 		CHECK(!table->entries[i].address && !table->entries[i].target);
 }
 
 static void test_kinds(void)
 {
-	CHECK(is_of_byte(SIGTRAP, SI_KERNEL) && is_of_byte(SIGTRAP, TRAP_BRKPT) &&
-			!is_of_byte(SIGTRAP, TRAP_TRACE) && !is_of_byte(SIGTRAP, SI_USER) &&
-			!is_of_byte(SIGTRAP, SI_TKILL));
-	CHECK(is_of_byte(SIGILL, ILL_ILLOPN) && is_of_byte(SIGILL, 1) && !is_of_byte(SIGILL, 0) &&
-			!is_of_byte(SIGILL, SI_QUEUE));
+	CHECK(patch_trap_is_of_instruction(SIGTRAP, SI_KERNEL) &&
+			patch_trap_is_of_instruction(SIGTRAP, TRAP_BRKPT) &&
+			!patch_trap_is_of_instruction(SIGTRAP, TRAP_TRACE) &&
+			!patch_trap_is_of_instruction(SIGTRAP, SI_USER) &&
+			!patch_trap_is_of_instruction(SIGTRAP, SI_TKILL));
+	CHECK(patch_trap_is_of_instruction(SIGILL, ILL_ILLOPN) &&
+			patch_trap_is_of_instruction(SIGILL, 1) &&
+			!patch_trap_is_of_instruction(SIGILL, 0) &&
+			!patch_trap_is_of_instruction(SIGILL, SI_QUEUE));
 	{
 		struct sigaction behind = {.sa_handler = SIG_DFL};
 		siginfo_t info = {.si_code = SI_USER};
 
-		CHECK(is_default(&behind, &info));
+		CHECK(patch_trap_is_default(&behind, &info));
 		behind.sa_handler = SIG_IGN;
-		CHECK(!is_default(&behind, &info));
+		CHECK(!patch_trap_is_default(&behind, &info));
 		info.si_code = 1;
-		CHECK(is_default(&behind, &info));
+		CHECK(patch_trap_is_default(&behind, &info));
 		behind.sa_handler = (void (*)(int))(uintptr_t)0x1234;
-		CHECK(!is_default(&behind, &info));
+		CHECK(!patch_trap_is_default(&behind, &info));
 	}
 }
 
@@ -580,24 +596,27 @@ static void test_over(void)
 	uint64_t site = (uint64_t)(uintptr_t)code + 0x800;
 
 	memset(code + 0x7f0, 0x90, 64);
-	rests = 0;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	nr_quiescences = 0;
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	past->what = site;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
-	rests = 1;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site + 5) && !is_over(SIGTRAP, TRAP_TRACE, site));
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
+	nr_quiescences = 1;
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site + 5) &&
+			!patch_trap_is_over(SIGTRAP, TRAP_TRACE, site));
 	code[0x800] = 0xcc;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	code[0x800] = 3;
 	code[0x7ff] = 0xcd;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site));
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	code[0x7ff] = 0x90;
-	CHECK(is_over(SIGTRAP, SI_KERNEL, site) && !is_over(SIGTRAP, SI_KERNEL, site));
-	CHECK(is_over(SIGILL, 1, site + 1) && is_over(SIGTRAP, SI_KERNEL, site));
-	rests = 2;
-	CHECK(is_over(SIGTRAP, SI_KERNEL, site));
+	CHECK(patch_trap_is_over(SIGTRAP, SI_KERNEL, site) &&
+			!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
+	CHECK(patch_trap_is_over(SIGILL, 1, site + 1) &&
+			patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
+	nr_quiescences = 2;
+	CHECK(patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	past->what = 0;
-	CHECK(!is_over(SIGTRAP, SI_KERNEL, site + 1));
+	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site + 1));
 }
 
 int main(void)

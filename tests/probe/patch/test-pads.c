@@ -47,7 +47,7 @@ static void check(bool condition, const char *text, int line)
 
 static uint64_t hits;
 static struct probe_site site;
-static struct patch *probe;
+static struct patch *patch;
 static uint8_t *springboard;
 
 static HANDLER void on_hit(const struct patch_hit *hit)
@@ -63,7 +63,7 @@ static void set(void)
 
 	CHECK(!patch_set(&setup, 1) && setup.method == PROBE_SHORT);
 	CHECK(*springboard == JUMP);
-	probe = setup.patch;
+	patch = setup.patch;
 	hits = 0;
 }
 
@@ -103,7 +103,7 @@ static void test_back(void)
 		/* One that is needed stays. */
 		patch_check();
 		CHECK(*springboard == JUMP && place_short(4) == 4 && hits == 2);
-		CHECK(!patch_remove(&probe, 1));
+		CHECK(!patch_remove(&patch, 1));
 		if (i & 1)
 			patch_check();
 		end_soon();
@@ -122,7 +122,7 @@ static void test_worker(void)
 	if (ring < 0)
 		printf("there is no io_uring: threads of the kernel's are not tested\n");
 	set();
-	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&probe, 1));
+	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
 	end_soon();
 	if (ring >= 0)
 		close(ring);
@@ -147,7 +147,7 @@ static void test_mapped_anew(void)
 
 	memcpy(before.bytes + 1, site.springboard_bytes, PROBE_JUMP_BYTES - 1);
 	set();
-	CHECK(!patch_remove(&probe, 1) && *springboard == JUMP);
+	CHECK(!patch_remove(&patch, 1) && *springboard == JUMP);
 	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
 	memcpy(springboard, site.springboard_bytes, PROBE_JUMP_BYTES);
 	CHECK(!mprotect(page, 2 * 4096, PROT_READ | PROT_EXEC));
@@ -275,7 +275,7 @@ static void begin(enum where where)
 /* The jump stays as long as somebody is there. */
 static void stays(void)
 {
-	CHECK(!patch_remove(&probe, 1));
+	CHECK(!patch_remove(&patch, 1));
 	for (int i = 0; i < 5; i++) {
 		CHECK(patch_quiesce() && side_probe_pads == 1 && *springboard == JUMP);
 		patch_check();
@@ -309,7 +309,7 @@ static void test_held_self(void)
 	hold.go = 1;
 	call_stepping();
 	CHECK(hold.held && hold.got == 7);
-	CHECK(!patch_remove(&probe, 1));
+	CHECK(!patch_remove(&patch, 1));
 	end_soon();
 	signal(SIGTRAP, SIG_DFL);
 }
@@ -364,7 +364,7 @@ static void test_child_unseen(void)
 	begin(PLAIN);
 	child = start_child(0);
 	wait_for(&hold.held);
-	CHECK(!patch_remove(&probe, 1));
+	CHECK(!patch_remove(&patch, 1));
 	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
 	less = limit;
 	less.rlim_cur = (rlim_t)dup(0);
@@ -398,7 +398,7 @@ static int be_forked(void)
 {
 	alarm(CHILD_S);
 	set();
-	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&probe, 1));
+	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
 	end_soon();
 	return wrong != 0;
 }
@@ -411,7 +411,7 @@ static void test_forked(void)
 	begin(PLAIN);
 	CHECK(!pthread_create(&held, NULL, be_held, NULL));
 	wait_for(&hold.held);
-	CHECK(!patch_remove(&probe, 1) && patch_quiesce() && side_probe_pads == 1);
+	CHECK(!patch_remove(&patch, 1) && patch_quiesce() && side_probe_pads == 1);
 	CHECK(!pthread_create(&looking, NULL, rotate_check, NULL));
 	for (int i = 0; i < FORKS && !status; i++) {
 		pid_t child;

@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 	va_end(arguments);
 }
 
-static void fake_each(void (*visit)(struct patch *probe))
+static void fake_each(void (*visit)(struct patch *patch))
 {
 	for (unsigned int i = 0; i < nr_probes; i++)
 		visit(&made[i]);
@@ -273,15 +273,14 @@ static void test_collected(void)
 
 	map_file();
 	nr_probes = nr_springboards = nr_mapped = 0;
-	CHECK(!patch_pages_collect_mappings() && !nr_mapped);
+	CHECK(!patch_pages_collect() && !nr_mapped);
 	for (unsigned int i = 0; i < 5; i++)
 		set(i, (5 - i) * PAGE - (i == 3 ? 3 : 50));
 	springboards[0] = (uintptr_t)code + 10;
 	springboards[1] = (uintptr_t)code + 2 * PAGE;
 	nr_springboards = 2;
-	CHECK(patch_pages_collect_mappings() && pages.capacity == 14 && pages.nr == 14 &&
-			nr_mapped == 1 && mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 &&
-			!pages.returned);
+	CHECK(patch_pages_collect() && pages.capacity == 14 && pages.nr == 14 && nr_mapped == 1 &&
+			mapped_size == 14 * sizeof(uint64_t) && pages.kept == 5 && !pages.returned);
 	for (unsigned int i = 1; i < 14; i++)
 		CHECK(pages.at[i - 1] <= pages.at[i]);
 	CHECK(pages.at[0] == (uintptr_t)code && pages.at[13] == (uintptr_t)code + 4 * PAGE);
@@ -299,7 +298,7 @@ static void test_opened(void)
 	const int flags = O_RDONLY | O_CLOEXEC;
 	unsigned int descriptors;
 	struct page_mapping mapping;
-	char line[300], behind[80];
+	char line[300], by_mapping[80];
 	int fd;
 
 	map_file();
@@ -318,12 +317,12 @@ static void test_opened(void)
 		}
 		(void)fclose(maps);
 	}
-	snprintf(behind, sizeof(behind), "/proc/self/map_files/%lx-%llx",
+	snprintf(by_mapping, sizeof(by_mapping), "/proc/self/map_files/%lx-%llx",
 			(unsigned long)(uintptr_t)code,
 			(unsigned long)(uintptr_t)code + FILE_PAGES * PAGE);
 	descriptors = resources_descriptors();
 	nr_opened = 0;
-	fd = open_file_of(&mapping);
+	fd = patch_pages_open_file_of(&mapping);
 	CHECK(fd >= 0 && nr_opened == 1 && !strcmp(opened[0], path) &&
 			opened_flags[0] == (flags | O_NOCTTY | O_NONBLOCK) && !close(fd));
 	/* Another file has the name. The right to open the mapping may be missing. */
@@ -332,15 +331,15 @@ static void test_opened(void)
 	CHECK(fd >= 0 && write(fd, code, PAGE) == (ssize_t)PAGE && !close(fd));
 	for (int round = 0; round < 2; round++) {
 		nr_opened = 0;
-		fd = open_file_of(&mapping);
-		CHECK(nr_opened == 2 && !strcmp(opened[1], behind) && opened_flags[1] == flags);
+		fd = patch_pages_open_file_of(&mapping);
+		CHECK(nr_opened == 2 && !strcmp(opened[1], by_mapping) && opened_flags[1] == flags);
 		CHECK(resources_descriptors() == descriptors + (fd >= 0) && (fd < 0 || !close(fd)));
 		/* Then there is no such name. */
 		unlink(path);
 	}
 	/* The mapping is of another file, too. */
 	strcpy(mapping.identity, "00:00 1");
-	CHECK(open_file_of(&mapping) == -1 && resources_descriptors() == descriptors);
+	CHECK(patch_pages_open_file_of(&mapping) == -1 && resources_descriptors() == descriptors);
 	/* Lines that are none. */
 	strcpy(line, "7f00-8f00 r-xp 0 fe:01\n");
 	CHECK(!patch_pages_read_line(line, &mapping));
@@ -370,9 +369,10 @@ static void test_neighbours(void)
 			break;
 	}
 	(void)fclose(maps);
-	CHECK(maps_as(code, mapping.identity) && !maps_as((void *)16, first));
+	CHECK(patch_pages_maps_as(code, mapping.identity) &&
+			!patch_pages_maps_as((void *)16, first));
 	if (before != MAP_FAILED)
-		CHECK(maps_as(before, "00:00 0") && !munmap(before, PAGE));
+		CHECK(patch_pages_maps_as(before, "00:00 0") && !munmap(before, PAGE));
 	unmap_file();
 }
 
@@ -382,11 +382,11 @@ static void test_traced(void)
 	int status;
 	pid_t child;
 
-	CHECK(!is_traced());
+	CHECK(!patch_pages_is_traced());
 	child = fork();
 	if (!child) {
 		CHECK(!ptrace(PTRACE_TRACEME, 0, 0, 0));
-		_exit(is_traced() ? 3 : 4);
+		_exit(patch_pages_is_traced() ? 3 : 4);
 	}
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
@@ -409,32 +409,33 @@ static void test_files(void)
 	}
 	(void)fclose(maps);
 	CHECK(mapping.end == (uintptr_t)code + FILE_PAGES * PAGE && !strcmp(mapping.path, path));
-	CHECK(maps_as(code, mapping.identity) &&
-			maps_as(code + FILE_PAGES * PAGE - 1, mapping.identity) &&
-			!maps_as(code, "00:00 0") && !maps_as(&descriptors, mapping.identity) &&
-			!maps_as((void *)16, mapping.identity));
-	know_file(&file, &mapping);
+	CHECK(patch_pages_maps_as(code, mapping.identity) &&
+			patch_pages_maps_as(code + FILE_PAGES * PAGE - 1, mapping.identity) &&
+			!patch_pages_maps_as(code, "00:00 0") &&
+			!patch_pages_maps_as(&descriptors, mapping.identity) &&
+			!patch_pages_maps_as((void *)16, mapping.identity));
+	patch_pages_select_file(&file, &mapping);
 	CHECK(file.fd >= 0 && !strcmp(file.identity, mapping.identity) &&
 			resources_descriptors() == descriptors + 1);
 	CHECK(patch_pages_is_file_of(file.fd, mapping.identity) &&
 			!patch_pages_is_file_of(file.fd, "00:00 0") &&
 			!patch_pages_is_file_of(-1, mapping.identity));
-	CHECK(is_as_in_file((uintptr_t)code + PAGE, file.fd, PAGE) &&
-			!is_as_in_file((uintptr_t)code + PAGE, file.fd, 0) &&
-			!is_as_in_file((uintptr_t)code, file.fd, FILE_PAGES * PAGE) &&
-			!is_as_in_file(16, file.fd, 0));
-	know_file(&file, &mapping);
+	CHECK(patch_pages_is_as_in_file((uintptr_t)code + PAGE, file.fd, PAGE) &&
+			!patch_pages_is_as_in_file((uintptr_t)code + PAGE, file.fd, 0) &&
+			!patch_pages_is_as_in_file((uintptr_t)code, file.fd, FILE_PAGES * PAGE) &&
+			!patch_pages_is_as_in_file(16, file.fd, 0));
+	patch_pages_select_file(&file, &mapping);
 	CHECK(resources_descriptors() == descriptors + 1);
 	/* Another file: the former one is closed. */
 	other = mapping;
 	strcpy(other.identity, "00:00 1");
-	know_file(&file, &other);
+	patch_pages_select_file(&file, &other);
 	CHECK(file.fd == -1 && !strcmp(file.identity, "00:00 1") &&
 			resources_descriptors() == descriptors);
-	know_file(&file, &mapping);
-	close_file(&file);
+	patch_pages_select_file(&file, &mapping);
+	patch_pages_close_file(&file);
 	CHECK(file.fd == -1 && !*file.identity && resources_descriptors() == descriptors);
-	close_file(&file);
+	patch_pages_close_file(&file);
 	unmap_file();
 }
 
@@ -477,7 +478,7 @@ static void test_gone(void)
 	munmap(code, 3 * PAGE);
 	patch_release_gone(some, 4);
 	CHECK(!*calls && *patch_location_list((uintptr_t)code + 16) == &made[1]);
-	CHECK(!patch_stands(&made[2]) && made[2].gone && !patch_leaves_traps(&made[2]));
+	CHECK(!patch_is_intact(&made[2]) && made[2].is_unmapped && !patch_leaves_traps(&made[2]));
 	/* Those that are not set, and of which nothing is mapped; the traps of bytes that another probe has stay. */
 	patch_release_gone(some, 2);
 	CHECK(!*calls);
@@ -493,13 +494,13 @@ static void test_gone(void)
 	/* The springboard of a short jump is forgotten, and not returned. */
 	*calls = '\0';
 	made[1].armed = false;
-	made[1].gone = true;
+	made[1].is_unmapped = true;
 	patch_release_gone(some + 1, 1);
 	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 pad 41 body 1 ") &&
 			!*patch_location_list((uintptr_t)code + 16));
 	/* Memory that cannot be read may have the traps still. */
 	CHECK(!mprotect(code + 5 * PAGE, PAGE, PROT_NONE));
-	CHECK(!patch_stands(&made[3]) && !made[3].gone && patch_leaves_traps(&made[3]));
+	CHECK(!patch_is_intact(&made[3]) && !made[3].is_unmapped && patch_leaves_traps(&made[3]));
 	unmap_file();
 }
 

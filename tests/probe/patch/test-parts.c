@@ -110,21 +110,21 @@ static void any_cpuid(uint32_t leaf, uint32_t part, uint32_t to[4])
 
 /* ---- contexts at a site ---- */
 
-static struct patch probes[4];
+static struct patch patches[4];
 static struct patch_hot hot;
 
 static void make_arenas(void)
 {
 	memset(fake_arenas, 0, sizeof(fake_arenas));
-	memset(probes, 0, sizeof(probes));
+	memset(patches, 0, sizeof(patches));
 	fake_arenas[0] = (struct patch_arena){.start = 0x10000, .size = 0x1000};
 	fake_arenas[1] = (struct patch_arena){.start = 0x20000,
 			.size = 4 * HEADS_BYTES,
 			.kind = {.bytes = HEADS_BYTES, .follows = true},
-			.probes = probes};
+			.patches = patches};
 	nr_fake_arenas = 2;
 	hot.copy = 0x20000 + HEADS_BYTES + 20;
-	probes[1] = (struct patch){.hot = &hot,
+	patches[1] = (struct patch){.hot = &hot,
 			.site = {.runtime = 0x5000},
 			.trampoline = 0x20000 + HEADS_BYTES,
 			.locations = {0x5000, 0x5003, 0x5005, 0x5009},
@@ -160,7 +160,7 @@ static void test_moved(void)
 
 		info.si_addr = (void *)from;
 		CHECK(moves(from, &moved, &context, &info));
-		CHECK(moved.probe == &probes[1] && moved.from == from && moved.to == rows[i].to &&
+		CHECK(moved.patch == &patches[1] && moved.from == from && moved.to == rows[i].to &&
 				moved.away == rows[i].away);
 		CHECK((uint64_t)context.uc_mcontext.gregs[REG_RIP] == rows[i].to);
 		CHECK(context.uc_mcontext.gregs[REG_RSP] == 0x7000 + rows[i].away &&
@@ -189,16 +189,16 @@ static void test_moved(void)
 	info.si_addr = (void *)trampoline;
 	CHECK(moves(trampoline, &moved, &context, &info) && info.si_addr == (void *)trampoline);
 	/* Nowhere: slots, heads, another trampoline, behind the end, a probe that is not set. */
-	CHECK(!moves(0x10000, &moved, &context, &info) && !moved.probe &&
+	CHECK(!moves(0x10000, &moved, &context, &info) && !moved.patch &&
 			context.uc_mcontext.gregs[REG_RIP] == 0x10000);
 	CHECK(!moves(0x20000 + HEADS_BYTES - 1, &moved, &context, &info));
 	CHECK(!moves(0x20000 + 2 * HEADS_BYTES, &moved, &context, &info));
 	CHECK(!moves(0x20000 + 4 * HEADS_BYTES, &moved, &context, &info) &&
 			!moves(0x1ffff, &moved, &context, &info));
-	probes[1].site.runtime = 0;
+	patches[1].site.runtime = 0;
 	CHECK(!moves(trampoline, &moved, &context, &info));
 	make_arenas();
-	probes[1].trampoline++;
+	patches[1].trampoline++;
 	CHECK(!moves(trampoline, &moved, &context, &info));
 	nr_fake_arenas = 1;
 	make_arenas();
@@ -209,12 +209,12 @@ static void test_moved(void)
 static void test_moved_for_good(void)
 {
 	static uint8_t code[8] __attribute__((aligned(8))) = {1, 2, 3, 4, 5, 6, 7, 8};
-	struct patch_moved moved = {.probe = &probes[1]};
+	struct patch_moved moved = {.patch = &patches[1]};
 
 	make_arenas();
-	probes[1].site = (struct probe_site){
+	patches[1].site = (struct probe_site){
 			.runtime = (uintptr_t)code, .patched = 5, .bytes = {1, 2, 3, 4, 5}};
-	probes[1].method = PROBE_JUMP;
+	patches[1].method = PROBE_JUMP;
 	CHECK(patch_move_for_good(&moved));
 	CHECK(code[0] == 1 && code[4] == 5 && code[5] == 6);
 }
@@ -233,7 +233,8 @@ static void make_context(ucontext_t *context, uint32_t magic, uint64_t component
 	memset(&state, 0, sizeof(state));
 	memcpy(state.bytes + 464, &one, sizeof(one));
 	context->uc_mcontext.fpregs = (void *)&state;
-	context->uc_mcontext.gregs[REG_CSGSFS] = (greg_t)(code_segment() | UINT64_C(0x2b) << 48);
+	context->uc_mcontext.gregs[REG_CSGSFS] =
+			(greg_t)(resume_code_segment() | UINT64_C(0x2b) << 48);
 }
 
 static void test_resume(void)
@@ -242,7 +243,7 @@ static void test_resume(void)
 
 	resumes = true;
 	pkru_at = 0;
-	if (has_shadow_stack())
+	if (resume_has_shadow_stack())
 		return;
 	make_context(&context, NOTE_MAGIC, 7);
 	CHECK(patch_resume_is_plain(&context) && patch_resume_components(&context) == 7);
@@ -367,21 +368,26 @@ static void test_mappings(void)
 	quiescence_add_mapping(&(struct quiescence_mapping){0x4000, 0x5000, true});
 	quiescence_add_mapping(&(struct quiescence_mapping){0x6000, 0x7000, true});
 	CHECK(nr_mappings == 4 && made[3].start == 0x6000);
-	CHECK(end_of_mapping(0xfff) == 0 && end_of_mapping(0x1000) == 0x3000 &&
-			end_of_mapping(0x2fff) == 0x3000);
-	CHECK(end_of_mapping(0x3000) == 0x4000 && end_of_mapping(0x5000) == 0 &&
-			end_of_mapping(0x6fff) == 0x7000);
-	CHECK(end_of_mapping(0x7000) == 0 && end_of_mapping(0x5fff) == 0);
-	CHECK(add_stack(&stacks, 0x1015) && stacks.nr == 1 && stacks.parts[0].start == 0x1010 &&
-			stacks.parts[0].end == 0x3000);
-	CHECK(add_stack(&stacks, 0x1010) && add_stack(&stacks, 0x2fff) && stacks.nr == 1);
-	CHECK(add_stack(&stacks, 0x100f) && stacks.nr == 2 && stacks.parts[1].start == 0x1008);
-	CHECK(!add_stack(&stacks, 0x5000));
+	CHECK(quiescence_end_of_mapping(0xfff) == 0 &&
+			quiescence_end_of_mapping(0x1000) == 0x3000 &&
+			quiescence_end_of_mapping(0x2fff) == 0x3000);
+	CHECK(quiescence_end_of_mapping(0x3000) == 0x4000 &&
+			quiescence_end_of_mapping(0x5000) == 0 &&
+			quiescence_end_of_mapping(0x6fff) == 0x7000);
+	CHECK(quiescence_end_of_mapping(0x7000) == 0 && quiescence_end_of_mapping(0x5fff) == 0);
+	CHECK(quiescence_add_stack(&stacks, 0x1015) && stacks.nr == 1 &&
+			stacks.parts[0].start == 0x1010 && stacks.parts[0].end == 0x3000);
+	CHECK(quiescence_add_stack(&stacks, 0x1010) && quiescence_add_stack(&stacks, 0x2fff) &&
+			stacks.nr == 1);
+	CHECK(quiescence_add_stack(&stacks, 0x100f) && stacks.nr == 2 &&
+			stacks.parts[1].start == 0x1008);
+	CHECK(!quiescence_add_stack(&stacks, 0x5000));
 	stacks.nr = 7;
-	CHECK(add_stack(&stacks, 0x6008) && stacks.nr == 8);
-	CHECK(!add_stack(&stacks, 0x6000) && add_stack(&stacks, 0x6010) && stacks.nr == 8);
+	CHECK(quiescence_add_stack(&stacks, 0x6008) && stacks.nr == 8);
+	CHECK(!quiescence_add_stack(&stacks, 0x6000) && quiescence_add_stack(&stacks, 0x6010) &&
+			stacks.nr == 8);
 	nr_mappings = 0;
-	CHECK(end_of_mapping(0x1000) == 0);
+	CHECK(quiescence_end_of_mapping(0x1000) == 0);
 }
 
 static void test_words(void)
@@ -396,31 +402,31 @@ static void test_words(void)
 	is_there = is_wanted;
 	stack_segments = 0x3300000000002b;
 	wanted_address = 77;
-	CHECK(is_clear(&stacks, (uintptr_t)stack) && stacks.most == 0);
+	CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack) && stacks.most == 0);
 	stacks = (struct stacks){.most = sizeof(stack) - 1};
-	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 	for (int i = 0; i < 16; i++) {
 		stack[i] = 77;
 		stacks = (struct stacks){.most = 4096};
-		CHECK(!is_clear(&stacks, (uintptr_t)stack));
+		CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 		stacks = (struct stacks){.most = 4096, .frames_only = true};
-		CHECK(is_clear(&stacks, (uintptr_t)stack));
+		CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack));
 		stack[i] = 0;
 	}
 	/* The kernel puts there the stack pointer, program counter, flags and segments. */
 	stack[3] = (uintptr_t)&stack[8];
 	stack[6] = stack_segments;
 	stacks = (struct stacks){.most = 4096, .frames_only = true};
-	CHECK(is_clear(&stacks, (uintptr_t)stack) && stacks.nr == 1);
+	CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack) && stacks.nr == 1);
 	stack[4] = 77;
 	stacks = (struct stacks){.most = 4096, .frames_only = true};
-	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 	stack[4] = 0;
 	stack[3] = 8;
 	stacks = (struct stacks){.most = 4096, .frames_only = true};
-	CHECK(!is_clear(&stacks, (uintptr_t)stack));
+	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 	stacks = (struct stacks){.most = 4096};
-	CHECK(!is_clear(&stacks, 8));
+	CHECK(!quiescence_is_clear(&stacks, 8));
 }
 
 static void test_same_places(void)
@@ -442,13 +448,13 @@ static void test_same_places(void)
 	other.switches++;
 	CHECK(!quiescence_is_same_sample(&one, &other));
 	other.call = SYS_vfork;
-	CHECK(waits_for_child(&other));
+	CHECK(quiescence_waits_for_child(&other));
 	other.call = SYS_clone;
-	CHECK(waits_for_child(&other));
+	CHECK(quiescence_waits_for_child(&other));
 	other.call = SYS_clone3;
-	CHECK(waits_for_child(&other));
+	CHECK(quiescence_waits_for_child(&other));
 	other.call = SYS_fork;
-	CHECK(!waits_for_child(&other));
+	CHECK(!quiescence_waits_for_child(&other));
 }
 
 /* ---- threads ---- */
@@ -473,17 +479,19 @@ static void test_threads(void)
 	sigset_t set, before;
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(*again); i++)
-		CHECK(may_be_made_again((unsigned long long)again[i]));
+		CHECK(patch_thread_may_restart_call((unsigned long long)again[i]));
 	for (unsigned long long call = 0; call < 600; call++)
-		nr += may_be_made_again(call);
+		nr += patch_thread_may_restart_call(call);
 #ifdef SYS_epoll_pwait2
 	nr--;
 #endif
 	CHECK(nr == sizeof(again) / sizeof(*again));
-	CHECK(has_name_of_worker("Name:\tiou-wrk-5\n") && has_name_of_worker("Name:\tvhost-12\n"));
-	CHECK(!has_name_of_worker("Name:\tiou\n") && !has_name_of_worker("Name:\tvhost\n") &&
-			!has_name_of_worker("State:\tiou-\n"));
-	CHECK(!is_worker(getpid()) && !is_worker(0));
+	CHECK(patch_thread_has_worker_name("Name:\tiou-wrk-5\n") &&
+			patch_thread_has_worker_name("Name:\tvhost-12\n"));
+	CHECK(!patch_thread_has_worker_name("Name:\tiou\n") &&
+			!patch_thread_has_worker_name("Name:\tvhost\n") &&
+			!patch_thread_has_worker_name("State:\tiou-\n"));
+	CHECK(!patch_thread_is_worker(getpid()) && !patch_thread_is_worker(0));
 	CHECK(patch_threads_each(count_threads, &nr_reported) && nr_reported == 1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
@@ -599,13 +607,13 @@ static void test_passed(void)
 	CHECK(quiescence_read_mappings());
 	/* The thread sleeps, and none of its words is such an address. */
 	wanted_address = word + 1;
-	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_SO && !guarded);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_PROVED && !guarded);
 	wanted_address = word;
-	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_NOT_SO);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_DISPROVED);
 	CHECK(quiescence_read_thread(helper.tid, &sample) && sample.call == SYS_read);
 	wanted_address = sample.program_counter;
-	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_NOT_SO);
-	CHECK(quiescence_has_quiesced(INT32_MAX, &guarded) == PATCH_SO && !guarded);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_DISPROVED);
+	CHECK(quiescence_has_quiesced(INT32_MAX, &guarded) == PATCH_PROVED && !guarded);
 	wanted_address = word + 1;
 	CHECK(pass_at_last());
 	wanted_address = word;
@@ -618,7 +626,7 @@ static void test_passed(void)
 	mappings = all;
 	CHECK(quiescence_read_mappings());
 	CHECK(!patch_thread_inspect(helper.tid, &thread) || thread.state != 'R' ||
-			quiescence_has_quiesced(helper.tid, &guarded) == PATCH_UNKNOWN);
+			quiescence_has_quiesced(helper.tid, &guarded) == PATCH_UNPROVED);
 	CHECK(!patch_all_quiesced(is_wanted));
 	wanted_address = word + 1;
 	CHECK(pass_at_last());
@@ -627,7 +635,7 @@ static void test_passed(void)
 	begin_other(word + 5, false, true);
 	mappings = all;
 	CHECK(quiescence_read_mappings());
-	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_SO && guarded);
+	CHECK(quiescence_has_quiesced(helper.tid, &guarded) == PATCH_PROVED && guarded);
 	CHECK(patch_thread_inspect(helper.tid, &thread) && thread.guarded && !thread.traced);
 	CHECK(!patch_is_guarded());
 	end_other();

@@ -140,13 +140,13 @@ static bool fake_resumes(void)
 /* ---- proofs ---- */
 
 static struct {
-	enum patch_shown shown[MOST][12]; /* at each look, by the number less 1000 */
+	enum patch_verdict shown[MOST][12]; /* at each look, by the number less 1000 */
 	unsigned int return_reason[MOST];
-	bool guards, was_so;
+	bool guards, was_proved;
 	unsigned int nr_was_so;
 } reported;
 
-static enum patch_shown show(pid_t tid, bool *guarded)
+static enum patch_verdict show(pid_t tid, bool *guarded)
 {
 	unsigned int which = (unsigned int)tid - 1000, check = reported.return_reason[which]++;
 
@@ -163,11 +163,11 @@ static bool was_shown(pid_t tid)
 {
 	CHECK(tid == fake.last_stopped);
 	reported.nr_was_so++;
-	return reported.was_so;
+	return reported.was_proved;
 }
 
 static const struct patch_proof proof = {
-		.check = show, .at_stop = note_nothing, .was_so = was_shown};
+		.check = show, .at_stop = note_nothing, .was_proved = was_shown};
 
 /* The calling thread is the second one. */
 static void begin(unsigned int nr)
@@ -177,10 +177,10 @@ static void begin(unsigned int nr)
 	fake.nr = nr;
 	for (unsigned int i = 0; i < nr && i < MOST; i++)
 		fake.tids[i] = (pid_t)(1000 + i);
-	reported.shown[1][0] = PATCH_NOT_SO;
+	reported.shown[1][0] = PATCH_DISPROVED;
 }
 
-static void show_always(unsigned int which, unsigned int from, enum patch_shown shown)
+static void show_always(unsigned int which, unsigned int from, enum patch_verdict shown)
 {
 	for (unsigned int i = from; i < 12; i++)
 		reported.shown[which][i] = shown;
@@ -214,19 +214,19 @@ static void test_looks(void)
 {
 	/* It is not so of one. */
 	begin(4);
-	reported.shown[3][0] = PATCH_NOT_SO;
+	reported.shown[3][0] = PATCH_DISPROVED;
 	CHECK(!patch_threads_prove(&proof) && reported.return_reason[0] == 1 && !fake.nr_sleeps);
 	/* Threads that run are looked at up to eight times more, and only those. */
 	begin(5);
-	reported.shown[2][0] = PATCH_UNKNOWN;
+	reported.shown[2][0] = PATCH_UNPROVED;
 	for (unsigned int i = 0; i < 8; i++)
-		reported.shown[4][i] = PATCH_UNKNOWN;
+		reported.shown[4][i] = PATCH_UNPROVED;
 	CHECK(patch_threads_prove(&proof) && reported.return_reason[0] == 1 &&
 			reported.return_reason[2] == 2 && reported.return_reason[4] == 9 &&
 			fake.nr_sleeps == 8 && fake.slept_us == 500 && !fake.nr_stops);
 	begin(4);
-	reported.shown[2][0] = PATCH_UNKNOWN;
-	reported.shown[2][1] = PATCH_NOT_SO;
+	reported.shown[2][0] = PATCH_UNPROVED;
+	reported.shown[2][1] = PATCH_DISPROVED;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_sleeps == 1 && !fake.nr_stops);
 }
 
@@ -234,36 +234,36 @@ static void test_stops(void)
 {
 	/* One that runs still is stopped; before that it is looked at once more. */
 	begin(4);
-	show_always(2, 0, PATCH_UNKNOWN);
+	show_always(2, 0, PATCH_UNPROVED);
 	fake.stopped = 1;
-	reported.was_so = true;
+	reported.was_proved = true;
 	CHECK(patch_threads_prove(&proof) && fake.nr_stops == 1 && fake.last_stopped == 1002 &&
 			fake.last_count == 1 && fake.at_stop == note_nothing &&
 			reported.nr_was_so == 1 && reported.return_reason[2] == 10);
 	for (int so = 0; so < 2; so++) {
 		begin(4);
-		show_always(2, 0, PATCH_UNKNOWN);
-		reported.shown[2][9] = so ? PATCH_SO : PATCH_NOT_SO;
+		show_always(2, 0, PATCH_UNPROVED);
+		reported.shown[2][9] = so ? PATCH_PROVED : PATCH_DISPROVED;
 		CHECK(patch_threads_prove(&proof) == (so != 0) && !fake.nr_stops);
 	}
 	/* Three stops, whether they fail or show nothing. */
 	begin(4);
-	show_always(2, 0, PATCH_UNKNOWN);
-	reported.was_so = true;
+	show_always(2, 0, PATCH_UNPROVED);
+	reported.was_proved = true;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && !reported.nr_was_so);
 	begin(4);
-	show_always(2, 0, PATCH_UNKNOWN);
+	show_always(2, 0, PATCH_UNPROVED);
 	fake.stopped = 3;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && reported.nr_was_so == 3);
 	/* Nobody is stopped where system calls are filtered. What was so of the last proof does not count. */
 	begin(4);
-	show_always(2, 0, PATCH_UNKNOWN);
-	reported.guards = reported.was_so = true;
+	show_always(2, 0, PATCH_UNPROVED);
+	reported.guards = reported.was_proved = true;
 	fake.stopped = 1;
 	CHECK(!patch_threads_prove(&proof) && !fake.nr_stops);
 	begin(4);
-	show_always(2, 0, PATCH_UNKNOWN);
-	reported.was_so = true;
+	show_always(2, 0, PATCH_UNPROVED);
+	reported.was_proved = true;
 	fake.stopped = 1;
 	CHECK(patch_threads_prove(&proof) && fake.nr_stops == 1);
 }
@@ -289,19 +289,19 @@ static void test_arrived(void)
 			fake.return_reason[2] = (struct patch_thread){.state = *state,
 					.traced = i & 1,
 					.pending = i & 2 ? 1 << 4 : 0};
-			CHECK((patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO) ==
+			CHECK((patch_arrival_has_arrived(1002, &is_guarded) == PATCH_PROVED) ==
 					(!i && strchr("STZX", *state)));
-			CHECK(had_arrived(1002) == !i);
+			CHECK(patch_arrival_had_arrived(1002) == !i);
 			fake.is_gone[2] = true;
-			CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO &&
-					had_arrived(1002));
+			CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_PROVED &&
+					patch_arrival_had_arrived(1002));
 		}
 	}
 	CHECK(!is_guarded);
 	fake.return_reason[2].guarded = true;
-	CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_SO && is_guarded);
+	CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_PROVED && is_guarded);
 	fake.return_reason[3] = (struct patch_thread){.state = 'S'};
-	CHECK(patch_arrival_has_arrived(1003, &is_guarded) == PATCH_SO && is_guarded);
+	CHECK(patch_arrival_has_arrived(1003, &is_guarded) == PATCH_PROVED && is_guarded);
 	begin(3);
 	fake.return_reason[0].state = fake.return_reason[2].state = 'S';
 	CHECK(patch_all_arrived());
@@ -316,11 +316,11 @@ static void test_masks(void)
 {
 	nr_ptraces = 0;
 	ptrace_mask = 0xff;
-	open_mask(77);
+	patch_blocked_open_mask(77);
 	CHECK(nr_ptraces == 2 && ptrace_numbers[0] == 0x420a && ptrace_numbers[1] == 0x420b &&
 			ptrace_thread == 77 && ptrace_mask == 0xe7);
 	ptrace_error = -ESRCH;
-	open_mask(78);
+	patch_blocked_open_mask(78);
 	CHECK(nr_ptraces == 3 && ptrace_thread == 78);
 	ptrace_error = 0;
 }
@@ -345,7 +345,7 @@ static void test_unblock(void)
 	fake.return_reason[3].blocked = 1 << 5;
 	CHECK(!patch_unblock() && fake.nr_lists == 100 && fake.nr_sleeps == 1 &&
 			fake.slept_us == 1000 && fake.nr_stops == 99 && fake.last_stopped == 1002 &&
-			fake.last_count == 1 && fake.at_stop == open_mask);
+			fake.last_count == 1 && fake.at_stop == patch_blocked_open_mask);
 	begin(4);
 	fake.return_reason[2].blocked = fake.return_reason[3].blocked = 1 << 4;
 	fake.blocks_for = 9;

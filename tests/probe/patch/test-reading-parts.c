@@ -121,7 +121,7 @@ static void begin(void)
 	memset(memory, 0, THREADS_MAX * sizeof(*memory));
 	mine = &memory[5];
 	fake_generation = 3;
-	patch_reading_asks_always(false);
+	patch_reading_ask_always(false);
 	CHECK(readings == memory);
 }
 
@@ -137,28 +137,30 @@ static bool reads(uint64_t from, size_t size)
 static void know(uint64_t from, size_t size)
 {
 	CHECK(!reads(from, 1));
-	patch_read_so(from, size);
+	patch_note_read(from, size);
 }
 
 static void test_started(void)
 {
-	CHECK(!own() && !reads(0x5000, 8));
-	patch_reading_begins(3);
+	CHECK(!patch_reader_own() && !reads(0x5000, 8));
+	patch_reading_begin(3);
 	fake.has_no_memory = true;
-	CHECK(patch_reads(true) == -ENOMEM && !fake.nr_starts && !memory && !readings);
+	CHECK(patch_permit_reads(true) == -ENOMEM && !fake.nr_starts && !memory && !readings);
 	fake.has_no_memory = false;
-	CHECK(!patch_reads(true) && fake.nr_starts == 1 && fake.started == PATCH_FAULTS_LOADS);
+	CHECK(!patch_permit_reads(true) && fake.nr_starts == 1 &&
+			fake.started == PATCH_FAULTS_LOADS);
 	CHECK(readings && readings == memory &&
 			fake.asked_bytes == THREADS_MAX * sizeof(struct patch_reading) &&
 			sizeof(struct patch_reading) % 64 == 0);
 	fake.asked_bytes = 0;
-	CHECK(!patch_reads(false) && !readings && memory && fake.nr_ends == 1 &&
+	CHECK(!patch_permit_reads(false) && !readings && memory && fake.nr_ends == 1 &&
 			fake.ended == PATCH_FAULTS_LOADS);
 	memory[7].since = 9;
-	patch_reading_begins(7);
-	CHECK(!memory[7].since && !own());
+	patch_reading_begin(7);
+	CHECK(!memory[7].since && !patch_reader_own());
 	/* The same memory again. */
-	CHECK(!patch_reads(true) && readings == memory && !fake.asked_bytes && fake.nr_starts == 2);
+	CHECK(!patch_permit_reads(true) && readings == memory && !fake.asked_bytes &&
+			fake.nr_starts == 2);
 }
 
 /* A page is loaded from once a system call has read it. */
@@ -170,7 +172,7 @@ static void test_pages(void)
 	begin();
 	CHECK(!reads(0x5008, 8) && !fake.nr_loads && !fake.nr_pages && mine->open &&
 			fake.nr_masks == 1 && fake.nr_actions == 2);
-	patch_read_so(0x5008, 8);
+	patch_note_read(0x5008, 8);
 	CHECK(patch_read(&value, 0x5008, 8, &known) && value == 0x0808080808080808 &&
 			known == mine);
 	CHECK(fake.nr_loads == 1 && !fake.nr_pages && fake.nr_masks == 1);
@@ -179,26 +181,26 @@ static void test_pages(void)
 	CHECK(!reads(0x5fff, 2) && !reads(0x5001, 4096) && !reads(0x5008, 0));
 	CHECK(!reads(UINT64_C(1) << PATCH_ADDRESS_BITS | 0x5000, 8));
 	/* Values on several pages; the last byte of one. */
-	patch_read_so(0x8ffe, 2);
+	patch_note_read(0x8ffe, 2);
 	CHECK(reads(0x8000, 1) && !reads(0x9000, 1));
-	patch_read_so(0xaffe, 3);
+	patch_note_read(0xaffe, 3);
 	CHECK(reads(0xa000, 1) && reads(0xb000, 1) && !reads(0xc000, 1));
-	patch_read_so(0xd000, 0);
-	patch_read_so(UINT64_C(1) << PATCH_ADDRESS_BITS | 0xd000, 8);
+	patch_note_read(0xd000, 0);
+	patch_note_read(UINT64_C(1) << PATCH_ADDRESS_BITS | 0xd000, 8);
 	CHECK(!reads(0xd000, 1));
 	/* Another page has its entry by now: the numbers differ by as many as there are entries. */
-	patch_read_so(0x5000 + 32 * 4096, 1);
+	patch_note_read(0x5000 + 32 * 4096, 1);
 	CHECK(reads(0x5000 + 32 * 4096, 1) && !reads(0x5000, 1));
-	patch_read_so(0x5000 + 31 * 4096, 1);
+	patch_note_read(0x5000 + 31 * 4096, 1);
 	CHECK(reads(0x5000 + 32 * 4096, 1) && reads(0x5000 + 31 * 4096, 1));
 	/* Page 0 is not known again once the kernel was asked. */
-	patch_read_so(0, 8);
+	patch_note_read(0, 8);
 	CHECK(reads(8, 8));
 	fake.now += TENTH + 1;
 	CHECK(!reads(8, 8) && !fake.nr_pages);
 	/* Text. */
 	known = NULL;
-	patch_read_so(0xd000, 8);
+	patch_note_read(0xd000, 8);
 	{
 		char text[8];
 
@@ -229,7 +231,7 @@ static void test_times(void)
 	CHECK(!reads(0x5000, 8) && fake.nr_pages == 2);
 	fake.page_is_gone = false;
 	CHECK(!reads(0x5000, 8) && fake.nr_pages == 2);
-	patch_read_so(0x5000, 8);
+	patch_note_read(0x5000, 8);
 	/* The time stamp is read once in a hit. */
 	fake.nr_stamps = 0;
 	CHECK(patch_read(&value, 0x5000, 8, &known) && patch_read(&value, 0x5008, 8, &known) &&
@@ -242,18 +244,18 @@ static void test_times(void)
 	CHECK(patch_read(&value, 0x5000, 8, &known) && fake.nr_masks == 1);
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 2 && mine->since == fake.now);
 	/* In each hit, if a handler blocks signals of faults. */
-	patch_reading_asks_always(true);
+	patch_reading_ask_always(true);
 	fake.now++;
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 3);
-	patch_reading_asks_always(false);
+	patch_reading_ask_always(false);
 	fake.now++;
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 3);
 	/* After as many rounds as a label has, nothing is known any more. */
 	mine->round = (1u << 20) - 2;
-	patch_read_so(0x5000, 8);
+	patch_note_read(0x5000, 8);
 	fake.now += TENTH + 1;
 	CHECK(reads(0x5000, 8) && mine->round == (1u << 20) - 1);
-	patch_read_so(0x5000 + 31 * 4096, 8);
+	patch_note_read(0x5000 + 31 * 4096, 8);
 	fake.now += TENTH + 1;
 	CHECK(!reads(0x5000, 8) && !mine->round);
 	for (unsigned int i = 0; i < PAGES; i++)
@@ -290,29 +292,29 @@ static void test_open(void)
 			fake.nr_masks == 1);
 	fake.mask = 0;
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 1);
-	patch_reading_forgets();
+	patch_reading_forget();
 	CHECK(mine->since == UNKNOWN);
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2 && mine->open);
-	patch_read_so(0x5000, 8);
+	patch_note_read(0x5000, 8);
 	CHECK(reads(0x5000, 8));
 	/* A pause: nothing is loaded, and nothing is asked, until it ends. */
 	fake_generation = 9;
 	fake.now += 77;
-	patch_reading_pauses();
+	patch_reading_pause();
 	CHECK(!mine->open && mine->since == fake.now && mine->generation == 9);
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2);
-	patch_reading_forgets();
+	patch_reading_forget();
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 3);
 	/* A thread without an entry. */
 	fake.number = -1;
-	patch_reading_pauses();
-	patch_reading_forgets();
-	patch_read_so(0x5000, 8);
+	patch_reading_pause();
+	patch_reading_forget();
+	patch_note_read(0x5000, 8);
 	CHECK(!reads(0x5000, 8) && mine->open);
 	fake.number = 0;
-	CHECK(own() == &memory[0]);
+	CHECK(patch_reader_own() == &memory[0]);
 	fake.number = THREADS_MAX - 1;
-	CHECK(own() == &memory[THREADS_MAX - 1]);
+	CHECK(patch_reader_own() == &memory[THREADS_MAX - 1]);
 }
 
 static void test_faults(void)
@@ -323,7 +325,7 @@ static void test_faults(void)
 
 	begin();
 	know(0x5000, 8);
-	patch_read_so(0x6000, 8);
+	patch_note_read(0x6000, 8);
 	fake.load_faults = true;
 	CHECK(!reads(0x5000, 8) && patch_reading_faults() == before + 1 && fake.nr_loads == 1);
 	fake.load_faults = false;

@@ -88,11 +88,11 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 	}
 	spec.outcome = spec.length > 0 ? CALLED : UNREADABLE;
 	if (spec.length > 0)
-		patch_read_so(spec.from, (size_t)spec.length);
+		patch_note_read(spec.from, (size_t)spec.length);
 }
 
 static struct probe_site site;
-static struct patch *probe;
+static struct patch *patch;
 
 static void begin(void)
 {
@@ -100,14 +100,14 @@ static void begin(void)
 
 	site = site_of("place_three");
 	CHECK(!patch_set(&setup, 1));
-	probe = setup.patch;
-	CHECK(!patch_reads(true));
+	patch = setup.patch;
+	CHECK(!patch_permit_reads(true));
 }
 
 static void end(void)
 {
-	CHECK(!patch_remove(&probe, 1));
-	CHECK(!patch_reads(false));
+	CHECK(!patch_remove(&patch, 1));
+	CHECK(!patch_permit_reads(false));
 	CHECK(patch_quiesce());
 }
 
@@ -644,7 +644,7 @@ static void test_storm(unsigned int ms)
 			break;
 		if (round % 3 == 2) {
 			/* And the net, taken away and brought again. */
-			CHECK(!patch_reads(false) && !patch_reads(true));
+			CHECK(!patch_permit_reads(false) && !patch_permit_reads(true));
 		}
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);

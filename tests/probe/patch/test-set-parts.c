@@ -33,15 +33,15 @@ static size_t give_back_springboards(struct patch_writer *writer)
 static struct patch_hot settling[3];
 static unsigned int settling_left[3], settling_asked;
 
-static bool is_inside(const struct patch_hot *probe)
+static bool is_inside(const struct patch_hot *patch)
 {
 	for (unsigned int i = 0; i < 3; i++) {
-		if (probe != &settling[i])
+		if (patch != &settling[i])
 			continue;
 		settling_asked++;
 		return settling_left[i] && settling_left[i]--;
 	}
-	return patch_hit_is_inside(probe);
+	return patch_hit_is_inside(patch);
 }
 
 #define patch_hit_is_inside is_inside
@@ -99,135 +99,144 @@ static bool is_distance(const struct patch_distance *distance, const char *wante
 static void test_distances(void)
 {
 	struct patch_distance distance;
-	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5})};
+	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5})};
 
-	CHECK(!wants_distance(&probe, 0xcc, &distance) && is_distance(&distance, "--------"));
+	CHECK(!patch_set_constrain_distance(&patch, 0xcc, &distance) &&
+			is_distance(&distance, "--------"));
 	/* Inner instructions trap; one that begins behind the jump is not changed. */
-	probe.site = site_of(PROBE_JUMP, 5, 4, (const unsigned int[]){1, 2, 1, 3});
-	CHECK(wants_distance(&probe, 0x3f, &distance) && is_distance(&distance, "3f--3f3f"));
-	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 3});
-	CHECK(!wants_distance(&probe, 0x3f, &distance));
-	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
-	CHECK(wants_distance(&probe, 0x3f, &distance) && is_distance(&distance, "------3f"));
+	patch.site = site_of(PROBE_JUMP, 5, 4, (const unsigned int[]){1, 2, 1, 3});
+	CHECK(patch_set_constrain_distance(&patch, 0x3f, &distance) &&
+			is_distance(&distance, "3f--3f3f"));
+	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 3});
+	CHECK(!patch_set_constrain_distance(&patch, 0x3f, &distance));
+	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
+	CHECK(patch_set_constrain_distance(&patch, 0x3f, &distance) &&
+			is_distance(&distance, "------3f"));
 	/* Bytes of the next instructions stay. */
-	probe.site = site_of(PROBE_PUNNED, 2, 2, (const unsigned int[]){1, 1});
-	CHECK(wants_distance(&probe, 0x2f, &distance) && is_distance(&distance, "2f424344"));
-	probe.site = site_of(PROBE_PUNNED, 4, 1, (const unsigned int[]){4});
-	CHECK(wants_distance(&probe, 0x2f, &distance) && is_distance(&distance, "------44"));
-	CHECK(jump_reaches(0x100000000, 0x100000005 + INT64_C(0x7fffffff)) &&
-			!jump_reaches(0x100000000, 0x100000005 + INT64_C(0x80000000)));
-	CHECK(jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000000)) &&
-			!jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000001)));
+	patch.site = site_of(PROBE_PUNNED, 2, 2, (const unsigned int[]){1, 1});
+	CHECK(patch_set_constrain_distance(&patch, 0x2f, &distance) &&
+			is_distance(&distance, "2f424344"));
+	patch.site = site_of(PROBE_PUNNED, 4, 1, (const unsigned int[]){4});
+	CHECK(patch_set_constrain_distance(&patch, 0x2f, &distance) &&
+			is_distance(&distance, "------44"));
+	CHECK(patch_set_jump_reaches(0x100000000, 0x100000005 + INT64_C(0x7fffffff)) &&
+			!patch_set_jump_reaches(0x100000000, 0x100000005 + INT64_C(0x80000000)));
+	CHECK(patch_set_jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000000)) &&
+			!patch_set_jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000001)));
 }
 
 static void test_fits(void)
 {
-	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
+	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
 			.bytes = {0xe9, 1, 0xcc, 2, 0x3f}};
 
 	for (unsigned int i = 0; i < 256; i++) {
 		static const uint8_t traps_of_test[] = {0xcc, 0x3f, 0x2f, 0x1e, 0x06};
 
-		probe.bytes[2] = (uint8_t)i;
-		CHECK(bytes_fit(&probe) == (memchr(traps_of_test, (int)i, 5) != NULL));
+		patch.bytes[2] = (uint8_t)i;
+		CHECK(patch_set_bytes_fit(&patch) == (memchr(traps_of_test, (int)i, 5) != NULL));
 	}
-	probe.bytes[2] = 0xcc;
-	probe.bytes[4] = 1;
-	CHECK(!bytes_fit(&probe));
+	patch.bytes[2] = 0xcc;
+	patch.bytes[4] = 1;
+	CHECK(!patch_set_bytes_fit(&patch));
 	/* A piece behind the jump can be anything. */
-	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 2});
-	probe.bytes[4] = 1;
-	CHECK(bytes_fit(&probe));
-	probe.site = site_of(PROBE_PUNNED, 3, 1, (const unsigned int[]){3});
-	memcpy(probe.bytes, (const uint8_t[]){0xe9, 1, 2, 0x43, 0x44}, 5);
-	CHECK(bytes_fit(&probe));
-	probe.bytes[3]++;
-	CHECK(!bytes_fit(&probe));
-	probe.bytes[3]--;
-	probe.bytes[4]++;
-	CHECK(!bytes_fit(&probe));
-	probe.site.method = PROBE_JUMP;
-	CHECK(bytes_fit(&probe));
+	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 2});
+	patch.bytes[4] = 1;
+	CHECK(patch_set_bytes_fit(&patch));
+	patch.site = site_of(PROBE_PUNNED, 3, 1, (const unsigned int[]){3});
+	memcpy(patch.bytes, (const uint8_t[]){0xe9, 1, 2, 0x43, 0x44}, 5);
+	CHECK(patch_set_bytes_fit(&patch));
+	patch.bytes[3]++;
+	CHECK(!patch_set_bytes_fit(&patch));
+	patch.bytes[3]--;
+	patch.bytes[4]++;
+	CHECK(!patch_set_bytes_fit(&patch));
+	patch.site.method = PROBE_JUMP;
+	CHECK(patch_set_bytes_fit(&patch));
 }
 
 static void test_jumps(void)
 {
-	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5}),
+	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5}),
 			.method = PROBE_JUMP,
 			.bytes = {1, 1, 1, 1, 1}};
 
-	probe.trampoline = probe.site.runtime + 0x12345;
-	patch_set_make_jump(&probe);
-	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0x40, 0x23, 1, 0}, 5));
-	probe.slot = probe.site.runtime - 0x100;
-	patch_set_make_jump(&probe);
-	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xe9, 0xfb, 0xfe, 0xff, 0xff}, 5));
-	probe.method = PROBE_BREAKPOINT;
-	patch_set_make_jump(&probe);
-	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xcc, 0xfb, 0xfe, 0xff, 0xff}, 5));
-	probe.method = PROBE_SHORT;
-	probe.slot = probe.site.runtime + 0x50;
-	patch_set_make_jump(&probe);
-	CHECK(!memcmp(probe.bytes, (const uint8_t[]){0xeb, 0x4e, 0xfe, 0xff, 0xff}, 5));
+	patch.trampoline = patch.site.runtime + 0x12345;
+	patch_set_restore_bytes(&patch);
+	CHECK(!memcmp(patch.bytes, (const uint8_t[]){0xe9, 0x40, 0x23, 1, 0}, 5));
+	patch.slot = patch.site.runtime - 0x100;
+	patch_set_restore_bytes(&patch);
+	CHECK(!memcmp(patch.bytes, (const uint8_t[]){0xe9, 0xfb, 0xfe, 0xff, 0xff}, 5));
+	patch.method = PROBE_BREAKPOINT;
+	patch_set_restore_bytes(&patch);
+	CHECK(!memcmp(patch.bytes, (const uint8_t[]){0xcc, 0xfb, 0xfe, 0xff, 0xff}, 5));
+	patch.method = PROBE_SHORT;
+	patch.slot = patch.site.runtime + 0x50;
+	patch_set_restore_bytes(&patch);
+	CHECK(!memcmp(patch.bytes, (const uint8_t[]){0xeb, 0x4e, 0xfe, 0xff, 0xff}, 5));
 	/* Only the first instruction. */
-	probe.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2});
-	probe.site.ends = true;
-	cut_to_first(&probe.site);
-	CHECK(probe.site.nr_pieces == 1 && probe.site.displaced == 2 && !probe.site.ends);
-	probe.site.ends = true;
-	cut_to_first(&probe.site);
-	CHECK(probe.site.ends && probe.site.displaced == 2);
+	patch.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2});
+	patch.site.ends = true;
+	patch_set_cut_to_first(&patch.site);
+	CHECK(patch.site.nr_pieces == 1 && patch.site.displaced == 2 && !patch.site.ends);
+	patch.site.ends = true;
+	patch_set_cut_to_first(&patch.site);
+	CHECK(patch.site.ends && patch.site.displaced == 2);
 }
 
 static void test_needed(void)
 {
 	struct probe_site site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 3});
 
-	CHECK(bytes_needed(&site, false) == 7 && bytes_needed(&site, true) == 2);
-	CHECK(stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
-			stands_below_breakpoint(&site) && patch_set_is_beside_springboards(&site));
+	CHECK(patch_set_bytes_needed(&site, false) == 7 &&
+			patch_set_bytes_needed(&site, true) == 2);
+	CHECK(patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true) &&
+			patch_set_is_below_breakpoint(&site) &&
+			patch_set_is_beside_springboards(&site));
 	/* A change behind the first instruction. */
 	code[6] ^= 1;
-	CHECK(!stands_as_in_file(&site, false) && stands_as_in_file(&site, true) &&
+	CHECK(!patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true) &&
 			!patch_set_is_beside_springboards(&site));
 	code[6] = 0xcc;
 	CHECK(patch_set_is_beside_springboards(&site));
 	code[6] = site.bytes[6];
 	code[7] ^= 1;
-	CHECK(stands_as_in_file(&site, false) && patch_set_is_beside_springboards(&site));
+	CHECK(patch_set_is_as_in_file(&site, false) && patch_set_is_beside_springboards(&site));
 	/* Within the first instruction. */
 	code[1] = 0xcc;
-	CHECK(!stands_as_in_file(&site, true) && !stands_below_breakpoint(&site) &&
-			!patch_set_is_beside_springboards(&site) && is_watched(&site));
+	CHECK(!patch_set_is_as_in_file(&site, true) && !patch_set_is_below_breakpoint(&site) &&
+			!patch_set_is_beside_springboards(&site) && patch_set_is_watched(&site));
 	code[1] = 0xe8;
-	CHECK(!is_watched(&site));
+	CHECK(!patch_set_is_watched(&site));
 	site.bytes[1] = 0x0f;
-	CHECK(is_watched(&site));
+	CHECK(patch_set_is_watched(&site));
 	code[1] = site.bytes[1] = 0x41;
 	code[0] = 0xcc;
-	CHECK(!stands_as_in_file(&site, true) && stands_below_breakpoint(&site) &&
-			is_watched(&site));
+	CHECK(!patch_set_is_as_in_file(&site, true) && patch_set_is_below_breakpoint(&site) &&
+			patch_set_is_watched(&site));
 	code[0] = 0xe8;
-	CHECK(!stands_below_breakpoint(&site) && !is_watched(&site));
+	CHECK(!patch_set_is_below_breakpoint(&site) && !patch_set_is_watched(&site));
 	site.bytes[0] = 0x0f;
-	CHECK(is_watched(&site));
+	CHECK(patch_set_is_watched(&site));
 	site.bytes[0] = code[0] = 0x40;
-	CHECK(!is_watched(&site));
+	CHECK(!patch_set_is_watched(&site));
 	code[2] = 0xcc;
-	CHECK(!is_watched(&site) && patch_set_is_beside_springboards(&site));
+	CHECK(!patch_set_is_watched(&site) && patch_set_is_beside_springboards(&site));
 	code[2] = site.bytes[2];
 	/* Not so many bytes are known. */
 	site.nr_bytes = 6;
-	CHECK(!stands_as_in_file(&site, false) && stands_as_in_file(&site, true));
+	CHECK(!patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true));
 	site.nr_bytes = 1;
-	CHECK(!stands_as_in_file(&site, true) && !stands_below_breakpoint(&site));
+	CHECK(!patch_set_is_as_in_file(&site, true) && !patch_set_is_below_breakpoint(&site));
 	/* The bytes of a distance count, too. */
 	site = site_of(PROBE_PUNNED, 2, 1, (const unsigned int[]){2});
-	CHECK(bytes_needed(&site, false) == 5 && bytes_needed(&site, true) == 2);
+	CHECK(patch_set_bytes_needed(&site, false) == 5 &&
+			patch_set_bytes_needed(&site, true) == 2);
 	site = site_of(PROBE_PADDING, 5, 1, (const unsigned int[]){1});
-	CHECK(bytes_needed(&site, false) == 5 && bytes_needed(&site, true) == 1);
+	CHECK(patch_set_bytes_needed(&site, false) == 5 &&
+			patch_set_bytes_needed(&site, true) == 1);
 	site = site_of(PROBE_SHORT, 2, 1, (const unsigned int[]){3});
-	CHECK(bytes_needed(&site, false) == 3);
+	CHECK(patch_set_bytes_needed(&site, false) == 3);
 }
 
 /* Springboards in the bytes of a jump leave once for all probes that are set together. */
@@ -237,74 +246,80 @@ static void test_springboards(void)
 	struct patch_writer writer;
 
 	memset(&springboards, 0, sizeof(springboards));
-	springboards_asked = false;
+	has_returned_springboards = false;
 	code[4] = 0xcc;
 	CHECK(!patch_set_is_free_without_springboards(&site, &writer));
-	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back && springboards_asked);
+	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back &&
+			has_returned_springboards);
 	springboards.are_left = true;
 	CHECK(!patch_set_is_free_without_springboards(&site, &writer));
 	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back);
 	/* The next ones: they leave, and the code is that of the file. */
-	springboards_asked = false;
+	has_returned_springboards = false;
 	springboards.restored = &code[4];
 	springboards.byte = site.bytes[4];
 	CHECK(patch_set_is_free_without_springboards(&site, &writer));
 	CHECK(springboards.nr_given_back == 1 && springboards.writer == &writer &&
-			springboards_asked);
+			has_returned_springboards);
 	CHECK(patch_set_is_free_without_springboards(&site, &writer) &&
 			springboards.nr_given_back == 1);
 	/* Another byte is there when they have left. */
-	springboards_asked = false;
+	has_returned_springboards = false;
 	springboards.byte = 0x90;
 	CHECK(!patch_set_is_free_without_springboards(&site, &writer) &&
 			springboards.nr_given_back == 2);
-	springboards_asked = false;
+	has_returned_springboards = false;
 	memset(&springboards, 0, sizeof(springboards));
 }
 
 static void test_writes(void)
 {
 	static const uint8_t bytes[] = {0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6};
-	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
 			.method = PROBE_JUMP};
 	struct patch_writer writer;
 
-	CHECK(is_inner_begin(&probe, 2) && is_inner_begin(&probe, 3) &&
-			!is_inner_begin(&probe, 0) && !is_inner_begin(&probe, 1) &&
-			!is_inner_begin(&probe, 4));
+	CHECK(patch_set_is_inner_begin(&patch, 2) && patch_set_is_inner_begin(&patch, 3) &&
+			!patch_set_is_inner_begin(&patch, 0) &&
+			!patch_set_is_inner_begin(&patch, 1) &&
+			!patch_set_is_inner_begin(&patch, 4));
 	patch_writer_open(&writer);
-	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, FIRST));
+	CHECK(!patch_set_write_bytes(&writer, &patch, bytes, FIRST));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0x42, 0x43, 0x44, 0x45}, 6));
-	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, INNER));
+	CHECK(!patch_set_write_bytes(&writer, &patch, bytes, INNER));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0x41, 0xa2, 0xa3, 0x44, 0x45}, 6));
-	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, BETWEEN));
+	CHECK(!patch_set_write_bytes(&writer, &patch, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0x45}, 6));
-	CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == 0xa1);
+	CHECK(!patch_set_write_breakpoint(&writer, &patch) && code[0] == 0xcc && code[1] == 0xa1);
 	for (unsigned int i = 0; i < 256; i++) {
 		code[1] = (uint8_t)i;
-		CHECK(!write_breakpoint(&writer, &probe) && code[0] == 0xcc && code[1] == i);
+		CHECK(!patch_set_write_breakpoint(&writer, &patch) && code[0] == 0xcc &&
+				code[1] == i);
 	}
 	/* Several bytes between two begins. */
-	probe.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
-	CHECK(!patch_set_write_bytes(&writer, &probe, bytes, BETWEEN));
+	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
+	CHECK(!patch_set_write_bytes(&writer, &patch, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0x40, 0xa1, 0xa2, 0xa3, 0x44, 0x45}, 6));
 	/* Within a word of 16 bytes all at once, not over its end. */
-	probe.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
-	CHECK(at_once(&probe, &writer, bytes) && probe.whole);
+	patch.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
+	CHECK(patch_set_write_at_once(&patch, &writer, bytes) && patch.is_whole);
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4}, 5));
-	probe.site.runtime += 11;
-	CHECK(at_once(&probe, &writer, bytes) && code[15] == 0xa4);
-	probe.site.runtime++;
-	CHECK(!at_once(&probe, &writer, bytes) && !probe.whole && code[16] != 0xa4);
+	patch.site.runtime += 11;
+	CHECK(patch_set_write_at_once(&patch, &writer, bytes) && code[15] == 0xa4);
+	patch.site.runtime++;
+	CHECK(!patch_set_write_at_once(&patch, &writer, bytes) && !patch.is_whole &&
+			code[16] != 0xa4);
 	CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code + 12, bytes, 5) == -EXDEV &&
 			!patch_exchange(&writer, (uint64_t)(uintptr_t)code + 12, bytes, 4));
-	CHECK(!write_jump(&writer, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + 0x105) &&
+	CHECK(!patch_set_write_jump(&writer, (uint64_t)(uintptr_t)code,
+			      (uint64_t)(uintptr_t)code + 0x105) &&
 			!memcmp(code, (const uint8_t[]){0xe9, 0, 1, 0, 0}, 5));
-	CHECK(write_jump(&writer, (uint64_t)(uintptr_t)code,
+	CHECK(patch_set_write_jump(&writer, (uint64_t)(uintptr_t)code,
 			      (uint64_t)(uintptr_t)code + UINT64_C(0x80000005)) == -ERANGE);
-	CHECK(!change_jump(&writer, (uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)code + 0x205) &&
+	CHECK(!patch_set_change_jump(&writer, (uint64_t)(uintptr_t)code,
+			      (uint64_t)(uintptr_t)code + 0x205) &&
 			!memcmp(code, (const uint8_t[]){0xe9, 0, 2, 0, 0}, 5));
-	CHECK(change_jump(&writer, (uint64_t)(uintptr_t)code,
+	CHECK(patch_set_change_jump(&writer, (uint64_t)(uintptr_t)code,
 			      (uint64_t)(uintptr_t)code + UINT64_C(0x80000005)) == -ERANGE);
 	patch_writer_close(&writer);
 }
@@ -313,48 +328,48 @@ static void test_writes(void)
 static void test_others(void)
 {
 	static struct patch_hot hot[3];
-	struct patch probes[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
+	struct patch patches[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
 	struct patch **stack_slot;
 
 	for (unsigned int i = 0; i < 3; i++) {
-		probes[i].site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
-		probes[i].method = PROBE_JUMP;
-		probes[i].next = i < 2 ? &probes[i + 1] : NULL;
-		probes[i].flags = PATCH_EXIT;
+		patches[i].site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
+		patches[i].method = PROBE_JUMP;
+		patches[i].next = i < 2 ? &patches[i + 1] : NULL;
+		patches[i].flags = PATCH_EXIT;
 		hot[i] = (struct patch_hot){
 				.generation = 10 + i, .since = 100 + i, .successor = 77};
 	}
-	stack_slot = patch_location_list(probes[0].site.runtime);
+	stack_slot = patch_location_list(patches[0].site.runtime);
 	CHECK(!*stack_slot);
-	*stack_slot = &probes[0];
+	*stack_slot = &patches[0];
 	generations = 500;
-	CHECK(patch_set_inherit_generation(&probes[0]) == 102 && hot[0].successor == 77 &&
+	CHECK(patch_set_inherit_generation(&patches[0]) == 102 && hot[0].successor == 77 &&
 			hot[1].successor == -1 && hot[2].successor == -2);
-	probes[2].flags = 0;
-	CHECK(patch_set_inherit_generation(&probes[1]) == 501 && hot[0].successor == 1 &&
+	patches[2].flags = 0;
+	CHECK(patch_set_inherit_generation(&patches[1]) == 501 && hot[0].successor == 1 &&
 			hot[2].successor == -1);
 	/* Generations wrap around after 2^32. */
 	hot[0].generation = 0x80000005;
 	hot[2].generation = UINT32_MAX;
 	hot[1].generation = 3;
-	CHECK(patch_set_inherit_generation(&probes[0]) == 100 ||
-			patch_set_inherit_generation(&probes[0]) == 101);
+	CHECK(patch_set_inherit_generation(&patches[0]) == 100 ||
+			patch_set_inherit_generation(&patches[0]) == 101);
 	hot[0].generation = UINT32_MAX;
 	hot[2].generation = UINT32_MAX - 1;
-	CHECK(patch_set_inherit_generation(&probes[0]) == 101);
+	CHECK(patch_set_inherit_generation(&patches[0]) == 101);
 	/* Another location of the same list. */
-	probes[1].site.runtime++;
+	patches[1].site.runtime++;
 	hot[1].successor = 77;
-	CHECK(patch_set_inherit_generation(&probes[0]) == 100 && hot[1].successor == 77);
-	probes[0].slot = 0;
-	probes[1].slot = 0x111;
-	probes[2].slot = 0x222;
-	CHECK(inherited_slot(&probes[0]) == 0x222);
-	probes[2].method = PROBE_PUNNED;
-	CHECK(!inherited_slot(&probes[0]));
-	probes[2].method = PROBE_JUMP;
-	probes[2].slot = 0;
-	CHECK(!inherited_slot(&probes[0]));
+	CHECK(patch_set_inherit_generation(&patches[0]) == 100 && hot[1].successor == 77);
+	patches[0].slot = 0;
+	patches[1].slot = 0x111;
+	patches[2].slot = 0x222;
+	CHECK(patch_set_inherited_slot(&patches[0]) == 0x222);
+	patches[2].method = PROBE_PUNNED;
+	CHECK(!patch_set_inherited_slot(&patches[0]));
+	patches[2].method = PROBE_JUMP;
+	patches[2].slot = 0;
+	CHECK(!patch_set_inherited_slot(&patches[0]));
 	*stack_slot = NULL;
 }
 
@@ -478,7 +493,7 @@ static void test_locks(void)
 	CHECK(is_unlocked());
 	patch_scan();
 	CHECK(is_unlocked());
-	CHECK(patch_quiesce() && is_unlocked() && rested);
+	CHECK(patch_quiesce() && is_unlocked() && is_quiesced);
 	CHECK(patch_quiesce() && is_unlocked());
 	patch_check();
 	CHECK(is_unlocked());
@@ -504,16 +519,16 @@ static void test_given_up(void)
 	struct patch_hot hot = {.entry = (patch_handler)(uintptr_t)1,
 			.exit = (patch_handler)(uintptr_t)2,
 			.follows = true};
-	struct patch probe = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
+	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3}),
 			.method = PROBE_JUMP,
 			.hot = &hot,
 			.armed = true};
-	struct patch_setup setups[2] = {{.patch = &probe}, {.patch = NULL, .error = 7}};
-	struct patch *one = &probe;
+	struct patch_setup setups[2] = {{.patch = &patch}, {.patch = NULL, .error = 7}};
+	struct patch *one = &patch;
 	struct patch_writer writer;
 
 	CHECK(!mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
-	probe.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3});
+	patch.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 1, 3});
 	code[0] = 0xcc;
 	code[2] = 0x3f;
 	code[4] = 0x99;
@@ -521,16 +536,16 @@ static void test_given_up(void)
 	patch_set_abort(&setups[0], &writer, -EPERM);
 	patch_writer_close(&writer);
 	CHECK(code[0] == 0x40 && code[2] == 0x42 && code[4] == 0x99);
-	CHECK(!setups[0].patch && setups[0].error == -EPERM && !probe.armed && !hot.entry &&
+	CHECK(!setups[0].patch && setups[0].error == -EPERM && !patch.armed && !hot.entry &&
 			!hot.exit && !hot.follows);
 	/* Nothing was begun. */
-	probe.armed = true;
+	patch.armed = true;
 	hot.entry = (patch_handler)(uintptr_t)1;
-	setups[0] = (struct patch_setup){.patch = &probe};
-	patch_set_free_probes(&one, 1);
+	setups[0] = (struct patch_setup){.patch = &patch};
+	patch_set_free_patches(&one, 1);
 	CHECK(hot.entry);
-	cancel(setups, 2, -EDEADLK);
-	CHECK(!setups[0].patch && setups[0].error == -EDEADLK && !probe.armed && !hot.entry &&
+	patch_set_cancel(setups, 2, -EDEADLK);
+	CHECK(!setups[0].patch && setups[0].error == -EDEADLK && !patch.armed && !hot.entry &&
 			setups[1].error == 7);
 }
 
@@ -566,9 +581,9 @@ static struct patch *set_one(struct probe_site *site, unsigned int flags)
 	return setup.patch;
 }
 
-static void remove_one(struct patch *probe)
+static void remove_one(struct patch *patch)
 {
-	CHECK(!patch_remove(&probe, 1) && !probe->armed && !probe->hot->entry);
+	CHECK(!patch_remove(&patch, 1) && !patch->armed && !patch->hot->entry);
 }
 
 static bool takes_traps(void)
@@ -585,8 +600,8 @@ static void test_set(void)
 
 	for (unsigned int offset = 0; offset <= 12; offset += 12) {
 		struct probe_site site = site_of(PROBE_JUMP, 5, 3, lengths);
-		struct patch *probe, *trap, *again;
-		struct patch_setup setup = {.site = &site, .flags = PATCH_READY};
+		struct patch *patch, *trap, *again;
+		struct patch_setup setup = {.site = &site, .flags = PATCH_PREPARE};
 		uint64_t trampoline;
 
 		memset(code, 0x90, 64);
@@ -596,25 +611,25 @@ static void test_set(void)
 		/* Prepared only. */
 		CHECK(patch_set(&setup, 1) == 1 && setup.error == -EALREADY && !setup.patch &&
 				!memcmp(code, before, sizeof(before)));
-		probe = set_one(&site, 0);
-		CHECK(probe->method == PROBE_JUMP && probe->site.nr_pieces == 3 && probe->slot &&
-				probe->whole == !offset);
-		CHECK(target_of_jump(site.runtime) == probe->slot &&
-				target_of_jump(probe->slot) == probe->trampoline);
+		patch = set_one(&site, 0);
+		CHECK(patch->method == PROBE_JUMP && patch->site.nr_pieces == 3 && patch->slot &&
+				patch->is_whole == !offset);
+		CHECK(target_of_jump(site.runtime) == patch->slot &&
+				target_of_jump(patch->slot) == patch->trampoline);
 		CHECK(memchr(traps, code[16 + offset + 2], sizeof(traps)) &&
 				memchr(traps, code[16 + offset + 3], sizeof(traps)));
 		CHECK(!memcmp(code, before, 16 + offset) &&
 				!memcmp(code + 21 + offset, before + 21 + offset,
 						sizeof(before) - 21 - offset));
 		CHECK(error_of(&(struct patch_setup){.site = &site}) == -EBUSY);
-		remove_one(probe);
+		remove_one(patch);
 		CHECK(!memcmp(code, before, sizeof(before)));
 		/* The same code again; other code for a trap, which changes one byte. */
 		again = set_one(&site, 0);
-		CHECK(again == probe);
+		CHECK(again == patch);
 		remove_one(again);
 		trap = set_one(&site, PATCH_TRAP);
-		CHECK(trap != probe && trap->method == PROBE_BREAKPOINT &&
+		CHECK(trap != patch && trap->method == PROBE_BREAKPOINT &&
 				trap->site.nr_pieces == 1 && trap->site.displaced == 2 &&
 				!trap->site.ends && !trap->slot && trap->bytes[0] == 0xcc);
 		CHECK(code[16 + offset] == 0xcc);
@@ -630,7 +645,7 @@ static void test_set(void)
 		code[16 + offset] = before[16 + offset];
 		remove_one(trap);
 		/* After a rest, what is known is where the code is. */
-		trampoline = probe->trampoline;
+		trampoline = patch->trampoline;
 		CHECK(patch_quiesce());
 		memcpy(code, before, sizeof(before));
 		again = set_one(&site, 0);
@@ -704,7 +719,7 @@ static void test_set_many(void)
 	static const unsigned int lengths[] = {5};
 	static struct probe_site sites[AT_ONCE + 2];
 	static struct patch_setup setups[AT_ONCE + 2];
-	static struct patch *probes[AT_ONCE + 2];
+	static struct patch *patches[AT_ONCE + 2];
 	const unsigned int nr = AT_ONCE + 2;
 	size_t nr_set = 0;
 	uint8_t *page = mmap(NULL, 16 * nr, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -725,9 +740,9 @@ static void test_set_many(void)
 		CHECK(!setups[i].error && setups[i].patch &&
 				target_of_jump(sites[i].runtime) == setups[i].patch->trampoline &&
 				!setups[i].patch->slot);
-		probes[nr_set++] = setups[i].patch;
+		patches[nr_set++] = setups[i].patch;
 	}
-	CHECK(nr_set == nr - 1 && !patch_remove(probes, nr_set));
+	CHECK(nr_set == nr - 1 && !patch_remove(patches, nr_set));
 	page[16 * 3] ^= 1;
 	for (unsigned int i = 0; i < nr; i++)
 		CHECK(!memcmp(page + 16 * i, sites[i].bytes, 5));
@@ -741,7 +756,8 @@ static void test_several(void)
 	struct patch_setup setups[3] = {{.flags = PATCH_ALL}, {.flags = PATCH_TRAP},
 			{.flags = PATCH_EXIT | PATCH_ALL}};
 
-	CHECK(any_exit(setups, 3) && !any_exit(setups, 2) && !any_exit(setups, 0));
+	CHECK(patch_set_any_exit(setups, 3) && !patch_set_any_exit(setups, 2) &&
+			!patch_set_any_exit(setups, 0));
 }
 
 /* Waits until the last thread has left each of the probes, however long that takes. */
@@ -749,19 +765,19 @@ static void test_settled(void)
 {
 	struct patch some[3] = {
 			{.hot = &settling[0]}, {.hot = &settling[1]}, {.hot = &settling[2]}};
-	struct patch *const probes[3] = {&some[0], &some[1], &some[2]};
+	struct patch *const patches[3] = {&some[0], &some[1], &some[2]};
 	int user;
 
 	CHECK(SCANS_MAX == 50 && YIELDS == 10);
 	settling_left[0] = 2;
 	settling_left[1] = 0;
 	settling_left[2] = SCANS_MAX + YIELDS + 1;
-	patch_settle(probes, 0);
+	patch_settle(patches, 0);
 	CHECK(!settling_asked);
-	patch_settle(probes, 2);
+	patch_settle(patches, 2);
 	CHECK(!settling_left[0] && settling_left[2] == SCANS_MAX + YIELDS + 1 &&
 			settling_asked == 4);
-	patch_settle(probes, 3);
+	patch_settle(patches, 3);
 	CHECK(!settling_left[2] && settling_asked == 4 + 2 + SCANS_MAX + YIELDS + 2);
 	patch_change_user(&some[1], &user);
 	CHECK(settling[1].user == &user && !settling[0].user && !settling[2].user);
@@ -772,7 +788,7 @@ int main(void)
 {
 	code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
-	CHECK(code != MAP_FAILED && !patch_start(false) && !register_barrier());
+	CHECK(code != MAP_FAILED && !patch_start(false) && !patch_set_register_barrier());
 	test_distances();
 	test_fits();
 	test_jumps();

@@ -102,10 +102,10 @@ static void test_sections(void)
 	/* All signals but those of traps are blocked, once. */
 	CHECK(section.entered && inside && lock &&
 			mask_of_kernel() ==
-					(~OURS & ~(BIT(SIGKILL) | BIT(SIGSTOP)) &
+					(~PATCH_TRAP_SIGNALS & ~(BIT(SIGKILL) | BIT(SIGSTOP)) &
 							mask_of_kernel()));
 	CHECK(mask_of_kernel() & BIT(SIGUSR1) && mask_of_kernel() & BIT(SIGSEGV) &&
-			!(mask_of_kernel() & OURS));
+			!(mask_of_kernel() & PATCH_TRAP_SIGNALS));
 	inner = patch_signals_enter();
 	CHECK(!inner.entered);
 	patch_signals_leave(inner);
@@ -135,26 +135,30 @@ static void test_small(void)
 	sigset_t set = set_of(BIT(SIGTRAP) | BIT(SIGHUP));
 	struct patch_action action = {.handler = (uintptr_t)one, .mask = BIT(SIGSEGV)};
 
-	CHECK(patch_signal_is_installed(SIGTRAP) && patch_signal_is_installed(SIGILL) &&
-			!patch_signal_is_installed(SIGSEGV) && !patch_signal_is_installed(SIGBUS));
-	CHECK(OURS == (BIT(SIGTRAP) | BIT(SIGILL)) && ours_of(&set) == BIT(SIGTRAP));
-	patch_signal_change_mask(&set, OURS, BIT(SIGILL));
+	CHECK(patch_signal_is_trap(SIGTRAP) && patch_signal_is_trap(SIGILL) &&
+			!patch_signal_is_trap(SIGSEGV) && !patch_signal_is_trap(SIGBUS));
+	CHECK(PATCH_TRAP_SIGNALS == (BIT(SIGTRAP) | BIT(SIGILL)) &&
+			patch_signal_traps_of(&set) == BIT(SIGTRAP));
+	patch_signal_change_mask(&set, PATCH_TRAP_SIGNALS, BIT(SIGILL));
 	CHECK(mask_of(&set) == (BIT(SIGHUP) | BIT(SIGILL)));
 	patch_signal_change_mask(&set, 0, BIT(SIGTRAP));
-	CHECK(mask_of(&set) == (BIT(SIGHUP) | OURS));
-	CHECK(!is_changeable(SIGKILL) && !is_changeable(SIGSTOP) && !is_changeable(SIGTRAP) &&
-			!is_changeable(SIGILL) && is_changeable(SIGUSR1) && is_changeable(SIGSEGV));
-	CHECK(blocks_faults(SIGUSR1, &action) && !blocks_faults(SIGSEGV, &action) &&
-			!blocks_faults(SIGBUS, &action));
+	CHECK(mask_of(&set) == (BIT(SIGHUP) | PATCH_TRAP_SIGNALS));
+	CHECK(!patch_signal_is_changeable(SIGKILL) && !patch_signal_is_changeable(SIGSTOP) &&
+			!patch_signal_is_changeable(SIGTRAP) &&
+			!patch_signal_is_changeable(SIGILL) &&
+			patch_signal_is_changeable(SIGUSR1) && patch_signal_is_changeable(SIGSEGV));
+	CHECK(patch_signal_blocks_faults(SIGUSR1, &action) &&
+			!patch_signal_blocks_faults(SIGSEGV, &action) &&
+			!patch_signal_blocks_faults(SIGBUS, &action));
 	action.mask = BIT(SIGBUS);
-	CHECK(blocks_faults(SIGUSR1, &action));
+	CHECK(patch_signal_blocks_faults(SIGUSR1, &action));
 	action.mask = BIT(SIGTRAP) | BIT(SIGFPE);
-	CHECK(!blocks_faults(SIGUSR1, &action));
+	CHECK(!patch_signal_blocks_faults(SIGUSR1, &action));
 	action.mask = BIT(SIGBUS);
 	action.handler = (uintptr_t)SIG_DFL;
-	CHECK(!blocks_faults(SIGUSR1, &action));
+	CHECK(!patch_signal_blocks_faults(SIGUSR1, &action));
 	action.handler = (uintptr_t)SIG_IGN;
-	CHECK(!blocks_faults(SIGUSR1, &action));
+	CHECK(!patch_signal_blocks_faults(SIGUSR1, &action));
 	CHECK(!patch_signals_any_blocks_faults());
 }
 
@@ -200,12 +204,12 @@ static void test_taken(void)
 	struct patch_action ours;
 
 	CHECK(!sigaction(SIGTRAP, &mine, NULL));
-	CHECK(!known && !patch_signals_open_ones());
+	CHECK(!known && !patch_signals_unblockable());
 	take_ours();
 	ours = of_kernel(SIGTRAP);
 	CHECK(ours.handler == (uintptr_t)ours_handler &&
 			of_kernel(SIGILL).handler == ours.handler &&
-			patch_signals_open_ones() == OURS && known &&
+			patch_signals_unblockable() == PATCH_TRAP_SIGNALS && known &&
 			patch_restorer_of_libc == ours.restorer);
 	CHECK(patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)one &&
 			patch_signal_get_user_action(SIGTRAP)->mask == BIT(SIGHUP) &&
@@ -225,10 +229,10 @@ static void test_taken(void)
 			mask_of(&back.sa_mask) == BIT(SIGINT));
 	/* Our own handler, which was read from the kernel: what is behind it is meant. */
 	mine = action_of((void (*)(int))(uintptr_t)ours_handler, 0);
-	CHECK(is_ours_as_libc(&mine) && !is_ours_as_libc(&back));
+	CHECK(patch_signal_is_own_libc_action(&mine) && !patch_signal_is_own_libc_action(&back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
 			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
-	CHECK(patch_signals_stand_behind(SIGTRAP) && !patch_signals_stand_behind(SIGUSR1));
+	CHECK(patch_signals_are_taken(SIGTRAP) && !patch_signals_are_taken(SIGUSR1));
 	/* Other handlers do not block these two signals. The program sees masks that contain them. */
 	masked = action_of(one, BIT(SIGTRAP) | BIT(SIGUSR2));
 	CHECK(!patch_signals_action(SIGUSR1, &masked, NULL, sigaction));
@@ -243,23 +247,23 @@ static void test_taken(void)
 	CHECK(patch_signals_action(0, NULL, &back, refuse_action) == -1 &&
 			patch_signals_action(LAST_SIGNAL + 1, NULL, &back, refuse_action) == -1);
 	/* In a sandbox all requests do. */
-	patch_signals_pass(true);
+	patch_signals_forward(true);
 	CHECK(patch_signals_action(SIGTRAP, NULL, &back, refuse_action) == -1 &&
-			!patch_signals_stand_behind(SIGTRAP));
-	patch_signals_pass(false);
+			!patch_signals_are_taken(SIGTRAP));
+	patch_signals_forward(false);
 	/* A handler that was there before is opened. */
-	masked = action_of(other, OURS | BIT(SIGHUP));
+	masked = action_of(other, PATCH_TRAP_SIGNALS | BIT(SIGHUP));
 	CHECK(!sigaction(SIGUSR2, &masked, NULL));
 	patch_signals_open();
 	CHECK(of_kernel(SIGUSR2).mask == BIT(SIGHUP) &&
-			patch_signals_wanted(SIGUSR2, (uintptr_t)other) == OURS &&
+			patch_signals_wanted(SIGUSR2, (uintptr_t)other) == PATCH_TRAP_SIGNALS &&
 			!patch_signals_wanted(SIGHUP, 0));
 	/* All actions and masks are the program's again. */
 	patch_signals_give_back();
-	CHECK(!patch_signals_open_ones() && of_kernel(SIGTRAP).handler == (uintptr_t)other &&
+	CHECK(!patch_signals_unblockable() && of_kernel(SIGTRAP).handler == (uintptr_t)other &&
 			of_kernel(SIGTRAP).mask == BIT(SIGINT) && !of_kernel(SIGILL).handler);
 	CHECK(of_kernel(SIGUSR1).mask == (BIT(SIGTRAP) | BIT(SIGUSR2)) &&
-			of_kernel(SIGUSR2).mask == (OURS | BIT(SIGHUP)) &&
+			of_kernel(SIGUSR2).mask == (PATCH_TRAP_SIGNALS | BIT(SIGHUP)) &&
 			!patch_signals_wanted(SIGUSR1, (uintptr_t)one));
 	/* A pending signal finds the current action of the program. */
 	mine = action_of(one, 0);
@@ -289,7 +293,8 @@ static void test_masks(void)
 	CHECK(mask_of_kernel() == BIT(SIGUSR1) && wanted == BIT(SIGTRAP) &&
 			reported() == (BIT(SIGTRAP) | BIT(SIGUSR1)));
 	set = set_of(BIT(SIGILL));
-	CHECK(!patch_signals_mask(SIG_BLOCK, &set, &before, pthread_sigmask) && wanted == OURS &&
+	CHECK(!patch_signals_mask(SIG_BLOCK, &set, &before, pthread_sigmask) &&
+			wanted == PATCH_TRAP_SIGNALS &&
 			mask_of(&before) == (BIT(SIGTRAP) | BIT(SIGUSR1)));
 	set = set_of(BIT(SIGTRAP) | BIT(SIGUSR1));
 	CHECK(!patch_signals_mask(SIG_UNBLOCK, &set, NULL, pthread_sigmask) &&
@@ -302,12 +307,12 @@ static void test_masks(void)
 	CHECK(patch_signals_mask(SIG_SETMASK, &set, &before, refuse_mask) == EINVAL &&
 			wanted == BIT(SIGTRAP));
 	/* In a sandbox nothing is changed. */
-	patch_signals_pass(true);
+	patch_signals_forward(true);
 	set = set_of(BIT(SIGUSR2));
 	CHECK(!patch_signals_mask(SIG_SETMASK, &set, &before, pthread_sigmask) &&
 			mask_of(&before) == BIT(SIGHUP) && mask_of_kernel() == BIT(SIGUSR2) &&
 			wanted == BIT(SIGTRAP));
-	patch_signals_pass(false);
+	patch_signals_forward(false);
 	/* When the signals are the program's again, the next request blocks what it asked for. */
 	patch_signals_give_back();
 	CHECK(reported() == (BIT(SIGTRAP) | BIT(SIGUSR2)) && !wanted &&
@@ -318,9 +323,9 @@ static void test_masks(void)
 	/* They became ours while a thread has blocked them. */
 	set = set_of(BIT(SIGILL) | BIT(SIGHUP));
 	CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));
-	open_as_held();
+	patch_signal_open_as_held();
 	CHECK(wanted == BIT(SIGILL) && mask_of_kernel() == BIT(SIGHUP));
-	block_as_wanted();
+	patch_signal_block_as_wanted();
 	CHECK(!wanted && mask_of_kernel() == (BIT(SIGILL) | BIT(SIGHUP)));
 	set = set_of(0);
 	CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));

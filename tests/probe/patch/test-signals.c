@@ -122,9 +122,9 @@ static struct patch *set(const char *name, unsigned int flags)
 	return setup.patch;
 }
 
-static void end(struct patch *probe)
+static void end(struct patch *patch)
 {
-	CHECK(!patch_remove(&probe, 1));
+	CHECK(!patch_remove(&patch, 1));
 	CHECK(patch_quiesce());
 }
 
@@ -148,7 +148,7 @@ static void test_exact(void)
 			 masked = {.sa_handler = on_other};
 
 	for (int turn = 0; turn < 4; turn++) {
-		struct patch *probe;
+		struct patch *patch;
 
 		/* As at the begin; a handler; ignored; with flags that only the kernel knows. */
 		if (turn == 1) {
@@ -169,9 +169,9 @@ static void test_exact(void)
 			CHECK(!syscall(SYS_rt_sigaction, SIGTRAP, &bare, NULL, MASK_BYTES));
 		}
 		read_all(all_before);
-		probe = set("place_three", turn & 1 ? PATCH_TRAP : 0);
+		patch = set("place_three", turn & 1 ? PATCH_TRAP : 0);
 		CHECK((caught() & TRAPS) == TRAPS && place_three(1) == 4);
-		end(probe);
+		end(patch);
 		CHECK(as_before() && !side_probe_traps && place_three(1) == 4);
 	}
 	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR && signal(SIGILL, SIG_DFL) != SIG_ERR);
@@ -182,14 +182,14 @@ static void test_exact(void)
 static void test_set_meanwhile(void)
 {
 	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_RESTART}, before, real;
-	struct patch *probe = set("place_three", PATCH_TRAP);
+	struct patch *patch = set("place_three", PATCH_TRAP);
 
 	own_traps = 0;
 	CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction) &&
 			before.sa_handler == SIG_DFL);
 	CHECK(place_three(1) == 4 && !own_traps && !raise(SIGTRAP) && own_traps == 1);
 	/* What libc would have given the kernel. */
-	end(probe);
+	end(patch);
 	read_all(all_after);
 	CHECK(!sigaction(SIGTRAP, NULL, &real) && real.sa_handler == on_own);
 	CHECK(!sigaction(SIGTRAP, &action, NULL));
@@ -205,31 +205,31 @@ static void test_set_meanwhile(void)
 static void test_steps(void)
 {
 	struct sigaction action = {.sa_handler = on_own};
-	struct patch *probe;
+	struct patch *patch;
 	int got;
 
 	CHECK(!sigaction(SIGTRAP, &action, NULL));
-	probe = set("place_five", PATCH_TRAP);
+	patch = set("place_five", PATCH_TRAP);
 	own_traps = 0;
 	hits = 0;
 	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
 	got = place_five(1);
 	__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 	CHECK(got == 6 && hits == 1 && own_traps > 20);
-	end(probe);
+	end(patch);
 	CHECK(signal(SIGTRAP, SIG_DFL) == on_own);
 }
 
 static void test_masks(void)
 {
-	struct patch *probe = set("place_three", PATCH_TRAP);
+	struct patch *patch = set("place_three", PATCH_TRAP);
 	sigset_t traps, user_action;
 
 	sigemptyset(&traps);
 	sigaddset(&traps, SIGTRAP);
 	CHECK(!patch_signals_mask(SIG_BLOCK, &traps, NULL, sigprocmask));
 	CHECK(!(real_mask() & TRAPS) && place_three(1) == 4);
-	end(probe);
+	end(patch);
 	/* From its next call on. */
 	CHECK(!patch_signals_mask(SIG_BLOCK, NULL, &user_action, sigprocmask) &&
 			sigismember(&user_action, SIGTRAP));
@@ -283,11 +283,11 @@ static void test_threads(unsigned int rounds)
 	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
 		CHECK(!pthread_create(&threads[i], NULL, i ? meet_traps : wait_quietly, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
-		struct patch *probe =
+		struct patch *patch =
 				set(i & 1 ? "place_four" : "place_three", i & 2 ? PATCH_TRAP : 0);
 
 		usleep(i % 7 * 100);
-		end(probe);
+		end(patch);
 		later += side_probe_traps != 0;
 		CHECK(side_probe_traps || !(caught() & TRAPS));
 	}
@@ -399,7 +399,7 @@ static void test_waiting(long call, bool by_signal)
 {
 	struct sigaction action = {.sa_handler = on_wake};
 	struct waiting waiting = {.call = call};
-	struct patch *probe;
+	struct patch *patch;
 	int sockets[2] = {-1, -1};
 	pthread_t thread;
 
@@ -407,7 +407,7 @@ static void test_waiting(long call, bool by_signal)
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK(!pthread_create(&thread, NULL, wait_blocked, &waiting));
 	wait_until_waiting(&waiting);
-	probe = set("place_three", PATCH_TRAP);
+	patch = set("place_three", PATCH_TRAP);
 	CHECK(place_three(1) == 4);
 	/* It has been stopped, for its mask is another. */
 	CHECK(!(mask_of(waiting.tid) & TRAPS));
@@ -419,7 +419,7 @@ static void test_waiting(long call, bool by_signal)
 	pthread_join(thread, NULL);
 	CHECK(by_signal ? waiting.result == -1 && waiting.code == EINTR
 			: waiting.result == 1 && waiting.code == WAITED_FOR);
-	end(probe);
+	end(patch);
 	close(sockets[0]);
 	close(sockets[1]);
 	close(waiting.descriptor);
@@ -448,7 +448,7 @@ static void test_worker(unsigned int idle_ms)
 	struct io_uring_params parameters = {
 			.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = idle_ms};
 	int ring = (int)syscall(SYS_io_uring_setup, 1, &parameters);
-	struct patch *probe;
+	struct patch *patch;
 	pid_t worker;
 
 	if (ring < 0) {
@@ -458,10 +458,10 @@ static void test_worker(unsigned int idle_ms)
 	usleep(50000);
 	worker = number_in_proc();
 	CHECK(worker != getpid() && (mask_of(worker) & TRAPS) == TRAPS);
-	probe = set("place_three", PATCH_TRAP);
+	patch = set("place_three", PATCH_TRAP);
 	CHECK(place_three(1) == 4 && (mask_of(worker) & TRAPS) == TRAPS);
-	if (probe)
-		end(probe);
+	if (patch)
+		end(patch);
 	CHECK(!side_probe_traps && !(caught() & TRAPS));
 	close(ring);
 }
@@ -662,9 +662,9 @@ static void test_at_once(void *(*run)(void *), unsigned int rounds)
 	CHECK(!pthread_create(&thread, NULL, run, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
 		/* Changed at once, so nobody needs the handler. */
-		struct patch *probe = set("place_one", 0);
+		struct patch *patch = set("place_one", 0);
 
-		end(probe);
+		end(patch);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);

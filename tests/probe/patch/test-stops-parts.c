@@ -275,7 +275,7 @@ static void test_workers(void)
 {
 	static const struct {
 		const char *name, *stat;
-		bool is_worker;
+		bool patch_thread_is_worker;
 	} rows[] = {{"iou-wrk-5", "4321 (iou-wrk-5) S 1 2 3 4 5 16 0\n", true},
 			{"vhost-77", "4321 (vhost-77) S 1 2 3 4 5 16384 0\n", true},
 			{"iou-a) b", "4321 (iou-a) b) R 1 2 3 4 5 16400\n", true},
@@ -295,9 +295,9 @@ static void test_workers(void)
 		put_file(STATUS, text);
 		put_file(STAT, rows[i].stat);
 		before = resources_now();
-		CHECK(patch_thread_inspect(TID, &thread) == !rows[i].is_worker);
-		CHECK(thread.state == (rows[i].is_worker ? 0 : 'S') &&
-				thread.guarded == !rows[i].is_worker);
+		CHECK(patch_thread_inspect(TID, &thread) == !rows[i].patch_thread_is_worker);
+		CHECK(thread.state == (rows[i].patch_thread_is_worker ? 0 : 'S') &&
+				thread.guarded == !rows[i].patch_thread_is_worker);
 		CHECK(resources_are_same(before, resources_now()));
 	}
 }
@@ -341,21 +341,23 @@ static void test_waits(void)
 	begin();
 	kernel.status = EVENT_STOP;
 	kernel.stops_at = 1;
-	CHECK(wait_for_stop(TID) == EVENT_STOP && kernel.nr_waits == 1 && !kernel.nr_sleeps);
+	CHECK(patch_thread_wait_for_stop(TID) == EVENT_STOP && kernel.nr_waits == 1 &&
+			!kernel.nr_sleeps);
 	/* The last try, and one more. */
 	begin();
 	kernel.status = SIGNAL_STOP;
 	kernel.stops_at = 200;
-	CHECK(wait_for_stop(TID) == SIGNAL_STOP && kernel.nr_sleeps == 199);
+	CHECK(patch_thread_wait_for_stop(TID) == SIGNAL_STOP && kernel.nr_sleeps == 199);
 	begin();
 	kernel.status = EVENT_STOP;
 	kernel.stops_at = 201;
-	CHECK(!wait_for_stop(TID) && kernel.nr_waits == 200 && kernel.nr_sleeps == 200);
+	CHECK(!patch_thread_wait_for_stop(TID) && kernel.nr_waits == 200 &&
+			kernel.nr_sleeps == 200);
 	/* It has ended. */
 	begin();
 	kernel.stops_at = 1;
 	kernel.status = 0x100;
-	CHECK(!wait_for_stop(TID) && kernel.nr_waits == 1);
+	CHECK(!patch_thread_wait_for_stop(TID) && kernel.nr_waits == 1);
 }
 
 static bool is_mended(unsigned long long call, long long result)
@@ -429,7 +431,7 @@ static void test_all_stopped(void)
 	nr_looked_at = 0;
 	kernel.status = EVENT_STOP;
 	kernel.stops_at = 1;
-	CHECK(!stop_all(&stopping) && stopping.stopped == 1 && nr_looked_at == 1 &&
+	CHECK(!patch_thread_stop_all(&stopping) && stopping.stopped == 1 && nr_looked_at == 1 &&
 			kernel.nr_exits == 1 && kernel.nr_waits == 201);
 	/* In a child: all signals but those of traps are blocked there, and afterwards the mask is as before. */
 	begin();
@@ -537,11 +539,11 @@ static void test_read_places(void)
 static uint64_t stack[16];
 static struct quiescence_mapping made_stack[1];
 
-static enum patch_shown shown(const char *state, const char *line, const char *again)
+static enum patch_verdict shown(const char *state, const char *line, const char *again)
 {
 	static char status[256];
 	bool guarded = false;
-	enum patch_shown result;
+	enum patch_verdict result;
 
 	nr_syscall_reads = 0;
 	second_syscall = again;
@@ -569,28 +571,29 @@ static void test_asleep(void)
 	memset(stack, 0, sizeof(stack));
 	snprintf(line, sizeof(line), "0 0x1 0x2 0x3 0x4 0x5 0x6 %#lx 0x1234\n", at);
 	snprintf(moved, sizeof(moved), "0 0x1 0x2 0x3 0x4 0x5 0x6 %#lx 0x1235\n", at);
-	CHECK(shown("S", line, NULL) == PATCH_SO && shown("S", line, moved) == PATCH_UNKNOWN);
-	CHECK(shown("Z", NULL, NULL) == PATCH_SO && shown("X", NULL, NULL) == PATCH_SO);
-	CHECK(shown("R", line, NULL) == PATCH_UNKNOWN &&
-			shown("S", "running\n", NULL) == PATCH_UNKNOWN);
-	CHECK(shown("S", line, "running\n") == PATCH_UNKNOWN);
-	CHECK(shown("S\nTracerPid:\t3", line, NULL) == PATCH_NOT_SO);
+	CHECK(shown("S", line, NULL) == PATCH_PROVED && shown("S", line, moved) == PATCH_UNPROVED);
+	CHECK(shown("Z", NULL, NULL) == PATCH_PROVED && shown("X", NULL, NULL) == PATCH_PROVED);
+	CHECK(shown("R", line, NULL) == PATCH_UNPROVED &&
+			shown("S", "running\n", NULL) == PATCH_UNPROVED);
+	CHECK(shown("S", line, "running\n") == PATCH_UNPROVED);
+	CHECK(shown("S\nTracerPid:\t3", line, NULL) == PATCH_DISPROVED);
 	stack[7] = 0x7777;
-	CHECK(shown("S", line, NULL) == PATCH_NOT_SO && shown("S", line, moved) == PATCH_UNKNOWN &&
-			shown("S", line, "running\n") == PATCH_UNKNOWN);
+	CHECK(shown("S", line, NULL) == PATCH_DISPROVED &&
+			shown("S", line, moved) == PATCH_UNPROVED &&
+			shown("S", line, "running\n") == PATCH_UNPROVED);
 	stack[7] = 0;
 	wanted_address = 0x1234;
-	CHECK(shown("S", line, NULL) == PATCH_NOT_SO);
+	CHECK(shown("S", line, NULL) == PATCH_DISPROVED);
 	wanted_address = 0x7777;
 	/* It may wait for a child that shares the memory. */
 	snprintf(call, sizeof(call), "%ld 0x1 0x2 0x3 0x4 0x5 0x6 %#lx 0x1234\n", (long)SYS_vfork,
 			at);
-	CHECK(shown("S", call, NULL) == PATCH_NOT_SO);
+	CHECK(shown("S", call, NULL) == PATCH_DISPROVED);
 	/* Filters of system calls are noted, also of a thread that is traced. */
 	put_file(STATUS, "State:\tS\nTracerPid:\t3\nSeccomp:\t2\n");
-	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_NOT_SO && guarded);
+	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_DISPROVED && guarded);
 	put_file(STATUS, NULL);
-	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_SO && guarded);
+	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_PROVED && guarded);
 }
 
 /* Stacks of the largest size that is read, and one word more. */
@@ -614,7 +617,7 @@ static void test_sizes(void)
 		CHECK(stopped_quiesced == !more);
 		made_stack[0].end = start + (256 << 20) + more;
 		CHECK(shown("S", "-1 0x100000000 0x1234\n", NULL) ==
-				(more ? PATCH_NOT_SO : PATCH_SO));
+				(more ? PATCH_DISPROVED : PATCH_PROVED));
 	}
 	kernel.reads_zeros = false;
 }
@@ -697,9 +700,9 @@ static void test_children(void)
 	CHECK(resources_descriptors() == descriptors);
 	/* All threads, of which one may not be known. */
 	shared = true;
-	CHECK(!is_shared());
+	CHECK(!quiescence_is_shared());
 	directory_is_closed = true;
-	CHECK(is_shared());
+	CHECK(quiescence_is_shared());
 	directory_is_closed = false;
 }
 

@@ -41,34 +41,34 @@ static struct patch make(bool all, bool begins)
 			.trampoline = 7 * PATCH_ARENA_BYTES + HEADS_BYTES + 5 * TRAMPOLINE_BYTES};
 }
 
-static uint64_t called_by(const struct patch *probe)
+static uint64_t called_by(const struct patch *patch)
 {
 	int32_t away;
 
 	/* lea -128(%rsp),%rsp; call */
 	CHECK(!memcmp(bytes, "\x48\x8d\x64\x24\x80\xe8", 6));
 	memcpy(&away, bytes + 6, sizeof(away));
-	return probe->trampoline + 10 + (uint64_t)(int64_t)away;
+	return patch->trampoline + 10 + (uint64_t)(int64_t)away;
 }
 
 static void test_heads(void)
 {
 	for (unsigned int i = 0; i < 8; i++) {
 		bool all = i & 1, begins = i & 2, follows = i & 4;
-		struct patch probe = make(all, begins);
+		struct patch patch = make(all, begins);
 		struct patch_kind kind = {.bytes = TRAMPOLINE_BYTES, .follows = follows};
 		size_t before = 10 + (follows ? GATE_BYTES : 8);
 
 		copy_size = 20;
 		memset(bytes, 0x77, sizeof(bytes));
-		CHECK(!patch_trampoline_of(&probe, kind, bytes));
-		CHECK(called_by(&probe) ==
+		CHECK(!patch_trampoline_of(&patch, kind, bytes));
+		CHECK(called_by(&patch) ==
 				7 * PATCH_ARENA_BYTES +
 						(uint64_t)HEAD_BYTES *
 								((all ? 1 : 0) + (begins ? 0 : 2)));
-		CHECK(x86_trampoline_get_head(&probe) == (all ? 1u : 0u) + (begins ? 0u : 2u));
-		CHECK(hot.copy == probe.trampoline + before && copied_to == hot.copy &&
-				probe.map[2] == 14);
+		CHECK(x86_trampoline_get_head(&patch) == (all ? 1u : 0u) + (begins ? 0u : 2u));
+		CHECK(hot.copy == patch.trampoline + before && copied_to == hot.copy &&
+				patch.map[2] == 14);
 		CHECK(!memcmp(bytes + 10,
 				follows ? "\x48\x8d\xa4\x24\x88\0\0\0\xff\x64\x24\xf8"
 					: "\x48\x8d\xa4\x24\x80\0\0\0",
@@ -84,23 +84,23 @@ static void test_heads(void)
 /* The largest copy, and one byte more; a copy that cannot be made. */
 static void test_sizes(void)
 {
-	struct patch probe = make(false, true);
+	struct patch patch = make(false, true);
 	const struct patch_kind small = {.bytes = TRAMPOLINE_BYTES},
 				large = {.bytes = TRAMPOLINE_BYTES_MAX, .follows = true};
 
 	copy_size = TRAMPOLINE_BYTES - 18;
 	memset(bytes, 0x77, sizeof(bytes));
-	CHECK(!patch_trampoline_of(&probe, small, bytes) &&
+	CHECK(!patch_trampoline_of(&patch, small, bytes) &&
 			bytes[TRAMPOLINE_BYTES - 1] == 0x40 + TRAMPOLINE_BYTES - 19 &&
 			bytes[TRAMPOLINE_BYTES] == 0x77);
 	copy_size++;
-	CHECK(patch_trampoline_of(&probe, small, bytes) == -E2BIG &&
+	CHECK(patch_trampoline_of(&patch, small, bytes) == -E2BIG &&
 			bytes[TRAMPOLINE_BYTES] == 0x77);
-	CHECK(!patch_trampoline_of(&probe, large, bytes) &&
+	CHECK(!patch_trampoline_of(&patch, large, bytes) &&
 			bytes[TRAMPOLINE_BYTES_MAX - 1] == 0xcc &&
 			bytes[TRAMPOLINE_BYTES_MAX] == 0x77);
 	copy_size = -ERANGE;
-	CHECK(patch_trampoline_of(&probe, small, bytes) == -ERANGE);
+	CHECK(patch_trampoline_of(&patch, small, bytes) == -ERANGE);
 }
 
 static void test_places(void)
@@ -110,26 +110,26 @@ static void test_places(void)
 
 	for (unsigned int nr = 1; nr <= PROBE_PIECES_MAX; nr++) {
 		for (size_t k = 0; k < sizeof(calls); k++) {
-			struct patch probe = make(false, true);
+			struct patch patch = make(false, true);
 			bool is_call = calls[k] == PROBE_CALL || calls[k] == PROBE_CALL_INDIRECT;
 
-			hot.copy = probe.trampoline + 18;
-			probe.site.nr_pieces = (uint8_t)nr;
-			probe.site.displaced = (uint8_t)(3 * nr + 1);
-			memset(probe.begins, 1, sizeof(probe.begins));
+			hot.copy = patch.trampoline + 18;
+			patch.site.nr_pieces = (uint8_t)nr;
+			patch.site.displaced = (uint8_t)(3 * nr + 1);
+			memset(patch.begins, 1, sizeof(patch.begins));
 			for (unsigned int i = 0; i < nr; i++) {
-				probe.site.pieces[i].at = (uint8_t)(3 * i);
-				probe.site.pieces[i].kind = i + 1 < nr ? PROBE_CALL : calls[k];
+				patch.site.pieces[i].at = (uint8_t)(3 * i);
+				patch.site.pieces[i].kind = i + 1 < nr ? PROBE_CALL : calls[k];
 			}
 			for (unsigned int i = 0; i <= nr; i++)
-				probe.map[i] = (uint8_t)(7 * i + 1);
-			patch_trampoline_locations(&probe);
+				patch.map[i] = (uint8_t)(7 * i + 1);
+			patch_trampoline_locations(&patch);
 			for (unsigned int i = 0; i <= nr; i++)
-				CHECK(probe.locations[i] ==
+				CHECK(patch.locations[i] ==
 						0x401000 + (i < nr ? 3 * i : 3 * nr + 1));
 			for (unsigned int i = 0; i < PROBE_PIECES_MAX; i++)
-				CHECK(probe.begins[i] == (i < nr ? 18 + 7 * (i + 1) + 1 : 255));
-			CHECK(probe.pushed ==
+				CHECK(patch.begins[i] == (i < nr ? 18 + 7 * (i + 1) + 1 : 255));
+			CHECK(patch.pushed ==
 					(is_call ? 18 + 7 * (nr - 1) + 1 + PROBE_COPY_PUSH_BYTES
 						 : 255));
 		}

@@ -175,24 +175,22 @@ static bool fake_frames_find(uint64_t address, struct patch_found *ret_found)
 #undef pthread_mutex_timedlock
 #undef patch_imports_turn
 #undef dl_iterate_phdr
-#define find_import find_imported
 #include "probe/patch/imports.c"
-#undef find_import
 
 static bool is_locked(unsigned int which)
 {
-	return pthread_mutex_trylock(which ? &enrolling : &looking) == EBUSY;
+	return pthread_mutex_trylock(which ? &register_lock : &scan_lock) == EBUSY;
 }
 
 static void begin(void)
 {
 	memset(&fake, 0, sizeof(fake));
 	memset(low_memory, 0, sizeof(low_memory));
-	looked = false;
+	has_scanned = false;
 	loads_before = 0;
 	unwinder_table = NULL;
-	enroll_function = NULL;
-	nr_reported = 0;
+	register_function = NULL;
+	nr_registered = 0;
 	*path = 0;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 	real_find = NULL;
@@ -214,27 +212,29 @@ static void test_find(void)
 	struct dl_find_object found = {0};
 
 	begin();
-	start_import();
+	patch_unwinder_start_import();
 	CHECK(!find_import.ours && fake.nr_errors == 1);
 	fake.nr_objects = 0;
-	turn_import(&(struct dl_phdr_info){0});
+	patch_unwinder_turn_import(&(struct dl_phdr_info){0});
 	CHECK(!fake.nr_turned);
 	fake.has_find = true;
-	start_import();
-	CHECK(find_import.ours == (void *)(uintptr_t)find_object && real_find == fake_find_object &&
+	patch_unwinder_start_import();
+	CHECK(find_import.ours == (void *)(uintptr_t)patch_unwinder_find_object &&
+			real_find == fake_find_object &&
 			find_import.real == (void *)(uintptr_t)fake_find_object);
-	turn_import(&(struct dl_phdr_info){0});
+	patch_unwinder_turn_import(&(struct dl_phdr_info){0});
 	CHECK(fake.nr_turned == 1);
 	/* An address of the program, and those of made code. */
-	CHECK(!find_object((void *)0xfff, &found) && found.dlfo_map_start == (void *)0xfff &&
-			found.dlfo_eh_frame == (void *)5);
-	CHECK(!find_object((void *)0x1233, &found) && found.dlfo_map_start == (void *)0x1000 &&
+	CHECK(!patch_unwinder_find_object((void *)0xfff, &found) &&
+			found.dlfo_map_start == (void *)0xfff && found.dlfo_eh_frame == (void *)5);
+	CHECK(!patch_unwinder_find_object((void *)0x1233, &found) &&
+			found.dlfo_map_start == (void *)0x1000 &&
 			found.dlfo_map_end == (void *)0x1234 && found.dlfo_eh_frame == rules &&
 			found.dlfo_link_map == (void *)7);
 	fake.fails = true;
 	found.dlfo_map_start = NULL;
-	CHECK(find_object((void *)0x1000, &found) == -1 && !found.dlfo_map_start);
-	CHECK(find_object((void *)0x1234, &found) == -1);
+	CHECK(patch_unwinder_find_object((void *)0x1000, &found) == -1 && !found.dlfo_map_start);
+	CHECK(patch_unwinder_find_object((void *)0x1234, &found) == -1);
 #endif
 }
 
@@ -252,8 +252,8 @@ static void test_look(void)
 	CHECK(patch_unwinders_scan() && fake.nr_turned == 3 && fake.nr_opened == 1 &&
 			!strcmp(fake.opened, "/opt/libunwind.so.8") &&
 			fake.flags == (RTLD_NOLOAD | RTLD_LAZY));
-	CHECK(looked && loads_before == 5 && enroll_function == (void *)(uintptr_t)fake_enroll &&
-			!*path);
+	CHECK(has_scanned && loads_before == 5 &&
+			register_function == (void *)(uintptr_t)fake_enroll && !*path);
 	/* Nothing was loaded since. */
 	CHECK(!patch_unwinders_scan() && fake.nr_turned == 3 && fake.nr_iterations == 2 &&
 			fake.nr_opened == 1);
@@ -263,12 +263,12 @@ static void test_look(void)
 	fake.objects[0].adds = fake.objects[1].adds = fake.objects[2].adds = 6;
 	CHECK(!patch_unwinders_scan() && fake.nr_turned == 6 && fake.nr_opened == 1 &&
 			loads_before == 6);
-	CHECK(!pthread_mutex_trylock(&looking) && !pthread_mutex_unlock(&looking));
+	CHECK(!pthread_mutex_trylock(&scan_lock) && !pthread_mutex_unlock(&scan_lock));
 	/* The first look is made once, also where nothing is counted. */
 	begin();
 	add_object("libunwind.so.8", 0);
 	patch_unwinders_start();
-	CHECK(fake.nr_iterations == 1 && looked && !fake.nr_opened);
+	CHECK(fake.nr_iterations == 1 && has_scanned && !fake.nr_opened);
 	patch_unwinders_start();
 	CHECK(fake.nr_iterations == 1);
 	/* Other names; a library that cannot be opened, or without the function. */
@@ -278,12 +278,12 @@ static void test_look(void)
 	begin();
 	add_object("/opt/libunwind.so.8", 1);
 	CHECK(!patch_unwinders_scan() && fake.nr_opened == 1 && fake.nr_symbols == 1 &&
-			!enroll_function);
+			!register_function);
 	begin();
 	fake.has_library = true;
 	add_object("/opt/libunwind.so.8", 1);
 	CHECK(!patch_unwinders_scan() && fake.nr_opened == 1 && fake.nr_symbols == 2 &&
-			!enroll_function);
+			!register_function);
 	/* The longest path, and one byte more. */
 	for (size_t more = 0; more < 2; more++) {
 		size_t length = PATH_BYTES - 1 + more;
@@ -302,52 +302,54 @@ static void test_look(void)
 
 static void test_told(void)
 {
-	const struct reported *reported = (const struct reported *)(const void *)low_memory;
+	const struct unwinder_piece *registered =
+			(const struct unwinder_piece *)(const void *)low_memory;
 
-	CHECK(sizeof(struct reported) * PATCH_FRAMES_MAX <= sizeof(low_memory));
+	CHECK(sizeof(struct unwinder_piece) * PATCH_FRAMES_MAX <= sizeof(low_memory));
 	begin();
 	fake.nr_entries = 2;
 	patch_unwinders_notify();
-	CHECK(!fake.nr_enrolled && !nr_reported && !fake.nr_maps);
-	enroll_function = (void *)(uintptr_t)fake_enroll;
+	CHECK(!fake.nr_enrolled && !nr_registered && !fake.nr_maps);
+	register_function = (void *)(uintptr_t)fake_enroll;
 	patch_unwinders_notify();
-	CHECK(fake.nr_enrolled == 2 && nr_reported == 2 && fake.nr_maps == 1 &&
-			fake.map_size == PATCH_FRAMES_MAX * sizeof(struct reported));
-	CHECK(!pthread_mutex_trylock(&enrolling) && !pthread_mutex_unlock(&enrolling));
+	CHECK(fake.nr_enrolled == 2 && nr_registered == 2 && fake.nr_maps == 1 &&
+			fake.map_size == PATCH_FRAMES_MAX * sizeof(struct unwinder_piece));
+	CHECK(!pthread_mutex_trylock(&register_lock) && !pthread_mutex_unlock(&register_lock));
 	for (unsigned int i = 0; i < 2; i++) {
-		CHECK(enrolled[i] == &reported[i].dynamic &&
-				reported[i].dynamic.start == 0x5000 + i &&
-				reported[i].dynamic.end == 0x5100 + 2 * i &&
-				reported[i].dynamic.format == 2 && reported[i].dynamic.words == 1 &&
-				!reported[i].dynamic.base &&
-				reported[i].dynamic.table == (uintptr_t)&reported[i].row);
-		CHECK(reported[i].row.start == INT32_MIN &&
-				reported[i].row.entry ==
-						(int32_t)((uintptr_t)reported[i].bytes + 4 + 20) &&
-				!memcmp(reported[i].bytes, rules, sizeof(rules)) &&
-				!reported[i].bytes[sizeof(rules)]);
+		CHECK(enrolled[i] == &registered[i].dynamic &&
+				registered[i].dynamic.start == 0x5000 + i &&
+				registered[i].dynamic.end == 0x5100 + 2 * i &&
+				registered[i].dynamic.format == 2 &&
+				registered[i].dynamic.words == 1 && !registered[i].dynamic.base &&
+				registered[i].dynamic.table == (uintptr_t)&registered[i].row);
+		CHECK(registered[i].row.start == INT32_MIN &&
+				registered[i].row.entry ==
+						(int32_t)((uintptr_t)registered[i].bytes + 4 +
+								20) &&
+				!memcmp(registered[i].bytes, rules, sizeof(rules)) &&
+				!registered[i].bytes[sizeof(rules)]);
 	}
 	fake.nr_entries = 3;
 	patch_unwinders_notify();
-	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &reported[2].dynamic);
+	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &registered[2].dynamic);
 	patch_unwinders_notify();
 	CHECK(fake.nr_enrolled == 3);
 	/* The length of a piece changes; not that of one that was not told. */
 	unwinder_table[1].dynamic.end = 0;
 	unwinder_table[1].bytes[4] = 0;
 	patch_unwinders_change(1);
-	CHECK(reported[1].dynamic.end == 0x5102 && reported[1].bytes[4] == 9);
+	CHECK(registered[1].dynamic.end == 0x5102 && registered[1].bytes[4] == 9);
 	patch_unwinders_change(5);
-	CHECK(!reported[5].dynamic.end && !reported[5].bytes[0]);
+	CHECK(!registered[5].dynamic.end && !registered[5].bytes[0]);
 	fake.nr_entries = 1;
 	unwinder_table[1].dynamic.end = 0;
 	patch_unwinders_change(1);
-	CHECK(!reported[1].dynamic.end);
+	CHECK(!registered[1].dynamic.end);
 	/* Out of memory: nothing is told. */
 	begin();
 	fake.nr_entries = 1;
 	fake.no_memory = true;
-	enroll_function = (void *)(uintptr_t)fake_enroll;
+	register_function = (void *)(uintptr_t)fake_enroll;
 	patch_unwinders_notify();
 	CHECK(!fake.nr_enrolled && fake.nr_maps == 1);
 	patch_unwinders_change(0);
@@ -387,8 +389,8 @@ static void test_fork(void)
 	patch_unwinders_fork_done();
 	plays_time = false;
 	patch_unwinders_fork();
-	CHECK(fork_holds[0] && fork_holds[1] && pthread_mutex_trylock(&looking) == EBUSY &&
-			pthread_mutex_trylock(&enrolling) == EBUSY);
+	CHECK(fork_holds[0] && fork_holds[1] && pthread_mutex_trylock(&scan_lock) == EBUSY &&
+			pthread_mutex_trylock(&register_lock) == EBUSY);
 	patch_unwinders_fork_done();
 	for (size_t i = 0; i < LOCKS; i++) {
 		int64_t before = ms_now();
@@ -407,10 +409,10 @@ static void test_fork(void)
 				!pthread_mutex_unlock(locks[1 - i]));
 		/* In the child both are free. */
 		CHECK(!pthread_mutex_lock(locks[1 - i]));
-		memcpy(&held[0], &looking, sizeof(looking));
-		memcpy(&held[1], &enrolling, sizeof(enrolling));
+		memcpy(&held[0], &scan_lock, sizeof(scan_lock));
+		memcpy(&held[1], &register_lock, sizeof(register_lock));
 		patch_unwinders_forked();
-		CHECK(!pthread_mutex_trylock(&looking) && !pthread_mutex_trylock(&enrolling));
+		CHECK(!pthread_mutex_trylock(&scan_lock) && !pthread_mutex_trylock(&register_lock));
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);
 		pthread_barrier_destroy(&barrier);
@@ -523,9 +525,10 @@ static void test_imports(void)
 	CHECK(patch_import_resolve_address(&object, object.base) == object.base &&
 			patch_import_resolve_address(&object, object.base - 1) ==
 					2 * object.base - 1);
-	CHECK(find_imported(&imports, "first") == &functions[2] &&
-			find_imported(&imports, "second") == &functions[0] &&
-			!find_imported(&imports, "third") && !find_imported(&imports, "firs"));
+	CHECK(patch_import_find(&imports, "first") == &functions[2] &&
+			patch_import_find(&imports, "second") == &functions[0] &&
+			!patch_import_find(&imports, "third") &&
+			!patch_import_find(&imports, "firs"));
 	/* Slots of pages that are read-only; they are so afterwards. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
 	patch_imports_turn(&info, &imports);

@@ -73,7 +73,7 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 
 	if (!next_signal)
 		find_all();
-	if (!patch_signals_stand_behind(number) || handler == SIG_ERR)
+	if (!patch_signals_are_taken(number) || handler == SIG_ERR)
 		return next_signal(number, handler);
 	sigemptyset(&action.sa_mask);
 	sigaddset(&action.sa_mask, number);

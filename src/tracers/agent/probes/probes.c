@@ -304,7 +304,7 @@ static void probes_limit_hits(enum context_hits hits)
 		return;
 	hits_now = hits;
 	probes_locations_limit(hits);
-	(void)patch_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
+	(void)patch_permit_reads(hits == CONTEXT_HITS_ALL && probes_locations_read());
 	patch_signals_sandbox(sandbox_of(hits));
 	agent_each_session(session) for (table = session->tables; table; table = table->next)
 			table->reported = false;
@@ -483,10 +483,10 @@ void agent_probes_apply(void)
 	probes_locations_apply();
 	/*
 	 * Hits of removed patches, and hits that read memory for ended events, are over.
-	 * patch_reads() makes system calls that a sandbox may not expect.
+	 * patch_permit_reads() makes system calls that a sandbox may not expect.
 	 */
 	if (!agent_is_sandboxed())
-		(void)patch_reads(probes_locations_read());
+		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
 	free_over();
 	if (!there_are_any()) {

@@ -95,7 +95,7 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		return true;
 	if (read_remote(to, from, size) != (long)size)
 		return false;
-	patch_read_so(from, size);
+	patch_note_read(from, size);
 	return true;
 }
 
@@ -115,7 +115,7 @@ static bool probes_read_text(
 	is_read = read_remote(to, from, wanted < LITTLE ? wanted : LITTLE);
 	if (is_read <= 0)
 		return false;
-	patch_read_so(from, (size_t)is_read);
+	patch_note_read(from, (size_t)is_read);
 	while (i < is_read && to[i])
 		i++;
 	*got = i;

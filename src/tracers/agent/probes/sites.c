@@ -540,12 +540,12 @@ static void probes_site_sort(struct probes_location **requested, size_t count)
 
 /*
  * Flags that do not cause a new patch when they change, unlike those of the location. A forked
- * child sets the patches that the kernel watches (PATCH_READY).
+ * child sets the patches that the kernel watches (PATCH_PREPARE).
  */
 static uint32_t extra_flags(const struct probes_location *location)
 {
 	return (location->over ? (uint32_t)PATCH_OVER : 0) |
-			(location->watched ? (uint32_t)PATCH_READY : 0) |
+			(location->watched ? (uint32_t)PATCH_PREPARE : 0) |
 			(location->goes_on ? (uint32_t)PATCH_GOES_ON : 0);
 }
 
@@ -579,7 +579,7 @@ static void set_requested(struct round *round)
 	for (i = 0; i < round->nr_setups; i++) {
 		struct probes_location *location = round->requested[i];
 
-		if (round->setups[i].flags & PATCH_READY) {
+		if (round->setups[i].flags & PATCH_PREPARE) {
 			location->ready = round->setups[i].error == -EALREADY;
 			continue;
 		}
