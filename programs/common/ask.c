@@ -48,7 +48,7 @@ int ask_error(const struct error *error)
  * True if the socket is outside this user's own runtime directory: it belongs to the system's
  * daemon.
  */
-static bool is_elsewhere(const struct control_client *client)
+static bool ask_is_elsewhere(const struct control_client *client)
 {
 	char own[PATH_MAX];
 
@@ -130,21 +130,21 @@ int ask_connect(struct ask *ask, bool system, bool no_daemon)
 		ask->client = NULL;
 		return ask_error(&error);
 	}
-	ask->system = is_elsewhere(ask->client);
+	ask->system = ask_is_elsewhere(ask->client);
 	return COMMAND_DONE;
 }
 
 int ask_connect_silently(struct ask *ask, bool system, struct error *error)
 {
-	struct error unsaid;
+	struct error ignored;
 
 	*ask = (struct ask){.no_daemon = true};
 	if (control_connect(system ? CONTROL_SYSTEM : CONTROL_ANY, false, &ask->client,
-			    error ? error : &unsaid)) {
+			    error ? error : &ignored)) {
 		ask->client = NULL;
 		return COMMAND_FAILED;
 	}
-	ask->system = is_elsewhere(ask->client);
+	ask->system = ask_is_elsewhere(ask->client);
 	return COMMAND_DONE;
 }
 
@@ -171,21 +171,21 @@ bool ask_is_cut_off(void)
 }
 
 int ask_call(struct ask *ask, struct json_object *request, int timeout_ms,
-		struct json_object **answer)
+		struct json_object **ret_answer)
 {
-	return ask_call_with(ask, request, -1, timeout_ms, answer);
+	return ask_call_with(ask, request, -1, timeout_ms, ret_answer);
 }
 
 /* ---- "did you mean" ---- */
 
-static void offer_members(struct nearest *nearest, struct json_object *list, const char *member)
+static void ask_offer_members(struct nearest *nearest, struct json_object *list, const char *member)
 {
 	for (size_t i = 0; list && i < json_object_array_length(list); i++)
 		nearest_offer(nearest, ask_text(json_object_array_get_idx(list, i), member));
 }
 
 /* The channels of the first session of an answer to `status`. */
-static struct json_object *channels_of(struct json_object *answer)
+static struct json_object *ask_find_channels(struct json_object *answer)
 {
 	struct json_object *sessions = ask_list(answer, "sessions"), *definition = NULL;
 
@@ -197,46 +197,47 @@ static struct json_object *channels_of(struct json_object *answer)
 }
 
 /* Puts the nearest session or channel into the hint of an error that reports an unknown one. */
-static void ask_meant(struct ask *ask, struct json_object *request, struct error *error)
+static void ask_suggest_nearest(struct ask *ask, struct json_object *request, struct error *error)
 {
-	const bool session = !strncmp(error->text, "there is no session ", 20);
-	const bool channel = strstr(error->text, " has no channel ") != NULL;
-	const char *word = ask_text(request, session ? "session" : "channel");
+	const bool is_session = !strncmp(error->text, "there is no session ", 20);
+	const bool is_channel = strstr(error->text, " has no channel ") != NULL;
+	const char *name = ask_text(request, is_session ? "session" : "channel");
 	struct json_object *query, *answer = NULL;
 	struct error ignored;
 	struct nearest nearest;
 
-	if (error->kind != ERROR_NOT_FOUND || (!session && !channel) || !*word)
+	if (error->kind != ERROR_NOT_FOUND || (!is_session && !is_channel) || !*name)
 		return;
-	query = session ? control_request("list", NULL)
-			: control_request("status", ask_text(request, "session"));
-	nearest_begin(&nearest, word);
+	query = is_session ? control_request("list", NULL)
+			   : control_request("status", ask_text(request, "session"));
+	nearest_begin(&nearest, name);
 	if (query && !control_call(ask->client, query, SILENT_TIMEOUT_MS, &answer, &ignored))
-		offer_members(&nearest,
-				session ? ask_list(answer, "sessions") : channels_of(answer),
-				session ? "name" : "channel");
+		ask_offer_members(&nearest,
+				is_session ? ask_list(answer, "sessions")
+					   : ask_find_channels(answer),
+				is_session ? "name" : "channel");
 	if (nearest.count)
-		nearest_text(&nearest, session ? "" : "--channel ", error->hint,
+		nearest_text(&nearest, is_session ? "" : "--channel ", error->hint,
 				sizeof(error->hint));
 	json_object_put(answer);
 	json_object_put(query);
 }
 
 int ask_call_with(struct ask *ask, struct json_object *request, int fd, int timeout_ms,
-		struct json_object **answer)
+		struct json_object **ret_answer)
 {
 	struct error error = {.kind = ERROR_NONE};
 	int ret;
 
-	*answer = NULL;
+	*ret_answer = NULL;
 	if (!request || is_request_cut_off) {
 		is_request_cut_off = false;
 		json_object_put(request);
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	ret = control_call_with(ask->client, request, fd, timeout_ms, answer, &error);
+	ret = control_call_with(ask->client, request, fd, timeout_ms, ret_answer, &error);
 	if (ret)
-		ask_meant(ask, request, &error);
+		ask_suggest_nearest(ask, request, &error);
 	json_object_put(request);
 	return ret ? ask_error(&error) : COMMAND_DONE;
 }
@@ -282,7 +283,7 @@ struct json_object *ask_list(struct json_object *object, const char *name)
 	return member;
 }
 
-static void print_counted(struct json_object *session)
+static void ask_print_user_counts(struct json_object *session)
 {
 	struct json_object *users = ask_list(session, "messages-of-users");
 	size_t count = users ? json_object_array_length(users) : 0;
@@ -319,7 +320,7 @@ void ask_print_messages(struct json_object *session)
 	if (more)
 		message_note_hint("`--json` prints the first 100", "%" PRIu64 " more message%s",
 				more, more == 1 ? "" : "s");
-	print_counted(session);
+	ask_print_user_counts(session);
 }
 
 void ask_add_text(struct json_object *request, const char *name, const char *text)

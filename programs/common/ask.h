@@ -58,10 +58,10 @@ bool ask_is_cut_off(void);
  * sends nothing.
  */
 int ask_call(struct ask *ask, struct json_object *request, int timeout_ms,
-		struct json_object **answer);
+		struct json_object **ret_answer);
 /* The same with a descriptor, or -1. The caller keeps the descriptor and closes it. */
 int ask_call_with(struct ask *ask, struct json_object *request, int fd, int timeout_ms,
-		struct json_object **answer);
+		struct json_object **ret_answer);
 #define ASK_TIMEOUT_MS 60000
 
 /* Prints an error of the daemon, with its position in the text that the user wrote. */
@@ -116,6 +116,6 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted);
  * whose name is then in `buffer`. Returns 0 or an exit status, after a message.
  */
 int ask_which(const struct ask *ask, const char *operand, const char *option,
-		char buffer[ASK_NAME_MAX], const char **name);
+		char buffer[ASK_NAME_MAX], const char **ret_name);
 
 #endif /* PROGRAMS_COMMON_ASK_H */

@@ -474,7 +474,7 @@ void complete_print_zsh(FILE *out);
  * or an exit status.
  */
 struct pattern;
-int command_select(const struct text_list *args, struct pattern **patterns);
+int command_select(const struct text_list *args, struct pattern **ret_patterns);
 
 /* record.c: the exit status for an enum session_error_kind. */
 int command_session_status(int kind);
@@ -535,11 +535,12 @@ int command_attach_daemon(const struct parsed *parsed, int pid);
  */
 struct channel_list;
 struct session_channel;
-int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **list);
-const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count);
+int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **ret_list);
+const struct session_channel *channel_list_items(
+		const struct channel_list *list, size_t *ret_count);
 void channel_list_free(struct channel_list *list);
-/* The zstd level for the value of --compress, or -1 and *status. */
-int command_compression(uint64_t value, int *status);
+/* The zstd level for the value of --compress, or -1 and *ret_status. */
+int command_compression(uint64_t value, int *ret_status);
 
 /* contexts.c: the terms of the topic "contexts". */
 const struct term *command_context_terms(void);

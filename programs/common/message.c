@@ -92,7 +92,7 @@ struct source_position {
 #define SOURCE_LINE_MAX 240
 
 /* The width on a terminal: characters, not bytes. */
-static size_t shown_width(const char *text)
+static size_t message_width(const char *text)
 {
 	size_t width = 0;
 
@@ -115,11 +115,11 @@ static void message_print_source_line(FILE *out, const struct source_position *l
 	head[column] = '\0';
 	format_printable(head, before, sizeof(before));
 	format_printable(location->text + column, after, sizeof(after));
-	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)shown_width(before), "");
+	fprintf(out, "  %s%s\n  %*s^\n", before, after, (int)message_width(before), "");
 }
 
 /* Prints "hint: ..." for each line of the hint. */
-static void print_hint(FILE *out, const char *hint)
+static void message_print_hint(FILE *out, const char *hint)
 {
 	char line[MESSAGE_MAX], printable[4 * MESSAGE_MAX];
 
@@ -166,11 +166,12 @@ static void message_print_text(FILE *out, const char *color, const char *message
 	if (location)
 		message_print_source_line(out, location);
 	if (hint)
-		print_hint(out, hint);
+		message_print_hint(out, hint);
 }
 
-static void print_parts(FILE *out, const char *type, const char *color, enum command_status status,
-		const char *message, const char *hint, const struct source_position *location)
+static void message_write(FILE *out, const char *type, const char *color,
+		enum command_status status, const char *message, const char *hint,
+		const struct source_position *location)
 {
 	if (output.json)
 		message_print_json(out, type, status, message, hint, location);
@@ -182,7 +183,7 @@ static void print_parts(FILE *out, const char *type, const char *color, enum com
  * Prints a message with one write, so that lines of traced programs on the same terminal do not
  * interrupt it. If memory is short, prints it in parts.
  */
-static void print_message(const char *type, const char *color, enum command_status status,
+static void message_print(const char *type, const char *color, enum command_status status,
 		const char *message, const char *hint, const struct source_position *location)
 {
 	char *text = NULL;
@@ -191,7 +192,7 @@ static void print_message(const char *type, const char *color, enum command_stat
 	bool is_whole = out;
 
 	if (out) {
-		print_parts(out, type, color, status, message, hint, location);
+		message_write(out, type, color, status, message, hint, location);
 		is_whole = text_stream_end(out, &text);
 	}
 	progress_clear();
@@ -199,7 +200,7 @@ static void print_message(const char *type, const char *color, enum command_stat
 	if (is_whole)
 		fputs(text, stderr);
 	else
-		print_parts(stderr, type, color, status, message, hint, location);
+		message_write(stderr, type, color, status, message, hint, location);
 	fflush(stderr);
 	free(text);
 }
@@ -212,7 +213,7 @@ int message_error(enum command_status status, const char *hint, const char *form
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, hint, NULL);
+	message_print("error", "\033[1;31m", status, message, hint, NULL);
 	return (int)status;
 }
 
@@ -232,7 +233,7 @@ int message_error_at(enum command_status status, const char *hint, const char *t
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("error", "\033[1;31m", status, message, hint, &location);
+	message_print("error", "\033[1;31m", status, message, hint, &location);
 	return (int)status;
 }
 
@@ -248,7 +249,7 @@ int message_library_error(const struct error *error)
 	return message_error(status, error->hint, "%s", error->text);
 }
 
-static __attribute__((format(printf, 2, 0))) void print_note(
+static __attribute__((format(printf, 2, 0))) void message_print_note(
 		const char *hint, const char *format, va_list arguments)
 {
 	char message[MESSAGE_MAX];
@@ -256,7 +257,7 @@ static __attribute__((format(printf, 2, 0))) void print_note(
 	if (output.quiet)
 		return;
 	vsnprintf(message, sizeof(message), format, arguments);
-	print_message("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
+	message_print("note", "\033[1m", COMMAND_DONE, message, hint, NULL);
 }
 
 void message_note(const char *format, ...)
@@ -264,7 +265,7 @@ void message_note(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_note(NULL, format, arguments);
+	message_print_note(NULL, format, arguments);
 	va_end(arguments);
 }
 
@@ -273,7 +274,7 @@ void message_note_hint(const char *hint, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	print_note(hint, format, arguments);
+	message_print_note(hint, format, arguments);
 	va_end(arguments);
 }
 
@@ -287,7 +288,7 @@ void message_detail(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(message, sizeof(message), format, arguments);
 	va_end(arguments);
-	print_message("detail", "\033[2m", COMMAND_DONE, message, NULL, NULL);
+	message_print("detail", "\033[2m", COMMAND_DONE, message, NULL, NULL);
 }
 
 int output_flush(FILE *out)

@@ -44,7 +44,7 @@ void progress_start(const struct common_options *common)
  * True if another program, such as an editor, draws on the terminal: it has switched line editing
  * or echo off.
  */
-static bool is_drawn_on(void)
+static bool progress_is_drawn_on(void)
 {
 	struct termios modes;
 
@@ -71,7 +71,7 @@ void progress_show(const char *format, ...)
 	if (!progress.is_on)
 		return;
 	progress.next_ms = clock_monotonic_ms() + BETWEEN_MS;
-	if (is_drawn_on())
+	if (progress_is_drawn_on())
 		return;
 	va_start(arguments, format);
 	vsnprintf(line, sizeof(line), format, arguments);

@@ -7,7 +7,7 @@
 
 #define AGENT "libside-agent.so"
 
-static void *uprobes_agent_find_symbol(const char *name)
+static void *agent_find_symbol(const char *name)
 {
 	void *agent = dlopen(AGENT, RTLD_LAZY | RTLD_NOLOAD);
 	void *symbol = agent ? dlsym(agent, name) : NULL;
@@ -19,7 +19,7 @@ static void *uprobes_agent_find_symbol(const char *name)
 
 agent_replay_fn *agent_find_replay(void)
 {
-	void *symbol = uprobes_agent_find_symbol("side_agent_replay");
+	void *symbol = agent_find_symbol("side_agent_replay");
 	agent_replay_fn *replay;
 
 	memcpy(&replay, &symbol, sizeof(symbol));
@@ -28,7 +28,7 @@ agent_replay_fn *agent_find_replay(void)
 
 agent_lost_fn *agent_find_lost(void)
 {
-	void *symbol = uprobes_agent_find_symbol("side_agent_lost");
+	void *symbol = agent_find_symbol("side_agent_lost");
 	agent_lost_fn *lost;
 
 	memcpy(&lost, &symbol, sizeof(symbol));
@@ -37,7 +37,7 @@ agent_lost_fn *agent_find_lost(void)
 
 void agent_notify_changes(void (*notify)(bool after))
 {
-	void *symbol = uprobes_agent_find_symbol("side_agent_on_change");
+	void *symbol = agent_find_symbol("side_agent_on_change");
 	void (*ask)(void (*notify)(bool after));
 
 	memcpy(&ask, &symbol, sizeof(symbol));

@@ -20,11 +20,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static enum uprobes_change_state now;
-static pthread_t answers;
-static pid_t answers_tid;
+static enum uprobes_change_state state;
+static pthread_t main_thread;
+static pid_t main_tid;
 
-static void uprobes_change_notify_kernel(bool after)
+static void change_notify(bool after)
 {
 	struct timespec until;
 
@@ -32,40 +32,40 @@ static void uprobes_change_notify_kernel(bool after)
 	 * The main thread emitted an event and found the change itself: it must not wait for
 	 * itself.
 	 */
-	if (pthread_equal(pthread_self(), answers))
+	if (pthread_equal(pthread_self(), main_thread))
 		return;
 	until = clock_timespec_from_ns(clock_realtime_ns() + TIMEOUT_S * CLOCK_NS_PER_S);
 	pthread_mutex_lock(&lock);
-	now = after ? CHANGE_ENDS : CHANGE_BEGINS;
-	if (!syscall(SYS_tgkill, getpid(), answers_tid, CHANGE_SIGNAL))
-		while (now != CHANGE_NONE &&
+	state = after ? CHANGE_ENDS : CHANGE_BEGINS;
+	if (!syscall(SYS_tgkill, getpid(), main_tid, CHANGE_SIGNAL))
+		while (state != CHANGE_NONE &&
 				pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT)
 			;
-	now = CHANGE_NONE;
+	state = CHANGE_NONE;
 	pthread_mutex_unlock(&lock);
 }
 
 void change_open(void)
 {
-	answers = pthread_self();
-	answers_tid = gettid();
-	agent_notify_changes(uprobes_change_notify_kernel);
+	main_thread = pthread_self();
+	main_tid = gettid();
+	agent_notify_changes(change_notify);
 }
 
-enum uprobes_change_state change_take(void)
+enum uprobes_change_state change_get(void)
 {
-	enum uprobes_change_state taken;
+	enum uprobes_change_state current;
 
 	pthread_mutex_lock(&lock);
-	taken = now;
+	current = state;
 	pthread_mutex_unlock(&lock);
-	return taken;
+	return current;
 }
 
 void change_done(void)
 {
 	pthread_mutex_lock(&lock);
-	now = CHANGE_NONE;
+	state = CHANGE_NONE;
 	pthread_cond_signal(&done);
 	pthread_mutex_unlock(&lock);
 }

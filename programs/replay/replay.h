@@ -53,7 +53,7 @@ enum uprobes_change_state { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
  */
 #define CHANGE_SIGNAL SIGUSR1
 void change_open(void);
-enum uprobes_change_state change_take(void);
+enum uprobes_change_state change_get(void);
 void change_done(void);
 
 #endif /* PROGRAMS_REPLAY_REPLAY_H */

@@ -175,7 +175,7 @@ static void side_kernel_setup_signals(struct side_kernel_work *work)
 /* Drain before the change takes effect: earlier records still belong to the previous rules. */
 static void side_kernel_apply_change(struct side_kernel_work *work)
 {
-	switch (change_take()) {
+	switch (change_get()) {
 	case CHANGE_BEGINS: drain(work); break;
 	case CHANGE_ENDS:
 		drain(work);

@@ -354,7 +354,7 @@ static void uprobes_check_files(struct uprobes_work *work, uint64_t now)
 /* Read hits before the change takes effect: they still belong to the previous rules. */
 static void uprobes_apply_change(struct uprobes_work *work)
 {
-	switch (change_take()) {
+	switch (change_get()) {
 	case CHANGE_BEGINS:
 		if (work->on)
 			read_hits(work, true);

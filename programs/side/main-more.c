@@ -19,7 +19,7 @@
 #include <sys/prctl.h>
 
 /* Verbs with a trace as operand: resolve the name of a session to its trace. */
-static int find_trace(struct parsed *parsed)
+static int side_more_find_trace(struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
 	case VERB_VIEW:
@@ -31,14 +31,14 @@ static int find_trace(struct parsed *parsed)
 	}
 }
 
-static void show_search(const char *path, uint64_t nr_directories)
+static void side_more_show_search(const char *path, uint64_t nr_directories)
 {
 	if (progress_is_due())
 		progress_show("searched %" PRIu64 " directories, now %.100s", nr_directories, path);
 }
 
 /* Verbs with finite output that can exceed a terminal. */
-static bool is_paged(const struct parsed *parsed)
+static bool side_more_is_paged(const struct parsed *parsed)
 {
 	switch (parsed->verb->id) {
 	case VERB_VIEW: return !parsed->options.view.follow;
@@ -51,14 +51,14 @@ static bool is_paged(const struct parsed *parsed)
 
 static int side_more_run_verb(struct parsed *parsed)
 {
-	int result = find_trace(parsed);
+	int result = side_more_find_trace(parsed);
 
 	if (result)
 		return result;
 	progress_start(&parsed->common);
-	ctf_reader_on_search(show_search);
+	ctf_reader_on_search(side_more_show_search);
 	/* The pager must start before a verb drops its rights. */
-	if (is_paged(parsed))
+	if (side_more_is_paged(parsed))
 		pager_start(&parsed->common);
 	switch (parsed->verb->id) {
 	case VERB_RECORD: return cmd_record(parsed);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int print_version(const struct common_options *common)
+static int side_main_print_version(const struct common_options *common)
 {
 	if (common->json)
 		printf("{\"schema\":%d,\"type\":\"version\",\"program\":\"side\",\"version\":\"%"
@@ -76,7 +76,7 @@ static int side_main_run_verb(const struct parsed *parsed, char **args)
 	if (parsed->common.help)
 		return side_main_print_help(parsed->verb, &parsed->common);
 	if (parsed->common.version)
-		return print_version(&parsed->common);
+		return side_main_print_version(&parsed->common);
 	if (!parsed->verb) {
 		if (!parsed->common.json)
 			help_print_overview(stderr, output_has_color(stderr, parsed->common.color));
@@ -112,7 +112,7 @@ static int side_main_run_verb(const struct parsed *parsed, char **args)
 	case VERB_CLEAR:
 	case VERB_STATEDUMP: return cmd_session(parsed);
 	case VERB_REGENERATE: return cmd_regenerate(parsed);
-	case VERB_VERSION: return print_version(&parsed->common);
+	case VERB_VERSION: return side_main_print_version(&parsed->common);
 	case VERB_STATUS: return cmd_status(parsed);
 	case VERB_SAVE: return cmd_save(parsed);
 	case VERB_DAEMON: return cmd_daemon(parsed);

@@ -345,11 +345,11 @@ static void test_failures(void)
 	}
 	attached.report.result = -EPERM;
 	catch ();
-	CHECK(attach_why_not(&attached, "does not leave") == COMMAND_FAILED);
+	CHECK(attach_print_result_error(&attached, "does not leave") == COMMAND_FAILED);
 	CHECK(printed("side: 55 (kitchen) does not leave: Operation not permitted\nhint: it is in a sandbox, or about to end\n"));
 	attached.report.result = -EBUSY;
 	catch ();
-	CHECK(attach_why_not(&attached, "does not leave") == COMMAND_FAILED);
+	CHECK(attach_print_result_error(&attached, "does not leave") == COMMAND_FAILED);
 	CHECK(printed("side: 55 (kitchen) does not leave: Device or resource busy\n"));
 }
 
@@ -397,7 +397,7 @@ static bool goes_on(uint64_t duration_ns, int wanted, bool ended, const char *wa
 
 	options.duration = duration_ns;
 	now_ns = UINT64_C(7999999999);
-	CHECK(go_on(&attached, &program_ended) == wanted && program_ended == ended);
+	CHECK(attach_run_recording(&attached, &program_ended) == wanted && program_ended == ended);
 	options.duration = 0;
 	polls_until_signal = polls_until_end = turns_until_error = -1;
 	return called(wanted_calls);
@@ -435,16 +435,17 @@ static void test_probes(void)
 	size_t turns = 0;
 
 	attached.recording = &recording;
-	CHECK(!what_was_set(&attached) && called("answers; kernel; look; "));
+	CHECK(!attach_check_probes(&attached) && called("answers; kernel; look; "));
 	answers_until_all = 3;
-	CHECK(!what_was_set(&attached) &&
+	CHECK(!attach_check_probes(&attached) &&
 			called("answers; turn 10; answers; turn 10; answers; kernel; look; "));
 	look_status = COMMAND_NOT_FOUND;
-	CHECK(what_was_set(&attached) == COMMAND_NOT_FOUND && called("answers; kernel; look; "));
+	CHECK(attach_check_probes(&attached) == COMMAND_NOT_FOUND &&
+			called("answers; kernel; look; "));
 	look_status = 0;
 	/* A request that is never answered is abandoned after five seconds. */
 	are_no_answers = true;
-	CHECK(!what_was_set(&attached));
+	CHECK(!attach_check_probes(&attached));
 	are_no_answers = false;
 	for (const char *at = calls; (at = strstr(at, "turn 10; ")); at++)
 		turns++;
@@ -452,13 +453,13 @@ static void test_probes(void)
 	*calls = '\0';
 	answers_error = -ENOMEM;
 	catch ();
-	CHECK(what_was_set(&attached) == COMMAND_FAILED);
+	CHECK(attach_check_probes(&attached) == COMMAND_FAILED);
 	CHECK(printed("side: out of memory\n") && called("answers; "));
 	answers_error = 0;
 	turns_until_error = 0;
 	answers_until_all = 2;
 	catch ();
-	CHECK(what_was_set(&attached) == COMMAND_FAILED);
+	CHECK(attach_check_probes(&attached) == COMMAND_FAILED);
 	CHECK(printed("side: the turn failed\n") && called("answers; turn 10; "));
 	turns_until_error = -1;
 	answers_until_all = 0;
@@ -475,7 +476,7 @@ static bool records(enum inject_kind kind, int result, int wanted, const char *w
 	answer = (struct inject_report){.kind = kind, .result = result, .text = "it is closed"};
 	now_ns = 1;
 	catch ();
-	status = record_program(&attached);
+	status = attach_record_program(&attached);
 	polls_until_end = polls_until_signal = -1;
 	if (!printed(wanted_text) || !called(wanted_calls))
 		return false;

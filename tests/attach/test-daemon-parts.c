@@ -199,7 +199,7 @@ static int played_poll(struct pollfd *watched, nfds_t nr, int timeout)
 #define attach_dir_forget played_forget
 #define attach_dir_unreachable played_unreachable
 #define attach_print_failure played_failure
-#define attach_why_not played_why_not
+#define attach_print_result_error played_why_not
 #define attach_print_done played_done
 #define attach_user_of played_user
 #define rendezvous_listen_abstract played_nowhere
@@ -280,22 +280,22 @@ static void test_reasons(void)
 
 	attached.report.result = -EISCONN;
 	catch ();
-	CHECK(why_no_daemon(&attached, socket, false) == COMMAND_FAILED);
+	CHECK(attach_daemon_print_error(&attached, socket, false) == COMMAND_FAILED);
 	CHECK(printed("side: 55 (kitchen) is connected to another daemon, not to the one in /run/side\nhint: `side detach -p PID` ends an attachment to the other daemon\nhint: `side attach -p PID` and `side trace -p PID` record it without a daemon\n"));
 	attached.report.result = -EACCES;
 	catch ();
-	CHECK(why_no_daemon(&attached, socket, true) == COMMAND_NOT_PERMITTED);
+	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_NOT_PERMITTED);
 	CHECK(printed("side: 55 (kitchen) runs as user 1055, and the daemon in /run/side hears its own user's programs only\nhint: use root's daemon, which hears everybody's programs, or one of that user's\n"));
 	attached.report.result = -EPERM;
 	catch ();
-	CHECK(why_no_daemon(&attached, socket, true) == COMMAND_NOT_PERMITTED);
+	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_NOT_PERMITTED);
 	CHECK(printed("side: 55 (kitchen) does not go to the daemon in /run/side: it has locked itself in since it was attached to\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
 	attached.report.result = -EPIPE;
 	strcpy(attached.dir.theirs, "@side-door-7");
 	catch ();
-	CHECK(why_no_daemon(&attached, socket, true) == COMMAND_FAILED);
+	CHECK(attach_daemon_print_error(&attached, socket, true) == COMMAND_FAILED);
 	CHECK(printed("side: 55 (kitchen) does not see the daemon's directory /run/side, and does not connect through the rendezvous socket @side-door-7 that was made for it: Broken pipe\nhint: `side attach -p PID` and `side trace -p PID` record it without the daemon\n"));
-	CHECK(why_no_daemon(&attached, socket, false) == COMMAND_NOT_FOUND &&
+	CHECK(attach_daemon_print_error(&attached, socket, false) == COMMAND_NOT_FOUND &&
 			called("why not: cannot reach the daemon; "));
 }
 
@@ -306,10 +306,11 @@ static void test_sees(void)
 	struct attached attached = attach();
 
 	attached.pid = getpid();
-	CHECK(sees(&attached, "/proc/self/exe") && sees(&attached, "/tmp") &&
-			!sees(&attached, "/nowhere"));
+	CHECK(attach_daemon_is_visible(&attached, "/proc/self/exe") &&
+			attach_daemon_is_visible(&attached, "/tmp") &&
+			!attach_daemon_is_visible(&attached, "/nowhere"));
 	attached.pid = INT_MAX;
-	CHECK(!sees(&attached, "/tmp"));
+	CHECK(!attach_daemon_is_visible(&attached, "/tmp"));
 }
 
 static void test_shut(void)
@@ -324,9 +325,9 @@ static void test_shut(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		attached.report = (struct inject_report){
 				.kind = INJECT_DONE, .result = cases[i].result};
-		CHECK(is_shut(&attached) == cases[i].is_shut);
+		CHECK(attach_daemon_is_unreachable(&attached) == cases[i].is_shut);
 		attached.report.kind = INJECT_FAILED;
-		CHECK(!is_shut(&attached));
+		CHECK(!attach_daemon_is_unreachable(&attached));
 	}
 }
 
@@ -418,16 +419,16 @@ static void test_doors(void)
 	attached = attach();
 	attached.pid = getpid();
 	by_rendezvous = true;
-	CHECK(!go(&attached, &ask, "/tmp", &by_rendezvous) && !by_rendezvous &&
+	CHECK(!attach_daemon_connect(&attached, &ask, "/tmp", &by_rendezvous) && !by_rendezvous &&
 			called("request daemon /tmp; "));
 	answers[0].result = -EACCES;
 	door_path = "/d";
-	CHECK(!go(&attached, &ask, "/tmp", &by_rendezvous) && by_rendezvous);
+	CHECK(!attach_daemon_connect(&attached, &ask, "/tmp", &by_rendezvous) && by_rendezvous);
 	CHECK(strstr(calls, "request daemon /tmp; {") && strstr(calls, "request door /d; "));
 	*calls = '\0';
 	request_status = COMMAND_LOST;
-	CHECK(go(&attached, &ask, "/tmp", &by_rendezvous) == COMMAND_LOST && !by_rendezvous &&
-			called("request daemon /tmp; "));
+	CHECK(attach_daemon_connect(&attached, &ask, "/tmp", &by_rendezvous) == COMMAND_LOST &&
+			!by_rendezvous && called("request daemon /tmp; "));
 }
 
 /* ---- its session ---- */
@@ -435,7 +436,7 @@ static void test_doors(void)
 static bool has(const char *text, pid_t pid)
 {
 	struct json_object *object = json_tokener_parse(text);
-	bool found = records(object, pid);
+	bool found = attach_daemon_records(object, pid);
 
 	json_object_put(object);
 	return found;
@@ -465,12 +466,12 @@ static void test_session(void)
 	reset();
 	options.session = "web";
 	session_answer = "{\"processes\":[{\"pid\":55,\"live\":true}]}";
-	CHECK(!check_session(&attached, &ask) && called(STATUS));
+	CHECK(!attach_daemon_check_session(&attached, &ask) && called(STATUS));
 	answers_until_live = 3;
-	CHECK(!check_session(&attached, &ask) &&
+	CHECK(!attach_daemon_check_session(&attached, &ask) &&
 			called(STATUS "wait 50; " STATUS "wait 50; " STATUS));
 	session_status = COMMAND_LOST;
-	CHECK(check_session(&attached, &ask) == COMMAND_LOST && called(STATUS));
+	CHECK(attach_daemon_check_session(&attached, &ask) == COMMAND_LOST && called(STATUS));
 	CHECK(gives(COMMAND_LOST, "connect; " STATUS "close; ", ""));
 	session_status = 0;
 	CHECK(gives(COMMAND_DONE,
@@ -480,7 +481,7 @@ static void test_session(void)
 	/* A session that does not get the program is abandoned after five seconds. */
 	session_answer = "{}";
 	catch ();
-	CHECK(check_session(&attached, &ask) == COMMAND_FAILED);
+	CHECK(attach_daemon_check_session(&attached, &ask) == COMMAND_FAILED);
 	CHECK(printed("side: the session web does not record 55 (kitchen): it is not started, or does not track it\nhint: `side status` shows what it tracks\nhint: `side start` starts it\n"));
 	for (const char *at = calls; (at = strstr(at, "wait 50; ")); at++)
 		waits++;

@@ -212,7 +212,7 @@ static void test_not_ready(void)
 
 	CHECK(!pipe2(ends, O_CLOEXEC) && !close(ends[1]));
 	catch ();
-	CHECK(wait_until_ready(&attached, ends[0]) == COMMAND_FAILED);
+	CHECK(attach_kernel_wait(&attached, ends[0]) == COMMAND_FAILED);
 	CHECK(printed("side: the kernel does not watch the locations that were left to it\nhint: `--no-uprobe` sets breakpoints instead\n") &&
 			called(""));
 	close(ends[0]);

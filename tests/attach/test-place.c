@@ -329,13 +329,15 @@ static void test_abandoned(void)
 	fd = attach_dir_open_private(parent, "side-attach-a");
 	other = attach_dir_open_private(parent, "side-attach-a");
 	now = status.st_mtime + 60;
-	CHECK(fd >= 0 && other >= 0 && !flock(other, LOCK_SH) && !is_abandoned(fd, false));
-	CHECK(!flock(other, LOCK_UN) && is_abandoned(fd, false));
+	CHECK(fd >= 0 && other >= 0 && !flock(other, LOCK_SH) &&
+			!attach_dir_is_abandoned(fd, false));
+	CHECK(!flock(other, LOCK_UN) && attach_dir_is_abandoned(fd, false));
 	close(other);
 	now--;
-	CHECK(!is_abandoned(fd, false));
+	CHECK(!attach_dir_is_abandoned(fd, false));
 	close(fd);
-	CHECK(!is_abandoned(fd, false) && !unlinkat(parent, "side-attach-a", AT_REMOVEDIR));
+	CHECK(!attach_dir_is_abandoned(fd, false) &&
+			!unlinkat(parent, "side-attach-a", AT_REMOVEDIR));
 	/* No directory. */
 	attach_dir_remove_abandoned(-1);
 }

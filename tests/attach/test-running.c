@@ -64,15 +64,17 @@ static void test_mapped(void)
 	char path[PATH_MAX] = "before";
 	void *memory = map_file("lib cook.so.7");
 
-	CHECK(find_mapped(getpid(), "/lib cook.so.", path) && !strcmp(path, file));
-	CHECK(find_mapped(getpid(), "/lib cook.so.", NULL) && has_mapped(getpid(), "cook.so.7"));
+	CHECK(running_find_mapped(getpid(), "/lib cook.so.", path) && !strcmp(path, file));
+	CHECK(running_find_mapped(getpid(), "/lib cook.so.", NULL) &&
+			running_has_mapped(getpid(), "cook.so.7"));
 	strcpy(path, "before");
-	CHECK(!find_mapped(getpid(), "/lib cook.so.8", path) && !strcmp(path, "before"));
-	CHECK(!find_mapped(INT32_MAX, "/lib cook.so.", path) && !has_mapped(INT32_MAX, "cook"));
+	CHECK(!running_find_mapped(getpid(), "/lib cook.so.8", path) && !strcmp(path, "before"));
+	CHECK(!running_find_mapped(INT32_MAX, "/lib cook.so.", path) &&
+			!running_has_mapped(INT32_MAX, "cook"));
 	unmap_file(memory);
-	CHECK(!has_mapped(getpid(), "/lib cook.so."));
+	CHECK(!running_has_mapped(getpid(), "/lib cook.so."));
 	/* Memory without a path has no path. */
-	CHECK(find_mapped(getpid(), "[stack]", path) && !strcmp(path, "before"));
+	CHECK(running_find_mapped(getpid(), "[stack]", path) && !strcmp(path, "before"));
 	memory = map_file("libside.so.9");
 	CHECK(running_library(getpid(), path) && strstr(path, "/libside.so."));
 	unmap_file(memory);
@@ -176,10 +178,11 @@ static void test_order(void)
 {
 	pid_t one = 5, other = 6;
 
-	CHECK(by_number(&one, &other) < 0 && by_number(&other, &one) > 0 && !by_number(&one, &one));
+	CHECK(running_compare_pids(&one, &other) < 0 && running_compare_pids(&other, &one) > 0 &&
+			!running_compare_pids(&one, &one));
 	one = INT32_MAX;
 	other = -INT32_MAX;
-	CHECK(by_number(&one, &other) > 0 && by_number(&other, &one) < 0);
+	CHECK(running_compare_pids(&one, &other) > 0 && running_compare_pids(&other, &one) < 0);
 }
 
 int main(void)

@@ -83,7 +83,7 @@ static void found(const char *name, enum doctor_state state, const char *text, c
 {
 	static const struct doctor_check *const tables[] = {doctor_session_checks,
 			doctor_system_checks, doctor_kernel_checks, doctor_boot_checks};
-	const struct doctor doctor = {.root = root, .other = true, .uid = 1000};
+	const struct doctor doctor = {.root = root, .is_other_machine = true, .uid = 1000};
 	struct doctor_finding finding = {.state = DOCTOR_OK};
 
 	for (size_t i = 0; i < 4; i++)

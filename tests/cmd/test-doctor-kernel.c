@@ -136,7 +136,7 @@ static void test_rseq(void **unused)
 /* Files of another architecture cause no call. */
 static void test_other(void **unused)
 {
-	const struct doctor other = {.root = "/none", .other = true};
+	const struct doctor other = {.root = "/none", .is_other_machine = true};
 	struct doctor_finding finding = {.state = DOCTOR_OK};
 
 	(void)unused;

@@ -376,7 +376,7 @@ static bool take(const unsigned char *notes, size_t size, char version[32])
 
 	memcpy(copy, notes, size);
 	memset(version, '#', 32);
-	return library_take_version(&data, version);
+	return library_find_version(&data, version);
 }
 
 static void test_notes(void **unused)
@@ -460,9 +460,9 @@ static void test_skipped(void **unused)
 	reset();
 	for (int i = 0; i < 4; i++) {
 		reset();
-		doctor.other = true;
+		doctor.is_other_machine = true;
 		assert_finding(checks[i], DOCTOR_SKIPPED, "cannot be seen in files", "");
-		doctor.other = false;
+		doctor.is_other_machine = false;
 		own_library = in_folder("none");
 		assert_finding(checks[i], DOCTOR_MISSING,
 				"libside.so.0 is not installed beside `side`",

@@ -117,7 +117,7 @@ static void test_text(void)
 			"missing  absent      no \"file\"\n"
 			"                     for: more\n"));
 	CHECK(is_text(err, "side: 2 things are missing\n"));
-	CHECK(!*seen.root && !seen.other && seen.uid == geteuid());
+	CHECK(!*seen.root && !seen.is_other_machine && seen.uid == geteuid());
 	/* Named checks, in the order of the tables. */
 	parsed.operands = names;
 	parsed.operand_count = 2;
@@ -181,7 +181,7 @@ static void test_refused(void)
 			"side: cannot check /none/such: no directory of that name, or no permission\n"));
 	parsed.options.doctor.root = "/proc";
 	CHECK(doctor(&parsed) == COMMAND_FAILED && nr_checks == 6);
-	CHECK(!strcmp(seen.root, "/proc") && seen.other);
+	CHECK(!strcmp(seen.root, "/proc") && seen.is_other_machine);
 	/* The output cannot be written. */
 	{
 		FILE *standard_output = stdout, *standard_error = stderr;

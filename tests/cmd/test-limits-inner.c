@@ -414,7 +414,7 @@ static void test_programs(void)
 			json_object_array_add(processes, process);
 		}
 		nr_calls = 0;
-		search_programs(&search, processes);
+		unmatched_search_programs(&search, processes);
 		CHECK(nr_calls == (nr <= 32 ? nr : 32) && search.nr_programs == nr_calls);
 		json_object_put(processes);
 	}
@@ -441,7 +441,7 @@ static void test_registries(void)
 
 	nr_calls = 0;
 	for (unsigned int i = 1; i <= 17; i++) {
-		find_registry(&process, NULL, 7);
+		process_find_registry(&process, NULL, 7);
 		CHECK(process.nr_registries == (i <= 16 ? i : 16));
 	}
 	CHECK(process.registries[15].address == 0x10007 && !process.nr_mappings &&
@@ -458,7 +458,7 @@ static void test_connections(void)
 
 	nr_calls = 0;
 	for (unsigned int i = 1; i <= 65; i++) {
-		CHECK(add_source(&reception, -1, true) == (i <= 64));
+		CHECK(receive_add_source(&reception, -1, true) == (i <= 64));
 		CHECK(reception.nr_sources == (i <= 64 ? i : 64) &&
 				nr_calls == reception.nr_sources);
 	}
@@ -469,13 +469,13 @@ static void test_connections(void)
 		reception.sources[32 + i].peer = other;
 		reception.sources[32 + i].since = 1;
 	}
-	CHECK(!has_too_many(&reception, &peer) && has_too_many(&reception, &other));
+	CHECK(!receive_has_too_many(&reception, &peer) && receive_has_too_many(&reception, &other));
 	reception.sources[0].since = 1;
-	CHECK(has_too_many(&reception, &peer));
+	CHECK(receive_has_too_many(&reception, &peer));
 	for (nr_addresses = 3; nr_addresses <= 5; nr_addresses++) {
 		reception.nr_listeners = 0;
 		old = begin_printed();
-		ret = start_listening(&reception, "127.0.0.1:7777");
+		ret = receive_start_listening(&reception, "127.0.0.1:7777");
 		end_printed(old);
 		CHECK(!ret && strstr(printed, "listening on 127.0.0.1:7777"));
 		CHECK(reception.nr_listeners == (nr_addresses <= 4 ? nr_addresses : 4));
@@ -488,7 +488,7 @@ static void test_connections(void)
 static int64_t asked_for(uint64_t interval)
 {
 	const struct top_options options = {.interval = interval};
-	struct json_object *request = subscription(&options, "s"), *member;
+	struct json_object *request = top_make_request(&options, "s"), *member;
 	int64_t asked;
 
 	CHECK(request && json_object_object_get_ex(request, "interval", &member));
@@ -512,7 +512,7 @@ static void test_names_of_traces(void)
 
 	for (nr_classes = 95; nr_classes <= 97; nr_classes++) {
 		names.count = 0;
-		read_names(NULL, &names);
+		select_read_names(NULL, &names);
 		CHECK(names.count == (nr_classes <= 96 ? 4000 + nr_classes : 4096));
 	}
 	CHECK(!strcmp(names.names[4095], "name"));
@@ -524,10 +524,10 @@ static void test_search(void)
 	const struct report_walk_options options = {.verb = "view"};
 
 	nr_calls = 0;
-	search_classes(&search, &options);
+	select_search_classes(&search, &options);
 	CHECK(nr_calls == 1000000 && SEARCH_EVENTS_MAX == 1000000);
 	search.missing.is_bound = true;
-	search_classes(&search, &options);
+	select_search_classes(&search, &options);
 	CHECK(nr_calls == 1000000);
 }
 
@@ -678,11 +678,11 @@ static void test_losses(void)
 	int old = begin_printed();
 
 	for (unsigned int i = 0; i < 9; i++)
-		show_loss(&losses, "t", "s", 1, 2, 3);
+		receive_print_loss(&losses, "t", "s", 1, 2, 3);
 	end_printed(old);
 	old = begin_printed();
-	show_loss(&losses, "trace", "stream", 4, 5, 6);
-	show_loss(&losses, "trace", "stream", 7, 8, 9);
+	receive_print_loss(&losses, "trace", "stream", 4, 5, 6);
+	receive_print_loss(&losses, "trace", "stream", 7, 8, 9);
 	end_printed(old);
 	CHECK(!strcmp(printed,
 			"  trace/stream  4 packets with 5 events lost in transit, 6 dropped by the sender\n"));

@@ -167,7 +167,7 @@ static void test_listing(void **unused)
 		assert_int_equal(listing_read(&from, (uint64_t)(uintptr_t)&event, &found), 0);
 		assert_true(found.bytes > 0);
 		listing.bytes = (256u << 20) - found.bytes + beyond;
-		assert_int_equal(listing_take(&listing, &from, &found, LISTING_SECTION),
+		assert_int_equal(listing_add_found(&listing, &from, &found, LISTING_SECTION),
 				beyond ? -E2BIG : 0);
 	}
 	assert_int_equal(listing.nr_events, 2);
@@ -223,7 +223,7 @@ static void test_files(void **unused)
 		strcat(text, "1");
 		for (unsigned int i = 0; i < levels; i++)
 			strcat(text, "}");
-		assert_int_equal(parse_text("file", text, strlen(text), objects),
+		assert_int_equal(load_parse_text("file", text, strlen(text), objects),
 				levels > 63 ? COMMAND_FAILED : COMMAND_DONE);
 		assert_int_equal(json_object_array_length(objects), levels > 63 ? 0 : 1);
 		json_object_put(objects);

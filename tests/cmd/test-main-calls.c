@@ -190,7 +190,7 @@ int side_main(int argc, char **argv);
 #define progress_end() called("end;")
 #define progress_is_due() (is_due)
 #define progress_show played_show
-#define ctf_reader_on_search(show) called("search %d;", (show) == show_search)
+#define ctf_reader_on_search(show) called("search %d;", (show) == side_more_show_search)
 #define prctl(option, name) called("%d %s;", (option), (name))
 #define main more_main
 int more_main(int argc, char **argv);
@@ -385,10 +385,10 @@ static void test_more(void **unused)
 				"side: this program is a part of side, with some of its verbs\nhint: run `side`\n");
 	check(more_main, "side viwe", COMMAND_USAGE, BEGIN "end;",
 			"side: there is no verb `viwe`\nhint: did you mean `side view`?\n");
-	show_search("/a/b", 77);
+	side_more_show_search("/a/b", 77);
 	assert_called("");
 	is_due = true;
-	show_search("/a/b", 77);
+	side_more_show_search("/a/b", 77);
 	assert_called("show searched 77 directories, now /a/b;");
 }
 
@@ -577,7 +577,7 @@ static void test_kernel_events(void **unused)
 	begin_output();
 	for (int i = 0; i < 4; i++)
 		side_kernel_view_show_event(&view, 10 + i, &kernel_events[i]);
-	show_problem(&view, 9, "a\tproblem", "a\thint");
+	side_kernel_view_show_problem(&view, 9, "a\tproblem", "a\thint");
 	assert_string_equal(end_output(),
 			"p:open                   native      user_events:p_open                   prog10 10: 7 written; listeners: ftrace perf instance:one\n"
 			"q:\\x09open               eventheader user_events_multi:q_open.*           prog11 11: 7 written (2 shortened), 3 lost; listeners: ftrace perf\n"

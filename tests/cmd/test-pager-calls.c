@@ -347,8 +347,8 @@ static void test_command(void **unused)
 	setenv("PATH", "", 1);
 	assert_null(pager_command());
 	unsetenv("PATH");
-	assert_true(is_in_path("env"));
-	assert_false(is_in_path("no-such-program"));
+	assert_true(pager_is_in_path("env"));
+	assert_false(pager_is_in_path("no-such-program"));
 	for (int i = 0; i < 3; i++) {
 		static const char *const names[] = {"pg", "plain", "less"};
 

@@ -826,7 +826,7 @@ static void test_long_places(void **unused)
 
 static void test_losses(void **unused)
 {
-	struct lost_sums sums = {.teller = LOST_OF_SESSION, .ring_size = 3 << 20};
+	struct lost_sums sums = {.verb = LOST_OF_SESSION, .ring_size = 3 << 20};
 	char *json = NULL, names[40][8];
 	size_t size;
 	FILE *out;
@@ -854,7 +854,7 @@ static void test_losses(void **unused)
 			"hint: a channel with a larger `--buffer-size`, or with fewer events, would keep more (it was 3.0 MiB)\n");
 	out = open_memstream(&json, &size);
 	sums.nr = 2;
-	sums.teller = LOST_OF_RECOVER;
+	sums.verb = LOST_OF_RECOVER;
 	lost_json(out, &sums);
 	fclose(out);
 	assert_string_equal(json,
@@ -862,7 +862,7 @@ static void test_losses(void **unused)
 			"{\"reason\":\"ring full\",\"count\":40,\"hint\":null,\"mend\":null}]");
 	free(json);
 	/* One reason, one event. */
-	sums = (struct lost_sums){.teller = LOST_OF_ATTACH};
+	sums = (struct lost_sums){.verb = LOST_OF_ATTACH};
 	lost_add(&sums, SESSION_LOST_FULL, 1);
 	lost_end(&sums, 1);
 	assert_int_equal(sums.nr, 1);
@@ -872,7 +872,7 @@ static void test_losses(void **unused)
 			"side: 1 event was lost while a ring was full\n"
 			"hint: a larger `--buffer-size` would keep more\n");
 	/* Each has a reason, and one more reason is reserved for the others. */
-	sums = (struct lost_sums){.teller = LOST_OF_RECORD};
+	sums = (struct lost_sums){.verb = LOST_OF_RECORD};
 	for (size_t i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof(names[i]), "%zu", i);
 		lost_add(&sums, names[i], 100 + i);
@@ -887,9 +887,9 @@ static void test_losses(void **unused)
 		assert_int_equal(sums.reasons[i].count, 131 - i);
 }
 
-static void hint_of(enum lost_teller teller, const char *reason, const char *hint)
+static void hint_of(enum lost_verb verb, const char *reason, const char *hint)
 {
-	struct lost_sums sums = {.teller = teller};
+	struct lost_sums sums = {.verb = verb};
 	char wanted[512];
 	const char *printed, *line;
 
@@ -935,10 +935,10 @@ static void test_loss_summary(void **unused)
 			.nr_processes = 3,
 			.losses = losses,
 			.nr_losses = 3};
-	struct lost_sums sums = {.teller = LOST_OF_RECORD};
+	struct lost_sums sums = {.verb = LOST_OF_RECORD};
 
 	(void)unused;
-	lost_take(&sums, &summary, 14);
+	lost_add_summary(&sums, &summary, 14);
 	assert_int_equal(sums.ring_size, 8192);
 	assert_int_equal(sums.nr, 2);
 	assert_int_equal(sums.total, 14);
@@ -982,7 +982,7 @@ static void unmatched(const char *pattern, const char *const *names, size_t nr, 
 {
 	char got_reason[UNMATCHED_TEXT_SIZE], got_hint[UNMATCHED_TEXT_SIZE];
 
-	unmatched_parts(&(const struct unmatched){pattern, "-e ", names, nr, "the trace", noun},
+	unmatched_explain(&(const struct unmatched){pattern, "-e ", names, nr, "the trace", noun},
 			got_reason, got_hint);
 	assert_string_equal(got_reason, reason);
 	assert_string_equal(got_hint, hint);

@@ -394,13 +394,13 @@ static void test_headings(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < listing.nr_events; i++) {
 		out = open_memstream(&text, &size);
-		print_break(out, &listing, i, &marks);
+		listing_print_break(out, &listing, i, &marks);
 		(void)fclose(out);
 		assert_string_equal(text, expected[i]);
 		free(text);
 	}
 	out = open_memstream(&text, &size);
-	print_break(out, &alone, 0, &marks);
+	listing_print_break(out, &alone, 0, &marks);
 	(void)fclose(out);
 	assert_string_equal(text, "<a\\x1bpp (process 2099)>\n");
 	free(text);
@@ -549,7 +549,7 @@ static void test_nothing(void **unused)
 
 	(void)unused;
 	the_options = &options;
-	note_nothing((void *)(uintptr_t)&source, (const struct ctf_reader *)&the_reader);
+	export_note_nothing((void *)(uintptr_t)&source, (const struct ctf_reader *)&the_reader);
 	assert_called("export /the/dir a == 47 3s-8s;");
 }
 

@@ -221,7 +221,7 @@ static void test_output(void **unused)
 	assert_output(text);
 	assert_int_equal(unlink(in_work("new/.file")), 0);
 	assert_int_equal(rmdir(in_work("new")), 0);
-	default_output(name, sizeof(name));
+	receive_default_output(name, sizeof(name));
 	assert_int_equal(strlen(name), strlen("side-20261127-031500"));
 	assert_memory_equal(name, "side-2", 6);
 	assert_int_equal(resources_descriptors(), before);
@@ -241,7 +241,7 @@ static void add_many(struct reception *reception, unsigned int count)
 static void close_all(struct reception *reception)
 {
 	while (reception->nr_sources)
-		end_source(reception, &reception->sources[0]);
+		receive_end_source(reception, &reception->sources[0]);
 	assert_int_equal(nr_open, 0);
 }
 
@@ -253,24 +253,24 @@ static void test_sources(void **unused)
 
 	(void)unused;
 	assert_int_equal(pipe(ends), 0);
-	assert_true(add_source(&reception, ends[0], false));
-	assert_true(add_source(&reception, ends[1], true));
+	assert_true(receive_add_source(&reception, ends[0], false));
+	assert_true(receive_add_source(&reception, ends[1], true));
 	assert_called("source 0;source 1;");
 	assert_int_equal(reception.nr_sources, 2);
 	assert_true(!reception.sources[0].answers && !reception.sources[0].endless);
 	assert_true(reception.sources[1].answers && reception.sources[1].endless);
 	no_source = true;
-	assert_false(add_source(&reception, 0, true));
+	assert_false(receive_add_source(&reception, 0, true));
 	assert_int_equal(reception.nr_sources, 2);
 	no_source = false;
-	end_source(&reception, &reception.sources[0]);
+	receive_end_source(&reception, &reception.sources[0]);
 	assert_int_equal(reception.nr_sources, 1);
 	assert_int_equal(reception.sources[0].fd, ends[1]);
 	close_all(&reception);
 	/* 64 at most. */
 	add_many(&reception, 63);
-	assert_true(add_source(&reception, dup(0), true));
-	assert_false(add_source(&reception, 0, true));
+	assert_true(receive_add_source(&reception, dup(0), true));
+	assert_false(receive_add_source(&reception, 0, true));
 	assert_int_equal(reception.nr_sources, 64);
 	close_all(&reception);
 	*calls = '\0';
@@ -303,22 +303,22 @@ static void test_peers(void **unused)
 	(void)unused;
 	for (int is_6 = 0; is_6 < 2; is_6++) {
 		other = peer_of(is_6, 1, 7);
-		assert_true(is_same_peer(is_6 ? &six : &four, &other));
+		assert_true(receive_is_same_peer(is_6 ? &six : &four, &other));
 		other = peer_of(is_6, 2, 5);
-		assert_false(is_same_peer(is_6 ? &six : &four, &other));
-		assert_false(is_same_peer(is_6 ? &four : &six, &other));
+		assert_false(receive_is_same_peer(is_6 ? &six : &four, &other));
+		assert_false(receive_is_same_peer(is_6 ? &four : &six, &other));
 	}
 	other = (struct sockaddr_storage){.ss_family = AF_UNIX};
-	assert_false(is_same_peer(&other, &other));
+	assert_false(receive_is_same_peer(&other, &other));
 	/* 32 of one address that were accepted. */
 	for (unsigned int i = 0; i < 33; i++)
 		reception.sources[i] = (struct receive_connection){.since = i > 0, .peer = four};
 	reception.sources[33] = (struct receive_connection){.since = 1, .peer = six};
 	reception.nr_sources = 34;
-	assert_true(has_too_many(&reception, &four));
-	assert_false(has_too_many(&reception, &six));
+	assert_true(receive_has_too_many(&reception, &four));
+	assert_false(receive_has_too_many(&reception, &six));
 	reception.sources[32].peer = six;
-	assert_false(has_too_many(&reception, &four));
+	assert_false(receive_has_too_many(&reception, &four));
 }
 
 static void test_silent(void **unused)
@@ -328,30 +328,30 @@ static void test_silent(void **unused)
 
 	(void)unused;
 	monotonic_ms = 111000;
-	assert_int_equal(end_silent(&reception), -1);
+	assert_int_equal(receive_end_silent(&reception), -1);
 	add_many(&reception, 4);
 	memset(is_known, 0, sizeof(is_known));
 	is_known[2] = true;
 	reception.sources[0].since = 105; /* until 116 s */
 	reception.sources[1].since = 102; /* until 113 s */
 	reception.sources[2].since = 1;
-	assert_int_equal(end_silent(&reception), 2000);
+	assert_int_equal(receive_end_silent(&reception), 2000);
 	assert_int_equal(reception.nr_sources, 4);
 	monotonic_ms = 112999;
-	assert_int_equal(end_silent(&reception), 1);
+	assert_int_equal(receive_end_silent(&reception), 1);
 	assert_int_equal(reception.nr_sources, 4);
 	monotonic_ms = 113000;
-	assert_int_equal(end_silent(&reception), 3000);
+	assert_int_equal(receive_end_silent(&reception), 3000);
 	assert_int_equal(reception.nr_sources, 3);
 	/* A pause after a failed accept(). */
 	reception.accept_again_ms = 113100;
-	assert_int_equal(end_silent(&reception), 100);
+	assert_int_equal(receive_end_silent(&reception), 100);
 	reception.accept_again_ms = 117000;
-	assert_int_equal(end_silent(&reception), 3000);
+	assert_int_equal(receive_end_silent(&reception), 3000);
 	is_known[0] = true;
-	assert_int_equal(end_silent(&reception), 4000);
+	assert_int_equal(receive_end_silent(&reception), 4000);
 	reception.accept_again_ms = 113000;
-	assert_int_equal(end_silent(&reception), -1);
+	assert_int_equal(receive_end_silent(&reception), -1);
 	close_all(&reception);
 	assert_int_equal(resources_descriptors(), before);
 }
@@ -435,15 +435,15 @@ static void test_reading(void **unused)
 	reception.failed = false;
 	source.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	begin_output(false, false);
-	fail_source(&reception, &source, EIO);
-	fail_source(&reception, &source, ECONNRESET);
+	receive_fail_source(&reception, &source, EIO);
+	receive_fail_source(&reception, &source, ECONNRESET);
 	assert_false(reception.failed);
-	fail_source(&reception, &source, EPERM);
+	receive_fail_source(&reception, &source, EPERM);
 	assert_true(reception.failed);
 	close(source.fd);
 	reception.failed = false;
 	source.fd = printed_file;
-	fail_source(&reception, &source, EIO);
+	receive_fail_source(&reception, &source, EIO);
 	assert_true(reception.failed);
 	assert_output("side: cannot receive: Operation not permitted\nside: cannot receive: Input/output error\n");
 	*calls = '\0';
@@ -462,7 +462,7 @@ static void test_listening(void **unused)
 
 	(void)unused;
 	begin_output(false, false);
-	assert_int_equal(start_listening(&reception, "a:b:c"), COMMAND_USAGE);
+	assert_int_equal(receive_start_listening(&reception, "a:b:c"), COMMAND_USAGE);
 	assert_output("side: `--listen a:b:c` is no port\nhint: write PORT or ADDRESS:PORT\n");
 	/* Another process may take the port meanwhile. */
 	for (int i = 0; i < 20 && !reception.nr_listeners; i++) {
@@ -477,7 +477,7 @@ static void test_listening(void **unused)
 		snprintf(text, sizeof(text), "127.0.0.1:%d", ntohs(address.sin_port));
 		snprintf(printed, sizeof(printed), "side: listening on %s\n", text);
 		begin_output(false, false);
-		status = start_listening(&reception, text);
+		status = receive_start_listening(&reception, text);
 		if (status)
 			snprintf(printed, sizeof(printed),
 					"side: cannot listen on %s: Address already in use\n",
@@ -495,7 +495,7 @@ static void test_listening(void **unused)
 	snprintf(printed, sizeof(printed), "side: cannot listen on %s: Address already in use\n",
 			text);
 	begin_output(false, false);
-	assert_int_equal(start_listening(&again, text), COMMAND_FAILED);
+	assert_int_equal(receive_start_listening(&again, text), COMMAND_FAILED);
 	assert_output(printed);
 	/* One connection is accepted. */
 	monotonic_ms = 77999;

@@ -195,7 +195,7 @@ static char made[] = "/made";
 static int played_printing_prepare(struct printing *printing, bool wanted, const char **output)
 {
 	called("print %d %s;", wanted, *output ? *output : "-");
-	*printing = (struct printing){.end = -1, .made = is_made ? made : NULL};
+	*printing = (struct printing){.end = -1, .temporary = is_made ? made : NULL};
 	if (is_made)
 		*output = made;
 	return printing_status;
@@ -287,7 +287,7 @@ static void (*played_signal(int number, void (*handler)(int)))(int)
 #define kernel_recording_print_begin() called("begin;")
 #define kernel_recording_wait() called("wait;")
 #define kernel_recording_finish played_finish
-#define kernel_recording_means played_means
+#define kernel_recording_is_event played_means
 #define kernel_recording_discard(recording) called("discard;")
 #define kernel_recording_free(recording) (nr_freed++)
 #define printing_prepare played_printing_prepare
@@ -341,10 +341,10 @@ static void test_statuses(void **unused)
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(command_session_status(i), statuses[i]);
 	assert_int_equal(command_session_status(6), COMMAND_FAILED);
-	assert_int_equal(exit_status(7 << 8), 7);
-	assert_int_equal(exit_status(9), 137);
-	assert_int_equal(exit_status(0x80 | 11), 139);
-	assert_int_equal(exit_status(0x137f), COMMAND_FAILED);
+	assert_int_equal(record_exit_status(7 << 8), 7);
+	assert_int_equal(record_exit_status(9), 137);
+	assert_int_equal(record_exit_status(0x80 | 11), 139);
+	assert_int_equal(record_exit_status(0x137f), COMMAND_FAILED);
 	begin_output();
 	assert_int_equal(command_session_error(&error), COMMAND_FAILED);
 	error.kind = SESSION_ERROR_USAGE;
@@ -423,31 +423,31 @@ static void test_final(void **unused)
 	(void)unused;
 	reset();
 	parameters.lost = 1;
-	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_DONE);
+	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_DONE);
 	options.strict = true;
-	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_LOST);
+	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_LOST);
 	parameters.lost = 0;
 	parameters.unwritten = 1;
-	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_LOST);
+	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_LOST);
 	parameters.unwritten = 0;
 	parameters.nr_refused = 1;
-	assert_int_equal(final_status(&parameters, &options, 7), COMMAND_LOST);
+	assert_int_equal(record_final_status(&parameters, &options, 7), COMMAND_LOST);
 	parameters.nr_refused = 0;
-	assert_int_equal(final_status(&parameters, &options, 7), 7);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 7);
 	parameters.failure = SESSION_ERROR_PERMISSION;
-	assert_int_equal(final_status(&parameters, &options, 7), 7);
-	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 7);
+	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
 	parameters.status = 9 << 8;
-	assert_int_equal(final_status(&parameters, &options, 7), 9);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 9);
 	/* If there is a status, the interruption does not count. */
 	parameters.interrupted = true;
-	assert_int_equal(final_status(&parameters, &options, 7), 9);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 9);
 	parameters.status = 0;
-	assert_int_equal(final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
+	assert_int_equal(record_final_status(&parameters, &options, 0), COMMAND_NOT_PERMITTED);
 	parameters.status = -1;
-	assert_int_equal(final_status(&parameters, &options, 7), 130);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 130);
 	parameters.interrupted = false;
-	assert_int_equal(final_status(&parameters, &options, 7), 7);
+	assert_int_equal(record_final_status(&parameters, &options, 7), 7);
 }
 
 static void test_signals(void **unused)
@@ -683,7 +683,7 @@ static void test_windows(void **unused)
 	parameters.snapshot_first_recorded = 1;
 	parameters.snapshot_last_recorded = 2222;
 	begin_output();
-	print_windows(&parameters);
+	record_print_windows(&parameters);
 	assert_output("side: 2.0 KiB of older events were overwritten, as --mode overwrite asks\nside: 1 chunk in /out\nside: 1 snapshot in /out: snapshot-1-a, 1 event\n");
 	parameters.overwritten = 0;
 	parameters.chunks = 2;
@@ -691,23 +691,23 @@ static void test_windows(void **unused)
 	parameters.chunks_removed_bytes = 3072;
 	parameters.snapshots = 2;
 	begin_output();
-	print_windows(&parameters);
+	record_print_windows(&parameters);
 	assert_output("side: 2 chunks in /out; 1 of them, 3.0 KiB, was removed, as --keep asks\nside: 2 snapshots in /out: snapshot-1-a, 1 event, and snapshot-1-b, 2,222 events; snapshots can share events\n");
 	parameters.chunks = 1;
 	parameters.chunks_removed = 1;
 	parameters.snapshots = 3;
 	begin_output();
-	print_windows(&parameters);
+	record_print_windows(&parameters);
 	assert_output("side: 1 chunk in /out; 1 of it, 3.0 KiB, was removed, as --keep asks\nside: 3 snapshots in /out: snapshot-1-a, 1 event, to snapshot-1-b, 2,222 events; snapshots can share events\n");
 	parameters.chunks = 5;
 	parameters.chunks_removed = 4;
 	parameters.snapshots = 0;
 	begin_output();
-	print_windows(&parameters);
+	record_print_windows(&parameters);
 	assert_output("side: 5 chunks in /out; 4 of them, 3.0 KiB, were removed, as --keep asks\n");
 	parameters.chunks = parameters.chunks_removed = 0;
 	begin_output();
-	print_windows(&parameters);
+	record_print_windows(&parameters);
 	assert_output("");
 }
 

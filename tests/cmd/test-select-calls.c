@@ -206,7 +206,7 @@ static void test_patterns(void **unused)
 	(void)unused;
 	reset();
 	some.from = "1";
-	read_names(NULL, &names);
+	select_read_names(NULL, &names);
 	assert_int_equal(names.count, 3);
 	assert_string_equal(names.names[0], "p:one");
 	assert_string_equal(names.names[1], "p:two");
@@ -261,14 +261,14 @@ static void test_quoted(void **unused)
 	char text[20];
 
 	(void)unused;
-	quote_patterns(&list, text, sizeof(text));
+	select_quote_patterns(&list, text, sizeof(text));
 	assert_string_equal(text, "-e abc -e de");
 	memset(text, '#', sizeof(text));
-	quote_patterns(&list, text, 6);
+	select_quote_patterns(&list, text, 6);
 	assert_string_equal(text, "-e ab");
 	assert_int_equal(text[6], '#');
 	memset(text, '#', sizeof(text));
-	quote_patterns(&list, text, 9);
+	select_quote_patterns(&list, text, 9);
 	assert_string_equal(text, "-e abc -");
 	assert_int_equal(text[9], '#');
 }

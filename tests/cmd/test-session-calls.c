@@ -1027,18 +1027,18 @@ static void test_paths(void **unused)
 	char path[40] = "/a\0xxxxxxxxxxxxx";
 
 	(void)unused;
-	assert_int_equal(append_name(path, 10, NULL), -ENAMETOOLONG);
+	assert_int_equal(current_session_append_name(path, 10, NULL), -ENAMETOOLONG);
 	assert_string_equal(path, "/a/curren");
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 11, NULL), 0);
+	assert_int_equal(current_session_append_name(path, 11, NULL), 0);
 	assert_string_equal(path, "/a/current");
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 15, "/b/%d"), -ENAMETOOLONG);
+	assert_int_equal(current_session_append_name(path, 15, "/b/%d"), -ENAMETOOLONG);
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 16, "/b/%d"), 0);
+	assert_int_equal(current_session_append_name(path, 16, "/b/%d"), 0);
 	assert_string_equal(path, "/a/current-b-%d");
 	strcpy(path, "/a");
-	assert_int_equal(append_name(path, 18, WIRE_RUNTIME_SYSTEM), 0);
+	assert_int_equal(current_session_append_name(path, 18, WIRE_RUNTIME_SYSTEM), 0);
 	assert_string_equal(path, "/a/current-system");
 }
 

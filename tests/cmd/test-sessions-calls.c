@@ -301,11 +301,11 @@ static void test_patterns(void **unused)
 			"side: `a@debug` has a log level, and `--loglevel` gives another one\nhint: leave one of them out\n");
 	MEMBERS("enable-event --loglevel err a\\@debug,!b@c --session s",
 			"\"verb\":\"enable-event\",\"session\":\"s\",\"event\":[\"a\\\\@debug@err\",\"!b@c\"]");
-	assert_true(has_level("@a"));
-	assert_true(has_level("a\\@b@c"));
-	assert_false(has_level("a\\@b"));
-	assert_false(has_level("a"));
-	assert_true(has_level("\\a@b"));
+	assert_true(session_request_has_level("@a"));
+	assert_true(session_request_has_level("a\\@b@c"));
+	assert_false(session_request_has_level("a\\@b"));
+	assert_false(session_request_has_level("a"));
+	assert_true(session_request_has_level("\\a@b"));
 	MEMBERS("enable-event --context pid --context tid --channel c a --session s",
 			"\"verb\":\"enable-event\",\"session\":\"s\",\"channel\":\"c\",\"event\":[\"a\"],\"event-context\":[\"pid\",\"tid\"]");
 	REFUSED("enable-event --all a --session s",
@@ -838,7 +838,8 @@ static void test_memory(void **unused)
 		begin_output();
 		failing_arm(1);
 		assert_int_equal(i ? session_request_add_patterns(request, "a", &levels)
-				   : session_request_add_list_items(request, "pid", "1", add_pid),
+				   : session_request_add_list_items(
+						     request, "pid", "1", session_request_add_pid),
 				COMMAND_FAILED);
 		assert_true(failing_has_failed());
 		assert_output("side: out of memory\n");

@@ -435,37 +435,37 @@ static void test_rows(void **unused)
 	assert_int_equal(top_trace_create(&trace, &options), 0);
 	for (uint32_t i = 0; i < 130; i++) {
 		snprintf(name, sizeof(name), "e%u", i);
-		assert_int_equal(make_row(&trace, name, &row), 0);
+		assert_int_equal(top_trace_make_row(&trace, name, &row), 0);
 		assert_int_equal(row, i);
 		assert_int_equal(trace.events[i].all, 0);
 		trace.events[i].all = 1000 + i;
 		assert_int_equal(trace.capacity, i < 64 ? 64 : i < 128 ? 128 : 256);
 	}
-	assert_int_equal(make_row(&trace, "e7", &row), 0);
+	assert_int_equal(top_trace_make_row(&trace, "e7", &row), 0);
 	assert_int_equal(row, 7);
 	assert_int_equal(trace.events[7].all, 1007);
 	for (uint32_t i = 0; i < 40; i++) {
-		assert_int_equal(make_process(&trace, i), 0);
+		assert_int_equal(top_trace_make_process(&trace, i), 0);
 		assert_int_equal(trace.process_capacity, i < 16 ? 16 : i < 32 ? 32 : 64);
 		assert_int_equal(trace.by_process[i].all, 0);
 		trace.by_process[i].all = 100 + i;
 		assert_int_equal(trace.by_process[0].all, 100);
 	}
-	assert_int_equal(make_process(&trace, 64), 0);
+	assert_int_equal(top_trace_make_process(&trace, 64), 0);
 	assert_int_equal(trace.process_capacity, 128);
 	assert_int_equal(trace.by_process[39].all, 139);
 	assert_int_equal(trace.by_process[127].all, 0);
 	top_trace_free(&trace);
 	memset(&trace, 0, sizeof(trace));
-	assert_int_equal(make_process(&trace, 7), 0);
+	assert_int_equal(top_trace_make_process(&trace, 7), 0);
 	assert_int_equal(trace.process_capacity, 16);
 	free(trace.by_process);
 	memset(&trace, 0, sizeof(trace));
-	assert_int_equal(make_process(&trace, 8), 0);
+	assert_int_equal(top_trace_make_process(&trace, 8), 0);
 	assert_int_equal(trace.process_capacity, 16);
 	free(trace.by_process);
 	memset(&trace, 0, sizeof(trace));
-	assert_int_equal(make_process(&trace, 9), 0);
+	assert_int_equal(top_trace_make_process(&trace, 9), 0);
 	assert_int_equal(trace.process_capacity, 18);
 	free(trace.by_process);
 	*calls = '\0';

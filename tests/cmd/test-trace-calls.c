@@ -393,8 +393,8 @@ static void test_send(void **unused)
 			" %s/file;start %s %s/file 0 7 s 0 1000;stop 1;",
 			work, work, work, work, work, work, work);
 	assert_called(expected);
-	make_file("/none", in_work("file"));
-	make_file(work, "-");
+	send_make_file("/none", in_work("file"));
+	send_make_file(work, "-");
 	assert_int_equal(access(in_work("file"), F_OK), -1);
 	assert_int_equal(access("-", F_OK), -1);
 	/* Directories that have no trace, and those with one that cannot be read. */
@@ -655,9 +655,9 @@ static void test_misspelled(void **unused)
 	memset(long_name, '/', sizeof(long_name));
 	long_name[PATH_MAX] = '\0';
 	parsed = (struct parsed){.verb = &view};
-	assert_int_equal(refuse_misspelled(&parsed, long_name), COMMAND_DONE);
+	assert_int_equal(session_trace_refuse(&parsed, long_name), COMMAND_DONE);
 	long_name[PATH_MAX - 1] = 'x';
-	assert_int_equal(refuse_misspelled(&parsed, long_name), COMMAND_DONE);
+	assert_int_equal(session_trace_refuse(&parsed, long_name), COMMAND_DONE);
 	assert_called("");
 	assert_int_equal(resources_descriptors(), before);
 }

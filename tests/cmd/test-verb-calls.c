@@ -412,7 +412,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 	return waits-- > 0 ? -1 : pid;
 }
 
-#undef side_more_report_error
+#undef more_report_error
 #define SIDE_LIBEXEC "../lib/side"
 #define execv played_exec
 #define readlink played_readlink
@@ -424,8 +424,8 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #undef SIDE_LIBEXEC
 #define SIDE_LIBEXEC "/usr/libexec/side"
 #define candidates absolute_places
-#define own_directory absolute_own_directory
-#define side_more_report_error absolute_fail
+#define more_own_directory absolute_own_directory
+#define more_report_error absolute_fail
 #define more_explain absolute_explain
 #define more_execute absolute_execute
 #undef PROGRAMS_SIDE_CLI_MORE_H
@@ -436,7 +436,7 @@ static pid_t played_wait(pid_t pid, const int *status, int flags)
 #undef fork
 #undef waitpid
 #undef _exit
-#undef side_more_report_error
+#undef more_report_error
 #undef more_explain
 #undef more_execute
 
@@ -615,7 +615,7 @@ static void test_made(void **unused)
 	(void)unused;
 	output_start(&plain, NULL);
 	setenv("TMPDIR", folder, 1);
-	assert_int_equal(made_directory("name", "a snapshot", &made), COMMAND_DONE);
+	assert_int_equal(temporary_directory_make("name", "a snapshot", &made), COMMAND_DONE);
 	assert_memory_equal(made, folder, strlen(folder));
 	assert_memory_equal(made + strlen(folder), "/name-", 6);
 	assert_int_equal(strlen(made), strlen(folder) + 12);
@@ -628,32 +628,32 @@ static void test_made(void **unused)
 	make_file(inside("kept"));
 	assert_int_equal(symlink(inside(""), text), 0);
 	snprintf(text, sizeof(text), "%s", made);
-	made_remove(&made);
+	temporary_directory_remove(&made);
 	assert_null(made);
 	assert_int_equal(stat(text, &status), -1);
 	assert_int_equal(stat(inside("kept"), &status), 0);
-	made_remove(&made);
+	temporary_directory_remove(&made);
 	/* A relative TMPDIR is not used. */
 	setenv("TMPDIR", "relative", 1);
-	assert_int_equal(made_directory("side-verb", "x", &made), COMMAND_DONE);
+	assert_int_equal(temporary_directory_make("side-verb", "x", &made), COMMAND_DONE);
 	assert_memory_equal(made, "/tmp/side-verb-", 15);
-	made_remove(&made);
+	temporary_directory_remove(&made);
 	setenv("TMPDIR", "/none", 1);
 	begin_output();
-	assert_int_equal(made_directory("name", "a snapshot", &made), COMMAND_FAILED);
+	assert_int_equal(temporary_directory_make("name", "a snapshot", &made), COMMAND_FAILED);
 	assert_string_equal(end_output(),
 			"side: cannot make a directory for a snapshot: No such file or directory\nhint: name a directory with -o\n");
 	assert_null(made);
 	begin_output();
 	failing_arm(1);
-	assert_int_equal(made_directory("name", "a snapshot", &made), COMMAND_FAILED);
+	assert_int_equal(temporary_directory_make("name", "a snapshot", &made), COMMAND_FAILED);
 	assert_true(failing_has_failed());
 	assert_string_equal(end_output(), "side: out of memory\n");
 	assert_null(made);
 	unsetenv("TMPDIR");
-	assert_int_equal(made_directory("side-verb", "x", &made), COMMAND_DONE);
+	assert_int_equal(temporary_directory_make("side-verb", "x", &made), COMMAND_DONE);
 	assert_memory_equal(made, "/tmp/side-verb-", 15);
-	made_remove(&made);
+	temporary_directory_remove(&made);
 	assert_int_equal(unlink(inside("kept")), 0);
 }
 

@@ -704,8 +704,8 @@ static int played_unmap(void *at, size_t size)
 #define sending_process_is_over played_over
 #define sending_process_stop played_stop
 #define sending_end played_end
-#define made_directory played_made
-#define made_remove played_remove
+#define temporary_directory_make played_made
+#define temporary_directory_remove played_remove
 #define sigtimedwait played_signal
 #define mmap played_map
 #define munmap played_unmap
@@ -832,7 +832,7 @@ static void test_record_to(void **unused)
 	begin_output(false);
 	assert_int_equal(sending_start(&sending, &parsed, "/spool"), COMMAND_FAILED);
 	assert_output("side: 100 % done\nhint: the trace is in /spool\n");
-	assert_null(sending.made);
+	assert_null(sending.temporary);
 	*calls = '\0';
 	assert_int_equal(sending_finish(&sending, NULL), 0);
 	assert_called("stop 1 0;remove -;");

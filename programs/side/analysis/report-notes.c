@@ -23,7 +23,7 @@ void report_callers_note(const struct report *report)
 				"no event has its caller");
 }
 
-static void note_of_calls(const struct report *report)
+static void report_note_calls(const struct report *report)
 {
 	const struct report_calls *calls = &report->calls;
 	uint64_t unfinished = 0, lost = 0;
@@ -52,7 +52,8 @@ static void note_of_calls(const struct report *report)
 				format_number(calls->too_deep, number));
 }
 
-static void note_no_value(const char *option, const char *expression, const struct missing *missing)
+static void report_note_no_value(
+		const char *option, const char *expression, const struct missing *missing)
 {
 	char text[MISSING_TEXT_SIZE], hint[NEAREST_TEXT_SIZE];
 
@@ -64,14 +65,14 @@ static void note_no_value(const char *option, const char *expression, const stru
 }
 
 /* Notes names that no event class has. */
-static void note_what_is_misspelled(const struct report *report)
+static void report_note_misspelled(const struct report *report)
 {
 	const struct missing *by = &report->missing[MISSING_BY];
 	const struct missing *key = &report->missing[MISSING_KEY];
 	const struct report_walk *walk = &report->walk;
 
 	if (report->by == BY_VALUE && missing_is_known(by))
-		note_no_value("--by ", report->by_value.text, by);
+		report_note_no_value("--by ", report->by_value.text, by);
 	for (unsigned int i = 0; i < report->pairs.rule_count; i++) {
 		const struct pair_rule *rule = &report->pairs.rules[i];
 
@@ -79,28 +80,28 @@ static void note_what_is_misspelled(const struct report *report)
 		command_note_pair(walk->reader, walk->options.dir, rule->end, rule->end_text);
 	}
 	if (missing_is_known(key))
-		note_no_value("--key ", report->pairs.key.text, key);
+		report_note_no_value("--key ", report->pairs.key.text, key);
 }
 
 void report_notes_print(const struct report *report)
 {
 	if (!report->walk.events)
 		command_note_nothing(&report->walk);
-	note_what_is_misspelled(report);
+	report_note_misspelled(report);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;
 
 		for (uint32_t k = 0; k < report->histogram_keys.count; k++)
 			any |= report->histogram_stats[k].which == i;
 		if (!any && !report->not_numbers[i])
-			note_no_value("", report->histograms[i].text,
+			report_note_no_value("", report->histograms[i].text,
 					&report->missing[MISSING_HISTOGRAMS + i]);
 		if (report->not_numbers[i])
 			message_note("values of `%s` that are no numbers are not counted",
 					report->histograms[i].text);
 	}
 	if (report->options->calls || report->options->tree)
-		note_of_calls(report);
+		report_note_calls(report);
 	report_callers_note(report);
 	if (report->caller_keys.refused)
 		message_note("only the first %u different callers were counted",

@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int command_select(const struct text_list *args, struct pattern **patterns)
+int command_select(const struct text_list *args, struct pattern **ret_patterns)
 {
 	struct error error = {.code = 0};
 
-	return patterns_parse(args, patterns, &error) ? message_library_error(&error)
-						      : COMMAND_DONE;
+	return patterns_parse(args, ret_patterns, &error) ? message_library_error(&error)
+							  : COMMAND_DONE;
 }
 
 /* ---- patterns that match nothing ---- */
@@ -39,7 +39,7 @@ struct trace_names {
 	size_t count;
 };
 
-static void read_names(const struct ctf_reader *reader, struct trace_names *names)
+static void select_read_names(const struct ctf_reader *reader, struct trace_names *names)
 {
 	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
 		const struct ctf_trace *trace = ctf_reader_trace(reader, t);
@@ -51,7 +51,7 @@ static void read_names(const struct ctf_reader *reader, struct trace_names *name
 	}
 }
 
-static bool matches_class(
+static bool select_matches_class(
 		const struct ctf_reader *reader, const struct pattern *patterns, size_t count)
 {
 	for (uint32_t t = 0; t < ctf_reader_trace_count(reader); t++) {
@@ -68,7 +68,7 @@ static bool matches_class(
 }
 
 /* Writes "-e 'db:*' -e net", quoted for a shell. */
-static void quote_patterns(const struct text_list *args, char *text, size_t size)
+static void select_quote_patterns(const struct text_list *args, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -85,34 +85,34 @@ static void quote_patterns(const struct text_list *args, char *text, size_t size
  * `matched` is the option that matched no event, such as "`-e 'db:*'`"; `pattern` is its first
  * pattern.
  */
-static void note_pattern(const struct ctf_reader *reader, const char *dir, const char *matched,
-		const char *pattern, const char *option)
+static void select_note_pattern(const struct ctf_reader *reader, const char *dir,
+		const char *matched, const char *pattern, const char *option)
 {
 	struct trace_names *names = calloc(1, sizeof(*names));
 	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
 
 	if (!names)
 		return;
-	read_names(reader, names);
-	unmatched_parts(&(const struct unmatched){.pattern = pattern,
-					.option = option,
-					.names = names->names,
-					.nr_names = names->count,
-					.owner = "the trace",
-					.noun = "event class"},
+	select_read_names(reader, names);
+	unmatched_explain(&(const struct unmatched){.pattern = pattern,
+					  .option = option,
+					  .names = names->names,
+					  .nr_names = names->count,
+					  .owner = "the trace",
+					  .noun = "event class"},
 			reason, hint);
 	message_note_hint(hint, "no event in %s matched %s: %s", dir, matched, reason);
 	free(names);
 }
 
-static void note_patterns(
+static void select_note_patterns(
 		const struct ctf_reader *reader, const char *dir, const struct text_list *args)
 {
 	char patterns[1024], matched[1032];
 
-	quote_patterns(args, patterns, sizeof(patterns));
+	select_quote_patterns(args, patterns, sizeof(patterns));
 	snprintf(matched, sizeof(matched), "`%s`", patterns);
-	note_pattern(reader, dir, matched, args->items[0], "-e ");
+	select_note_pattern(reader, dir, matched, args->items[0], "-e ");
 }
 
 bool command_note_pair(const struct ctf_reader *reader, const char *dir,
@@ -120,11 +120,11 @@ bool command_note_pair(const struct ctf_reader *reader, const char *dir,
 {
 	char quoted[2 * PATTERN_TEXT_MAX], matched[2 * PATTERN_TEXT_MAX + 32];
 
-	if (matches_class(reader, pattern, 1))
+	if (select_matches_class(reader, pattern, 1))
 		return false;
 	snprintf(matched, sizeof(matched), "%s of `--pair`",
 			format_quoted(text, quoted, sizeof(quoted)));
-	note_pattern(reader, dir, matched, text, "");
+	select_note_pattern(reader, dir, matched, text, "");
 	return true;
 }
 
@@ -135,7 +135,7 @@ struct filter_search {
 	struct missing missing;
 };
 
-static void *search_class(void *user, struct walk_class *class, const struct ctf_item *item)
+static void *select_search_class(void *user, struct walk_class *class, const struct ctf_item *item)
 {
 	struct filter_search *search = user;
 	struct where_bound *bound;
@@ -147,7 +147,8 @@ static void *search_class(void *user, struct walk_class *class, const struct ctf
 }
 
 /* Reads the trace until it finds an event class for which the filter can be true. */
-static void search_classes(struct filter_search *search, const struct report_walk_options *options)
+static void select_search_classes(
+		struct filter_search *search, const struct report_walk_options *options)
 {
 	const struct report_walk first = {.options = *options};
 	uint64_t events = 0;
@@ -160,7 +161,7 @@ static void search_classes(struct filter_search *search, const struct report_wal
 		message_library_error(&error);
 		return;
 	}
-	walk.own_create = search_class;
+	walk.own_create = select_search_class;
 	walk.user = search;
 	while (!search->missing.is_bound && events++ < SEARCH_EVENTS_MAX &&
 			walk_next(&walk, &item, &class) > 0)
@@ -168,7 +169,7 @@ static void search_classes(struct filter_search *search, const struct report_wal
 	walk_close(&walk);
 }
 
-static void note_filter(const struct report_walk_options *options, const char *filter)
+static void select_note_filter(const struct report_walk_options *options, const char *filter)
 {
 	struct filter_search *search = calloc(1, sizeof(*search));
 	const char *also = options->patterns->count ? " and `-e`" : "";
@@ -179,7 +180,7 @@ static void note_filter(const struct report_walk_options *options, const char *f
 		free(search);
 		return;
 	}
-	search_classes(search, options);
+	select_search_classes(search, options);
 	if (missing_is_known(&search->missing))
 		message_note_hint(missing_hint(&search->missing, hint),
 				"no event in %s matched `--filter %s`%s%s: %s", options->dir,
@@ -199,13 +200,13 @@ void command_nothing_fits(const struct ctf_reader *reader,
 	bool matched = true;
 
 	if (args->count && !command_select(args, &patterns)) {
-		matched = matches_class(reader, patterns, args->count);
+		matched = select_matches_class(reader, patterns, args->count);
 		free(patterns);
 	}
 	if (!matched)
-		note_patterns(reader, options->dir, args);
+		select_note_patterns(reader, options->dir, args);
 	else if (filter)
-		note_filter(options, filter);
+		select_note_filter(options, filter);
 	else if (args->count)
 		message_note("no event that `-e %s` selects happened in %s%s", args->items[0],
 				options->dir,

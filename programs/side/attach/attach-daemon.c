@@ -24,7 +24,8 @@
 
 /* ---- errors ---- */
 
-static int why_no_daemon(const struct attached *attached, const char *socket, bool by_rendezvous)
+static int attach_daemon_print_error(
+		const struct attached *attached, const char *socket, bool by_rendezvous)
 {
 	static const char alone[] =
 			"`side attach -p PID` and `side trace -p PID` record it without the daemon";
@@ -52,7 +53,7 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
 				"%d (%s) does not see the daemon's directory %.*s, and does not connect through the rendezvous socket %s that was made for it: %s",
 				attached->pid, attached->name, length, socket, attached->dir.theirs,
 				strerror(code));
-	return attach_why_not(attached, "cannot reach the daemon");
+	return attach_print_result_error(attached, "cannot reach the daemon");
 }
 
 /* ---- the daemon's directory, or a rendezvous socket ---- */
@@ -61,7 +62,7 @@ static int why_no_daemon(const struct attached *attached, const char *socket, bo
  * True if the program sees the daemon's socket at the same path. A program that fakes this fails to
  * connect, and then gets a rendezvous socket.
  */
-static bool sees(const struct attached *attached, const char *socket)
+static bool attach_daemon_is_visible(const struct attached *attached, const char *socket)
 {
 	char theirs[PATH_MAX];
 	struct stat here, there;
@@ -75,8 +76,8 @@ static bool sees(const struct attached *attached, const char *socket)
  * Without a path: asks the daemon for an existing rendezvous socket and stores its path in
  * attached->dir.theirs.
  */
-static int attach_daemon_request_rendezvous(
-		struct attached *attached, struct ask *ask, const char *path, int fd, bool *known)
+static int attach_daemon_request_rendezvous(struct attached *attached, struct ask *ask,
+		const char *path, int fd, bool *ret_known)
 {
 	struct json_object *request = control_request("door", NULL), *answer = NULL;
 	int status;
@@ -89,7 +90,7 @@ static int attach_daemon_request_rendezvous(
 	if (!status) {
 		(void)snprintf(attached->dir.theirs, sizeof(attached->dir.theirs), "%s",
 				ask_text(answer, "path"));
-		*known = ask_flag(answer, "known");
+		*ret_known = ask_flag(answer, "known");
 	}
 	json_object_put(answer);
 	return status;
@@ -133,7 +134,7 @@ static int attach_daemon_make_rendezvous(struct attached *attached, struct ask *
  * True if the program cannot see or enter the daemon's directory, or must not trust it (in a user
  * namespace its owner appears as uid 65534).
  */
-static bool is_shut(const struct attached *attached)
+static bool attach_daemon_is_unreachable(const struct attached *attached)
 {
 	int result = attached->report.result;
 
@@ -157,21 +158,22 @@ static int attach_daemon_connect_rendezvous(struct attached *attached, struct as
 	return attach_request(attached, known ? "known" : "door", attached->dir.theirs, false);
 }
 
-static int go(struct attached *attached, struct ask *ask, const char *socket, bool *by_rendezvous)
+static int attach_daemon_connect(struct attached *attached, struct ask *ask, const char *socket,
+		bool *ret_by_rendezvous)
 {
 	int status = COMMAND_DONE;
 
-	*by_rendezvous = !sees(attached, socket);
-	if (!*by_rendezvous) {
+	*ret_by_rendezvous = !attach_daemon_is_visible(attached, socket);
+	if (!*ret_by_rendezvous) {
 		status = attach_request(attached, "daemon", socket, false);
-		*by_rendezvous = !status && is_shut(attached);
+		*ret_by_rendezvous = !status && attach_daemon_is_unreachable(attached);
 	}
-	return *by_rendezvous ? attach_daemon_connect_rendezvous(attached, ask) : status;
+	return *ret_by_rendezvous ? attach_daemon_connect_rendezvous(attached, ask) : status;
 }
 
 /* ---- sessions of the daemon ---- */
 
-static bool records(struct json_object *answer, pid_t pid)
+static bool attach_daemon_records(struct json_object *answer, pid_t pid)
 {
 	struct json_object *sessions = ask_list(answer, "sessions");
 	struct json_object *session = sessions && json_object_array_length(sessions)
@@ -193,7 +195,7 @@ static bool records(struct json_object *answer, pid_t pid)
  * The program joins before the request returns, but the daemon's status may show
  * it a moment later.
  */
-static int check_session(struct attached *attached, struct ask *ask)
+static int attach_daemon_check_session(struct attached *attached, struct ask *ask)
 {
 	const char *name = attached->options->session;
 	struct json_object *answer;
@@ -204,7 +206,7 @@ static int check_session(struct attached *attached, struct ask *ask)
 		status = ask_call(ask, control_request("status", name), ASK_TIMEOUT_MS, &answer);
 		if (status)
 			return status;
-		found = records(answer, attached->pid);
+		found = attach_daemon_records(answer, attached->pid);
 		json_object_put(answer);
 		if (waited >= SESSION_WAIT_MS)
 			break;
@@ -239,17 +241,17 @@ int attach_give_to_daemon(struct attached *attached)
 	slash = strrchr(socket, '/');
 	strcpy(slash ? slash : socket, "/agents.sock");
 	if (!status)
-		status = go(attached, &ask, socket, &by_rendezvous);
+		status = attach_daemon_connect(attached, &ask, socket, &by_rendezvous);
 	if (!status && attached->report.kind != INJECT_DONE)
 		status = attach_print_failure(attached);
 	else if (!status && attached->report.result && attached->report.result != -EALREADY)
-		status = why_no_daemon(attached, socket, by_rendezvous);
+		status = attach_daemon_print_error(attached, socket, by_rendezvous);
 	if (!status && !(attached->incidental && attached->report.result))
 		attach_print_done(attached, "attach",
 				attached->report.result ? "a daemon has already"
 							: "the daemon has");
 	if (!status && attached->options->session)
-		status = check_session(attached, &ask);
+		status = attach_daemon_check_session(attached, &ask);
 	ask_close(&ask);
 	return status;
 }

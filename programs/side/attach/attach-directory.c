@@ -43,7 +43,7 @@ static int attach_dir_open_private(int parent, const char *name)
  * socket, no lock and is old. A directory in use is locked, unless it is for a rendezvous socket,
  * which outlives the process that made it.
  */
-static bool is_abandoned(int directory, bool is_rendezvous)
+static bool attach_dir_is_abandoned(int directory, bool is_rendezvous)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat status;
@@ -75,7 +75,7 @@ static void attach_dir_remove_if_abandoned(int dir, const char *name)
 
 	if (directory < 0)
 		return;
-	if (is_abandoned(directory, is_rendezvous)) {
+	if (attach_dir_is_abandoned(directory, is_rendezvous)) {
 		(void)unlinkat(directory, RENDEZVOUS_SOCKET, 0);
 		(void)unlinkat(dir, name, AT_REMOVEDIR);
 	}
@@ -114,7 +114,7 @@ static int attach_dir_create_private(int parent, const char *prefix, char name[6
 	if (own >= 0 && !fstat(own, &status) && status.st_uid == geteuid() && !fchmod(own, 0711)) {
 		/*
 		 * The lock shows that the directory is in use. It can only fail while another
-		 * process examines the new directory: is_abandoned().
+		 * process examines the new directory: attach_dir_is_abandoned().
 		 */
 		(void)flock(own, LOCK_SH | LOCK_NB);
 		return own;
@@ -150,7 +150,7 @@ static bool attach_dir_create(
  * A program may see no writable directory (an empty or read-only root). It gets an abstract socket
  * in its network namespace.
  */
-static int name_nowhere(struct attach_dir *made, pid_t pid, const char *prefix)
+static int attach_dir_make_abstract(struct attach_dir *made, pid_t pid, const char *prefix)
 {
 	uint64_t secret;
 
@@ -193,7 +193,7 @@ int attach_dir_find(struct attached *attached, const char *prefix, bool lasting)
 	if (root >= 0)
 		close(root);
 	if (attached->dir.parent < 0)
-		ret = name_nowhere(&attached->dir, attached->pid, prefix);
+		ret = attach_dir_make_abstract(&attached->dir, attached->pid, prefix);
 	if (!ret)
 		return COMMAND_DONE;
 	if (ret == -EPERM || ret == -EACCES || ret == -ENOENT)

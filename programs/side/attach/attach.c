@@ -108,7 +108,7 @@ static int attach_print_detach_failure(const struct attached *attached)
 
 /* ---- messages ---- */
 
-int attach_why_not(const struct attached *attached, const char *what)
+int attach_print_result_error(const struct attached *attached, const char *what)
 {
 	int code = -attached->report.result;
 
@@ -117,7 +117,7 @@ int attach_why_not(const struct attached *attached, const char *what)
 			"%d (%s) %s: %s", attached->pid, attached->name, what, strerror(code));
 }
 
-static void json_attached(const struct attached *attached, const char *type)
+static void attach_print_json(const struct attached *attached, const char *type)
 {
 	const struct inject_report *report = &attached->report;
 
@@ -140,7 +140,7 @@ void attach_print_done(const struct attached *attached, const char *type, const 
 	char name[256];
 
 	if (output_is_json() && !output_is_silent()) {
-		json_attached(attached, type);
+		attach_print_json(attached, type);
 		return;
 	}
 	message_note("%s %s (process %d)", sentence,
@@ -162,7 +162,7 @@ struct attach_opening {
 	struct session_error *error;
 };
 
-static int open_it(void *user)
+static int attach_call_open(void *user)
 {
 	const struct attach_opening *opening = user;
 
@@ -183,11 +183,11 @@ static int attach_open_in_dir(struct attached *attached, const struct session_op
 	int ret = 0;
 
 	if (attached->dir.parent >= 0)
-		return open_it(&opening) ? command_session_error(&error) : COMMAND_DONE;
+		return attach_call_open(&opening) ? command_session_error(&error) : COMMAND_DONE;
 	users[0].number = attach_user_of(attached->pid);
 	live.track = users;
 	live.nr_track = 2;
-	if (rendezvous_in_network(attached->dir.network, open_it, &opening, &ret))
+	if (rendezvous_in_network(attached->dir.network, attach_call_open, &opening, &ret))
 		return attach_dir_unreachable(attached);
 	return ret ? command_session_error(&error) : COMMAND_DONE;
 }
@@ -222,16 +222,16 @@ static int attach_open_session(struct attached *attached, const struct channel_l
 }
 
 /*
- * Records until a signal, the end of the duration or the end of the program. *program_ended is true
- * for the last.
+ * Records until a signal, the end of the duration or the end of the program. *ret_program_ended is
+ * true for the last.
  */
-static int go_on(struct attached *attached, bool *program_ended)
+static int attach_run_recording(struct attached *attached, bool *ret_program_ended)
 {
 	uint64_t duration = attached->options->duration;
 	uint64_t begin, time = 0;
 	int status = COMMAND_DONE;
 
-	*program_ended = false;
+	*ret_program_ended = false;
 	begin = clock_monotonic_ns();
 	do {
 		struct pollfd watched[] = {{.fd = attached->signals, .events = POLLIN},
@@ -243,9 +243,9 @@ static int go_on(struct attached *attached, bool *program_ended)
 		status = attach_turn(attached, 0);
 		if (watched[0].revents || status)
 			break;
-		*program_ended = watched[1].revents != 0;
+		*ret_program_ended = watched[1].revents != 0;
 		time = clock_monotonic_ns() - begin;
-	} while (!*program_ended && (!duration || time < duration));
+	} while (!*ret_program_ended && (!duration || time < duration));
 	return status;
 }
 
@@ -254,9 +254,9 @@ static void attach_report_summary(
 {
 	const char *output = session_summary(attached->session)->output;
 	char text[4096], events[FORMAT_NUMBER_MAX], count[FORMAT_NUMBER_MAX];
-	struct lost_sums losses = {.teller = LOST_OF_ATTACH};
+	struct lost_sums losses = {.verb = LOST_OF_ATTACH};
 
-	lost_take(&losses, session_summary(attached->session), sums->lost);
+	lost_add_summary(&losses, session_summary(attached->session), sums->lost);
 
 	if (output_is_json() && !output_is_silent()) {
 		fprintf(stderr,
@@ -276,20 +276,22 @@ static void attach_report_summary(
 	}
 	message_note("recorded %s from %s (process %d), %s%s%s",
 			format_events(sums->recorded, events), attached->name, attached->pid,
-			format_size(sums->bytes, count), attached->printing.made ? "" : ", in ",
-			attached->printing.made ? ""
-						: format_printable(output, text, sizeof(text)));
+			format_size(sums->bytes, count),
+			attached->printing.temporary ? "" : ", in ",
+			attached->printing.temporary
+					? ""
+					: format_printable(output, text, sizeof(text)));
 	lost_print(&losses);
 	if (!sums->recorded && !sums->lost && !attached->recording)
 		nothing_explain(&(const struct nothing){.uses = &attached->options->channels},
 				session_summary(attached->session));
-	else if (!attached->printing.made)
+	else if (!attached->printing.temporary)
 		message_note("see it with: side view %s",
 				format_quoted(output, text, sizeof(text)));
 }
 
 /* Drains and closes the session. The trace then contains all messages that were printed. */
-static int end_session(struct attached *attached, bool summary)
+static int attach_end_session(struct attached *attached, bool summary)
 {
 	struct session_error error;
 	struct session_status sums;
@@ -314,7 +316,7 @@ static int end_session(struct attached *attached, bool summary)
  * Waits for the program's report about its probes, with a limit, because the program may be
  * stopped. Then starts side-uprobes and calls the check of the verb.
  */
-static int what_was_set(struct attached *attached)
+static int attach_check_probes(struct attached *attached)
 {
 	const struct attach_recording *recording = attached->recording;
 	int status = COMMAND_DONE, waited;
@@ -349,7 +351,7 @@ static void attach_print_not_informed(const struct attached *attached)
 			attached->report.text);
 }
 
-static int record_program(struct attached *attached)
+static int attach_record_program(struct attached *attached)
 {
 	bool program_ended = false;
 	int failed;
@@ -360,12 +362,13 @@ static int record_program(struct attached *attached)
 	if (attached->report.kind != INJECT_DONE)
 		return attach_print_failure(attached);
 	if (attached->report.result)
-		return attach_why_not(attached, "has the recorder, but cannot be recorded");
+		return attach_print_result_error(
+				attached, "has the recorder, but cannot be recorded");
 	attach_print_done(attached, "attach", "recording");
-	status = attached->recording ? what_was_set(attached) : COMMAND_DONE;
+	status = attached->recording ? attach_check_probes(attached) : COMMAND_DONE;
 	failed = status;
 	if (!status)
-		status = go_on(attached, &program_ended);
+		status = attach_run_recording(attached, &program_ended);
 	attach_kernel_end(attached);
 	if (program_ended)
 		return status;
@@ -375,7 +378,7 @@ static int record_program(struct attached *attached)
 	if (!status && attached->report.kind != INJECT_DONE && attached->report.kind != INJECT_GONE)
 		attach_print_not_informed(attached);
 	else if (!status && output_is_json())
-		json_attached(attached, "detach");
+		attach_print_json(attached, "detach");
 	return failed ? failed : status;
 }
 
@@ -406,8 +409,8 @@ static int attach_record(struct attached *attached)
 		output = strdup(session_summary(attached->session)->output);
 		status = printing_start(&attached->printing, attached->parsed,
 				session_summary(attached->session)->output, false);
-		status = status ? status : record_program(attached);
-		ended = end_session(attached, !status);
+		status = status ? status : attach_record_program(attached);
+		ended = attach_end_session(attached, !status);
 		if (status && !existed && output)
 			(void)attach_is_empty(output);
 		status = status ? status : ended;
@@ -439,15 +442,15 @@ static void attach_read_name(struct attached *attached)
  * Takes the process ID from the option or, as in other tools, from the first operand. Returns the
  * number of operands used.
  */
-static int take_pid(
-		const struct parsed *parsed, const struct attach_options *options, uint64_t *pid)
+static int attach_find_pid(const struct parsed *parsed, const struct attach_options *options,
+		uint64_t *ret_pid)
 {
-	const char *word = parsed->operand_count ? parsed->operands[0] : "";
+	const char *operand = parsed->operand_count ? parsed->operands[0] : "";
 
-	*pid = options->pid;
-	if (*pid || !*word || word[strspn(word, "0123456789")])
+	*ret_pid = options->pid;
+	if (*ret_pid || !*operand || operand[strspn(operand, "0123456789")])
 		return 0;
-	*pid = strtoull(word, NULL, 10);
+	*ret_pid = strtoull(operand, NULL, 10);
 	return 1;
 }
 
@@ -455,7 +458,7 @@ static int take_pid(
  * True if no such process exists, the number is that of a thread, or the kernel has no
  * pidfd_open(). inject.c reports the first two.
  */
-static bool is_no_process(int code)
+static bool attach_is_no_process(int code)
 {
 	return code == ESRCH || code == EINVAL || code == ENOENT || code == ENOSYS;
 }
@@ -464,7 +467,7 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 		const struct attach_options *options)
 {
 	uint64_t pid;
-	int from_operand = take_pid(parsed, options, &pid);
+	int from_operand = attach_find_pid(parsed, options, &pid);
 	sigset_t ends;
 
 	*attached = (struct attached){.parsed = parsed,
@@ -504,7 +507,7 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));
 	attached->program = (int)syscall(SYS_pidfd_open, attached->pid, 0);
-	if (attached->program < 0 && !is_no_process(errno))
+	if (attached->program < 0 && !attach_is_no_process(errno))
 		return message_error(COMMAND_FAILED, NULL, "cannot watch process %d: %s",
 				attached->pid, strerror(errno));
 	return COMMAND_DONE;
@@ -589,7 +592,7 @@ int cmd_detach(const struct parsed *parsed)
 	else if (!status && attached.report.result == -ENOENT)
 		message_note("%s (process %d) was not attached to", attached.name, attached.pid);
 	else if (!status && attached.report.result)
-		status = attach_why_not(&attached, "does not leave");
+		status = attach_print_result_error(&attached, "does not leave");
 	else if (!status)
 		attach_print_done(&attached, "detach", "left");
 	attach_close(&attached);

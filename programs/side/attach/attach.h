@@ -58,7 +58,7 @@ int attach_turn(struct attached *attached, int timeout_ms);
 int attach_request(
 		struct attached *attached, const char *what, const char *path, bool only_if_there);
 int attach_print_failure(const struct attached *attached);
-int attach_why_not(const struct attached *attached, const char *what);
+int attach_print_result_error(const struct attached *attached, const char *what);
 void attach_print_done(const struct attached *attached, const char *type, const char *sentence);
 
 /*

@@ -19,7 +19,7 @@
 #define STEP_MS 10
 
 /* Keeps the recording running, because side-uprobes waits for it. */
-static int wait_until_ready(struct attached *attached, int ready)
+static int attach_kernel_wait(struct attached *attached, int ready)
 {
 	struct pollfd watched = {.fd = ready, .events = POLLIN};
 	int status = COMMAND_DONE;
@@ -48,7 +48,7 @@ int attach_kernel_start(struct attached *attached)
 	if (!status)
 		status = helper_begin(&args, attached->dir.theirs, &ready, &attached->kernel);
 	if (!status)
-		status = wait_until_ready(attached, ready);
+		status = attach_kernel_wait(attached, ready);
 	if (ready >= 0)
 		close(ready);
 	helper_free(args);

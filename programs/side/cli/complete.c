@@ -71,7 +71,7 @@ static const char bash_script[] = "\n"
 				  "\tdone\n"
 				  "\tcase $verb in\n";
 
-static void bash_options(FILE *out, const struct option *const *tables)
+static void complete_bash_options(FILE *out, const struct option *const *tables)
 {
 	const char *separator = "";
 
@@ -112,7 +112,7 @@ static void bash_options(FILE *out, const struct option *const *tables)
 	fputs("'\n", out);
 }
 
-static const char *bash_want(enum completion completion)
+static const char *complete_bash_name(enum completion completion)
 {
 	switch (completion) {
 	case COMPLETE_NONE: return "none";
@@ -132,7 +132,7 @@ static const char *bash_want(enum completion completion)
 	return "none";
 }
 
-static void bash_arguments(FILE *out, const char *verb, const struct option *option)
+static void complete_bash_arguments(FILE *out, const char *verb, const struct option *option)
 {
 	for (; option->name; option++) {
 		if (!option->argument || option->optional)
@@ -151,7 +151,7 @@ static void bash_arguments(FILE *out, const char *verb, const struct option *opt
 				fprintf(out, " %s", option->choices[i]);
 			fputs("' ;;\n", out);
 		} else {
-			fprintf(out, "%s ;;\n", bash_want(option->completion));
+			fprintf(out, "%s ;;\n", complete_bash_name(option->completion));
 		}
 	}
 }
@@ -251,16 +251,16 @@ void complete_print_bash(FILE *out)
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		tables[1] = verb->options;
 		fprintf(out, "\t%s)\n", verb->name);
-		bash_options(out, tables);
+		complete_bash_options(out, tables);
 		fputs("\t\t;;\n", out);
 	}
 	fputs("\t*)\n", out);
 	tables[1] = NULL;
-	bash_options(out, tables);
+	complete_bash_options(out, tables);
 	fputs("\t\t;;\n", out);
 	fputs(bash_option, out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		bash_arguments(out, verb->name, verb->options);
+		complete_bash_arguments(out, verb->name, verb->options);
 	fputs("\t*' --color') want='choice auto always never' ;;\n", out);
 	fputs("\tesac\n", out);
 	fputs("\tlocal verbs='", out);
@@ -279,14 +279,15 @@ void complete_print_bash(FILE *out)
 	      "\t'') want=\"choice $verbs\" ;;\n",
 			out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
-		fprintf(out, "\t%s) want=%s ;;\n", verb->name, bash_want(verb->operand_completion));
+		fprintf(out, "\t%s) want=%s ;;\n", verb->name,
+				complete_bash_name(verb->operand_completion));
 	fputs(bash_tail, out);
 }
 
 /* ---- zsh ---- */
 
 /* Prints the first sentence, without characters that are special for _arguments. */
-static void zsh_text(FILE *out, const char *text)
+static void complete_zsh_text(FILE *out, const char *text)
 {
 	for (; *text && !(text[0] == '.' && (!text[1] || text[1] == ' ')); text++) {
 		switch (*text) {
@@ -301,7 +302,7 @@ static void zsh_text(FILE *out, const char *text)
 	}
 }
 
-static const char *zsh_action(const struct option *option)
+static const char *complete_zsh_action(const struct option *option)
 {
 	switch (option->completion) {
 	case COMPLETE_DIRECTORY: return "_files -/";
@@ -322,21 +323,21 @@ static const char *zsh_action(const struct option *option)
 }
 
 /* `!` marks an option that is accepted but not offered. */
-static void zsh_former(FILE *out, const struct option *option)
+static void complete_zsh_former(FILE *out, const struct option *option)
 {
 	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";
 
 	if (option->former_letter && option->argument)
 		fprintf(out, "\t\t'!%s-%c+:%s:%s' \\\n", many, option->former_letter,
-				option->argument, zsh_action(option));
+				option->argument, complete_zsh_action(option));
 	else if (option->former_letter)
 		fprintf(out, "\t\t'!%s-%c' \\\n", many, option->former_letter);
 	if (option->former_name)
 		fprintf(out, "\t\t'!%s--%s=:%s:%s' \\\n", many, option->former_name,
-				option->argument, zsh_action(option));
+				option->argument, complete_zsh_action(option));
 }
 
-static void zsh_option(FILE *out, const struct option *option)
+static void complete_zsh_option(FILE *out, const struct option *option)
 {
 	const char *many = option->ordered || option->kind == OPTION_LIST ? "*" : "";
 
@@ -351,7 +352,7 @@ static void zsh_option(FILE *out, const struct option *option)
 			fprintf(out, "--%s%s%s", option->name, option->argument ? "=" : "",
 					option->optional ? "-" : "");
 		fputs("[", out);
-		zsh_text(out, option->sentence);
+		complete_zsh_text(out, option->sentence);
 		fputs("]", out);
 		if (option->argument && option->choices) {
 			fprintf(out, ":%s:(", option->argument);
@@ -360,9 +361,10 @@ static void zsh_option(FILE *out, const struct option *option)
 			fputs(")", out);
 		} else if (option->argument) {
 			fprintf(out, "%s:%s:%s", option->optional ? ":" : "", option->argument,
-					zsh_action(option));
+					complete_zsh_action(option));
 			if (option->two)
-				fprintf(out, ":%s:%s", option->argument, zsh_action(option));
+				fprintf(out, ":%s:%s", option->argument,
+						complete_zsh_action(option));
 		}
 		fprintf(out, "'%s", letter ? " " : " \\\n");
 	}
@@ -409,7 +411,7 @@ static const char zsh_head[] =
 		"\tlocal -a common verbs topics\n"
 		"\tcommon=(\n";
 
-static void zsh_operands(FILE *out, const struct verb *verb)
+static void complete_zsh_operands(FILE *out, const struct verb *verb)
 {
 	switch (verb->operand_completion) {
 	case COMPLETE_COMMAND: fputs("\t\t'*::command:_normal'\n", out); break;
@@ -435,20 +437,20 @@ void complete_print_zsh(FILE *out)
 {
 	fputs(zsh_head, out);
 	for (const struct option *option = command_common_options; option->name; option++)
-		zsh_option(out, option);
+		complete_zsh_option(out, option);
 	fputs("\t)\n\tlocal -a side_contexts=(", out);
 	complete_context_choices(out, " ");
 	fputs(")\n", out);
 	fputs("\tverbs=(\n", out);
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		fprintf(out, "\t\t'%s:", verb->name);
-		zsh_text(out, verb->summary);
+		complete_zsh_text(out, verb->summary);
 		fputs("'\n", out);
 	}
 	fputs("\t)\n\ttopics=(\n", out);
 	for (const struct topic *topic = command_topics; topic->name; topic++) {
 		fprintf(out, "\t\t'%s:", topic->name);
-		zsh_text(out, topic->summary);
+		complete_zsh_text(out, topic->summary);
 		fputs("'\n", out);
 	}
 	fputs("\t)\n"
@@ -467,10 +469,10 @@ void complete_print_zsh(FILE *out)
 		fprintf(out, "\t\t%s) _arguments -s -S %s$common \\\n", verb->name,
 				verb->command_follows ? "-A '-*' " : "");
 		for (const struct option *option = verb->options; option->name; option++) {
-			zsh_option(out, option);
-			zsh_former(out, option);
+			complete_zsh_option(out, option);
+			complete_zsh_former(out, option);
 		}
-		zsh_operands(out, verb);
+		complete_zsh_operands(out, verb);
 		fputs("\t\t;;\n", out);
 	}
 	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n\n_side \"$@\"\n", out);

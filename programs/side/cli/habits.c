@@ -99,7 +99,7 @@ const char *habits_hint(const struct verb *verb, const char *word)
 int command_unknown_word(const struct verb *verb, const char *word, const char *const *choices,
 		const char *hint)
 {
-	char meant[NEAREST_TEXT_SIZE], prefix[64];
+	char suggestion[NEAREST_TEXT_SIZE], prefix[64];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, word);
@@ -107,6 +107,7 @@ int command_unknown_word(const struct verb *verb, const char *word, const char *
 		nearest_offer(&nearest, *choices);
 	snprintf(prefix, sizeof(prefix), "side %s ", verb->name);
 	return message_error(COMMAND_USAGE,
-			nearest_text(&nearest, prefix, meant, sizeof(meant)) ? meant : hint,
+			nearest_text(&nearest, prefix, suggestion, sizeof(suggestion)) ? suggestion
+										       : hint,
 			"`side %s` does not understand `%.128s`", verb->name, word);
 }

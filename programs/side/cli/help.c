@@ -12,7 +12,7 @@
 static const char *const bold[] = {"", "\033[1m"};
 static const char *const plain[] = {"", "\033[0m"};
 
-static void heading(FILE *out, const char *text, bool color)
+static void help_print_heading(FILE *out, const char *text, bool color)
 {
 	fprintf(out, "%s%s%s\n", bold[color], text, plain[color]);
 }
@@ -84,9 +84,9 @@ static void help_print_options(FILE *out, const struct option *options, bool col
 	}
 }
 
-static void print_examples(FILE *out, const struct example *examples, bool color)
+static void help_print_examples(FILE *out, const struct example *examples, bool color)
 {
-	heading(out, "Examples", color);
+	help_print_heading(out, "Examples", color);
 	for (; examples->command; examples++) {
 		help_indent(out, HELP_INDENT);
 		fprintf(out, "%s%s%s\n", bold[color], examples->command, plain[color]);
@@ -94,7 +94,7 @@ static void print_examples(FILE *out, const struct example *examples, bool color
 	}
 }
 
-static void print_terms(FILE *out, const struct term *terms, bool color)
+static void help_print_terms(FILE *out, const struct term *terms, bool color)
 {
 	for (; terms && terms->word; terms++) {
 		help_indent(out, HELP_INDENT);
@@ -104,7 +104,7 @@ static void print_terms(FILE *out, const struct term *terms, bool color)
 }
 
 /* Prints the verbs by group, in the order of the table. */
-static void print_verbs(FILE *out, bool color)
+static void help_print_verbs(FILE *out, bool color)
 {
 	static const char *const titles[] = {
 			[VERBS_FIRST] = "Most used",
@@ -116,7 +116,7 @@ static void print_verbs(FILE *out, bool color)
 
 	for (const struct verb *verb = command_verbs; verb->name; verb++) {
 		if (verb == command_verbs || verb->group != verb[-1].group)
-			heading(out, titles[verb->group], color);
+			help_print_heading(out, titles[verb->group], color);
 		fprintf(out, "  %s%-15s%s  %s\n", bold[color], verb->name, plain[color],
 				verb->summary);
 		if (verb->group != verb[1].group || !verb[1].name)
@@ -127,16 +127,16 @@ static void print_verbs(FILE *out, bool color)
 void help_print_overview(FILE *out, bool color)
 {
 	fprintf(out, "%sside%s: %s\n\n", bold[color], plain[color], command_summary);
-	heading(out, "Usage", color);
+	help_print_heading(out, "Usage", color);
 	fputs("  side VERB [OPTION...] [ARGUMENT...]\n  side --version\n\n", out);
 	help_print_paragraphs(out, command_introduction, 0);
-	print_verbs(out, color);
-	heading(out, "Options of every verb", color);
+	help_print_verbs(out, color);
+	help_print_heading(out, "Options of every verb", color);
 	help_print_options(out, command_common_options, color);
 	fputs("\n", out);
-	print_examples(out, command_examples, color);
+	help_print_examples(out, command_examples, color);
 	fputs("\n", out);
-	heading(out, "Topics", color);
+	help_print_heading(out, "Topics", color);
 	for (const struct topic *topic = command_topics; topic->name; topic++)
 		fprintf(out, "  %s%-12s%s  %s\n", bold[color], topic->name, plain[color],
 				topic->summary);
@@ -146,29 +146,30 @@ void help_print_overview(FILE *out, bool color)
 void help_print_verb(FILE *out, const struct verb *verb, bool color)
 {
 	fprintf(out, "%sside %s%s: %s\n\n", bold[color], verb->name, plain[color], verb->summary);
-	heading(out, "Usage", color);
+	help_print_heading(out, "Usage", color);
 	fprintf(out, "  side %s [OPTION...] %s\n\n", verb->name, verb->operands);
 	help_print_paragraphs(out, verb->paragraphs, 0);
 	if (verb->options->name) {
-		heading(out, "Options", color);
+		help_print_heading(out, "Options", color);
 		help_print_options(out, verb->options, color);
 		fputs("\n", out);
 	}
-	heading(out, "Options of every verb", color);
+	help_print_heading(out, "Options of every verb", color);
 	help_print_options(out, command_common_options, color);
 	fputs("\n", out);
-	print_examples(out, verb->examples, color);
+	help_print_examples(out, verb->examples, color);
 }
 
 void help_print_topic(FILE *out, const struct topic *topic, bool color)
 {
 	fprintf(out, "%s%s%s: %s\n\n", bold[color], topic->name, plain[color], topic->summary);
 	help_print_paragraphs(out, topic->paragraphs, 0);
-	print_terms(out, strcmp(topic->name, "contexts") ? topic->terms : command_context_terms(),
+	help_print_terms(out,
+			strcmp(topic->name, "contexts") ? topic->terms : command_context_terms(),
 			color);
 }
 
-static void json_options(FILE *out, const struct option *options)
+static void help_print_json_options(FILE *out, const struct option *options)
 {
 	static const char *const kinds[] = {
 			[OPTION_FLAG] = "flag",
@@ -216,10 +217,10 @@ void help_print_json(FILE *out, const struct verb *verb)
 	fputs(",\"summary\":", out);
 	print_json_string(out, verb->summary);
 	fputs(",\"options\":[", out);
-	json_options(out, verb->options);
+	help_print_json_options(out, verb->options);
 	if (verb->options->name)
 		fputs(",", out);
-	json_options(out, command_common_options);
+	help_print_json_options(out, command_common_options);
 	fputs("],\"examples\":[", out);
 	for (const struct example *example = verb->examples; example->command; example++) {
 		fprintf(out, "%s{\"command\":", example == verb->examples ? "" : ",");

@@ -49,7 +49,7 @@ static size_t manual_print_escaped(char *to, const char *from, size_t length, bo
 	return used;
 }
 
-static bool ends_sentence(const char *word, size_t length)
+static bool manual_ends_sentence(const char *word, size_t length)
 {
 	while (length && strchr(")`\"", word[length - 1]))
 		length--;
@@ -80,7 +80,7 @@ static void manual_print_text(struct manual_page *page, const char *text)
 		}
 		fputs(word, page->out);
 		page->column += (unsigned int)size;
-		if (!code && ends_sentence(text, length))
+		if (!code && manual_ends_sentence(text, length))
 			manual_end_line(page);
 		text += length;
 		text += *text == ' ';
@@ -88,7 +88,7 @@ static void manual_print_text(struct manual_page *page, const char *text)
 	manual_end_line(page);
 }
 
-static void line(struct manual_page *page, const char *literal)
+static void manual_print_line(struct manual_page *page, const char *literal)
 {
 	bool code = true;
 	char escaped[WORD_MAX * 2];
@@ -165,7 +165,7 @@ static void manual_print_examples(struct manual_page *page, const struct example
 			fputs(".Pp\n", page->out);
 		manual_print_text(page, example->sentence);
 		fputs(".Bd -literal -offset indent\n", page->out);
-		line(page, example->command);
+		manual_print_line(page, example->command);
 		fputs(".Ed\n", page->out);
 	}
 }
@@ -189,7 +189,8 @@ static void manual_begin_page(struct manual_page *page, const char *name)
 	fputs(" 1\n.Os\n", page->out);
 }
 
-static void topic_section(struct manual_page *page, const char *name, const char *title, bool whole)
+static void manual_print_topic(
+		struct manual_page *page, const char *name, const char *title, bool whole)
 {
 	const struct topic *topic = command_find_topic(name);
 
@@ -199,13 +200,13 @@ static void topic_section(struct manual_page *page, const char *name, const char
 	manual_print_terms(page, topic->terms);
 }
 
-static const struct term *terms_of(const struct topic *topic)
+static const struct term *manual_find_terms(const struct topic *topic)
 {
 	return strcmp(topic->name, "contexts") ? topic->terms : command_context_terms();
 }
 
 /* Prints a topic that has no section of its own. */
-static void topic_subsection(struct manual_page *page, const struct topic *topic)
+static void manual_print_subsection(struct manual_page *page, const struct topic *topic)
 {
 	static const char *const placed[] = {
 			"patterns", "json", "environment", "exit-status", NULL};
@@ -216,11 +217,11 @@ static void topic_subsection(struct manual_page *page, const struct topic *topic
 	}
 	fprintf(page->out, ".Ss %c%s\n", toupper((unsigned char)*topic->name), topic->name + 1);
 	manual_print_paragraphs(page, topic->paragraphs, true);
-	manual_print_terms(page, terms_of(topic));
+	manual_print_terms(page, manual_find_terms(topic));
 }
 
 /* Prints references to the pages of all verbs, sorted by name. */
-static void see_verbs(struct manual_page *page)
+static void manual_print_references(struct manual_page *page)
 {
 	const char *last = "", *separator = "";
 
@@ -261,19 +262,19 @@ static void manual_print_side(struct manual_page *page)
 	manual_print_paragraphs(page, command_find_topic("patterns")->paragraphs, true);
 	manual_print_terms(page, command_find_topic("patterns")->terms);
 	for (const struct topic *topic = command_topics; topic->name; topic++)
-		topic_subsection(page, topic);
+		manual_print_subsection(page, topic);
 	fputs(".Ss JSON\n", page->out);
 	manual_print_paragraphs(page, command_find_topic("json")->paragraphs, true);
 	manual_print_terms(page, command_find_topic("json")->terms);
-	topic_section(page, "environment", "ENVIRONMENT", true);
-	topic_section(page, "exit-status", "EXIT STATUS", false);
+	manual_print_topic(page, "environment", "ENVIRONMENT", true);
+	manual_print_topic(page, "exit-status", "EXIT STATUS", false);
 	manual_print_examples(page, command_examples);
 	fputs(".Sh SEE ALSO\n", page->out);
-	see_verbs(page);
+	manual_print_references(page);
 }
 
 /* Prints "[--] COMMAND", with placeholders in italics. */
-static void operands(struct manual_page *page, const char *text)
+static void manual_print_operands(struct manual_page *page, const char *text)
 {
 	unsigned int column = 0;
 
@@ -317,7 +318,7 @@ static void manual_print_verb(struct manual_page *page, const struct verb *verb)
 		manual_print_option_argument(page, option);
 		putc('\n', page->out);
 	}
-	operands(page, verb->operands);
+	manual_print_operands(page, verb->operands);
 	fputs(".Sh DESCRIPTION\n", page->out);
 	manual_print_paragraphs(page, verb->paragraphs, true);
 	if (verb->options->name) {
@@ -326,7 +327,7 @@ static void manual_print_verb(struct manual_page *page, const struct verb *verb)
 	}
 	fputs(".Pp\nEvery verb has these options:\n", page->out);
 	manual_print_options(page, command_common_options);
-	topic_section(page, "exit-status", "EXIT STATUS", false);
+	manual_print_topic(page, "exit-status", "EXIT STATUS", false);
 	manual_print_examples(page, verb->examples);
 	fputs(".Sh SEE ALSO\n.Xr side 1", page->out);
 	for (const char *const *also = verb->see_also; *also; also++)

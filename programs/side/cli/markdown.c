@@ -118,7 +118,7 @@ static void markdown_print_verb(FILE *out, const struct verb *verb)
 		fprintf(out, "- [side %s](%s.md)\n", *also, *also);
 }
 
-static void print_topic(FILE *out, const struct topic *topic)
+static void markdown_print_topic(FILE *out, const struct topic *topic)
 {
 	fprintf(out, "# Topic: %s\n\n", topic->name);
 	markdown_print_text(out, topic->summary);
@@ -133,7 +133,7 @@ int markdown_print(FILE *out, const char *name)
 	if (!strcmp(name, "side"))
 		markdown_print_side(out);
 	else if (!strncmp(name, "topic-", 6) && command_find_topic(name + 6))
-		print_topic(out, command_find_topic(name + 6));
+		markdown_print_topic(out, command_find_topic(name + 6));
 	else if (command_find_verb(name))
 		markdown_print_verb(out, command_find_verb(name));
 	else

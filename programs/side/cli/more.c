@@ -20,7 +20,7 @@
  */
 static const char *const candidates[] = {MORE, SIDE_LIBEXEC "/" MORE};
 
-static bool own_directory(char path[PATH_MAX])
+static bool more_own_directory(char path[PATH_MAX])
 {
 	ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
 	char *slash;
@@ -32,7 +32,7 @@ static bool own_directory(char path[PATH_MAX])
 	return slash;
 }
 
-static int side_more_report_error(const char *path, int code)
+static int more_report_error(const char *path, int code)
 {
 	if (access("/proc/self/exe", F_OK))
 		return message_error(COMMAND_FAILED, "mount -t proc proc /proc",
@@ -70,12 +70,12 @@ int more_execute(char **argv)
 	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates) && code == ENOENT; i++) {
 		if (candidates[i][0] == '/')
 			snprintf(path, sizeof(path), "%s", candidates[i]);
-		else if (own_directory(directory))
+		else if (more_own_directory(directory))
 			snprintf(path, sizeof(path), "%s/%s", directory, candidates[i]);
 		else
-			return side_more_report_error(path, errno ? errno : ENOENT);
+			return more_report_error(path, errno ? errno : ENOENT);
 		execv(path, argv);
 		code = errno;
 	}
-	return side_more_report_error(path, code);
+	return more_report_error(path, code);
 }

@@ -51,7 +51,7 @@ static void pager_ignore_key(int number, pid_t child)
 }
 
 /* less reads keys from /dev/tty, because its standard input is the text. */
-static bool has_keyboard(void)
+static bool pager_has_keyboard(void)
 {
 	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
@@ -61,7 +61,7 @@ static bool has_keyboard(void)
 	return true;
 }
 
-static bool is_in_path(const char *program)
+static bool pager_is_in_path(const char *program)
 {
 	const char *path = getenv("PATH");
 	char whole[4096];
@@ -85,11 +85,11 @@ static const char *pager_command(void)
 	if (!command)
 		command = getenv("PAGER");
 	if (!command)
-		return is_in_path(PAGER_DEFAULT) ? PAGER_DEFAULT : NULL;
+		return pager_is_in_path(PAGER_DEFAULT) ? PAGER_DEFAULT : NULL;
 	if (!*command || !strcmp(command, "cat"))
 		return NULL;
 	/* For a single word, check in advance whether the shell will find it. */
-	if (!strpbrk(command, " \t\n|&;<>()$`\\\"'*?[]#~=%!{}") && !is_in_path(command)) {
+	if (!strpbrk(command, " \t\n|&;<>()$`\\\"'*?[]#~=%!{}") && !pager_is_in_path(command)) {
 		message_note("cannot run the pager `%.256s`: it was not found", command);
 		return NULL;
 	}
@@ -132,17 +132,18 @@ static int pager_wait(pid_t pid)
  */
 static void pager_finish(const char *command, pid_t pager, pid_t child)
 {
-	const int of_pager = pager_wait(pager), of_child = pager_wait(child);
-	const int code = WIFEXITED(of_child) ? WEXITSTATUS(of_child) : 128 + WTERMSIG(of_child);
+	const int pager_status = pager_wait(pager), child_status = pager_wait(child);
+	const int code = WIFEXITED(child_status) ? WEXITSTATUS(child_status)
+						 : 128 + WTERMSIG(child_status);
 
-	if (WIFEXITED(of_pager) && WEXITSTATUS(of_pager) >= 126)
+	if (WIFEXITED(pager_status) && WEXITSTATUS(pager_status) >= 126)
 		_exit(message_error(COMMAND_FAILED, "`--no-pager` prints without it",
 				"cannot run the pager `%.256s`", command));
 	if (code == 128 + SIGPIPE)
 		_exit(COMMAND_DONE);
-	if (WIFSIGNALED(of_child)) {
-		signal(WTERMSIG(of_child), SIG_DFL);
-		raise(WTERMSIG(of_child));
+	if (WIFSIGNALED(child_status)) {
+		signal(WTERMSIG(child_status), SIG_DFL);
+		raise(WTERMSIG(child_status));
 	}
 	_exit(code);
 }
@@ -178,7 +179,7 @@ static bool pager_is_wanted(const struct common_options *common)
 	const char *terminal = getenv("TERM");
 
 	return !common->no_pager && isatty(STDOUT_FILENO) && terminal && *terminal &&
-			strcmp(terminal, "dumb") != 0 && has_keyboard();
+			strcmp(terminal, "dumb") != 0 && pager_has_keyboard();
 }
 
 void pager_start(const struct common_options *common)

@@ -45,10 +45,10 @@ static int cmdline_report_error(struct cmdline_parser *parser, const char *forma
 	return -EINVAL;
 }
 
-static void advise(struct cmdline_parser *parser, const char *format, ...)
+static void cmdline_advise(struct cmdline_parser *parser, const char *format, ...)
 		__attribute__((format(printf, 2, 3)));
 
-static void advise(struct cmdline_parser *parser, const char *format, ...)
+static void cmdline_advise(struct cmdline_parser *parser, const char *format, ...)
 {
 	va_list arguments;
 
@@ -59,7 +59,8 @@ static void advise(struct cmdline_parser *parser, const char *format, ...)
 
 /* ---- the table ---- */
 
-static const struct option *option_in(const struct option *options, const char *name, size_t length)
+static const struct option *cmdline_find_name(
+		const struct option *options, const char *name, size_t length)
 {
 	for (const struct option *option = options; option->name; option++) {
 		if (strlen(option->name) == length && !strncmp(option->name, name, length))
@@ -74,7 +75,7 @@ static const struct option *option_in(const struct option *options, const char *
 	return NULL;
 }
 
-static const struct option *letter_in(const struct option *options, char letter)
+static const struct option *cmdline_find_letter(const struct option *options, char letter)
 {
 	for (const struct option *option = options; option->name; option++) {
 		if (option->letter == letter)
@@ -88,7 +89,7 @@ static const struct option *letter_in(const struct option *options, char letter)
 }
 
 /* Advises the nearest options, as "--name". False if none is near. */
-static bool nearest_option(struct cmdline_parser *parser, const char *word)
+static bool cmdline_advise_nearest(struct cmdline_parser *parser, const char *word)
 {
 	const struct verb *verb = parser->parsed->verb;
 	struct nearest nearest;
@@ -102,13 +103,13 @@ static bool nearest_option(struct cmdline_parser *parser, const char *word)
 		nearest_offer(&nearest, option->name);
 	if (!nearest_text(&nearest, "--", text, sizeof(text)))
 		return false;
-	advise(parser, "%s", text);
+	cmdline_advise(parser, "%s", text);
 	return true;
 }
 
 #define OPTION_WORD_MAX 64
 
-static int unknown_option(struct cmdline_parser *parser, const char *word, size_t length)
+static int cmdline_report_unknown(struct cmdline_parser *parser, const char *word, size_t length)
 {
 	const struct verb *verb = parser->parsed->verb;
 	char name[OPTION_WORD_MAX + 1], whole[OPTION_WORD_MAX + 3];
@@ -118,9 +119,9 @@ static int unknown_option(struct cmdline_parser *parser, const char *word, size_
 	snprintf(whole, sizeof(whole), "--%s", name);
 	habit = verb ? habits_hint(verb, whole) : NULL;
 	if (habit)
-		advise(parser, "%s", habit);
-	else if (!*name || !nearest_option(parser, name))
-		advise(parser,
+		cmdline_advise(parser, "%s", habit);
+	else if (!*name || !cmdline_advise_nearest(parser, name))
+		cmdline_advise(parser,
 				verb ? "`side %s --help` lists the options"
 				     : "options of a verb follow it\n`side --help` lists the verbs",
 				verb ? verb->name : "");
@@ -133,28 +134,28 @@ static int unknown_option(struct cmdline_parser *parser, const char *word, size_
 
 /* ---- values ---- */
 
-static int cmdline_parse_number(const char *text, uint64_t *number)
+static int cmdline_parse_number(const char *text, uint64_t *ret_number)
 {
 	char *end;
 
 	if (!isdigit((unsigned char)*text))
 		return -EINVAL;
 	errno = 0;
-	*number = strtoull(text, &end, 10);
+	*ret_number = strtoull(text, &end, 10);
 	return errno ? -ERANGE : *end ? -EINVAL : 0;
 }
 
 static int cmdline_parse_choice(struct cmdline_parser *parser, const struct option *option,
-		const char *text, int *choice)
+		const char *text, int *ret_choice)
 {
 	size_t used = 0;
-	char choices[160] = "", meant[NEAREST_TEXT_SIZE];
+	char choices[160] = "", suggestion[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
 	nearest_begin(&nearest, text);
 	for (int i = 0; option->choices[i]; i++) {
 		if (!strcmp(option->choices[i], text)) {
-			*choice = i;
+			*ret_choice = i;
 			return 0;
 		}
 		nearest_offer(&nearest, option->choices[i]);
@@ -166,8 +167,8 @@ static int cmdline_parse_choice(struct cmdline_parser *parser, const struct opti
 									 : " or ",
 				option->choices[i]);
 	}
-	if (nearest_text(&nearest, "", meant, sizeof(meant)))
-		advise(parser, "%s", meant);
+	if (nearest_text(&nearest, "", suggestion, sizeof(suggestion)))
+		cmdline_advise(parser, "%s", suggestion);
 	return cmdline_report_error(
 			parser, "`--%s` cannot be `%.128s`: it is %s", option->name, text, choices);
 }
@@ -178,7 +179,7 @@ static int cmdline_parse_choice(struct cmdline_parser *parser, const struct opti
  * Keeps a text that the options refer to until parsed_free(). Takes ownership.
  * NULL: out of memory.
  */
-static const char *keep_text(struct cmdline_parser *parser, char *text)
+static const char *cmdline_keep_text(struct cmdline_parser *parser, char *text)
 {
 	struct text_list *kept = &parser->parsed->kept;
 	const char **items = text ? realloc(kept->items, (kept->count + 1) * sizeof(*items)) : NULL;
@@ -194,13 +195,13 @@ static const char *keep_text(struct cmdline_parser *parser, char *text)
 }
 
 /* TYPE:NAME:ADDR of probes may contain a `*`, so with a colon only counters are globs. */
-static bool is_context_glob(const char *word, size_t length)
+static bool cmdline_is_context_glob(const char *word, size_t length)
 {
 	return memchr(word, '*', length) &&
 			(!memchr(word, ':', length) || !strncmp(word, "perf:", 5));
 }
 
-static bool add_context_name(FILE *out, const char *glob, const char *name, bool *found)
+static bool cmdline_add_context(FILE *out, const char *glob, const char *name, bool *found)
 {
 	if (fnmatch(glob, name, 0) != 0)
 		return false;
@@ -210,20 +211,20 @@ static bool add_context_name(FILE *out, const char *glob, const char *name, bool
 }
 
 /* Prints the names that a glob matches, separated by commas. False if there are none. */
-static bool expand_context(FILE *out, const char *glob)
+static bool cmdline_expand_context(FILE *out, const char *glob)
 {
 	bool found = false;
 	const char *name;
 
 	for (size_t i = 0; (name = context_name(i)); i++) {
 		if (!strchr(name, ':'))
-			add_context_name(out, glob, name, &found);
+			cmdline_add_context(out, glob, name, &found);
 	}
 	for (size_t i = 0; !strncmp(glob, "perf:", 5) && (name = context_perf_name(i)); i++) {
 		char counter[128];
 
 		snprintf(counter, sizeof(counter), "perf:thread:%s", name);
-		add_context_name(out, glob, counter, &found);
+		cmdline_add_context(out, glob, counter, &found);
 	}
 	return found;
 }
@@ -232,7 +233,7 @@ static bool expand_context(FILE *out, const char *glob)
  * Returns the list, such as "*_ns,vpid", with each glob replaced by the names that it matches.
  * NULL: after an error report.
  */
-static const char *expand_contexts(struct cmdline_parser *parser, const char *text)
+static const char *cmdline_expand_contexts(struct cmdline_parser *parser, const char *text)
 {
 	char *list = NULL;
 	size_t size = 0;
@@ -247,8 +248,8 @@ static const char *expand_contexts(struct cmdline_parser *parser, const char *te
 	}
 	for (const char *at = text; *at; at += *at == ',') {
 		const size_t length = strcspn(at, ",");
-		char *glob = is_context_glob(at, length) ? strndup(at, length) : NULL;
-		const bool found = !glob || expand_context(out, glob);
+		char *glob = cmdline_is_context_glob(at, length) ? strndup(at, length) : NULL;
+		const bool found = !glob || cmdline_expand_context(out, glob);
 
 		if (!glob)
 			fwrite(at, length, 1, out);
@@ -256,7 +257,7 @@ static const char *expand_contexts(struct cmdline_parser *parser, const char *te
 		if (!found) {
 			fclose(out);
 			free(list);
-			advise(parser, "`side help contexts` lists them");
+			cmdline_advise(parser, "`side help contexts` lists them");
 			cmdline_report_error(parser, "no context matches `%.*s`", (int)length, at);
 			return NULL;
 		}
@@ -268,10 +269,11 @@ static const char *expand_contexts(struct cmdline_parser *parser, const char *te
 		cmdline_report_error(parser, "out of memory");
 		return NULL;
 	}
-	return keep_text(parser, list);
+	return cmdline_keep_text(parser, list);
 }
 
-static int store_list(struct cmdline_parser *parser, struct text_list *list, const char *text)
+static int cmdline_store_list_item(
+		struct cmdline_parser *parser, struct text_list *list, const char *text)
 {
 	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
@@ -282,7 +284,7 @@ static int store_list(struct cmdline_parser *parser, struct text_list *list, con
 	return 0;
 }
 
-static int complain_of_value(struct cmdline_parser *parser, const struct option *option,
+static int cmdline_report_value(struct cmdline_parser *parser, const struct option *option,
 		const char *text, int error, const char *what)
 {
 	if (error == -ERANGE)
@@ -292,13 +294,13 @@ static int complain_of_value(struct cmdline_parser *parser, const struct option 
 }
 
 /* Converts the text to the C type of the option's kind, and stores it. */
-static int store_value(struct cmdline_parser *parser, const struct option *option, void *value,
-		const char *text)
+static int cmdline_convert_value(struct cmdline_parser *parser, const struct option *option,
+		void *value, const char *text)
 {
 	int error;
 
 	if (option->kind != OPTION_FLAG && (!text || !*text)) {
-		advise(parser, "`--%s %s` needs a text that is not empty", option->name,
+		cmdline_advise(parser, "`--%s %s` needs a text that is not empty", option->name,
 				option->argument);
 		return cmdline_report_error(parser, "the %s of `--%s` is empty", option->argument,
 				option->name);
@@ -314,32 +316,33 @@ static int store_value(struct cmdline_parser *parser, const struct option *optio
 			if (error)
 				return error;
 		}
-		return store_list(parser, value, text);
+		return cmdline_store_list_item(parser, value, text);
 	case OPTION_CHOICE: return cmdline_parse_choice(parser, option, text, value);
 	case OPTION_SIZE:
 		error = units_parse_size(text, value);
 		if (!error && *(uint64_t *)value)
 			return 0;
-		advise(parser, "a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
-		return complain_of_value(parser, option, text, error, "a size");
+		cmdline_advise(parser,
+				"a size is a number of bytes, also with K, M or G behind it: 512K, 4M");
+		return cmdline_report_value(parser, option, text, error, "a size");
 	case OPTION_NUMBER:
 		error = cmdline_parse_number(text, value);
-		return error ? complain_of_value(parser, option, text, error, "a number") : 0;
+		return error ? cmdline_report_value(parser, option, text, error, "a number") : 0;
 	case OPTION_TIME:
 		error = option->units && *text && isdigit((unsigned char)text[strlen(text) - 1])
 				? -EINVAL
 				: units_parse_time(text, value);
 		if (!error)
 			return 0;
-		advise(parser,
+		cmdline_advise(parser,
 				option->units ? "a time is a number with us, ms, s or min behind it here: 10ms, 1s"
 					      : "a time is a number of seconds, or one with ns, us, ms, s, min or h behind it: 10ms, 1s");
-		return complain_of_value(parser, option, text, error, "a time");
+		return cmdline_report_value(parser, option, text, error, "a time");
 	}
 	return -EINVAL;
 }
 
-static int store_use(struct cmdline_parser *parser, const struct option *option,
+static int cmdline_store_use(struct cmdline_parser *parser, const struct option *option,
 		struct option_uses *uses, const char *text)
 {
 	struct option_use use = {.option = option, .text = text};
@@ -354,9 +357,9 @@ static int store_use(struct cmdline_parser *parser, const struct option *option,
 
 	/* A list option has no other value than its text. */
 	if (option->kind == OPTION_LIST)
-		error = text && *text ? 0 : store_value(parser, option, NULL, text);
+		error = text && *text ? 0 : cmdline_convert_value(parser, option, NULL, text);
 	else if (text || !option->optional)
-		error = store_value(parser, option, &value, text);
+		error = cmdline_convert_value(parser, option, &value, text);
 	if (error)
 		return error;
 	if (option->kind == OPTION_CHOICE)
@@ -375,14 +378,14 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
 		void *base, const char *text);
 
 /* Stores each pattern of a comma-separated list as a separate use of the option. */
-static int store_patterns(struct cmdline_parser *parser, const struct option *option, void *base,
-		const char *text)
+static int cmdline_store_patterns(struct cmdline_parser *parser, const struct option *option,
+		void *base, const char *text)
 {
 	int error = 0;
 
 	while (*text && !error) {
 		const size_t length = pattern_list_first(text);
-		const char *pattern = keep_text(parser, strndup(text, length));
+		const char *pattern = cmdline_keep_text(parser, strndup(text, length));
 
 		if (!pattern)
 			return -EINVAL;
@@ -400,14 +403,14 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
 
 	if (option->completion == COMPLETE_EVENT && !option->two && text &&
 			text[pattern_list_first(text)])
-		return store_patterns(parser, option, base, text);
+		return cmdline_store_patterns(parser, option, base, text);
 	if (option->completion == COMPLETE_CONTEXT && text) {
-		text = expand_contexts(parser, text);
+		text = cmdline_expand_contexts(parser, text);
 		if (!text)
 			return -EINVAL;
 	}
 	if (option->ordered)
-		return store_use(parser, option, value, text);
+		return cmdline_store_use(parser, option, value, text);
 	if (option->optional && !text) {
 		*(uint64_t *)value = OPTION_BARE;
 		return 0;
@@ -417,7 +420,7 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
 		return cmdline_report_error(parser,
 				"`--%s=0` is too small: leave the option out, or write 1 or more",
 				option->name);
-	return store_value(parser, option, value, text);
+	return cmdline_convert_value(parser, option, value, text);
 }
 
 /* ---- command line ---- */
@@ -427,7 +430,7 @@ static int cmdline_store_value(struct cmdline_parser *parser, const struct optio
  * value.
  */
 static const struct option *cmdline_find_option(struct cmdline_parser *parser, const char *name,
-		size_t length, char letter, void **base)
+		size_t length, char letter, void **ret_base)
 {
 	const struct option *const tables[] = {
 			command_common_options,
@@ -439,25 +442,26 @@ static const struct option *cmdline_find_option(struct cmdline_parser *parser, c
 		const struct option *option = NULL;
 
 		if (tables[i])
-			option = name ? option_in(tables[i], name, length)
-				      : letter_in(tables[i], letter);
+			option = name ? cmdline_find_name(tables[i], name, length)
+				      : cmdline_find_letter(tables[i], letter);
 		if (option) {
-			*base = bases[i];
+			*ret_base = bases[i];
 			return option;
 		}
 	}
 	return NULL;
 }
 
-static int missing_argument(struct cmdline_parser *parser, const struct option *option)
+static int cmdline_report_missing(struct cmdline_parser *parser, const struct option *option)
 {
-	const char *behind = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+	const char *next = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
 
-	advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=', option->argument);
-	if (behind)
+	cmdline_advise(parser, "write `--%s%c%s`", option->name, option->two ? ' ' : '=',
+			option->argument);
+	if (next)
 		return cmdline_report_error(parser,
 				"`--%s` needs its %s, but the option follows: `%.128s`",
-				option->name, option->argument, behind);
+				option->name, option->argument, next);
 	return cmdline_report_error(parser, "`--%s` needs its %s", option->name, option->argument);
 }
 
@@ -465,28 +469,28 @@ static int missing_argument(struct cmdline_parser *parser, const struct option *
  * Takes the next element of argv as argument of an option. NULL if there is none, or if it is an
  * option of the verb.
  */
-static const char *next_word(struct cmdline_parser *parser)
+static const char *cmdline_next_arg(struct cmdline_parser *parser)
 {
-	const char *word = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
+	const char *arg = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : NULL;
 	void *base;
 
-	if (!word ||
-			(!strncmp(word, "--", 2) && word[2] &&
-					cmdline_find_option(parser, word + 2,
-							strcspn(word + 2, "="), 0, &base)))
+	if (!arg ||
+			(!strncmp(arg, "--", 2) && arg[2] &&
+					cmdline_find_option(parser, arg + 2, strcspn(arg + 2, "="),
+							0, &base)))
 		return NULL;
 	parser->at++;
-	return word;
+	return arg;
 }
 
-static bool number_follows(const struct cmdline_parser *parser)
+static bool cmdline_number_follows(const struct cmdline_parser *parser)
 {
 	const char *next = parser->at + 1 < parser->argc ? parser->argv[parser->at + 1] : "";
 
 	return *next && !next[strspn(next, "0123456789")];
 }
 
-static int parse_long(struct cmdline_parser *parser)
+static int cmdline_parse_long(struct cmdline_parser *parser)
 {
 	const char *name = parser->argv[parser->at] + 2, *text = strchr(name, '='), *second;
 	size_t length = text ? (size_t)(text - name) : strlen(name);
@@ -495,32 +499,32 @@ static int parse_long(struct cmdline_parser *parser)
 	int error;
 
 	if (!option)
-		return unknown_option(parser, name, length);
+		return cmdline_report_unknown(parser, name, length);
 	if (!option->argument) {
 		if (text) {
-			advise(parser, "write `--%s` alone", option->name);
+			cmdline_advise(parser, "write `--%s` alone", option->name);
 			return cmdline_report_error(
 					parser, "`--%s` takes no argument", option->name);
 		}
 		return cmdline_store_value(parser, option, base, NULL);
 	}
-	if (option->optional && !text && option->digits_follow && number_follows(parser))
-		return cmdline_store_value(parser, option, base, next_word(parser));
+	if (option->optional && !text && option->digits_follow && cmdline_number_follows(parser))
+		return cmdline_store_value(parser, option, base, cmdline_next_arg(parser));
 	if (option->optional)
 		return cmdline_store_value(parser, option, base, text ? text + 1 : NULL);
-	text = text ? text + 1 : next_word(parser);
+	text = text ? text + 1 : cmdline_next_arg(parser);
 	if (!text)
-		return missing_argument(parser, option);
+		return cmdline_report_missing(parser, option);
 	if (!option->two)
 		return cmdline_store_value(parser, option, base, text);
-	second = next_word(parser);
+	second = cmdline_next_arg(parser);
 	if (!second)
-		return missing_argument(parser, option);
+		return cmdline_report_missing(parser, option);
 	error = cmdline_store_value(parser, option, base, text);
 	return error ? error : cmdline_store_value(parser, option, base, second);
 }
 
-static int parse_letters(struct cmdline_parser *parser)
+static int cmdline_parse_letters(struct cmdline_parser *parser)
 {
 	const char *letters = parser->argv[parser->at] + 1;
 
@@ -532,13 +536,13 @@ static int parse_letters(struct cmdline_parser *parser)
 
 		if (!option) {
 			const struct verb *verb = parser->parsed->verb;
-			const char word[] = {'-', *letters, '\0'};
-			const char *habit = verb ? habits_hint(verb, word) : NULL;
+			const char option_text[] = {'-', *letters, '\0'};
+			const char *habit = verb ? habits_hint(verb, option_text) : NULL;
 
 			if (habit)
-				advise(parser, "%s", habit);
+				cmdline_advise(parser, "%s", habit);
 			else
-				advise(parser, "`side %s%s--help` lists the options%s",
+				cmdline_advise(parser, "`side %s%s--help` lists the options%s",
 						verb ? verb->name : "", verb ? " " : "",
 						verb && (verb->id == VERB_LIST || verb->id == VERB_TRACE)
 								? "\nput `--` before a command with options of its own"
@@ -554,9 +558,9 @@ static int parse_letters(struct cmdline_parser *parser)
 				return cmdline_store_value(parser, option, base, NULL);
 			if (letters[1])
 				return cmdline_store_value(parser, option, base, letters + 1);
-			text = next_word(parser);
+			text = cmdline_next_arg(parser);
 			if (!text)
-				return missing_argument(parser, option);
+				return cmdline_report_missing(parser, option);
 			return cmdline_store_value(parser, option, base, text);
 		}
 		error = cmdline_store_value(parser, option, base, NULL);
@@ -566,7 +570,7 @@ static int parse_letters(struct cmdline_parser *parser)
 	return 0;
 }
 
-static int parse_verb(struct cmdline_parser *parser)
+static int cmdline_parse_verb(struct cmdline_parser *parser)
 {
 	const char *name = parser->argv[parser->at];
 	struct nearest nearest;
@@ -579,15 +583,15 @@ static int parse_verb(struct cmdline_parser *parser)
 	for (const struct verb *verb = command_verbs; verb->name; verb++)
 		nearest_offer(&nearest, verb->name);
 	if (habits_hint(NULL, name))
-		advise(parser, "%s", habits_hint(NULL, name));
+		cmdline_advise(parser, "%s", habits_hint(NULL, name));
 	else if (nearest_text(&nearest, "side ", text, sizeof(text)))
-		advise(parser, "%s", text);
+		cmdline_advise(parser, "%s", text);
 	else
-		advise(parser, "`side --help` lists the verbs");
+		cmdline_advise(parser, "`side --help` lists the verbs");
 	return cmdline_report_error(parser, "there is no verb `%.128s`", name);
 }
 
-static int check_operands(struct cmdline_parser *parser)
+static int cmdline_check_operands(struct cmdline_parser *parser)
 {
 	const struct parsed *parsed = parser->parsed;
 	const struct verb *verb = parsed->verb;
@@ -596,18 +600,18 @@ static int check_operands(struct cmdline_parser *parser)
 		return 0;
 	for (int i = 0; verb->operand_completion == COMPLETE_CONTEXT && i < parsed->operand_count;
 			i++) {
-		const char *contexts = expand_contexts(parser, parsed->operands[i]);
+		const char *contexts = cmdline_expand_contexts(parser, parsed->operands[i]);
 
 		if (!contexts)
 			return -EINVAL;
 		parsed->operands[i] = (char *)(uintptr_t)contexts;
 	}
 	if ((unsigned int)parsed->operand_count < verb->min_operands) {
-		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		cmdline_advise(parser, "write `side %s %s`", verb->name, verb->operands);
 		return cmdline_report_error(parser, "%s", verb->missing);
 	}
 	if (verb->max_operands && (unsigned int)parsed->operand_count > verb->max_operands) {
-		advise(parser, "write `side %s %s`", verb->name, verb->operands);
+		cmdline_advise(parser, "write `side %s %s`", verb->name, verb->operands);
 		return cmdline_report_error(parser, "`side %s` does not understand `%.128s`",
 				verb->name, parsed->operands[verb->max_operands]);
 	}
@@ -618,7 +622,7 @@ static int check_operands(struct cmdline_parser *parser)
  * True if `--json` is in the command line, even if that has errors: errors are then printed as
  * JSON, too.
  */
-static bool wants_json(const struct cmdline_parser *parser)
+static bool cmdline_requests_json(const struct cmdline_parser *parser)
 {
 	for (int i = 1; i < parser->argc; i++) {
 		const struct verb *verb = parser->parsed->verb;
@@ -646,27 +650,27 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 	 * there.
 	 */
 	for (parser.at = 1; parser.at < argc && !result; parser.at++) {
-		char *word = argv[parser.at];
+		char *arg = argv[parser.at];
 
-		if (!strcmp(word, "--") && parsed->verb) {
+		if (!strcmp(arg, "--") && parsed->verb) {
 			parsed->dashes = true;
 			parser.at++;
 			break;
 		}
-		if (word[0] == '-' && word[1] == '-') {
-			result = parse_long(&parser);
-		} else if (word[0] == '-' && word[1]) {
-			result = parse_letters(&parser);
+		if (arg[0] == '-' && arg[1] == '-') {
+			result = cmdline_parse_long(&parser);
+		} else if (arg[0] == '-' && arg[1]) {
+			result = cmdline_parse_letters(&parser);
 		} else if (!parsed->verb) {
-			result = parse_verb(&parser);
+			result = cmdline_parse_verb(&parser);
 		} else {
 			if (parsed->verb->command_follows)
 				break;
-			argv[kept++] = word;
+			argv[kept++] = arg;
 		}
 	}
 	if (result) {
-		parsed->common.json |= wants_json(&parser);
+		parsed->common.json |= cmdline_requests_json(&parser);
 		return result;
 	}
 	while (parser.at < argc)
@@ -674,7 +678,7 @@ int parse_command_line(int argc, char **argv, struct parsed *parsed, struct pars
 	argv[kept] = NULL;
 	parsed->operands = argv + 1;
 	parsed->operand_count = kept - 1;
-	return check_operands(&parser);
+	return cmdline_check_operands(&parser);
 }
 
 void parsed_free(struct parsed *parsed)

@@ -10,7 +10,7 @@
  * Copies one argument to *to and advances *to beyond its NUL. Returns the end in `text`, or NULL if
  * a quote has no end.
  */
-static const char *arg_split_copy_next(const char *text, char **to)
+static const char *shell_copy_arg(const char *text, char **to)
 {
 	char quote = 0;
 
@@ -29,7 +29,7 @@ static const char *arg_split_copy_next(const char *text, char **to)
 }
 
 /* Returns the end of the argument that begins at `text`. */
-static const char *skip_word(const char *text)
+static const char *shell_skip_arg(const char *text)
 {
 	char quote = 0;
 
@@ -49,29 +49,29 @@ const char *shell_syntax_in(const char *text)
 	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
 		if (strchr("|&;<>", *text) || ((*text == '1' || *text == '2') && text[1] == '>'))
 			return text;
-		text = skip_word(text);
+		text = shell_skip_arg(text);
 	}
 	return NULL;
 }
 
-char **shell_split(const char *text, size_t *count)
+char **shell_split(const char *text, size_t *ret_count)
 {
 	size_t length = strlen(text), most = length / 2 + 2;
 	char **args = malloc(most * sizeof(*args) + length + 1), *to;
 
-	*count = 0;
+	*ret_count = 0;
 	if (!args)
 		return NULL;
 	to = (char *)(args + most);
 	for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
-		args[(*count)++] = to;
-		text = arg_split_copy_next(text, &to);
+		args[(*ret_count)++] = to;
+		text = shell_copy_arg(text, &to);
 		if (!text) {
 			free(args);
 			errno = EINVAL;
 			return NULL;
 		}
 	}
-	args[*count] = NULL;
+	args[*ret_count] = NULL;
 	return args;
 }

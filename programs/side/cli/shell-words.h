@@ -10,7 +10,7 @@
  * Replaces no variables or globs. The result is one allocation that ends with NULL; the caller
  * frees it. NULL with errno: EINVAL if a quote has no end, or ENOMEM.
  */
-char **shell_split(const char *text, size_t *count);
+char **shell_split(const char *text, size_t *ret_count);
 
 /*
  * Returns the first argument that only a shell understands: a pipe, a redirection, another command.

@@ -12,26 +12,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int made_directory(const char *name, const char *what, char **made)
+int temporary_directory_make(const char *name, const char *purpose, char **ret_path)
 {
 	const char *above = getenv("TMPDIR");
 	int code;
 
-	if (asprintf(made, "%s/%s-XXXXXX", above && *above == '/' ? above : "/tmp", name) < 0) {
-		*made = NULL;
+	if (asprintf(ret_path, "%s/%s-XXXXXX", above && *above == '/' ? above : "/tmp", name) < 0) {
+		*ret_path = NULL;
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	if (mkdtemp(*made))
+	if (mkdtemp(*ret_path))
 		return COMMAND_DONE;
 	code = errno;
-	free(*made);
-	*made = NULL;
+	free(*ret_path);
+	*ret_path = NULL;
 	return message_error(code == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
-			"name a directory with -o", "cannot make a directory for %s: %s", what,
+			"name a directory with -o", "cannot make a directory for %s: %s", purpose,
 			strerror(code));
 }
 
-static int created_remove_entry(
+static int temporary_directory_remove_entry(
 		const char *path, const struct stat *status, int type, struct FTW *where)
 {
 	(void)status;
@@ -41,10 +41,10 @@ static int created_remove_entry(
 	return 0;
 }
 
-void made_remove(char **made)
+void temporary_directory_remove(char **path)
 {
-	if (*made)
-		nftw(*made, created_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	free(*made);
-	*made = NULL;
+	if (*path)
+		nftw(*path, temporary_directory_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	free(*path);
+	*path = NULL;
 }

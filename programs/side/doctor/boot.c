@@ -16,11 +16,11 @@
  * The number of sessions in the configuration, of process directories in their state directories,
  * and of recorders.
  */
-struct looked {
+struct doctor_boot_counts {
 	unsigned int processes, sessions, recorders;
 };
 
-static unsigned int count_folders(const char *state_dir)
+static unsigned int doctor_boot_count_directories(const char *state_dir)
 {
 	DIR *directory = opendir(state_dir);
 	struct dirent *entry;
@@ -33,29 +33,30 @@ static unsigned int count_folders(const char *state_dir)
 	return nr;
 }
 
-static struct looked doctor_boot_inspect(
+static struct doctor_boot_counts doctor_boot_inspect(
 		const struct doctor *doctor, const struct boot_config *config)
 {
 	char path[BOOT_STATE_DIR_MAX], whole[DOCTOR_PATH_MAX];
 	const struct boot_session *session;
-	struct looked looked = {0};
+	struct doctor_boot_counts counts = {0};
 
 	for (session = config->sessions; session; session = session->next) {
-		looked.sessions++;
+		counts.sessions++;
 		if (!boot_path(path, sizeof(path), config->state_dir, session->name, NULL))
 			continue;
-		looked.processes += count_folders(doctor_path(doctor, path, whole));
+		counts.processes += doctor_boot_count_directories(doctor_path(doctor, path, whole));
 		if (boot_path(path, sizeof(path), config->state_dir, session->name, BOOT_SOCKET))
-			looked.recorders += !access(doctor_path(doctor, path, whole), F_OK);
+			counts.recorders += !access(doctor_path(doctor, path, whole), F_OK);
 	}
-	return looked;
+	return counts;
 }
 
 /*
  * Walks up to the nearest existing directory, into `part`. Returns NULL if the state directory can
  * be created, else the reason why not.
  */
-static const char *what_hinders(const struct doctor *doctor, const char *state_dir, char *part)
+static const char *doctor_boot_find_obstacle(
+		const struct doctor *doctor, const char *state_dir, char *part)
 {
 	char whole[DOCTOR_PATH_MAX];
 	struct stat status;
@@ -72,7 +73,7 @@ static const char *what_hinders(const struct doctor *doctor, const char *state_d
 		return NULL;
 	if (!S_ISDIR(status.st_mode))
 		return "is no directory";
-	if (doctor->other || !access(whole, W_OK | X_OK))
+	if (doctor->is_other_machine || !access(whole, W_OK | X_OK))
 		return NULL;
 	return strerror(errno);
 }
@@ -81,9 +82,9 @@ static void doctor_check_state_dir(const struct doctor *doctor, const struct boo
 		struct doctor_finding *finding)
 {
 	const struct boot_config *config = source->config;
-	struct looked looked = doctor_boot_inspect(doctor, config);
+	struct doctor_boot_counts counts = doctor_boot_inspect(doctor, config);
 	char part[BOOT_STATE_DIR_MAX];
-	const char *hinders = what_hinders(doctor, config->state_dir, part);
+	const char *hinders = doctor_boot_find_obstacle(doctor, config->state_dir, part);
 
 	if (hinders) {
 		doctor_found(finding, DOCTOR_MISSING,
@@ -92,11 +93,11 @@ static void doctor_check_state_dir(const struct doctor *doctor, const struct boo
 		doctor_set_hint(finding, "use a directory on a tmpfs that you own, or be root");
 		return;
 	}
-	doctor_found(finding, looked.processes && !looked.recorders ? DOCTOR_NOTE : DOCTOR_OK,
+	doctor_found(finding, counts.processes && !counts.recorders ? DOCTOR_NOTE : DOCTOR_OK,
 			"%.200s: %u session%s in %.100s, buffers of %u process%s, %s", source->path,
-			looked.sessions, looked.sessions == 1 ? "" : "s", config->state_dir,
-			looked.processes, looked.processes == 1 ? "" : "es",
-			looked.recorders ? "with a recorder" : "no recorder");
+			counts.sessions, counts.sessions == 1 ? "" : "s", config->state_dir,
+			counts.processes, counts.processes == 1 ? "" : "es",
+			counts.recorders ? "with a recorder" : "no recorder");
 	if (finding->state == DOCTOR_NOTE)
 		doctor_set_hint(finding, "side adopt %.200s, or sided --boot %.200s",
 				config->state_dir, source->path);
@@ -104,7 +105,7 @@ static void doctor_check_state_dir(const struct doctor *doctor, const struct boo
 
 static void doctor_check_boot(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	const char *file = doctor->other ? NULL : boot_file(getenv(BOOT_ENV));
+	const char *file = doctor->is_other_machine ? NULL : boot_file(getenv(BOOT_ENV));
 	char whole[DOCTOR_PATH_MAX];
 	struct error error;
 	struct boot_source source;

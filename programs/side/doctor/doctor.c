@@ -45,27 +45,27 @@ bool doctor_line(const struct doctor *doctor, const char *path, char *line, size
 {
 	char full[DOCTOR_PATH_MAX];
 	FILE *file = fopen(doctor_path(doctor, path, full), "re");
-	bool there = file && fgets(line, (int)space, file);
+	bool is_read = file && fgets(line, (int)space, file);
 
 	if (file)
 		fclose(file);
-	if (there)
+	if (is_read)
 		line[strcspn(line, "\n")] = '\0';
-	return there;
+	return is_read;
 }
 
-bool doctor_number(const struct doctor *doctor, const char *path, int64_t *number)
+bool doctor_number(const struct doctor *doctor, const char *path, int64_t *ret_number)
 {
 	char line[64], *end;
 
 	if (!doctor_line(doctor, path, line, sizeof(line)))
 		return false;
-	*number = strtoll(line, &end, 10);
+	*ret_number = strtoll(line, &end, 10);
 	return end != line;
 }
 
 bool doctor_member(const struct doctor *doctor, const char *path, const char *name, int base,
-		uint64_t *number)
+		uint64_t *ret_number)
 {
 	char full[DOCTOR_PATH_MAX], line[256];
 	FILE *file = fopen(doctor_path(doctor, path, full), "re");
@@ -75,7 +75,7 @@ bool doctor_member(const struct doctor *doctor, const char *path, const char *na
 	while (file && !found && fgets(line, sizeof(line), file)) {
 		found = !strncmp(line, name, length) && line[length] == ':';
 		if (found)
-			*number = strtoull(line + length + 1, NULL, base);
+			*ret_number = strtoull(line + length + 1, NULL, base);
 	}
 	if (file)
 		fclose(file);
@@ -187,7 +187,9 @@ static unsigned int doctor_run_checks(const struct doctor *doctor, const struct 
 int cmd_doctor(const struct parsed *parsed)
 {
 	const char *root = parsed->options.doctor.root;
-	struct doctor doctor = {.root = root ? root : "", .other = root != NULL, .uid = geteuid()};
+	struct doctor doctor = {.root = root ? root : "",
+			.is_other_machine = root != NULL,
+			.uid = geteuid()};
 	int status = doctor_check_names(parsed), printed;
 	unsigned int missing;
 

@@ -20,8 +20,8 @@ enum doctor_state {
 };
 
 struct doctor {
-	const char *root; /* "" for this machine */
-	bool other;       /* another machine: only files can be checked */
+	const char *root;      /* "" for this machine */
+	bool is_other_machine; /* another machine: only files can be checked */
 	uid_t uid;
 };
 
@@ -57,12 +57,12 @@ const char *doctor_path(const struct doctor *doctor, const char *path, char spac
 /* Reads the first line of a file. False if there is none. */
 bool doctor_line(const struct doctor *doctor, const char *path, char *line, size_t space);
 /* Reads a number from a file. False if there is none. */
-bool doctor_number(const struct doctor *doctor, const char *path, int64_t *number);
+bool doctor_number(const struct doctor *doctor, const char *path, int64_t *ret_number);
 /*
  * Reads the number, in base `base`, after `name` in a file of lines "Name: number". False if there
  * is none.
  */
 bool doctor_member(const struct doctor *doctor, const char *path, const char *name, int base,
-		uint64_t *number);
+		uint64_t *ret_number);
 
 #endif /* PROGRAMS_SIDE_DOCTOR_DOCTOR_H */

@@ -18,9 +18,9 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 static bool doctor_kernel_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	if (doctor->other)
+	if (doctor->is_other_machine)
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
-	return doctor->other;
+	return doctor->is_other_machine;
 }
 
 /*

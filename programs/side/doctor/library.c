@@ -41,7 +41,7 @@ struct doctor_library {
 
 /* ---- files ---- */
 
-static bool library_take_version(Elf_Data *notes, char version[32])
+static bool library_find_version(Elf_Data *notes, char version[32])
 {
 	size_t at = 0, next, name, text;
 	GElf_Nhdr note;
@@ -79,7 +79,7 @@ static void library_read_version(struct doctor_library *library)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE)
 			notes = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset,
 					segment.p_filesz, ELF_T_NHDR);
-		found = notes && library_take_version(notes, library->version);
+		found = notes && library_find_version(notes, library->version);
 	}
 	if (elf)
 		elf_end(elf);
@@ -140,7 +140,7 @@ static bool library_is_built(const struct doctor_library *library)
 static bool library_skip(const struct doctor *doctor, struct doctor_finding *finding,
 		struct doctor_library *own)
 {
-	if (doctor->other) {
+	if (doctor->is_other_machine) {
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
 	} else if (!library_own(own, LIBRARY_NAME)) {
 		doctor_found(finding, DOCTOR_MISSING,

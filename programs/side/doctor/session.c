@@ -24,9 +24,9 @@
 
 static bool doctor_session_is_skipped(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	if (doctor->other)
+	if (doctor->is_other_machine)
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
-	return doctor->other;
+	return doctor->is_other_machine;
 }
 
 /* ---- the daemon ---- */
@@ -89,7 +89,7 @@ static void doctor_check_runtime(const struct doctor *doctor, struct doctor_find
 	}
 }
 
-static bool is_member(gid_t group)
+static bool doctor_session_is_member(gid_t group)
 {
 	gid_t groups[1024];
 	int count = getgroups(sizeof(groups) / sizeof(groups[0]), groups);
@@ -115,7 +115,7 @@ static void doctor_check_group(const struct doctor *doctor, struct doctor_findin
 	if (!group) {
 		doctor_found(finding, DOCTOR_NOTE, "there is no group " WIRE_RUNTIME_GROUP);
 		doctor_set_hint(finding, "sudo groupadd --system " WIRE_RUNTIME_GROUP);
-	} else if (!is_member(group->gr_gid)) {
+	} else if (!doctor_session_is_member(group->gr_gid)) {
 		doctor_found(finding, DOCTOR_NOTE, "you are not a member of " WIRE_RUNTIME_GROUP);
 		doctor_set_hint(finding,
 				"sudo usermod -aG " WIRE_RUNTIME_GROUP

@@ -16,7 +16,7 @@
 #define CAPABILITY_SYS_ADMIN 21
 #define CAPABILITY_PERFMON 38
 
-static bool has_capability(const struct doctor *doctor, unsigned int number)
+static bool doctor_has_capability(const struct doctor *doctor, unsigned int number)
 {
 	uint64_t effective;
 
@@ -35,7 +35,7 @@ static void doctor_check_capabilities(const struct doctor *doctor, struct doctor
 	char have[128] = "", lack[128] = "";
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		char *text = has_capability(doctor, wanted[i].number) ? have : lack;
+		char *text = doctor_has_capability(doctor, wanted[i].number) ? have : lack;
 
 		if (*text)
 			strcat(text, ", ");
@@ -55,7 +55,7 @@ static void doctor_check_ptrace(const struct doctor *doctor, struct doctor_findi
 	static const char *const scopes[] = {"any process of this user",
 			"only children of the tracer", "only with CAP_SYS_PTRACE", "no process"};
 	int64_t scope = 0;
-	bool may = has_capability(doctor, CAPABILITY_SYS_PTRACE);
+	bool may = doctor_has_capability(doctor, CAPABILITY_SYS_PTRACE);
 
 	if (!doctor_number(doctor, "/proc/sys/kernel/yama/ptrace_scope", &scope)) {
 		doctor_found(finding, DOCTOR_OK, "any process of this user (no Yama)");
@@ -84,8 +84,8 @@ static void doctor_check_perf(const struct doctor *doctor, struct doctor_finding
 		doctor_found(finding, DOCTOR_NOTE, "the kernel has no performance counters");
 		return;
 	}
-	if (paranoid <= 2 || has_capability(doctor, CAPABILITY_PERFMON) ||
-			has_capability(doctor, CAPABILITY_SYS_ADMIN)) {
+	if (paranoid <= 2 || doctor_has_capability(doctor, CAPABILITY_PERFMON) ||
+			doctor_has_capability(doctor, CAPABILITY_SYS_ADMIN)) {
 		doctor_found(finding, DOCTOR_OK, "perf_event_paranoid is %" PRId64, paranoid);
 		return;
 	}
@@ -140,7 +140,7 @@ static void doctor_check_user_events(const struct doctor *doctor, struct doctor_
 
 static void doctor_check_debug(const struct doctor *doctor, struct doctor_finding *finding)
 {
-	const char *urls = doctor->other ? NULL : getenv("DEBUGINFOD_URLS");
+	const char *urls = doctor->is_other_machine ? NULL : getenv("DEBUGINFOD_URLS");
 	char path[DOCTOR_PATH_MAX], line[256];
 
 	if (urls && *urls) {

@@ -43,7 +43,7 @@ static int export_print_cannot_write(const struct export_output *output, int cod
 }
 
 /* The file appears complete or not at all: the helper process renames or removes it. */
-static int open_partial(struct export_output *output)
+static int export_open_partial(struct export_output *output)
 {
 	int ret;
 
@@ -64,7 +64,7 @@ static int open_partial(struct export_output *output)
 static int export_open_output(struct export_output *output, const struct export_options *options)
 {
 	const char *path = options->output;
-	struct stat stat_of;
+	struct stat status;
 
 	output->fd = STDOUT_FILENO;
 	output->path = "to standard output";
@@ -76,8 +76,8 @@ static int export_open_output(struct export_output *output, const struct export_
 	}
 	output->path = path;
 	/* A pipe or a device cannot be renamed. */
-	if (stat(path, &stat_of) || S_ISREG(stat_of.st_mode))
-		return open_partial(output);
+	if (stat(path, &status) || S_ISREG(status.st_mode))
+		return export_open_partial(output);
 	output->fd = open(path, O_WRONLY | O_CLOEXEC);
 	return output->fd < 0 ? export_print_cannot_write(output, -errno) : COMMAND_DONE;
 }
@@ -205,7 +205,7 @@ struct export_source {
 	const char *dir;
 };
 
-static void note_nothing(void *context, const struct ctf_reader *reader)
+static void export_note_nothing(void *context, const struct ctf_reader *reader)
 {
 	const struct export_source *source = context;
 
@@ -242,7 +242,7 @@ static int export_lines(const struct export_options *options, const char *dir)
 			.json = true,
 			.confine = confine,
 			.listener = command_write_listener("export"),
-			.nothing = note_nothing,
+			.nothing = export_note_nothing,
 			.nothing_context = &source};
 	struct where where = {0};
 	struct error error = {.code = 0};
@@ -296,7 +296,7 @@ static int export_check_options(const struct export_options *options)
  * Accepts `--to FORMAT` of earlier releases: the name of a format is not a time. False if it may be
  * a time.
  */
-static bool take_former_format(struct export_options *options)
+static bool export_read_former_format(struct export_options *options)
 {
 	for (int i = 0; options->times.to && command_export_formats[i]; i++) {
 		if (strcmp(options->times.to, command_export_formats[i]) != 0)
@@ -309,9 +309,9 @@ static bool take_former_format(struct export_options *options)
 }
 
 /* Suggests a format for a time that looks like a misspelled one. */
-static int check_former_format(const struct export_options *options)
+static int export_check_former_format(const struct export_options *options)
 {
-	char meant[NEAREST_TEXT_SIZE];
+	char suggestion[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
 	if (!options->times.to || strpbrk(options->times.to, "0123456789:"))
@@ -320,8 +320,8 @@ static int check_former_format(const struct export_options *options)
 	for (size_t i = 0; command_export_formats[i]; i++)
 		nearest_offer(&nearest, command_export_formats[i]);
 	return message_error(COMMAND_USAGE,
-			nearest_text(&nearest, "--format ", meant, sizeof(meant))
-					? meant
+			nearest_text(&nearest, "--format ", suggestion, sizeof(suggestion))
+					? suggestion
 					: "`--format` is perfetto, chrome, csv, jsonl, ctf1 or ctf2",
 			"`--to %.128s` is not a time", options->times.to);
 }
@@ -342,7 +342,8 @@ static int export_as(const struct export_options *options, const char *dir)
 int cmd_export(const struct parsed *parsed)
 {
 	struct export_options options = parsed->options.export;
-	int status = take_former_format(&options) ? COMMAND_DONE : check_former_format(&options);
+	int status = export_read_former_format(&options) ? COMMAND_DONE
+							 : export_check_former_format(&options);
 
 	if (!status)
 		status = export_check_options(&options);

@@ -21,7 +21,7 @@
 #define TIMEOUT_MS 2000
 
 /* Prints a member of each element, one on each line. */
-static void side_names_print_members(struct json_object *list, const char *member)
+static void complete_names_print_members(struct json_object *list, const char *member)
 {
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *element = json_object_array_get_idx(list, i);
@@ -35,8 +35,8 @@ static void side_names_print_members(struct json_object *list, const char *membe
 	}
 }
 
-static void print_answer(const struct parsed *parsed, const char *verb, const char *session,
-		const char *list, const char *member)
+static void complete_names_print_answer(const struct parsed *parsed, const char *verb,
+		const char *session, const char *list, const char *member)
 {
 	struct json_object *request = control_request(verb, session), *answer = NULL;
 	struct error error;
@@ -44,14 +44,14 @@ static void print_answer(const struct parsed *parsed, const char *verb, const ch
 
 	if (request && !ask_connect_silently(&ask, parsed->options.control.system, NULL)) {
 		if (!control_call(ask.client, request, TIMEOUT_MS, &answer, &error))
-			side_names_print_members(ask_list(answer, list), member);
+			complete_names_print_members(ask_list(answer, list), member);
 		json_object_put(answer);
 		ask_close(&ask);
 	}
 	json_object_put(request);
 }
 
-static void print_channels(const struct parsed *parsed)
+static void complete_names_print_channels(const struct parsed *parsed)
 {
 	struct json_object *answer = NULL, *request, *definition = NULL;
 	const char *name = parsed->options.control.session;
@@ -70,14 +70,14 @@ static void print_channels(const struct parsed *parsed)
 		if (sessions && json_object_array_length(sessions) &&
 				json_object_object_get_ex(json_object_array_get_idx(sessions, 0),
 						"definition", &definition))
-			side_names_print_members(ask_list(definition, "channels"), "channel");
+			complete_names_print_members(ask_list(definition, "channels"), "channel");
 	}
 	json_object_put(answer);
 	json_object_put(request);
 	ask_close(&ask);
 }
 
-static void side_names_print_events(void)
+static void complete_names_print_events(void)
 {
 	struct listing listing = {.patterns = NULL};
 	size_t count = 0;
@@ -93,7 +93,7 @@ static void side_names_print_events(void)
 	free(pids);
 }
 
-static void print_programs(bool names)
+static void complete_names_print_programs(bool names)
 {
 	char name[RUNNING_NAME_MAX];
 	size_t count = 0;
@@ -118,15 +118,15 @@ int cmd_complete(const struct parsed *parsed)
 	struct nearest nearest;
 
 	if (!strcmp(kind, "sessions")) {
-		print_answer(parsed, "list", NULL, "sessions", "name");
+		complete_names_print_answer(parsed, "list", NULL, "sessions", "name");
 	} else if (!strcmp(kind, "channels")) {
-		print_channels(parsed);
+		complete_names_print_channels(parsed);
 	} else if (!strcmp(kind, "events")) {
-		side_names_print_events();
+		complete_names_print_events();
 	} else if (!strcmp(kind, "processes")) {
-		print_programs(true);
+		complete_names_print_programs(true);
 	} else if (!strcmp(kind, "pids")) {
-		print_programs(false);
+		complete_names_print_programs(false);
 	} else {
 		nearest_begin(&nearest, kind);
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

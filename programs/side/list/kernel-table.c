@@ -36,7 +36,7 @@ static int kernel_table_read_memory(pid_t pid, uint64_t address, void *to, size_
  * Finds the mapping of the first page, and a path that leads to the file in the process's root
  * directory.
  */
-static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
+static int kernel_table_find_library(pid_t pid, uint64_t *ret_begin, char *path, size_t capacity)
 {
 	char maps_path[64], *line = NULL;
 	size_t line_capacity = 0;
@@ -52,7 +52,8 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
 		uint64_t offset;
 
 		if (!file || !strstr(file, LIBRARY) ||
-				sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, begin, &offset) != 2 ||
+				sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, ret_begin, &offset) !=
+						2 ||
 				offset)
 			continue;
 		(void)snprintf(path, capacity, "/proc/%ld/root%.*s", (long)pid,
@@ -64,14 +65,14 @@ static int find_library(pid_t pid, uint64_t *begin, char *path, size_t capacity)
 	return ret;
 }
 
-static int kernel_table_find(pid_t pid, uint64_t *address)
+static int kernel_table_find(pid_t pid, uint64_t *ret_address)
 {
 	struct error error;
 	struct image_symbol symbol;
 	struct image *image;
 	char path[4200];
 	uint64_t begin = 0;
-	int fd, ret = find_library(pid, &begin, path, sizeof(path));
+	int fd, ret = kernel_table_find_library(pid, &begin, path, sizeof(path));
 
 	if (ret)
 		return ret;
@@ -83,7 +84,7 @@ static int kernel_table_find(pid_t pid, uint64_t *address)
 		return -EPROTO;
 	}
 	if (image_find_symbol(image, "side_kernel_table_0", false, &symbol))
-		*address = begin + symbol.address;
+		*ret_address = begin + symbol.address;
 	else
 		ret = -EPROTO;
 	image_close(image);

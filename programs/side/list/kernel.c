@@ -24,7 +24,7 @@ struct kernel_view {
 /* ---- state in the kernel ---- */
 
 /* Returns what is missing, and the hint. NULL if nothing is. */
-static const char *side_kernel_view_print_reason(struct kernel_view *view, const char **hint)
+static const char *side_kernel_view_find_missing(struct kernel_view *view, const char **ret_hint)
 {
 	char path[128];
 	size_t i;
@@ -40,34 +40,34 @@ static const char *side_kernel_view_print_reason(struct kernel_view *view, const
 			error = EACCES;
 	}
 	if (error == EACCES) {
-		*hint = "run it as root";
+		*ret_hint = "run it as root";
 		return "no permission to read the kernel's events";
 	}
 	(void)snprintf(path, sizeof(path), "%s/events", paths[0]);
 	if (access(path, F_OK)) {
-		*hint = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
+		*ret_hint = "`mount -t tracefs none /sys/kernel/tracing`\na container needs it mounted into it";
 		return "tracefs is not there";
 	}
-	*hint = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
+	*ret_hint = "use Linux 6.4 or later with CONFIG_USER_EVENTS";
 	return "the kernel has no user_events";
 }
 
-static void side_kernel_view_append_name(char *names, size_t capacity, const char *word)
+static void side_kernel_view_append_name(char *names, size_t capacity, const char *name)
 {
 	size_t size = strlen(names);
 
-	if (!strstr(names, word))
-		(void)snprintf(names + size, capacity - size, "%s%s", size ? " " : "", word);
+	if (!strstr(names, name))
+		(void)snprintf(names + size, capacity - size, "%s%s", size ? " " : "", name);
 }
 
 /*
  * Adds listeners such as "ftrace perf" from user_events_status. An event with several formats has
  * numbers after its name there.
  */
-static void status_listeners(const struct kernel_view *view,
+static void side_kernel_view_add_status(const struct kernel_view *view,
 		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
-	char path[128], line[600], *remainder, *word;
+	char path[128], line[600], *remainder, *listener;
 	size_t length = strlen(event->tracepoint);
 	FILE *status;
 
@@ -79,16 +79,16 @@ static void status_listeners(const struct kernel_view *view,
 		if (!used || strncmp(line, event->tracepoint, length) != 0 ||
 				line[length] != (event->multi_format ? '.' : ' '))
 			continue;
-		for (word = strtok_r(used + strlen(" # Used by "), " \n", &remainder); word;
-				word = strtok_r(NULL, " \n", &remainder))
-			side_kernel_view_append_name(names, capacity, word);
+		for (listener = strtok_r(used + strlen(" # Used by "), " \n", &remainder); listener;
+				listener = strtok_r(NULL, " \n", &remainder))
+			side_kernel_view_append_name(names, capacity, listener);
 	}
 	if (status)
 		(void)fclose(status);
 }
 
 /* Adds the instances of ftrace in which the event is enabled. */
-static void instance_listeners(const struct kernel_view *view,
+static void side_kernel_view_add_instances(const struct kernel_view *view,
 		const struct side_kernel_event_0 *event, char *names, size_t capacity)
 {
 	char pattern[512], path[600], name[128], byte;
@@ -117,7 +117,7 @@ static void instance_listeners(const struct kernel_view *view,
 
 /* ---- output ---- */
 
-static const char *state_word(const struct side_kernel_event_0 *event)
+static const char *side_kernel_view_state_name(const struct side_kernel_event_0 *event)
 {
 	if (event->state != SIDE_KERNEL_EVENT_REGISTERED)
 		return "refused";
@@ -133,7 +133,8 @@ static void side_kernel_view_print_json(pid_t pid, const struct side_kernel_even
 	print_json_string(stdout, event->name);
 	fputs(",\"tracepoint\":", stdout);
 	print_json_string(stdout, tracepoint);
-	printf(",\"state\":\"%s\",\"pid\":%ld,\"program\":", state_word(event), (long)pid);
+	printf(",\"state\":\"%s\",\"pid\":%ld,\"program\":", side_kernel_view_state_name(event),
+			(long)pid);
 	print_json_string(stdout, running_name(pid, name));
 	printf(",\"written\":%" PRIu64 ",\"cut\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"listeners\":",
 			event->written, event->cut, event->lost);
@@ -149,8 +150,9 @@ static void side_kernel_view_print_text(pid_t pid, const struct side_kernel_even
 	char name[RUNNING_NAME_MAX], shown[512], names[512];
 
 	printf("%-24s %-11s %-36s %s %ld: %" PRIu64 " written",
-			format_printable(event->name, shown, sizeof(shown)), state_word(event),
-			tracepoint, running_name(pid, name), (long)pid, event->written);
+			format_printable(event->name, shown, sizeof(shown)),
+			side_kernel_view_state_name(event), tracepoint, running_name(pid, name),
+			(long)pid, event->written);
 	if (event->cut)
 		printf(" (%" PRIu64 " shortened)", event->cut);
 	if (event->lost)
@@ -174,8 +176,8 @@ static void side_kernel_view_show_event(
 				format_printable(event->tracepoint, printable, sizeof(printable)),
 				event->multi_format ? ".*" : "");
 	if (view->tracefs && event->state == SIDE_KERNEL_EVENT_REGISTERED) {
-		status_listeners(view, event, listeners, sizeof(listeners));
-		instance_listeners(view, event, listeners, sizeof(listeners));
+		side_kernel_view_add_status(view, event, listeners, sizeof(listeners));
+		side_kernel_view_add_instances(view, event, listeners, sizeof(listeners));
 	}
 	view->nr_events++;
 	if (output_is_json())
@@ -184,7 +186,8 @@ static void side_kernel_view_show_event(
 		side_kernel_view_print_text(pid, event, tracepoint, listeners);
 }
 
-static void show_problem(void *user, pid_t pid, const char *problem, const char *hint)
+static void side_kernel_view_show_problem(
+		void *user, pid_t pid, const char *problem, const char *hint)
 {
 	char name[RUNNING_NAME_MAX], text[512], hint_text[512];
 
@@ -197,7 +200,7 @@ static void show_problem(void *user, pid_t pid, const char *problem, const char 
 static int side_kernel_view_scan_tracers(struct kernel_view *view)
 {
 	const struct kernel_table_reader reader = {.event = side_kernel_view_show_event,
-			.problem = show_problem,
+			.problem = side_kernel_view_show_problem,
 			.user = view};
 	size_t count, i;
 	pid_t *pids;
@@ -226,7 +229,7 @@ int cmd_kernel(const struct parsed *parsed)
 		return command_unknown_word(parsed->verb, parsed->operands[0],
 				(const char *const[]){"status", NULL},
 				"did you mean `side kernel status`?");
-	missing = side_kernel_view_print_reason(&view, &hint);
+	missing = side_kernel_view_find_missing(&view, &hint);
 	status = side_kernel_view_scan_tracers(&view);
 	if (!status && missing)
 		return message_error(strncmp(missing, "no permission", 13) ? COMMAND_FAILED

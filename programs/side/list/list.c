@@ -52,7 +52,7 @@ struct list {
 		char *path;
 	} * needed;
 	size_t nr_needed;
-	size_t nr_not_looked_into;
+	size_t nr_not_scanned;
 };
 
 static int list_print_broken(const char *path, const struct error *error)
@@ -102,7 +102,7 @@ static bool list_is_needed(const struct list *list, const char *name)
 }
 
 /* Records the libraries that a file needs, which are listed after it. */
-static int need_libraries(struct list *list, struct image *image, const char *path)
+static int list_add_needed(struct list *list, struct image *image, const char *path)
 {
 	const char *name;
 
@@ -111,7 +111,7 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 		struct needed *needed;
 
 		if (!list->options->libraries) {
-			list->nr_not_looked_into++;
+			list->nr_not_scanned++;
 			continue;
 		}
 		if (list_is_needed(list, name))
@@ -137,7 +137,7 @@ static int need_libraries(struct list *list, struct image *image, const char *pa
 	return errno == ENOMEM || errno == EIO ? -errno : 0;
 }
 
-static void forget_libraries(struct list *list)
+static void list_free_needed(struct list *list)
 {
 	for (size_t i = 0; i < list->nr_needed; i++) {
 		free(list->needed[i].name);
@@ -148,7 +148,7 @@ static void forget_libraries(struct list *list)
 	list->nr_needed = 0;
 }
 
-static void note_without_sections(const char *path)
+static void list_note_without_sections(const char *path)
 {
 	char hint[PATH_MAX + 64];
 
@@ -171,14 +171,14 @@ static int list_read_image(
 	image_tables(image, &count);
 	image_found(image, &nr_found);
 	if (!count && !nr_found && !is_library && !image_has_sections(image))
-		note_without_sections(path);
+		list_note_without_sections(path);
 	if (count || nr_found) {
 		error = listing_source(&list->listing, path);
 		if (!error)
 			error = listing_add_tables(&list->listing, image, &memory, 0);
 	}
 	if (!error)
-		error = need_libraries(list, image, path);
+		error = list_add_needed(list, image, path);
 	return error ? list_print_listing_error(path, error) : COMMAND_DONE;
 }
 
@@ -194,7 +194,7 @@ struct file_walk {
  * Returns "lib.a(member.o)", the notation of ld(1), or `path` if there is no member. The caller
  * frees it. NULL: out of memory.
  */
-static char *member_path(const char *path, const char *member)
+static char *list_member_path(const char *path, const char *member)
 {
 	char *text = NULL;
 
@@ -203,10 +203,10 @@ static char *member_path(const char *path, const char *member)
 	return asprintf(&text, "%s(%s)", path, member) < 0 ? NULL : text;
 }
 
-static int walk_image(void *opaque, struct image *image, const char *member)
+static int list_walk_image(void *opaque, struct image *image, const char *member)
 {
 	struct file_walk *walk = opaque;
-	char *path = member_path(walk->path, member);
+	char *path = list_member_path(walk->path, member);
 	int status = path ? list_read_image(walk->list, path, image, walk->is_library)
 			  : list_print_listing_error(walk->path, -ENOMEM);
 
@@ -215,10 +215,10 @@ static int walk_image(void *opaque, struct image *image, const char *member)
 	return 0;
 }
 
-static int walk_broken(void *opaque, const struct error *error, const char *member)
+static int list_walk_broken(void *opaque, const struct error *error, const char *member)
 {
 	struct file_walk *walk = opaque;
-	char *path = member_path(walk->path, member);
+	char *path = list_member_path(walk->path, member);
 
 	walk->status = list_print_broken(path ? path : walk->path, error);
 	free(path);
@@ -228,7 +228,7 @@ static int walk_broken(void *opaque, const struct error *error, const char *memb
 static int list_read_file(struct list *list, const char *path, bool is_library)
 {
 	struct file_walk walk = {.list = list, .path = path, .is_library = is_library};
-	const struct objects_ops ops = {walk_image, walk_broken, &walk};
+	const struct objects_ops ops = {list_walk_image, list_walk_broken, &walk};
 	struct stat file;
 	int fd;
 
@@ -261,7 +261,7 @@ static int list_file_and_libraries(struct list *list, const char *path)
 			worst = status > worst ? status : worst;
 		}
 	}
-	forget_libraries(list);
+	list_free_needed(list);
 	return worst;
 }
 
@@ -394,10 +394,10 @@ static int list_read_process(struct list *list)
 }
 
 /*
- * Prints the session of that name, or all sessions. *known is false if the daemon does not run or
- * has no such session.
+ * Prints the session of that name, or all sessions. *ret_known is false if the daemon does not run
+ * or has no such session.
  */
-static int list_sessions(const struct parsed *parsed, const char *name, bool *known)
+static int list_sessions(const struct parsed *parsed, const char *name, bool *ret_known)
 {
 	bool color = !parsed->common.json && output_has_color(stdout, parsed->common.color);
 	struct json_object *request, *answer = NULL;
@@ -406,7 +406,7 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 	struct ask ask;
 	int status = COMMAND_DONE;
 
-	*known = !name;
+	*ret_known = !name;
 	if (ask_connect_silently(&ask, parsed->options.list.system, &error)) {
 		if (name)
 			return COMMAND_DONE;
@@ -424,23 +424,23 @@ static int list_sessions(const struct parsed *parsed, const char *name, bool *kn
 	}
 	request = name ? control_request("status", name) : NULL;
 	if (request)
-		*known = !control_call(ask.client, request, ASK_TIMEOUT_MS, &answer, &error);
+		*ret_known = !control_call(ask.client, request, ASK_TIMEOUT_MS, &answer, &error);
 	json_object_put(request);
 	json_object_put(answer);
-	if (*known)
+	if (*ret_known)
 		status = status_show(&ask, name, parsed->common.json, color);
 	ask_close(&ask);
 	return status;
 }
 
-static bool list_is_file(const char *word)
+static bool list_is_file(const char *path)
 {
 	struct stat status;
 
-	return strchr(word, '/') || !stat(word, &status);
+	return strchr(path, '/') || !stat(path, &status);
 }
 
-static void offer_files(struct nearest *nearest)
+static void list_offer_files(struct nearest *nearest)
 {
 	DIR *directory = opendir(".");
 	const struct dirent *entry;
@@ -451,20 +451,20 @@ static void offer_files(struct nearest *nearest)
 		closedir(directory);
 }
 
-static int list_print_unknown(const struct parsed *parsed, const char *word)
+static int list_print_unknown(const struct parsed *parsed, const char *operand)
 {
-	char meant[NEAREST_TEXT_SIZE];
+	char suggestion[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
-	nearest_begin(&nearest, word);
-	offer_files(&nearest);
+	nearest_begin(&nearest, operand);
+	list_offer_files(&nearest);
 	session_offer_names(&nearest, parsed->options.list.system);
 	return message_error(COMMAND_NOT_FOUND,
-			nearest_text(&nearest, "", meant, sizeof(meant))
-					? meant
+			nearest_text(&nearest, "", suggestion, sizeof(suggestion))
+					? suggestion
 					: "`side list -u` lists the programs that run",
 			"cannot list %.256s: there is no file, session or command of that name",
-			word);
+			operand);
 }
 
 static int list_operands(struct list *list, const struct parsed *parsed, struct session **session)
@@ -484,21 +484,21 @@ static int list_operands(struct list *list, const struct parsed *parsed, struct 
 		worst = status > worst ? status : worst;
 	}
 	for (int i = 0; i < parsed->operand_count; i++) {
-		const char *word = parsed->operands[i];
+		const char *operand = parsed->operands[i];
 		int status;
 
-		if (list_is_number(word))
-			status = list_process(list, word);
-		else if (list_is_file(word))
-			status = list_file_and_libraries(list, word);
+		if (list_is_number(operand))
+			status = list_process(list, operand);
+		else if (list_is_file(operand))
+			status = list_file_and_libraries(list, operand);
 		else if (parsed->operand_count == 1)
-			return path_has_program(word)
+			return path_has_program(operand)
 					? list_command(list, parsed->operands, session)
-					: list_print_unknown(parsed, word);
+					: list_print_unknown(parsed, operand);
 		else
 			status = message_error(COMMAND_USAGE,
 					"write `--` before a command that has arguments",
-					"there is no file `%s`", word);
+					"there is no file `%s`", operand);
 		if (status > worst)
 			worst = status;
 	}
@@ -516,7 +516,8 @@ static void list_print_unmatched(const struct list *list)
 	const char *slash = strrchr(path, '/');
 	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE], owner[256];
 
-	unmatched_parts(&(const struct unmatched){.pattern = pattern,
+	unmatched_explain(
+			&(const struct unmatched){.pattern = pattern,
 					.option = "-e ",
 					.names = (const char *const *)listing->others,
 					.nr_names = listing->nr_others,
@@ -533,7 +534,7 @@ static void list_print_nothing(const struct list *list)
 {
 	if (list->listing.nr_seen && list->options->patterns.count)
 		list_print_unmatched(list);
-	else if (list->nr_not_looked_into)
+	else if (list->nr_not_scanned)
 		message_note_hint("`--libraries` includes the libraries that it needs",
 				"there are no events in it");
 	else
@@ -541,22 +542,24 @@ static void list_print_nothing(const struct list *list)
 }
 
 /*
- * Handles a command line without operands, or with the name of a session. *known is true if that
- * was all.
+ * Handles a command line without operands, or with the name of a session. *ret_known is true if
+ * that was all.
  */
-static int list_known(const struct parsed *parsed, bool *known)
+static int list_known(const struct parsed *parsed, bool *ret_known)
 {
-	const char *word = parsed->operands[0];
+	const char *operand = parsed->operands[0];
 	int status;
 
-	*known = false;
+	*ret_known = false;
 	if (parsed->dashes || parsed->options.list.userspace || parsed->options.list.pids.count ||
 			parsed->operand_count > 1)
 		return COMMAND_DONE;
-	if (word && (list_is_number(word) || list_is_file(word) || !wire_session_name_valid(word)))
+	if (operand &&
+			(list_is_number(operand) || list_is_file(operand) ||
+					!wire_session_name_valid(operand)))
 		return COMMAND_DONE;
-	status = list_sessions(parsed, word, known);
-	return status || !*known ? status : output_flush(stdout);
+	status = list_sessions(parsed, operand, ret_known);
+	return status || !*ret_known ? status : output_flush(stdout);
 }
 
 int cmd_list(const struct parsed *parsed)

@@ -54,7 +54,7 @@ static void listing_print_value(FILE *out, const struct visit_value *value)
 	}
 }
 
-static void print_attributes(
+static void listing_print_attributes(
 		FILE *out, struct visit_attributes attributes, const struct palette *palette)
 {
 	if (!attributes.nr)
@@ -81,7 +81,7 @@ static void print_attributes(
 	fprintf(out, "]%s", palette->off);
 }
 
-static int print_field(
+static int listing_print_field(
 		FILE *out, const struct side_event_field *field, const struct palette *palette)
 {
 	struct visit_buffer buffer;
@@ -97,14 +97,15 @@ static int print_field(
 	if (!result)
 		print_printable(out, (const char *)buffer.data);
 	fputs(palette->off, out);
-	print_attributes(out, visit_type_attributes(&field->side_type), palette);
+	listing_print_attributes(out, visit_type_attributes(&field->side_type), palette);
 	putc('\n', out);
 	visit_buffer_free(&buffer);
 	/* A type that cannot be printed is omitted; a failed allocation is an error. */
 	return result == -ENOMEM ? result : 0;
 }
 
-static void print_state(FILE *out, const struct listing_state *state, const struct palette *palette)
+static void listing_print_state(
+		FILE *out, const struct listing_state *state, const struct palette *palette)
 {
 	const char *separator = "";
 
@@ -133,7 +134,7 @@ static void print_state(FILE *out, const struct listing_state *state, const stru
 	fputs(palette->off, out);
 }
 
-static void print_name(FILE *out, const struct side_event_description *description)
+static void listing_print_name(FILE *out, const struct side_event_description *description)
 {
 	print_printable(out, side_ptr_get(description->provider_name));
 	putc(':', out);
@@ -148,21 +149,21 @@ static int listing_print_text(
 	int result = 0;
 
 	fputs(palette->name, out);
-	print_name(out, description);
+	listing_print_name(out, description);
 	fprintf(out, "%s (%s%s%s)", palette->off,
 			level <= SIDE_LOGLEVEL_WARNING ? palette->severe : "",
 			visit_loglevel_name(level), palette->off);
-	print_state(out, &event->state, palette);
-	print_attributes(out, visit_attributes_of(&description->attributes), palette);
+	listing_print_state(out, &event->state, palette);
+	listing_print_attributes(out, visit_attributes_of(&description->attributes), palette);
 	putc('\n', out);
 	for (uint32_t i = 0; !result && i < side_array_length(&description->fields); i++)
-		result = print_field(out, side_array_at(&description->fields, i), palette);
+		result = listing_print_field(out, side_array_at(&description->fields, i), palette);
 	if (description->flags & SIDE_EVENT_FLAG_VARIADIC)
 		fprintf(out, "    %s...%s\n", palette->type, palette->off);
 	return result;
 }
 
-static int put_json_name(FILE *out, const struct side_event_description *description)
+static int listing_print_json_name(FILE *out, const struct side_event_description *description)
 {
 	char *name;
 
@@ -174,7 +175,7 @@ static int put_json_name(FILE *out, const struct side_event_description *descrip
 	return 0;
 }
 
-static void print_json_process(FILE *out, pid_t pid)
+static void listing_print_json_process(FILE *out, pid_t pid)
 {
 	char name[RUNNING_NAME_MAX];
 
@@ -185,7 +186,7 @@ static void print_json_process(FILE *out, pid_t pid)
 }
 
 /* `found` is the former name of `origin`. It is deprecated: the next release does not print it. */
-static void print_json_origin(FILE *out, enum listing_origin origin)
+static void listing_print_json_origin(FILE *out, enum listing_origin origin)
 {
 	const char *name = origin == LISTING_SECTION ? "section" : "registry";
 
@@ -203,12 +204,12 @@ static int listing_print_json(
 	result = visit_description_json(event->description, &buffer, NULL);
 	if (!result) {
 		fprintf(out, "{\"schema\":%d,\"type\":\"event\",\"event\":", OUTPUT_JSON_SCHEMA);
-		result = put_json_name(out, event->description);
+		result = listing_print_json_name(out, event->description);
 		fputs(",\"source\":", out);
 		print_json_string(out, listing->sources[event->source].path);
-		print_json_process(out, listing->sources[event->source].pid);
+		listing_print_json_process(out, listing->sources[event->source].pid);
 		if (event->origin != LISTING_UNKNOWN)
-			print_json_origin(out, event->origin);
+			listing_print_json_origin(out, event->origin);
 		if (state->known)
 			fprintf(out,
 					",\"enabled\":%s,\"tracers\":%" PRIu32
@@ -225,7 +226,7 @@ static int listing_print_json(
 }
 
 /* Prints "app (process 2099)" above the sources of a process. */
-static void print_process(FILE *out, pid_t pid, const struct palette *palette)
+static void listing_print_process(FILE *out, pid_t pid, const struct palette *palette)
 {
 	char name[RUNNING_NAME_MAX];
 
@@ -238,7 +239,7 @@ static void print_process(FILE *out, pid_t pid, const struct palette *palette)
  * Prints a heading for each new process and source if there are several, and an empty line between
  * providers.
  */
-static void print_break(
+static void listing_print_break(
 		FILE *out, const struct listing *listing, size_t at, const struct palette *palette)
 {
 	const struct listing_source *sources = listing->sources;
@@ -253,7 +254,7 @@ static void print_break(
 		putc('\n', out);
 	if (source && sources[event->source].pid &&
 			(!before || sources[before->source].pid != sources[event->source].pid))
-		print_process(out, sources[event->source].pid, palette);
+		listing_print_process(out, sources[event->source].pid, palette);
 	if (source && listing->nr_sources > 1) {
 		fputs(sources[event->source].pid ? "  " : "", out);
 		fputs(palette->source, out);
@@ -272,11 +273,11 @@ int listing_print(const struct listing *listing, FILE *out, enum listing_form fo
 
 		switch (form) {
 		case LISTING_TEXT:
-			print_break(out, listing, i, palette);
+			listing_print_break(out, listing, i, palette);
 			error = listing_print_text(out, event, palette);
 			break;
 		case LISTING_NAMES:
-			print_name(out, event->description);
+			listing_print_name(out, event->description);
 			putc('\n', out);
 			break;
 		case LISTING_JSON: error = listing_print_json(out, listing, event); break;

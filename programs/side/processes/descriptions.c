@@ -49,7 +49,8 @@ static bool listing_event_is_selected(
  * Records an event that no pattern selects, for the message about these patterns. After a failed
  * allocation that message names fewer events.
  */
-static void note_other(struct listing *listing, const struct side_event_description *description)
+static void listing_note_other(
+		struct listing *listing, const struct side_event_description *description)
 {
 	if (!listing->others)
 		listing->others = calloc(LISTING_OTHERS_MAX, sizeof(*listing->others));
@@ -69,7 +70,7 @@ int listing_add(struct listing *listing, const struct side_event_description *de
 
 	listing->nr_seen++;
 	if (!listing_event_is_selected(listing, description)) {
-		note_other(listing, description);
+		listing_note_other(listing, description);
 		visit_owned_free(owned);
 		return 0;
 	}
@@ -112,7 +113,7 @@ uint64_t listing_pointer(const struct listing_memory *from, const unsigned char 
 	return listing_decode(from, bytes, from->pointer_size);
 }
 
-static void read_state(
+static void listing_read_state(
 		const struct listing_memory *from, uint64_t address, struct listing_state *state)
 {
 	uint64_t top = UINT64_C(1) << (8 * from->pointer_size - 1);
@@ -155,11 +156,11 @@ int listing_read(const struct listing_memory *from, uint64_t address, struct lis
 		return result == -ENOMEM ? result : 0;
 	}
 	if (from->live)
-		read_state(from, address, &found->state);
+		listing_read_state(from, address, &found->state);
 	return 0;
 }
 
-int listing_take(struct listing *listing, const struct listing_memory *from,
+int listing_add_found(struct listing *listing, const struct listing_memory *from,
 		struct listing_found *found, enum listing_origin origin)
 {
 	int result = from->seen ? addresses_add(from->seen, found->address) : 1;
@@ -186,7 +187,7 @@ struct listing_tables {
 	const struct listing_memory *from;
 };
 
-static int add_one(void *opaque, uint64_t address)
+static int listing_add_address(void *opaque, uint64_t address)
 {
 	const struct listing_tables *tables = opaque;
 	struct listing_found found;
@@ -196,14 +197,14 @@ static int add_one(void *opaque, uint64_t address)
 		return 0;
 	result = listing_read(tables->from, address, &found);
 	return result ? result
-		      : listing_take(tables->listing, tables->from, &found, LISTING_SECTION);
+		      : listing_add_found(tables->listing, tables->from, &found, LISTING_SECTION);
 }
 
 int listing_add_tables(struct listing *listing, const struct image *image,
 		const struct listing_memory *from, uint64_t bias)
 {
 	struct listing_tables tables = {listing, from};
-	int result = image_each_event(image, &from->memory, bias, add_one, &tables);
+	int result = image_each_event(image, &from->memory, bias, listing_add_address, &tables);
 
 	if (result == -EFAULT)
 		return listing_fail(listing, "the events", "the table of events is not all there");

@@ -110,7 +110,7 @@ int listing_read(const struct listing_memory *from, uint64_t address, struct lis
  * Adds the description, or reports why it is unreadable. Takes ownership of found->owned. Returns
  * 0, -ENOMEM or -E2BIG.
  */
-int listing_take(struct listing *listing, const struct listing_memory *from,
+int listing_add_found(struct listing *listing, const struct listing_memory *from,
 		struct listing_found *found, enum listing_origin origin);
 
 /*

@@ -254,8 +254,8 @@ static int process_open_file(struct traced_process *process, const struct proces
 }
 
 /* True if all segments of the image are mapped at the addresses that this bias requires. */
-static bool bias_fits(const struct traced_process *process, const struct process_mapping *mapping,
-		const struct image *image, uint64_t bias)
+static bool process_bias_fits(const struct traced_process *process,
+		const struct process_mapping *mapping, const struct image *image, uint64_t bias)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	size_t count;
@@ -279,7 +279,8 @@ static bool bias_fits(const struct traced_process *process, const struct process
 	return count > 0;
 }
 
-static void find_registry(struct traced_process *process, struct image *image, uint64_t bias)
+static void process_find_registry(
+		struct traced_process *process, struct image *image, uint64_t bias)
 {
 	struct image_symbol symbol;
 	size_t nr_tables;
@@ -301,7 +302,7 @@ static void find_registry(struct traced_process *process, struct image *image, u
 		};
 }
 
-static struct listing_memory memory_of(
+static struct listing_memory process_make_memory(
 		struct traced_process *process, unsigned int pointer_size, uint8_t byte_order)
 {
 	return (struct listing_memory){
@@ -318,8 +319,8 @@ static int process_list_image(struct traced_process *process, struct listing *li
 		const struct process_mapping *mapping, struct image *image)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bias;
-	const struct listing_memory memory =
-			memory_of(process, image_pointer_size(image), image_byte_order(image));
+	const struct listing_memory memory = process_make_memory(
+			process, image_pointer_size(image), image_byte_order(image));
 	size_t nr_segments, nr_tables;
 	const struct image_segment *segments = image_segments(image, &nr_segments);
 	int error;
@@ -328,9 +329,9 @@ static int process_list_image(struct traced_process *process, struct listing *li
 	if (!nr_segments)
 		return 0;
 	bias = mapping->start - (segments[0].address & ~(page - 1));
-	if (!bias_fits(process, mapping, image, bias))
+	if (!process_bias_fits(process, mapping, image, bias))
 		return 0;
-	find_registry(process, image, bias);
+	process_find_registry(process, image, bias);
 	if (!nr_tables)
 		return 0;
 	error = listing_source(listing, mapping->path);
@@ -338,7 +339,7 @@ static int process_list_image(struct traced_process *process, struct listing *li
 }
 
 /* Lists events that are registered but in no event table, or in the table of an unreadable file. */
-static int list_registries(struct traced_process *process, struct listing *listing)
+static int process_list_registries(struct traced_process *process, struct listing *listing)
 {
 	char source[64];
 	int error;
@@ -349,8 +350,8 @@ static int list_registries(struct traced_process *process, struct listing *listi
 	error = listing_source(listing, source);
 	for (size_t i = 0; i < process->nr_registries && !error; i++) {
 		const struct registry *registry = &process->registries[i];
-		const struct listing_memory memory =
-				memory_of(process, registry->pointer_size, registry->byte_order);
+		const struct listing_memory memory = process_make_memory(
+				process, registry->pointer_size, registry->byte_order);
 
 		error = registry_list(listing, &memory, registry->address);
 	}
@@ -358,7 +359,7 @@ static int list_registries(struct traced_process *process, struct listing *listi
 }
 
 /* The mapping of the first page of a file may be the beginning of a loaded image. */
-static int list_mapping(struct traced_process *process, struct listing *listing,
+static int process_list_mapping(struct traced_process *process, struct listing *listing,
 		const struct process_mapping *mapping)
 {
 	unsigned char magic[SELFMAG];
@@ -394,9 +395,9 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 	int error = process_read_mappings(&process);
 
 	for (size_t i = 0; i < process.nr_mappings && !error; i++)
-		error = list_mapping(&process, listing, &process.mappings[i]);
+		error = process_list_mapping(&process, listing, &process.mappings[i]);
 	if (!error)
-		error = list_registries(&process, listing);
+		error = process_list_registries(&process, listing);
 	/* Kernel threads and exited processes have no memory of their own. */
 	if (!error && !process.nr_mappings)
 		error = kill(pid, 0) && errno == ESRCH ? -ESRCH : 0;

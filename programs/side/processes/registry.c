@@ -58,7 +58,8 @@ static int registry_read_memory(
 	return reader->from->memory.read(reader->from->memory.priv, address, to, size);
 }
 
-static bool is_still_there(const struct registry_reader *reader, const struct registry_batch *batch)
+static bool registry_has_batch(
+		const struct registry_reader *reader, const struct registry_batch *batch)
 {
 	unsigned char id[8];
 
@@ -70,7 +71,7 @@ static bool is_still_there(const struct registry_reader *reader, const struct re
  * Lists some events of a batch. Returns a positive number if the batch was removed, or a negative
  * errno.
  */
-static int list_part(struct registry_reader *reader, const struct registry_batch *batch,
+static int registry_list_events(struct registry_reader *reader, const struct registry_batch *batch,
 		uint64_t address, size_t nr)
 {
 	const struct listing_memory *from = reader->from;
@@ -79,7 +80,7 @@ static int list_part(struct registry_reader *reader, const struct registry_batch
 	int result = 0;
 
 	if (registry_read_memory(reader, address, pointers, nr * reader->width)) {
-		if (!is_still_there(reader, batch))
+		if (!registry_has_batch(reader, batch))
 			return 1;
 		result = listing_fail(
 				reader->listing, "a batch of events", "its array is not all there");
@@ -91,19 +92,19 @@ static int list_part(struct registry_reader *reader, const struct registry_batch
 		if (event && !addresses_has(from->seen, event))
 			result = listing_read(from, event, &reader->found[nr_found++]);
 	}
-	if (!result && nr_found && !is_still_there(reader, batch))
+	if (!result && nr_found && !registry_has_batch(reader, batch))
 		result = 1;
 	for (size_t i = 0; i < nr_found; i++) {
 		if (result)
 			visit_owned_free(reader->found[i].owned);
 		else
-			result = listing_take(
+			result = listing_add_found(
 					reader->listing, from, &reader->found[i], LISTING_REGISTRY);
 	}
 	return result;
 }
 
-static int list_batch(struct registry_reader *reader, const struct registry_batch *batch)
+static int registry_list_batch(struct registry_reader *reader, const struct registry_batch *batch)
 {
 	uint64_t address = batch->events;
 	uint64_t left = batch->nr_events;
@@ -115,7 +116,7 @@ static int list_batch(struct registry_reader *reader, const struct registry_batc
 		reader->nr_events += nr;
 		if (reader->nr_events > EVENTS_MAX)
 			return -E2BIG;
-		result = list_part(reader, batch, address, nr);
+		result = registry_list_events(reader, batch, address, nr);
 		if (result)
 			return result < 0 ? result : 0;
 		address += nr * reader->width;
@@ -144,12 +145,12 @@ static int registry_list_slots(struct registry_reader *reader, uint64_t address,
 		};
 
 		if (batch.id && batch.id == listing_pointer(from, before))
-			result = list_batch(reader, &batch);
+			result = registry_list_batch(reader, &batch);
 	}
 	return result;
 }
 
-static int list_blocks(struct registry_reader *reader, uint64_t block)
+static int registry_list_blocks(struct registry_reader *reader, uint64_t block)
 {
 	while (block) {
 		unsigned char head[12];
@@ -178,7 +179,7 @@ static int list_blocks(struct registry_reader *reader, uint64_t block)
 }
 
 /* Reads the object itself, and the address of its first block. */
-static int registry_read_head(struct registry_reader *reader, uint64_t address, uint64_t *block)
+static int registry_read_head(struct registry_reader *reader, uint64_t address, uint64_t *ret_block)
 {
 	unsigned char head[32];
 	const struct listing_memory *from = reader->from;
@@ -195,7 +196,7 @@ static int registry_read_head(struct registry_reader *reader, uint64_t address, 
 			reader->block_size < reader->width + 4 ||
 			reader->block_size > BLOCK_SIZE_MAX)
 		return -EPROTO;
-	*block = listing_pointer(from, head + REGISTRY_BLOCKS(reader->width));
+	*ret_block = listing_pointer(from, head + REGISTRY_BLOCKS(reader->width));
 	return 0;
 }
 
@@ -214,7 +215,7 @@ int registry_list(struct listing *listing, const struct listing_memory *from, ui
 		for (size_t i = 0; i < 2; i++)
 			reader.slots[i] = calloc(SLOTS_AT_ONCE, reader.batch_size);
 		result = reader.found && reader.slots[0] && reader.slots[1]
-				? list_blocks(&reader, block)
+				? registry_list_blocks(&reader, block)
 				: -ENOMEM;
 	}
 	free(reader.found);

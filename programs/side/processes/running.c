@@ -14,7 +14,7 @@
  * Finds the first mapped file with `file` in its path. Writes the path to ret_path unless that is
  * NULL.
  */
-static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
+static bool running_find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 {
 	char path[64], *line = NULL, *slash;
 	size_t capacity = 0;
@@ -38,14 +38,14 @@ static bool find_mapped(pid_t pid, const char *file, char ret_path[PATH_MAX])
 	return found;
 }
 
-static bool has_mapped(pid_t pid, const char *file)
+static bool running_has_mapped(pid_t pid, const char *file)
 {
-	return find_mapped(pid, file, NULL);
+	return running_find_mapped(pid, file, NULL);
 }
 
 bool running_library(pid_t pid, char path[PATH_MAX])
 {
-	return find_mapped(pid, "/libside.so.", path);
+	return running_find_mapped(pid, "/libside.so.", path);
 }
 
 bool running_program(pid_t pid, char path[PATH_MAX])
@@ -59,21 +59,21 @@ bool running_program(pid_t pid, char path[PATH_MAX])
 	return size > 0;
 }
 
-static int by_number(const void *one, const void *other)
+static int running_compare_pids(const void *one, const void *other)
 {
 	pid_t a = *(const pid_t *)one, b = *(const pid_t *)other;
 
 	return a < b ? -1 : a > b;
 }
 
-int running_find(pid_t **pids, size_t *count)
+int running_find(pid_t **ret_pids, size_t *ret_count)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
 	int ret = 0;
 
-	*pids = NULL;
-	*count = 0;
+	*ret_pids = NULL;
+	*ret_count = 0;
 	if (!proc)
 		return -errno;
 	while (!ret) {
@@ -86,26 +86,27 @@ int running_find(pid_t **pids, size_t *count)
 			break;
 		}
 		pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (pid <= 0 || pid == getpid() || !has_mapped(pid, "/libside.so."))
+		if (pid <= 0 || pid == getpid() || !running_has_mapped(pid, "/libside.so."))
 			continue;
-		more = reallocarray(*pids, *count + 1, sizeof(**pids));
+		more = reallocarray(*ret_pids, *ret_count + 1, sizeof(**ret_pids));
 		if (!more) {
 			ret = -ENOMEM;
 			break;
 		}
-		*pids = more;
-		more[(*count)++] = pid;
+		*ret_pids = more;
+		more[(*ret_count)++] = pid;
 	}
 	closedir(proc);
-	if (*count)
-		qsort(*pids, *count, sizeof(**pids), by_number);
+	if (*ret_count)
+		qsort(*ret_pids, *ret_count, sizeof(**ret_pids), running_compare_pids);
 	return ret;
 }
 
 bool running_has_recorder(pid_t pid)
 {
 	/* The agent was loaded from a file or from a memfd. */
-	return has_mapped(pid, "/libside-agent.so") || has_mapped(pid, "/memfd:libside-agent.so");
+	return running_has_mapped(pid, "/libside-agent.so") ||
+			running_has_mapped(pid, "/memfd:libside-agent.so");
 }
 
 const char *running_name(pid_t pid, char name[RUNNING_NAME_MAX])

@@ -9,10 +9,10 @@
 #include <sys/types.h>
 
 /*
- * Finds the processes that we may inspect, sorted by number. The caller frees *pids. Returns 0 or a
- * negative errno.
+ * Finds the processes that we may inspect, sorted by number. The caller frees *ret_pids. Returns 0
+ * or a negative errno.
  */
-int running_find(pid_t **pids, size_t *count);
+int running_find(pid_t **ret_pids, size_t *ret_count);
 
 /* True if the process has loaded the agent, from any source. */
 bool running_has_recorder(pid_t pid);

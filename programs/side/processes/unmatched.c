@@ -18,7 +18,7 @@ struct unmatched_text {
 	size_t used;
 };
 
-static void text_add(struct unmatched_text *text, const char *more)
+static void unmatched_add_text(struct unmatched_text *text, const char *more)
 {
 	const size_t space = UNMATCHED_TEXT_SIZE - text->used, size = strlen(more);
 
@@ -29,7 +29,7 @@ static void text_add(struct unmatched_text *text, const char *more)
 }
 
 /* The glob of a pattern, without `!` and log level. */
-static void pattern_glob(const char *pattern, char glob[NEAREST_NAME_SIZE])
+static void unmatched_read_glob(const char *pattern, char glob[NEAREST_NAME_SIZE])
 {
 	size_t size = 0;
 
@@ -48,11 +48,11 @@ static int unmatched_compare_names(const void *one, const void *other)
 }
 
 /* The names, sorted, without duplicates. The caller frees the array. NULL: out of memory. */
-static const char **distinct_names(const struct unmatched *unmatched, size_t *count)
+static const char **unmatched_sort_names(const struct unmatched *unmatched, size_t *ret_count)
 {
 	const char **names = calloc(unmatched->nr_names + 1, sizeof(*names));
 
-	*count = 0;
+	*ret_count = 0;
 	if (!names)
 		return NULL;
 	if (unmatched->nr_names) {
@@ -60,8 +60,8 @@ static const char **distinct_names(const struct unmatched *unmatched, size_t *co
 		qsort(names, unmatched->nr_names, sizeof(*names), unmatched_compare_names);
 	}
 	for (size_t i = 0; i < unmatched->nr_names; i++) {
-		if (!*count || strcmp(names[*count - 1], names[i]) != 0)
-			names[(*count)++] = names[i];
+		if (!*ret_count || strcmp(names[*ret_count - 1], names[i]) != 0)
+			names[(*ret_count)++] = names[i];
 	}
 	return names;
 }
@@ -77,13 +77,13 @@ static void unmatched_print_names(struct unmatched_text *text, const struct unma
 					: strcmp(unmatched->noun, "event class") != 0 ? "s"
 										      : "es",
 			count ? ": " : "");
-	text_add(text, line);
+	unmatched_add_text(text, line);
 	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
 		snprintf(line, sizeof(line), "%s%.150s", i ? ", " : "", names[i]);
-		text_add(text, line);
+		unmatched_add_text(text, line);
 	}
 	if (count > NAMES_SHOWN)
-		text_add(text, ", ...");
+		unmatched_add_text(text, ", ...");
 }
 
 /* Offers all names and providers. A word without a colon is compared with the providers alone. */
@@ -103,7 +103,7 @@ static void unmatched_suggest_names(struct nearest *nearest, const char *const *
 }
 
 /* Offers the full names of the events whose name without provider is nearest to the word. */
-static void offer_events(struct nearest *nearest, const char *const *names, size_t count)
+static void unmatched_offer_events(struct nearest *nearest, const char *const *names, size_t count)
 {
 	struct nearest events;
 	struct nearest full;
@@ -140,7 +140,7 @@ static void offer_events(struct nearest *nearest, const char *const *names, size
 	*nearest = full;
 }
 
-static void add_meant(struct unmatched_text *text, const struct unmatched *unmatched,
+static void unmatched_add_suggestion(struct unmatched_text *text, const struct unmatched *unmatched,
 		const char *glob, const char *const *names, size_t count)
 {
 	struct nearest nearest;
@@ -149,7 +149,7 @@ static void add_meant(struct unmatched_text *text, const struct unmatched *unmat
 	nearest_begin(&nearest, glob);
 	unmatched_suggest_names(&nearest, names, count);
 	if (!strchr(glob, ':'))
-		offer_events(&nearest, names, count);
+		unmatched_offer_events(&nearest, names, count);
 	likely = nearest_likely(&nearest);
 	for (size_t i = 0; i < likely; i++) {
 		char quoted[2 * NEAREST_NAME_SIZE], line[2 * NEAREST_NAME_SIZE + 32];
@@ -160,14 +160,14 @@ static void add_meant(struct unmatched_text *text, const struct unmatched *unmat
 								 : " or ",
 				unmatched->option,
 				format_quoted(nearest.names[i].name, quoted, sizeof(quoted)));
-		text_add(text, line);
+		unmatched_add_text(text, line);
 	}
 	if (likely)
-		text_add(text, "?");
+		unmatched_add_text(text, "?");
 }
 
 /* True if the pattern matches when its log level is ignored. */
-static bool matches_any(const char *glob, const char *const *names, size_t count)
+static bool unmatched_matches_any(const char *glob, const char *const *names, size_t count)
 {
 	const bool bare = !strchr(glob, ':');
 	char whole[NEAREST_NAME_SIZE + 2];
@@ -180,26 +180,26 @@ static bool matches_any(const char *glob, const char *const *names, size_t count
 	return false;
 }
 
-void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
+void unmatched_explain(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
 		char hint[UNMATCHED_TEXT_SIZE])
 {
-	struct unmatched_text text = {.text = reason}, meant = {.text = hint};
+	struct unmatched_text text = {.text = reason}, suggestion = {.text = hint};
 	char glob[NEAREST_NAME_SIZE];
 	const char **names;
 	size_t count;
 
 	*reason = '\0';
 	*hint = '\0';
-	pattern_glob(unmatched->pattern, glob);
-	names = distinct_names(unmatched, &count);
+	unmatched_read_glob(unmatched->pattern, glob);
+	names = unmatched_sort_names(unmatched, &count);
 	if (!names)
 		return;
 	if (!strchr(glob, ':') && strcmp(glob, "*") != 0)
-		text_add(&text, "no colon, so it names a provider: ");
-	if (matches_any(glob, names, count))
-		text_add(&text, "no event of that name has that log level: ");
+		unmatched_add_text(&text, "no colon, so it names a provider: ");
+	if (unmatched_matches_any(glob, names, count))
+		unmatched_add_text(&text, "no event of that name has that log level: ");
 	unmatched_print_names(&text, unmatched, names, count);
-	if (!matches_any(glob, names, count))
-		add_meant(&meant, unmatched, glob, names, count);
+	if (!unmatched_matches_any(glob, names, count))
+		unmatched_add_suggestion(&suggestion, unmatched, glob, names, count);
 	free(names);
 }

@@ -21,7 +21,7 @@ struct unmatched {
  * Writes the reason, such as "no colon, so it names a provider: the trace has 2 event classes:
  * db:open, db:close", and the hint, such as "did you mean `-e db:open`?" or "".
  */
-void unmatched_parts(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
+void unmatched_explain(const struct unmatched *unmatched, char reason[UNMATCHED_TEXT_SIZE],
 		char hint[UNMATCHED_TEXT_SIZE]);
 
 #endif /* PROGRAMS_SIDE_PROCESSES_UNMATCHED_H */

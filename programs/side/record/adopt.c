@@ -148,7 +148,7 @@ static int adopt_open_session(struct adopt_run *adoption, const struct boot_sess
 	return status;
 }
 
-static int open_one(struct adopt_run *adoption, const struct boot_session *boot)
+static int adopt_open_one(struct adopt_run *adoption, const struct boot_session *boot)
 {
 	struct adopted *adopted = &adoption->sessions[adoption->nr];
 	struct definition *definition;
@@ -208,7 +208,7 @@ static void adopt_print_text(const struct adopted *adopted, const struct session
 {
 	char events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX], output[4096];
 	const char *path = session_summary(adopted->session)->output;
-	struct lost_sums losses = {.teller = LOST_OF_SESSION};
+	struct lost_sums losses = {.verb = LOST_OF_SESSION};
 
 	if (!output_is_silent())
 		fprintf(stderr, "%s adopted %s from %" PRIu64 " %s of session %s, %s, in %s\n",
@@ -216,7 +216,7 @@ static void adopt_print_text(const struct adopted *adopted, const struct session
 				status->nr_seen, status->nr_seen == 1 ? "process" : "processes",
 				adopted->name, format_size(status->bytes, size),
 				format_printable(path, output, sizeof(output)));
-	lost_take(&losses, session_summary(adopted->session), status->lost);
+	lost_add_summary(&losses, session_summary(adopted->session), status->lost);
 	lost_print(&losses);
 	if (output_is_silent())
 		return;
@@ -278,7 +278,7 @@ static int adopt_run_once(struct adopt_run *adoption, int timeout_ms)
 /* Runs until a signal, or until all processes have exited if there was one. */
 static int adopt_run_until_signal(struct adopt_run *adoption)
 {
-	struct pollfd called = {.fd = adoption->signals, .events = POLLIN};
+	struct pollfd signals = {.fd = adoption->signals, .events = POLLIN};
 	bool seen = false, alone;
 	int status;
 
@@ -289,11 +289,11 @@ static int adopt_run_until_signal(struct adopt_run *adoption)
 			if (adoption->sessions[i].session)
 				alone = adopt_is_alone(adoption->sessions[i].session, &seen) &&
 						alone;
-	} while (!status && !(seen && alone) && poll(&called, 1, 0) <= 0);
+	} while (!status && !(seen && alone) && poll(&signals, 1, 0) <= 0);
 	return status;
 }
 
-static int close_one(struct adopted *adopted, const struct parsed *parsed)
+static int adopt_close_one(struct adopted *adopted, const struct parsed *parsed)
 {
 	struct session_error error;
 	int status = COMMAND_DONE, ret;
@@ -319,7 +319,7 @@ static int close_one(struct adopted *adopted, const struct parsed *parsed)
 	return status;
 }
 
-static int block_signals(struct adopt_run *adoption)
+static int adopt_block_signals(struct adopt_run *adoption)
 {
 	sigset_t set;
 
@@ -344,7 +344,7 @@ static int adopt_run_and_close(struct adopt_run *adoption, const struct parsed *
 	if (!status && adoption->options->follow)
 		status = adopt_run_until_signal(adoption);
 	for (size_t i = 0; i < adoption->nr; i++) {
-		closed = close_one(&adoption->sessions[i], parsed);
+		closed = adopt_close_one(&adoption->sessions[i], parsed);
 		status = status ? status : closed;
 		free(adoption->sessions[i].output);
 	}
@@ -356,10 +356,10 @@ static int adopt_run_and_close(struct adopt_run *adoption, const struct parsed *
 static int adopt_all_sessions(struct adopt_run *adoption, const struct parsed *parsed)
 {
 	const struct boot_session *boot;
-	int status = block_signals(adoption);
+	int status = adopt_block_signals(adoption);
 
 	for (boot = adoption->source.config->sessions; boot && !status; boot = boot->next)
-		status = open_one(adoption, boot);
+		status = adopt_open_one(adoption, boot);
 	if (!status && !adoption->nr)
 		message_note("no program has recorded in %s yet", adoption->state_dir);
 	return adopt_run_and_close(adoption, parsed, status);
@@ -378,7 +378,7 @@ static pid_t adopt_get_process(const char *operand)
 	return *end || number > INT32_MAX ? 0 : (pid_t)number;
 }
 
-static int open_process(struct adopt_run *adoption, pid_t pid, const char *directory)
+static int adopt_open_process(struct adopt_run *adoption, pid_t pid, const char *directory)
 {
 	struct adopted *adopted = &adoption->sessions[0];
 	struct session_options options = {
@@ -439,9 +439,9 @@ static int adopt_process(struct adopt_run *adoption, const struct parsed *parsed
 	if (!mkdtemp(directory))
 		return message_error(COMMAND_FAILED, NULL, "cannot make %s: %s", directory,
 				strerror(errno));
-	status = block_signals(adoption);
+	status = adopt_block_signals(adoption);
 	if (!status)
-		status = open_process(adoption, pid, directory);
+		status = adopt_open_process(adoption, pid, directory);
 	if (!status)
 		status = adopt_check_process(adoption, pid);
 	status = adopt_run_and_close(adoption, parsed, status);

@@ -178,7 +178,8 @@ static bool record_kernel_session_add_args(struct kernel_joined *joined,
 	return fits;
 }
 
-static void add_environment(struct kernel_joined *joined, struct session_options *session)
+static void record_kernel_session_add_environment(
+		struct kernel_joined *joined, struct session_options *session)
 {
 	/*
 	 * side-kernel must not write user_events, because it would record them again as kernel
@@ -225,12 +226,12 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 		status = -ENOMEM;
 	if (!status && parsed->operand_count && !helper_add(&joined->args, "--", NULL))
 		status = -ENOMEM;
-	for (char **word = parsed->operands; !status && word && *word; word++)
-		if (!helper_add(&joined->args, *word, NULL))
+	for (char **operand = parsed->operands; !status && operand && *operand; operand++)
+		if (!helper_add(&joined->args, *operand, NULL))
 			status = -ENOMEM;
 	if (status < 0)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	add_environment(joined, session);
+	record_kernel_session_add_environment(joined, session);
 	session->pass_on = recording->alone;
 	/* side-kernel converts the times of perf to those of the rings. */
 	session->monotonic = false;
@@ -242,7 +243,7 @@ char **kernel_recording_args(const struct kernel_recording *recording)
 	return recording->joined->args;
 }
 
-void kernel_recording_hear(struct kernel_recording *recording, struct kernel_report *report)
+void kernel_recording_read_report(struct kernel_recording *recording, struct kernel_report *report)
 {
 	struct kernel_joined *joined = recording->joined;
 

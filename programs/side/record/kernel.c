@@ -54,7 +54,8 @@ static bool record_kernel_add_patterns(
 	return fits;
 }
 
-static int take_choices(struct kernel_recording *recording, const struct option_uses *uses)
+static int record_kernel_read_choices(
+		struct kernel_recording *recording, const struct option_uses *uses)
 {
 	size_t i, first = 0;
 
@@ -95,7 +96,7 @@ int kernel_recording_prepare(struct kernel_recording *recording, const struct pa
 				? message_error(COMMAND_USAGE, NULL,
 						  "`--kernel-all`, `--kernel-buffer` and `--kernel-method` belong to `--kernel`")
 				: COMMAND_DONE;
-	status = take_choices(recording, &options->kernel);
+	status = record_kernel_read_choices(recording, &options->kernel);
 	if (status)
 		return status;
 	/*
@@ -117,7 +118,7 @@ static int record_kernel_on_event_found(void *user, const char *system, const ch
 	return 1;
 }
 
-bool kernel_recording_means(const char *pattern)
+bool kernel_recording_is_event(const char *pattern)
 {
 	struct error ignored;
 
@@ -298,8 +299,8 @@ static void record_kernel_print_text(const struct kernel_record_summary *summary
 }
 
 /* The bytes and losses of side-kernel are in the session's summary. */
-static int finish_joined(struct kernel_recording *recording, const struct parsed *parsed,
-		struct session *session)
+static int record_kernel_finish_joined(struct kernel_recording *recording,
+		const struct parsed *parsed, struct session *session)
 {
 	const struct session_summary *all = session_summary(session);
 
@@ -307,7 +308,7 @@ static int finish_joined(struct kernel_recording *recording, const struct parsed
 	struct kernel_report report;
 	const char *directory = "";
 
-	kernel_recording_hear(recording, &report);
+	kernel_recording_read_report(recording, &report);
 	recording->refused = report.status == COMMAND_USAGE || (report.status && recording->alone);
 	if (recording->refused)
 		return report.status;
@@ -340,7 +341,7 @@ int kernel_recording_finish(struct kernel_recording *recording, const struct par
 	struct ctf_clock parameters;
 
 	if (recording->joined)
-		return finish_joined(recording, parsed, session);
+		return record_kernel_finish_joined(recording, parsed, session);
 	if (!recording->record)
 		return recording->failed && strict ? COMMAND_LOST : recording->failed;
 	(void)session_clock(session, &parameters);

@@ -35,7 +35,7 @@ int kernel_recording_join(struct kernel_recording *recording, const struct parse
 char **kernel_recording_args(const struct kernel_recording *recording);
 /* Reads the report of side-kernel after its end. */
 struct kernel_report;
-void kernel_recording_hear(struct kernel_recording *recording, struct kernel_report *report);
+void kernel_recording_read_report(struct kernel_recording *recording, struct kernel_report *report);
 void kernel_joined_free(struct kernel_joined *joined);
 /*
  * Starts the separate kernel trace. Call it when the session has its directory, before it starts
@@ -54,7 +54,7 @@ void kernel_recording_wait(void);
 int kernel_recording_finish(struct kernel_recording *recording, const struct parsed *parsed,
 		struct session *session);
 /* True if this pattern of the user, `provider:event`, is the name of a kernel event. */
-bool kernel_recording_means(const char *pattern);
+bool kernel_recording_is_event(const char *pattern);
 /* Ends the kernel trace and removes it. */
 void kernel_recording_discard(struct kernel_recording *recording);
 void kernel_recording_free(struct kernel_recording *recording);

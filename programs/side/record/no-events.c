@@ -204,13 +204,13 @@ static bool nothing_print_unmatched(const struct found_events *events, const cha
 	const char *slash = strrchr(owner, '/');
 	char reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE], program[256];
 
-	unmatched_parts(&(const struct unmatched){.pattern = first,
-					.option = "-e ",
-					.names = (const char *const *)events->names,
-					.nr_names = events->nr_names,
-					.owner = format_printable(slash ? slash + 1 : owner,
-							program, sizeof(program)),
-					.noun = "event"},
+	unmatched_explain(&(const struct unmatched){.pattern = first,
+					  .option = "-e ",
+					  .names = (const char *const *)events->names,
+					  .nr_names = events->nr_names,
+					  .owner = format_printable(slash ? slash + 1 : owner,
+							  program, sizeof(program)),
+					  .noun = "event"},
 			reason, hint);
 	if (with_suggestion_only && !*hint)
 		return false;
@@ -303,7 +303,7 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	char patterns[512];
 	const char *filter;
 	bool has_own, has_wrappers;
-	size_t asked, nr_filters;
+	size_t nr_patterns, nr_filters;
 
 	/*
 	 * The reasons why programs were not recorded are printed already, and their events are
@@ -320,20 +320,21 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	filter = nothing_filter(nothing->uses, &nr_filters);
 	nothing_parse(events, nothing->uses, filter);
 	nothing_read(events, nothing, summary);
-	asked = nothing_patterns(nothing->uses, patterns, &first);
+	nr_patterns = nothing_patterns(nothing->uses, patterns, &first);
 	has_wrappers = nothing->wrappers && nothing->wrappers->count;
 	has_own = events->nr_names || has_wrappers ||
 			enabled > LIBSIDE_EVENTS * summary->nr_processes;
 	if (nothing_print_filter(events, patterns, filter))
 		;
-	else if (asked && !enabled)
+	else if (nr_patterns && !enabled)
 		nothing_print_patterns(events, patterns, first, has_wrappers);
 	else if (!has_own)
 		message_note_hint(NOTHING_HINT,
 				"no event was recorded: the programs have no events of their own");
 	else
 		message_note("no event was recorded: none of the events%s%s%s happened%s",
-				asked ? " that match `" : "", patterns, asked ? "`" : "",
+				nr_patterns ? " that match `" : "", patterns,
+				nr_patterns ? "`" : "",
 				nr_filters ? ", or the filter selected none" : "");
 	nothing_free(events);
 }

@@ -29,16 +29,16 @@ int printing_prepare(struct printing *printing, bool wanted, const char **output
 	*printing = (struct printing){.wanted = wanted, .end = -1};
 	if (!wanted || *output)
 		return COMMAND_DONE;
-	status = made_directory("side-print", "the recording", &printing->made);
+	status = temporary_directory_make("side-print", "the recording", &printing->temporary);
 	if (status)
 		return status;
-	*output = printing->made;
+	*output = printing->temporary;
 	return COMMAND_DONE;
 }
 
 /* ---- the watcher process ---- */
 
-static bool is_trace(const char *output)
+static bool printing_has_trace(const char *output)
 {
 	static const char *const prefixes[] = {"metadata", "*/metadata"};
 	bool found = false;
@@ -57,17 +57,18 @@ static bool is_trace(const char *output)
 }
 
 /* Waits for the first trace. False if the recording ended without one. */
-static bool wait_for_trace(const char *output, int end)
+static bool printing_wait_for_trace(const char *output, int end)
 {
 	struct pollfd over = {.fd = end, .events = POLLIN};
 
 	while (!poll(&over, 1, PAUSE_MS))
-		if (is_trace(output))
+		if (printing_has_trace(output))
 			return true;
-	return is_trace(output);
+	return printing_has_trace(output);
 }
 
-__attribute__((noreturn)) static void show(const struct parsed *parsed, const char *output)
+__attribute__((noreturn)) static void printing_run_viewer(
+		const struct parsed *parsed, const char *output)
 {
 	static const char *const colours[] = {"--color=auto", "--color=always", "--color=never"};
 	const char *args[8] = {
@@ -81,7 +82,7 @@ __attribute__((noreturn)) static void show(const struct parsed *parsed, const ch
 	_exit(127);
 }
 
-__attribute__((noreturn)) static void watch(
+__attribute__((noreturn)) static void printing_watch(
 		const struct parsed *parsed, const char *output, bool beside_command, int end)
 {
 	pid_t recorder = getppid(), viewer;
@@ -105,11 +106,11 @@ __attribute__((noreturn)) static void watch(
 	signal(SIGTTOU, SIG_IGN);
 	if (beside_command)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (!wait_for_trace(output, end))
+	if (!printing_wait_for_trace(output, end))
 		_exit(0);
 	viewer = fork();
 	if (!viewer)
-		show(parsed, output);
+		printing_run_viewer(parsed, output);
 	while (viewer > 0 && waitpid(viewer, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!beside_command && (viewer < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) &&
@@ -132,7 +133,7 @@ int printing_start(struct printing *printing, const struct parsed *parsed, const
 	printing->watcher = fork();
 	if (!printing->watcher) {
 		close(ends[1]);
-		watch(parsed, output, beside_command, ends[0]);
+		printing_watch(parsed, output, beside_command, ends[0]);
 	}
 	close(ends[0]);
 	printing->end = ends[1];
@@ -148,6 +149,6 @@ void printing_finish(struct printing *printing)
 		close(printing->end);
 	while (printing->watcher > 0 && waitpid(printing->watcher, NULL, 0) < 0 && errno == EINTR)
 		;
-	made_remove(&printing->made);
+	temporary_directory_remove(&printing->temporary);
 	*printing = (struct printing){.end = -1};
 }

@@ -13,7 +13,7 @@ struct parsed;
 
 struct printing {
 	bool wanted;
-	char *made; /* the temporary directory of a recording that is only printed */
+	char *temporary; /* the temporary directory of a recording that is only printed */
 	pid_t watcher;
 	int end; /* closed at the end of the recording */
 };

@@ -55,20 +55,20 @@ static void private_find(struct private_paths *paths, char *library)
  * True if the argument contains the name of such a program, alone or in a shell command, with or
  * without a directory.
  */
-static bool private_names_changer(const char *word)
+static bool private_names_changer(const char *arg)
 {
 	/* Programs that keep LD_PRELOAD; sudo, doas and pkexec remove it. */
 	static const char *const changers[] = {"su", "runuser", "setpriv", "setuidgid",
 			"s6-setuidgid", "chpst", "gosu", "su-exec", "capsh", "start-stop-daemon"};
 	static const char separators[] = " \t\n/;|&()'\"`";
 
-	while (*(word += strspn(word, separators))) {
-		size_t size = strcspn(word, separators);
+	while (*(arg += strspn(arg, separators))) {
+		size_t size = strcspn(arg, separators);
 
 		for (size_t i = 0; i < sizeof(changers) / sizeof(*changers); i++)
-			if (strlen(changers[i]) == size && !strncmp(changers[i], word, size))
+			if (strlen(changers[i]) == size && !strncmp(changers[i], arg, size))
 				return true;
-		word += size;
+		arg += size;
 	}
 	return false;
 }

@@ -77,10 +77,10 @@ int sending_prepare(struct sending_state *sending, const struct parsed *parsed,
 	status = sending_make(sending, options, session);
 	if (status || session->output)
 		return status;
-	status = made_directory("side-spool", "the spool", &sending->made);
+	status = temporary_directory_make("side-spool", "the spool", &sending->temporary);
 	if (status)
 		return status;
-	session->output = sending->made;
+	session->output = sending->temporary;
 	return COMMAND_DONE;
 }
 
@@ -98,15 +98,15 @@ int sending_start(struct sending_state *sending, const struct parsed *parsed, co
 	 * because the name of the directory means nothing to the receiver.
 	 */
 	sending->is_started = !sending_process_start(sending->process, output,
-			!sending->made         ? NULL
+			!sending->temporary    ? NULL
 					: name ? name + 1
 					       : command,
 			&error);
 	if (sending->is_started)
 		return 0;
 	/* Keep the directory: it contains the trace. */
-	free(sending->made);
-	sending->made = NULL;
+	free(sending->temporary);
+	sending->temporary = NULL;
 	snprintf(hint, sizeof(hint), "the trace is in %.4000s", output);
 	return message_error(COMMAND_FAILED, hint, "%s", error.text);
 }
@@ -145,9 +145,9 @@ int sending_finish(struct sending_state *sending, const char *output)
 	sending->is_started = false;
 	/* Only what was delivered may go. */
 	if (!status || status == COMMAND_LOST)
-		made_remove(&sending->made);
-	free(sending->made);
-	sending->made = NULL;
+		temporary_directory_remove(&sending->temporary);
+	free(sending->temporary);
+	sending->temporary = NULL;
 	if (!output && sending->rounds) {
 		munmap(sending->rounds, sizeof(*sending->rounds));
 		sending->rounds = NULL;

@@ -43,7 +43,7 @@ int command_session_status(int kind)
 }
 
 /* The exit status of a shell for the command. */
-static int exit_status(int wait_status)
+static int record_exit_status(int wait_status)
 {
 	if (WIFEXITED(wait_status))
 		return WEXITSTATUS(wait_status);
@@ -63,14 +63,14 @@ int command_session_error(const struct session_error *error)
 	return message_error(status, hint, "%s", error->text);
 }
 
-int command_compression(uint64_t value, int *status)
+int command_compression(uint64_t value, int *ret_status)
 {
-	*status = COMMAND_DONE;
+	*ret_status = COMMAND_DONE;
 	if (value == OPTION_BARE)
 		return SESSION_COMPRESS_DEFAULT;
 	if (value <= SESSION_COMPRESS_MAX)
 		return (int)value;
-	*status = message_error(COMMAND_USAGE, NULL,
+	*ret_status = message_error(COMMAND_USAGE, NULL,
 			"`--compress=%" PRIu64 "`: levels go from 1 to %d", value,
 			SESSION_COMPRESS_MAX);
 	return -1;
@@ -91,29 +91,29 @@ void command_progress(void *user, uint64_t bytes, size_t processes, uint64_t los
 /* ---- the summary ---- */
 
 /* A process counts if at least one event was recorded or lost. */
-static bool has_events(const struct session_process *process)
+static bool record_has_events(const struct session_process *process)
 {
 	return process->recorded || process->lost || process->overwritten;
 }
 
-static size_t count_processes(const struct session_summary *summary)
+static size_t record_count_processes(const struct session_summary *summary)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < summary->nr_processes; i++)
-		count += has_events(&summary->processes[i]);
+		count += record_has_events(&summary->processes[i]);
 	/* For an empty recording, count all processes. */
 	return count ? count : summary->nr_processes;
 }
 
 /* Sorts by the number of events, then by the order in the summary. */
-static int by_events(const void *one, const void *other)
+static int record_compare_processes(const void *one, const void *other)
 {
 	const struct session_process *a = *(const struct session_process *const *)one;
 	const struct session_process *b = *(const struct session_process *const *)other;
 
-	if (has_events(a) != has_events(b))
-		return has_events(a) ? -1 : 1;
+	if (record_has_events(a) != record_has_events(b))
+		return record_has_events(a) ? -1 : 1;
 	if (a->recorded != b->recorded)
 		return a->recorded > b->recorded ? -1 : 1;
 	return a < b ? -1 : a > b;
@@ -123,14 +123,15 @@ static void record_print_rows(const struct session_process *const *order, size_t
 {
 	for (size_t i = 0; i < count && i < rows; i++) {
 		const struct session_process *process = order[i];
-		char name[512], of[128], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
+		char name[512], procname[128], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 		char classes[FORMAT_NUMBER_MAX];
 
 		if (*process->directory)
 			format_printable(process->directory, name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "%s, pid %" PRIu32,
-					format_printable(process->procname, of, sizeof(of)),
+					format_printable(process->procname, procname,
+							sizeof(procname)),
 					process->pid);
 		fprintf(stderr, "  %-28s  %s, %s (%s event class%s enabled)\n", name,
 				format_events(process->recorded, events),
@@ -145,13 +146,13 @@ static void record_print_rows(const struct session_process *const *order, size_t
 static void record_print_processes(const struct session_summary *summary, size_t rows)
 {
 	const struct session_process **order = calloc(summary->nr_processes + 1, sizeof(*order));
-	const size_t count = count_processes(summary);
+	const size_t count = record_count_processes(summary);
 
 	if (!order)
 		return;
 	for (size_t i = 0; i < summary->nr_processes; i++)
 		order[i] = &summary->processes[i];
-	qsort(order, summary->nr_processes, sizeof(*order), by_events);
+	qsort(order, summary->nr_processes, sizeof(*order), record_compare_processes);
 	record_print_rows(order, count, rows);
 	free(order);
 	if (summary->nr_processes > count)
@@ -165,7 +166,7 @@ static bool record_has_losses(const struct session_summary *summary)
 	return summary->lost || summary->unwritten;
 }
 
-static bool any_too_big(const struct session_summary *summary)
+static bool record_has_too_big(const struct session_summary *summary)
 {
 	for (size_t i = 0; i < summary->nr_losses; i++) {
 		if (!strcmp(summary->losses[i].reason, SESSION_LOST_TOO_BIG))
@@ -174,7 +175,7 @@ static bool any_too_big(const struct session_summary *summary)
 	return false;
 }
 
-static void print_loss(const struct session_loss *loss)
+static void record_print_loss(const struct session_loss *loss)
 {
 	char process[256], event[512], count[FORMAT_NUMBER_MAX];
 
@@ -188,7 +189,7 @@ static void print_loss(const struct session_loss *loss)
 			loss->reason);
 }
 
-static enum lost_teller teller(enum verb_id verb)
+static enum lost_verb record_lost_verb(enum verb_id verb)
 {
 	return verb == VERB_TRACE              ? LOST_OF_TRACE
 			: verb == VERB_RECOVER ? LOST_OF_RECOVER
@@ -198,26 +199,26 @@ static enum lost_teller teller(enum verb_id verb)
 static void record_print_losses(
 		const struct session_summary *summary, enum verb_id verb, size_t rows)
 {
-	struct lost_sums losses = {.teller = teller(verb)};
+	struct lost_sums losses = {.verb = record_lost_verb(verb)};
 	char size[FORMAT_NUMBER_MAX];
 
-	lost_take(&losses, summary, summary->lost);
+	lost_add_summary(&losses, summary, summary->lost);
 	lost_print(&losses);
 	if (summary->unwritten)
 		fprintf(stderr, "%s events of %s could not be written\n", message_label(true),
 				format_size(summary->unwritten, size));
 	for (size_t i = 0; i < summary->nr_losses && i < rows; i++)
-		print_loss(&summary->losses[i]);
+		record_print_loss(&summary->losses[i]);
 	if (rows && summary->nr_losses > rows)
 		fprintf(stderr, "  and %zu more (see them all with --verbose)\n",
 				summary->nr_losses - rows);
-	if (any_too_big(summary))
+	if (record_has_too_big(summary))
 		fprintf(stderr, "%s one event has %s at most, and half a ring; what is larger is lost\n",
 				message_label(false), format_size(SESSION_EVENT_BYTES, size));
 }
 
 /* An event can be in several snapshots, so their events are not added up. */
-static void print_snapshots(const struct session_summary *summary)
+static void record_print_snapshots(const struct session_summary *summary)
 {
 	char first[FORMAT_NUMBER_MAX], last[FORMAT_NUMBER_MAX];
 
@@ -239,7 +240,7 @@ static void print_snapshots(const struct session_summary *summary)
 }
 
 /* Prints overwritten events, chunks and snapshots. */
-static void print_windows(const struct session_summary *summary)
+static void record_print_windows(const struct session_summary *summary)
 {
 	char size[FORMAT_NUMBER_MAX];
 
@@ -256,7 +257,7 @@ static void print_windows(const struct session_summary *summary)
 				summary->chunks_removed == 1 ? "was" : "were");
 	if (summary->chunks)
 		fputc('\n', stderr);
-	print_snapshots(summary);
+	record_print_snapshots(summary);
 }
 
 static void record_print_no_events(
@@ -267,7 +268,8 @@ static void record_print_no_events(
 	for (size_t i = 0; i < uses->count; i++) {
 		const struct option_use *use = &uses->items[i];
 
-		if (strcmp(use->option->name, "event") != 0 || !kernel_recording_means(use->text))
+		if (strcmp(use->option->name, "event") != 0 ||
+				!kernel_recording_is_event(use->text))
 			continue;
 		fprintf(stderr, "%s no event was recorded: `%s` is an event of the kernel\n%s `-k` records it\n",
 				message_label(false), use->text, message_hint_label());
@@ -286,7 +288,7 @@ static void record_print_no_events(
 			summary);
 }
 
-static void print_summary(const struct session_summary *summary, const struct parsed *parsed)
+static void record_print_summary(const struct session_summary *summary, const struct parsed *parsed)
 {
 	bool records = parsed->verb->id != VERB_RECOVER;
 	bool kernel = records && parsed->options.record.kernel.count;
@@ -304,8 +306,9 @@ static void print_summary(const struct session_summary *summary, const struct pa
 		return;
 	if (!output_is_silent()) {
 		fprintf(stderr, "%s %s %s from %zu %s, %s%s%s%s\n", message_label(false), done,
-				format_events(summary->recorded, events), count_processes(summary),
-				count_processes(summary) == 1 ? "process" : "processes",
+				format_events(summary->recorded, events),
+				record_count_processes(summary),
+				record_count_processes(summary) == 1 ? "process" : "processes",
 				format_size(summary->bytes, size),
 				to                     ? ", for "
 						: kept ? ", in "
@@ -316,7 +319,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
 		record_print_processes(summary, rows);
-		print_windows(summary);
+		record_print_windows(summary);
 	}
 	/* A loss is no note, so --quiet does not suppress it. */
 	if (record_has_losses(summary))
@@ -336,7 +339,7 @@ static void print_summary(const struct session_summary *summary, const struct pa
 static void record_json_summary(FILE *out, const struct session_summary *summary,
 		const struct verb *verb, int status)
 {
-	struct lost_sums losses = {.teller = teller(verb->id)};
+	struct lost_sums losses = {.verb = record_lost_verb(verb->id)};
 
 	fprintf(out, "{\"schema\":%d,\"type\":\"summary\",\"verb\":\"%s\",\"output\":",
 			OUTPUT_JSON_SCHEMA, verb->name);
@@ -393,7 +396,7 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 		fprintf(out, ",\"count\":%" PRIu64 ",\"in_bytes\":%s}", loss->count,
 				loss->in_bytes ? "true" : "false");
 	}
-	lost_take(&losses, summary, summary->lost);
+	lost_add_summary(&losses, summary, summary->lost);
 	fputs("],\"reasons\":", out);
 	lost_json(out, &losses);
 	fputs("}\n", out);
@@ -402,10 +405,10 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 /* ---- the verb ---- */
 
 /* The exit status of `side`, by the priority that matters to scripts. */
-static int final_status(const struct session_summary *summary, const struct record_options *options,
-		int failed)
+static int record_final_status(const struct session_summary *summary,
+		const struct record_options *options, int failed)
 {
-	int status = summary->status >= 0      ? exit_status(summary->status)
+	int status = summary->status >= 0      ? record_exit_status(summary->status)
 			: summary->interrupted ? COMMAND_SIGNAL + SIGINT
 					       : COMMAND_DONE;
 
@@ -446,7 +449,7 @@ void command_session_summary(
 		const struct session_summary *summary, const struct parsed *parsed, int status)
 {
 	if (!parsed->common.json)
-		print_summary(summary, parsed);
+		record_print_summary(summary, parsed);
 	else if (!output_is_silent() || record_has_losses(summary))
 		record_json_summary(stderr, summary, parsed->verb, status);
 	fflush(stderr);
@@ -474,9 +477,9 @@ static int record_finish(struct session *session, const struct parsed *parsed, i
 
 	record_print_signal(summary, parsed->operand_count ? parsed->operands[0] : "the command");
 	command_session_messages(summary);
-	command_session_summary(
-			summary, parsed, summary->status >= 0 ? exit_status(summary->status) : -1);
-	return final_status(summary, &parsed->options.record, failed);
+	command_session_summary(summary, parsed,
+			summary->status >= 0 ? record_exit_status(summary->status) : -1);
+	return record_final_status(summary, &parsed->options.record, failed);
 }
 
 /* Records kernel events without a command. */
@@ -496,7 +499,7 @@ static int record_kernel(const struct parsed *parsed, struct session *session,
 		kernel_recording_wait();
 	finished = kernel_recording_finish(kernel, parsed, session);
 	status = status ? status : finished;
-	if (!parsed->common.json && !output_is_silent() && !printing->made)
+	if (!parsed->common.json && !output_is_silent() && !printing->temporary)
 		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
 				format_quoted(output, shown, sizeof(shown)));
 	return status;
@@ -509,7 +512,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	bool existed = options->output && !access(options->output, F_OK);
 	struct session_error error;
 	struct session *session;
-	int status = COMMAND_DONE, sent, of_kernel;
+	int status = COMMAND_DONE, sent, kernel_status;
 
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
@@ -556,24 +559,24 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		kernel_recording_print_begin();
 	sent = sending_start(sending, parsed, session_summary(session)->output);
 	/* With --print the events themselves show the progress. */
-	if (!printing->made)
+	if (!printing->temporary)
 		session_on_progress(session, command_progress, (void *)(uintptr_t)parsed);
 	if (session_run(session, &error))
 		status = command_session_error(&error);
 	/* The command has ended. A closed pipe must not replace its exit status. */
 	signal(SIGPIPE, SIG_IGN);
 	progress_end();
-	of_kernel = kernel_recording_finish(kernel, parsed, session);
+	kernel_status = kernel_recording_finish(kernel, parsed, session);
 	if (kernel->refused) {
 		(void)sending_finish(sending, session_summary(session)->output);
 		if (!existed)
 			rmdir(session_summary(session)->output);
 		session_destroy(session);
-		return of_kernel;
+		return kernel_status;
 	}
 	status = record_finish(session, parsed, status);
-	if (!status || of_kernel == COMMAND_LOST)
-		status = of_kernel == COMMAND_DONE ? status : of_kernel;
+	if (!status || kernel_status == COMMAND_LOST)
+		status = kernel_status == COMMAND_DONE ? status : kernel_status;
 	if (after && !status)
 		status = after(user, session);
 	else if (after)

@@ -98,7 +98,7 @@ static int receive_make_output(const char *path, bool force)
 	return 0;
 }
 
-static void default_output(char *path, size_t size)
+static void receive_default_output(char *path, size_t size)
 {
 	time_t now = time(NULL);
 	struct tm local;
@@ -109,7 +109,7 @@ static void default_output(char *path, size_t size)
 
 /* ---- sources ---- */
 
-static bool add_source(struct reception *reception, int fd, bool answers)
+static bool receive_add_source(struct reception *reception, int fd, bool answers)
 {
 	struct receive_connection *source = &reception->sources[reception->nr_sources];
 
@@ -125,14 +125,14 @@ static bool add_source(struct reception *reception, int fd, bool answers)
 	return true;
 }
 
-static void end_source(struct reception *reception, struct receive_connection *source)
+static void receive_end_source(struct reception *reception, struct receive_connection *source)
 {
 	receive_source_close(source->receive);
 	close(source->fd);
 	*source = reception->sources[--reception->nr_sources];
 }
 
-static int open_source(struct reception *reception, const char *text, uint32_t speed)
+static int receive_open_source(struct reception *reception, const char *text, uint32_t speed)
 {
 	struct error error = {.hint = ""};
 	bool answers;
@@ -144,7 +144,7 @@ static int open_source(struct reception *reception, const char *text, uint32_t s
 		return message_error(COMMAND_NOT_PERMITTED, NULL, "%s", error.text);
 	if (fd < 0)
 		return message_error(COMMAND_FAILED, NULL, "%s", error.text);
-	if (!add_source(reception, fd, answers)) {
+	if (!receive_add_source(reception, fd, answers)) {
 		close(fd);
 		return message_error(
 				COMMAND_FAILED, NULL, "cannot read %s: %s", text, strerror(ENOMEM));
@@ -152,7 +152,7 @@ static int open_source(struct reception *reception, const char *text, uint32_t s
 	return 0;
 }
 
-static int listen_one(const struct addrinfo *address)
+static int receive_listen_one(const struct addrinfo *address)
 {
 	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			address->ai_protocol);
@@ -173,7 +173,7 @@ static int listen_one(const struct addrinfo *address)
 }
 
 /* Listens on loopback if no host is given: receiving from other machines must be requested. */
-static int start_listening(struct reception *reception, const char *text)
+static int receive_start_listening(struct reception *reception, const char *text)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
 	struct addrinfo *addresses = NULL;
@@ -188,7 +188,8 @@ static int start_listening(struct reception *reception, const char *text)
 		return message_error(COMMAND_FAILED, NULL, "cannot listen on %s: %s", text,
 				gai_strerror(ret));
 	for (const struct addrinfo *each = addresses; each; each = each->ai_next) {
-		int fd = reception->nr_listeners < LISTENERS_MAX ? listen_one(each) : -EMFILE;
+		int fd = reception->nr_listeners < LISTENERS_MAX ? receive_listen_one(each)
+								 : -EMFILE;
 
 		if (fd >= 0)
 			reception->listeners[reception->nr_listeners++] = fd;
@@ -219,7 +220,7 @@ static void receive_send_answer(const struct receive_connection *source)
  * Reports the error, unless it is a normal end: ECONNRESET, or EIO of a terminal
  * whose other end was closed.
  */
-static void fail_source(
+static void receive_fail_source(
 		struct reception *reception, const struct receive_connection *source, int error)
 {
 	struct stat status;
@@ -240,7 +241,7 @@ static bool receive_read_source(
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
 	if (got < 0)
-		fail_source(reception, source, errno);
+		receive_fail_source(reception, source, errno);
 	if (got <= 0)
 		return false;
 	if (receive_bytes(source->receive, reception->bytes, (size_t)got)) {
@@ -251,7 +252,8 @@ static bool receive_read_source(
 	return true;
 }
 
-static bool is_same_peer(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+static bool receive_is_same_peer(
+		const struct sockaddr_storage *one, const struct sockaddr_storage *other)
 {
 	if (one->ss_family != other->ss_family)
 		return false;
@@ -264,13 +266,14 @@ static bool is_same_peer(const struct sockaddr_storage *one, const struct sockad
 					sizeof(struct in6_addr));
 }
 
-static bool has_too_many(const struct reception *reception, const struct sockaddr_storage *peer)
+static bool receive_has_too_many(
+		const struct reception *reception, const struct sockaddr_storage *peer)
 {
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < reception->nr_sources; i++)
 		count += reception->sources[i].since &&
-				is_same_peer(&reception->sources[i].peer, peer);
+				receive_is_same_peer(&reception->sources[i].peer, peer);
 	return count >= CONNECTIONS_OF_PEER_MAX;
 }
 
@@ -293,7 +296,7 @@ static void receive_accept(struct reception *reception, int listener)
 	}
 	/* Detect a peer that has disappeared without closing its connection. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	if (has_too_many(reception, &peer) || !add_source(reception, fd, true)) {
+	if (receive_has_too_many(reception, &peer) || !receive_add_source(reception, fd, true)) {
 		close(fd);
 		return;
 	}
@@ -306,7 +309,7 @@ static void receive_accept(struct reception *reception, int listener)
  * Closes connections that delivered no session. Returns the timeout of the next
  * poll(); -1: none.
  */
-static int end_silent(struct reception *reception)
+static int receive_end_silent(struct reception *reception)
 {
 	int64_t now = (int64_t)clock_monotonic_ms(), wait = -1;
 
@@ -317,7 +320,7 @@ static int end_silent(struct reception *reception)
 		if (!source->since || receive_source_is_known(source->receive))
 			continue;
 		if (left <= 0)
-			end_source(reception, &reception->sources[i]);
+			receive_end_source(reception, &reception->sources[i]);
 		else if (wait < 0 || left < wait)
 			wait = left;
 	}
@@ -344,7 +347,7 @@ static bool receive_has_ended(const struct reception *reception)
 static void receive_serve(struct reception *reception)
 {
 	struct pollfd polls[1 + LISTENERS_MAX + CONNECTIONS_MAX];
-	int wait = end_silent(reception);
+	int wait = receive_end_silent(reception);
 	unsigned int listeners = reception->nr_listeners, sources = reception->nr_sources;
 	bool accepts = reception->accept_again_ms <= (int64_t)clock_monotonic_ms();
 
@@ -362,7 +365,7 @@ static void receive_serve(struct reception *reception)
 	for (unsigned int i = sources; i-- > 0;)
 		if (polls[1 + listeners + i].revents &&
 				!receive_read_source(reception, &reception->sources[i]))
-			end_source(reception, &reception->sources[i]);
+			receive_end_source(reception, &reception->sources[i]);
 	for (unsigned int i = 0; i < listeners; i++)
 		if (polls[1 + i].revents)
 			receive_accept(reception, reception->listeners[i]);
@@ -375,7 +378,7 @@ struct receive_losses {
 	unsigned int remainder;
 };
 
-static void show_loss(void *user, const char *trace, const char *stream, uint64_t packets,
+static void receive_print_loss(void *user, const char *trace, const char *stream, uint64_t packets,
 		uint64_t events, uint64_t dropped)
 {
 	char packets_text[FORMAT_NUMBER_MAX], events_text[FORMAT_NUMBER_MAX],
@@ -392,8 +395,8 @@ static void show_loss(void *user, const char *trace, const char *stream, uint64_
 			format_number(events, events_text), format_number(dropped, dropped_text));
 }
 
-static void json_loss(void *user, const char *trace, const char *stream, uint64_t packets,
-		uint64_t events, uint64_t dropped)
+static void receive_print_json_loss(void *user, const char *trace, const char *stream,
+		uint64_t packets, uint64_t events, uint64_t dropped)
 {
 	(void)user;
 	fprintf(stderr, "{\"schema\":%d,\"type\":\"gap\",\"trace\":", OUTPUT_JSON_SCHEMA);
@@ -445,7 +448,7 @@ static void receive_report_losses(
 	if (summary->dropped_events)
 		fprintf(stderr, "%s given up by the sender: %s events\n", message_label(true),
 				format_number(summary->dropped_events, dropped));
-	receive_each_loss(reception->receive, show_loss, &losses);
+	receive_each_loss(reception->receive, receive_print_loss, &losses);
 	if (losses.remainder)
 		fprintf(stderr, "  and %u more streams\n", losses.remainder);
 	if (summary->incomplete)
@@ -475,7 +478,7 @@ static int receive_report_summary(struct reception *reception, const char *outpu
 
 	receive_finish(reception->receive, &summary);
 	if (output_is_json()) {
-		receive_each_loss(reception->receive, json_loss, NULL);
+		receive_each_loss(reception->receive, receive_print_json_loss, NULL);
 		receive_json_summary(&summary, output);
 	} else {
 		if (!output_is_silent())
@@ -525,9 +528,10 @@ static int receive_start(
 		return message_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
 	ret = receive_make_output(output, arguments->force);
 	if (!ret && arguments->listen)
-		ret = start_listening(reception, arguments->listen);
+		ret = receive_start_listening(reception, arguments->listen);
 	for (int i = 0; !ret && i < parsed->operand_count; i++)
-		ret = open_source(reception, parsed->operands[i], (uint32_t)arguments->speed);
+		ret = receive_open_source(
+				reception, parsed->operands[i], (uint32_t)arguments->speed);
 	return ret;
 }
 
@@ -554,7 +558,7 @@ int cmd_receive(const struct parsed *parsed)
 
 	if (ret)
 		return ret;
-	default_output(named, sizeof(named));
+	receive_default_output(named, sizeof(named));
 	output = output ? output : named;
 	ret = receive_start(&reception, parsed, output);
 	if (!ret && !confine_receiver(output))
@@ -562,7 +566,7 @@ int cmd_receive(const struct parsed *parsed)
 	while (!ret && !receive_has_ended(&reception))
 		receive_serve(&reception);
 	while (reception.nr_sources)
-		end_source(&reception, &reception.sources[0]);
+		receive_end_source(&reception, &reception.sources[0]);
 	for (unsigned int i = 0; i < reception.nr_listeners; i++)
 		close(reception.listeners[i]);
 	if (!ret)

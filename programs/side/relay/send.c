@@ -134,7 +134,7 @@ int sending_end(const struct send_status *status, const char *url, const char *d
 }
 
 /* True if there is something to send, now or soon. */
-static bool has_traces(const char *dir)
+static bool send_has_traces(const char *dir)
 {
 	struct ctf_reader *reader;
 	struct error error;
@@ -150,7 +150,7 @@ static bool has_traces(const char *dir)
 }
 
 /* Creates the output file, because it must exist before the process is confined to it. */
-static void make_file(const char *dir, const char *url)
+static void send_make_file(const char *dir, const char *url)
 {
 	int fd;
 
@@ -177,7 +177,7 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 			close(*ret_resolver);
 		return error_set_no_memory(error);
 	}
-	make_file(dir, url);
+	send_make_file(dir, url);
 	confine_sender(dir, has_spool ? dir : marks, url);
 	free(marks);
 	return 0;
@@ -186,7 +186,7 @@ int sending_confine(const char *dir, const char *url, bool has_spool, int *ret_r
 static int send_traces(const struct send_options *options)
 {
 	/* Check before the sender starts: with --spool it removes what it has delivered. */
-	bool has_trace = has_traces(options->dir);
+	bool has_trace = send_has_traces(options->dir);
 	struct send_status status;
 	struct error error;
 	struct send *send;

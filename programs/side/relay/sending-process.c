@@ -68,7 +68,7 @@ static void sending_report(const struct sending_child *child, const struct sendi
 		_exit(EXIT_FAILURE);
 }
 
-static void sending_sentence(void *user, bool is_error, const char *sentence)
+static void sending_log_message(void *user, bool is_error, const char *sentence)
 {
 	struct sending_message message = {.kind = is_error ? SENDING_ERROR : SENDING_NOTE};
 
@@ -160,7 +160,7 @@ static _Noreturn void sending_begin_process(const struct send_options *options, 
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	close(null);
-	child.options.log_message = sending_sentence;
+	child.options.log_message = sending_log_message;
 	child.options.user = &child;
 	sending_work(&child);
 }
@@ -222,7 +222,8 @@ int sending_process_make(const struct send_options *options, struct sending_proc
 }
 
 /* Receives one message. False if the process has ended. */
-static bool sending_take(const struct sending_process *process, struct sending_message *message)
+static bool sending_read_message(
+		const struct sending_process *process, struct sending_message *message)
 {
 	ssize_t got;
 
@@ -241,7 +242,8 @@ static void sending_set_status(struct sending_process *process, const struct sen
 	pthread_mutex_unlock(&process->lock);
 }
 
-static void sending_take_in(struct sending_process *process, const struct sending_message *message)
+static void sending_handle_message(
+		struct sending_process *process, const struct sending_message *message)
 {
 	if (message->kind == SENDING_STATUS)
 		sending_set_status(process, &message->status);
@@ -257,8 +259,8 @@ static void *sending_read(void *user)
 	struct sending_message message;
 	struct send_status status;
 
-	while (sending_take(process, &message))
-		sending_take_in(process, &message);
+	while (sending_read_message(process, &message))
+		sending_handle_message(process, &message);
 	status = process->status;
 	if (!status.over)
 		status.over = status.failed = true;
@@ -280,11 +282,11 @@ int sending_process_start(struct sending_process *process, const char *dir, cons
 		return error_set(error, -errno, NULL, "the sending process has ended");
 	/* A thread of that process may send messages before the process reports its start. */
 	for (;;) {
-		if (!sending_take(process, &message))
+		if (!sending_read_message(process, &message))
 			return error_set(error, -EPIPE, NULL, "the sending process has ended");
 		if (message.kind == SENDING_STARTED)
 			break;
-		sending_take_in(process, &message);
+		sending_handle_message(process, &message);
 	}
 	if (message.ret)
 		return error_set(error, message.ret, NULL, "%s", message.text);

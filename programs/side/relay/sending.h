@@ -43,7 +43,7 @@ struct session_options;
 
 struct sending_state {
 	const char *url; /* NULL: nothing is sent */
-	char *made;      /* the directory, if it was made for this recording */
+	char *temporary; /* the directory, if it was made for this recording */
 	struct sending_process *process;
 	bool is_started;
 	struct send_rounds *

@@ -86,14 +86,14 @@ static int channel_options_add(struct channel_list *list, const char *name)
 	return COMMAND_DONE;
 }
 
-static struct rule_arguments *last_rule(struct channel_arguments *channel)
+static struct rule_arguments *channel_options_last_rule(struct channel_arguments *channel)
 {
 	return channel->count ? &channel->rules[channel->count - 1] : NULL;
 }
 
 static int channel_options_add_pattern(struct channel_arguments *channel, const char *text)
 {
-	struct rule_arguments *rule = last_rule(channel);
+	struct rule_arguments *rule = channel_options_last_rule(channel);
 
 	if (!rule || rule->complete) {
 		struct rule_arguments *rules =
@@ -110,7 +110,7 @@ static int channel_options_add_pattern(struct channel_arguments *channel, const 
 
 static int channel_options_set_filter(struct channel_arguments *channel, const char *text)
 {
-	struct rule_arguments *rule = last_rule(channel);
+	struct rule_arguments *rule = channel_options_last_rule(channel);
 	const char **filter = rule ? &rule->filter : &channel->filter;
 
 	if (*filter)
@@ -123,9 +123,9 @@ static int channel_options_set_filter(struct channel_arguments *channel, const c
 	return COMMAND_DONE;
 }
 
-static int take_event_context(struct channel_arguments *channel, const char *text)
+static int channel_options_add_event_context(struct channel_arguments *channel, const char *text)
 {
-	struct rule_arguments *rule = last_rule(channel);
+	struct rule_arguments *rule = channel_options_last_rule(channel);
 
 	if (!rule)
 		return message_error(COMMAND_USAGE,
@@ -135,7 +135,8 @@ static int take_event_context(struct channel_arguments *channel, const char *tex
 	return channel_options_add_arg(&rule->contexts, text);
 }
 
-static int take_threads(struct channel_arguments *channel, const struct option_use *use)
+static int channel_options_set_threads(
+		struct channel_arguments *channel, const struct option_use *use)
 {
 	channel->channel.per_thread = true;
 	if (!use->text)
@@ -182,13 +183,13 @@ static int channel_options_parse(struct channel_list *list, const struct option_
 	if (!strcmp(name, "context"))
 		return channel_options_add_arg(&channel->contexts, use->text);
 	if (!strcmp(name, "event-context"))
-		return take_event_context(channel, use->text);
+		return channel_options_add_event_context(channel, use->text);
 	if (!strcmp(name, "mode"))
 		channel->channel.mode = (enum session_channel_mode)use->choice;
 	else if (!strcmp(name, "buffer-size"))
 		channel->channel.ring_size = use->number;
 	else if (!strcmp(name, "per-thread"))
-		return take_threads(channel, use);
+		return channel_options_set_threads(channel, use);
 	else if (!strcmp(name, "block-timeout"))
 		return channel_options_set_timeout(channel, use);
 	return COMMAND_DONE;
@@ -200,25 +201,25 @@ static int channel_options_parse(struct channel_list *list, const struct option_
  * Both filters must be true. Each was parsed alone before, so that an error message shows the text
  * of the user.
  */
-static int join_filters(struct rule_arguments *rule, const char *of_channel)
+static int channel_options_join_filters(struct rule_arguments *rule, const char *channel_filter)
 {
 	size_t size;
 
 	if (!rule->filter) {
-		rule->filter = of_channel;
+		rule->filter = channel_filter;
 		return COMMAND_DONE;
 	}
-	if (!of_channel)
+	if (!channel_filter)
 		return COMMAND_DONE;
-	size = strlen(rule->filter) + strlen(of_channel) + 16;
+	size = strlen(rule->filter) + strlen(channel_filter) + 16;
 	rule->joined = malloc(size);
 	if (!rule->joined)
 		return channel_options_report_no_memory();
-	snprintf(rule->joined, size, "(%s) && (%s)", of_channel, rule->filter);
+	snprintf(rule->joined, size, "(%s) && (%s)", channel_filter, rule->filter);
 	return COMMAND_DONE;
 }
 
-static int make_rules(struct channel_arguments *channel, bool symbols)
+static int channel_options_make_rules(struct channel_arguments *channel, bool symbols)
 {
 	size_t count = channel->count ? channel->count : 1;
 
@@ -233,7 +234,7 @@ static int make_rules(struct channel_arguments *channel, bool symbols)
 		channel->made[0].filter = channel->filter;
 	for (size_t i = 0; i < channel->count; i++) {
 		struct rule_arguments *rule = &channel->rules[i];
-		int status = join_filters(rule, channel->filter);
+		int status = channel_options_join_filters(rule, channel->filter);
 
 		if (status)
 			return status;
@@ -257,7 +258,7 @@ static int channel_options_make(struct channel_list *list)
 		return COMMAND_FAILED;
 	for (size_t i = 0; i < list->count; i++) {
 		struct channel_arguments *channel = &list->channels[i];
-		int status = make_rules(channel, list->symbols && !i);
+		int status = channel_options_make_rules(channel, list->symbols && !i);
 
 		if (status)
 			return status;
@@ -272,7 +273,7 @@ static int channel_options_make(struct channel_list *list)
 	return COMMAND_DONE;
 }
 
-static int check_patterns(const struct channel_args *args)
+static int channel_options_check_patterns(const struct channel_args *args)
 {
 	const struct text_list list = {.items = args->items, .count = args->count};
 	struct pattern *patterns;
@@ -299,7 +300,7 @@ static int channel_options_check_filter(const char *text)
  * Checks patterns and filters in the form in which the user wrote them, so that a message shows the
  * position of the error.
  */
-static int check_texts(const struct channel_list *list)
+static int channel_options_check_texts(const struct channel_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct channel_arguments *channel = &list->channels[i];
@@ -308,7 +309,7 @@ static int check_texts(const struct channel_list *list)
 		for (size_t k = 0; k < channel->count && !status; k++) {
 			const struct rule_arguments *rule = &channel->rules[k];
 
-			status = check_patterns(&rule->patterns);
+			status = channel_options_check_patterns(&rule->patterns);
 			if (!status)
 				status = channel_options_check_filter(rule->filter);
 		}
@@ -318,27 +319,27 @@ static int check_texts(const struct channel_list *list)
 	return COMMAND_DONE;
 }
 
-int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **result)
+int command_channels(const struct option_uses *uses, bool symbols, struct channel_list **ret_list)
 {
 	struct channel_list *list = calloc(1, sizeof(*list));
 	int status = COMMAND_DONE;
 
-	*result = list;
+	*ret_list = list;
 	if (!list)
 		return channel_options_report_no_memory();
 	list->symbols = symbols;
 	for (size_t i = 0; i < uses->count && !status; i++)
 		status = channel_options_parse(list, &uses->items[i]);
 	if (!status)
-		status = check_texts(list);
+		status = channel_options_check_texts(list);
 	if (!status)
 		status = channel_options_make(list);
 	return status;
 }
 
-const struct session_channel *channel_list_items(const struct channel_list *list, size_t *count)
+const struct session_channel *channel_list_items(const struct channel_list *list, size_t *ret_count)
 {
-	*count = list->count;
+	*ret_count = list->count;
 	return list->made;
 }
 

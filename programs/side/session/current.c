@@ -29,7 +29,7 @@ static int current_session_make_directory(const char *path)
 	return wire_runtime_check(path);
 }
 
-static bool is_of_another_user(const char *directory)
+static bool current_session_is_foreign(const char *directory)
 {
 	struct stat status;
 
@@ -46,7 +46,7 @@ static int current_session_append_text(char *path, size_t buffer, const char *te
 }
 
 /* Appends "current-system", or "current" and the daemon's directory: current-srv-side. */
-static int append_name(char *path, size_t buffer, const char *directory)
+static int current_session_append_name(char *path, size_t buffer, const char *directory)
 {
 	size_t used = strlen(path) + strlen("/current");
 	int ret = current_session_append_text(path, buffer, "/current");
@@ -61,20 +61,20 @@ static int append_name(char *path, size_t buffer, const char *directory)
 	return ret;
 }
 
-static int file(const struct ask *ask, char *path, size_t buffer)
+static int current_session_find_path(const struct ask *ask, char *path, size_t buffer)
 {
 	char directory[PATH_MAX];
 	const char *elsewhere = ask->system ? WIRE_RUNTIME_SYSTEM : NULL;
 	int ret = wire_runtime_directory(path, buffer, false);
 
-	if (!ret && is_of_another_user(path)) {
+	if (!ret && current_session_is_foreign(path)) {
 		snprintf(directory, sizeof(directory), "%s", path);
 		elsewhere = directory;
 		ret = wire_runtime_own(path, buffer);
 	}
 	if (!ret)
 		ret = current_session_make_directory(path);
-	return ret ? ret : append_name(path, buffer, elsewhere);
+	return ret ? ret : current_session_append_name(path, buffer, elsewhere);
 }
 
 /* Returns 0 or a negative errno; -ENOENT if no session is current. */
@@ -82,7 +82,7 @@ static int current_session_read_name(const struct ask *ask, char name[ASK_NAME_M
 {
 	char path[PATH_MAX] = "", text[ASK_NAME_MAX + 1];
 	ssize_t size;
-	int fd, ret = file(ask, path, sizeof(path));
+	int fd, ret = current_session_find_path(ask, path, sizeof(path));
 
 	if (ret)
 		return ret;
@@ -139,9 +139,10 @@ static int current_session_replace_file(const char *path, const char *name)
 	return ret;
 }
 
-static int write_name(const struct ask *ask, const char *name, char *path, size_t buffer)
+static int current_session_write_name(
+		const struct ask *ask, const char *name, char *path, size_t buffer)
 {
-	int ret = file(ask, path, buffer);
+	int ret = current_session_find_path(ask, path, buffer);
 
 	return ret ? ret : current_session_replace_file(path, name);
 }
@@ -149,7 +150,7 @@ static int write_name(const struct ask *ask, const char *name, char *path, size_
 int current_write(const struct ask *ask, const char *name)
 {
 	char path[PATH_MAX] = "";
-	int ret = write_name(ask, name, path, sizeof(path));
+	int ret = current_session_write_name(ask, name, path, sizeof(path));
 
 	if (!ret)
 		return COMMAND_DONE;
@@ -161,7 +162,7 @@ int current_write(const struct ask *ask, const char *name)
 void current_try_write(const struct ask *ask, const char *name)
 {
 	char path[PATH_MAX] = "", hint[ASK_NAME_MAX + 32];
-	int ret = write_name(ask, name, path, sizeof(path));
+	int ret = current_session_write_name(ask, name, path, sizeof(path));
 
 	if (!ret)
 		return;
@@ -171,7 +172,7 @@ void current_try_write(const struct ask *ask, const char *name)
 }
 
 /* Writes the command that selects one of the existing sessions. False if there are none. */
-static bool current_hint(const struct ask *ask, char *hint, size_t size)
+static bool current_session_hint(const struct ask *ask, char *hint, size_t size)
 {
 	char names[1024], shown[2048];
 
@@ -189,15 +190,16 @@ void current_forget(const struct ask *ask, const char *name, bool is_noted)
 {
 	char path[PATH_MAX], now[ASK_NAME_MAX], hint[2200];
 
-	if (!current_read(ask, now) || strcmp(now, name) != 0 || file(ask, path, sizeof(path)))
+	if (!current_read(ask, now) || strcmp(now, name) != 0 ||
+			current_session_find_path(ask, path, sizeof(path)))
 		return;
 	unlink(path);
-	if (is_noted && current_hint(ask, hint, sizeof(hint)))
+	if (is_noted && current_session_hint(ask, hint, sizeof(hint)))
 		message_note_hint(hint, "there is no current session any more");
 }
 
 int ask_which(const struct ask *ask, const char *operand, const char *option,
-		char buffer[ASK_NAME_MAX], const char **name)
+		char buffer[ASK_NAME_MAX], const char **ret_name)
 {
 	char hint[2200];
 
@@ -205,15 +207,15 @@ int ask_which(const struct ask *ask, const char *operand, const char *option,
 		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`%.128s` and `--session %.128s` are two sessions", operand,
 				option);
-	*name = operand ? operand : option;
-	if (*name)
+	*ret_name = operand ? operand : option;
+	if (*ret_name)
 		return COMMAND_DONE;
 	if (!current_read(ask, buffer))
 		return message_error(COMMAND_USAGE,
-				current_hint(ask, hint, sizeof(hint))
+				current_session_hint(ask, hint, sizeof(hint))
 						? hint
 						: "`side create` makes one\n`side status --all` lists those that exist",
 				"there is no current session");
-	*name = buffer;
+	*ret_name = buffer;
 	return COMMAND_DONE;
 }

@@ -33,7 +33,7 @@ static int daemon_print_not_stopped(uint64_t pid, int code, bool system)
  * Sends the signal and waits until the process has ended. The daemon has answered just before, so
  * its number cannot be reused already.
  */
-static int stop_process(uint64_t pid, bool system)
+static int daemon_stop_process(uint64_t pid, bool system)
 {
 	struct pollfd ended = {.events = POLLIN};
 	int code, ready;
@@ -97,7 +97,7 @@ static int daemon_shut_down(const struct parsed *parsed)
 		pid = ask_number(answer, "pid");
 		json_object_put(answer);
 		status = pid && pid <= INT_MAX
-				? stop_process(pid, ask.system)
+				? daemon_stop_process(pid, ask.system)
 				: message_error(COMMAND_FAILED, NULL,
 						  "cannot stop the daemon sided: its answer has no process");
 	}

@@ -91,7 +91,8 @@ int helper_find(const char *program, const char *what, char path[PATH_MAX])
  * Executes the program. `bound`: it belongs to a recording without a daemon, and ends with this
  * process.
  */
-static _Noreturn void become(char **args, const char *variable, const char *value, bool bound)
+static _Noreturn void helper_execute(
+		char **args, const char *variable, const char *value, bool bound)
 {
 	char *agent = session_library("libside-agent.so");
 
@@ -117,7 +118,7 @@ static _Noreturn void become(char **args, const char *variable, const char *valu
 }
 
 static int helper_spawn(char ***args, const char *variable, const char *value, bool bound,
-		int *ready, pid_t *child)
+		int *ret_ready, pid_t *ret_child)
 {
 	int ends[2];
 
@@ -131,21 +132,21 @@ static int helper_spawn(char ***args, const char *variable, const char *value, b
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	fflush(NULL);
-	*child = fork();
-	if (!*child)
-		become(*args, variable, value, bound);
+	*ret_child = fork();
+	if (!*ret_child)
+		helper_execute(*args, variable, value, bound);
 	close(ends[1]);
-	*ready = ends[0];
-	if (*child > 0)
+	*ret_ready = ends[0];
+	if (*ret_child > 0)
 		return COMMAND_DONE;
 	close(ends[0]);
-	*ready = -1;
+	*ret_ready = -1;
 	return message_error(COMMAND_FAILED, NULL, "cannot start a process: %s", strerror(errno));
 }
 
-int helper_begin(char ***args, const char *socket, int *ready, pid_t *child)
+int helper_begin(char ***args, const char *socket, int *ret_ready, pid_t *ret_child)
 {
-	return helper_spawn(args, WIRE_SOCKET_ENV, socket, true, ready, child);
+	return helper_spawn(args, WIRE_SOCKET_ENV, socket, true, ret_ready, ret_child);
 }
 
 int helper_start(char ***args, const char *variable, const char *value)

@@ -33,8 +33,9 @@ int helper_find(const char *program, const char *what, char path[PATH_MAX]);
 int helper_start(char ***args, const char *variable, const char *value);
 /*
  * Starts the program for a recording without a daemon, whose recorder listens on `socket`. Returns
- * at once: the program writes a byte to *ready when it is ready. It ends with the calling process.
+ * at once: the program writes a byte to *ret_ready when it is ready. It ends with the calling
+ * process.
  */
-int helper_begin(char ***args, const char *socket, int *ready, pid_t *child);
+int helper_begin(char ***args, const char *socket, int *ret_ready, pid_t *ret_child);
 
 #endif /* PROGRAMS_SIDE_SESSION_HELPER_PROGRAM_H */

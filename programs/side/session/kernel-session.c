@@ -57,7 +57,8 @@ static int kernel_session_connect_to(struct ask *ask)
  * Sends a command and returns the answer, which the caller puts. NULL: side-kernel does not run, or
  * does not answer.
  */
-static struct json_object *kernel_session_call(struct ask *ask, const char *word, const char *more)
+static struct json_object *kernel_session_call(
+		struct ask *ask, const char *command, const char *argument)
 {
 	struct error error;
 	char text[ANSWER_MAX];
@@ -67,7 +68,7 @@ static struct json_object *kernel_session_call(struct ask *ask, const char *word
 
 	if (fd < 0)
 		return NULL;
-	snprintf(text, sizeof(text), "%s%s%.600s\n", word, *more ? " " : "", more);
+	snprintf(text, sizeof(text), "%s%s%.600s\n", command, *argument ? " " : "", argument);
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 		size = sizeof(text);
 	while (size < sizeof(text) - 1 &&
@@ -101,7 +102,7 @@ int kernel_session_refresh(struct ask *ask)
  * Starts side-kernel for this daemon alone: with a second daemon, sessions would have each event
  * twice.
  */
-static int start_there(const struct ask *ask, char ***args)
+static int kernel_session_start_for_daemon(const struct ask *ask, char ***args)
 {
 	const char *path = control_path(ask->client), *slash = path ? strrchr(path, '/') : NULL,
 		   *before = getenv(WIRE_RUNTIME_ENV);
@@ -134,7 +135,7 @@ static int kernel_session_start(const struct ask *ask, const struct control_opti
 			(!options || !options->kernel_buffer ||
 					helper_add_number(
 							&args, "--buffer", options->kernel_buffer)))
-		status = start_there(ask, &args);
+		status = kernel_session_start_for_daemon(ask, &args);
 	else
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	helper_free(args);
@@ -185,7 +186,7 @@ int kernel_session_prepare(
 	return status;
 }
 
-static bool channel_has(struct json_object *channel)
+static bool kernel_session_is_in_channel(struct json_object *channel)
 {
 	struct json_object *rules = ask_list(channel, "rules");
 
@@ -208,7 +209,7 @@ bool kernel_session_has(struct json_object *definition)
 	struct json_object *channels = ask_list(definition, "channels");
 
 	for (size_t i = 0; channels && i < json_object_array_length(channels); i++)
-		if (channel_has(json_object_array_get_idx(channels, i)))
+		if (kernel_session_is_in_channel(json_object_array_get_idx(channels, i)))
 			return true;
 	return false;
 }

@@ -95,7 +95,8 @@ void lost_end(struct lost_sums *losses, uint64_t total)
 		}
 }
 
-void lost_take(struct lost_sums *losses, const struct session_summary *summary, uint64_t total)
+void lost_add_summary(
+		struct lost_sums *losses, const struct session_summary *summary, uint64_t total)
 {
 	for (size_t i = 0; i < summary->nr_processes; i++) {
 		const struct session_process *process = &summary->processes[i];
@@ -117,9 +118,9 @@ static const struct loss_text *loss_find_reason(const char *reason)
 	return NULL;
 }
 
-static const char *loss_hint_full(enum lost_teller teller)
+static const char *loss_hint_full(enum lost_verb verb)
 {
-	switch (teller) {
+	switch (verb) {
 	case LOST_OF_RECORD:
 		return "a larger `--buffer-size`, or fewer events with `-e`, would keep more";
 	case LOST_OF_TRACE: return "a larger `--buffer-size`, or fewer locations, would keep more";
@@ -139,13 +140,13 @@ static const char *loss_hint(
 	const char *hint = description ? description->hint : NULL;
 	char size[FORMAT_NUMBER_MAX];
 
-	if (losses->teller == LOST_OF_RECOVER)
+	if (losses->verb == LOST_OF_RECOVER)
 		return NULL;
 	if (!strcmp(reason, SESSION_LOST_FULL))
-		hint = loss_hint_full(losses->teller);
+		hint = loss_hint_full(losses->verb);
 	else if ((!strcmp(reason, SESSION_LOST_IN_VFORK) ||
 				 !strcmp(reason, "process in another one's memory")) &&
-			losses->teller == LOST_OF_TRACE)
+			losses->verb == LOST_OF_TRACE)
 		hint = "`side trace --global` has the kernel watch, which sees them";
 	if (!hint || strcmp(reason, SESSION_LOST_FULL) != 0 || !losses->ring_size)
 		return hint;
@@ -166,7 +167,7 @@ static void loss_print_reason(const char *reason)
 }
 
 /* Prints each hint once, because several reasons can have the same hint. */
-static void print_hints(const struct lost_sums *losses)
+static void loss_print_hints(const struct lost_sums *losses)
 {
 	for (size_t i = 0; i < losses->nr; i++) {
 		char text[HINT_MAX], earlier[HINT_MAX];
@@ -198,7 +199,7 @@ void lost_print(const struct lost_sums *losses)
 			fprintf(stderr, "  %s ", format_number(losses->reasons[i].count, number));
 		loss_print_reason(losses->reasons[i].reason);
 	}
-	print_hints(losses);
+	loss_print_hints(losses);
 }
 
 void lost_json(FILE *out, const struct lost_sums *losses)

@@ -12,7 +12,7 @@
 #define LOST_REASONS_MAX 32
 
 /* The verb that prints the losses. Its hints name options of that verb. */
-enum lost_teller {
+enum lost_verb {
 	LOST_OF_RECORD,
 	LOST_OF_TRACE,
 	LOST_OF_ATTACH,
@@ -21,7 +21,7 @@ enum lost_teller {
 };
 
 struct lost_sums {
-	enum lost_teller teller;
+	enum lost_verb verb;
 	uint64_t ring_size; /* of the largest ring with losses; 0: unknown */
 	uint64_t total;
 	size_t nr;
@@ -41,7 +41,8 @@ void lost_add(struct lost_sums *losses, const char *reason, uint64_t count);
 void lost_end(struct lost_sums *losses, uint64_t total);
 
 /* Adds the losses of the summary, and calls lost_end(). */
-void lost_take(struct lost_sums *losses, const struct session_summary *summary, uint64_t total);
+void lost_add_summary(
+		struct lost_sums *losses, const struct session_summary *summary, uint64_t total);
 
 /*
  * Prints "side: 12 events were lost while a ring was full" and hints, or a line for each reason.

@@ -33,7 +33,8 @@ static bool session_request_is_number(const char *text)
 }
 
 /* The protocol identifies users and groups by number. */
-static int add_owner(struct json_object *request, const char *name, const char *text)
+static int session_request_add_owner(
+		struct json_object *request, const char *name, const char *text)
 {
 	bool user = !strcmp(name, "uid");
 	const struct passwd *password = NULL;
@@ -58,7 +59,7 @@ static int add_owner(struct json_object *request, const char *name, const char *
 	return COMMAND_DONE;
 }
 
-static int add_pid(struct json_object *request, const char *name, const char *text)
+static int session_request_add_pid(struct json_object *request, const char *name, const char *text)
 {
 	if (!session_request_is_number(text))
 		return message_error(COMMAND_USAGE, "`side track --name` takes names",
@@ -75,13 +76,13 @@ static int session_request_add_list_items(struct json_object *request, const cha
 
 	while (!status) {
 		size_t length = strcspn(text, ",");
-		char *word = strndup(text, length);
+		char *item = strndup(text, length);
 
-		if (!word)
+		if (!item)
 			return message_error(COMMAND_FAILED, NULL, "out of memory");
-		if (*word)
-			status = add(request, name, word);
-		free(word);
+		if (*item)
+			status = add(request, name, item);
+		free(item);
 		text += length;
 		if (!*text++)
 			break;
@@ -109,9 +110,11 @@ static int session_request_add_option_list(
 	const char *name = session_request_option_member(use->option);
 
 	if (!strcmp(name, "uid") || !strcmp(name, "gid"))
-		return session_request_add_list_items(request, name, use->text, add_owner);
+		return session_request_add_list_items(
+				request, name, use->text, session_request_add_owner);
 	if (!strcmp(name, "pid"))
-		return session_request_add_list_items(request, name, use->text, add_pid);
+		return session_request_add_list_items(
+				request, name, use->text, session_request_add_pid);
 	ask_add_text(request, name, use->text);
 	return COMMAND_DONE;
 }
@@ -134,7 +137,7 @@ static int session_request_add_path(struct json_object *request, const char *nam
 }
 
 /* Adds a URL unchanged, and a path in absolute form. */
-static int add_to(struct json_object *request, const char *text)
+static int session_request_add_url(struct json_object *request, const char *text)
 {
 	struct error error;
 
@@ -149,7 +152,7 @@ static int add_to(struct json_object *request, const char *text)
 	return COMMAND_DONE;
 }
 
-static struct json_object *bare(const struct option_use *use)
+static struct json_object *session_request_default_value(const struct option_use *use)
 {
 	return strcmp(use->option->name, "compress")
 			? json_object_new_boolean(true)
@@ -167,7 +170,7 @@ static int session_request_add_option(struct json_object *request, const struct 
 		if (!strcmp(option->name, "output"))
 			return session_request_add_path(request, option->name, use->text);
 		if (!strcmp(option->name, "to"))
-			return add_to(request, use->text);
+			return session_request_add_url(request, use->text);
 		value = json_object_new_string(use->text);
 		break;
 	case OPTION_LIST: return session_request_add_option_list(request, use);
@@ -176,7 +179,7 @@ static int session_request_add_option(struct json_object *request, const struct 
 	case OPTION_NUMBER:
 	case OPTION_TIME:
 		if (!use->text)
-			value = bare(use);
+			value = session_request_default_value(use);
 		else if (use->number > INT64_MAX)
 			return message_error(COMMAND_USAGE, NULL, "`--%s %.64s` is too large",
 					option->name, use->text);
@@ -196,20 +199,21 @@ struct levels {
 	const struct control_options *options;
 };
 
-static int find_levels(const struct control_options *options, struct levels *levels)
+static int session_request_find_levels(
+		const struct control_options *options, struct levels *ret_levels)
 {
-	*levels = (struct levels){NULL, NULL, options};
+	*ret_levels = (struct levels){NULL, NULL, options};
 	if (options->loglevel && options->loglevel_only)
 		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--loglevel` and `--loglevel-only` contradict each other");
 	if (options->loglevel)
-		*levels = (struct levels){"@", options->loglevel, options};
+		*ret_levels = (struct levels){"@", options->loglevel, options};
 	else if (options->loglevel_only)
-		*levels = (struct levels){"@=", options->loglevel_only, options};
+		*ret_levels = (struct levels){"@=", options->loglevel_only, options};
 	return COMMAND_DONE;
 }
 
-static bool has_level(const char *pattern)
+static bool session_request_has_level(const char *pattern)
 {
 	for (const char *at = strchr(pattern, '@'); at; at = strchr(at + 1, '@')) {
 		if (at == pattern || at[-1] != '\\')
@@ -219,7 +223,7 @@ static bool has_level(const char *pattern)
 }
 
 /* Marks the pattern as one for kernel events by its prefix. */
-static int add_kernel(struct json_object *request, const char *text,
+static int session_request_add_kernel_pattern(struct json_object *request, const char *text,
 		const struct control_options *options)
 {
 	static const char *const ends[] = {"syscalls:sys_enter_", "syscalls:sys_exit_"};
@@ -247,9 +251,9 @@ static int session_request_add_pattern(
 	char pattern[PATTERN_TEXT_MAX + 64];
 
 	if (levels->options->kernel)
-		return add_kernel(request, text, levels->options);
+		return session_request_add_kernel_pattern(request, text, levels->options);
 
-	if (levels->sign && *text != '!' && has_level(text))
+	if (levels->sign && *text != '!' && session_request_has_level(text))
 		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`%.128s` has a log level, and `--loglevel` gives another one",
 				text);
@@ -282,7 +286,8 @@ static int session_request_add_patterns(
 	return status;
 }
 
-static int add_exclusions(struct json_object *request, const struct control_options *options)
+static int session_request_add_exclusions(
+		struct json_object *request, const struct control_options *options)
 {
 	const struct levels none = {NULL, NULL, options};
 	int status = COMMAND_DONE;
@@ -300,7 +305,7 @@ static int add_exclusions(struct json_object *request, const struct control_opti
 	return status;
 }
 
-static int check_kernel(const struct parsed *parsed)
+static int session_request_check_kernel(const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 
@@ -334,10 +339,10 @@ static int session_request_add_events(struct json_object *request, const struct 
 {
 	const struct control_options *options = &parsed->options.control;
 	struct levels levels;
-	int status = find_levels(options, &levels);
+	int status = session_request_find_levels(options, &levels);
 
 	if (!status)
-		status = check_kernel(parsed);
+		status = session_request_check_kernel(parsed);
 
 	if (!status && options->all && parsed->operand_count)
 		return message_error(COMMAND_USAGE, "leave one of them out",
@@ -351,7 +356,7 @@ static int session_request_add_events(struct json_object *request, const struct 
 	if (!status && !parsed->operand_count && (levels.sign || options->kernel))
 		status = session_request_add_pattern(request, "*", &levels);
 	if (!status)
-		status = add_exclusions(request, options);
+		status = session_request_add_exclusions(request, options);
 	for (size_t i = 0; i < options->contexts.count && !status; i++)
 		ask_add_text(request, "event-context", options->contexts.items[i]);
 	return status;
@@ -385,7 +390,7 @@ int session_request_takes_operand(const struct parsed *parsed)
 	}
 }
 
-static int check_tracking(struct json_object *request, const struct parsed *parsed)
+static int session_request_check_tracking(struct json_object *request, const struct parsed *parsed)
 {
 	static const char *const targets[] = {
 			"pid", "uid", "gid", "name", "cgroup", "container", "all"};
@@ -412,18 +417,18 @@ static int session_request_add_operands(struct json_object *request, const struc
 		ask_add(request, "channel", json_object_new_string(parsed->operands[0]));
 		return COMMAND_DONE;
 	case VERB_TRACK:
-	case VERB_UNTRACK: return check_tracking(request, parsed);
+	case VERB_UNTRACK: return session_request_check_tracking(request, parsed);
 	default: return COMMAND_DONE;
 	}
 }
 
 /* With a process, `disable-event` means the probes of that process. */
-static bool is_probe(const struct parsed *parsed)
+static bool session_request_is_probe(const struct parsed *parsed)
 {
 	return parsed->verb->id == VERB_DISABLE_EVENT && parsed->options.control.pid;
 }
 
-static int add_probes(struct json_object *request, const struct parsed *parsed)
+static int session_request_add_probes(struct json_object *request, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 
@@ -436,23 +441,26 @@ static int add_probes(struct json_object *request, const struct parsed *parsed)
 			"there is no event to disable");
 }
 
-int session_request(const struct parsed *parsed, const char *session, struct json_object **request)
+int session_request(
+		const struct parsed *parsed, const char *session, struct json_object **ret_request)
 {
 	const struct option_uses *asked = &parsed->options.control.asked;
 	int status = COMMAND_DONE;
 
-	*request = control_request(
-			is_probe(parsed) ? "disable-probe" : parsed->verb->name, session);
-	if (!*request)
+	*ret_request = control_request(
+			session_request_is_probe(parsed) ? "disable-probe" : parsed->verb->name,
+			session);
+	if (!*ret_request)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	for (size_t i = 0; i < asked->count && !status; i++)
-		status = session_request_add_option(*request, &asked->items[i]);
+		status = session_request_add_option(*ret_request, &asked->items[i]);
 	if (!status)
-		status = is_probe(parsed) ? add_probes(*request, parsed)
-					  : session_request_add_operands(*request, parsed);
+		status = session_request_is_probe(parsed)
+				? session_request_add_probes(*ret_request, parsed)
+				: session_request_add_operands(*ret_request, parsed);
 	if (status) {
-		json_object_put(*request);
-		*request = NULL;
+		json_object_put(*ret_request);
+		*ret_request = NULL;
 	}
 	return status;
 }

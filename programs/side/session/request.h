@@ -10,7 +10,8 @@ struct parsed;
  * Makes the request of a verb of table-session.c with all its options; `session` may be NULL.
  * Returns 0 or an exit status, after a message. The caller puts the request.
  */
-int session_request(const struct parsed *parsed, const char *session, struct json_object **request);
+int session_request(
+		const struct parsed *parsed, const char *session, struct json_object **ret_request);
 
 /* The number of operands that name a session: 0 or 1. */
 int session_request_takes_operand(const struct parsed *parsed);

@@ -22,7 +22,7 @@
 
 /* ---- save ---- */
 
-static int print_definitions(FILE *out, struct json_object *definitions)
+static int save_print_definitions(FILE *out, struct json_object *definitions)
 {
 	for (size_t i = 0; i < json_object_array_length(definitions); i++) {
 		struct json_object *definition = json_object_array_get_idx(definitions, i);
@@ -46,7 +46,7 @@ static int save_answer(struct json_object *answer, FILE *out)
 	if (!definitions || !json_object_array_length(definitions))
 		return message_error(COMMAND_FAILED, "`side create` makes one",
 				"there is no session to save");
-	return print_definitions(out, definitions);
+	return save_print_definitions(out, definitions);
 }
 
 static int save_one(struct ask *ask, const char *name, FILE *out)
@@ -60,7 +60,7 @@ static int save_one(struct ask *ask, const char *name, FILE *out)
 	return status;
 }
 
-static int save(struct ask *ask, const struct parsed *parsed, FILE *out)
+static int save_sessions(struct ask *ask, const struct parsed *parsed, FILE *out)
 {
 	const struct control_options *options = &parsed->options.control;
 	char buffer[ASK_NAME_MAX];
@@ -109,7 +109,7 @@ int cmd_save(const struct parsed *parsed)
 	/* Collect the whole text first, so that no incomplete text replaces a file. */
 	out = open_memstream(&text, &size);
 	if (out)
-		status = save(&ask, parsed, out);
+		status = save_sessions(&ask, parsed, out);
 	if (!out || !text_stream_end(out, &text))
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	ask_close(&ask);
@@ -124,37 +124,37 @@ int cmd_save(const struct parsed *parsed)
 
 /* ---- load ---- */
 
-static int save_read_all(int fd, const char *path, char **text, size_t *size)
+static int save_read_all(int fd, const char *path, char **ret_text, size_t *ret_size)
 {
 	ssize_t got;
 
-	*size = 0;
-	*text = malloc(FILE_SIZE_MAX + 1);
-	if (!*text)
+	*ret_size = 0;
+	*ret_text = malloc(FILE_SIZE_MAX + 1);
+	if (!*ret_text)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	got = io_read(fd, *text, FILE_SIZE_MAX + 1);
+	got = io_read(fd, *ret_text, FILE_SIZE_MAX + 1);
 	if (got < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot read %s: %s", path,
 				strerror((int)-got));
-	*size = (size_t)got;
-	if (*size > FILE_SIZE_MAX)
+	*ret_size = (size_t)got;
+	if (*ret_size > FILE_SIZE_MAX)
 		return message_error(COMMAND_FAILED, NULL,
 				"cannot load %s: it has more than %u MiB", path,
 				FILE_SIZE_MAX >> 20);
 	return COMMAND_DONE;
 }
 
-static int save_read_file(const char *path, char **text, size_t *size)
+static int save_read_file(const char *path, char **ret_text, size_t *ret_size)
 {
 	bool standard = !strcmp(path, "-");
 	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), status;
 
-	*text = NULL;
+	*ret_text = NULL;
 	if (fd < 0)
 		return message_error(errno == EACCES ? COMMAND_NOT_PERMITTED : COMMAND_FAILED,
 				errno == ENOENT ? "`side save -o FILE` writes one" : NULL,
 				"cannot load %s: %s", path, strerror(errno));
-	status = save_read_all(fd, path, text, size);
+	status = save_read_all(fd, path, ret_text, ret_size);
 	if (!standard)
 		close(fd);
 	return status;
@@ -167,7 +167,7 @@ struct loading {
 	int worst; /* the worst exit status of probes; they do not stop the loading */
 };
 
-static void note_status(struct loading *loading, int status)
+static void load_note_status(struct loading *loading, int status)
 {
 	loading->worst = status > loading->worst ? status : loading->worst;
 }
@@ -188,11 +188,11 @@ static int load_one(struct loading *loading, struct json_object *definition)
 		return status;
 	current_try_write(&loading->ask, ask_text(answer, "session"));
 	if (loading->parsed->common.json)
-		note_status(loading, ask_print_json("load", answer));
+		load_note_status(loading, ask_print_json("load", answer));
 	else
 		message_note_hint("`side start` begins", "loaded session %s",
 				ask_text(answer, "session"));
-	note_status(loading,
+	load_note_status(loading,
 			loading->probes(loading->parsed, &loading->ask, ask_text(answer, "session"),
 					definition));
 	json_object_put(answer);
@@ -200,7 +200,8 @@ static int load_one(struct loading *loading, struct json_object *definition)
 }
 
 /* Parses all objects of the text before the first one is loaded. */
-static int parse_text(const char *path, const char *text, size_t size, struct json_object *objects)
+static int load_parse_text(
+		const char *path, const char *text, size_t size, struct json_object *objects)
 {
 	size_t at = 0, parsed;
 
@@ -228,7 +229,7 @@ static int load_text(struct loading *loading, const char *path, const char *text
 {
 	struct json_object *objects = json_object_new_array();
 	const char *name = loading->parsed->options.control.session;
-	int status = objects ? parse_text(path, text, size, objects)
+	int status = objects ? load_parse_text(path, text, size, objects)
 			     : message_error(COMMAND_FAILED, NULL, "cannot load %s: out of memory",
 					       path);
 	size_t count = objects ? json_object_array_length(objects) : 0;

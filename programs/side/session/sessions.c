@@ -86,7 +86,7 @@ static void sessions_report_losses(struct json_object *answer)
 static void sessions_report_lost(struct json_object *answer)
 {
 	struct json_object *list = ask_list(answer, "losses");
-	struct lost_sums losses = {.teller = LOST_OF_SESSION};
+	struct lost_sums losses = {.verb = LOST_OF_SESSION};
 
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *loss = json_object_array_get_idx(list, i);
@@ -135,7 +135,7 @@ static void sessions_report_stopped(const char *name, struct json_object *answer
  * Counts the processes with events, as `side report` does. The daemon lists recent processes, and
  * only counts the others.
  */
-static uint64_t count_recorded(struct json_object *answer)
+static uint64_t sessions_count_recorded(struct json_object *answer)
 {
 	struct json_object *processes = ask_list(answer, "processes");
 	uint64_t count = ask_number(answer, "seen");
@@ -152,7 +152,7 @@ static uint64_t count_recorded(struct json_object *answer)
 static void sessions_print_destroyed(const char *name, struct json_object *answer)
 {
 	/* Includes processes that ended earlier. */
-	uint64_t seen = count_recorded(answer);
+	uint64_t seen = sessions_count_recorded(answer);
 	char size[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX], number[FORMAT_NUMBER_MAX],
 			quoted[4096];
 
@@ -229,7 +229,7 @@ static void sessions_print_path(struct json_object *answer)
  * Prints a note if the process does not exist, because that is a mistake: unlike a name or a user,
  * a process ID cannot be known in advance.
  */
-static void note_missing_process(const char *text, const char *name)
+static void sessions_note_missing_process(const char *text, const char *name)
 {
 	unsigned long pid;
 	char path[64];
@@ -242,19 +242,19 @@ static void note_missing_process(const char *text, const char *name)
 				"session %s: there is no process %.32s", name, text);
 }
 
-static void note_missing_processes(const struct option_uses *uses, const char *name)
+static void sessions_note_missing_processes(const struct option_uses *uses, const char *name)
 {
 	if (access("/proc/self", F_OK))
 		return;
 	for (size_t i = 0; i < uses->count; i++) {
-		char *list, *next, *word;
+		char *list, *next, *item;
 
 		if (strcmp(uses->items[i].option->name, "pid") != 0)
 			continue;
 		list = next = strdup(uses->items[i].text);
-		while ((word = strsep(&next, ",")))
-			if (*word)
-				note_missing_process(word, name);
+		while ((item = strsep(&next, ",")))
+			if (*item)
+				sessions_note_missing_process(item, name);
 		free(list);
 	}
 }
@@ -308,7 +308,7 @@ static void sessions_print_done(
 		break;
 	case VERB_TRACK:
 		sessions_print_changed(name, "tracks the processes that you chose", answer);
-		note_missing_processes(&parsed->options.control.asked, name);
+		sessions_note_missing_processes(&parsed->options.control.asked, name);
 		break;
 	case VERB_UNTRACK:
 		sessions_print_changed(name, "does not track the processes that you chose", answer);
@@ -326,7 +326,7 @@ static void sessions_print_done(
 }
 
 /* The exit status of sending. With --json the answer contains the details. */
-static int sent_status(const struct parsed *parsed, struct json_object *answer)
+static int sessions_sent_status(const struct parsed *parsed, struct json_object *answer)
 {
 	struct json_object *sending = NULL;
 
@@ -340,7 +340,7 @@ static int sent_status(const struct parsed *parsed, struct json_object *answer)
 /* ---- one session ---- */
 
 /* Kernel events need side-kernel. */
-static int before(struct ask *ask, const struct parsed *parsed, const char *name,
+static int sessions_prepare(struct ask *ask, const struct parsed *parsed, const char *name,
 		struct json_object *request)
 {
 	switch (parsed->verb->id) {
@@ -361,7 +361,7 @@ static void sessions_refresh_kernel(struct ask *ask, const struct parsed *parsed
 		(void)kernel_session_refresh(ask);
 }
 
-static bool has_filter(const struct option_uses *uses)
+static bool sessions_has_filter(const struct option_uses *uses)
 {
 	for (size_t i = 0; i < uses->count; i++)
 		if (!strcmp(uses->items[i].option->name, "filter"))
@@ -370,7 +370,7 @@ static bool has_filter(const struct option_uses *uses)
 }
 
 /* Notes patterns and filters that fit no event of the connected programs. */
-static void explain_events(const struct parsed *parsed, struct json_object *answer)
+static void sessions_explain_events(const struct parsed *parsed, struct json_object *answer)
 {
 	const struct control_options *options = &parsed->options.control;
 
@@ -380,7 +380,7 @@ static void explain_events(const struct parsed *parsed, struct json_object *answ
 			!ask_number(answer, "programs"))
 		return;
 	if (parsed->operand_count || options->loglevel || options->loglevel_only ||
-			has_filter(&options->asked))
+			sessions_has_filter(&options->asked))
 		more_explain(parsed->args);
 }
 
@@ -392,7 +392,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 	if (status)
 		return status;
 	wait = sessions_get_timeout(parsed->verb->id, request);
-	status = before(ask, parsed, name, request);
+	status = sessions_prepare(ask, parsed, name, request);
 	if (status) {
 		json_object_put(request);
 		return status;
@@ -411,9 +411,9 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 		status = ask_print_json(parsed->verb->name, answer);
 	else
 		sessions_print_done(parsed, name, answer);
-	explain_events(parsed, answer);
+	sessions_explain_events(parsed, answer);
 	if (parsed->verb->id == VERB_DESTROY && !status)
-		status = sent_status(parsed, answer);
+		status = sessions_sent_status(parsed, answer);
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
@@ -421,7 +421,7 @@ static int sessions_request_one(struct ask *ask, const struct parsed *parsed, co
 }
 
 /* Selects the session, after a check that it exists. */
-static int set_session(struct ask *ask, const struct parsed *parsed)
+static int sessions_set_current(struct ask *ask, const struct parsed *parsed)
 {
 	struct json_object *answer;
 	int status = ask_call(ask, control_request("status", parsed->operands[0]), ASK_TIMEOUT_MS,
@@ -440,7 +440,7 @@ static int set_session(struct ask *ask, const struct parsed *parsed)
 
 /* ---- several sessions ---- */
 
-static int destroy_all(struct ask *ask, const struct parsed *parsed)
+static int sessions_destroy_all(struct ask *ask, const struct parsed *parsed)
 {
 	struct json_object *answer, *sessions;
 	int worst = ask_call(ask, control_request("status", NULL), ASK_TIMEOUT_MS, &answer);
@@ -462,7 +462,7 @@ static int destroy_all(struct ask *ask, const struct parsed *parsed)
 	return worst;
 }
 
-static int destroy(struct ask *ask, const struct parsed *parsed)
+static int sessions_destroy(struct ask *ask, const struct parsed *parsed)
 {
 	const struct control_options *options = &parsed->options.control;
 	char buffer[ASK_NAME_MAX];
@@ -473,7 +473,7 @@ static int destroy(struct ask *ask, const struct parsed *parsed)
 		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--all` is all sessions, and some are named");
 	if (options->all)
-		return destroy_all(ask, parsed);
+		return sessions_destroy_all(ask, parsed);
 	if (parsed->operand_count > 1 && options->session)
 		return message_error(COMMAND_USAGE, "leave one of them out",
 				"`--session` is one session, and others are named");
@@ -497,9 +497,9 @@ static int sessions_request(struct ask *ask, const struct parsed *parsed)
 	int status;
 
 	if (parsed->verb->id == VERB_SET_SESSION)
-		return set_session(ask, parsed);
+		return sessions_set_current(ask, parsed);
 	if (parsed->verb->id == VERB_DESTROY)
-		return destroy(ask, parsed);
+		return sessions_destroy(ask, parsed);
 	/* Without a name, the daemon chooses one. */
 	if (parsed->verb->id == VERB_CREATE)
 		return sessions_request_one(ask, parsed, parsed->operands[0]);

@@ -41,13 +41,13 @@ static const struct {
 static void status_probes_print_probe_stats(
 		struct json_object *program, const char *strong, const char *plain)
 {
-	struct json_object *how = NULL;
+	struct json_object *method_counts = NULL;
 	char number[FORMAT_NUMBER_MAX];
 	const char *comma = "";
 
-	json_object_object_get_ex(program, "methods", &how);
+	json_object_object_get_ex(program, "methods", &method_counts);
 	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
-		uint64_t count = how ? ask_number(how, methods[i].name) : 0;
+		uint64_t count = method_counts ? ask_number(method_counts, methods[i].name) : 0;
 
 		if (!count)
 			continue;
@@ -68,7 +68,7 @@ static void status_probes_print_probe_stats(
 		fputs("nothing to set", stdout);
 }
 
-static void print_refusals(struct json_object *refusals)
+static void status_probes_print_refusals(struct json_object *refusals)
 {
 	for (size_t i = 0; refusals && i < json_object_array_length(refusals); i++) {
 		struct json_object *refusal = json_object_array_get_idx(refusals, i);
@@ -81,7 +81,8 @@ static void print_refusals(struct json_object *refusals)
 	}
 }
 
-static void print_program(struct json_object *program, const char *strong, const char *plain)
+static void status_probes_print_program(
+		struct json_object *program, const char *strong, const char *plain)
 {
 	char name[128];
 
@@ -95,10 +96,10 @@ static void print_program(struct json_object *program, const char *strong, const
 	else
 		status_probes_print_probe_stats(program, strong, plain);
 	putchar('\n');
-	print_refusals(ask_list(program, "refusals"));
+	status_probes_print_refusals(ask_list(program, "refusals"));
 }
 
-static void print_target(struct json_object *probe)
+static void status_probes_print_target(struct json_object *probe)
 {
 	char exe[4096];
 
@@ -110,7 +111,8 @@ static void print_target(struct json_object *probe)
 		fputs("in all programs", stdout);
 }
 
-static void print_probe(struct json_object *probe, const char *strong, const char *plain)
+static void status_probes_print_probe(
+		struct json_object *probe, const char *strong, const char *plain)
 {
 	struct json_object *events = ask_list(probe, "event");
 	struct json_object *programs = ask_list(probe, "programs");
@@ -125,14 +127,14 @@ static void print_probe(struct json_object *probe, const char *strong, const cha
 				format_printable(event ? event : "", text, sizeof(text)));
 	}
 	printf("  %s  ", format_printable(ask_text(probe, "probe"), text, sizeof(text)));
-	print_target(probe);
+	status_probes_print_target(probe);
 	if (!strcmp(state, "no table"))
 		printf("  %snot resolved: enable it again%s", strong, plain);
 	else if (*state)
 		printf("  %s", state);
 	putchar('\n');
 	for (size_t i = 0; programs && i < json_object_array_length(programs); i++)
-		print_program(json_object_array_get_idx(programs, i), strong, plain);
+		status_probes_print_program(json_object_array_get_idx(programs, i), strong, plain);
 }
 
 void status_print_probes(struct json_object *probes, bool color)
@@ -140,5 +142,5 @@ void status_print_probes(struct json_object *probes, bool color)
 	const char *strong = color ? "\033[1;31m" : "", *plain = color ? "\033[0m" : "";
 
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++)
-		print_probe(json_object_array_get_idx(probes, i), strong, plain);
+		status_probes_print_probe(json_object_array_get_idx(probes, i), strong, plain);
 }

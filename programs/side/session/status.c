@@ -25,11 +25,12 @@ static const struct style no_style = {"", "", ""}, colors = {"\033[1m", "\033[1;
 static void status_print_strings(const char *before, struct json_object *strings)
 {
 	for (size_t i = 0; strings && i < json_object_array_length(strings); i++) {
-		const char *word = json_object_get_string(json_object_array_get_idx(strings, i));
+		const char *string = json_object_get_string(json_object_array_get_idx(strings, i));
 		char printable[1024];
 
 		printf("%s%s", i ? " " : before,
-				format_printable(word ? word : "", printable, sizeof(printable)));
+				format_printable(string ? string : "", printable,
+						sizeof(printable)));
 	}
 }
 
@@ -94,7 +95,7 @@ static void status_print_channel(
 		status_print_rule(json_object_array_get_idx(rules, i));
 }
 
-static void print_tracks(struct json_object *tracks)
+static void status_print_tracks(struct json_object *tracks)
 {
 	static const char *const kinds[] = {"pid", "uid", "gid", "name", "cgroup", "container"};
 
@@ -118,13 +119,13 @@ static void print_tracks(struct json_object *tracks)
 	putchar('\n');
 }
 
-static void print_definition(struct json_object *session, const struct style *style)
+static void status_print_definition(struct json_object *session, const struct style *style)
 {
 	struct json_object *definition = NULL, *channels, *stats = ask_list(session, "channels");
 
 	if (!json_object_object_get_ex(session, "definition", &definition))
 		return;
-	print_tracks(ask_list(definition, "track"));
+	status_print_tracks(ask_list(definition, "track"));
 	channels = ask_list(definition, "channels");
 	if (!channels || !json_object_array_length(channels))
 		puts("  no channels: add events with `side enable-event`");
@@ -136,7 +137,8 @@ static void print_definition(struct json_object *session, const struct style *st
  * Prints the status of side-kernel. Its events are those of the whole machine, the same for all
  * sessions.
  */
-static void print_kernel(struct ask *ask, struct json_object *session, const struct style *style)
+static void status_print_kernel(
+		struct ask *ask, struct json_object *session, const struct style *style)
 {
 	struct json_object *definition = NULL, *kernel_status;
 	char lost[FORMAT_NUMBER_MAX], filtered[64] = "";
@@ -165,7 +167,7 @@ static void print_kernel(struct ask *ask, struct json_object *session, const str
 }
 
 /* Without a process of the session, the definition is the only source. */
-static void print_probes(struct json_object *session, const struct style *style)
+static void status_print_session_probes(struct json_object *session, const struct style *style)
 {
 	struct json_object *probes = ask_list(session, "probes"), *definition = NULL;
 
@@ -185,7 +187,7 @@ static void status_print_processes(struct json_object *processes, const struct s
 			"CONTROL", "CLASSES", "EVENTS", "BYTES", "LOST", style->plain);
 	for (size_t i = 0; i < json_object_array_length(processes); i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
-		char name[128], kinds[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX],
+		char name[128], classes[FORMAT_NUMBER_MAX], events[FORMAT_NUMBER_MAX],
 				bytes[FORMAT_NUMBER_MAX], lost[FORMAT_NUMBER_MAX];
 		bool live = !json_object_object_get_ex(process, "live", NULL) ||
 				ask_flag(process, "live");
@@ -193,7 +195,7 @@ static void status_print_processes(struct json_object *processes, const struct s
 		printf("  %-20s %8" PRIu64 "  %-8s %8s %14s %12s %s%12s%s%s\n",
 				format_printable(ask_text(process, "name"), name, sizeof(name)),
 				ask_number(process, "pid"), ask_text(process, "control"),
-				format_number(ask_number(process, "events"), kinds),
+				format_number(ask_number(process, "events"), classes),
 				format_number(ask_number(process, "recorded"), events),
 				format_size(ask_number(process, "bytes"), bytes),
 				ask_number(process, "lost") ? style->bad : "",
@@ -204,7 +206,7 @@ static void status_print_processes(struct json_object *processes, const struct s
 }
 
 /* Explains a running session in which no program and no kernel event is recorded. */
-static void print_unjoined(struct json_object *answer, struct json_object *session)
+static void status_print_unjoined(struct json_object *answer, struct json_object *session)
 {
 	struct json_object *processes = ask_list(session, "processes"), *definition = NULL;
 	const uint64_t programs = ask_number(answer, "programs");
@@ -225,7 +227,7 @@ static void print_unjoined(struct json_object *answer, struct json_object *sessi
 }
 
 /* Prints the programs that got no share of memory, connections or descriptions. */
-static void print_refused(struct json_object *session, const struct style *style)
+static void status_print_refused(struct json_object *session, const struct style *style)
 {
 	struct json_object *waiting = ask_list(session, "waiting");
 	uint64_t refused = ask_number(session, "refused");
@@ -246,7 +248,7 @@ static void print_refused(struct json_object *session, const struct style *style
 	}
 }
 
-static void print_idle(struct json_object *session)
+static void status_print_idle(struct json_object *session)
 {
 	uint64_t idle = ask_number(session, "idle");
 	char text[FORMAT_NUMBER_MAX];
@@ -276,7 +278,7 @@ static void status_print_losses(struct json_object *losses, const struct style *
 }
 
 /* Writes "15:04:05", with the date if that is not today. */
-static const char *clock_time(uint64_t ns, char text[32])
+static const char *status_format_time(uint64_t ns, char text[32])
 {
 	time_t then = (time_t)(ns / 1000000000), now = time(NULL);
 	struct tm there, here;
@@ -292,7 +294,7 @@ static const char *clock_time(uint64_t ns, char text[32])
 }
 
 /* Prints the users whose packets had no space in the spool. */
-static void print_dropped_users(struct json_object *sending, const struct style *style)
+static void status_print_dropped_users(struct json_object *sending, const struct style *style)
 {
 	struct json_object *users = ask_list(sending, "dropped-users");
 	size_t count = users ? json_object_array_length(users) : 0;
@@ -314,7 +316,7 @@ static void print_dropped_users(struct json_object *sending, const struct style 
 	}
 }
 
-static void print_sending(struct json_object *session, const struct style *style)
+static void status_print_sending(struct json_object *session, const struct style *style)
 {
 	struct json_object *sending = NULL;
 	char text[4200], packets[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], when[32];
@@ -331,7 +333,7 @@ static void print_sending(struct json_object *session, const struct style *style
 	if (since)
 		printf("%s%s%s since %s", connected ? "" : style->bad,
 				connected ? "connected" : "not connected", style->plain,
-				clock_time(since, when));
+				status_format_time(since, when));
 	else
 		fputs("not connected yet", stdout);
 	if (connections > 1)
@@ -358,11 +360,11 @@ static void print_sending(struct json_object *session, const struct style *style
 		printf(" event%s%s", ask_number(sending, "dropped-events") == 1 ? "" : "s",
 				style->plain);
 	putchar('\n');
-	print_dropped_users(sending, style);
+	status_print_dropped_users(sending, style);
 }
 
-static void print_full(struct ask *ask, struct json_object *answer, struct json_object *session,
-		const struct style *style)
+static void status_print_full(struct ask *ask, struct json_object *answer,
+		struct json_object *session, const struct style *style)
 {
 	const char *output = ask_text(session, "output"), *error = ask_text(session, "error");
 	char text[4096], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
@@ -404,19 +406,20 @@ static void print_full(struct ask *ask, struct json_object *answer, struct json_
 				style->bad, style->plain, ask_number(session, "other-releases"),
 				ask_number(session, "other-releases") == 1 ? "" : "s",
 				ask_number(session, "other-releases") == 1 ? "it" : "them");
-	print_sending(session, style);
-	print_definition(session, style);
-	print_kernel(ask, session, style);
-	print_probes(session, style);
+	status_print_sending(session, style);
+	status_print_definition(session, style);
+	status_print_kernel(ask, session, style);
+	status_print_session_probes(session, style);
 	status_print_processes(ask_list(session, "processes"), style);
-	print_unjoined(answer, session);
-	print_refused(session, style);
-	print_idle(session);
+	status_print_unjoined(answer, session);
+	status_print_refused(session, style);
+	status_print_idle(session);
 	status_print_losses(ask_list(session, "losses"), style);
 	ask_print_messages(session);
 }
 
-static void print_short(struct json_object *session, const char *current, const struct style *style)
+static void status_print_short(
+		struct json_object *session, const char *current, const struct style *style)
 {
 	bool is_current = !strcmp(ask_text(session, "name"), current);
 	char output[4096], events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX],
@@ -487,9 +490,9 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		if (json)
 			status = status_print_json(session, current);
 		else if (name)
-			print_full(ask, answer, session, style);
+			status_print_full(ask, answer, session, style);
 		else
-			print_short(session, current, style);
+			status_print_short(session, current, style);
 	}
 	status_print_closed_rendezvous(ask_list(answer, "closed-doors"));
 	json_object_put(answer);

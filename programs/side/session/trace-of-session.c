@@ -25,7 +25,7 @@
  * Writes the output directory of the session to `path`. False if the session does not exist, or has
  * no output.
  */
-static bool find_output(struct ask *ask, const char *name, char *path)
+static bool session_trace_find_output(struct ask *ask, const char *name, char *path)
 {
 	struct json_object *request = control_request("status", name), *answer = NULL, *sessions;
 	struct error error;
@@ -55,7 +55,7 @@ static bool session_trace_find(const char *name, char *path)
 		if (ask_connect_silently(&ask, system, NULL))
 			continue;
 		if (name || current_read(&ask, current))
-			found = find_output(&ask, name ? name : current, path);
+			found = session_trace_find_output(&ask, name ? name : current, path);
 		ask_close(&ask);
 	}
 	return found;
@@ -65,7 +65,7 @@ static bool session_trace_find(const char *name, char *path)
 
 #define TRACE_DEPTH 2 /* levels of directories above `metadata`: processes and chunks */
 
-static bool has_trace(int at, const char *name, unsigned int depth)
+static bool session_trace_has_metadata(int at, const char *name, unsigned int depth)
 {
 	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -79,13 +79,14 @@ static bool has_trace(int at, const char *name, unsigned int depth)
 	}
 	found = !faccessat(fd, "metadata", F_OK, 0);
 	while (depth && !found && (entry = readdir(directory)))
-		found = *entry->d_name != '.' && has_trace(fd, entry->d_name, depth - 1);
+		found = *entry->d_name != '.' &&
+				session_trace_has_metadata(fd, entry->d_name, depth - 1);
 	closedir(directory);
 	return found;
 }
 
 /* Offers the traces of a directory. Opens only those with a similar name. */
-static void offer_traces(struct nearest *nearest, const char *path)
+static void session_trace_offer(struct nearest *nearest, const char *path)
 {
 	const struct dirent *entry;
 	DIR *directory = opendir(path);
@@ -96,7 +97,9 @@ static void offer_traces(struct nearest *nearest, const char *path)
 		nearest_begin(&one, nearest->word);
 		if (*entry->d_name != '.')
 			nearest_offer(&one, entry->d_name);
-		if (one.count && has_trace(dirfd(directory), entry->d_name, TRACE_DEPTH))
+		if (one.count &&
+				session_trace_has_metadata(
+						dirfd(directory), entry->d_name, TRACE_DEPTH))
 			nearest_offer(nearest, entry->d_name);
 	}
 	if (directory)
@@ -127,9 +130,9 @@ void session_offer_names(struct nearest *nearest, bool system)
  * Refuses a path that is close to an existing name. Returns COMMAND_DONE if no name is close: the
  * verb then reports the error of the path.
  */
-static int refuse_misspelled(const struct parsed *parsed, const char *requested)
+static int session_trace_refuse(const struct parsed *parsed, const char *requested)
 {
-	char meant[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
+	char suggestion[NEAREST_TEXT_SIZE], beside[PATH_MAX], path[PATH_MAX];
 	struct nearest nearest;
 	const char *slash;
 	size_t size = strlen(requested);
@@ -145,12 +148,12 @@ static int refuse_misspelled(const struct parsed *parsed, const char *requested)
 			    requested) >= (int)sizeof(beside))
 		return COMMAND_DONE;
 	nearest_begin(&nearest, slash ? slash + 1 : requested);
-	offer_traces(&nearest, slash ? beside : ".");
+	session_trace_offer(&nearest, slash ? beside : ".");
 	for (int system = 0; !slash && system < 2; system++)
 		session_offer_names(&nearest, system);
-	if (!nearest_text(&nearest, beside, meant, sizeof(meant)))
+	if (!nearest_text(&nearest, beside, suggestion, sizeof(suggestion)))
 		return COMMAND_DONE;
-	return message_error(COMMAND_FAILED, meant, "cannot %s %s: %s", parsed->verb->name,
+	return message_error(COMMAND_FAILED, suggestion, "cannot %s %s: %s", parsed->verb->name,
 			requested, strerror(ENOENT));
 }
 
@@ -166,7 +169,7 @@ int session_trace(struct parsed *parsed)
 		if (!access(requested, F_OK) || errno != ENOENT)
 			return COMMAND_DONE;
 		if (strchr(requested, '/') || !session_trace_find(requested, path))
-			return refuse_misspelled(parsed, requested);
+			return session_trace_refuse(parsed, requested);
 		operands[1] = parsed->operand_count > 1 ? parsed->operands[1] : NULL;
 	} else {
 		if (!session_trace_find(NULL, path))

@@ -42,13 +42,13 @@ struct unmatched_search {
 	struct filter_fit fit;
 };
 
-static const char *search_pattern(const struct unmatched_search *search, size_t index)
+static const char *unmatched_search_pattern(const struct unmatched_search *search, size_t index)
 {
 	return json_object_get_string(json_object_array_get_idx(search->patterns, index));
 }
 
 /* False if there is nothing to search for, or out of memory. */
-static bool search_begin(struct unmatched_search *search)
+static bool unmatched_search_begin(struct unmatched_search *search)
 {
 	size_t count = search->patterns ? json_object_array_length(search->patterns) : 0;
 	struct pattern_error error;
@@ -58,7 +58,7 @@ static bool search_begin(struct unmatched_search *search)
 	if (!search->parsed || !search->is_matched)
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		const char *text = search_pattern(search, i);
+		const char *text = unmatched_search_pattern(search, i);
 
 		/* Kernel events are in no program. */
 		if (pattern_is_kernel(text) || pattern_parse(text, &search->parsed[i], &error))
@@ -71,7 +71,7 @@ static bool search_begin(struct unmatched_search *search)
 	return count > 0;
 }
 
-static void search_end(struct unmatched_search *search)
+static void unmatched_search_end(struct unmatched_search *search)
 {
 	for (size_t i = 0; i < search->nr_names; i++)
 		free(search->names[i]);
@@ -81,7 +81,8 @@ static void search_end(struct unmatched_search *search)
 	filter_fit_end(&search->fit);
 }
 
-static void search_keep(struct unmatched_search *search, const char *provider, const char *event)
+static void unmatched_search_keep(
+		struct unmatched_search *search, const char *provider, const char *event)
 {
 	char *name;
 
@@ -100,14 +101,14 @@ static void search_keep(struct unmatched_search *search, const char *provider, c
 		search->names[search->nr_names++] = name;
 }
 
-static void search_event(
+static void unmatched_search_event(
 		struct unmatched_search *search, const struct side_event_description *event)
 {
 	const char *provider = side_ptr_get(event->provider_name);
 	const char *name = side_ptr_get(event->event_name);
 	const unsigned int level = side_enum_get(event->loglevel);
 
-	search_keep(search, provider, name);
+	unmatched_search_keep(search, provider, name);
 	for (size_t i = 0; i < search->nr_parsed; i++)
 		search->is_matched[i] |= pattern_matches(&search->parsed[i], provider, name, level);
 	if (search->fit.program && strcmp(provider, LIBSIDE_PROVIDER) != 0 &&
@@ -118,7 +119,7 @@ static void search_event(
 }
 
 /* True if each pattern has matched an event, and the filter fits one. */
-static bool search_is_over(const struct unmatched_search *search)
+static bool unmatched_search_is_over(const struct unmatched_search *search)
 {
 	for (size_t i = 0; i < search->nr_parsed; i++)
 		if (!search->is_matched[i])
@@ -126,7 +127,7 @@ static bool search_is_over(const struct unmatched_search *search)
 	return !search->fit.program || search->fit.fits;
 }
 
-static void search_program(struct unmatched_search *search, pid_t pid)
+static void unmatched_search_program(struct unmatched_search *search, pid_t pid)
 {
 	struct listing listing = {.is_silent = true};
 
@@ -134,12 +135,13 @@ static void search_program(struct unmatched_search *search, pid_t pid)
 		if (!search->nr_programs++)
 			running_name(pid, search->program);
 		for (size_t i = 0; i < listing.nr_events; i++)
-			search_event(search, listing.events[i].description);
+			unmatched_search_event(search, listing.events[i].description);
 	}
 	listing_free(&listing);
 }
 
-static void search_programs(struct unmatched_search *search, struct json_object *processes)
+static void unmatched_search_programs(
+		struct unmatched_search *search, struct json_object *processes)
 {
 	const size_t count = processes ? json_object_array_length(processes) : 0;
 
@@ -147,15 +149,15 @@ static void search_programs(struct unmatched_search *search, struct json_object 
 		uint64_t pid = ask_number(json_object_array_get_idx(processes, i), "pid");
 
 		if (pid && pid <= INT_MAX)
-			search_program(search, (pid_t)pid);
-		if (search_is_over(search))
+			unmatched_search_program(search, (pid_t)pid);
+		if (unmatched_search_is_over(search))
 			return;
 	}
 }
 
 /* ---- output ---- */
 
-static void search_print(const struct unmatched_search *search)
+static void unmatched_search_print(const struct unmatched_search *search)
 {
 	char owner[RUNNING_NAME_MAX + 64], printable[RUNNING_NAME_MAX * 4],
 			reason[UNMATCHED_TEXT_SIZE], hint[UNMATCHED_TEXT_SIZE];
@@ -171,15 +173,16 @@ static void search_print(const struct unmatched_search *search)
 		if (search->is_matched[i])
 			continue;
 		is_matched = false;
-		unmatched_parts(&(const struct unmatched){.pattern = search_pattern(search, i),
-						.option = "",
-						.names = (const char *const *)search->names,
-						.nr_names = search->nr_names,
-						.owner = owner,
-						.noun = "event"},
+		unmatched_explain(&(const struct unmatched){.pattern = unmatched_search_pattern(
+									    search, i),
+						  .option = "",
+						  .names = (const char *const *)search->names,
+						  .nr_names = search->nr_names,
+						  .owner = owner,
+						  .noun = "event"},
 				reason, hint);
 		message_note_hint(hint, "session %s: no event matches `%s` yet: %s",
-				search->session, search_pattern(search, i), reason);
+				search->session, unmatched_search_pattern(search, i), reason);
 	}
 	if (is_matched && search->fit.program && !search->fit.fits && search->fit.nr_events)
 		message_note_hint(search->fit.hint,
@@ -187,7 +190,8 @@ static void search_print(const struct unmatched_search *search)
 				search->session, search->filter, search->fit.reason);
 }
 
-static int search_ask(struct unmatched_search *search, struct ask *ask, const struct parsed *parsed)
+static int unmatched_search_run(
+		struct unmatched_search *search, struct ask *ask, const struct parsed *parsed)
 {
 	char name[ASK_NAME_MAX];
 	struct json_object *request = NULL, *answer = NULL;
@@ -199,11 +203,11 @@ static int search_ask(struct unmatched_search *search, struct ask *ask, const st
 		return status;
 	search->patterns = ask_list(request, "event");
 	search->filter = ask_text(request, "filter");
-	if (search_begin(search) &&
+	if (unmatched_search_begin(search) &&
 			!ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer)) {
-		search_programs(search, ask_list(answer, "processes"));
-		if (search->nr_programs && !search_is_over(search))
-			search_print(search);
+		unmatched_search_programs(search, ask_list(answer, "processes"));
+		if (search->nr_programs && !unmatched_search_is_over(search))
+			unmatched_search_print(search);
 	}
 	json_object_put(answer);
 	json_object_put(request);
@@ -217,8 +221,8 @@ int session_unmatched(const struct parsed *parsed)
 
 	if (ask_connect_silently(&ask, parsed->options.control.system, NULL))
 		return COMMAND_DONE;
-	(void)search_ask(&search, &ask, parsed);
-	search_end(&search);
+	(void)unmatched_search_run(&search, &ask, parsed);
+	unmatched_search_end(&search);
 	ask_close(&ask);
 	return COMMAND_DONE;
 }

@@ -12,7 +12,7 @@
 #define PERCENTILE(percent) ((uint32_t)((percent)*1000))
 #define NAME_WIDTH 44
 
-static double rate(const struct top_view *view, uint64_t now, uint64_t before)
+static double top_print_rate(const struct top_view *view, uint64_t now, uint64_t before)
 {
 	/* A restarted recorder counts from zero. */
 	uint64_t more = now >= before ? now - before : now;
@@ -20,17 +20,18 @@ static double rate(const struct top_view *view, uint64_t now, uint64_t before)
 	return view->seconds > 0 ? (double)more / view->seconds : 0;
 }
 
-static double event_rate(const struct top_view *view, uint64_t count)
+static double top_print_event_rate(const struct top_view *view, uint64_t count)
 {
 	return view->event_seconds > 0 ? (double)count / view->event_seconds : 0;
 }
 
-static int by_rate(const void *one, const void *other, void *user)
+static int top_print_compare_processes(const void *one, const void *other, void *user)
 {
 	const struct top_view *view = user;
 	const struct top_process *a = *(struct top_process *const *)one,
 				 *b = *(struct top_process *const *)other;
-	double x = rate(view, a->bytes, a->bytes_before), y = rate(view, b->bytes, b->bytes_before);
+	double x = top_print_rate(view, a->bytes, a->bytes_before),
+	       y = top_print_rate(view, b->bytes, b->bytes_before);
 
 	if (x != y)
 		return x > y ? -1 : 1;
@@ -47,7 +48,7 @@ static const struct top_process **top_print_sort_processes(const struct top_view
 	for (size_t i = 0; order && i < view->nr_processes; i++)
 		order[i] = &view->processes[i];
 	if (order && view->nr_processes)
-		qsort_r(order, view->nr_processes, sizeof(*order), by_rate,
+		qsort_r(order, view->nr_processes, sizeof(*order), top_print_compare_processes,
 				(void *)(uintptr_t)view);
 	return order;
 }
@@ -72,12 +73,12 @@ static bool top_print_claim_line(struct top_page *page)
 	return true;
 }
 
-static const char *whole(double number, char text[FORMAT_NUMBER_MAX])
+static const char *top_print_round(double number, char text[FORMAT_NUMBER_MAX])
 {
 	return format_number((uint64_t)(number + 0.5), text);
 }
 
-static const char *duration(uint64_t ns, char text[FORMAT_NUMBER_MAX])
+static const char *top_print_duration(uint64_t ns, char text[FORMAT_NUMBER_MAX])
 {
 	if (ns < 10000)
 		snprintf(text, FORMAT_NUMBER_MAX, "%" PRIu64 " ns", ns);
@@ -90,9 +91,9 @@ static const char *duration(uint64_t ns, char text[FORMAT_NUMBER_MAX])
 	return text;
 }
 
-static void print_head(const struct top_view *view, struct top_page *page)
+static void top_print_head(const struct top_view *view, struct top_page *page)
 {
-	double lost = rate(view, view->lost, view->lost_before);
+	double lost = top_print_rate(view, view->lost, view->lost_before);
 	char events[FORMAT_NUMBER_MAX], bytes[FORMAT_NUMBER_MAX], speed[FORMAT_NUMBER_MAX],
 			losses[FORMAT_NUMBER_MAX], now[FORMAT_NUMBER_MAX];
 
@@ -101,9 +102,10 @@ static void print_head(const struct top_view *view, struct top_page *page)
 	fprintf(page->out, "%s%s%s  %s  %s, %s, %s/s  %slost %s, %s/s%s\n", page->strong,
 			view->session, page->plain, view->state,
 			format_events(view->recorded, events), format_size(view->bytes, bytes),
-			format_size((uint64_t)rate(view, view->bytes, view->bytes_before), speed),
+			format_size((uint64_t)top_print_rate(view, view->bytes, view->bytes_before),
+					speed),
 			view->lost ? page->bad : "", format_number(view->lost, losses),
-			whole(lost, now), view->lost ? page->plain : "");
+			top_print_round(lost, now), view->lost ? page->plain : "");
 }
 
 static int top_print_processes(
@@ -125,12 +127,14 @@ static int top_print_processes(
 
 		fprintf(page->out, "%-24.24s %9" PRIu64 " %12s %14s %s%10s %10s%s\n",
 				format_printable(process->name, name, sizeof(name)), process->pid,
-				whole(event_rate(view, count.count), events),
-				format_size((uint64_t)rate(view, process->bytes,
+				top_print_round(top_print_event_rate(view, count.count), events),
+				format_size((uint64_t)top_print_rate(view, process->bytes,
 							    process->bytes_before),
 						bytes),
 				process->lost ? page->bad : "",
-				whole(rate(view, process->lost, process->lost_before), now),
+				top_print_round(top_print_rate(view, process->lost,
+								process->lost_before),
+						now),
 				format_number(process->lost, lost),
 				process->lost ? page->plain : "");
 	}
@@ -153,7 +157,7 @@ static int top_print_events(const struct top_view *view, struct top_page *page)
 
 		format_printable(top_trace_name(&view->trace, order[i]), name, sizeof(name));
 		fprintf(page->out, "%-*.*s %14s %16s\n", NAME_WIDTH, NAME_WIDTH, name,
-				whole(event_rate(view, event->count), now),
+				top_print_round(top_print_event_rate(view, event->count), now),
 				format_number(event->all, all));
 	}
 	free(order);
@@ -179,12 +183,13 @@ static void top_print_durations(const struct top_view *view, struct top_page *pa
 		snprintf(name, sizeof(name), "%s .. %s", pairs->rules[i].begin_text,
 				pairs->rules[i].end_text);
 		if (stats->count) {
-			duration(report_stats_percentile(stats, PERCENTILE(50)), p50);
-			duration(report_stats_percentile(stats, PERCENTILE(99)), p99);
-			duration((uint64_t)stats->most, most);
+			top_print_duration(report_stats_percentile(stats, PERCENTILE(50)), p50);
+			top_print_duration(report_stats_percentile(stats, PERCENTILE(99)), p99);
+			top_print_duration((uint64_t)stats->most, most);
 		}
 		fprintf(page->out, "%-*.*s %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, name,
-				whole(event_rate(view, stats->count), now), p50, p99, most);
+				top_print_round(top_print_event_rate(view, stats->count), now), p50,
+				p99, most);
 		no_thread |= pairs->rules[i].no_thread;
 	}
 	if (no_thread && top_print_claim_line(page))
@@ -203,7 +208,7 @@ int top_print_text(const struct top_view *view, FILE *out)
 	};
 	int ret;
 
-	print_head(view, &page);
+	top_print_head(view, &page);
 	/*
 	 * Durations were requested by an option, so they precede the tables that are always
 	 * printed.
@@ -216,20 +221,20 @@ int top_print_text(const struct top_view *view, FILE *out)
 
 /* ---- JSON ---- */
 
-static void json_begin(FILE *out, const struct top_view *view, const char *type)
+static void top_print_json_begin(FILE *out, const struct top_view *view, const char *type)
 {
 	fprintf(out, "{\"schema\":%d,\"type\":\"%s\",\"session\":\"%s\"", OUTPUT_JSON_SCHEMA, type,
 			view->session);
 }
 
-static void json_processes(const struct top_view *view, FILE *out)
+static void top_print_json_processes(const struct top_view *view, FILE *out)
 {
 	for (size_t i = 0; i < view->nr_processes; i++) {
 		const struct top_process *process = &view->processes[i];
 		struct top_event count =
 				top_trace_process(&view->trace, process->name, process->vpid);
 
-		json_begin(out, view, "process");
+		top_print_json_begin(out, view, "process");
 		fputs(",\"name\":", out);
 		print_json_string(out, process->name);
 		fprintf(out,
@@ -237,13 +242,13 @@ static void json_processes(const struct top_view *view, FILE *out)
 				",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 				",\"event_rate\":%.3f,\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
 				process->pid, count.all, process->recorded, process->bytes,
-				process->lost, event_rate(view, count.count),
-				rate(view, process->bytes, process->bytes_before),
-				rate(view, process->lost, process->lost_before));
+				process->lost, top_print_event_rate(view, count.count),
+				top_print_rate(view, process->bytes, process->bytes_before),
+				top_print_rate(view, process->lost, process->lost_before));
 	}
 }
 
-static int json_events(const struct top_view *view, FILE *out)
+static int top_print_json_events(const struct top_view *view, FILE *out)
 {
 	uint32_t *order = top_trace_order(&view->trace);
 
@@ -252,24 +257,24 @@ static int json_events(const struct top_view *view, FILE *out)
 	for (uint32_t i = 0; i < view->trace.names.count; i++) {
 		const struct top_event *event = &view->trace.events[order[i]];
 
-		json_begin(out, view, "count");
+		top_print_json_begin(out, view, "count");
 		fputs(",\"event\":", out);
 		print_json_string(out, top_trace_name(&view->trace, order[i]));
 		fprintf(out, ",\"count\":%" PRIu64 ",\"rate\":%.3f}\n", event->all,
-				event_rate(view, event->count));
+				top_print_event_rate(view, event->count));
 	}
 	free(order);
 	return 0;
 }
 
-static void json_durations(const struct top_view *view, FILE *out)
+static void top_print_json_durations(const struct top_view *view, FILE *out)
 {
 	const struct report_pairs *pairs = &view->trace.pairs;
 
 	for (unsigned int i = 0; i < pairs->rule_count; i++) {
 		const struct stats *stats = &view->trace.durations[i];
 
-		json_begin(out, view, "durations");
+		top_print_json_begin(out, view, "durations");
 		fputs(",\"begin\":", out);
 		print_json_string(out, pairs->rules[i].begin_text);
 		fputs(",\"end\":", out);
@@ -288,15 +293,15 @@ static void json_durations(const struct top_view *view, FILE *out)
 
 int top_print_json(const struct top_view *view, FILE *out)
 {
-	json_begin(out, view, "top");
+	top_print_json_begin(out, view, "top");
 	fprintf(out,
 			",\"state\":\"%s\",\"seconds\":%.3f,\"recorded\":%" PRIu64
 			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 			",\"byte_rate\":%.3f,\"loss_rate\":%.3f}\n",
 			view->state, view->seconds, view->recorded, view->bytes, view->lost,
-			rate(view, view->bytes, view->bytes_before),
-			rate(view, view->lost, view->lost_before));
-	json_processes(view, out);
-	json_durations(view, out);
-	return json_events(view, out);
+			top_print_rate(view, view->bytes, view->bytes_before),
+			top_print_rate(view, view->lost, view->lost_before));
+	top_print_json_processes(view, out);
+	top_print_json_durations(view, out);
+	return top_print_json_events(view, out);
 }

@@ -54,14 +54,14 @@ int top_trace_create(struct top_trace *trace, const struct top_options *options)
 	return status;
 }
 
-static void close_reader(struct top_trace *trace)
+static void top_trace_close_reader(struct top_trace *trace)
 {
 	for (uint32_t t = 0; trace->reader && t < ctf_reader_trace_count(trace->reader); t++) {
-		const struct ctf_trace *of = ctf_reader_trace(trace->reader, t);
+		const struct ctf_trace *ctf = ctf_reader_trace(trace->reader, t);
 
-		for (uint32_t i = 0; i < ctf_trace_event_count(of); i++) {
-			top_trace_free_class(ctf_trace_event(of, i)->user);
-			ctf_trace_event(of, i)->user = NULL;
+		for (uint32_t i = 0; i < ctf_trace_event_count(ctf); i++) {
+			top_trace_free_class(ctf_trace_event(ctf, i)->user);
+			ctf_trace_event(ctf, i)->user = NULL;
 		}
 	}
 	if (trace->reader)
@@ -71,7 +71,7 @@ static void close_reader(struct top_trace *trace)
 
 void top_trace_free(struct top_trace *trace)
 {
-	close_reader(trace);
+	top_trace_close_reader(trace);
 	top_trace_reset(trace);
 	pairs_free(&trace->pairs);
 	identity_free(&trace->identity);
@@ -96,7 +96,7 @@ void top_trace_reset(struct top_trace *trace)
 
 /* ---- counting ---- */
 
-static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
+static int top_trace_make_row(struct top_trace *trace, const char *name, uint32_t *ret_row)
 {
 	uint32_t known = trace->names.count;
 
@@ -109,10 +109,10 @@ static int make_row(struct top_trace *trace, const char *name, uint32_t *row)
 		trace->events = events;
 		trace->capacity = capacity;
 	}
-	*row = keys_add(&trace->names, name, strlen(name) + 1);
-	if (*row == KEYS_NONE)
+	*ret_row = keys_add(&trace->names, name, strlen(name) + 1);
+	if (*ret_row == KEYS_NONE)
 		return -ENOMEM;
-	if (*row == known)
+	if (*ret_row == known)
 		trace->events[known] = (struct top_event){0};
 	return 0;
 }
@@ -135,7 +135,7 @@ static struct top_class *top_trace_make_class(struct top_trace *trace, const str
 		return NULL;
 	item->event->user = class;
 	class->wanted = top_trace_is_program_event(trace, item);
-	if (class->wanted && make_row(trace, item->event->name, &class->row))
+	if (class->wanted && top_trace_make_row(trace, item->event->name, &class->row))
 		return NULL;
 	if (!trace->pairs.rule_count)
 		return class;
@@ -177,7 +177,7 @@ static void top_trace_count_event(struct top_event *event, bool now)
 	event->count += now;
 }
 
-static int make_process(struct top_trace *trace, uint32_t process)
+static int top_trace_make_process(struct top_trace *trace, uint32_t process)
 {
 	uint32_t capacity = process < 8 ? 16 : process * 2;
 	struct top_event *grown;
@@ -208,7 +208,7 @@ static int top_trace_add_item(struct top_trace *trace, const struct ctf_item *it
 	if (!class)
 		return -ENOMEM;
 	process = identity_process(&trace->identity, &class->identity, item);
-	if (process == KEYS_NONE || make_process(trace, process))
+	if (process == KEYS_NONE || top_trace_make_process(trace, process))
 		return -ENOMEM;
 	if (class->wanted) {
 		top_trace_count_event(&trace->events[class->row], now);
@@ -225,7 +225,7 @@ static int top_trace_open_reader(struct top_trace *trace, const char *directory)
 
 	if (trace->reader && !strcmp(trace->directory, directory))
 		return 0;
-	close_reader(trace);
+	top_trace_close_reader(trace);
 	if (!*directory || strlen(directory) >= sizeof(trace->directory) ||
 			ctf_reader_open_growing(directory, &trace->reader, &error)) {
 		trace->reader = NULL;
@@ -256,7 +256,7 @@ int top_trace_read(struct top_trace *trace, const char *directory, int64_t until
 
 /* ---- the order ---- */
 
-static int by_count(const void *one, const void *other, void *user)
+static int top_trace_compare_rows(const void *one, const void *other, void *user)
 {
 	const struct top_trace *trace = user;
 	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -275,7 +275,8 @@ uint32_t *top_trace_order(const struct top_trace *trace)
 	for (uint32_t i = 0; order && i < count; i++)
 		order[i] = i;
 	if (order && count)
-		qsort_r(order, count, sizeof(*order), by_count, (void *)(uintptr_t)trace);
+		qsort_r(order, count, sizeof(*order), top_trace_compare_rows,
+				(void *)(uintptr_t)trace);
 	return order;
 }
 

@@ -46,7 +46,7 @@ struct top {
 
 /* ---- the terminal ---- */
 
-static void screen_begin(struct top *top)
+static void top_begin_screen(struct top *top)
 {
 	struct termios raw;
 
@@ -61,7 +61,7 @@ static void screen_begin(struct top *top)
 	fputs("\033[?1049h\033[?25l", stdout);
 }
 
-static void screen_end(struct top *top)
+static void top_end_screen(struct top *top)
 {
 	if (!top->screen)
 		return;
@@ -70,7 +70,7 @@ static void screen_end(struct top *top)
 	tcsetattr(STDIN_FILENO, TCSANOW, &top->before);
 }
 
-static void screen_size(struct top *top)
+static void top_read_screen_size(struct top *top)
 {
 	struct winsize size = {0};
 
@@ -121,7 +121,7 @@ static int top_parse_process(struct top_view *view, struct json_object *json)
 }
 
 /* Removes processes that are not in the last answer. */
-static void forget_processes(struct top_view *view)
+static void top_forget_processes(struct top_view *view)
 {
 	size_t kept = 0;
 
@@ -148,7 +148,7 @@ static int top_parse_session(struct top_view *view, struct json_object *session)
 		view->processes[i].seen = false;
 	for (size_t i = 0; processes && i < json_object_array_length(processes) && !ret; i++)
 		ret = top_parse_process(view, json_object_array_get_idx(processes, i));
-	forget_processes(view);
+	top_forget_processes(view);
 	return ret;
 }
 
@@ -162,7 +162,7 @@ static int top_print_screen(struct top *top)
 		ret = top_print_json(&top->view, stdout);
 	} else {
 		if (top->screen) {
-			screen_size(top);
+			top_read_screen_size(top);
 			fputs("\033[H\033[2J", stdout);
 		}
 		ret = top_print_text(&top->view, stdout);
@@ -211,7 +211,7 @@ static int top_add_answer(struct top *top, struct json_object *answer, uint64_t 
 }
 
 /* Returns 1 if a message has arrived, 0 if the user ends the command, or a negative errno. */
-static int wait_for_message(const struct top *top)
+static int top_wait_for_message(const struct top *top)
 {
 	struct pollfd fds[] = {{.fd = control_fd(top->ask.client), .events = POLLIN},
 			{.fd = top->screen ? STDIN_FILENO : -1, .events = POLLIN}};
@@ -232,7 +232,7 @@ static int wait_for_message(const struct top *top)
 	}
 }
 
-static int loop(struct top *top)
+static int top_run(struct top *top)
 {
 	uint64_t count = top->options->count;
 	int status = COMMAND_DONE;
@@ -240,7 +240,7 @@ static int loop(struct top *top)
 	for (uint64_t i = 0; !status && (!count || i < count);) {
 		struct error error = {.kind = ERROR_NONE};
 		struct json_object *answer = NULL;
-		int ret = wait_for_message(top);
+		int ret = top_wait_for_message(top);
 
 		if (!ret)
 			break;
@@ -264,7 +264,7 @@ static int loop(struct top *top)
 	return status;
 }
 
-static struct json_object *subscription(const struct top_options *options, const char *name)
+static struct json_object *top_make_request(const struct top_options *options, const char *name)
 {
 	uint64_t interval = options->interval ? options->interval : INTERVAL_NS;
 	struct json_object *request = control_request("top", name);
@@ -284,7 +284,7 @@ static int top_watch_session(struct top *top, const char *name)
 	struct sigaction interrupt, terminate;
 	struct json_object *answer;
 	uint64_t none = 0;
-	int status = ask_call(&top->ask, subscription(top->options, name), TIMEOUT_MS, &answer);
+	int status = ask_call(&top->ask, top_make_request(top->options, name), TIMEOUT_MS, &answer);
 
 	if (status)
 		return status;
@@ -294,10 +294,10 @@ static int top_watch_session(struct top *top, const char *name)
 	stopped = 0;
 	sigaction(SIGINT, &action, &interrupt);
 	sigaction(SIGTERM, &action, &terminate);
-	screen_begin(top);
+	top_begin_screen(top);
 	if (!status)
-		status = loop(top);
-	screen_end(top);
+		status = top_run(top);
+	top_end_screen(top);
 	sigaction(SIGINT, &interrupt, NULL);
 	sigaction(SIGTERM, &terminate, NULL);
 	return status;

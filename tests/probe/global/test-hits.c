@@ -223,14 +223,14 @@ static void test_changes(void **unused)
 	change_open();
 	assert_non_null(changed);
 	assert_int_equal(nr_handles, 0);
-	assert_int_equal(change_take(), CHANGE_NONE);
+	assert_int_equal(change_get(), CHANGE_NONE);
 	/* Changes in our own thread do not wait. */
 	changed(false);
-	assert_int_equal(change_take(), CHANGE_NONE);
+	assert_int_equal(change_get(), CHANGE_NONE);
 	assert_int_equal(pthread_create(&thread, NULL, tell_both, NULL), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(sigwaitinfo(&set, &info), CHANGE_SIGNAL);
-		seen[nr_seen++] = change_take();
+		seen[nr_seen++] = change_get();
 		/* It waits for the answer. */
 		usleep(20000);
 		assert_int_equal(__atomic_load_n(&stages, __ATOMIC_SEQ_CST), i);
@@ -241,14 +241,17 @@ static void test_changes(void **unused)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(seen[0], CHANGE_BEGINS);
 	assert_int_equal(seen[1], CHANGE_ENDS);
-	/* Each call holds the lock once: change_take() and change_done() here, uprobes_change_notify_kernel() in the other thread. */
+	/*
+	 * Each call holds the lock once: change_get() and change_done() here, change_notify() in the
+	 * other thread.
+	 */
 	assert_int_equal(nr_locks, 2 + 2 * 3);
 	assert_int_equal(nr_unlocks, nr_locks);
 	assert_int_equal(nr_signals, 2);
-	now = CHANGE_ENDS;
+	state = CHANGE_ENDS;
 	change_done();
-	assert_int_equal(now, CHANGE_NONE);
-	assert_int_equal(change_take(), CHANGE_NONE);
+	assert_int_equal(state, CHANGE_NONE);
+	assert_int_equal(change_get(), CHANGE_NONE);
 }
 
 static void test_agent(void **unused)

@@ -278,7 +278,7 @@ void change_open(void)
 	called("changes;");
 }
 
-enum uprobes_change_state change_take(void)
+enum uprobes_change_state change_get(void)
 {
 	return change_there;
 }
