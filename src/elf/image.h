@@ -25,7 +25,6 @@ struct image_table {
 };
 
 /*
-/*
  * Open an image. The caller closes fd, after image_close(). @relocate: apply relocations; false for
  * a file that is mapped in a process, whose memory is relocated. Returns 0 or a negative errno with
  * half a sentence in @error ("it is not an ELF file"): -ENOEXEC if it is not an ELF file, -EINVAL if
