@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions with begins of all kinds, for probes; each gives its argument back, plus what its name says. */
+/*
+ * Functions with all kinds of instructions at their begin, to be probed. Each returns its argument
+ * plus the number in its name.
+ */
 	.macro function name
 	.globl \name
 	.type \name, @function
@@ -20,7 +23,7 @@ function place_one
 	ret
 end place_one
 
-/* Inner begins at 1, 2, 3 and 4: the distance is given. */
+/* Inner begins at 1, 2, 3 and 4: all bytes of the distance are fixed. */
 function place_five
 	push %rbx
 	.cfi_adjust_cfa_offset 8
@@ -72,7 +75,7 @@ function place_relative
 	ret
 end place_relative
 
-/* A call is displaced, and returns to where it stands. */
+/* A call is displaced, and returns to the original code. */
 function place_call
 	sub $8, %rsp
 	call place_one
@@ -93,7 +96,7 @@ function place_short
 end place_short
 	.skip 16, 0xcc
 
-/* Likewise. */
+/* The same. */
 function place_shorter
 	lea 6(%rdi), %eax
 1:	xor %ecx, %ecx
@@ -102,7 +105,7 @@ function place_shorter
 end place_shorter
 	.skip 16, 0xcc
 
-/* The distance that stands there leads to where there is nothing. */
+/* The fixed distance leads to unmapped memory. */
 function place_punned
 	push %rbx
 	.cfi_adjust_cfa_offset 8
@@ -116,7 +119,7 @@ function place_punned
 	ret
 end place_punned
 
-/* Ends as place_one does. */
+/* Ends like place_one. */
 function place_tail
 	add $100, %edi
 	nop
@@ -124,7 +127,7 @@ function place_tail
 	jmp place_one
 end place_tail
 
-/* Ends as place_deep does, which calls it with one less. */
+/* Ends like place_deep, which calls it with the argument minus one. */
 function place_tail_deep
 	test %edi, %edi
 	jz 1f
@@ -144,7 +147,7 @@ function place_deep
 	ret
 end place_deep
 
-/* Writes all registers to (%rdi) as it finds them, flags last. */
+/* Stores all registers at (%rdi), the flags last. */
 function place_registers
 	.byte 0x48, 0x8d, 0x64, 0x24, 0x00 /* lea 0(%rsp), %rsp */
 	mov %rax, 0(%rdi)
@@ -165,7 +168,7 @@ function place_registers
 	mov %r15, 120(%rdi)
 	pushfq
 	popq 128(%rdi)
-	/* What its caller has below its stack pointer, by way of rbx. */
+	/* What its caller has below its stack pointer, through rbx. */
 	mov -128(%rsp), %rax
 	mov %rax, 136(%rdi)
 	mov -16(%rsp), %rax
@@ -174,8 +177,8 @@ function place_registers
 end place_registers
 
 /*
- * place_call_with(output, input): calls place_registers with the registers of `input` in the same order, but rsp and rdi,
- * and its flags; below the stack pointer stands something.
+ * place_call_with(output, input): calls place_registers with the registers of `input` in the same
+ * order, except rsp and rdi, and with its flags; the red zone below the stack pointer has values.
  */
 function place_call_with
 	push %rbx
@@ -214,7 +217,9 @@ function place_call_with
 	ret
 end place_call_with
 
-/* Calls place_four; amid so much of which no unwinder's data says anything as what V8 was built with. */
+/*
+ * Calls place_four. Surrounded by so much code without unwind data as V8's built-in functions have.
+ */
 	.fill 8192, 1, 0xcc
 	.globl place_bare
 	.type place_bare, @function

@@ -2,7 +2,7 @@
 #ifndef TESTS_PROBE_PATCH_PLACES_H
 #define TESTS_PROBE_PATCH_PLACES_H
 
-/* Functions that are probed, and what their sites are. */
+/* Functions that tests probe, and how to find their sites. */
 
 #include "probe/patch/patch.h"
 
@@ -27,14 +27,19 @@ int place_tail_deep(int value);
 void place_registers(unsigned long long *output);
 void place_call_with(unsigned long long *output, const unsigned long long *input);
 
-/* places.cpp: calls `inner` twice, once in the scope of a handler that catches what `inner` throws. */
+/*
+ * places.cpp: calls `inner` twice, once in the scope of a handler that catches what `inner` throws.
+ */
 int place_catch(int value);
 int place_throw(int value);
 extern int place_destroyed;
 
-/* sites.c: the site of that function of this program; the program ends if there is none. */
+/* sites.c: returns the site of this function of the program; exits if there is none. */
 struct probe_site site_of(const char *name);
-/* The one of the instruction that begins there; its method is PROBE_NONE if none does. */
+/*
+ * Returns the site of the instruction that begins at this offset; its method is PROBE_NONE if none
+ * does.
+ */
 struct probe_site site_at(const char *name, unsigned int offset);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sites of this program's own functions. */
+/* Finds the sites of this program's own functions. */
 #include "places.h"
 
 #include "probe/code/code.h"

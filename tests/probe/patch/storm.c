@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes are set and removed, in batches of all places or some, while threads call the functions all the time. Each call
- * must give what it always gives; what is called after patch_set() must be seen; nothing may be seen after
- * patch_remove().
+ * Sets and removes probes, in batches of all locations or some of them, while threads call the
+ * functions all the time. Each call must return the same as without probes. Calls after patch_set()
+ * must be recorded; calls after patch_remove() must not.
  */
 #include "places.h"
 
@@ -45,7 +45,7 @@ static unsigned int wrong;
 static uint64_t set, pads_back, pads_left;
 static bool rested;
 
-/* Relaxed, all of them: figures that are compared when nobody counts any more. */
+/* Relaxed, all of them: statistics that are compared when no thread counts any more. */
 static HANDLER void on_entry(const struct patch_hit *hit)
 {
 	__atomic_fetch_add(&entries[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
@@ -57,9 +57,10 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 }
 
 /*
- * Threads lose the processor at any instruction, in the midst of places, of their copies and of handlers, a hundred times as often as
- * the kernel's ticks would have it: by a timer's signal, in whose handler they wait for each other. And so who waits for a
- * thread that is in a handler waits for microseconds, not for ticks. Handlers of half of the threads have stacks of their own.
+ * Preempts threads at any instruction, in the middle of sites, copies and handlers, a hundred times
+ * as often as the kernel's ticks would: by a timer's signal, whose handlers wait for each other. So
+ * a thread that waits for another one in a handler waits for microseconds, not for ticks. The
+ * handlers of half of the threads have stacks of their own.
  */
 static __thread timer_t turn;
 
@@ -94,7 +95,7 @@ static void start_turns(char *own_stack)
 	set_turn();
 }
 
-/* A turn may still be on its way. */
+/* A signal of the timer may still be pending. */
 static void no_stack(void)
 {
 	const stack_t none = {.ss_flags = SS_DISABLE};
@@ -108,7 +109,7 @@ static void *call_all(void *argument)
 	char own_stack[OWN_STACK];
 	uint64_t *calls = argument;
 
-	/* Relaxed: only told apart. */
+	/* Relaxed: the value is only compared. */
 	start_turns(__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) & 1 ? own_stack : NULL);
 	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 			value = (value + 1) & 0xffff) {
@@ -143,7 +144,10 @@ static void complain(const char *what, size_t location)
 	__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 }
 
-/* They are padding again when it is said so, however threads are interrupted there. */
+/*
+ * Checks that springboards are padding when patch_quiesce() reports it, however threads are
+ * interrupted there.
+ */
 static void look_at_pads(const struct probe_site *sites)
 {
 	if (side_probe_pads || !rested) {
@@ -209,7 +213,10 @@ static void round_of(struct probe_site *sites)
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) != before[i])
 			complain("a call was seen when the probe was gone", chosen[i]);
 	}
-	/* What is known of probes goes and comes back while threads are in their code; so do the signals of traps. */
+	/*
+	 * The data of probes is released and restored while threads are in their code; so are the
+	 * signals of traps.
+	 */
 	rested = !draw(16);
 	if (rested && !patch_quiesce())
 		complain("there is no rest", chosen[0]);
@@ -220,7 +227,10 @@ int main(int argc, char **argv)
 {
 	const char *wanted = getenv("SIDE_TEST_LONG");
 	bool full = wanted && !strcmp(wanted, "1");
-	/* In a round two thirds of the places have a probe: a million are set and removed in all. */
+	/*
+	 * In each round two thirds of the locations have a probe: a million probes are set and
+	 * removed in total.
+	 */
 	unsigned int rounds = full ? 150000 : 5000, nr_threads = full ? 8 : 4;
 	const struct sigaction action = {
 			.sa_handler = on_turn, .sa_flags = SA_RESTART | SA_ONSTACK};
@@ -260,7 +270,7 @@ int main(int argc, char **argv)
 		returned += exits[i];
 	}
 	patch_stats(&stats);
-	/* Places are used again: the second half needed nothing more. */
+	/* Memory is reused: the second half needed no more. */
 	if (!wrong && stats.bytes != middle.bytes) {
 		printf("%llu bytes, %llu after the first half\n", (unsigned long long)stats.bytes,
 				(unsigned long long)middle.bytes);

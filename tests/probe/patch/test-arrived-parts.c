@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of a proof about all threads, and of unblocking the trap signals: which threads are examined, how often, when one is stopped,
- * and how both end. The test includes arrived.c and blocked.c, and plays threads and system calls.
+ * The steps of a proof about all threads, and of unblocking the trap signals: which threads are
+ * examined, how often, when one is stopped, and how both end. The test includes arrived.c and
+ * blocked.c, and plays threads and system calls.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +26,7 @@ static struct {
 	bool list_fails, with_self;
 	int list_error;
 	unsigned int gone,
-			gone_times; /* this thread has exited by the time of a check, so many times */
+			gone_times; /* so many times, this thread has exited when it is checked */
 	struct patch_thread threads[8];
 	bool is_gone[8];
 	unsigned int nr_stops, nr_sleeps, last_sleep, nr_stopped, stops_work;
@@ -130,7 +131,10 @@ static void test_lists(void)
 	begin(4);
 	CHECK(patch_arrival_list_all_threads() && threads.count == 5 && world.nr_listed == 1);
 	CHECK(threads.listed[0] == SELF && threads.listed[4] == 504);
-	/* If one has exited meanwhile, the list is read again: the first one, the last one, and each time. */
+	/*
+	 * If one has exited meanwhile, the list is read again: the first one, the last one, and
+	 * each time.
+	 */
 	for (unsigned int gone = SELF; gone <= 504; gone += 4) {
 		begin(4);
 		world.gone = gone;
@@ -225,7 +229,7 @@ static void test_proofs(void)
 	/* It is stopped at most three times. */
 	was_proved = false;
 	CHECK(!prove() && looked[1] == 12 && world.nr_stops == 3 && was_so_asked == 3);
-	/* A thread whose system calls are filtered is not stopped. */
+	/* A thread with a seccomp filter is not stopped. */
 	guards = true;
 	was_proved = true;
 	CHECK(!prove() && !world.nr_stops);
@@ -324,7 +328,7 @@ static void test_unblocked(void)
 			world.nr_sleeps == 1 && world.last_sleep == 1000);
 	CHECK(world.nr_stopped == 1 && world.stopped[0] == 502 &&
 			world.at_stop == patch_blocked_open_mask);
-	/* At most 100 attempts. If a thread's system calls are filtered, no thread is stopped. */
+	/* At most 100 attempts. If a thread has a seccomp filter, no thread is stopped. */
 	begin(3);
 	world.with_self = false;
 	world.threads[1].blocked = PATCH_TRAP_SIGNALS;
@@ -336,7 +340,9 @@ static void test_unblocked(void)
 	world.threads[1].guarded = true;
 	CHECK(!patch_unblock() && world.nr_listed == 100 && !world.nr_stops &&
 			world.nr_sleeps == 100);
-	/* An incomplete list proves nothing. Without /proc there is no list, which is no failure. */
+	/*
+	 * An incomplete list proves nothing. Without /proc there is no list, which is no failure.
+	 */
 	begin(3);
 	world.with_self = false;
 	world.list_fails = true;

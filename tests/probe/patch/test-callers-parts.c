@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of the code whose calls are watched: ranges of a mapping between holes of the unwind data, names that show what a library
- * does with the stack, limits at the last entry and one more. The test includes the file, so that it can call its static functions.
+ * Exact values of the code whose calls are watched: ranges of a mapping between holes of the unwind
+ * data, names that show what a library does with the stack, limits at the last entry and one more.
+ * The test includes the file, so that it can call its static functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include "../../check.h"
 
-/* Code that unwinds, what is noted of libraries that copy stacks, and the mappings of the process. */
+/* Code that unwinds, the notes of libraries that copy stacks, and the mappings of the process. */
 static uint64_t asked_from, asked_to;
 static bool has_calls;
 static unsigned int copies[4], nr_copies;
@@ -77,7 +78,9 @@ static void test_ranges(void)
 			mapping_of[1] == 4);
 	CHECK(patch_caller(0x1000) == ranges && !patch_caller(0x1001) && !patch_caller(0xfff) &&
 			patch_caller(0x2fff) == ranges + 1 && !patch_caller(0x3000));
-	/* The ranges of a mapping that is gone have no size, and are used for the same code again. */
+	/*
+	 * The ranges of a mapping that is gone have no size, and are used for the same code again.
+	 */
 	mappings[4].inode = 9;
 	patch_callers_clear(4);
 	CHECK(!mappings[4].inode && is_range(1, 0x2000, 0) && is_range(0, 0x1000, 1) &&
@@ -86,10 +89,10 @@ static void test_ranges(void)
 	CHECK(is_range(2, 0x2008, 8));
 	patch_callers_add_range(6, 0x2000, 0x2800);
 	CHECK(is_range(1, 0x2000, 0x800) && mapping_of[1] == 6 && nr_ranges == 3);
-	/* A range that has its size stays. */
+	/* A range that has a size is not reused. */
 	patch_callers_add_range(7, 0x2000, 0x2900);
 	CHECK(is_range(3, 0x2000, 0x900) && is_range(1, 0x2000, 0x800));
-	/* The last one, and none. */
+	/* The last entry, and no free entry. */
 	nr_ranges = RANGES_MAX - 1;
 	for (uint32_t i = 4; i < nr_ranges; i++)
 		ranges[i] = (struct patch_code){0x10000 + i, 1};
@@ -141,7 +144,7 @@ static struct {
 	struct eh_frame_entry entries[4];
 } data __attribute__((aligned(4096)));
 
-#define CODE_AT 0x1000000 /* behind the data */
+#define CODE_AT 0x1000000 /* after the data */
 
 static uint64_t table_at(void)
 {
@@ -164,7 +167,7 @@ static void test_known(void)
 
 	begin();
 	mappings[2] = (struct callers_mapping){code, code + 0x10000, 1, true};
-	/* One function at the begin, one behind a hole, and a hole up to the end. */
+	/* One function at the begin, one after a hole, and a hole up to the end. */
 	put_row(0, 0, 0, 0x100);
 	put_row(1, 0x5000, 1, 0x200);
 	CHECK(patch_callers_end_of_code(table_at(), &data.rows[0], 1) == code + 0x100);
@@ -329,7 +332,7 @@ static void test_names(void)
 
 		CHECK(names_with(used_names[i], 0, length) == 1u << i);
 		CHECK(names_with(used_names[i], 0, length - 1) == 0);
-		/* Over the border of what is read at once. */
+		/* Across the end of a chunk. */
 		for (size_t at = TEXT_AT_ONCE - 2 * NAME_MAX_BYTES; at < TEXT_AT_ONCE + 4; at++)
 			CHECK(names_with(used_names[i], at, sizeof(image.names)) == 1u << i);
 		CHECK(names_with(used_names[i], sizeof(image.names) - length,
@@ -350,7 +353,7 @@ static void test_names(void)
 	CHECK(!patch_callers_is_libgcc(&strings));
 }
 
-/* The properties that the names of a library show. */
+/* The properties that a library's names indicate. */
 static void test_asks(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
@@ -538,14 +541,16 @@ static void test_lines(void)
 	/* Code of another file, whose begin is not known. */
 	next_check("r--p", 0, 7, "5000-6000 r-xp 00001000 08:01 8 /b\n");
 	CHECK(!nr_ranges && nr_mappings == 1 && mappings[0].inode == 8);
-	/* The begin can be written, or cannot be read. */
+	/* The begin is writable, or cannot be read. */
 	next_check("rw-p", 0, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
 	CHECK(!nr_ranges && nr_mappings == 1);
 	next_check("--xp", 0, 7, "");
 	CHECK(!nr_ranges && nr_mappings == 1);
 	next_check("r--p", 0x1000, 7, "5000-6000 r-xp 00001000 08:01 7 /a\n");
 	CHECK(!nr_ranges && nr_mappings == 1);
-	/* The begin of a file that can be written is that of its mapping, if it is executed, too. */
+	/*
+	 * If the begin of a file is executable, it is code of its mapping also if it is writable.
+	 */
 	next_check("rwxp", 0, 7, "");
 	CHECK(nr_ranges == 1 && is_range(0, base, 0x1000));
 	/* Shared, without a file, not code, and short. */
@@ -565,7 +570,7 @@ static void test_lines(void)
 	before = resources_now();
 	check("7000-8000 r-xp 00001000 08:01 9 /b\n");
 	CHECK(nr_mappings == 2 && !mappings[0].inode && mappings[1].inode == 9);
-	/* Without the list, all remains as it was. */
+	/* Without the list, all remains unchanged. */
 	played_maps = none;
 	patch_callers_scan();
 	CHECK(nr_mappings == 2 && mappings[1].inode == 9 && mappings[1].is_mapped);
@@ -602,7 +607,7 @@ static void test_own(void)
 		}
 		CHECK(resources_are_same(before, resources_now()));
 	}
-	/* Again: nothing is new. */
+	/* Again: there is nothing new. */
 	{
 		uint32_t count = nr_ranges;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of probed code, in memory that the test fills byte by byte: which copies are recognized, what is written to them and in which
- * steps, and what is left alone. The test includes the file, so that it can call its static functions, and plays springboards, callers
- * and filters. A hook sees each system call.
+ * Copies of probed code, in memory that the test fills byte by byte: which copies are recognized,
+ * what is written to them and in which steps, and what is left alone. The test includes the file,
+ * so that it can call its static functions, and plays springboards, callers and filters. A hook
+ * sees each system call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static long hooked_call(long number, long a, long b, long c, long d, long e, lon
 {
 	long result;
 
-	/* On a machine with much load each of them takes long. */
+	/* Each of them takes long on a loaded machine. */
 	CHECK(!f &&
 			(number == SYS_process_vm_readv ? a == getpid() && c == 1 && e == 1
 							: !b && !c && !d && !e));
@@ -174,7 +175,7 @@ static void test_healed(void)
 	patch_copied_end_healing(9000);
 	CHECK(!patch_copied_is_healed(500) && patch_copied_is_healed(501) &&
 			patch_copied_is_healed(9000));
-	/* The thread that changes a copy was interrupted by this one: it goes on at last. */
+	/* The thread that changes a copy was interrupted by this one, which finally continues. */
 	patch_copied_begin_healing(7);
 	CHECK(nr_yields == 0);
 	patch_copied_begin_healing(8);
@@ -209,7 +210,10 @@ static void test_read_copy(void)
 	healing = copy + 1;
 	CHECK(patch_copied_read_copy(copy, there, 4, differs, 2, &is) && !is);
 	CHECK(!patch_copied_read_copy(address_of(copies + BYTES - 3), there, 4, same, 2, &is));
-	/* Another thread has healed it between the two looks: what was read may be of both. */
+	/*
+	 * Another thread has healed it between the two checks: the bytes that were read may be of
+	 * both.
+	 */
 	clear();
 	healed_meanwhile = copy;
 	at_read = heal_meanwhile;
@@ -282,7 +286,7 @@ static void test_heal(void)
 	CHECK(patch_copied_heal(address_of(copies + 80), old, bytes, 2) &&
 			!memcmp(copies + 80, "\1\2\x90", 3));
 	CHECK(patch_copied_heal(16, old, bytes, 5));
-	/* Other threads are told before the bytes are read. */
+	/* Other threads are notified before the bytes are read. */
 	at_read = note_healing;
 	CHECK(patch_copied_heal(address_of(copies + 96), old, bytes, 5) && was_announced);
 	at_read = NULL;
@@ -329,7 +333,7 @@ static void test_site(void)
 		CHECK(patch_copied_matches(&code, i, before[i]) &&
 				patch_copied_matches(&code, i, expected));
 	}
-	/* The last byte that counts, and one behind it. */
+	/* The last byte that counts, and one after it. */
 	patch_copied_read_site(address_of(own), 63, &code);
 	CHECK(code.size == 63 && code.probed[62] == JUMP);
 	patch_copied_read_site(address_of(own), 62, &code);
@@ -472,7 +476,7 @@ static void test_twins(void)
 	copy_code(1024, 256, 64);
 	CHECK(patch_copied_has_arrived(target_of(first, 1024), &copy) &&
 			!memcmp(copies + 1024, first->site.bytes, 5));
-	/* As much like the one as like the other: nothing is done. */
+	/* It is as similar to one as to the other: no change. */
 	copy_code(4096, 256, 5);
 	CHECK(!patch_copied_has_arrived(target_of(first, 4096), &copy) && copies[4096] == JUMP);
 	/* Unless both have the same bytes. */
@@ -505,7 +509,7 @@ static void test_short(void)
 	copies[513] ^= 1;
 	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
 	copies[513] ^= 1;
-	/* Six further bytes must be alike. */
+	/* Six further bytes must match. */
 	copies[512 + 7] ^= 1;
 	CHECK(!patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) && !copy);
 	copies[512 + 7] ^= 1;
@@ -516,7 +520,10 @@ static void test_short(void)
 	CHECK(patch_copied_has_left_short(address_of(copies + 512 + 100), &copy) &&
 			copy == address_of(copies + 512));
 	CHECK(nr_healed == 1);
-	/* The copy includes the springboard: its jump leads elsewhere, by the distance of the springboard's jump. */
+	/*
+	 * The copy includes the springboard: its jump leads elsewhere, by the distance of the
+	 * springboard's jump.
+	 */
 	clear();
 	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	patch->slot = springboard;
@@ -564,7 +571,7 @@ static void test_fault(void)
 	info.si_code = SEGV_MAPERR;
 	*at = (greg_t)target;
 	CHECK(patch_copied_fault(&info, &context));
-	/* Where a short jump leads there may be code: any fault there. */
+	/* There may be code at the target of a short jump: any fault there. */
 	clear();
 	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
@@ -601,7 +608,7 @@ static void test_traps(void)
 			patch_copied_is_padding(0) && !patch_copied_is_padding(1) &&
 			!patch_copied_is_padding(0xff));
 	clear();
-	/* Exactly six of the bytes behind it are no padding. */
+	/* Exactly six of the bytes after it are no padding. */
 	memset(sites + 257, 0x90, 15);
 	memset(sites + 266, 0x41, 6);
 	patch = set(0, 256, PROBE_BREAKPOINT, 0, 0);
@@ -637,14 +644,14 @@ static void test_traps(void)
 	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
 			copy == address_of(copies + 512) && copies[512] == patch->site.bytes[0] &&
 			copies[513] == 0x90 && errno == 77);
-	/* Healed by another thread before; also where nothing may be looked at. */
+	/* Healed by another thread before; also where no memory may be read. */
 	is_filtered = true;
 	copy = 0;
 	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
 			copy == address_of(copies + 512));
 	is_filtered = false;
 	CHECK(!patch_copied_trap(address_of(copies + BYTES), &copy));
-	/* Where the site ends before 16 bytes, nothing is like it. */
+	/* If the site ends before 16 bytes, no copy matches. */
 	patch = set(1, BYTES - 15, PROBE_BREAKPOINT, 0, 0);
 	copy_code(1024, BYTES - 15, 15);
 	CHECK(!patch_copied_is_trap(patch, address_of(copies + 1024), copies + 1024));
@@ -655,7 +662,7 @@ static void test_traps(void)
 	copy_code(512, 256, 32);
 	CHECK(patch_copied_trap(address_of(copies + 512), &copy) &&
 			copies[512] == patch->site.bytes[0] && copies[513] == TRAP_BYTE);
-	/* A trap behind a short jump. */
+	/* A trap after a short jump. */
 	clear();
 	patch = set(0, 256, PROBE_SHORT, 2, address_of(sites) + 0x30000);
 	copy_code(512, 256, 64);
@@ -798,7 +805,7 @@ static void test_search(void)
 			munmap(patterns.items, patterns.bytes);
 		}
 	}
-	/* No more than there is. */
+	/* No more bytes than there are. */
 	clear();
 	set(0, 256, PROBE_JUMP, 5, address_of(sites) + 0x30000);
 	patterns = (struct patterns){.count = 0};
@@ -813,7 +820,7 @@ static void test_search(void)
 	munmap(patterns.items, patterns.bytes);
 }
 
-/* Of several probes with the same bytes behind the first one, the one that is most like the copy. */
+/* Of several probes with the same bytes after the first one, the one that matches the copy best. */
 static void test_best(void)
 {
 	struct patterns patterns = {.count = 0};

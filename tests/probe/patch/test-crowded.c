@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that has mapped all below its libraries, as Java does with its heap, its threads' stacks and what it compiles: what
- * is left is the gap below the stack, of which the stack itself needs the least. A place gets its jump by way of that.
+ * A program that has mapped all memory below its libraries, as Java does with its heap, its
+ * threads' stacks and its generated code. Only the gap below the stack is free, of which the stack
+ * itself needs little. A site gets its jump through that gap.
  */
 #include "probe/patch/patch.h"
 
@@ -14,7 +15,10 @@
 #define REACH 0x90000000ULL
 #define PAGE 4096ULL
 
-/* mov %edi,%eax; xchg %ax,%ax; add $7,%eax; ret: a thread may be before the fifth byte, so the jump's last byte is given. */
+/*
+ * mov %edi,%eax; xchg %ax,%ax; add $7,%eax; ret: a thread may be before the fifth byte, so the
+ * jump's last byte is fixed.
+ */
 static const uint8_t place_code[] = {0x89, 0xf8, 0x66, 0x90, 0x83, 0xc0, 0x07, 0xc3};
 
 static unsigned int hits;
@@ -24,7 +28,7 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 	(*(unsigned int *)hit->user)++;
 }
 
-/* Where the last gap before the stack begins; all others near it are taken. */
+/* Returns the begin of the last gap before the stack; all others near it are filled. */
 static uint64_t crowd(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

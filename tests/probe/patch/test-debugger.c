@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ELF files in memory that debuggers read of made code: libelf reads each of them, and the test compares names, addresses, sizes and
- * the unwinder's data. The file is included: the test gives the memory.
+ * The ELF files in memory that debuggers read for generated code. libelf reads each of them, and
+ * the test compares names, addresses, sizes and the unwind data. The test includes the file and
+ * provides the memory.
  */
 #include <gelf.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void *given_memory(size_t size, int protection)
 	return blocks[nr_blocks++];
 }
 
-/* The section of that name. */
+/* Finds the section of that name. */
 static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;
@@ -55,7 +56,7 @@ static void compare_frames(Elf *elf, const uint8_t *frames, size_t size)
 	CHECK(data && data->d_size == size && !memcmp(data->d_buf, frames, size));
 	CHECK(header.sh_type == SHT_PROGBITS && header.sh_flags == SHF_ALLOC &&
 			header.sh_addralign == 8);
-	/* Debuggers read it where it is. */
+	/* Debuggers read it at its address. */
 	CHECK(!memcmp((const void *)(uintptr_t)header.sh_addr, frames, size));
 }
 
@@ -127,7 +128,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(frames); i++)
 		frames[i] = (uint8_t)(i * 7 + 1);
 
-	/* Nothing is added that does not fit, or without memory. */
+	/* Nothing is added if it is too large, or without memory. */
 	patch_debugger_add(frames, PATCH_FRAMES_BYTES + 1, "long", 1, 2);
 	CHECK(!first() && nr_blocks == 0);
 	has_memory = false;
@@ -153,7 +154,7 @@ int main(void)
 	CHECK(__jit_debug_descriptor.relevant_entry == first());
 	compare(first(), frames + 2, 16, NULL, 0, 0);
 
-	/* Memory for 32 at once. */
+	/* Memory for 32 at a time. */
 	for (int i = 3; i < 32; i++)
 		patch_debugger_add(frames, 8, "more", 1, 2);
 	CHECK(nr_blocks == 1);

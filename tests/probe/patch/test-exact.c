@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of memory for probes: gaps of the address space, distances with chosen bytes, slots of an arena, lines of mappings,
- * and the bytes of a probe. The test includes the files, so that it can call their static functions.
+ * Exact values of memory for probes: gaps of the address space, distances with chosen bytes, slots
+ * of an arena, lines of mappings, and the bytes of a probe. The test includes the files, so that it
+ * can call their static functions.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 
 #include "../../check.h"
 
-/* As many entries as the last call asked for; the call fails if it is to. */
+/* The number of entries of the last call; the call can be made to fail. */
 static size_t asked_entries;
 static bool realloc_fails;
 
@@ -25,7 +26,10 @@ static void *hooked_reallocarray(void *old, size_t count, size_t size)
 #define reallocarray hooked_reallocarray
 #include "probe/patch/gaps.c"
 #undef reallocarray
-/* A text instead of the mappings of this process, so many bytes at a time; then the end, or an error. */
+/*
+ * A text instead of the mappings of this process, in chunks of this size; then the end, or an
+ * error.
+ */
 static const char *played_maps;
 static size_t played_chunk;
 static bool maps_fail_at_end, maps_cannot_open;
@@ -79,7 +83,7 @@ static void test_gaps(void)
 	CHECK(patch_gaps_insert(1, AT(20), AT(30)) && patch_gaps_insert(1, AT(14), AT(16)) &&
 			patch_gaps() == 3);
 	CHECK(is_gap(0, AT(10), AT(11)) && is_gap(1, AT(14), AT(16)) && is_gap(2, AT(20), AT(30)));
-	/* Beside gaps, and between them. */
+	/* Next to gaps, and between them. */
 	patch_gaps_cut(AT(16), AT(20));
 	patch_gaps_cut(AT(11), AT(14));
 	CHECK(nr_gaps == 3);
@@ -98,7 +102,7 @@ static void test_gaps(void)
 	CHECK(nr_gaps == 70 && is_gap(0, AT(14), AT(15)) && is_gap(69, AT(1380), AT(1381)));
 	patch_gaps_forget();
 	CHECK(!gaps && !nr_gaps);
-	/* Room for 64, then for twice as many; where there is no memory the gap is lost. */
+	/* Space for 64, then for twice as many; if memory cannot be allocated, the gap is lost. */
 	for (unsigned int i = 0; i < 64; i++)
 		CHECK(patch_gaps_insert(i, AT(20 * i), AT(20 * i + 1)) && gaps_capacity == 64 &&
 				asked_entries == 64);
@@ -338,7 +342,10 @@ static bool note_mapping(const struct patch_mapping *mapping, void *user)
 	return true;
 }
 
-/* Lines over the ends of what is read at once, long ones, others that are no mappings, and one without an end. */
+/*
+ * Lines across the ends of chunks, long ones, other lines that are no mappings, and one without an
+ * end.
+ */
 static void test_played_maps(void)
 {
 	static const char first[] = "1000-2000 r-xp 0 a\nnothing\n3000-4000 r-xp 0 ",
@@ -347,7 +354,7 @@ static void test_played_maps(void)
 	unsigned int descriptors = resources_descriptors();
 
 	for (size_t length = 140; length < 150; length++) {
-		/* The third line has 17 bytes before the path, and 160 count. */
+		/* The third line has 17 bytes before the path, and 160 are kept. */
 		size_t kept = length < 143 ? length : 143;
 
 		memset(path, 'x', length);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place whose jump has a given distance goes by way of a slot, which may be almost 2 GiB away. When it is set again
- * with other registers, its code is another one, here on the other side of the place and too far from that slot.
- *
- * All addresses around the place are taken but those where slots and codes are to be.
+ * A site whose jump has a fixed distance uses a slot, which may be almost 2 GiB away. When it is
+ * set again with other registers, it gets another trampoline, here on the other side of the site
+ * and too far from that slot. All addresses around the site are mapped, except those where slots
+ * and trampolines shall be.
  */
 #include "probe/patch/patch.h"
 
@@ -21,7 +21,7 @@
 #define TRAMPOLINES_ABOVE 0x30000000ULL
 #define WINDOW 262144ULL
 #define ARENA 65536ULL
-#define FILLERS 1007 /* and the first one: the capacity of an arena */
+#define FILLERS 1007 /* with the first one: the capacity of an arena */
 #define FILLER_BYTES 16
 
 /* xor %eax,%eax; add $7,%eax; ret: a thread may be between the two. */
@@ -79,7 +79,7 @@ static bool make_code(void)
 	return !mprotect(code, CODE_BYTES, PROT_READ | PROT_EXEC);
 }
 
-/* The place is called, and seen, and taken out. */
+/* Sets the probe, calls the site, and removes the probe. */
 static int try_place(unsigned int flags, unsigned int wanted)
 {
 	struct probe_site site = site_of(PLACE, place_code, 2);
@@ -133,7 +133,7 @@ int main(void)
 	if (try_place(PATCH_ALL, 2))
 		return 1;
 	patch_stats(&after);
-	/* Else nothing was far. */
+	/* Otherwise nothing was far. */
 	if (after.bytes == before.bytes)
 		return fail("the second code found room near the first one");
 	return try_place(0, 3) || try_place(PATCH_ALL, 4);

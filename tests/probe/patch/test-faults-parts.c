@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of faults while their signals are side's: the kernel's actions, the actions that the program sees, and what a fault does
- * that belongs to a load, to a copy, to a displaced instruction or to the program. The test includes the file, so that it can call its
- * static functions, plays the functions of other files, and compares with bare system calls.
+ * Exact values of faults while their signals are side's: the kernel's actions, the actions that the
+ * program sees, and what a fault does that belongs to a load, to a copy, to a displaced instruction
+ * or to the program. The test includes the file, so that it can call its static functions, plays
+ * the functions of other files, and compares with bare system calls.
  */
 #include <errno.h>
 #include <signal.h>
@@ -113,7 +114,10 @@ static void fake_want(int number, uint64_t mask, uint64_t handler)
 	fake.wants++;
 }
 
-/* Before the exchange with this number another thread sets an action by a bare system call; 0: never. */
+/*
+ * Before the exchange with this number another thread sets an action by a bare system call; 0:
+ * never.
+ */
 static unsigned int nr_exchanges, bare_from, bare_until, failing_exchange;
 
 static int hooked_exchange(
@@ -233,7 +237,7 @@ static void test_small(void)
 	CHECK(patch_faults_generation == 101);
 }
 
-/* A handler may still read as many former actions as there are entries, less one. */
+/* A handler may still read as many former actions as there are entries, minus one. */
 static void test_behind(void)
 {
 	begin();
@@ -273,7 +277,7 @@ static void test_with_ours(void)
 	CHECK(result.handler == (uint64_t)(uintptr_t)patch_fault_arrives && !result.mask &&
 			result.restorer == (uint64_t)(uintptr_t)patch_fault_returns &&
 			result.flags == (SA_SIGINFO | SA_ONSTACK | SA_RESTART | PATCH_SA_RESTORER));
-	/* To be ignored: unchanged. */
+	/* An ignored signal: unchanged. */
 	behind.handler = (uint64_t)(uintptr_t)SIG_IGN;
 	result = patch_fault_with_own_handler(&behind);
 	CHECK(patch_is_same_action(&result, &behind));
@@ -297,7 +301,7 @@ static void test_taken(void)
 			owner == getpid() && !fake.asks_calls && patch_faults_generation == 101);
 	CHECK(of_kernel(SIGSEGV).handler == ours && of_kernel(SIGFPE).handler == ours &&
 			of_kernel(SIGBUS).handler == (uint64_t)(uintptr_t)SIG_IGN);
-	/* What the program's handler would block, and what is known of it is used up. */
+	/* The mask that the program's handler wants; the stored mask is used up. */
 	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(one) &&
 			patch_fault_get_user_action(SIGSEGV)->mask ==
 					(BIT(SIGTRAP) | BIT(SIGHUP) | BIT(SIGILL)) &&
@@ -306,7 +310,7 @@ static void test_taken(void)
 			of_kernel(SIGSEGV).flags == (SA_ONSTACK | SA_SIGINFO | PATCH_SA_RESTORER));
 	CHECK(patch_fault_get_user_action(SIGBUS)->handler == (uint64_t)(uintptr_t)SIG_IGN &&
 			!patch_fault_get_user_action(SIGFPE)->handler);
-	/* For a second reason; then the first one is over, and the second one. */
+	/* For a second reason; then the first one ends, and the second one. */
 	fake.blocks_faults = true;
 	patch_faults_start(PATCH_FAULTS_LOADS);
 	CHECK(reasons == (PATCH_FAULTS_LOADS | PATCH_FAULTS_COPIES) && fake.asks &&
@@ -326,7 +330,7 @@ static void test_taken(void)
 	CHECK(fake.want_mask == BIT(SIGTRAP) && fake.want_handler == address_of(one));
 	CHECK(!of_kernel(SIGFPE).handler &&
 			of_kernel(SIGBUS).handler == (uint64_t)(uintptr_t)SIG_IGN);
-	/* Nothing is held: nothing to end. */
+	/* Nothing is taken: there is nothing to end. */
 	patch_faults_end(PATCH_FAULTS_LOADS);
 	CHECK(patch_faults_generation == 105 && fake.depth == 0);
 	patch_faults_renew();
@@ -335,7 +339,7 @@ static void test_taken(void)
 	CHECK(of_kernel(SIGSEGV).handler == address_of(one));
 }
 
-/* Bare system calls of the program change actions in between. */
+/* Bare system calls of the program change actions meanwhile. */
 static void test_bare(void)
 {
 	const uint64_t ours = (uint64_t)(uintptr_t)patch_fault_arrives;
@@ -343,7 +347,7 @@ static void test_bare(void)
 	begin();
 	patch_faults_start(PATCH_FAULTS_COPIES);
 	set_in_kernel(SIGSEGV, address_of(other), 0, 0);
-	/* What has been set is not replaced, until it is renewed. */
+	/* An action that was set is not replaced until it is renewed. */
 	patch_faults_install();
 	CHECK(of_kernel(SIGSEGV).handler == address_of(other) && of_kernel(SIGBUS).handler == ours);
 	patch_fault_uninstall(SIGSEGV);
@@ -353,7 +357,7 @@ static void test_bare(void)
 	CHECK(of_kernel(SIGSEGV).handler == ours &&
 			patch_fault_get_user_action(SIGSEGV)->handler == address_of(other) &&
 			reasons == PATCH_FAULTS_COPIES);
-	/* Other signals are to be left open: known to the kernel after installation. */
+	/* The other signals must stay unblocked: the kernel has that after the installation. */
 	patch_fault_set_user_action(SIGBUS,
 			&(struct patch_action){.handler = address_of(one), .mask = BIT(SIGTRAP)});
 	patch_faults_install();
@@ -361,7 +365,7 @@ static void test_bare(void)
 	fake.open = BIT(SIGTRAP);
 	patch_faults_install();
 	CHECK(of_kernel(SIGBUS).mask == 0 && of_kernel(SIGBUS).handler == ours);
-	/* In another process, until it knows that it is one. */
+	/* In another process, until it detects that. */
 	owner = getpid() + 1;
 	set_in_kernel(SIGSEGV, address_of(one), 0, 0);
 	patch_faults_renew();
@@ -376,7 +380,10 @@ static void test_bare(void)
 			of_kernel(SIGSEGV).handler == address_of(one));
 }
 
-/* Another thread sets actions while side's is put there: what is found in exchange is the program's, too. */
+/*
+ * Another thread sets actions while side's is installed: an action that the exchange returns is the
+ * program's too.
+ */
 static void test_raced(void)
 {
 	const uint64_t ours = (uint64_t)(uintptr_t)patch_fault_arrives;
@@ -398,7 +405,7 @@ static void test_raced(void)
 	CHECK(nr_exchanges == 1 + 8 && of_kernel(SIGSEGV).handler == ours &&
 			patch_fault_get_user_action(SIGSEGV)->handler == 0x1008);
 	bare_from = bare_until = 0;
-	/* An action that cannot be read is left alone. */
+	/* An action that cannot be read is not changed. */
 	begin();
 	set_in_kernel(SIGSEGV, address_of(one), 0, 0);
 	nr_exchanges = 0;
@@ -415,7 +422,7 @@ static void test_raced(void)
 	patch_faults_install();
 	CHECK(nr_exchanges == 3 && of_kernel(SIGSEGV).flags == PATCH_SA_RESTORER);
 	failing_exchange = 0;
-	/* Not held: nothing is installed. */
+	/* Not taken: nothing is installed. */
 	reasons = 0;
 	patch_faults_install();
 	CHECK(of_kernel(SIGSEGV).flags == PATCH_SA_RESTORER);
@@ -425,7 +432,7 @@ static void test_raced(void)
 	reasons = 0;
 }
 
-/* ---- what the program asks for ---- */
+/* ---- requests of the program ---- */
 
 static int real_result;
 static unsigned int nr_real;
@@ -467,7 +474,7 @@ static void test_asked(void)
 			before.sa_flags & SA_RESTART);
 	CHECK(of_kernel(SIGSEGV).restorer == (uint64_t)(uintptr_t)patch_fault_returns + 1 &&
 			patch_faults_generation == 103);
-	/* The question alone, and our own handler: nothing changes. */
+	/* A query, and side's own handler: nothing changes. */
 	CHECK(!patch_faults_action(SIGSEGV, NULL, &before, real_action) &&
 			before.sa_handler == other);
 	wanted = action_of(one, BIT(SIGHUP), 0);
@@ -476,7 +483,7 @@ static void test_asked(void)
 			patch_fault_get_user_action(SIGSEGV)->handler == address_of(other) &&
 			of_kernel(SIGSEGV).mask == 0 && patch_faults_generation == 103);
 	CHECK(!patch_faults_action(SIGSEGV, NULL, NULL, real_action) && !nr_real);
-	/* In a child of vfork() the kernel is asked, and its answer is never our handler. */
+	/* In a child of vfork() the kernel answers, and its answer is never side's handler. */
 	owner++;
 	real_before = action_of(one, BIT(SIGINT), 0);
 	CHECK(!patch_faults_action(SIGSEGV, &wanted, &before, real_action) && nr_real == 1 &&
@@ -498,9 +505,9 @@ static void test_asked(void)
 	patch_faults_end(PATCH_FAULTS_COPIES);
 }
 
-/* ---- what arrives ---- */
+/* ---- signals that arrive ---- */
 
-/* A load that continues behind itself, as those of hits. */
+/* A load that continues after itself, like those of hits. */
 extern const char test_load[] __attribute__((visibility("hidden")));
 extern const char test_behind_load[] __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -556,7 +563,7 @@ static void test_arrived(void)
 	patch_fault_set_user_action(SIGSEGV, &behind);
 	behind.handler = address_of(other);
 	patch_fault_set_user_action(SIGFPE, &behind);
-	/* A load: nothing else is asked. */
+	/* A load: no other function is called. */
 	context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)test_load;
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 && !moved.patch &&
 			!fake.copied_calls && !fake.moved_calls && patch_faults_generation == 101);
@@ -572,7 +579,7 @@ static void test_arrived(void)
 			moved.patch == &fake_probe && fake.moved_calls == 2 &&
 			!fake.for_good_calls);
 	CHECK(patch_fault_get_user_action(SIGSEGV)->handler == address_of(one));
-	/* A handler for one signal: then the default, which is in the kernel. */
+	/* A handler for one signal (SA_RESETHAND): then the default, which the kernel has. */
 	behind = (struct patch_action){.handler = address_of(one), .flags = (uint32_t)SA_RESETHAND};
 	patch_fault_set_user_action(SIGSEGV, &behind);
 	fake.moves = false;
@@ -581,7 +588,7 @@ static void test_arrived(void)
 			of_kernel(SIGSEGV).handler != 0);
 	CHECK(patch_fault_behind(SIGSEGV, &info, &context, &moved) == 0 &&
 			of_kernel(SIGSEGV).handler == 0);
-	/* To be ignored: what was sent is; a fault cannot be. */
+	/* Ignored: signals that were sent are; a fault cannot be. */
 	behind = (struct patch_action){.handler = (uint64_t)(uintptr_t)SIG_IGN};
 	patch_fault_set_user_action(SIGBUS, &behind);
 	fake.moved_calls = 0;
@@ -607,7 +614,7 @@ static void test_default(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGSEGV);
 	CHECK(!sigprocmask(SIG_BLOCK, &set, NULL));
-	/* The site has the program's bytes: the thread stays there. */
+	/* The site has the program's bytes: the thread continues there. */
 	fake.for_good = true;
 	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
 	CHECK(!moved.patch && fake.for_good_calls == 1 && !fake.back_calls &&
@@ -626,7 +633,7 @@ static void test_default(void)
 	patch_fault_do_default(SIGSEGV, &info, &context, &moved);
 	CHECK(fake.for_good_calls == 2 && fake.back_calls == 2);
 	CHECK(sigtimedwait(&set, &got, &now_only) == -1);
-	/* What was sent is sent again, with what came with it. */
+	/* A signal that was sent is sent again, with its data. */
 	memset(&info, 0, sizeof(info));
 	info.si_signo = SIGSEGV;
 	info.si_code = SI_QUEUE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of libgcc's accessor of frame addresses in code that the test writes byte by byte: where the accessors lie, how far from one
- * another, across the chunks that are read, and at the ends of the code. The test includes the file, so that it can call its static
- * functions.
+ * Calls of libgcc's accessor of frame addresses in code that the test writes byte by byte: the
+ * positions of the accessors, their distances, across the chunks that are read, and at the ends of
+ * the code. The test includes the file, so that it can call its static functions.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define CODE_BYTES (12 * PAGE_BYTES)
 #define LOW 0x20000000
 
-static uint8_t *code; /* pages that are not mapped are before and behind it */
+static uint8_t *code; /* unmapped pages are before and after it */
 
 static uint64_t at(size_t offset)
 {
@@ -83,7 +83,10 @@ static void test_chunks(void)
 	}
 }
 
-/* The other two accessors are within 256 bytes before the first one, and end within 256 bytes behind its begin. */
+/*
+ * The other two accessors are within 256 bytes before the first one, and end within 256 bytes after
+ * its begin.
+ */
 static void test_neighbours(void)
 {
 	const size_t first = 1024, end = CODE_BYTES;
@@ -104,7 +107,7 @@ static void test_neighbours(void)
 		CHECK(frame_calls_find_accessor(at(0), at(end)) ==
 				(rows[i].is_one ? at(first) : 0));
 	}
-	/* No more is read than there is memory for. */
+	/* No more is read than is mapped. */
 	clear();
 	put(end - 600, returns_counter);
 	put(end - 600 + NEAR, returns_frame);
@@ -138,7 +141,10 @@ static void test_neighbours(void)
 	CHECK(frame_calls_find_accessor(at(0), at(end)) == at(end - 24));
 }
 
-/* A candidate without neighbours is passed over, and the accessor is found in each position relative to a chunk's end. */
+/*
+ * A candidate without neighbours is skipped, and the accessor is found in each position relative to
+ * a chunk's end.
+ */
 static void test_positions(void)
 {
 	for (size_t i = 0; i <= ACCESSOR + 1; i++) {
@@ -154,13 +160,13 @@ static void test_positions(void)
 		CHECK(frame_calls_find_accessor(at(0), at(first + 60 + ACCESSOR)) == at(first));
 		CHECK(frame_calls_find_accessor(at(0), at(first + 60 + ACCESSOR - 1)) == 0);
 	}
-	/* The second chunk has one accessor, and no byte more. */
+	/* The second chunk has one accessor, and no further byte. */
 	clear();
 	put(CHUNK + 1 - ACCESSOR, returns_frame);
 	put(CHUNK - 40, returns_counter);
 	put(CHUNK - 60, sets_counter);
 	CHECK(frame_calls_find_accessor(at(0), at(CHUNK + 1)) == at(CHUNK + 1 - ACCESSOR));
-	/* No code at all, and code that ends before the memory that is mapped does. */
+	/* No code at all, and code that ends before the mapped memory does. */
 	CHECK(frame_calls_find_accessor(at(0), at(0)) == 0 &&
 			frame_calls_find_accessor(at(0), at(ACCESSOR - 1)) == 0);
 	CHECK(frame_calls_find_accessor(at(0), at(CODE_BYTES) + PAGE_BYTES) != 0);
@@ -240,7 +246,7 @@ static void test_code(void)
 
 int main(void)
 {
-	/* In reach of the address 0, as code of a program that is not relocatable. */
+	/* In reach of address 0, like code of a program that is not relocatable. */
 	uint8_t *pages = mmap((void *)(uintptr_t)LOW, CODE_BYTES + 2 * PAGE_BYTES, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of the unwind data of made code: the test reads each description as an unwinder does, evaluates its expressions at each
- * byte, and compares the frame and the return address with what the tables say. The lists of pieces and of springboards are filled to
- * their limits. The test includes the files, so that it can call their static functions.
+ * Exact values of the unwind data of generated code. The test reads each description as an unwinder
+ * does, evaluates its expressions at each byte, and compares the frame and the return address with
+ * the tables. The lists of pieces and of springboards are filled to their limits. The test includes
+ * the files, so that it can call their static functions.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -162,7 +163,7 @@ static uint64_t evaluate(const uint8_t *at, size_t size, bool has_first, uint64_
 	return stack[nr - 1];
 }
 
-/* What holds at one address. */
+/* The frame at one address. */
 static struct {
 	uint64_t cfa, ra_at, ra, rsp, rbp_at;
 	unsigned int nr_unknown;
@@ -225,7 +226,7 @@ static void read_rules(const uint8_t *at, const uint8_t *stop, uint64_t pc)
 	}
 }
 
-/* The description, then the entry that uses it, then the end. */
+/* The CIE, the FDE that uses it, and the end mark. */
 static void unwind(const uint8_t *bytes, size_t size, uint64_t pc)
 {
 	const uint8_t *at = bytes, *entry;
@@ -348,7 +349,9 @@ static void test_heads(bool follows)
 			uint64_t kept[2];
 
 			nr_by_frame += by_frame;
-			/* What the trampoline has pushed: an address within the trampoline 37. */
+			/*
+			 * The word that the trampoline has pushed: an address within trampoline 37.
+			 */
 			memcpy(kept, (void *)(uintptr_t)(site - PATCH_PUSHED_BYTES), 8);
 			*(uint64_t *)(uintptr_t)(site - PATCH_PUSHED_BYTES) =
 					start + 37 * TRAMPOLINE_BYTES + 9;
@@ -363,7 +366,7 @@ static void test_heads(bool follows)
 	}
 }
 
-/* A jump in an arena of slots: to a trampoline, of which the head of its arena knows. */
+/* A jump in an arena of slots: it leads to a trampoline, and the head of its arena has the data. */
 static void test_slots(void)
 {
 	static uint8_t arena[2 * PATCH_ARENA_BYTES];
@@ -431,7 +434,7 @@ static void test_returns(void)
 					seen.ra_at == (uintptr_t)&returns[i].address);
 		}
 	}
-	/* Where all gates lead to: the index stands there, or the address already. */
+	/* The common code of gates: the slot contains the index, or the address already. */
 	for (unsigned int at = 0; at < COMMON_BYTES; at++) {
 		bool by_frame = frames[at] == PATCH_BY_FRAME_POINTER;
 		uint64_t cfa = by_frame ? registers.rbp + PATCH_RETURN_FRAME_BYTES + 8
@@ -449,7 +452,7 @@ static void test_returns(void)
 		CHECK(seen.ra_at == cfa - 8);
 		memcpy((void *)(uintptr_t)(cfa - 8), &kept, 8);
 	}
-	/* The same for the data that is in this object: an address within the call. */
+	/* The same for the data in this object: an address within the call. */
 	{
 		uint8_t rules[GATES_RULES_BYTES];
 		size_t size = patch_frames_gates(rules, gates, returns);
@@ -487,7 +490,7 @@ static void test_pads(void)
 			last_changed == 2);
 	patch_frames_register();
 	CHECK(patch_frames_find(0x9004, &found) && found.start == 0x9000 && found.end == 0x9005);
-	/* It is given up, and used again, with its number or without. */
+	/* It is released, and used again, with its number or without. */
 	CHECK(patch_frames_springboard(0, 0x9000, 0) == 0 && entries[0].length == 0 &&
 			springboards[0].site == 0x8800 && nr_changed == 3);
 	unwind_entry(0, 0x9000);
@@ -501,7 +504,7 @@ static void test_pads(void)
 			last_changed == 2);
 	CHECK(patch_frames_find(0x9000, &found) && patch_frames_find(0x9104, &found) &&
 			!patch_frames_find(0x9105, &found));
-	/* As many as there is memory for. */
+	/* As many as the list has space for. */
 	for (unsigned int i = 2; i < PATCH_FRAMES_SPRINGBOARDS; i++)
 		CHECK(patch_frames_springboard(-1, 0x100000 + 16 * i, 5) == (int)i);
 	CHECK(patch_frames_springboard(-1, 0x90000, 5) == -1 &&
@@ -529,7 +532,7 @@ static void test_lists(void)
 	CHECK(described_last.frames == entries[0].bytes && described_last.size == entries[0].size &&
 			!strcmp(described_last.name, "one") && described_last.start == 0x5000 &&
 			described_last.length == 0x100);
-	/* Later ones before it and behind it: each list is sorted. */
+	/* Later ones before and after it: each list is sorted. */
 	patch_frame_add_entry("\0", 1, 0x7000, 0x10, "two", false);
 	patch_frame_add_entry("\0", 1, 0x3000, 0x10, "three", true);
 	patch_frames_register();
@@ -559,7 +562,7 @@ static void test_lists(void)
 		unwind_entry(nr_entries - 1, 0x10000 + 16 * i);
 		CHECK(seen.interrupts == (i & 1));
 	}
-	/* As many as there is memory for. */
+	/* As many as the list has space for. */
 	for (nr = nr_entries; nr < ENTRIES_MAX; nr++)
 		CHECK(patch_frame_add_entry("\0", 1, 0x20000 + 16 * nr, 8, "many", false) ==
 				&entries[nr]);

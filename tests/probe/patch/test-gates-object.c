@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind data of gates in an object that the test lays out: which header and which table count, entries at the first and the last row,
- * lengths at the limit, and the rights of pages that are restored. The test includes the file, so that it can call its static functions.
+ * The unwind data of gates in an object that the test lays out: which header and which table count,
+ * entries at the first and the last row, lengths at the limit, and the rights of pages that are
+ * restored. The test includes the file, so that it can call its static functions.
  */
 #include <elf.h>
 #include <errno.h>
@@ -48,7 +49,9 @@ static void hooked_close(struct patch_writer *writer)
 #define patch_writer_close hooked_close
 #include "probe/patch/gates-unwind.c"
 
-/* Not inlined: the compiler takes the header for a constant, but the test changes it between calls. */
+/*
+ * Not inlined: the compiler takes the header for a constant, but the test changes it between calls.
+ */
 static const uint8_t *(*volatile table_function)(void) = gate_unwind_find_table;
 static uint8_t *(*volatile entry_function)(uint64_t begin) = gate_unwind_find_entry;
 static uintptr_t (*volatile address_function)(const Elf64_Phdr *part) = gate_unwind_segment_address;
@@ -82,7 +85,7 @@ static Elf64_Phdr part(uint32_t type, const uint8_t *at, uint32_t flags, uint64_
 			.p_memsz = size};
 }
 
-/* A table of so many rows, of which one is that of the gates. */
+/* Writes a table of `count` rows, one of which is that of the gates. */
 static void put_table(uint8_t *table, uint32_t count, uint32_t which, const uint8_t *entry)
 {
 	static const uint8_t form[] = {1, 0x1b, 3, 0x3b};
@@ -141,7 +144,7 @@ static void test_tables(void)
 	/* One header less. */
 	played_object.header.e_phnum = 2;
 	CHECK(!gate_unwind_find_table() && patch_gates_publish(NULL, 1) == -ENOTSUP && !nr_opened);
-	/* The last row, and the one behind it. */
+	/* The last row, and the one after it. */
 	entry = lay_out();
 	put_table(page(0), 3, 2, entry);
 	CHECK(gate_unwind_find_entry(GATES_BEGIN) == entry);
@@ -216,7 +219,7 @@ static void test_rights(void)
 	make_writable();
 	gate_unwind_restore_rights(page(1) + 1, PAGE_BYTES);
 	CHECK(has(1, "r--", "r--") && has(2, "r--", "rw-"));
-	/* Another segment, before it, behind it, or of another kind. */
+	/* Another segment, before it, after it, or of another type. */
 	make_writable();
 	gate_unwind_restore_rights(page(2), 1);
 	gate_unwind_restore_rights(page(1) - 1, 1);
@@ -227,7 +230,7 @@ static void test_rights(void)
 	played_object.parts[0].p_type = PT_NOTE;
 	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(1, "rw-", "rw-"));
-	/* The header behind the last one does not count. */
+	/* The header after the last one does not count. */
 	played_object.parts[1] = part(PT_LOAD, page(1), PF_R, PAGE_BYTES);
 	gate_unwind_restore_rights(page(1), 1);
 	CHECK(has(1, "rw-", "rw-"));

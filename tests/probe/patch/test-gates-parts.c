@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of gates: their bytes, the rights of their memory, what is counted, the unwind data that is written into this program,
- * and each step that fails. The test includes the files, so that it can call their static functions, and hooks system calls and writes.
+ * Exact values of gates: their bytes, the rights of their memory, the counters, the unwind data
+ * that is written into this program, and each step that fails. The test includes the files, so that
+ * it can call their static functions, and hooks system calls and writes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -152,7 +153,7 @@ static void test_started(void)
 	check_gates(RETURNS_FIRST - 1, 1);
 	patch_returns_write(common);
 	CHECK(!memcmp(made.code, common, sizeof(common)));
-	/* What is reserved stays when another object is loaded. */
+	/* Reserved memory remains reserved when another object is loaded. */
 	patch_gates_reserve();
 	CHECK(has(gates, "r-x"));
 }

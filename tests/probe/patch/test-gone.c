@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library comes and goes, each time at another address, with probes in it: test-gone LIBRARY. What was made for
- * its places is used again.
+ * Loads and unloads a library, each time at another address, with probes in it: test-gone LIBRARY.
+ * Memory that was allocated for its sites is used again.
  */
 #include "probe/code/code.h"
 #include "probe/patch/patch.h"
@@ -84,7 +84,7 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 	dlclose(library);
 	if (patch_remove(patches, NAMES))
 		return fail("probes cannot be removed", path);
-	/* Takes the room, so that it comes elsewhere the next time. */
+	/* Keeps the addresses mapped, so that the library is loaded elsewhere the next time. */
 	(void)mmap((void *)(*address & ~(uint64_t)(KEPT_BYTES - 1)), KEPT_BYTES, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	return 0;
@@ -117,6 +117,9 @@ int main(int argc, char **argv)
 			(unsigned long long)settled.bytes, SETTLED);
 	if (moved < ROUNDS / 2)
 		return fail("it always comes at the same address", argv[1]);
-	/* Distances that are given may need another piece of memory for slots now and then, but no round needs its own. */
+	/*
+	 * Fixed distances may need another arena of slots now and then, but no round needs one of
+	 * its own.
+	 */
 	return stats.bytes > settled.bytes * 2 ? fail("memory is not used again", argv[1]) : 0;
 }

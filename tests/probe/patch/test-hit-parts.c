@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of hits: entries of threads, their stacks, indices of calls whose returns are watched, calls that are abandoned and come back,
- * what handlers get. The test includes the file, so that it can call its static functions; tables are those of the test.
+ * Exact values of hits: entries of threads, their stacks, indices of calls whose returns are
+ * watched, calls that are abandoned and come back, and the arguments of handlers. The test includes
+ * the file, so that it can call its static functions; the tables belong to the test.
  */
 #define patch_gates_grow played_grow
 #include "probe/patch/hit.c"
@@ -169,14 +170,17 @@ static void test_entries(void)
 			second->tid == getpid() && second->pid == getpid());
 	/* Another thread was faster. */
 	CHECK(!patch_hit_claim_thread(second, second->tid + 1, 5, 6) && second->tid == getpid());
-	/* Where no call is allowed, it has a name that no thread has; entries of others stay. */
+	/*
+	 * Where no system call is permitted, it has an id that no thread has; entries of other
+	 * threads are not changed.
+	 */
 	second->tid = second->pid = child;
 	CHECK(patch_hit_find_entry(false) == threads + 2 && threads[2].tid < 0 && !threads[2].pid &&
 			nr_threads == 3);
 	CHECK(patch_hit_nameless() == threads[2].tid - 1);
 	threads[1].tid = 0;
 	CHECK(patch_hit_find_entry(false) == threads + 1);
-	/* The last entry, and none. */
+	/* The last entry, and no free entry. */
 	for (uint32_t i = 0; i < THREADS_MAX; i++)
 		threads[i].tid = threads[i].pid = 1;
 	nr_threads = THREADS_MAX - 1;
@@ -318,7 +322,7 @@ static void test_kept_stacks(void)
 			!thread->stacks[0].size);
 	patch_hit_keep_stack(thread, 0x101010);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) && thread->next_stack == 1);
-	/* Other stacks take the entries in turn; the previous one is kept. */
+	/* Other stacks use the entries in turn; the previous stack is kept. */
 	patch_hit_keep_stack(thread, 0x200000);
 	CHECK(has_stack(&thread->stack, 0x200000, 0x1000) &&
 			has_stack(&thread->stacks[1], 0x100000, 0x2000));
@@ -327,7 +331,7 @@ static void test_kept_stacks(void)
 			has_stack(&thread->stacks[2], 0x200000, 0x1000));
 	patch_hit_keep_stack(thread, 0x400000);
 	CHECK(has_stack(&thread->stacks[0], 0x300000, 0x1000) && thread->next_stack == 4);
-	/* Back on one of them, and beside one. */
+	/* Back on one of them, and next to one. */
 	patch_hit_keep_stack(thread, 0x101fff);
 	CHECK(has_stack(&thread->stack, 0x100000, 0x2000) &&
 			has_stack(&thread->stacks[1], 0x400000, 0x1000) && thread->next_stack == 4);
@@ -368,7 +372,7 @@ static void test_own(void)
 	hooks.may_ask = ask;
 	is_refused = true;
 	CHECK(!patch_hit_is_alone(thread) && thread->shares == child && !patch_hit_may_ask());
-	/* No call is possible: it counts as own. */
+	/* No system call is possible: the entry counts as own. */
 	CHECK(patch_hit_is_own(thread, 0x900000) && thread->shares == child);
 	is_refused = false;
 	thread->shares = -1;
@@ -502,7 +506,10 @@ static void test_blocks(void)
 			has_free(thread, most_returns - 64, most_returns - 63));
 	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == most_returns / BLOCK && thread->owned == 2 * BLOCK);
-	/* After those that are usable from the beginning, only where a call is allowed. */
+	/*
+	 * After the blocks that are usable from the beginning, only where a system call is
+	 * permitted.
+	 */
 	hooks.may_ask = ask;
 	is_refused = true;
 	most_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
@@ -538,7 +545,7 @@ static void test_blocks(void)
 		returns = table;
 	}
 	most_returns = sizeof(table) / sizeof(*table);
-	/* How many may be set aside. */
+	/* The maximum number of calls that are set aside. */
 	nr_threads = 0;
 	most_returns = 1 << 16;
 	CHECK(patch_hit_aside_max() == 16384);
@@ -583,7 +590,7 @@ static void test_leads(void)
 	CHECK(!patch_hit_leads_to(3, patch_hit_gate_of(4)) && !patch_hit_is_open(&returns[4]));
 	returns[4].state = PATCH_TAIL | PATCH_ASIDE;
 	CHECK(patch_hit_leads_to(3, patch_hit_gate_of(4)) && patch_hit_is_open(&returns[4]));
-	/* So many tail calls are followed; beyond them it is not known, so the call stays. */
+	/* So many tail calls are followed; beyond them the call is treated as open. */
 	for (uint32_t i = 10; i < 80; i++) {
 		open_call_at(thread, i);
 		returns[i].slot = &slots[3];
@@ -610,7 +617,7 @@ static void test_closes(void)
 	each = open_call_at(thread, 2);
 	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && has_free(thread, 2, 0) && stack_slot == 0x9002);
-	/* In another thread: the owner takes it back later. */
+	/* In another thread: the owner frees it later. */
 	each = open_call_at(thread, 3);
 	each->owner = 1;
 	patch_hit_close_call(thread, each, &stack_slot);
@@ -623,7 +630,10 @@ static void test_closes(void)
 	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
 			stack_slot == patch_hit_gate_of(9) + RETURN_CALL_BYTES);
 	CHECK(copies == PATCH_COPIES_UNKNOWN);
-	/* The call seemed abandoned: it was in a copy of the stack, unless it returns in another thread. */
+	/*
+	 * The call seemed abandoned: it was in a copy of the stack, unless it returns in another
+	 * thread.
+	 */
 	each = open_call_at(thread, 5);
 	each->state = PATCH_OPEN | PATCH_ASIDE;
 	each->owner = 1;
@@ -642,7 +652,10 @@ static void test_closes(void)
 	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == (PATCH_OPEN | PATCH_KEPT) && has_free(thread, 6, 4) &&
 			stack_slot == 0x9007);
-	/* A call that has returned before returns again: calls are not watched any more, and open ones are kept. */
+	/*
+	 * A call that has returned before returns again: calls are not watched any more, and open
+	 * ones are kept.
+	 */
 	each = open_call_at(thread, 8);
 	open_call_at(thread, 9);
 	open_call_at(thread, 10);
@@ -656,7 +669,7 @@ static void test_closes(void)
 	CHECK(returns[9].state == (PATCH_OPEN | PATCH_KEPT) &&
 			returns[10].state == (PATCH_TAIL | PATCH_ASIDE | PATCH_KEPT) &&
 			returns[6].state == PATCH_FREE && returns[3].state == PATCH_RETURNED);
-	/* It only grows. */
+	/* The value only grows. */
 	patch_hit_copies(PATCH_COPIES_ONCE);
 	CHECK(copies == PATCH_COPIES_OFTEN && patch_hit_known_copies() == PATCH_COPIES_OFTEN);
 }
@@ -680,7 +693,7 @@ static void test_abandoned(void)
 	for (uint32_t i = 0; i < BLOCK; i++)
 		open_call_at(thread, i);
 	CHECK(patch_hit_count_open() == BLOCK);
-	/* Returned elsewhere, overwritten, just returning, a kept one, and memory that is gone. */
+	/* Returned elsewhere, overwritten, returning now, kept, and unmapped memory. */
 	returns[3].state = PATCH_RETURNED;
 	slots[4] = 0x77;
 	slots[5] = 5;
@@ -702,7 +715,7 @@ static void test_abandoned(void)
 	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[4].state == PATCH_OPEN && thread->abandoned == 1 &&
 			copies == PATCH_COPIES_ONCE && thread->aside == 0);
-	/* No index is used again from then on. */
+	/* No index is used again from now on. */
 	patch_hit_find_abandoned(thread, 0);
 	CHECK(returns[7].state == (PATCH_OPEN | PATCH_ASIDE) && has_free(thread, 3, NONE));
 	copies = PATCH_COPIES_UNKNOWN;
@@ -722,7 +735,7 @@ static void test_abandoned(void)
 	thread->set_aside++;
 	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[7].state == PATCH_FREE && has_free(thread, 7, 3) && thread->aside == 0);
-	/* Where no call is allowed, only calls that returned elsewhere are taken back. */
+	/* Where no system call is permitted, only calls that returned elsewhere are freed. */
 	hooks.may_ask = ask;
 	is_refused = true;
 	slots[10] = 0x77;
@@ -740,7 +753,7 @@ static void test_more(void)
 	struct hit_thread *thread = begin_table();
 
 	CHECK(patch_hit_more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
-	/* Twice as many as are open, until they are scanned again. */
+	/* Twice as many as are open, until they are checked again. */
 	for (unsigned int i = 1; i < 4; i++)
 		patch_hit_take_blocks(thread);
 	CHECK(thread->owned == SCAN_FIRST && nr_blocks == 4);
@@ -750,7 +763,7 @@ static void test_more(void)
 	returns[200].state = PATCH_RETURNED;
 	CHECK(patch_hit_more_returns(thread) == 200 && thread->scan == 2 * (SCAN_FIRST - 1) &&
 			nr_blocks == 4);
-	/* None is left: those that are aside are used. */
+	/* No index is left: those that are set aside are used. */
 	thread->free = NONE;
 	returns[200].state = PATCH_OPEN;
 	nr_blocks = most_returns / BLOCK;
@@ -784,7 +797,10 @@ static void test_enter(void)
 	probe.entry = NULL;
 	patch_enter(hit, &probe);
 	CHECK(nr_entries == 1 && !thread->inside);
-	/* The first hit of a thread, a thread of side, and another process with the memory of this one. */
+	/*
+	 * The first hit of a thread, a thread of side, and another process with the memory of this
+	 * one.
+	 */
 	probe.entry = note_entry;
 	self = NULL;
 	patch_enter(hit, &probe);
@@ -837,7 +853,7 @@ static void test_followed(void)
 	}
 	/* Its index is the first that is used again. */
 	CHECK(each->state == PATCH_FREE && has_free(thread, 0, 1) && !thread->inside);
-	/* A caller that is not known, in no file. */
+	/* A caller in no known range, of no file. */
 	*slot = 0x500000;
 	hit->call = 5;
 	CHECK(!patch_enter_followed(hit, &probe) && nr_entries == 2 && *slot == 0x500000 &&
@@ -851,7 +867,7 @@ static void test_followed(void)
 			returns[1].state == PATCH_TAIL && returns[1].under == 0 &&
 			returns[1].address == 0x400001 && seen.returns_to == 0x400001 &&
 			returns[1].call == 3);
-	/* None is free, and there are no more. */
+	/* No index is free, and there are no more. */
 	*slot = patch_hit_gate_of(0);
 	thread->free = NONE;
 	nr_blocks = most_returns / BLOCK;
@@ -860,12 +876,12 @@ static void test_followed(void)
 	nr_blocks = 1;
 	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(64) &&
 			nr_blocks == 2);
-	/* The stack is copied. */
+	/* The program copies its stack. */
 	copies = PATCH_COPIES_OFTEN;
 	*slot = 0x600000;
 	CHECK(!patch_enter_followed(hit, &probe) && last_unseen == PATCH_UNSEEN_COPIED &&
 			nr_unseen == 3 && thread->unseen == 3);
-	/* Removed meanwhile. */
+	/* The probe was removed meanwhile. */
 	probe.follows = false;
 	nr_entries = 0;
 	CHECK(!patch_enter_followed(hit, &probe) && !nr_entries && !thread->inside);
@@ -920,7 +936,7 @@ static void test_goes_on(void)
 	stack_slot = 2;
 	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 2);
-	/* Another probe of the same location goes on with it. */
+	/* Another probe of the same location takes over the call. */
 	next_probe[0] = probe;
 	next_probe[0].exit = NULL;
 	next_probe[0].successor = 2;
@@ -940,7 +956,7 @@ static void test_goes_on(void)
 	stack_slot = 2;
 	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 3 && stack_slot == 0x9002);
-	/* A signal within a handler: not seen, and the index is found later. */
+	/* A signal within a handler: not recorded, and the index is freed later. */
 	each = open_call_at(thread, 2);
 	thread->inside = &probe;
 	stack_slot = 2;
@@ -950,7 +966,7 @@ static void test_goes_on(void)
 	thread->inside = NULL;
 }
 
-/* A page that was read before is loaded; one that is gone is not, and is counted. */
+/* A page that was read before is loaded; an unmapped page is not, and is counted. */
 static void test_reads(void)
 {
 	struct patch_reading *known = NULL;
@@ -979,7 +995,7 @@ static void test_reads(void)
 	CHECK(patch_read_text(text, (uint64_t)(uintptr_t)page + 100, 3, &known) == 3);
 	CHECK(patch_reading_faults() == had);
 	CHECK(!munmap(page, PAGE));
-	/* The page is asked for again after a while, and is then not loaded. */
+	/* The page is checked again after a while, and is then not loaded. */
 	CHECK(!patch_read(&value, from, 8, &known));
 	CHECK(patch_reading_faults() <= had + 1);
 	CHECK(!patch_read(&value, from, 8, &known) && patch_reading_faults() <= had + 1);
@@ -1018,7 +1034,7 @@ static void test_figures(void)
 
 /* ---- alignment ---- */
 
-/* Whether the flag is set, which it is no longer. */
+/* Returns whether the flag is set, and clears it. */
 static bool takes_alignment_check(void)
 {
 	unsigned long long flags = __builtin_ia32_readeflags_u64();
@@ -1070,10 +1086,10 @@ static void test_kept_calls(void)
 		unsigned int kept = states[i] == PATCH_FREE ? PATCH_FREE : states[i] | PATCH_KEPT;
 
 		CHECK(returns[i].state == kept && returns[191 - i].state == kept);
-		/* Of a block that is not ready, and of one that is not there. */
+		/* Returns of a block that is not ready, and of one that does not exist. */
 		CHECK(returns[64 + i].state == states[i] && returns[192 + i].state == states[i]);
 	}
-	/* It only grows; what begins later is not kept. */
+	/* The value only grows; calls that begin later are not kept. */
 	returns[0].state = PATCH_OPEN;
 	patch_hit_copies(PATCH_COPIES_OFTEN);
 	patch_hit_copies(PATCH_COPIES_ONCE);
@@ -1081,7 +1097,7 @@ static void test_kept_calls(void)
 	copies = PATCH_COPIES_UNKNOWN;
 }
 
-/* What a call that is followed knows. */
+/* The data of a watched call. */
 static void test_follow(void)
 {
 	struct hit_thread *thread = begin_table();
@@ -1100,14 +1116,14 @@ static void test_follow(void)
 			!each->began && frame.hit.began == &each->began &&
 			each->state == PATCH_OPEN && word == patch_hit_gate_of(0) &&
 			thread->free == 1 && thread->calls == 51);
-	/* The tail of that call. */
+	/* A tail call of that call. */
 	each = patch_hit_follow_call(thread, &probe, &frame.hit, 1, 0);
 	CHECK(each == &returns[1] && each->address == 0x4444 && each->under == 0 &&
 			each->state == PATCH_TAIL && each->call == 52 && !each->began &&
 			word == patch_hit_gate_of(1) && thread->free == 2);
 }
 
-/* The gates of this process. Once: tests above have tables of their own. */
+/* The gates of this process. Called once: the tests above have tables of their own. */
 static void test_gates(void)
 {
 	const uint8_t *code;

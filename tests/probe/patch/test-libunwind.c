@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libunwind sees the same callers with and without probes: in a probe's handler, in functions whose returns are watched, several
- * calls and recursions deep, and at each instruction of what is made for a probe and for a return:
+ * libunwind finds the same callers with and without probes: in a probe's handler, in functions
+ * whose returns are watched, several calls and recursions deep, and at each instruction of
+ * trampolines and gates: test-libunwind early | late
  *
- *	test-libunwind early | late
- *
- * `late`: it is loaded when probes are there already. It is loaded by name, so that both can be had.
+ * `late`: it is loaded after probes were set. It is loaded by name, so that both are possible.
  */
 #define UNW_LOCAL_ONLY
 #include "places.h"
@@ -19,7 +18,7 @@
 #include <ucontext.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
-/* Nor a copy made for one caller, nor its insides known to others. */
+/* No copy for one caller, and no assumptions about its body in callers. */
 #ifdef __clang__
 #define NEVER_INLINE __attribute__((noinline, optnone))
 #else
@@ -78,8 +77,8 @@ struct callers {
 };
 
 /*
- * Code that is made for probes: it is in no file, but for the gates of returns. Not called for code that is stepped through: it asks the
- * loader.
+ * True for generated code: it is in no file, except gates. Not called for code that is stepped
+ * through, because it calls the loader.
  */
 static bool is_made(unw_word_t address)
 {
@@ -109,11 +108,11 @@ static NEVER_INLINE void walk(struct callers *callers, ucontext_t *context, int 
 		if (!more)
 			return;
 	}
-	/* It has an end. */
+	/* The list of callers ends. */
 	CHECK(!more);
 }
 
-/* From the outermost on, how many are the same. */
+/* Returns how many callers are the same, from the outermost one on. */
 static int same(const struct callers *one, const struct callers *other)
 {
 	int nr = 0;
@@ -124,7 +123,7 @@ static int same(const struct callers *one, const struct callers *other)
 	return nr;
 }
 
-/* ---- what is called ---- */
+/* ---- functions that are called ---- */
 
 static struct callers plain, handled, quick;
 static struct callers *into;
@@ -182,7 +181,7 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 	hits++;
 }
 
-/* An unwinder uses more than general registers, so this is no handler for others. */
+/* An unwinder uses more than general registers, so this handler is not usable elsewhere. */
 static void on_innermost(const struct patch_hit *hit)
 {
 	char vectors[512] __attribute__((aligned(16)));
@@ -221,7 +220,7 @@ static void remove_all(void)
 
 /* ---- the same frames ---- */
 
-/* At one place, so that its own callers are the same. */
+/* A function of its own, so that its callers are the same in each call. */
 static NEVER_INLINE void see(struct callers *callers)
 {
 	into = callers;
@@ -240,7 +239,9 @@ static void test_frames(unsigned int flags)
 		CHECK(same(&quick, turn ? &seen : &plain) >= plain.nr - 2);
 	}
 	CHECK(hits == DEPTH + 3);
-	/* walk's caller, then innermost, again, outermost, see, this one, main and what calls it. */
+	/*
+	 * walk's caller, then innermost, again, outermost, see, this one, main and what calls it.
+	 */
 	CHECK(plain.nr > DEPTH + 6);
 	CHECK(seen.nr == plain.nr && same(&seen, &plain) == plain.nr);
 	/* In the handler, up to what has called the function. */
@@ -297,7 +298,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	/* Displaced instructions; and what changes the flag. */
+	/* Displaced instructions, and the code that changes the flag. */
 	if (in_copy(pc) || pc - (uintptr_t)&stepped < 256)
 		return;
 	stepping.steps++;
@@ -313,7 +314,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* `step`: or once without, to know its callers. */
+/* `step`: steps through the function; otherwise it is called once to record its callers. */
 static NEVER_INLINE int stepped(int (*function)(int), bool step)
 {
 	ucontext_t context;
@@ -340,13 +341,16 @@ static void test_steps(unsigned int flags)
 	for (volatile int turn = 0; turn < 2; turn++)
 		CHECK(stepped(outermost, turn) == 5);
 	CHECK(stepping.wanted.nr >= 3 && !stepping.wrong);
-	/* A probe has some forty instructions, and a return likewise; what they call is stepped through, too. */
+	/*
+	 * A trampoline has some forty instructions, and a gate too; the functions that they call
+	 * are stepped through too.
+	 */
 	CHECK(stepping.made > (flags & PATCH_EXIT ? 300u : 150u) && stepping.steps > stepping.made);
 	remove_all();
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }
 
-/* In padding, between the functions that the unwinder knows. */
+/* In padding, between functions that the unwinder knows. */
 static void test_pad(unsigned int flags)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
@@ -356,7 +360,7 @@ static void test_pad(unsigned int flags)
 	memset(&stepping, 0, sizeof(stepping));
 	memset(setups, 0, sizeof(setups));
 	CHECK(!sigaction(SIGTRAP, &action, &before));
-	/* Then it was padding again. */
+	/* The springboard was padding again in between. */
 	for (int i = 0; i < 2; i++) {
 		*setup = (struct patch_setup){.site = &site, .entry = on_hit, .flags = flags};
 		CHECK(!patch_set(setup, 1) && setup->method == PROBE_SHORT);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of probed programs: mappings, and calls whose returns are watched. The files are included; the mappings are played. */
+/*
+ * Limits of probed programs: mappings, and calls whose returns are watched. The files are included;
+ * the mappings are played.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +32,7 @@ static FILE *played_fopen(const char *path, const char *mode)
 	return file;
 }
 
-/* Words of memory that exists only here; all others are 0. */
+/* Words of memory that exists only in this test; all others are 0. */
 static struct planted {
 	uint64_t at, word;
 } planted[64];
@@ -60,7 +63,7 @@ static long played_system_call(long number, long a, long b, long c, long d, long
 #undef patch_system_call
 #undef fopen
 
-/* Only mappings that can be written to count. If there are more than the table has, no check can succeed. */
+/* Only writable mappings count. If there are more than the table has, no check can succeed. */
 static void test_mappings(void)
 {
 	const size_t size = (MAPPINGS_MAX + 1) * sizeof(*mappings);
@@ -91,7 +94,7 @@ static void plant(uint64_t at, uint64_t word)
 	planted[nr_planted++] = (struct planted){at, word};
 }
 
-/* What a signal leaves on a stack: the stack pointer, the program counter, flags and segments. */
+/* A signal frame on a stack: the stack pointer, the program counter, flags and segments. */
 static void plant_frame(uint64_t at, uint64_t stack_pointer, uint64_t program_counter)
 {
 	plant(at - 24, stack_pointer);
@@ -128,7 +131,7 @@ static void test_stacks(void)
 	CHECK(clear(4 * part, false));
 	plant(all[0].end - 8, 0x7777);
 	CHECK(!clear(4 * part, false) && clear(4 * part, true));
-	/* A frame over the end of a part. */
+	/* A frame across the end of a part. */
 	nr_planted = 0;
 	plant_frame(0x100000 + part, 0x100000, 0x1234);
 	CHECK(clear(4 * part, true));
@@ -159,7 +162,7 @@ static void test_stacks(void)
 	nr_mappings = nr_planted = 0;
 }
 
-/* 1,048,576 returns, or as many as there are at first if address space is limited. */
+/* 1,048,576 returns, or the initial number if address space is limited. */
 static void test_returns(void)
 {
 	struct rlimit limit = {1u << 30, 1u << 30};

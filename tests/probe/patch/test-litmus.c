@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fences between the addition of a range of callers and the end of all ranges. A range that is added at the moment of the end
- * must not stay.
+ * The fences between the addition of a range of callers and the end of all ranges. A range that is
+ * added at the moment of the end must not stay.
  */
 #include "probe/patch/callers.c"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of areas of trampolines, of jumps in padding and of the table of traps: limits at the last entry and one more, what is given
- * back and used again, what is found afterwards. The test includes the files, so that it can call their static functions.
+ * Exact values of arenas of trampolines, of springboards and of the table of traps: limits at the
+ * last entry and one more, what is freed and used again, and what is found afterwards. The test
+ * includes the files, so that it can call their static functions.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 
 #include "../../resources.h"
 
-/* As many entries as the last call asked for; the call fails if it is to. */
+/* The number of entries of the last call; the call can be made to fail. */
 static size_t asked_entries;
 static bool realloc_fails;
 
@@ -24,7 +25,10 @@ static void *hooked_reallocarray(void *old, size_t count, size_t size)
 	return realloc_fails ? NULL : reallocarray(old, count, size);
 }
 
-/* The mmap() that fails and the one that maps elsewhere, counted from 1 (0: none), and whether the write of an area's head fails. */
+/*
+ * The mmap() that fails and the one that maps elsewhere, counted from 1 (0: none), and whether the
+ * write of an arena's heads fails.
+ */
 static unsigned int mmap_fails, mmap_at, mmap_moves, write_fails;
 
 static void *hooked_mmap(
@@ -63,7 +67,7 @@ static const struct patch_kind small = {.bytes = TRAMPOLINE_BYTES},
 			       large = {.bytes = TRAMPOLINE_BYTES_MAX, .follows = true},
 			       followed = {.bytes = TRAMPOLINE_BYTES, .follows = true};
 
-/* ---- areas ---- */
+/* ---- arenas ---- */
 
 static void test_reaches(void)
 {
@@ -109,7 +113,10 @@ static void test_trampolines(void)
 					patch_trampoline_patch(big) + 1 &&
 			patch_trampoline_patch(big + TRAMPOLINE_BYTES_MAX)->hot ==
 					patch_trampoline_patch(big)->hot + 4);
-	/* The last trampoline is free again; others are used again, the latest first, by trampolines of their kind. */
+	/*
+	 * The last trampoline is free again; others are used again, the latest first, by
+	 * trampolines of their kind.
+	 */
 	patch_trampoline_return(third);
 	CHECK(patch_trampoline_memory(near, small) == third);
 	patch_trampoline_return(first);
@@ -137,7 +144,10 @@ static void test_trampolines(void)
 		CHECK(nr_returned == REUSE_TRIES + 1 &&
 				!patch_memory_reuse_trampoline(near, small));
 	}
-	/* The list has room for 64, then for twice as many; where it cannot grow the trampoline is lost. */
+	/*
+	 * The list has space for 64, then for twice as many; if it cannot grow, the trampoline is
+	 * lost.
+	 */
 	free(returned);
 	returned = NULL;
 	nr_returned = returned_capacity = 0;
@@ -165,7 +175,7 @@ static void test_trampolines(void)
 		CHECK(patch_is_trampoline(highest + PATCH_ARENA_BYTES - 1) &&
 				!patch_is_trampoline(highest + PATCH_ARENA_BYTES));
 	}
-	/* The area is full at its last trampoline. */
+	/* The arena is full at its last trampoline. */
 	{
 		struct patch_arena *arena = patch_memory_arena_of(big);
 		size_t count = patch_nr_arenas;
@@ -183,7 +193,7 @@ static void test_many_areas(void)
 {
 	size_t before = patch_nr_arenas;
 
-	/* The last one, and none. */
+	/* The last arena, and no free one. */
 	patch_nr_arenas = ARENAS_MAX - 1;
 	CHECK(patch_memory_new_trampolines((uint64_t)(uintptr_t)test_reaches, NEAR, small) ==
 					&patch_arenas[ARENAS_MAX - 1] &&
@@ -196,7 +206,7 @@ static void test_many_areas(void)
 			patch_nr_arenas == before);
 }
 
-/* An area leaves nothing if its memory, the memory beside it, or its head cannot be made. */
+/* A failed arena leaves nothing: its memory, its data or its heads cannot be made. */
 static void test_failed_areas(void)
 {
 	const struct patch_kind slots = {0};
@@ -270,7 +280,7 @@ static void test_last_entries(void)
 				.past = pasts[i],
 				.hot = &hots[i],
 				.patches = &some[i]};
-	/* One area begins where another one ends. */
+	/* One arena begins where another one ends. */
 	CHECK(PATCH_ARENA_BYTES == 0x10000 && patch_memory_arena_of(0x10000) == &patch_arenas[0] &&
 			patch_memory_arena_of(0x1ffff) == &patch_arenas[0] &&
 			patch_memory_arena_of(0x20000) == &patch_arenas[1]);
@@ -361,7 +371,7 @@ static void test_owned(void)
 	low = patch_memory_low(page, PROT_READ | PROT_WRITE);
 	CHECK(low && (uint64_t)(uintptr_t)low < UINT64_C(1) << 31 &&
 			patch_memory_bytes() == bytes + 4 * page);
-	/* Whole pages become zeros; the bytes beside them stay. */
+	/* Whole pages become zeros; adjacent bytes are not changed. */
 	memset(memory, 7, 3 * page);
 	CHECK(patch_memory_resident((uintptr_t)memory, 3 * page) == 3 * page);
 	patch_memory_drop(memory + 1, 3 * page - 1);
@@ -402,7 +412,7 @@ static void test_counted(void)
 	}
 	patch_memory_count(pages + COUNTED_MAX * 4096, 10);
 	CHECK(patch_memory_counted_bytes() == COUNTED_MAX * 4096);
-	/* What was kept is less by what was given back. */
+	/* The kept code is reduced by the bytes that were returned. */
 	kept_code = 3 * 4096;
 	patch_memory_returned(4096);
 	CHECK(kept_code == 2 * 4096);
@@ -412,7 +422,7 @@ static void test_counted(void)
 	memset(counted, 0, sizeof(counted));
 }
 
-/* ---- padding ---- */
+/* ---- springboards ---- */
 
 static uint8_t *code;
 
@@ -440,7 +450,7 @@ static void test_pads(void)
 	memcpy(patch.site.springboard_bytes, "\x90\x90\x90\x90\xcc", 5);
 	memcpy(patch.site.bytes, "\x11\x22", 2);
 	memset(code, 0x90, 4096);
-	/* Other bytes than in the file. */
+	/* The bytes differ from those of the file. */
 	CHECK(patch_springboard_claim(&patch, &is_written) == -ERANGE && !is_written &&
 			!nr_springboards);
 	code[0x44] = 0xcc;
@@ -477,7 +487,7 @@ static void test_pads(void)
 	CHECK(patch_springboards_remain() && side_probe_pads == 1);
 	CHECK(!springboard_choose_removable() && !springboard->is_written &&
 			!patch_springboards_remain() && !side_probe_pads);
-	/* A probe that leaves: the location is as in the file. */
+	/* A probe that was removed: the location is as in the file. */
 	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && !is_written);
 	put_pad_jump(base + 0x40, trampoline);
 	springboard = springboard_find(base + 0x40);
@@ -512,7 +522,7 @@ static void test_pads(void)
 	patch_springboard_forget(base + 0x999);
 }
 
-/* The last entry, and none. */
+/* The last entry, and no free entry. */
 static void test_many_pads(void)
 {
 	nr_springboards = SPRINGBOARDS_MAX - 1;
@@ -551,7 +561,7 @@ static void test_traps(void)
 			table->used == 3 * FIRST_SIZE);
 	patch_trap_remove(0x6000);
 	CHECK(!patch_trap_find_target(0x6000) && patch_trap_find_target(0x7000) == 2);
-	/* Entries that share a place are removed one by one. */
+	/* Entries with the same hash are removed one by one. */
 	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i += 2)
 		patch_trap_remove(0x5000 + i * 0x1000);
 	for (uint64_t i = 3; i <= 3 * FIRST_SIZE; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pad of a short jump has the bytes of its file again when the probe is gone, and not before nobody is on the way through it: threads
- * are held exactly there, in handlers of signals and handlers in these, on stacks of their own, in children that share the memory, and
- * by a tracer.
+ * A springboard becomes padding again when its probe is removed, and not before all threads have
+ * left it. Threads are held exactly there: in handlers of signals and handlers within these, on
+ * stacks of their own, in children that share the memory, and by a tracer.
  */
 #include "places.h"
 #include "probe/patch/parts.h"
@@ -53,7 +53,7 @@ static uint8_t *springboard;
 static HANDLER void on_hit(const struct patch_hit *hit)
 {
 	(void)hit;
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
 }
 
@@ -72,7 +72,7 @@ static bool is_padding(void)
 	return !memcmp(springboard, site.springboard_bytes, PROBE_JUMP_BYTES);
 }
 
-/* Not a copy; where nobody may know that, yes. */
+/* True if the page is no copy, or if that cannot be read. */
 static bool is_of_file(const void *there)
 {
 	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -86,7 +86,10 @@ static bool is_of_file(const void *there)
 	return !got || (entry >> 61 & 1);
 }
 
-/* Without anybody there. A thread that runs in the kernel just then is not certain: then once more. */
+/*
+ * No thread is there. The state of a thread that runs in the kernel at this moment is unknown, so
+ * try again.
+ */
 static void end_soon(void)
 {
 	for (int i = 0; i < TRIES && (!patch_quiesce() || side_probe_pads); i++)
@@ -100,7 +103,7 @@ static void test_back(void)
 		set();
 		CHECK(place_short(3) == 3 && hits == 1 && !is_of_file(springboard) &&
 				!side_probe_pads);
-		/* One that is needed stays. */
+		/* A springboard that is needed is not changed. */
 		patch_check();
 		CHECK(*springboard == JUMP && place_short(4) == 4 && hits == 2);
 		CHECK(!patch_remove(&patch, 1));
@@ -113,7 +116,7 @@ static void test_back(void)
 	}
 }
 
-/* A thread that the kernel has added has no stack, and is on its way nowhere. */
+/* A thread that the kernel has added has no stack, and executes no code of the program. */
 static void test_worker(void)
 {
 	struct io_uring_params parameters = {.flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 1};
@@ -128,7 +131,10 @@ static void test_worker(void)
 		close(ring);
 }
 
-/* As when its file is mapped anew, and the return before it has a jump whose bytes are the pad's: that is nobody's to change. */
+/*
+ * As if its file was mapped again, and the return before it had a jump whose bytes are those of the
+ * springboard: no bytes are changed.
+ */
 static void test_mapped_anew(void)
 {
 	struct probe_site before = {.method = PROBE_PADDING,
@@ -160,17 +166,17 @@ static void test_mapped_anew(void)
 	end_soon();
 }
 
-/* ---- who is held there ---- */
+/* ---- threads that are held there ---- */
 
 enum where { PLAIN, OWN, NESTED, SPLIT };
 
 static struct {
 	enum where where;
-	int held, go; /* an address of the pad was met; the thread may go on */
+	int held, go; /* an address of the springboard was met; the thread may continue */
 	int got;
 } hold;
 
-/* Relaxed, both: one flag each. */
+/* Relaxed, both: a flag on its own. */
 static void wait_for(const int *flag)
 {
 	while (!__atomic_load_n(flag, __ATOMIC_RELAXED))
@@ -182,7 +188,7 @@ static void raise_flag(int *flag)
 	__atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* Nothing is behind them that could be taken for a part of them. */
+/* Nothing is mapped after them that could be taken for a part of them. */
 static char *own_stack, *child_stack;
 
 static char *map_stack(void)
@@ -209,7 +215,10 @@ static void on_inner(int number)
 	wait_for(&hold.go);
 }
 
-/* The stack is three mappings: between that frame and where the thread is now, a page of another kind. */
+/*
+ * The stack consists of three mappings: between that frame and the thread's present position, a
+ * page has other flags.
+ */
 static __attribute__((noinline)) void split_stack(void)
 {
 	char capacity[3 * 4096], *page = (char *)(((uintptr_t)capacity + 4095) & ~(uintptr_t)4095);
@@ -219,7 +228,7 @@ static __attribute__((noinline)) void split_stack(void)
 	CHECK(!madvise(page, 4096, MADV_DODUMP));
 }
 
-/* The frame that the kernel has made says that the thread goes on at the pad. */
+/* The signal frame contains an address of the springboard. */
 static void on_step(int number, siginfo_t *info, void *context)
 {
 	uintptr_t pc = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -250,7 +259,7 @@ static void call_stepping(void)
 	hold.got = got;
 }
 
-/* What handlers have left below the stack pointer says nothing. */
+/* Words below the stack pointer, which handlers have left, do not count. */
 static void *be_held(void *argument)
 {
 	if (hold.where == OWN)
@@ -272,7 +281,7 @@ static void begin(enum where where)
 	set();
 }
 
-/* The jump stays as long as somebody is there. */
+/* Checks that the jump remains while a thread is there. */
 static void stays(void)
 {
 	CHECK(!patch_remove(&patch, 1));
@@ -302,7 +311,7 @@ static void test_held(enum where where)
 	signal(SIGTRAP, SIG_DFL);
 }
 
-/* In the calling thread itself, too. */
+/* In the calling thread itself too. */
 static void test_held_self(void)
 {
 	begin(PLAIN);
@@ -314,7 +323,7 @@ static void test_held_self(void)
 	signal(SIGTRAP, SIG_DFL);
 }
 
-/* A child that shares the memory, and is no thread; its parent waits in vfork(), or does not. */
+/* A child that shares the memory and is no thread; its parent waits in vfork(), or does not. */
 static int be_child(void *argument)
 {
 	call_stepping();
@@ -354,7 +363,10 @@ static void test_child(bool waits)
 	signal(SIGTRAP, SIG_DFL);
 }
 
-/* The program has all the descriptors that it can have, but one: who has children cannot be read, for the list of threads takes that one. */
+/*
+ * The program has only one free descriptor: the children of threads cannot be read, because the
+ * list of threads uses it.
+ */
 static void test_child_unseen(void)
 {
 	struct rlimit limit, less;
@@ -380,20 +392,23 @@ static void test_child_unseen(void)
 	signal(SIGTRAP, SIG_DFL);
 }
 
-/* ---- a fork, while another thread looks around ---- */
+/* ---- a fork, while another thread checks ---- */
 
 #define FORKS 20
 #define CHILD_S 60
 
 static void *rotate_check(void *argument)
 {
-	/* Relaxed: seen some time. */
+	/* Relaxed: a flag on its own. */
 	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED))
 		patch_check();
 	return argument;
 }
 
-/* Neither that thread nor the one that is held is there: the pad is used, and padding again. */
+/*
+ * Neither that thread nor the one that is held exists in the child: the springboard is used, and
+ * becomes padding again.
+ */
 static int be_forked(void)
 {
 	alarm(CHILD_S);
@@ -434,7 +449,7 @@ static pid_t traced;
 
 static void *be_traced(void *argument)
 {
-	/* Relaxed: only a number. */
+	/* Relaxed: the value only. */
 	__atomic_store_n(&traced, gettid(), __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED)) {
 		if (place_short(7) != 7)
@@ -443,7 +458,10 @@ static void *be_traced(void *argument)
 	return argument;
 }
 
-/* What the child of test_traced() does; the result is its status. It says each step, and waits for the word to go on. */
+/*
+ * Runs in the child of test_traced(); the result is its status. Reports each step, and waits for a
+ * word to continue.
+ */
 static int be_program(int to, int from)
 {
 	pthread_t thread;
@@ -455,12 +473,12 @@ static int be_program(int to, int from)
 	while (!__atomic_load_n(&traced, __ATOMIC_RELAXED))
 		usleep(PAUSE_US);
 	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
-	/* Now it stands there. */
+	/* Now the thread is at the springboard. */
 	CHECK(read(from, &word, 1) == 1);
 	stays();
 	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
 	CHECK(read(from, &word, 1) == 1);
-	/* It runs all the time, and calls what has the pad. */
+	/* The thread runs all the time, and calls the function with the springboard. */
 	end_soon();
 	raise_flag(&hold.go);
 	CHECK(!pthread_join(thread, NULL));

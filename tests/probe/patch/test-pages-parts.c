@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of pages that are given back to their file, and of probes whose file is gone. The test maps a file of its own, changes its
- * pages, and plays the lists of probes and springboards. It includes the files, so that it can call their static functions.
+ * Exact values of pages that are returned to their file, and of probes whose file is unmapped. The
+ * test maps a file of its own, changes its pages, and plays the lists of probes and springboards.
+ * It includes the files, so that it can call their static functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,7 +134,7 @@ static void write_there(const void *address, const void *bytes, size_t size)
 	close(memory);
 }
 
-/* The process has a copy of the page of its own; then its bytes are those of the file again. */
+/* The process has a private copy of the page; then its bytes are those of the file again. */
 static void change(unsigned int page, bool back)
 {
 	uint8_t *at = code + page * PAGE + 100, before = *at, other = (uint8_t)(before + 1);
@@ -200,10 +201,13 @@ static void test_given(void)
 	/* The program may have a copy of it, made while it was loaded. */
 	_r_debug.r_state = RT_CONSISTENT;
 	before = resources_now();
-	/* No probe: nothing is looked at. */
+	/* No probe: no page is checked. */
 	nr_probes = nr_springboards = nr_settled = 0;
 	CHECK(patch_pages_give_back(&returned) == 0 && !returned && nr_settled == 1);
-	/* Two probes of one page, one over the end of a page, a springboard. Another page is not looked at. */
+	/*
+	 * Two probes of one page, one across the end of a page, a springboard. Another page is not
+	 * checked.
+	 */
 	set(0, 10);
 	set(1, 2 * PAGE - 4);
 	set(2, 100);
@@ -220,7 +224,7 @@ static void test_given(void)
 	/* The last byte of a springboard is in the next page. */
 	springboards[0]++;
 	CHECK(patch_pages_give_back(NULL) == PAGE && private_kilobytes() == 4 * 2);
-	/* While the loader is at work nothing is given back. */
+	/* While the loader works, no page is returned. */
 	change(0, true);
 	nr_springboards = 0;
 	nr_probes = 1;
@@ -229,7 +233,7 @@ static void test_given(void)
 			private_kilobytes() == 4 * 3);
 	_r_debug.r_state = RT_CONSISTENT;
 	CHECK(patch_pages_give_back(&returned) == 0 && returned == PAGE);
-	/* Nor what the program has locked, or code that can be written. */
+	/* Nor pages that the program has locked, or writable code. */
 	change(0, true);
 	if (!mlock(code, PAGE)) {
 		CHECK(patch_pages_give_back(&returned) == PAGE && !returned);
@@ -292,7 +296,7 @@ static void test_collected(void)
 	unmap_file();
 }
 
-/* By its name; where that is another file or none, by the mapping. */
+/* By its name; if that is another file or none, by the mapping. */
 static void test_opened(void)
 {
 	const int flags = O_RDONLY | O_CLOEXEC;
@@ -334,13 +338,13 @@ static void test_opened(void)
 		fd = patch_pages_open_file_of(&mapping);
 		CHECK(nr_opened == 2 && !strcmp(opened[1], by_mapping) && opened_flags[1] == flags);
 		CHECK(resources_descriptors() == descriptors + (fd >= 0) && (fd < 0 || !close(fd)));
-		/* Then there is no such name. */
+		/* Then the name does not exist. */
 		unlink(path);
 	}
 	/* The mapping is of another file, too. */
 	strcpy(mapping.identity, "00:00 1");
 	CHECK(patch_pages_open_file_of(&mapping) == -1 && resources_descriptors() == descriptors);
-	/* Lines that are none. */
+	/* Lines of another form. */
 	strcpy(line, "7f00-8f00 r-xp 0 fe:01\n");
 	CHECK(!patch_pages_read_line(line, &mapping));
 	strcpy(line, "heap");
@@ -376,7 +380,7 @@ static void test_neighbours(void)
 	unmap_file();
 }
 
-/* A process that is traced keeps all. */
+/* A traced process keeps all pages. */
 static void test_traced(void)
 {
 	int status;
@@ -439,7 +443,7 @@ static void test_files(void)
 	unmap_file();
 }
 
-/* ---- probes whose file is gone ---- */
+/* ---- probes whose file is unmapped ---- */
 
 static void put(unsigned int index, size_t at, enum probe_method method, uint64_t slot)
 {
@@ -474,12 +478,15 @@ static void test_gone(void)
 	put(3, 5 * PAGE, PROBE_JUMP, 43);
 	made[1].armed = true;
 	*calls = '\0';
-	/* None of these is known to be gone. */
+	/* None of these is known to be unmapped. */
 	munmap(code, 3 * PAGE);
 	patch_release_gone(some, 4);
 	CHECK(!*calls && *patch_location_list((uintptr_t)code + 16) == &made[1]);
 	CHECK(!patch_is_intact(&made[2]) && made[2].is_unmapped && !patch_leaves_traps(&made[2]));
-	/* Those that are not set, and of which nothing is mapped; the traps of bytes that another probe has stay. */
+	/*
+	 * Those that are not set and whose location is unmapped; the traps of bytes that belong to
+	 * another probe remain.
+	 */
 	patch_release_gone(some, 2);
 	CHECK(!*calls);
 	patch_release_gone(some, 3);
@@ -498,7 +505,7 @@ static void test_gone(void)
 	patch_release_gone(some + 1, 1);
 	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 pad 41 body 1 ") &&
 			!*patch_location_list((uintptr_t)code + 16));
-	/* Memory that cannot be read may have the traps still. */
+	/* Memory that cannot be read may still have the traps. */
 	CHECK(!mprotect(code + 5 * PAGE, PAGE, PROT_NONE));
 	CHECK(!patch_is_intact(&made[3]) && !made[3].is_unmapped && patch_leaves_traps(&made[3]));
 	unmap_file();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of threads and signals at probes: contexts that are moved to a site and back, how a handler ends, words of stacks, calls
- * that are made again, actions as the kernel and as the C library have them. The files are included, with arenas of the test.
+ * Exact values of threads and signals at probes: contexts that are moved to a site and back, the
+ * end of a handler, words of stacks, calls that are restarted, and actions in the forms of the
+ * kernel and of the C library. The test includes the files, with arenas of its own.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -170,7 +171,7 @@ static void test_moved(void)
 		CHECK((uint64_t)context.uc_mcontext.gregs[REG_RIP] == from &&
 				context.uc_mcontext.gregs[REG_RSP] == 0x7000);
 	}
-	/* The program has chosen another address, or another stack: both stay. */
+	/* The program has chosen another address, or another stack: both are kept. */
 	CHECK(moves(trampoline + 27, &moved, &context, &info));
 	context.uc_mcontext.gregs[REG_RIP]++;
 	patch_move_back(&context, &moved);
@@ -188,7 +189,7 @@ static void test_moved(void)
 	info.si_code = SI_USER;
 	info.si_addr = (void *)trampoline;
 	CHECK(moves(trampoline, &moved, &context, &info) && info.si_addr == (void *)trampoline);
-	/* Nowhere: slots, heads, another trampoline, behind the end, a probe that is not set. */
+	/* No site: slots, heads, another trampoline, after the end, a probe that is not set. */
 	CHECK(!moves(0x10000, &moved, &context, &info) && !moved.patch &&
 			context.uc_mcontext.gregs[REG_RIP] == 0x10000);
 	CHECK(!moves(0x20000 + HEADS_BYTES - 1, &moved, &context, &info));
@@ -219,7 +220,7 @@ static void test_moved_for_good(void)
 	CHECK(code[0] == 1 && code[4] == 5 && code[5] == 6);
 }
 
-/* ---- how a handler ends ---- */
+/* ---- the end of a handler ---- */
 
 static struct {
 	_Alignas(64) uint8_t bytes[1024];
@@ -413,7 +414,7 @@ static void test_words(void)
 		CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack));
 		stack[i] = 0;
 	}
-	/* The kernel puts there the stack pointer, program counter, flags and segments. */
+	/* The kernel stores there the stack pointer, program counter, flags and segments. */
 	stack[3] = (uintptr_t)&stack[8];
 	stack[6] = stack_segments;
 	stacks = (struct stacks){.most = 4096, .frames_only = true};
@@ -571,7 +572,7 @@ static void note_stop(pid_t tid)
 	nr_stopped++;
 }
 
-/* A thread that gets no processor for long is let go; then again. */
+/* A thread that is not scheduled for long is released; then try again. */
 static bool stops(const pid_t *tids, unsigned int count, patch_at_stop *at_stop)
 {
 	for (int i = 0; i < 200; i++) {
@@ -619,7 +620,7 @@ static void test_passed(void)
 	wanted_address = word;
 	CHECK(!patch_all_quiesced(is_wanted));
 	end_other();
-	/* With its word gone. */
+	/* Its word has changed. */
 	CHECK(pass_at_last());
 	/* A thread that runs is stopped for a moment. */
 	begin_other(word, true, false);
@@ -631,7 +632,7 @@ static void test_passed(void)
 	wanted_address = word + 1;
 	CHECK(pass_at_last());
 	end_other();
-	/* System calls of a thread are filtered. */
+	/* A thread has a seccomp filter. */
 	begin_other(word + 5, false, true);
 	mappings = all;
 	CHECK(quiescence_read_mappings());
@@ -655,12 +656,12 @@ static void test_stopped(void)
 	CHECK(stops(tids, 1, note_stop) && stopped_thread == helper.tid);
 	CHECK(stops(tids, 2, note_stop) && stops(tids, 0, note_stop) && stops(tids, 1, NULL));
 	end_other();
-	/* A call that waits is not ended by it. */
+	/* A call that waits is not interrupted by it. */
 	begin_other(1, false, false);
 	tids[0] = helper.tid;
 	CHECK(stops(tids, 1, note_stop));
 	end_other();
-	/* A thread that has ended, and one of another process. */
+	/* A thread that has exited, and one of another process. */
 	nr_stopped = 0;
 	CHECK(patch_threads_stop(tids, 1, note_stop) == 0 && !nr_stopped);
 	tids[0] = 1;

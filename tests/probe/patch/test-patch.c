@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes in this very program: each promise of probe/patch/patch.h. Every function that has a probe also says by what it
- * returns that it still does what it did.
+ * Probes in this program: each promise of probe/patch/patch.h. The result of each probed function
+ * shows that it still works.
  */
 #include "places.h"
 #include "probe/patch/parts.h"
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
-/* Nor a copy made for one caller, nor its insides known to others. */
+/* No copy for one caller, and no assumptions about its body in callers. */
 #ifdef __clang__
 #define NEVER_INLINE __attribute__((noinline, optnone))
 #else
@@ -68,7 +68,7 @@ static HANDLER void on_entry(const struct patch_hit *hit)
 	seen->value = hit->registers.rdi;
 	seen->stack = hit->stack;
 	seen->call = hit->call;
-	/* What a callee may change is changed. */
+	/* Changes all registers that a callee may change. */
 	__asm__ volatile("xor %%eax,%%eax; mov $-1,%%rcx; mov $-2,%%rdx; mov $-3,%%rsi; mov "
 			 "$-4,%%rdi; mov $-5,%%r8;"
 			 "mov $-6,%%r9; mov $-7,%%r10; mov $-8,%%r11; add $1,%%eax" ::
@@ -107,7 +107,7 @@ static struct patch_setup set_one(
 static void remove_one(const struct patch_setup *setup)
 {
 	CHECK(!patch_remove(&setup->patch, 1));
-	/* As it is in the file. */
+	/* The bytes are those of the file. */
 	CHECK(!memcmp((void *)setup->site->runtime, setup->site->bytes, setup->site->nr_bytes));
 }
 
@@ -173,9 +173,9 @@ static void test_places(unsigned int flags)
 	}
 }
 
-/* ---- what is left ---- */
+/* ---- what remains ---- */
 
-/* Whether the page there is the file's, and no copy. */
+/* True if the page is the file's, and no copy. */
 static bool is_of_file(const void *there)
 {
 	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -198,7 +198,7 @@ static void change_byte(uint8_t *there, uint8_t byte)
 	CHECK(!mprotect(page, 4096, PROT_READ | PROT_EXEC));
 }
 
-/* Nothing may have left a jump in a pad before. */
+/* No earlier test may have left a jump in a springboard. */
 static void test_rest(void)
 {
 	struct patch_stats before = {0}, after = {0};
@@ -222,7 +222,7 @@ static void test_rest(void)
 	/* The same code again, of both kinds. */
 	CHECK(after.bytes == before.bytes);
 
-	/* A byte that is somebody else's, in the padding behind the function. */
+	/* A byte of other code, in the padding after the function. */
 	setup = set_one("place_three", &seen, 0, false);
 	stack_slot = (uint8_t *)setup.site->runtime;
 	change_byte(stack_slot + 12, 0x90);
@@ -233,12 +233,15 @@ static void test_rest(void)
 
 static void *rest_beside(void *argument)
 {
-	/* Whoever traces the other thread may be between a trap and its handler, so the signals stay ours. */
+	/*
+	 * The tracer of the other thread may be between a trap and its handler, so side keeps the
+	 * signals.
+	 */
 	CHECK(patch_quiesce() && side_probe_traps);
 	return argument;
 }
 
-/* What the child of test_late_trap() does; the result is its status. */
+/* Runs in the child of test_late_trap(); the result is its status. */
 static int be_late(void)
 {
 	struct seen seen;
@@ -255,8 +258,8 @@ static int be_late(void)
 }
 
 /*
- * A thread has met a breakpoint of a probe, and when its handler looks for that, the probe is gone and nothing is known of it any
- * more. Whoever traces it is between both: there the byte is put, and taken away again.
+ * A thread has met a breakpoint of a probe. When its handler searches the table, the probe was
+ * removed and its data released. The tracer runs between both: it writes the byte, and removes it.
  */
 static void test_late_trap(void)
 {
@@ -338,7 +341,7 @@ static void test_registers(unsigned int flags)
 	}
 }
 
-/* ---- calls that do not return, or otherwise ---- */
+/* ---- calls that do not return, or return in another way ---- */
 
 static jmp_buf back;
 
@@ -386,7 +389,10 @@ static void test_longjmp(void)
 	CHECK(seen.entries == 20000 && !seen.exits);
 	CHECK(jumper(0) == -1 && seen.exits == 1);
 	patch_stats(&stats);
-	/* All but those of which it is not known yet; none ran out. Some sandboxes forbid to look. */
+	/*
+	 * All calls that are not yet known to be abandoned; the indices were sufficient. Some
+	 * sandboxes forbid the check.
+	 */
 	CHECK(stats.abandoned <= 20000 && !stats.unseen);
 	CHECK(seen.entries ==
 			seen.exits + stats.abandoned - before.abandoned + stats.open - before.open);
@@ -419,7 +425,7 @@ static void count_told(const struct patch_hit *hit, enum patch_unseen why)
 	told_unseen[why]++;
 }
 
-/* More calls at once than can be followed: they return all the same. */
+/* More calls at once than can be watched: they return correctly. */
 static void *run_too_deep(void *argument)
 {
 	static const struct patch_hooks hooks = {.unseen = count_told};
@@ -459,7 +465,7 @@ static void *run_grown(void *argument)
 	return argument;
 }
 
-/* Stacks may be small where this runs. */
+/* Stacks may be small where this test runs. */
 static void with_large_stack(void *(*run)(void *argument))
 {
 	pthread_attr_t attributes;
@@ -471,7 +477,7 @@ static void with_large_stack(void *(*run)(void *argument))
 	pthread_attr_destroy(&attributes);
 }
 
-/* Where address space is limited the table does not grow. In a child, whose table is made there. */
+/* If address space is limited, the table does not grow. In a child, whose table is made there. */
 static void test_full_table(void)
 {
 	struct rlimit limit;
@@ -488,7 +494,7 @@ static void test_full_table(void)
 	CHECK(child > 0 && waitpid(child, &status, 0) == child && !status);
 }
 
-/* Removed while calls of it are open: they return all the same, unseen. */
+/* Removed while its calls are open: they return correctly, without an exit hit. */
 static struct patch_setup removed_inside;
 
 static NEVER_INLINE int remover(int value)
@@ -506,7 +512,10 @@ static void test_removed_inside(void)
 	CHECK(remover(4) == 5 && seen.entries == 1 && !seen.exits);
 }
 
-/* A call is open while another probe replaces the first one at the location: the return belongs to the second probe. */
+/*
+ * A call is open while another probe replaces the first one at the location: the return belongs to
+ * the second probe.
+ */
 static struct patch_setup taken_over, taking_over;
 
 static NEVER_INLINE int replacer(int value)
@@ -536,8 +545,8 @@ static void test_taken_over(void)
 }
 
 /*
- * Code that no file has, as compilers at run time make it, and code that unwinders know nothing of, as they make it beforehand:
- * its return addresses are left alone, for they look at them.
+ * Code of no file, as JIT compilers generate it, and code without unwind data, as they build it
+ * beforehand. Its return addresses are not replaced, because such programs read them.
  */
 static void test_made_caller(void)
 {
@@ -585,7 +594,7 @@ static void test_tail_call(void)
 	remove_one(&of_tail);
 }
 
-/* Two open calls at each place of the stack, and so many that abandoned ones are looked for meanwhile. */
+/* Two open calls for each slot, and so many that abandoned ones are searched meanwhile. */
 static void test_deep_tail_calls(void)
 {
 	static struct seen tail, deep;
@@ -607,7 +616,10 @@ static void test_deep_tail_calls(void)
 		remove_one(&setups[i]);
 }
 
-/* A function whose returns cannot be seen: the entry can be probed. The exit is refused, and nothing is changed. */
+/*
+ * A function whose returns cannot be watched: its entry can be probed. The exit is refused, and
+ * nothing is changed.
+ */
 static void test_no_exit(void)
 {
 	struct probe_site site = site_of("place_five");
@@ -725,12 +737,13 @@ static void test_coroutines(void)
 }
 
 /*
- * Coroutines on stacks of their own, each of which stops in the midst of a few nested calls; every third one is never gone on
- * with, and its stack is used by another. Each call that was seen to begin is seen to end, or known as one that did not.
+ * Coroutines on stacks of their own, each of which stops in the middle of a few nested calls. Every
+ * third one is never continued, and its stack is used by another one. Each call that was recorded
+ * at its begin is recorded at its end, or known as abandoned.
  */
 #define COROUTINES 300
 #define COROUTINE_BYTES 65536
-#define ROUNDS 100 /* more calls are left than are set aside (hit.c) */
+#define ROUNDS 100 /* more calls are abandoned than are set aside (hit.c) */
 
 static ucontext_t owner, coroutines[COROUTINES];
 static int finished;
@@ -785,7 +798,7 @@ static void test_many_coroutines(void)
 			seen.exits + (after.abandoned - before.abandoned) +
 					(after.unseen - before.unseen) +
 					(after.open - before.open));
-	/* Stacks that are used again end what stood there; some sandboxes forbid to look. */
+	/* Stacks that are used again end the calls on them; some sandboxes forbid the check. */
 	if (may_scan())
 		CHECK(after.abandoned > before.abandoned);
 	remove_one(&setup);
@@ -793,8 +806,9 @@ static void test_many_coroutines(void)
 }
 
 /*
- * Calls that longjmp() leaves, in a program that then has numbers in that memory. Each number is as well the index of one of these calls, which is no
- * copy of a stack: calls go on being found abandoned.
+ * Calls that longjmp() leaves, in a program that then stores numbers in that memory. Each number is
+ * also the index of one of these calls, which is no copy of a stack: calls are still found
+ * abandoned.
  */
 #define LEFT_FIRST 5000
 #define LEFT_CALLS 80000
@@ -856,7 +870,7 @@ static NEVER_INLINE void note_frames(int which)
 	nr_frames[which] = backtrace(frames[which], 64);
 }
 
-/* An unwinder uses more than general registers, so this is no handler for others. */
+/* An unwinder uses more than general registers, so this handler is not usable elsewhere. */
 static void on_backtrace(const struct patch_hit *hit)
 {
 	char vectors[512] __attribute__((aligned(16)));
@@ -895,12 +909,12 @@ static void compare_frames(bool follow)
 	CHECK(!patch_set(setups, 2));
 	CHECK(unwound_outer(1) == 3);
 	CHECK(nr_frames[1] > 3 && nr_frames[0] > 3);
-	/* From outside to inside: the same, up to the function that both were in. */
+	/* From the outermost frame on: the same, up to the function that both were in. */
 	for (at = 1; at < nr_frames[0] && at < nr_frames[1]; at++) {
 		if (frames[0][nr_frames[0] - at] != frames[1][nr_frames[1] - at])
 			break;
 	}
-	/* What differs: note_frames and `unwound` here, what a hit went through there. */
+	/* The different frames: note_frames and `unwound` here, the frames of the hit there. */
 	CHECK(at >= nr_frames[0] - 1);
 	CHECK(nr_frames[0] >= 5);
 	for (int i = 0; i < 2; i++)
@@ -914,18 +928,19 @@ static void test_backtrace(void)
 }
 
 /*
- * Instruction by instruction through a probed call, with a look at all frames at each: those of the caller and above are always
- * the same, wherever in the code of a probe, of a return, or of what they call.
+ * Steps through a probed call instruction by instruction, and checks all frames at each. Those of
+ * the caller and above are always the same, in the trampoline, in the gate and in the functions
+ * that they call.
  */
 #define STEPPED_BYTES 64 /* of a function that is not stepped through */
 #define TRAP_FLAG "0x100"
 
 static struct {
-	uintptr_t from, to; /* of the function itself, and of its copy: not looked at, */
-	uintptr_t caller;   /* nor is what changes the flag */
+	uintptr_t from, to; /* of the function itself, and of its copy: not checked, */
+	uintptr_t caller;   /* and of the code that changes the flag, likewise */
 	void *wanted[32];   /* from the caller on */
 	int nr_wanted;
-	uintptr_t springboard; /* but this is, behind it */
+	uintptr_t springboard; /* but this is checked, although it is after the function */
 	unsigned int steps, springboards, wrong;
 } stepping;
 
@@ -961,7 +976,10 @@ static void on_step(int number, siginfo_t *info, void *context)
 	}
 }
 
-/* `step`: or once without, to know its callers. The call comes last, so the frames are alike. */
+/*
+ * `step`: steps through the function; otherwise it is called once to record its callers. The call
+ * comes last, so that the frames are alike.
+ */
 static NEVER_INLINE int call_stepping(int (*function)(int), int value, bool step)
 {
 	int got = 0;
@@ -978,11 +996,11 @@ static NEVER_INLINE int call_stepping(int (*function)(int), int value, bool step
 static NEVER_INLINE void step_through(int (*function)(int), int wanted)
 {
 	volatile int turns_wanted =
-			2; /* one call, so that it returns to the same place both times */
+			2; /* one call, so that it returns to the same address both times */
 
 	for (int turn = 0; turn < turns_wanted; turn++) {
 		CHECK(call_stepping(function, 1, turn) == wanted);
-		/* Its own frame begins elsewhere in it. */
+		/* The function's own frame begins elsewhere inside of it. */
 		if (!turn && stepping.nr_wanted) {
 			memmove(stepping.wanted, stepping.wanted + 1,
 					(size_t)--stepping.nr_wanted * sizeof(void *));
@@ -990,7 +1008,7 @@ static NEVER_INLINE void step_through(int (*function)(int), int wanted)
 	}
 }
 
-/* Of a place that is in a function which is not stepped through itself. */
+/* For a site in a function that is not stepped through itself. */
 static void step_at(struct probe_site *site, int (*function)(int), unsigned int flags)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
@@ -1014,7 +1032,7 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
 	CHECK(stepping.steps > 60 && stepping.springboards == (setup.method == PROBE_SHORT));
 	CHECK(!patch_remove(&setup.patch, 1));
-	/* Behind these may be a pad of another one. */
+	/* After these bytes may be a springboard of another probe. */
 	CHECK(!memcmp((void *)site->runtime, site->bytes, site->patched));
 	CHECK(!sigaction(SIGTRAP, &before, NULL));
 }
@@ -1039,7 +1057,7 @@ static NEVER_INLINE int step_inside(int value)
 	return some[value] + 1;
 }
 
-/* It calls, by name and by what a register says. */
+/* Calls a function by name and through a register. */
 static NEVER_INLINE int step_calling(int value)
 {
 	int (*function)(int) = place_five;
@@ -1051,7 +1069,10 @@ static NEVER_INLINE int step_calling(int value)
 	return got - 6;
 }
 
-/* At each instruction of it: what is displaced pushes, moves the stack pointer, calls, pops. */
+/*
+ * At each instruction of the function: displaced instructions push, move the stack pointer, call,
+ * pop.
+ */
 static void step_at_each(const char *name, int (*function)(int))
 {
 	unsigned int nr = 0;
@@ -1064,7 +1085,10 @@ static void step_at_each(const char *name, int (*function)(int))
 			nr++;
 			step_at(&site, function, 0);
 		}
-		/* The last one, whether it was taken or not: what follows is another function. */
+		/*
+		 * The last instruction, whether it was executed or not: the next bytes are another
+		 * function.
+		 */
 		if (site.nr_pieces && site.ends)
 			break;
 	}
@@ -1135,7 +1159,7 @@ static void test_own_traps(void)
 	struct patch_setup setup;
 	struct sigaction action = {.sa_handler = on_own_trap};
 
-	/* Over ours: the next probe notices. */
+	/* Replaces side's handler: the next probe notices it. */
 	sigaction(SIGTRAP, &action, NULL);
 	setup = set_one("place_one", &seen, PATCH_TRAP, false);
 	__asm__ volatile("int3");
@@ -1186,7 +1210,7 @@ static void test_refusals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Who sets probes must not be ended by them. */
+	/* A thread that sets probes must not be killed by them. */
 	CHECK(!patch_set(&other, 1) && !sigprocmask(SIG_BLOCK, NULL, &set) &&
 			!sigismember(&set, SIGTRAP));
 	remove_one(&other);
@@ -1195,7 +1219,10 @@ static void test_refusals(void)
 	CHECK(place_three(1) == 4 && place_one(1) == 2);
 }
 
-/* Two places whose bytes meet: whoever comes second gets a breakpoint if that is all there is room for, or is refused. */
+/*
+ * Two sites with adjacent bytes: the second one gets a breakpoint if there is space for nothing
+ * else, or is refused.
+ */
 static void test_beside(const char *name, unsigned int offset, int (*function)(int), int adds)
 {
 	static struct seen seen, seen_inner;
@@ -1233,8 +1260,8 @@ static NEVER_INLINE uint64_t mixing(uint64_t value)
 }
 
 /*
- * A short jump's pad is in the padding that another jump needs: that one gets a breakpoint, and its jump when the first is gone, which gets
- * a breakpoint as long as that stands there.
+ * The springboard of a short jump is in the padding that another jump needs. That one gets a
+ * breakpoint while the springboard is there, and a jump when it has gone.
  */
 static void test_pad_in_padding(void)
 {
@@ -1253,7 +1280,7 @@ static void test_pad_in_padding(void)
 			(const uint8_t *)(first.runtime + (first.springboard - first.address));
 	uint64_t expected = 0;
 
-	/* Behind a return is padding, and that is the pad. */
+	/* The byte after a return is padding, and that is the springboard. */
 	second.runtime = second.address = (uint64_t)(uintptr_t)springboard - 1;
 	second.bytes[0] = 0xc3;
 	memcpy(second.bytes + 1, first.springboard_bytes, PROBE_JUMP_BYTES - 1);
@@ -1274,7 +1301,7 @@ static void test_pad_in_padding(void)
 		CHECK(!patch_remove(&setups[1].patch, 1) && springboard[-1] == 0xc3);
 	}
 	CHECK(!memcmp(springboard, first.springboard_bytes, PROBE_JUMP_BYTES));
-	/* The breakpoint was for then. */
+	/* The breakpoint was temporary. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_SHORT);
 		CHECK(place_short(4) == 4 && !patch_remove(&setups[0].patch, 1));
@@ -1319,12 +1346,15 @@ static HANDLER void on_flags(const struct patch_hit *hit)
 	nr_flags++;
 }
 
-/* With the flag set: that is forbidden in C, but not between functions in assembly. The flags behind the call. */
+/*
+ * With the direction flag set: C forbids that, but it is possible between functions in assembly.
+ * Returns the flags after the call.
+ */
 static NEVER_INLINE uint64_t call_downwards(int (*function)(int), int *value)
 {
 	uint64_t flags;
 
-	/* Past the red zone. */
+	/* Skips the red zone. */
 	__asm__ volatile("lea -128(%%rsp), %%rsp; std; call *%2; pushfq; popq %1; cld; "
 			 "lea 128(%%rsp), %%rsp"
 			 : "+D"(*value), "=r"(flags)
@@ -1333,7 +1363,7 @@ static NEVER_INLINE uint64_t call_downwards(int (*function)(int), int *value)
 	return flags;
 }
 
-/* Handlers run with it clear, and the program gets it back. */
+/* Handlers run with the flag clear, and the program gets it back. */
 static void test_direction(const char *name, int (*function)(int), unsigned int flags)
 {
 	struct probe_site site = site_of(name);
@@ -1370,7 +1400,7 @@ int main(int argc, char **argv)
 	bool plain = argc > 1 && !strcmp(argv[1], "plain");
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	/* Loads what unwinds, as programs that unwind have it. */
+	/* Loads the unwinder, as in programs that unwind. */
 	note_frames(0);
 	if (patch_start(plain)) {
 		printf("this kernel has no barrier for code: nothing can be tested\n");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact steps of what is proved of all threads, of threads that block traps, of handlers under a filter of system calls, and of writes
- * that fail. The test includes the files, so that it can call their static functions, plays the threads, and hooks system calls.
+ * Exact steps of proofs about all threads, of threads that block traps, of handlers under a seccomp
+ * filter, and of writes that fail. The test includes the files, so that it can call their static
+ * functions, plays the threads, and hooks system calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,17 +28,17 @@
 static struct {
 	pid_t tids[MOST];
 	unsigned int nr, nr_lists,
-			nr_gone_lists; /* in as many lists the last one has ended meanwhile */
+			nr_gone_lists; /* in so many lists, the last thread has exited meanwhile */
 	bool fails;
 	int error;
 	unsigned int nr_sleeps, slept_us;
-	unsigned int nr_stops, stopped; /* so many of the calls stop a thread */
+	unsigned int nr_stops, stopped; /* the calls that stop a thread */
 	pid_t last_stopped;
 	unsigned int last_count;
 	patch_at_stop *at_stop;
-	struct patch_thread return_reason[MOST]; /* by the number less 1000 */
+	struct patch_thread return_reason[MOST]; /* by the id minus 1000 */
 	bool is_gone[MOST];
-	unsigned int blocks_for; /* so many looks, then nothing is blocked */
+	unsigned int blocks_for; /* so many checks, then no signal is blocked */
 	unsigned int nr_looks;
 } fake;
 
@@ -140,7 +141,7 @@ static bool fake_resumes(void)
 /* ---- proofs ---- */
 
 static struct {
-	enum patch_verdict shown[MOST][12]; /* at each look, by the number less 1000 */
+	enum patch_verdict shown[MOST][12]; /* at each check, by the id minus 1000 */
 	unsigned int return_reason[MOST];
 	bool guards, was_proved;
 	unsigned int nr_was_so;
@@ -203,7 +204,7 @@ static void test_lists(void)
 	begin(4);
 	fake.fails = true;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 1 && !reported.return_reason[0]);
-	/* As many as there is memory for. */
+	/* As many as the list has space for. */
 	begin(4096);
 	CHECK(patch_threads_prove(&proof) && reported.return_reason[4095] == 1);
 	begin(4097);
@@ -212,11 +213,11 @@ static void test_lists(void)
 
 static void test_looks(void)
 {
-	/* It is not so of one. */
+	/* The property is false for one thread. */
 	begin(4);
 	reported.shown[3][0] = PATCH_DISPROVED;
 	CHECK(!patch_threads_prove(&proof) && reported.return_reason[0] == 1 && !fake.nr_sleeps);
-	/* Threads that run are looked at up to eight times more, and only those. */
+	/* Running threads are checked up to eight more times, and only those. */
 	begin(5);
 	reported.shown[2][0] = PATCH_UNPROVED;
 	for (unsigned int i = 0; i < 8; i++)
@@ -232,7 +233,7 @@ static void test_looks(void)
 
 static void test_stops(void)
 {
-	/* One that runs still is stopped; before that it is looked at once more. */
+	/* A thread that still runs is stopped; before that it is checked once more. */
 	begin(4);
 	show_always(2, 0, PATCH_UNPROVED);
 	fake.stopped = 1;
@@ -255,7 +256,9 @@ static void test_stops(void)
 	show_always(2, 0, PATCH_UNPROVED);
 	fake.stopped = 3;
 	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && reported.nr_was_so == 3);
-	/* Nobody is stopped where system calls are filtered. What was so of the last proof does not count. */
+	/*
+	 * No thread is stopped under a seccomp filter. The result of the last proof does not count.
+	 */
 	begin(4);
 	show_always(2, 0, PATCH_UNPROVED);
 	reported.guards = reported.was_proved = true;
@@ -339,7 +342,10 @@ static void test_unblock(void)
 	CHECK(!sigprocmask(SIG_SETMASK, NULL, &before) && !sigismember(&before, SIGTRAP) &&
 			!sigismember(&before, SIGILL) && sigismember(&before, SIGUSR1));
 	CHECK(!sigprocmask(SIG_UNBLOCK, &traps, NULL));
-	/* First it is waited, then those that block one of the two are stopped, not those that block others. */
+	/*
+	 * The first attempt waits; then the threads that block one of the two signals are stopped,
+	 * not those that block others.
+	 */
 	begin(4);
 	fake.return_reason[2].blocked = 1 << 3;
 	fake.return_reason[3].blocked = 1 << 5;
@@ -350,12 +356,12 @@ static void test_unblock(void)
 	fake.return_reason[2].blocked = fake.return_reason[3].blocked = 1 << 4;
 	fake.blocks_for = 9;
 	CHECK(patch_unblock() && fake.nr_lists == 3 && fake.nr_sleeps == 1 && fake.nr_stops == 1);
-	/* Nobody is stopped where system calls are filtered. */
+	/* No thread is stopped under a seccomp filter. */
 	begin(4);
 	fake.return_reason[2].blocked = 1 << 3;
 	fake.return_reason[0].guarded = true;
 	CHECK(!patch_unblock() && !fake.nr_stops && fake.nr_sleeps == 100);
-	/* The list is not whole: again, unless there is none at all. */
+	/* The list is incomplete: try again, unless there is none at all. */
 	begin(4);
 	fake.fails = true;
 	fake.error = EACCES;
@@ -364,7 +370,7 @@ static void test_unblock(void)
 	CHECK(patch_unblock() && fake.nr_lists == 101);
 	fake.return_reason[2].blocked = 1 << 3;
 	CHECK(!patch_unblock());
-	/* As many as there is memory for are stopped. */
+	/* As many as the list has space for are stopped. */
 	begin(1026);
 	for (unsigned int i = 0; i < 1026; i++)
 		fake.return_reason[i].blocked = 1 << 3;
@@ -374,7 +380,10 @@ static void test_unblock(void)
 
 /* ---- handlers under a filter ---- */
 
-/* In a child, because a filter stays and the answer is kept. `action`: of rt_sigreturn; 0: no filter. */
+/*
+ * Runs in a child, because a filter cannot be removed and the answer is kept. `action`: of
+ * rt_sigreturn; 0: no filter.
+ */
 static int try_returns(uint32_t action, bool resumes)
 {
 	struct sock_filter rules[] = {LOAD(nr), IF(SYS_rt_sigreturn, 0, 1), RETURN(action),
@@ -397,7 +406,7 @@ static int try_returns(uint32_t action, bool resumes)
 		CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 		CHECK(!action || !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
 		found = patch_traps_return();
-		/* The answer is kept; the child has ended, and was waited for. */
+		/* The answer is kept; the child has exited, and was waited for. */
 		CHECK(found == patch_traps_return() && nr_clones == (action && !resumes));
 		CHECK(waitpid(-1, &status, __WALL) == -1 && errno == ECHILD);
 		CHECK(!sigprocmask(SIG_SETMASK, NULL, &after) && !memcmp(&before, &after, 8));
@@ -429,7 +438,10 @@ static void test_writes(void)
 	int file;
 
 	CHECK(code != MAP_FAILED);
-	/* The file cannot be written: it is closed, and bytes are stored, over the end of a page, too. */
+	/*
+	 * The file cannot be written: it is closed, and bytes are stored, also across the end of a
+	 * page.
+	 */
 	patch_writer_open(&writer);
 	CHECK(resources_descriptors() == descriptors + 1 && writer.memory >= 0);
 	CHECK(!close(writer.memory));

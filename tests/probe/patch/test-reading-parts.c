@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact steps of reads in hits: when the kernel is asked about masks, handlers and pages, which pages are known for how long, and what a
- * fault changes. The test includes the file, and plays the time stamp, the thread, the loads and the system calls.
+ * Exact steps of reads in hits: when masks, handlers and pages are read from the kernel, which
+ * pages are known for how long, and what a fault changes. The test includes the file, and plays the
+ * time stamp, the thread, the loads and the system calls.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,12 +16,12 @@
 
 #include "../../check.h"
 
-#define TENTH (1u << 18) /* steps of the time stamp after which the kernel is asked again */
+#define TENTH (1u << 18) /* steps of the time stamp after which they are read again */
 
 static struct {
 	uint64_t now, mask;
 	unsigned int nr_stamps, nr_masks, nr_actions, nr_pages, nr_loads, nr_starts, nr_ends;
-	uint64_t page; /* that was asked for last */
+	uint64_t page; /* the page of the last check */
 	bool page_is_gone, mask_fails, load_faults, has_no_memory;
 	uint64_t handlers[65];
 	int refused; /* the signal whose action cannot be read */
@@ -177,7 +178,7 @@ static void test_pages(void)
 			known == mine);
 	CHECK(fake.nr_loads == 1 && !fake.nr_pages && fake.nr_masks == 1);
 	CHECK(reads(0x5000, 4096) && reads(0x5fff, 1) && !reads(0x6000, 1) && !reads(0x4fff, 1));
-	/* Over the end of a page, of no byte, and outside of the program's addresses. */
+	/* Across the end of a page, of no byte, and outside of the program's addresses. */
 	CHECK(!reads(0x5fff, 2) && !reads(0x5001, 4096) && !reads(0x5008, 0));
 	CHECK(!reads(UINT64_C(1) << PATCH_ADDRESS_BITS | 0x5000, 8));
 	/* Values on several pages; the last byte of one. */
@@ -188,12 +189,12 @@ static void test_pages(void)
 	patch_note_read(0xd000, 0);
 	patch_note_read(UINT64_C(1) << PATCH_ADDRESS_BITS | 0xd000, 8);
 	CHECK(!reads(0xd000, 1));
-	/* Another page has its entry by now: the numbers differ by as many as there are entries. */
+	/* Another page uses its entry: the numbers differ by the number of entries. */
 	patch_note_read(0x5000 + 32 * 4096, 1);
 	CHECK(reads(0x5000 + 32 * 4096, 1) && !reads(0x5000, 1));
 	patch_note_read(0x5000 + 31 * 4096, 1);
 	CHECK(reads(0x5000 + 32 * 4096, 1) && reads(0x5000 + 31 * 4096, 1));
-	/* Page 0 is not known again once the kernel was asked. */
+	/* Page 0 is not valid any more after the next reading from the kernel. */
 	patch_note_read(0, 8);
 	CHECK(reads(8, 8));
 	fake.now += TENTH + 1;
@@ -210,7 +211,7 @@ static void test_pages(void)
 	}
 }
 
-/* The kernel is asked when a tenth of a millisecond is over, once in a hit. */
+/* The kernel is asked after a tenth of a millisecond, once in a hit. */
 static void test_times(void)
 {
 	struct patch_reading *known = NULL;
@@ -225,7 +226,7 @@ static void test_times(void)
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 2 && fake.nr_pages == 1 && fake.page == 0x5000 &&
 			mine->round == 2 && mine->since == fake.now);
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 2 && fake.nr_pages == 1);
-	/* The page is gone by then. */
+	/* The page is unmapped by then. */
 	fake.now += TENTH + 1;
 	fake.page_is_gone = true;
 	CHECK(!reads(0x5000, 8) && fake.nr_pages == 2);
@@ -236,7 +237,7 @@ static void test_times(void)
 	fake.nr_stamps = 0;
 	CHECK(patch_read(&value, 0x5000, 8, &known) && patch_read(&value, 0x5008, 8, &known) &&
 			fake.nr_stamps == 1);
-	/* Something has changed within the hit: it is asked, and again in the next hit. */
+	/* A change within the hit: they are read again, and once more in the next hit. */
 	fake.nr_masks = 0;
 	fake_generation++;
 	CHECK(patch_read(&value, 0x5000, 8, &known) && fake.nr_masks == 1 &&
@@ -250,7 +251,7 @@ static void test_times(void)
 	patch_reading_ask_always(false);
 	fake.now++;
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 3);
-	/* After as many rounds as a label has, nothing is known any more. */
+	/* After as many rounds as a label can count, no page is known any more. */
 	mine->round = (1u << 20) - 2;
 	patch_note_read(0x5000, 8);
 	fake.now += TENTH + 1;
@@ -262,7 +263,7 @@ static void test_times(void)
 		CHECK(!mine->pages[i]);
 }
 
-/* A thread reads by itself only if the signals of faults are not blocked and arrive at the handler of side. */
+/* A thread loads only if the signals of faults are not blocked and arrive at side's handler. */
 static void test_open(void)
 {
 	static const int numbers[] = {SIGSEGV, SIGBUS};
@@ -297,7 +298,7 @@ static void test_open(void)
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2 && mine->open);
 	patch_note_read(0x5000, 8);
 	CHECK(reads(0x5000, 8));
-	/* A pause: nothing is loaded, and nothing is asked, until it ends. */
+	/* A pause: until it ends, there are no loads and no readings. */
 	fake_generation = 9;
 	fake.now += 77;
 	patch_reading_pause();

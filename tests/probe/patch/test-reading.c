@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory read in hits: the values, and that nothing happens where there is none: wild pointers, pages that are taken away by this
- * thread or others while they are read, signals that are blocked, and hits in handlers of faults. And that the program's own
- * SIGSEGV and SIGBUS are its own, meanwhile and to the last bit afterwards.
+ * Memory reads in hits: the values, and that nothing happens if the memory is unmapped: invalid
+ * pointers, pages that this thread or others unmap meanwhile, blocked signals, and hits in handlers
+ * of faults. The program's own SIGSEGV and SIGBUS must remain its own, meanwhile and to the last
+ * bit afterwards.
  */
 #include "places.h"
 #include "probe/patch/call.h"
@@ -22,8 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define HANDLER \
-	__attribute__((noinline)) /* and all of this file is compiled for general registers only */
+#define HANDLER __attribute__((noinline)) /* like this file, compiled for general registers only */
 #define CHECK(condition) check((condition), #condition, __LINE__)
 #define MASK_BYTES 8
 #define PAGE 4096u
@@ -49,7 +49,7 @@ static void check(bool condition, const char *text, int line)
 
 enum outcome { NOT_HIT, LOADED, CALLED, UNREADABLE };
 
-/* What the next hit of this thread reads, and what has become of that. */
+/* What the next hit of this thread reads, and the result. */
 static __thread struct {
 	uint64_t from, value;
 	size_t most; /* of text; 0: a word */
@@ -147,7 +147,7 @@ static uint64_t *map(size_t pages)
 	return memory;
 }
 
-/* A page that is known: the first time by a call, then by loads, again and again. */
+/* Makes a page known: the first read is by a system call, later ones by loads. */
 static void get_to_know(const uint64_t *page, uint64_t value)
 {
 	enum outcome outcome = read_at(page);
@@ -171,7 +171,7 @@ static void test_wild(void)
 		for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
 			CHECK(read_at((const void *)(uintptr_t)nowhere[i]) == UNREADABLE &&
 					!spec.value);
-	/* They were not so much as tried. */
+	/* No load was even tried. */
 	CHECK(faults() == had);
 }
 
@@ -201,7 +201,7 @@ static void test_taken_away(void)
 		get_to_know(page, i);
 		CHECK(!munmap(page, PAGE));
 	}
-	/* Beyond the end of a file, which is a SIGBUS. */
+	/* After the end of a file, which raises SIGBUS. */
 	for (unsigned int i = 0; i < 200; i++) {
 		CHECK(!ftruncate(file, PAGE) && pwrite(file, &word, sizeof(word), 0) == 8);
 		mapped = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
@@ -211,7 +211,7 @@ static void test_taken_away(void)
 		munmap(mapped, PAGE);
 	}
 	close(file);
-	/* Not each time, for some pages were asked after before they were read. */
+	/* Not each time, because some pages were checked before they were read. */
 	CHECK(faults() > had);
 	printf("%llu loads of pages that were taken away\n", (unsigned long long)(faults() - had));
 }
@@ -293,7 +293,7 @@ static void test_masks(void)
 	munmap(page, PAGE);
 }
 
-/* As threads of libraries that block everything before anybody knows of them. */
+/* Like threads of libraries that block all signals from their begin. */
 static void *read_blocked(void *argument)
 {
 	uint64_t all = ~0ULL, *page = argument;
@@ -331,11 +331,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
 
-	/* Not for ever, if what is looked at here does not hold. */
+	/* Not endlessly, if the condition under test does not hold. */
 	if (handled++ > 100)
 		abort();
 	CHECK(number == SIGSEGV && info->si_code == SEGV_ACCERR && info->si_addr == fault_at);
-	/* It is blocked here, by the kernel: what was known before must not count any more. */
+	/* The kernel blocks it here: what was known before must not count any more. */
 	CHECK(read_at(in_handler) == (is_blocked() ? CALLED : LOADED) || !is_blocked());
 	CHECK(!mprotect(in_handler, PAGE, PROT_NONE));
 	CHECK(read_at(in_handler) == UNREADABLE);
@@ -372,7 +372,7 @@ static void test_handlers(void)
 		CHECK(handled == 1 && !is_blocked());
 		mprotect(fault_at, PAGE, PROT_READ | PROT_WRITE);
 		CHECK(jumps || faulty[0] == i);
-		/* Again by loads, after a while at most. */
+		/* By loads again, after a while at most. */
 		for (unsigned int k = 0; k < 100000 && read_at(in_handler) != LOADED; k++)
 			;
 		CHECK(spec.outcome == LOADED);
@@ -388,14 +388,17 @@ static void on_masked(int number)
 	(void)number;
 	handled++;
 	CHECK(is_blocked());
-	/* What it has read a moment ago, with nothing blocked. */
+	/* What it has read a moment ago, with no signal blocked. */
 	CHECK(!mprotect(in_handler, PAGE, PROT_NONE));
 	CHECK(read_at(in_handler) == UNREADABLE);
 	CHECK(!mprotect(in_handler, PAGE, PROT_READ | PROT_WRITE));
 	CHECK(read_at(in_handler) == CALLED && read_at(in_handler) == CALLED);
 }
 
-/* A handler that blocks all while it runs, of another signal: nobody tells that it begins. `reported`: but that it was set. */
+/*
+ * A handler of another signal that blocks all signals while it runs: its begin is not reported.
+ * `reported`: its installation is.
+ */
 static void test_masked_handler(bool reported)
 {
 	struct sigaction action = {.sa_handler = on_masked}, before;
@@ -447,7 +450,7 @@ static void die_once(void)
 	in_handler = map(1);
 	mprotect(fault_at, PAGE, PROT_NONE);
 	*(volatile int *)fault_at = 1;
-	/* The handler was for one time. */
+	/* The handler was set for one signal only (SA_RESETHAND). */
 	mprotect(fault_at, PAGE, PROT_NONE);
 	*(volatile int *)fault_at = 1;
 }
@@ -486,7 +489,7 @@ static void test_ends(void)
 	}
 }
 
-/* A child of vfork() shares all variables, and its handlers are its own. */
+/* A child of vfork() shares all variables, but its handlers are its own. */
 static void test_vfork(void)
 {
 	struct sigaction none = {.sa_handler = SIG_DFL}, user_action;
@@ -516,11 +519,11 @@ static uint64_t seen[4], mixed;
 
 static bool is_over(void)
 {
-	/* Relaxed: seen some time. */
+	/* Relaxed: a flag on its own. */
 	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
 }
 
-/* Threads come and go, and some of them block. */
+/* Threads are created and exit, and some of them block the signals. */
 static void *read_storm(void *argument)
 {
 	uint64_t counts[4] = {0}, bad = 0;
@@ -549,7 +552,7 @@ static void *read_storm(void *argument)
 		}
 	}
 	for (unsigned int i = 0; i < 4; i++)
-		/* Relaxed: figures, as below. */
+		/* Relaxed: statistics, as below. */
 		__atomic_fetch_add(&seen[i], counts[i], __ATOMIC_RELAXED);
 	__atomic_fetch_add(&mixed, bad, __ATOMIC_RELAXED);
 	return NULL;
@@ -558,7 +561,7 @@ static void *read_storm(void *argument)
 static void fill(uint64_t *page, uint64_t word)
 {
 	for (unsigned int i = 0; i < PAGE / 8; i++)
-		/* Relaxed: in one piece. */
+		/* Relaxed: a single word. */
 		__atomic_store_n(&page[i], word, __ATOMIC_RELAXED);
 }
 
@@ -590,7 +593,7 @@ static void *change_storm(void *argument)
 	return NULL;
 }
 
-/* Its own faults at the same time. */
+/* The program's own faults at the same time. */
 static void *fault_storm(void *argument)
 {
 	uint64_t *page = argument;
@@ -625,7 +628,10 @@ static void test_storm(unsigned int ms)
 	CHECK(!set_handler(SIGSEGV, SA_SIGINFO, on_plain_fault));
 	for (unsigned int i = 0; i < STORM_PAGES; i++)
 		fill(storm[i] = map(1), WORD);
-	/* Nobody else maps a page from here on: it could be one of these, which are free at times. */
+	/*
+	 * No other thread maps a page from here on: it could be at one of these addresses, which
+	 * are temporarily free.
+	 */
 	fault_at = map(1);
 	CHECK(!pthread_create(&changing, NULL, change_storm, &file) &&
 			!pthread_create(&faulting, NULL, fault_storm, fault_at));
@@ -643,7 +649,7 @@ static void test_storm(unsigned int ms)
 				(now.tv_sec == until.tv_sec && now.tv_nsec > until.tv_nsec))
 			break;
 		if (round % 3 == 2) {
-			/* And the net, taken away and brought again. */
+			/* And the handlers, removed and installed again. */
 			CHECK(!patch_permit_reads(false) && !patch_permit_reads(true));
 		}
 	}
@@ -666,7 +672,7 @@ static void test_storm(unsigned int ms)
 
 /* ---- to the last bit ---- */
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct action {
 	uint64_t handler, flags, restorer, mask;
 };
@@ -692,7 +698,7 @@ static bool is_caught(int number)
 	return has.handler > 1 && has.handler != (uintptr_t)on_other;
 }
 
-/* Whatever it has, it has again; and is told so meanwhile. */
+/* All actions are restored exactly, and reported exactly meanwhile. */
 static void test_exact(void)
 {
 	struct sigaction actions[] = {
@@ -706,7 +712,7 @@ static void test_exact(void)
 	sigaddset(&actions[1].sa_mask, SIGTRAP);
 	sigaddset(&actions[1].sa_mask, SIGUSR1);
 	sigfillset(&actions[4].sa_mask);
-	/* Which the kernel leaves out. */
+	/* The kernel removes these. */
 	sigdelset(&actions[4].sa_mask, SIGKILL);
 	sigdelset(&actions[4].sa_mask, SIGSTOP);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
@@ -729,7 +735,7 @@ static void test_exact(void)
 		read_all(all_after);
 		CHECK(!memcmp(all_before, all_after, sizeof(all_before)));
 	}
-	/* What is set meanwhile is as libc would have set it. */
+	/* An action that is set meanwhile is as libc would have set it. */
 	begin();
 	CHECK(!patch_signals_action(SIGBUS, &actions[1], NULL, sigaction) && is_caught(SIGBUS));
 	CHECK(!patch_signals_action(SIGSEGV, &actions[3], NULL, sigaction) && !is_caught(SIGSEGV));
@@ -739,7 +745,10 @@ static void test_exact(void)
 	CHECK(!sigaction(SIGBUS, &actions[1], NULL) && !sigaction(SIGSEGV, &actions[2], NULL));
 	read_all(all_before);
 	CHECK(!memcmp(all_before, all_after, sizeof(all_before)));
-	/* And by a bare system call: then it is as it was set, and no load relies on what is gone. */
+	/*
+	 * Set by a bare system call: the action is as it was set, and no load relies on the removed
+	 * handler.
+	 */
 	begin();
 	CHECK(!syscall(SYS_rt_sigaction, SIGSEGV, &all_before[SIGBUS], NULL, MASK_BYTES));
 	usleep(5000);

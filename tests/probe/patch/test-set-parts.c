@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of setting and removing probes: bytes of jumps, distances, which bytes must be those of the file, and which probe goes on
- * with calls. The test includes the file, so that it can call its static functions.
+ * Exact values of setting and removing probes: bytes of jumps, distances, the bytes that must be
+ * those of the file, and which probe takes over calls. The test includes the file, so that it can
+ * call its static functions.
  */
 #include "probe/patch/parts.h"
 
-/* Springboards that are left, and the code that is there when they have gone. */
+/* Springboards without a probe, and the bytes of the code after they have gone. */
 static struct {
 	bool are_left;
 	unsigned int nr_asked, nr_given_back;
@@ -103,7 +104,7 @@ static void test_distances(void)
 
 	CHECK(!patch_set_constrain_distance(&patch, 0xcc, &distance) &&
 			is_distance(&distance, "--------"));
-	/* Inner instructions trap; one that begins behind the jump is not changed. */
+	/* Inner instructions trap; an instruction that begins after the jump is not changed. */
 	patch.site = site_of(PROBE_JUMP, 5, 4, (const unsigned int[]){1, 2, 1, 3});
 	CHECK(patch_set_constrain_distance(&patch, 0x3f, &distance) &&
 			is_distance(&distance, "3f--3f3f"));
@@ -112,7 +113,7 @@ static void test_distances(void)
 	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
 	CHECK(patch_set_constrain_distance(&patch, 0x3f, &distance) &&
 			is_distance(&distance, "------3f"));
-	/* Bytes of the next instructions stay. */
+	/* Bytes of the next instructions are not changed. */
 	patch.site = site_of(PROBE_PUNNED, 2, 2, (const unsigned int[]){1, 1});
 	CHECK(patch_set_constrain_distance(&patch, 0x2f, &distance) &&
 			is_distance(&distance, "2f424344"));
@@ -139,7 +140,7 @@ static void test_fits(void)
 	patch.bytes[2] = 0xcc;
 	patch.bytes[4] = 1;
 	CHECK(!patch_set_bytes_fit(&patch));
-	/* A piece behind the jump can be anything. */
+	/* An instruction after the jump can have any byte. */
 	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){5, 2});
 	patch.bytes[4] = 1;
 	CHECK(patch_set_bytes_fit(&patch));
@@ -193,7 +194,7 @@ static void test_needed(void)
 	CHECK(patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true) &&
 			patch_set_is_below_breakpoint(&site) &&
 			patch_set_is_beside_springboards(&site));
-	/* A change behind the first instruction. */
+	/* A change after the first instruction. */
 	code[6] ^= 1;
 	CHECK(!patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true) &&
 			!patch_set_is_beside_springboards(&site));
@@ -223,12 +224,12 @@ static void test_needed(void)
 	code[2] = 0xcc;
 	CHECK(!patch_set_is_watched(&site) && patch_set_is_beside_springboards(&site));
 	code[2] = site.bytes[2];
-	/* Not so many bytes are known. */
+	/* Fewer bytes are known. */
 	site.nr_bytes = 6;
 	CHECK(!patch_set_is_as_in_file(&site, false) && patch_set_is_as_in_file(&site, true));
 	site.nr_bytes = 1;
 	CHECK(!patch_set_is_as_in_file(&site, true) && !patch_set_is_below_breakpoint(&site));
-	/* The bytes of a distance count, too. */
+	/* The bytes of a distance count too. */
 	site = site_of(PROBE_PUNNED, 2, 1, (const unsigned int[]){2});
 	CHECK(patch_set_bytes_needed(&site, false) == 5 &&
 			patch_set_bytes_needed(&site, true) == 2);
@@ -239,7 +240,10 @@ static void test_needed(void)
 	CHECK(patch_set_bytes_needed(&site, false) == 3);
 }
 
-/* Springboards in the bytes of a jump leave once for all probes that are set together. */
+/*
+ * Springboards in the bytes of a jump are returned to padding once for all probes that are set
+ * together.
+ */
 static void test_springboards(void)
 {
 	struct probe_site site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 3});
@@ -254,7 +258,7 @@ static void test_springboards(void)
 	springboards.are_left = true;
 	CHECK(!patch_set_is_free_without_springboards(&site, &writer));
 	CHECK(springboards.nr_asked == 1 && !springboards.nr_given_back);
-	/* The next ones: they leave, and the code is that of the file. */
+	/* The next ones: they become padding, and the code is that of the file. */
 	has_returned_springboards = false;
 	springboards.restored = &code[4];
 	springboards.byte = site.bytes[4];
@@ -263,7 +267,7 @@ static void test_springboards(void)
 			has_returned_springboards);
 	CHECK(patch_set_is_free_without_springboards(&site, &writer) &&
 			springboards.nr_given_back == 1);
-	/* Another byte is there when they have left. */
+	/* Another byte is there when they have gone. */
 	has_returned_springboards = false;
 	springboards.byte = 0x90;
 	CHECK(!patch_set_is_free_without_springboards(&site, &writer) &&
@@ -300,7 +304,7 @@ static void test_writes(void)
 	patch.site = site_of(PROBE_JUMP, 5, 2, (const unsigned int[]){4, 3});
 	CHECK(!patch_set_write_bytes(&writer, &patch, bytes, BETWEEN));
 	CHECK(!memcmp(code, (const uint8_t[]){0x40, 0xa1, 0xa2, 0xa3, 0x44, 0x45}, 6));
-	/* Within a word of 16 bytes all at once, not over its end. */
+	/* Within a word of 16 bytes by one store, not across its end. */
 	patch.site = site_of(PROBE_JUMP, 5, 1, (const unsigned int[]){5});
 	CHECK(patch_set_write_at_once(&patch, &writer, bytes) && patch.is_whole);
 	CHECK(!memcmp(code, (const uint8_t[]){0xa0, 0xa1, 0xa2, 0xa3, 0xa4}, 5));
@@ -428,7 +432,10 @@ static const char *access_of(const void *address)
 	return access;
 }
 
-/* So many ranges of code that the program has made writable are known; with one more, several bytes do not change at once. */
+/*
+ * So many ranges of writable code of the program are known; with one more, several bytes are not
+ * changed by one store.
+ */
 static void test_writable(void)
 {
 	const size_t page = 4096, size = 2 * (PATCH_WRITABLE_MAX + 1) * page;
@@ -445,7 +452,10 @@ static void test_writable(void)
 		CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5) == 0 &&
 				code[4] == 5);
 		CHECK(!strcmp(access_of(code), "rwxp"));
-		/* Code of the program stays writable; other pages are as before once the next one is written. */
+		/*
+		 * Code of the program remains writable; other pages are restored when the next one
+		 * is written.
+		 */
 		if (i) {
 			CHECK(!patch_exchange(
 					&writer, (uint64_t)(uintptr_t)(next - 2 * page), bytes, 5));
@@ -461,7 +471,7 @@ static void test_writable(void)
 	CHECK(patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5) == -EPERM);
 	CHECK(!patch_write(&writer, (uint64_t)(uintptr_t)code + 8, bytes, 5) && code[12] == 5);
 	patch_writer_close(&writer);
-	/* Without /proc/self/mem it has to be made writable nevertheless. */
+	/* Without /proc/self/mem the page must be made writable. */
 	patch_writer_plain = true;
 	patch_writer_open(&writer);
 	CHECK(writer.memory == -1 && !patch_exchange(&writer, (uint64_t)(uintptr_t)code, bytes, 5));
@@ -479,7 +489,7 @@ static bool is_unlocked(void)
 	return !pthread_mutex_trylock(&lock) && !pthread_mutex_unlock(&lock);
 }
 
-/* Each function leaves the lock, also if there is nothing to do. */
+/* Each function releases the lock, also if there is nothing to do. */
 static void test_locks(void)
 {
 	struct patch_stats stats;
@@ -501,7 +511,7 @@ static void test_locks(void)
 	CHECK(is_unlocked());
 	patch_signals_sandbox(PATCH_SANDBOX_NONE);
 	CHECK(is_unlocked());
-	/* While another thread has it, a check does nothing, and a child of fork() has it free. */
+	/* While another thread holds it, a check does nothing; a child of fork() finds it free. */
 	CHECK(!pthread_mutex_lock(&lock));
 	patch_check();
 	child = fork();
@@ -608,7 +618,7 @@ static void test_set(void)
 		memcpy(code + 16 + offset, site.bytes, 6);
 		memcpy(before, code, sizeof(before));
 		site.runtime += 16 + offset;
-		/* Prepared only. */
+		/* Only prepared. */
 		CHECK(patch_set(&setup, 1) == 1 && setup.error == -EALREADY && !setup.patch &&
 				!memcmp(code, before, sizeof(before)));
 		patch = set_one(&site, 0);
@@ -638,13 +648,13 @@ static void test_set(void)
 		code[16 + offset] = 0xcc;
 		remove_one(trap);
 		CHECK(!memcmp(code, before, sizeof(before)));
-		/* On a breakpoint of somebody else. */
+		/* At a breakpoint of another program. */
 		code[16 + offset] = 0xcc;
 		trap = set_one(&site, PATCH_OVER);
 		CHECK(trap->bytes[0] == 0x06 && code[16 + offset] == 0x06);
 		code[16 + offset] = before[16 + offset];
 		remove_one(trap);
-		/* After a rest, what is known is where the code is. */
+		/* After patch_quiesce(), only the trampoline is known. */
 		trampoline = patch->trampoline;
 		CHECK(patch_quiesce());
 		memcpy(code, before, sizeof(before));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of signals while traps are side's: the kernel's actions, the actions that the program sees, masks of threads and of
- * handlers, and what is released. The test includes the file, so that it can call its static functions, and compares with bare system
- * calls.
+ * Exact values of signals while traps are side's: the kernel's actions, the actions that the
+ * program sees, masks of threads and of handlers, and what is released. The test includes the file,
+ * so that it can call its static functions, and compares with bare system calls.
  */
 #include <pthread.h>
 
@@ -123,7 +123,9 @@ static void test_sections(void)
 		CHECK(mask_of_kernel() == BIT(SIGHUP));
 		CHECK(!pthread_sigmask(SIG_UNBLOCK, &set, NULL));
 	}
-	/* A child of vfork() has ended within it: after a second the next thread enters. */
+	/*
+	 * A child of vfork() has exited within the section: after a second the next thread enters.
+	 */
 	section = patch_signals_enter();
 	patch_signals_forked();
 	CHECK(!lock && !inside);
@@ -191,7 +193,7 @@ static void test_replace(void)
 	second.handler = (uintptr_t)other;
 	result = patch_signal_replace_action(SIGUSR2, &none, &first);
 	CHECK(patch_is_same_action(&result, &first) && of_kernel(SIGUSR2).handler == first.handler);
-	/* Another action was there: it stays. */
+	/* Another action was there: it is kept. */
 	result = patch_signal_replace_action(SIGUSR2, &none, &second);
 	CHECK(of_kernel(SIGUSR2).handler == first.handler && result.handler == first.handler);
 	patch_signals_default(SIGUSR2);
@@ -215,10 +217,10 @@ static void test_taken(void)
 			patch_signal_get_user_action(SIGTRAP)->mask == BIT(SIGHUP) &&
 			!patch_signal_get_user_action(SIGILL)->handler);
 	CHECK(patch_signals_behind(SIGTRAP).sa_handler == one);
-	/* Twice: what the program has stays behind it. */
+	/* Twice: the program's action is kept. */
 	take_ours();
 	CHECK(patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)one);
-	/* The program asks, and sets another one. */
+	/* The program asks for the action, and sets another one. */
 	mine = action_of(other, BIT(SIGINT));
 	memset(&back, 0, sizeof(back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, &back, sigaction) && back.sa_handler == one &&
@@ -227,13 +229,15 @@ static void test_taken(void)
 			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
 	CHECK(!patch_signals_action(SIGTRAP, NULL, &back, sigaction) && back.sa_handler == other &&
 			mask_of(&back.sa_mask) == BIT(SIGINT));
-	/* Our own handler, which was read from the kernel: what is behind it is meant. */
+	/* Side's handler, which was read from the kernel: the program's action is meant. */
 	mine = action_of((void (*)(int))(uintptr_t)ours_handler, 0);
 	CHECK(patch_signal_is_own_libc_action(&mine) && !patch_signal_is_own_libc_action(&back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
 			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
 	CHECK(patch_signals_are_taken(SIGTRAP) && !patch_signals_are_taken(SIGUSR1));
-	/* Other handlers do not block these two signals. The program sees masks that contain them. */
+	/*
+	 * Other handlers do not block these two signals. The program sees masks that contain them.
+	 */
 	masked = action_of(one, BIT(SIGTRAP) | BIT(SIGUSR2));
 	CHECK(!patch_signals_action(SIGUSR1, &masked, NULL, sigaction));
 	CHECK(of_kernel(SIGUSR1).mask == BIT(SIGUSR2) &&
@@ -243,15 +247,15 @@ static void test_taken(void)
 			mask_of(&back.sa_mask) == (BIT(SIGTRAP) | BIT(SIGUSR2)));
 	CHECK(patch_signals_action(SIGUSR1, &masked, &back, refuse_action) == -1 &&
 			patch_signals_wanted(SIGUSR1, (uintptr_t)one) == BIT(SIGTRAP));
-	/* Numbers that are none go to the kernel. */
+	/* Invalid numbers are passed to the kernel. */
 	CHECK(patch_signals_action(0, NULL, &back, refuse_action) == -1 &&
 			patch_signals_action(LAST_SIGNAL + 1, NULL, &back, refuse_action) == -1);
-	/* In a sandbox all requests do. */
+	/* In a sandbox all requests are. */
 	patch_signals_forward(true);
 	CHECK(patch_signals_action(SIGTRAP, NULL, &back, refuse_action) == -1 &&
 			!patch_signals_are_taken(SIGTRAP));
 	patch_signals_forward(false);
-	/* A handler that was there before is opened. */
+	/* A handler that was installed before is changed too. */
 	masked = action_of(other, PATCH_TRAP_SIGNALS | BIT(SIGHUP));
 	CHECK(!sigaction(SIGUSR2, &masked, NULL));
 	patch_signals_open();
@@ -320,7 +324,7 @@ static void test_masks(void)
 	set = set_of(0);
 	CHECK(!patch_signals_mask(SIG_SETMASK, &set, &before, pthread_sigmask) &&
 			mask_of(&before) == (BIT(SIGTRAP) | BIT(SIGUSR2)) && !mask_of_kernel());
-	/* They became ours while a thread has blocked them. */
+	/* The signals were taken while a thread blocked them. */
 	set = set_of(BIT(SIGILL) | BIT(SIGHUP));
 	CHECK(!pthread_sigmask(SIG_SETMASK, &set, NULL));
 	patch_signal_open_as_held();

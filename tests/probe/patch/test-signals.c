@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signals of traps are the program's again when no probe is left: what the kernel says of each signal is to the last bit what it
- * said before, threads that meet breakpoints up to the last moment are not ended by them, and whatever the program sets
- * meanwhile holds, by the functions that are interposed and by bare system calls.
+ * The signals of traps are the program's again when no probe is left. The kernel's action of each
+ * signal is the same to the last bit as before, and threads that meet breakpoints up to the last
+ * moment are not killed. Actions that the program sets meanwhile hold, whether it uses wrapped
+ * functions or bare system calls.
  */
 #include "places.h"
 #include "probe/patch/patch.h"
@@ -44,7 +45,7 @@ static void check(bool condition, const char *text, int line)
 	printf("line %d: not so: %s\n", line, text);
 }
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct action {
 	uint64_t handler, flags, restorer, mask;
 };
@@ -76,7 +77,7 @@ static bool as_before(void)
 	return true;
 }
 
-/* A line of the kernel's own, read by itself. */
+/* A line of /proc, read without libc's buffers. */
 static unsigned long long caught(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -107,7 +108,7 @@ static uint64_t hits;
 static HANDLER void on_hit(const struct patch_hit *hit)
 {
 	(void)hit;
-	/* Relaxed: a figure. */
+	/* Relaxed: a statistics counter. */
 	__atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
 }
 
@@ -164,7 +165,7 @@ static void test_exact(void)
 			struct action bare;
 
 			syscall(SYS_rt_sigaction, SIGUSR2, NULL, &bare, MASK_BYTES);
-			bare.flags |= 0x400; /* SA_UNSUPPORTED: told back as it was taken */
+			bare.flags |= 0x400; /* SA_UNSUPPORTED: returned as it was set */
 			bare.mask = 1ULL << (SIGALRM - 1);
 			CHECK(!syscall(SYS_rt_sigaction, SIGTRAP, &bare, NULL, MASK_BYTES));
 		}
@@ -178,7 +179,10 @@ static void test_exact(void)
 	CHECK(!(caught() & TRAPS));
 }
 
-/* What is set while probes are there holds when they are gone; and a handler gets its signal. */
+/*
+ * An action that is set while probes are set holds when they are removed; and a handler gets its
+ * signal.
+ */
 static void test_set_meanwhile(void)
 {
 	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_RESTART}, before, real;
@@ -188,7 +192,7 @@ static void test_set_meanwhile(void)
 	CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction) &&
 			before.sa_handler == SIG_DFL);
 	CHECK(place_three(1) == 4 && !own_traps && !raise(SIGTRAP) && own_traps == 1);
-	/* What libc would have given the kernel. */
+	/* The action that libc would have passed to the kernel. */
 	end(patch);
 	read_all(all_after);
 	CHECK(!sigaction(SIGTRAP, NULL, &real) && real.sa_handler == on_own);
@@ -201,7 +205,10 @@ static void test_set_meanwhile(void)
 	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR);
 }
 
-/* A step that ends behind a byte that has a breakpoint, or had, is no trap of ours: the first instruction has one byte. */
+/*
+ * A step that ends after a byte that has or had a breakpoint is no trap of side: the first
+ * instruction has one byte.
+ */
 static void test_steps(void)
 {
 	struct sigaction action = {.sa_handler = on_own};
@@ -246,7 +253,7 @@ static unsigned int disturbed;
 
 static bool is_over(void)
 {
-	/* Relaxed: seen some time. */
+	/* Relaxed: a flag on its own. */
 	return __atomic_load_n(&stop, __ATOMIC_RELAXED);
 }
 
@@ -266,14 +273,17 @@ static void *wait_quietly(void *argument)
 
 	while (!is_over()) {
 		if (epoll_wait(epoll, &event, 1, 100) < 0 && errno == EINTR)
-			/* Relaxed: a figure. */
+			/* Relaxed: a statistics counter. */
 			__atomic_fetch_add(&disturbed, 1, __ATOMIC_RELAXED);
 	}
 	close(epoll);
 	return argument;
 }
 
-/* They trap all the time, and the last of these traps must find its handler: without one it would end the program. */
+/*
+ * The threads trap all the time, and the last of these traps must find its handler: without one the
+ * program would be killed.
+ */
 static void test_threads(unsigned int rounds)
 {
 	pthread_t threads[BUSY_THREADS + 1];
@@ -294,7 +304,7 @@ static void test_threads(unsigned int rounds)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* Now certainly. */
+	/* Now it is certain. */
 	CHECK(patch_quiesce() && !side_probe_traps && !(caught() & TRAPS) && hits);
 	CHECK(!disturbed);
 	printf("%u rounds with threads that trap, %u of them given back later\n", rounds, later);
@@ -315,7 +325,7 @@ static void on_wake(int number)
 	(void)number;
 }
 
-/* Of another thread; all if it is not to be had. */
+/* The mask of another thread; all signals if it cannot be read. */
 static unsigned long long mask_of(pid_t tid)
 {
 	unsigned long long mask = ~0ULL;
@@ -333,7 +343,10 @@ static unsigned long long mask_of(pid_t tid)
 	return mask;
 }
 
-/* In a call that says EINTR after each stop, and with the signals of traps blocked, so that it will be stopped. */
+/*
+ * Waits in a call that returns EINTR after each stop, with the signals of traps blocked, so that
+ * the thread is stopped.
+ */
 static void *wait_blocked(void *argument)
 {
 	struct waiting *waiting = argument;
@@ -342,7 +355,7 @@ static void *wait_blocked(void *argument)
 	char byte = 0;
 
 	CHECK(!syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES));
-	/* Release: the rest is there for whoever sees it; pairs with the acquire of is_waiting(). */
+	/* Release: all that was stored before. Pairs with the acquire in is_waiting(). */
 	__atomic_store_n(&waiting->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	if (waiting->call == SYS_epoll_wait)
 		waiting->result = epoll_wait(waiting->descriptor, &event, 1, 60000);
@@ -353,10 +366,10 @@ static void *wait_blocked(void *argument)
 	return NULL;
 }
 
-/* As the kernel says it. */
+/* True if the kernel reports that the thread waits. */
 static bool is_waiting(struct waiting *waiting)
 {
-	/* Acquire: pairs with the release of wait_blocked(). */
+	/* Acquire: pairs with the release in wait_blocked(). */
 	pid_t tid = __atomic_load_n(&waiting->tid, __ATOMIC_ACQUIRE);
 	char path[64], text[64] = "";
 	FILE *file;
@@ -377,7 +390,7 @@ static void wait_until_waiting(struct waiting *waiting)
 	CHECK(is_waiting(waiting));
 }
 
-/* A socket that says EINTR after each stop has a time for it. */
+/* A socket call returns EINTR after each stop if the socket has a timeout. */
 static void start_waiting(struct waiting *waiting, int sockets[2])
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = WAITED_FOR};
@@ -394,7 +407,7 @@ static void start_waiting(struct waiting *waiting, int sockets[2])
 	}
 }
 
-/* A stop is not to be seen; a signal with a handler is, also behind one. */
+/* A stop must not be noticed; a signal with a handler must be, also after a stop. */
 static void test_waiting(long call, bool by_signal)
 {
 	struct sigaction action = {.sa_handler = on_wake};
@@ -409,7 +422,7 @@ static void test_waiting(long call, bool by_signal)
 	wait_until_waiting(&waiting);
 	patch = set("place_three", PATCH_TRAP);
 	CHECK(place_three(1) == 4);
-	/* It has been stopped, for its mask is another. */
+	/* It has been stopped, because its mask has changed. */
 	CHECK(!(mask_of(waiting.tid) & TRAPS));
 	wait_until_waiting(&waiting);
 	if (by_signal)
@@ -428,7 +441,7 @@ static void test_waiting(long call, bool by_signal)
 
 /* ---- threads that the kernel has added ---- */
 
-/* The last thread, as /proc has it. */
+/* The id of the last thread in /proc. */
 static int number_in_proc(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -442,7 +455,10 @@ static int number_in_proc(void)
 	return number;
 }
 
-/* They block all signals, which is how they are: a signal that one of them took would be lost. And they are in no code that changes. */
+/*
+ * Kernel threads block all signals, and must continue to: a signal that one of them took would be
+ * lost. And they execute no code that changes.
+ */
 static void test_worker(unsigned int idle_ms)
 {
 	struct io_uring_params parameters = {
@@ -466,7 +482,7 @@ static void test_worker(unsigned int idle_ms)
 	close(ring);
 }
 
-/* ---- a program that has all the descriptors that it can have ---- */
+/* ---- a program without free descriptors ---- */
 
 static void *meet_traps_blocked(void *argument)
 {
@@ -480,7 +496,10 @@ static void *meet_traps_blocked(void *argument)
 	return argument;
 }
 
-/* Which threads block the signals of traps cannot be read then: no probe is better than the program's end. */
+/*
+ * Then it cannot be read which threads block the signals of traps: no probe is better than a killed
+ * program.
+ */
 static int be_without_descriptors(rlim_t left)
 {
 	struct patch_setup setup = {.site = &site, .entry = on_hit, .flags = PATCH_TRAP};
@@ -502,7 +521,7 @@ static int be_without_descriptors(rlim_t left)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
 	if (setup.patch)
 		CHECK(!patch_remove(&setup.patch, 1));
-	/* Relaxed: seen some time. */
+	/* Relaxed: a flag on its own. */
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	return wrong != 0;
@@ -525,7 +544,7 @@ static void test_without_descriptors(void)
 	}
 }
 
-/* ---- numbers of threads that are another process's here ---- */
+/* ---- ids of threads that belong to another process here ---- */
 
 static void *block_traps(void *pause)
 {
@@ -537,7 +556,7 @@ static void *block_traps(void *pause)
 	return NULL;
 }
 
-/* It blocks them, too; and says whether it still does when it hears something. */
+/* The process blocks them too, and reports whether it still does when it gets a message. */
 static pid_t start_other(int number, const int pipes[2])
 {
 	FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "we");
@@ -603,7 +622,7 @@ static void test_other_namespace(void)
 	CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
-/* ---- the program sets its own at the same time ---- */
+/* ---- the program sets actions at the same time ---- */
 
 #define HANDLERS 2
 
@@ -627,7 +646,7 @@ static void *set_own(void *argument)
 
 		sigaddset(&action.sa_mask, 1 + (int)(i % 8));
 		CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction));
-		/* It is the only one who sets. */
+		/* This thread is the only one that sets it. */
 		if (i && before.sa_handler != handlers[(i - 1) % HANDLERS]) {
 			CHECK(before.sa_handler == handlers[(i - 1) % HANDLERS]);
 			break;
@@ -641,7 +660,7 @@ static void *set_bare(void *argument)
 	struct sigaction action = {.sa_handler = on_first};
 	struct action bare;
 
-	/* Such as libc makes them. */
+	/* Made by libc. */
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	syscall(SYS_rt_sigaction, SIGUSR1, NULL, &bare, MASK_BYTES);
 	for (uint64_t i = 0; !is_over(); i++, sets++) {
@@ -661,7 +680,7 @@ static void test_at_once(void *(*run)(void *), unsigned int rounds)
 	sets = 0;
 	CHECK(!pthread_create(&thread, NULL, run, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
-		/* Changed at once, so nobody needs the handler. */
+		/* Changed by one store, so no thread needs the handler. */
 		struct patch *patch = set("place_one", 0);
 
 		end(patch);
@@ -698,7 +717,7 @@ int main(void)
 		test_waiting(SYS_recvfrom, i);
 		test_waiting(SYS_read, i);
 	}
-	/* It sleeps, or is at work all the time. */
+	/* The thread sleeps, or runs all the time. */
 	test_worker(1);
 	test_worker(60000);
 	test_without_descriptors();

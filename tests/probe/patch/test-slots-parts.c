@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact places of new memory for jumps: which gap, where in it, and how much. The test includes the file, and plays the gaps and the
- * mappings.
+ * Exact addresses of new memory for jumps: which gap, the position in it, and the size. The test
+ * includes the file, and plays the gaps and the mappings.
  */
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static void test_reach(void)
 	fake_gaps[nr_fake_gaps++] = (struct patch_gap){SITE + ARENA, SITE + 4 * ARENA};
 	fake_gaps[nr_fake_gaps++] = (struct patch_gap){SITE + 8 * ARENA, SITE + 9 * ARENA};
 	CHECK(slot(&any) == SITE + ARENA && is_arena(0, SITE + ARENA, ARENA));
-	/* The trampoline must reach it, too, and may be above the location. */
+	/* The trampoline must reach it too, and may be above the location. */
 	begin(SITE - 4 * FAR, SITE);
 	CHECK(patch_slot_memory(SITE, SITE + 0x12345678, &any) ==
 			((SITE + 0x12345678 - FAR + ARENA) & ~(ARENA - 1)));
@@ -113,7 +113,7 @@ static void test_reach(void)
 	fails = false;
 }
 
-/* A slot whose distance is given: where its arena begins and ends. */
+/* A slot with a fixed distance: where its arena begins and ends. */
 static void test_given(void)
 {
 	const uint64_t at = SITE + 40 * ARENA;
@@ -121,7 +121,9 @@ static void test_given(void)
 	int32_t away;
 
 	for (unsigned int i = 0; i < 8; i++) {
-		/* From the last slot in an arena of a page on to the first bytes of the next arena. */
+		/*
+		 * From the last slot in an arena of a page on to the first bytes of the next arena.
+		 */
 		const uint64_t to = at + ARENA - SLOT_BYTES - 3 + i;
 		bool crosses = to + SLOT_BYTES > at + ARENA && to < at + ARENA;
 
@@ -130,7 +132,7 @@ static void test_given(void)
 		memcpy(wanted.value, &away, 4);
 		CHECK(slot(&wanted) == to);
 		CHECK(is_arena(0, to < at + ARENA ? at : at + ARENA, ARENA + (crosses ? 4096 : 0)));
-		/* The same bytes are taken by now. */
+		/* The same bytes are in use by now. */
 		nr_fake_gaps = 0;
 		CHECK(!slot(&wanted) && nr_maps == 1);
 	}
@@ -151,7 +153,7 @@ static void test_given(void)
 	away++;
 	memcpy(wanted.value, &away, 4);
 	CHECK(!slot(&wanted) && !nr_maps);
-	/* Before the gap, and behind its last slot. */
+	/* Before the gap, and after its last slot. */
 	begin(at, at + ARENA);
 	away = (int32_t)(at - 1 - BASE);
 	memcpy(wanted.value, &away, 4);
@@ -176,7 +178,7 @@ static void test_order(void)
 	last_slots = 0;
 	CHECK(slot(&any) == SITE + 8 * ARENA + 64 && last_slots == 0);
 	CHECK(slot(&any) == SITE + 16 * ARENA + 2 * SLOT_BYTES && last_slots == 1 && nr_maps == 2);
-	/* Unknown slots are nobody's. */
+	/* Unknown slots are ignored. */
 	patch_slot_return(SITE);
 	patch_slot_recall(SITE);
 }

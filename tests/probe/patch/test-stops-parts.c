@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact steps of stopping a thread and of the quiescence check: what /proc reports of threads and mappings, system calls of the child that
- * stops threads, children that share memory. The test includes the files, and plays /proc and the system calls.
+ * Exact steps of stopping a thread and of the quiescence check: what /proc reports of threads and
+ * mappings, system calls of the child that stops threads, children that share memory. The test
+ * includes the files, and plays /proc and the system calls.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -251,14 +252,14 @@ static void test_status(void)
 	CHECK(patch_thread_inspect(TID, &thread) && thread.state == 'D' && thread.traced &&
 			thread.guarded && thread.pending == 0xffffffff00000000 &&
 			thread.blocked == 0x8000000000000001);
-	/* It has ended before it was read. */
+	/* The thread has exited before it was read. */
 	put_file(STATUS, "");
 	CHECK(!patch_thread_inspect(TID, &thread) && !thread.state);
 	put_file(STATUS, NULL);
 	CHECK(!patch_thread_inspect(TID, &thread) && !thread.state && !thread.traced);
 	files[0].error = ESRCH;
 	CHECK(!patch_thread_inspect(TID, &thread));
-	/* Nothing is known of it. */
+	/* Nothing can be read. */
 	files[0].error = EMFILE;
 	CHECK(patch_thread_inspect(TID, &thread) && thread.tid == TID && thread.state == '?' &&
 			thread.traced && thread.guarded && thread.blocked == UINT64_MAX &&
@@ -353,7 +354,7 @@ static void test_waits(void)
 	kernel.stops_at = 201;
 	CHECK(!patch_thread_wait_for_stop(TID) && kernel.nr_waits == 200 &&
 			kernel.nr_sleeps == 200);
-	/* It has ended. */
+	/* The thread has exited. */
 	begin();
 	kernel.stops_at = 1;
 	kernel.status = 0x100;
@@ -407,7 +408,7 @@ static void test_stop(void)
 	begin();
 	CHECK(!stops(SIGNAL_STOP, note_look) && nr_looked_at == 1 && !kernel.nr_set &&
 			kernel.nr_detached == 1 && kernel.detached_with == SIGUSR1);
-	/* It has ended, is of another process, or cannot be stopped. */
+	/* The thread has exited, is of another process, or cannot be stopped. */
 	begin();
 	CHECK(!stops(0, note_look) && !nr_looked_at && !kernel.nr_detached);
 	begin();
@@ -433,7 +434,10 @@ static void test_all_stopped(void)
 	kernel.stops_at = 1;
 	CHECK(!patch_thread_stop_all(&stopping) && stopping.stopped == 1 && nr_looked_at == 1 &&
 			kernel.nr_exits == 1 && kernel.nr_waits == 201);
-	/* In a child: all signals but those of traps are blocked there, and afterwards the mask is as before. */
+	/*
+	 * In a child: all signals but those of traps are blocked there, and afterwards the mask is
+	 * as before.
+	 */
 	begin();
 	kernel.in_child = true;
 	kernel.status = EVENT_STOP;
@@ -471,14 +475,14 @@ static void test_mapping_lines(void)
 	CHECK(made[3].start == 0x8000 && made[3].end == 0x9000 && made[3].own &&
 			made[4].start == 0x9000 && !made[4].own && made[5].end == 0xb000 &&
 			made[5].own);
-	/* The rest of a long line is not a line. */
+	/* The remainder of a long line is not a line. */
 	snprintf(text, sizeof(text),
 			"1000-2000 rw-p 00000000 00:00 0 %0223d3000-4000 rw-p 00000000 00:00 0\n5000-6000 rw-p 00000000 00:00 0\n",
 			0);
 	CHECK(!strncmp(text + 255, "3000-4000", 9));
 	put_file("/proc/self/maps", text);
 	CHECK(quiescence_read_mappings() && nr_mappings == 2 && made[1].start == 0x5000);
-	/* None that can be written; a list that cannot be read. */
+	/* No writable mapping; a list that cannot be read. */
 	put_file("/proc/self/maps", "1000-2000 r--p 00000000 00:00 0\n");
 	CHECK(!quiescence_read_mappings() && !nr_mappings);
 	put_file("/proc/self/maps", NULL);
@@ -516,7 +520,7 @@ static void test_read_places(void)
 	put_file(SYSCALL, "-1 0x7ffd3000 0x7f1236\n");
 	CHECK(quiescence_read_thread(TID, &sample) && sample.call == -1 &&
 			sample.stack_pointer == 0x7ffd3000 && sample.program_counter == 0x7f1236);
-	/* It runs, or the line is short. */
+	/* It is running, or the line is short. */
 	put_file(SYSCALL, "running\n");
 	CHECK(!quiescence_read_thread(TID, &sample));
 	put_file(SYSCALL, "-1\n");
@@ -589,7 +593,7 @@ static void test_asleep(void)
 	snprintf(call, sizeof(call), "%ld 0x1 0x2 0x3 0x4 0x5 0x6 %#lx 0x1234\n", (long)SYS_vfork,
 			at);
 	CHECK(shown("S", call, NULL) == PATCH_DISPROVED);
-	/* Filters of system calls are noted, also of a thread that is traced. */
+	/* Seccomp filters are noted, also of a traced thread. */
 	put_file(STATUS, "State:\tS\nTracerPid:\t3\nSeccomp:\t2\n");
 	CHECK(quiescence_has_quiesced(TID, &guarded) == PATCH_DISPROVED && guarded);
 	put_file(STATUS, NULL);
@@ -655,7 +659,7 @@ static void test_looked_at(void)
 	CHECK(!stopped_quiesced);
 	kernel.refused = -1;
 	quiescence_check_stopped(TID);
-	/* Somebody else stops it, or it has ended. */
+	/* Another tracer stops it, or it has exited. */
 	put_file(STATUS, "State:\tt\nTracerPid:\t8\nSeccomp:\t0\n");
 	CHECK(stopped_quiesced && !quiescence_had_quiesced(TID));
 	stopped_quiesced = false;
@@ -687,7 +691,7 @@ static void test_children(void)
 	CHECK(!shares("12 ", 2) && !shares("12 ", 3) && !shares("12 ", -ESRCH));
 	CHECK(shares("12 13 ", 0) && kernel.nr_compared == 1);
 	CHECK(shares("12 ", -EPERM) && shares("12 ", -ENOSYS));
-	/* The kernel has no such list, or the thread has ended. */
+	/* The kernel has no such list, or the thread has exited. */
 	CHECK(shares(NULL, 1));
 	put_file(STATUS, NULL);
 	CHECK(!shares(NULL, 1));
@@ -698,7 +702,7 @@ static void test_children(void)
 	put_file(STATUS, NULL);
 	CHECK(!shares("", 1));
 	CHECK(resources_descriptors() == descriptors);
-	/* All threads, of which one may not be known. */
+	/* All threads, one of which may be unknown. */
 	shared = true;
 	CHECK(!quiescence_is_shared());
 	directory_is_closed = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of trampolines of probes: their head, where the copy begins, the largest copy that fits, and what unwinders read of each
- * displaced instruction. The test includes the file, so that it can call its static functions, and plays the copies.
+ * Exact values of trampolines of probes: their head, the begin of the copy, the largest copy that
+ * fits, and the data for unwinders of each displaced instruction. The test includes the file, so
+ * that it can call its static functions, and plays the copies.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -136,7 +137,10 @@ static void test_places(void)
 	}
 }
 
-/* Heads of an arena: four of equal size, each filled with traps behind its code, with the address of what hits read at the same offset. */
+/*
+ * Heads of an arena: four of equal size, each padded with traps after its code, with the address of
+ * the patch_hot array at the same offset.
+ */
 static void test_written(void)
 {
 	static uint8_t heads[HEADS_BYTES + 1], returns[RETURNS_HEAD_BYTES + 1];

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""gdb sees the callers of a probe's handler, and those of a function whose return is watched: test-unwind.py PROGRAM"""
+"""gdb finds the callers of a probe's handler, and those of a function whose return is watched: test-unwind.py PROGRAM"""
 import re
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ if not shutil.which("gdb"):
 
 commands = ["set confirm off", "set debuginfod enabled off", "break stop_handler", "break stop_inside",
             "run", "echo HANDLER\\n", "bt", "continue", "echo INSIDE\\n", "bt", "continue", "echo MIDDLE\\n", "bt", "delete",
-            "break *unwound_pad", "continue", "echo PAD\\n", "bt", "echo SYMBOLS\\n", "info symbol place_tail", "info symbol unwound_pad",
+            "break *unwound_springboard", "continue", "echo SPRINGBOARD\\n", "bt", "echo SYMBOLS\\n", "info symbol place_tail", "info symbol unwound_springboard",
             "delete", "stepi", "echo BODY\\n", "bt", "continue"]
 args = ["gdb", "-nx", "-batch"]
 for command in commands:
@@ -24,7 +24,7 @@ if "ptrace: Operation not permitted" in done.stdout:
     sys.exit(77)
 
 
-# What gdb says of a frame that has interrupted the one before, as the code of a probe has.
+# gdb's line for a frame that has interrupted the previous one, as the code of a probe does.
 PROBE = "<signal handler called>"
 
 
@@ -32,21 +32,22 @@ def frames(text):
     return re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(<signal handler called>|\S+(?= \())", text, re.M)
 
 
-def without_ours(names):
-    """Between a handler and the code of its probe are functions of this library, however the compiler has divided them."""
+def without_library(names):
+    """Removes the functions of this library between a handler and the code of its probe, however many the compiler has made."""
     begin, end = names.index("stop_handler") + 1, names.index(PROBE)
     if end == begin:
         sys.exit("the code of a probe calls a handler itself")
     return names[:begin] + names[end:]
 
 
-handler, rest = done.stdout.split("HANDLER\n")[1].split("INSIDE\n")
-inside, rest = rest.split("MIDDLE\n")
-middle, rest = rest.split("PAD\n")
-pad, rest = rest.split("SYMBOLS\n")
-symbols, body = rest.split("BODY\n")
-# The pad is in padding behind a function, whose name debuggers say; it has interrupted the one that has the short jump, and what it leads to has, too.
-seen = without_ours(frames(handler)), frames(inside), without_ours(frames(middle)), frames(pad)[-4:], frames(body)[-4:]
+handler, remainder = done.stdout.split("HANDLER\n")[1].split("INSIDE\n")
+inside, remainder = remainder.split("MIDDLE\n")
+middle, remainder = remainder.split("SPRINGBOARD\n")
+springboard, remainder = remainder.split("SYMBOLS\n")
+symbols, body = remainder.split("BODY\n")
+# The springboard is in padding after a function, whose name debuggers print; it has interrupted the function with the short jump, and so has the
+# trampoline.
+seen = without_library(frames(handler)), frames(inside), without_library(frames(middle)), frames(springboard)[-4:], frames(body)[-4:]
 WANTED = [
     ["stop_handler", PROBE, "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
     ["stop_inside", "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
@@ -59,9 +60,9 @@ for got, wanted in zip(seen, WANTED):
         print(f"{got}\ninstead of\n{wanted}\n{done.stdout}")
         sys.exit(1)
 if "place_tail in section" not in symbols:
-    print("symbols behind the pad are not found:\n" + symbols)
+    print("symbols after the springboard are not found:\n" + symbols)
     sys.exit(1)
 if "5\n" not in body or "exited normally" not in body:
     print("the program did not end as it should:\n" + body)
     sys.exit(1)
-print("as without probes, but for their own frames")
+print("the same frames as without probes, and those of probes")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of what unwinders are told of made code, and of imports that are replaced in an object that the test lays out itself. The
- * test includes the files, so that it can call their static functions, and plays the loader and libunwind.
+ * Exact values of the data that unwinders get of generated code, and of imports that are replaced
+ * in an object that the test lays out itself. The test includes the files, so that it can call
+ * their static functions, and plays the loader and libunwind.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -42,10 +43,10 @@ static const uint8_t rules[] = {20, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
 static struct patch_found fake_found = {0x1000, 0x1234, rules};
 static const void *enrolled[8];
 
-/* The lock of looks, or that of registrations, is held. */
+/* True if the lock of scans is held, or with 1 that of registrations. */
 static bool is_locked(unsigned int which);
 
-/* The time when a wait for a lock ends, by a clock that the test sets. */
+/* The end of a wait for a lock, by a clock that the test sets. */
 static struct timespec played_time, waited_until;
 static bool plays_time;
 
@@ -224,7 +225,7 @@ static void test_find(void)
 			find_import.real == (void *)(uintptr_t)fake_find_object);
 	patch_unwinder_turn_import(&(struct dl_phdr_info){0});
 	CHECK(fake.nr_turned == 1);
-	/* An address of the program, and those of made code. */
+	/* An address of the program, and those of generated code. */
 	CHECK(!patch_unwinder_find_object((void *)0xfff, &found) &&
 			found.dlfo_map_start == (void *)0xfff && found.dlfo_eh_frame == (void *)5);
 	CHECK(!patch_unwinder_find_object((void *)0x1233, &found) &&
@@ -259,12 +260,12 @@ static void test_look(void)
 			fake.nr_opened == 1);
 	patch_unwinders_start();
 	CHECK(fake.nr_iterations == 2);
-	/* Something was; libunwind is known already. */
+	/* A library was loaded; libunwind is known already. */
 	fake.objects[0].adds = fake.objects[1].adds = fake.objects[2].adds = 6;
 	CHECK(!patch_unwinders_scan() && fake.nr_turned == 6 && fake.nr_opened == 1 &&
 			loads_before == 6);
 	CHECK(!pthread_mutex_trylock(&scan_lock) && !pthread_mutex_unlock(&scan_lock));
-	/* The first look is made once, also where nothing is counted. */
+	/* The first scan is done once, also if no loads are counted. */
 	begin();
 	add_object("libunwind.so.8", 0);
 	patch_unwinders_start();
@@ -334,7 +335,7 @@ static void test_told(void)
 	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &registered[2].dynamic);
 	patch_unwinders_notify();
 	CHECK(fake.nr_enrolled == 3);
-	/* The length of a piece changes; not that of one that was not told. */
+	/* The length of a piece changes; not that of a piece that is not registered. */
 	unwinder_table[1].dynamic.end = 0;
 	unwinder_table[1].bytes[4] = 0;
 	patch_unwinders_change(1);
@@ -345,7 +346,7 @@ static void test_told(void)
 	unwinder_table[1].dynamic.end = 0;
 	patch_unwinders_change(1);
 	CHECK(!registered[1].dynamic.end);
-	/* Out of memory: nothing is told. */
+	/* Out of memory: nothing is registered. */
 	begin();
 	fake.nr_entries = 1;
 	fake.no_memory = true;
@@ -407,7 +408,7 @@ static void test_fork(void)
 		CHECK(pthread_mutex_trylock(locks[i]) == EBUSY &&
 				!pthread_mutex_trylock(locks[1 - i]) &&
 				!pthread_mutex_unlock(locks[1 - i]));
-		/* In the child both are free. */
+		/* In the child both locks are free. */
 		CHECK(!pthread_mutex_lock(locks[1 - i]));
 		memcpy(&held[0], &scan_lock, sizeof(scan_lock));
 		memcpy(&held[1], &register_lock, sizeof(register_lock));
@@ -416,7 +417,7 @@ static void test_fork(void)
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);
 		pthread_barrier_destroy(&barrier);
-		/* Those that were held are not unlocked in the child. */
+		/* Locks that were held are not unlocked in the child. */
 		CHECK(!pthread_mutex_unlock(locks[1 - i]) && !pthread_mutex_unlock(&held[0]) &&
 				!pthread_mutex_unlock(&held[1]));
 		patch_unwinders_forked();
@@ -430,7 +431,10 @@ static void others(void) {}
 static void real(void) {}
 static void elsewhere(void) {}
 
-/* Three pages of an object: its head with the dynamic section, slots that are read-only later, other slots. */
+/*
+ * Three pages of an object: its head with the dynamic section, slots that are read-only later,
+ * other slots.
+ */
 static uint8_t *object_bytes;
 static Elf64_Phdr headers[5];
 static Elf64_Sym symbols[4];
@@ -470,7 +474,7 @@ static struct dl_phdr_info lay_out(void)
 	symbols[1].st_name = 1;
 	symbols[2].st_name = 7;
 	symbols[3].st_name = 14;
-	/* The first entry counts as one that names nothing. */
+	/* The first entry counts as one without a symbol. */
 	relative[0] = relocation(0, 1, R_X86_64_GLOB_DAT);
 	relative[1] = relocation(1, 1, R_X86_64_GLOB_DAT);
 	relative[2] = relocation(2, 1, R_X86_64_64);
@@ -481,7 +485,7 @@ static struct dl_phdr_info lay_out(void)
 	headers[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 4096, .p_memsz = 2 * 4096};
 	headers[1] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 0, .p_memsz = 4096};
 	headers[2] = (Elf64_Phdr){.p_type = PT_DYNAMIC, .p_vaddr = 0, .p_memsz = sizeof(entries)};
-	/* Behind the last one that counts. */
+	/* After the last one that counts. */
 	headers[4] = (Elf64_Phdr){.p_type = PT_LOAD, .p_vaddr = 0x100000, .p_memsz = 4096};
 	headers[3] = (Elf64_Phdr){.p_type = PT_GNU_RELRO, .p_vaddr = 4096, .p_memsz = 4096 + 21};
 	for (unsigned int i = 0; i < 7; i++)
@@ -529,14 +533,14 @@ static void test_imports(void)
 			patch_import_find(&imports, "second") == &functions[0] &&
 			!patch_import_find(&imports, "third") &&
 			!patch_import_find(&imports, "firs"));
-	/* Slots of pages that are read-only; they are so afterwards. */
+	/* Slots in read-only pages, which are read-only again afterwards. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
 	patch_imports_turn(&info, &imports);
 	CHECK(*slot(0) == code_of(real) && *slot(1) == code_of(ours) && *slot(2) == code_of(real) &&
 			*slot(3) == code_of(others) && *slot(4) == code_of(ours) &&
 			*slot(5) == code_of(others) && *slot(6) == code_of(real));
 	CHECK(rights_of(slot(0)) == '-' && rights_of(object_bytes + 8192) == 'w');
-	/* The first slot of these pages, and the first one behind them. */
+	/* The first slot of these pages, and the first one after them. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
 	patch_import_redirect_slot(&object, slot(0), code_of(ours));
 	CHECK(*slot(0) == code_of(ours) && rights_of(slot(0)) == '-');
@@ -544,12 +548,15 @@ static void test_imports(void)
 			&object, (void **)(void *)(object_bytes + 8192), code_of(others));
 	CHECK(*(void **)(void *)(object_bytes + 8192) == code_of(others) &&
 			rights_of(object_bytes + 8192) == 'w');
-	/* Without such pages nothing is protected. */
+	/* Without such pages no rights are changed. */
 	info = lay_out();
 	headers[3].p_type = PT_NOTE;
 	patch_imports_turn(&info, &imports);
 	CHECK(*slot(1) == code_of(ours) && rights_of(slot(0)) == 'w');
-	/* An own function of the program stays; a slot that is not bound yet leads into the object. */
+	/*
+	 * A function of the program itself is not replaced; a slot that is not bound yet leads into
+	 * the object.
+	 */
 	info = lay_out();
 	*slot(1) = code_of(elsewhere);
 	*slot(3) = object_bytes;
@@ -572,7 +579,7 @@ static void test_imports(void)
 	patch_imports_turn(&info, &imports);
 	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(real) &&
 			*slot(3) == code_of(others));
-	/* Objects with one of two addresses are left. */
+	/* Objects that contain one of two addresses are not changed. */
 	for (unsigned int i = 0; i < 8; i++) {
 		static const long offsets[] = {0, 3 * 4096 - 1, 3 * 4096, -1};
 
@@ -605,7 +612,7 @@ static void test_imports(void)
 	((Elf64_Dyn *)(void *)object_bytes)[5].d_tag = DT_DEBUG;
 	patch_imports_turn(&info, &imports);
 	CHECK(*slot(1) == code_of(ours) && *slot(4) == code_of(real));
-	/* Pages whose rights cannot be changed, because they are gone. */
+	/* Pages whose rights cannot be changed, because they are unmapped. */
 	info = lay_out();
 	headers[3].p_memsz = 3 * 4096;
 	CHECK(patch_import_read_object(&object, &info));
@@ -620,7 +627,7 @@ int main(void)
 	test_look();
 	test_told();
 	test_fork();
-	/* Below the test's own data: the addresses in the dynamic section are absolute then. */
+	/* Below the test's own data: then the addresses in the dynamic section are absolute. */
 	object_bytes = mmap((void *)0x20000000, 3 * 4096, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	CHECK(object_bytes != MAP_FAILED);

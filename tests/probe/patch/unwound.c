@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For test-unwind.py: stops once in a handler, once in a function whose callers' returns are watched, and once in the handler of a probe
- * that is in the middle of a function.
+ * For test-unwind.py: stops once in a handler, once in a function whose callers' returns are
+ * watched, and once in the handler of a probe that is in the middle of a function.
  */
 #include "places.h"
 
@@ -14,7 +14,7 @@
 #define NEVER_INLINE __attribute__((noipa))
 #endif
 
-/* A debugger has breakpoints on both. */
+/* A debugger sets breakpoints on both. */
 static NEVER_INLINE int stop_inside(int value)
 {
 	return value + 1;
@@ -51,8 +51,8 @@ static NEVER_INLINE int unwound_middle(int value)
 	return some[value];
 }
 
-/* A debugger has a breakpoint there. */
-__attribute__((used)) static uint64_t unwound_pad;
+/* A debugger sets a breakpoint there. */
+__attribute__((used)) static uint64_t unwound_springboard;
 
 static NEVER_INLINE int unwound_short(int value)
 {
@@ -62,7 +62,7 @@ static NEVER_INLINE int unwound_short(int value)
 	return got;
 }
 
-/* The first place behind all that moves the stack pointer. */
+/* The first site after all instructions that move the stack pointer. */
 static struct probe_site middle_of(const char *name)
 {
 	struct probe_site site;
@@ -89,7 +89,7 @@ int main(void)
 		return 77;
 	if (patch_set(setups, 2) || patch_set(&inside, 1) || patch_set(&setup, 1))
 		return 1;
-	unwound_pad = at_short.runtime + (at_short.springboard - at_short.address);
+	unwound_springboard = at_short.runtime + (at_short.springboard - at_short.address);
 	printf("%d\n", unwound_outer(1) + unwound_middle(0) + unwound_short(0));
 	return 0;
 }
