@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the sites of this program's own functions. */
-#include "places.h"
+#include "probed.h"
 
 #include "probe/code/code.h"
 
@@ -30,8 +30,8 @@ static void open_self(void)
 	count = code_functions(file, &functions);
 	for (size_t i = 0; i < count; i++) {
 		if (functions[i].nr_names &&
-				!strcmp(code_name(file, &functions[i], 0), "place_one"))
-			bias = (uint64_t)(uintptr_t)&place_one - functions[i].address;
+				!strcmp(code_name(file, &functions[i], 0), "probed_one"))
+			bias = (uint64_t)(uintptr_t)&probed_one - functions[i].address;
 	}
 }
 

@@ -4,7 +4,7 @@
  * functions all the time. Each call must return the same as without probes. Calls after patch_set()
  * must be recorded; calls after patch_remove() must not.
  */
-#include "places.h"
+#include "probed.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
 #define TURN_NS 50000
-#define TELL_EACH 50000
+#define REPORT_EACH 50000
 #define OWN_STACK 65536
 
 static const struct probed_location {
@@ -25,25 +25,25 @@ static const struct probed_location {
 	int (*function)(int value);
 	int adds;
 } locations[] = {
-		{"place_one", place_one, 1},
-		{"place_five", place_five, 5},
-		{"place_three", place_three, 3},
-		{"place_four", place_four, 4},
-		{"place_two", place_two, 2},
-		{"place_relative", place_relative, 7},
-		{"place_call", place_call, 1},
-		{"place_short", place_short, 0},
-		{"place_shorter", place_shorter, 6},
-		{"place_punned", place_punned, 0},
-		{"place_tail", place_tail, 101},
+		{"probed_one", probed_one, 1},
+		{"probed_five", probed_five, 5},
+		{"probed_three", probed_three, 3},
+		{"probed_four", probed_four, 4},
+		{"probed_two", probed_two, 2},
+		{"probed_relative", probed_relative, 7},
+		{"probed_call", probed_call, 1},
+		{"probed_short", probed_short, 0},
+		{"probed_shorter", probed_shorter, 6},
+		{"probed_punned", probed_punned, 0},
+		{"probed_tail", probed_tail, 101},
 };
-#define PLACES (sizeof(locations) / sizeof(locations[0]))
+#define LOCATIONS (sizeof(locations) / sizeof(locations[0]))
 
-static uint64_t entries[PLACES], exits[PLACES];
+static uint64_t entries[LOCATIONS], exits[LOCATIONS];
 static bool stop;
 static unsigned int wrong;
-static uint64_t set, pads_back, pads_left;
-static bool rested;
+static uint64_t set, springboards_returned, springboards_left;
+static bool quiesced;
 
 /* Relaxed, all of them: statistics that are compared when no thread counts any more. */
 static HANDLER void on_entry(const struct patch_hit *hit)
@@ -51,7 +51,7 @@ static HANDLER void on_entry(const struct patch_hit *hit)
 	__atomic_fetch_add(&entries[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
 }
 
-static HANDLER void on_exit_(const struct patch_hit *hit)
+static HANDLER void on_leave(const struct patch_hit *hit)
 {
 	__atomic_fetch_add(&exits[(uintptr_t)hit->user], 1, __ATOMIC_RELAXED);
 }
@@ -113,7 +113,7 @@ static void *call_all(void *argument)
 	start_turns(__atomic_fetch_add(&number, 1, __ATOMIC_RELAXED) & 1 ? own_stack : NULL);
 	for (int value = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);
 			value = (value + 1) & 0xffff) {
-		for (size_t i = 0; i < PLACES; i++) {
+		for (size_t i = 0; i < LOCATIONS; i++) {
 			int got = locations[i].function(value);
 
 			if (got != value + locations[i].adds) {
@@ -121,7 +121,7 @@ static void *call_all(void *argument)
 				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 			}
 		}
-		*calls += PLACES;
+		*calls += LOCATIONS;
 	}
 	timer_delete(turn);
 	no_stack();
@@ -148,14 +148,14 @@ static void complain(const char *what, size_t location)
  * Checks that springboards are padding when patch_quiesce() reports it, however threads are
  * interrupted there.
  */
-static void look_at_pads(const struct probe_site *sites)
+static void check_springboards(const struct probe_site *sites)
 {
-	if (side_probe_pads || !rested) {
-		pads_left += rested;
+	if (side_probe_pads || !quiesced) {
+		springboards_left += quiesced;
 		return;
 	}
-	pads_back++;
-	for (size_t i = 0; i < PLACES; i++) {
+	springboards_returned++;
+	for (size_t i = 0; i < LOCATIONS; i++) {
 		uint64_t springboard = sites[i].springboard + (sites[i].runtime - sites[i].address);
 
 		if (sites[i].method == PROBE_SHORT &&
@@ -168,19 +168,19 @@ static void look_at_pads(const struct probe_site *sites)
 static void round_of(struct probe_site *sites)
 {
 	static const unsigned int flags[] = {0, PATCH_ALL, PATCH_EXIT, PATCH_EXIT | PATCH_ALL};
-	struct patch_setup setups[PLACES];
-	struct patch *patches[PLACES];
-	uint64_t before[PLACES];
-	size_t chosen[PLACES], count = 0;
+	struct patch_setup setups[LOCATIONS];
+	struct patch *patches[LOCATIONS];
+	uint64_t before[LOCATIONS];
+	size_t chosen[LOCATIONS], count = 0;
 
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; i < LOCATIONS; i++) {
 		if (!draw(3))
 			continue;
 		chosen[count] = i;
 		before[count] = __atomic_load_n(&entries[i], __ATOMIC_RELAXED);
 		setups[count] = (struct patch_setup){.site = &sites[i],
 				.entry = on_entry,
-				.exit = on_exit_,
+				.exit = on_leave,
 				.user = (void *)(uintptr_t)i,
 				.flags = flags[draw(4)]};
 		count++;
@@ -217,10 +217,10 @@ static void round_of(struct probe_site *sites)
 	 * The data of probes is released and restored while threads are in their code; so are the
 	 * signals of traps.
 	 */
-	rested = !draw(16);
-	if (rested && !patch_quiesce())
+	quiesced = !draw(16);
+	if (quiesced && !patch_quiesce())
 		complain("there is no rest", chosen[0]);
-	look_at_pads(sites);
+	check_springboards(sites);
 }
 
 int main(int argc, char **argv)
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 	unsigned int rounds = full ? 150000 : 5000, nr_threads = full ? 8 : 4;
 	const struct sigaction action = {
 			.sa_handler = on_turn, .sa_flags = SA_RESTART | SA_ONSTACK};
-	struct probe_site sites[PLACES];
+	struct probe_site sites[LOCATIONS];
 	struct patch_stats stats, middle = {0};
 	uint64_t calls[8] = {0}, seen = 0, returned = 0, all = 0;
 	pthread_t threads[8];
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;
 	}
-	for (size_t i = 0; i < PLACES; i++)
+	for (size_t i = 0; i < LOCATIONS; i++)
 		sites[i] = site_of(locations[i].name);
 	for (unsigned int i = 0; i < nr_threads; i++) {
 		if (pthread_create(&threads[i], NULL, call_all, &calls[i]))
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 		round_of(sites);
 		if (i == rounds / 2)
 			patch_stats(&middle);
-		if (i && !(i % TELL_EACH))
+		if (i && !(i % REPORT_EACH))
 			printf("%u rounds\n", i);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 		all += calls[i];
 	}
-	for (size_t i = 0; i < PLACES; i++) {
+	for (size_t i = 0; i < LOCATIONS; i++) {
 		seen += entries[i];
 		returned += exits[i];
 	}
@@ -282,6 +282,7 @@ int main(int argc, char **argv)
 			rounds, (unsigned long long)set, (unsigned long long)all,
 			(unsigned long long)seen, (unsigned long long)returned,
 			(unsigned long long)stats.traps, (unsigned long long)stats.lost,
-			(unsigned long long)pads_back, (unsigned long long)pads_left, wrong);
-	return wrong || !pads_back || !seen || !returned || stats.lost ? 1 : 0;
+			(unsigned long long)springboards_returned,
+			(unsigned long long)springboards_left, wrong);
+	return wrong || !springboards_returned || !seen || !returned || stats.lost ? 1 : 0;
 }

@@ -25,8 +25,7 @@ static struct {
 	unsigned int nr, nr_listed; /* threads 501, 502, ...; with this one */
 	bool list_fails, with_self;
 	int list_error;
-	unsigned int gone,
-			gone_times; /* so many times, this thread has exited when it is checked */
+	unsigned int gone, nr_exits; /* so many times, this thread has exited when it is checked */
 	struct patch_thread threads[8];
 	bool is_gone[8];
 	unsigned int nr_stops, nr_sleeps, last_sleep, nr_stopped, stops_work;
@@ -49,7 +48,7 @@ static bool played_each(void (*visit)(pid_t tid, void *data), void *data)
 	return !world.list_fails;
 }
 
-static bool played_look(pid_t tid, struct patch_thread *thread)
+static bool played_inspect(pid_t tid, struct patch_thread *thread)
 {
 	CHECK(tid > 500 && tid <= 508);
 	*thread = world.threads[tid - 501];
@@ -83,8 +82,8 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 	case SYS_gettid: CHECK(!a && !b && !c && !d); return SELF;
 	case SYS_tgkill:
 		CHECK(a == getpid() && !c && !d && b >= SELF);
-		if (b == (long)world.gone && world.gone_times) {
-			world.gone_times--;
+		if (b == (long)world.gone && world.nr_exits) {
+			world.nr_exits--;
 			return -ESRCH;
 		}
 		return b == 503 ? -EPERM : 0;
@@ -107,7 +106,7 @@ static long played_call(long number, long a, long b, long c, long d, long e, lon
 }
 
 #define patch_threads_each played_each
-#define patch_thread_inspect played_look
+#define patch_thread_inspect played_inspect
 #define patch_threads_stop played_stop
 #define patch_system_call played_call
 #define usleep played_sleep
@@ -138,12 +137,12 @@ static void test_lists(void)
 	for (unsigned int gone = SELF; gone <= 504; gone += 4) {
 		begin(4);
 		world.gone = gone;
-		world.gone_times = 3;
+		world.nr_exits = 3;
 		CHECK(patch_arrival_list_all_threads() && world.nr_listed == 4 &&
 				threads.count == 5);
 	}
 	world.nr_listed = 0;
-	world.gone_times = 1000;
+	world.nr_exits = 1000;
 	CHECK(!patch_arrival_list_all_threads() && world.nr_listed == 20);
 	begin(4);
 	world.list_fails = true;
@@ -160,22 +159,22 @@ static void test_lists(void)
 /* ---- proofs ---- */
 
 static enum patch_verdict shown[8][12];
-static unsigned int looked[8], was_so_asked;
+static unsigned int nr_checks[8], nr_was_proved;
 static bool guards, was_proved;
 
 static enum patch_verdict check(pid_t tid, bool *guarded)
 {
 	unsigned int i = (unsigned int)tid - 501;
 
-	CHECK(i < 8 && looked[i] < 12);
+	CHECK(i < 8 && nr_checks[i] < 12);
 	*guarded |= guards;
-	return shown[i][looked[i]++];
+	return shown[i][nr_checks[i]++];
 }
 
 static bool had(pid_t tid)
 {
 	CHECK(tid == 502);
-	was_so_asked++;
+	nr_was_proved++;
 	return was_proved;
 }
 
@@ -189,8 +188,8 @@ static bool prove(void)
 	static const struct patch_proof proof = {
 			.check = check, .at_stop = at_stop, .was_proved = had};
 
-	memset(looked, 0, sizeof(looked));
-	was_so_asked = 0;
+	memset(nr_checks, 0, sizeof(nr_checks));
+	nr_was_proved = 0;
 	begin(3);
 	world.stops_work = 1;
 	return patch_threads_prove(&proof);
@@ -207,28 +206,30 @@ static void show_second(unsigned int unknown, enum patch_verdict then)
 static void test_proofs(void)
 {
 	show_second(0, PATCH_PROVED);
-	CHECK(prove() && looked[0] == 1 && looked[1] == 1 && looked[2] == 1 && !world.nr_sleeps);
+	CHECK(prove() && nr_checks[0] == 1 && nr_checks[1] == 1 && nr_checks[2] == 1 &&
+			!world.nr_sleeps);
 	show_second(0, PATCH_DISPROVED);
-	CHECK(!prove() && looked[0] == 1 && looked[1] == 1 && !looked[2] && !world.nr_sleeps);
+	CHECK(!prove() && nr_checks[0] == 1 && nr_checks[1] == 1 && !nr_checks[2] &&
+			!world.nr_sleeps);
 	/* A running thread is examined eight more times, after a pause each. The others are not. */
 	show_second(8, PATCH_PROVED);
-	CHECK(prove() && looked[1] == 9 && looked[0] == 1 && looked[2] == 1 &&
+	CHECK(prove() && nr_checks[1] == 9 && nr_checks[0] == 1 && nr_checks[2] == 1 &&
 			world.nr_sleeps == 8 && world.last_sleep == 500 && !world.nr_stops);
 	show_second(8, PATCH_DISPROVED);
-	CHECK(!prove() && looked[1] == 9);
+	CHECK(!prove() && nr_checks[1] == 9);
 	/* Then it is examined once more, and stopped. */
 	show_second(9, PATCH_PROVED);
-	CHECK(prove() && looked[1] == 10 && world.nr_sleeps == 8 && !world.nr_stops);
+	CHECK(prove() && nr_checks[1] == 10 && world.nr_sleeps == 8 && !world.nr_stops);
 	show_second(9, PATCH_DISPROVED);
-	CHECK(!prove() && looked[1] == 10 && !world.nr_stops);
+	CHECK(!prove() && nr_checks[1] == 10 && !world.nr_stops);
 	show_second(12, PATCH_PROVED);
 	was_proved = true;
-	CHECK(prove() && looked[1] == 10 && world.nr_stops == 1 && was_so_asked == 1 &&
+	CHECK(prove() && nr_checks[1] == 10 && world.nr_stops == 1 && nr_was_proved == 1 &&
 			world.nr_stopped == 1 && world.stopped[0] == 502 &&
 			world.at_stop == at_stop);
 	/* It is stopped at most three times. */
 	was_proved = false;
-	CHECK(!prove() && looked[1] == 12 && world.nr_stops == 3 && was_so_asked == 3);
+	CHECK(!prove() && nr_checks[1] == 12 && world.nr_stops == 3 && nr_was_proved == 3);
 	/* A thread with a seccomp filter is not stopped. */
 	guards = true;
 	was_proved = true;
@@ -245,17 +246,18 @@ static void test_stops(void)
 
 	/* A failed stop proves nothing. */
 	show_second(12, PATCH_PROVED);
-	memset(looked, 0, sizeof(looked));
-	was_so_asked = 0;
+	memset(nr_checks, 0, sizeof(nr_checks));
+	nr_was_proved = 0;
 	was_proved = true;
 	begin(3);
 	world.stops_work = 3;
-	CHECK(patch_arrival_check_stopped(502, &proof) && world.nr_stops == 3 && was_so_asked == 1);
-	memset(looked, 0, sizeof(looked));
+	CHECK(patch_arrival_check_stopped(502, &proof) && world.nr_stops == 3 &&
+			nr_was_proved == 1);
+	memset(nr_checks, 0, sizeof(nr_checks));
 	begin(3);
 	world.stops_work = 4;
 	CHECK(!patch_arrival_check_stopped(502, &proof) && world.nr_stops == 3 &&
-			was_so_asked == 1);
+			nr_was_proved == 1);
 }
 
 /* ---- traps that have arrived ---- */

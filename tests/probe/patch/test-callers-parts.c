@@ -108,7 +108,7 @@ static void test_ranges(void)
 	CHECK(nr_ranges == 1 && !ranges[0].size && !patch_caller(0x5000));
 }
 
-static void test_taken(void)
+static void test_full_ranges(void)
 {
 	begin();
 	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
@@ -161,7 +161,7 @@ static void put_row(unsigned int index, int32_t code, unsigned int entry, uint32
 			.size = size};
 }
 
-static void test_known(void)
+static void test_described_ranges(void)
 {
 	const uint64_t code = table_at() + CODE_AT;
 
@@ -354,7 +354,7 @@ static void test_names(void)
 }
 
 /* The properties that a library's names indicate. */
-static void test_asks(void)
+static void test_used_names(void)
 {
 	const uint64_t base = (uint64_t)(uintptr_t)&image;
 	struct callers_object object;
@@ -584,7 +584,7 @@ static int own_function(int value)
 	return value + 1;
 }
 
-static void test_own(void)
+static void test_own_mappings(void)
 {
 	uint64_t here = (uint64_t)(uintptr_t)own_function;
 
@@ -618,17 +618,17 @@ static void test_own(void)
 
 int main(void)
 {
-	test_taken();
-	test_known();
+	test_full_ranges();
+	test_described_ranges();
 	test_objects();
 	test_names();
-	test_asks();
+	test_used_names();
 	test_dynamic();
 	test_unwinding_code();
 	test_copying();
 	test_table_of_file();
 	test_lines();
-	test_own();
+	test_own_mappings();
 	test_ranges();
 	return 0;
 }

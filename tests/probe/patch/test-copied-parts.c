@@ -460,7 +460,7 @@ static void test_arrived(void)
 }
 
 /* Two probes whose jumps have the same distance. */
-static void test_twins(void)
+static void test_same_distance(void)
 {
 	struct patch *first, *second;
 	uint64_t copy;
@@ -821,7 +821,7 @@ static void test_search(void)
 }
 
 /* Of several probes with the same bytes after the first one, the one that matches the copy best. */
-static void test_best(void)
+static void test_best_match(void)
 {
 	struct patterns patterns = {.count = 0};
 
@@ -844,7 +844,7 @@ static void test_best(void)
 	munmap(patterns.items, patterns.bytes);
 }
 
-static void test_ours(void)
+static void test_own_code(void)
 {
 	const size_t before = patch_nr_arenas;
 
@@ -941,7 +941,7 @@ int main(void)
 	test_jumps();
 	test_score();
 	test_arrived();
-	test_twins();
+	test_same_distance();
 	test_short();
 	test_fault();
 	test_traps();
@@ -949,8 +949,8 @@ int main(void)
 	test_patterns();
 	test_likeness();
 	test_search();
-	test_best();
-	test_ours();
+	test_best_match();
+	test_own_code();
 	test_mappings();
 	test_removed();
 	return 0;

@@ -19,7 +19,7 @@
  * mov %edi,%eax; xchg %ax,%ax; add $7,%eax; ret: a thread may be before the fifth byte, so the
  * jump's last byte is fixed.
  */
-static const uint8_t place_code[] = {0x89, 0xf8, 0x66, 0x90, 0x83, 0xc0, 0x07, 0xc3};
+static const uint8_t probed_code[] = {0x89, 0xf8, 0x66, 0x90, 0x83, 0xc0, 0x07, 0xc3};
 
 static unsigned int hits;
 
@@ -29,7 +29,7 @@ static HANDLER void on_hit(const struct patch_hit *hit)
 }
 
 /* Returns the begin of the last gap before the stack; all others near it are filled. */
-static uint64_t crowd(void)
+static uint64_t fill_gaps(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	unsigned long long start, end, gaps[1024][2], last = 65536, top = 0;
@@ -85,12 +85,12 @@ int main(void)
 		printf("this kernel has no barrier for code: nothing can be tested\n");
 		return 77;
 	}
-	top = crowd();
+	top = fill_gaps();
 	location = mmap((void *)top, PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (location == MAP_FAILED)
 		return fail("there is no room behind what is mapped last");
-	memcpy(location, place_code, sizeof(place_code));
+	memcpy(location, probed_code, sizeof(probed_code));
 	mprotect(location, PAGE, PROT_READ | PROT_EXEC);
 	site.address = site.runtime = (uint64_t)location;
 	site.nr_pieces = 3;
@@ -98,8 +98,8 @@ int main(void)
 	site.pieces[1].at = 2;
 	site.pieces[2].at = 4;
 	site.pieces[2].length = 3;
-	site.nr_bytes = sizeof(place_code);
-	memcpy(site.bytes, location, sizeof(place_code));
+	site.nr_bytes = sizeof(probed_code);
+	memcpy(site.bytes, location, sizeof(probed_code));
 	if (patch_set(&setup, 1))
 		return fail("it is not set");
 	if (setup.method != PROBE_JUMP)

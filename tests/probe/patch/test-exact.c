@@ -137,7 +137,7 @@ static void test_real_gaps(void)
 	patch_gaps_forget();
 }
 
-static void test_stack_room(void)
+static void test_stack_space(void)
 {
 	struct rlimit limit, kept;
 	const uint64_t stack = 0x7ffd00000000;
@@ -417,7 +417,7 @@ static void test_occupied(void)
 }
 
 /* Expected bytes, other bytes, and memory that is not mapped. */
-static void test_standing(void)
+static void test_intact(void)
 {
 	static uint8_t code[16] = {0xe9, 1, 2, 3, 4, 5};
 	struct patch patch = {.site = {.runtime = (uint64_t)(uintptr_t)code,
@@ -444,7 +444,7 @@ int main(void)
 	for (int round = 0; round < 3; round++) {
 		test_gaps();
 		test_real_gaps();
-		test_stack_room();
+		test_stack_space();
 		test_distances();
 		test_slots();
 		test_returned_slots();
@@ -452,7 +452,7 @@ int main(void)
 		test_maps();
 		test_played_maps();
 		test_occupied();
-		test_standing();
+		test_intact();
 		if (round == 1)
 			before = resources_now();
 		nr_mappings = 0;

@@ -25,7 +25,7 @@
 #define FILLER_BYTES 16
 
 /* xor %eax,%eax; add $7,%eax; ret: a thread may be between the two. */
-static const uint8_t place_code[] = {0x31, 0xc0, 0x83, 0xc0, 0x07, 0xc3};
+static const uint8_t probed_code[] = {0x31, 0xc0, 0x83, 0xc0, 0x07, 0xc3};
 /* mov $1,%eax; ret */
 static const uint8_t filler_code[] = {0xb8, 1, 0, 0, 0, 0xc3};
 
@@ -73,16 +73,16 @@ static bool make_code(void)
 
 	if (!take(PLACE, PLACE + CODE_BYTES, PROT_READ | PROT_WRITE))
 		return false;
-	memcpy(code, place_code, sizeof(place_code));
+	memcpy(code, probed_code, sizeof(probed_code));
 	for (unsigned int i = 1; i <= FILLERS; i++)
 		memcpy(code + (size_t)i * FILLER_BYTES, filler_code, sizeof(filler_code));
 	return !mprotect(code, CODE_BYTES, PROT_READ | PROT_EXEC);
 }
 
 /* Sets the probe, calls the site, and removes the probe. */
-static int try_place(unsigned int flags, unsigned int wanted)
+static int try_site(unsigned int flags, unsigned int wanted)
 {
-	struct probe_site site = site_of(PLACE, place_code, 2);
+	struct probe_site site = site_of(PLACE, probed_code, 2);
 	struct patch_setup setup = {.site = &site, .entry = on_hit, .user = &hits, .flags = flags};
 	int (*location)(void);
 
@@ -93,7 +93,7 @@ static int try_place(unsigned int flags, unsigned int wanted)
 		return fail("the place is not what it was");
 	if (patch_remove(&setup.patch, 1))
 		return fail("the probe cannot be taken out");
-	return location() != 7 || hits != wanted || memcmp((void *)PLACE, place_code, 5) != 0
+	return location() != 7 || hits != wanted || memcmp((void *)PLACE, probed_code, 5) != 0
 			? fail("the place is not again what it was")
 			: 0;
 }
@@ -126,15 +126,15 @@ int main(void)
 	}
 	munmap((void *)(PLACE - SLOTS_BELOW), WINDOW);
 	munmap((void *)(PLACE - TRAMPOLINES_BELOW), ARENA);
-	if (try_place(0, 1) || fill())
+	if (try_site(0, 1) || fill())
 		return 1;
 	munmap((void *)(PLACE + TRAMPOLINES_ABOVE), WINDOW);
 	patch_stats(&before);
-	if (try_place(PATCH_ALL, 2))
+	if (try_site(PATCH_ALL, 2))
 		return 1;
 	patch_stats(&after);
 	/* Otherwise nothing was far. */
 	if (after.bytes == before.bytes)
 		return fail("the second code found room near the first one");
-	return try_place(0, 3) || try_place(PATCH_ALL, 4);
+	return try_site(0, 3) || try_site(PATCH_ALL, 4);
 }

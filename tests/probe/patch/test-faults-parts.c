@@ -73,7 +73,7 @@ static bool fake_blocks_faults(void)
 	return fake.blocks_faults;
 }
 
-static void fake_asks(bool always)
+static void fake_ask_always(bool always)
 {
 	fake.asks = always;
 	fake.asks_calls++;
@@ -143,7 +143,7 @@ static int hooked_exchange(
 #define patch_move_back fake_back
 #define patch_hit_is_unaligned fake_unaligned
 #define patch_signals_any_blocks_faults fake_blocks_faults
-#define patch_reading_ask_always fake_asks
+#define patch_reading_ask_always fake_ask_always
 #define patch_signals_enter fake_enter
 #define patch_signals_leave fake_leave
 #define patch_signals_unblockable fake_open
@@ -215,7 +215,7 @@ static void begin(void)
 
 /* ---- small functions ---- */
 
-static void test_small(void)
+static void test_predicates(void)
 {
 	struct patch_action action = {.handler = (uint64_t)(uintptr_t)patch_fault_arrives};
 
@@ -238,7 +238,7 @@ static void test_small(void)
 }
 
 /* A handler may still read as many former actions as there are entries, minus one. */
-static void test_behind(void)
+static void test_user_actions(void)
 {
 	begin();
 	for (unsigned int i = 1; i <= 2 * FORMER; i++) {
@@ -285,7 +285,7 @@ static void test_with_ours(void)
 
 /* ---- taken and given back ---- */
 
-static void test_taken(void)
+static void test_taken_and_returned(void)
 {
 	const uint64_t ours = (uint64_t)(uintptr_t)patch_fault_arrives;
 
@@ -384,7 +384,7 @@ static void test_bare(void)
  * Another thread sets actions while side's is installed: an action that the exchange returns is the
  * program's too.
  */
-static void test_raced(void)
+static void test_concurrent_actions(void)
 {
 	const uint64_t ours = (uint64_t)(uintptr_t)patch_fault_arrives;
 
@@ -449,7 +449,7 @@ static int real_action(int number, const struct sigaction *action, struct sigact
 	return real_result;
 }
 
-static void test_asked(void)
+static void test_requests(void)
 {
 	const uint64_t ours = (uint64_t)(uintptr_t)patch_fault_arrives;
 	struct sigaction wanted = action_of(one, BIT(SIGHUP) | BIT(SIGTRAP), SA_RESTART), before;
@@ -650,13 +650,13 @@ static void test_default(void)
 
 int main(void)
 {
-	test_small();
-	test_behind();
+	test_predicates();
+	test_user_actions();
 	test_with_ours();
-	test_taken();
+	test_taken_and_returned();
 	test_bare();
-	test_raced();
-	test_asked();
+	test_concurrent_actions();
+	test_requests();
 	test_loads();
 	test_arrived();
 	test_default();

@@ -15,7 +15,7 @@
 
 #include "../../check.h"
 
-static unsigned int nr_described, nr_changed, nr_told_calls, last_changed;
+static unsigned int nr_described, nr_changed, nr_notify_calls, last_changed;
 static struct {
 	const uint8_t *frames;
 	size_t size;
@@ -34,9 +34,9 @@ static void fake_debugger_add(const uint8_t *frames, size_t frames_size, const c
 	described_last.length = size;
 }
 
-static void fake_tell(void)
+static void fake_notify(void)
 {
-	nr_told_calls++;
+	nr_notify_calls++;
 }
 
 static void fake_change(unsigned int which)
@@ -46,7 +46,7 @@ static void fake_change(unsigned int which)
 }
 
 #define patch_debugger_add fake_debugger_add
-#define patch_unwinders_notify fake_tell
+#define patch_unwinders_notify fake_notify
 #define patch_unwinders_change fake_change
 #include "probe/patch/frames.c"
 
@@ -286,7 +286,7 @@ static void forget(void)
 	memset(springboards, 0, sizeof(springboards));
 	nr_entries = nr_shown = nr_changes = 0;
 	nr_springboards = 0;
-	nr_described = nr_changed = nr_told_calls = 0;
+	nr_described = nr_changed = nr_notify_calls = 0;
 	registers.rsp = (uintptr_t)&stack[48];
 	registers.rbp = (uintptr_t)&stack[52];
 }
@@ -471,7 +471,7 @@ static void test_returns(void)
 
 /* ---- springboards ---- */
 
-static void test_pads(void)
+static void test_springboards(void)
 {
 	struct patch_found found;
 	int number;
@@ -524,11 +524,11 @@ static void test_lists(void)
 	forget();
 	CHECK(patch_frame_piece_at(0x5000) == ENTRIES_MAX && !patch_frames_find(0x5000, &found));
 	patch_frames_register();
-	CHECK(!nr_changes && nr_told_calls == 1 && !nr_described);
+	CHECK(!nr_changes && nr_notify_calls == 1 && !nr_described);
 	CHECK(patch_frame_add_entry("\0", 1, 0x5000, 0x100, "one", false) == &entries[0]);
 	CHECK(!patch_frames_find(0x5000, &found));
 	patch_frames_register();
-	CHECK(nr_changes == 1 && nr_shown == 1 && nr_described == 1 && nr_told_calls == 2);
+	CHECK(nr_changes == 1 && nr_shown == 1 && nr_described == 1 && nr_notify_calls == 2);
 	CHECK(described_last.frames == entries[0].bytes && described_last.size == entries[0].size &&
 			!strcmp(described_last.name, "one") && described_last.start == 0x5000 &&
 			described_last.length == 0x100);
@@ -584,7 +584,7 @@ int main(void)
 	}
 	test_slots();
 	test_returns();
-	test_pads();
+	test_springboards();
 	test_lists();
 	return 0;
 }

@@ -32,7 +32,7 @@ static void note_unseen(const struct patch_hit *hit, enum patch_unseen why)
 	last_unseen = why;
 }
 
-static bool ask(void)
+static bool is_permitted(void)
 {
 	return !is_refused;
 }
@@ -55,7 +55,7 @@ static struct {
 	uint64_t words[64];
 } frame __attribute__((aligned(64)));
 
-static uint64_t *place_of(struct patch_hit *hit)
+static uint64_t *slot_number_of(struct patch_hit *hit)
 {
 	return (uint64_t *)(void *)((char *)&hit->registers.rbp + PATCH_FRAME_BYTES);
 }
@@ -196,7 +196,7 @@ static void test_entries(void)
 	memset(threads, 0, THREADS_MAX * sizeof(*threads));
 }
 
-static void test_insides(void)
+static void test_inside(void)
 {
 	struct hit_thread *thread = begin_table();
 
@@ -369,7 +369,7 @@ static void test_own(void)
 	CHECK(patch_hit_is_alone(thread) && !thread->shares);
 	thread->shares = child;
 	thread->shared_hits = 0;
-	hooks.may_ask = ask;
+	hooks.may_ask = is_permitted;
 	is_refused = true;
 	CHECK(!patch_hit_is_alone(thread) && thread->shares == child && !patch_hit_may_ask());
 	/* No system call is possible: the entry counts as own. */
@@ -379,7 +379,7 @@ static void test_own(void)
 	CHECK(!patch_hit_is_alone(thread) && patch_hit_may_ask());
 	/* With vfork() the child may use the entry. */
 	thread->shares = 0;
-	hooks.is_vforked = ask;
+	hooks.is_vforked = is_permitted;
 	CHECK(patch_hit_is_own(thread, 0x900000) && thread->tid == 1 && !thread->shares);
 	is_refused = true;
 	CHECK(!patch_hit_is_vforked(thread));
@@ -403,7 +403,7 @@ static void test_own(void)
 	self = thread;
 }
 
-static void test_found(void)
+static void test_find_thread(void)
 {
 	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
@@ -510,7 +510,7 @@ static void test_blocks(void)
 	 * After the blocks that are usable from the beginning, only where a system call is
 	 * permitted.
 	 */
-	hooks.may_ask = ask;
+	hooks.may_ask = is_permitted;
 	is_refused = true;
 	most_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
 	nr_blocks = RETURNS_FIRST / BLOCK;
@@ -558,7 +558,7 @@ static void test_blocks(void)
 	CHECK(patch_hit_aside_max() == 16383);
 }
 
-static void test_leads(void)
+static void test_leads_to(void)
 {
 	struct hit_thread *thread = begin_table();
 
@@ -605,7 +605,7 @@ static void test_leads(void)
 
 /* ---- ends of calls ---- */
 
-static void test_closes(void)
+static void test_close_call(void)
 {
 	struct hit_thread *thread = begin_table();
 	struct patch_return *each;
@@ -736,7 +736,7 @@ static void test_abandoned(void)
 	patch_hit_find_abandoned(thread, 100);
 	CHECK(returns[7].state == PATCH_FREE && has_free(thread, 7, 3) && thread->aside == 0);
 	/* Where no system call is permitted, only calls that returned elsewhere are freed. */
-	hooks.may_ask = ask;
+	hooks.may_ask = is_permitted;
 	is_refused = true;
 	slots[10] = 0x77;
 	returns[11].state = PATCH_RETURNED;
@@ -748,7 +748,7 @@ static void test_abandoned(void)
 			returns[10].state == PATCH_OPEN);
 }
 
-static void test_more(void)
+static void test_more_returns(void)
 {
 	struct hit_thread *thread = begin_table();
 
@@ -788,7 +788,7 @@ static void test_enter(void)
 	hit->call = 9;
 	patch_enter(hit, &probe);
 	CHECK(nr_entries == 1 && seen.user == &nr_exits && seen.address == 0x1234 && !seen.call &&
-			seen.stack == place_of(hit));
+			seen.stack == slot_number_of(hit));
 	CHECK(!thread->inside);
 	thread->inside = &probe;
 	patch_enter(hit, &probe);
@@ -820,7 +820,7 @@ static void test_followed(void)
 	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
 	static const struct patch_code code = {0x400000, 0x1000};
-	uint64_t *slot = place_of(hit);
+	uint64_t *slot = slot_number_of(hit);
 	struct patch_return *each;
 	uint16_t *marks;
 
@@ -911,7 +911,7 @@ static void test_marks(void)
 }
 
 /* The call began before its probe was set again. */
-static void test_goes_on(void)
+static void test_take_over(void)
 {
 	struct hit_thread *thread = begin_table();
 	struct patch_hit *hit = &frame.hit;
@@ -1004,7 +1004,7 @@ static void test_reads(void)
 	CHECK(!patch_read(&value, from, 8, &known) && !known);
 }
 
-static void test_figures(void)
+static void test_statistics(void)
 {
 	struct patch_stats stats = {.cut = 1, .unseen = 2, .abandoned = 3};
 	struct hit_thread *thread = begin_table();
@@ -1144,25 +1144,25 @@ int main(void)
 {
 	test_alignment();
 	test_entries();
-	test_insides();
+	test_inside();
 	test_forked();
 	test_stacks();
 	test_kept_stacks();
 	test_own();
-	test_found();
+	test_find_thread();
 	test_indices();
 	test_blocks();
-	test_leads();
-	test_closes();
+	test_leads_to();
+	test_close_call();
 	test_slots();
 	test_abandoned();
-	test_more();
+	test_more_returns();
 	test_enter();
 	test_followed();
 	test_marks();
-	test_goes_on();
+	test_take_over();
 	test_reads();
-	test_figures();
+	test_statistics();
 	self = NULL;
 	test_own_threads();
 	test_kept_calls();

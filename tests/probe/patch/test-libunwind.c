@@ -7,7 +7,7 @@
  * `late`: it is loaded after probes were set. It is loaded by name, so that both are possible.
  */
 #define UNW_LOCAL_ONLY
-#include "places.h"
+#include "probed.h"
 #include "probe/patch/parts.h"
 
 #include <dlfcn.h>
@@ -80,7 +80,7 @@ struct callers {
  * True for generated code: it is in no file, except gates. Not called for code that is stepped
  * through, because it calls the loader.
  */
-static bool is_made(unw_word_t address)
+static bool is_generated(unw_word_t address)
 {
 	Dl_info info;
 
@@ -89,7 +89,7 @@ static bool is_made(unw_word_t address)
 
 static void add(struct callers *callers, unw_word_t at)
 {
-	if (callers->nr < FRAMES && !is_made(at))
+	if (callers->nr < FRAMES && !is_generated(at))
 		callers->at[callers->nr++] = at;
 }
 
@@ -129,7 +129,7 @@ static struct callers plain, handled, quick;
 static struct callers *into;
 static uint64_t hits;
 
-static NEVER_INLINE int look(int value)
+static NEVER_INLINE int unwind_here(int value)
 {
 	ucontext_t context;
 	void *fast[FRAMES];
@@ -148,7 +148,7 @@ static NEVER_INLINE int look(int value)
 
 static NEVER_INLINE int innermost(int value)
 {
-	int got = look(value) + 1;
+	int got = unwind_here(value) + 1;
 
 	__asm__ volatile("" : "+r"(got)::"memory");
 	return got;
@@ -302,7 +302,7 @@ static void on_step(int number, siginfo_t *info, void *context)
 	if (in_copy(pc) || pc - (uintptr_t)&stepped < 256)
 		return;
 	stepping.steps++;
-	stepping.made += in_probe(pc) || is_made(pc);
+	stepping.made += in_probe(pc) || is_generated(pc);
 	stepping.springboards += pc == stepping.springboard;
 	walk(&seen, user, UNW_INIT_SIGNAL_FRAME);
 	if (same(&seen, &stepping.wanted) >= stepping.wanted.nr - 1)
@@ -351,10 +351,10 @@ static void test_steps(unsigned int flags)
 }
 
 /* In padding, between functions that the unwinder knows. */
-static void test_pad(unsigned int flags)
+static void test_springboard(unsigned int flags)
 {
 	struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, before;
-	struct probe_site site = site_of("place_short");
+	struct probe_site site = site_of("probed_short");
 	struct patch_setup *setup = &setups[0];
 
 	memset(&stepping, 0, sizeof(stepping));
@@ -366,7 +366,7 @@ static void test_pad(unsigned int flags)
 		CHECK(!patch_set(setup, 1) && setup->method == PROBE_SHORT);
 		stepping.springboard = setup->patch->slot;
 		for (volatile int turn = 0; turn < 2; turn++)
-			CHECK(stepped(place_short, turn) == 2);
+			CHECK(stepped(probed_short, turn) == 2);
 		CHECK(stepping.springboards == 1u + (unsigned int)i && !stepping.wrong);
 		CHECK(!patch_remove(&setup->patch, 1) && patch_quiesce() && !side_probe_pads);
 	}
@@ -407,7 +407,7 @@ int main(int argc, char **argv)
 		test_steps(exits);
 		test_steps(exits | PATCH_ALL);
 		test_steps(exits | PATCH_TRAP);
-		test_pad(exits);
+		test_springboard(exits);
 	}
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;

@@ -189,7 +189,7 @@ static void test_trampolines(void)
 	}
 }
 
-static void test_many_areas(void)
+static void test_many_arenas(void)
 {
 	size_t before = patch_nr_arenas;
 
@@ -207,7 +207,7 @@ static void test_many_areas(void)
 }
 
 /* A failed arena leaves nothing: its memory, its data or its heads cannot be made. */
-static void test_failed_areas(void)
+static void test_failed_arenas(void)
 {
 	const struct patch_kind slots = {0};
 	uint64_t start =
@@ -267,7 +267,8 @@ static void test_last_entries(void)
 	static struct patch_hot hots[2];
 	static struct patch some[2];
 	struct patch_arena *saved = malloc(2 * sizeof(*saved));
-	const size_t nr = patch_nr_arenas, nr_all = nr_owned, nr_all_pads = nr_springboards;
+	const size_t nr = patch_nr_arenas, nr_all = nr_owned,
+		     nr_springboards_visited = nr_springboards;
 	const __typeof__(owned[0]) one = owned[0], other = owned[1];
 	const struct springboard springboard = springboards[0], second = springboards[1];
 
@@ -339,12 +340,12 @@ static void test_last_entries(void)
 			springboards[1].address == 0x2222 && !springboards[1].is_written);
 	springboards[0] = springboard;
 	springboards[1] = second;
-	nr_springboards = nr_all_pads;
+	nr_springboards = nr_springboards_visited;
 }
 
-static void test_pasts(void)
+static void test_past(void)
 {
-	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_pasts, small);
+	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_past, small);
 	struct patch_past *past = patch_trampoline_past(trampoline);
 	const uint64_t site = 0x7123456789ab;
 
@@ -426,7 +427,7 @@ static void test_counted(void)
 
 static uint8_t *code;
 
-static void put_pad_jump(uint64_t at, uint64_t to)
+static void put_springboard_jump(uint64_t at, uint64_t to)
 {
 	int32_t away = (int32_t)(to - (at + PROBE_JUMP_BYTES));
 
@@ -434,14 +435,14 @@ static void put_pad_jump(uint64_t at, uint64_t to)
 	memcpy((uint8_t *)(uintptr_t)at + 1, &away, 4);
 }
 
-static void test_pads(void)
+static void test_springboards(void)
 {
 	uint64_t base, trampoline;
 	struct patch patch = {.site = {.address = 0x1000, .springboard = 0x1040}};
 	bool is_written = true, is_covered = false;
 	struct springboard *springboard;
 
-	code = patch_memory_reserve((uint64_t)(uintptr_t)test_pads, 4096);
+	code = patch_memory_reserve((uint64_t)(uintptr_t)test_springboards, 4096);
 	CHECK(code && !mprotect(code, 4096, PROT_READ | PROT_WRITE | PROT_EXEC));
 	base = (uint64_t)(uintptr_t)code;
 	trampoline = patch_trampoline_memory(base, small);
@@ -466,7 +467,7 @@ static void test_pads(void)
 	CHECK(!springboard_is_free(base + 0x3c) && springboard_is_free(base + 0x3b) &&
 			!springboard_is_free(base + 0x44) && springboard_is_free(base + 0x45));
 	/* The jump is in place: the same site gets it, another one does not. */
-	put_pad_jump(base + 0x40, trampoline);
+	put_springboard_jump(base + 0x40, trampoline);
 	CHECK(springboard_has_jump(springboard, &is_covered) && !is_covered);
 	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && is_written);
 	code[0x40] = 0xcc;
@@ -474,7 +475,7 @@ static void test_pads(void)
 	code[0x40] = 0xe8;
 	CHECK(!springboard_has_jump(springboard, &is_covered) && !is_covered);
 	code[0x40] = JUMP;
-	put_pad_jump(base + 0x40, base + 0x900);
+	put_springboard_jump(base + 0x40, base + 0x900);
 	CHECK(!springboard_has_jump(springboard, &is_covered));
 	{
 		uint64_t address = 0, site = 0;
@@ -489,7 +490,7 @@ static void test_pads(void)
 			!patch_springboards_remain() && !side_probe_pads);
 	/* A probe that was removed: the location is as in the file. */
 	CHECK(patch_springboard_claim(&patch, &is_written) == 0 && !is_written);
-	put_pad_jump(base + 0x40, trampoline);
+	put_springboard_jump(base + 0x40, trampoline);
 	springboard = springboard_find(base + 0x40);
 	CHECK(!springboard_choose_removable() && !springboard->is_removable);
 	memcpy(code, "\x11\x22", 2);
@@ -523,7 +524,7 @@ static void test_pads(void)
 }
 
 /* The last entry, and no free entry. */
-static void test_many_pads(void)
+static void test_many_springboards(void)
 {
 	nr_springboards = SPRINGBOARDS_MAX - 1;
 	for (size_t i = 0; i < nr_springboards; i++)
@@ -599,9 +600,9 @@ static void test_kinds(void)
 }
 
 /* A trap at a location whose probe is gone: the thread continues there, once. */
-static void test_over(void)
+static void test_late_trap(void)
 {
-	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_over, small);
+	uint64_t trampoline = patch_trampoline_memory((uint64_t)(uintptr_t)test_late_trap, small);
 	struct patch_past *past = patch_trampoline_past(trampoline);
 	uint64_t site = (uint64_t)(uintptr_t)code + 0x800;
 
@@ -634,16 +635,16 @@ int main(void)
 	CHECK(!patch_locations_start());
 	test_reaches();
 	test_trampolines();
-	test_many_areas();
-	test_pasts();
+	test_many_arenas();
+	test_past();
 	test_owned();
 	test_counted();
-	test_pads();
-	test_many_pads();
+	test_springboards();
+	test_many_springboards();
 	test_traps();
 	test_kinds();
-	test_over();
+	test_late_trap();
 	test_last_entries();
-	test_failed_areas();
+	test_failed_arenas();
 	return 0;
 }

@@ -42,7 +42,7 @@ static void fake_each(void (*visit)(struct patch *patch))
 		visit(&made[i]);
 }
 
-static void fake_each_pad(void (*visit)(uint64_t address))
+static void fake_each_springboard(void (*visit)(uint64_t address))
 {
 	for (unsigned int i = 0; i < nr_springboards; i++)
 		visit(springboards[i]);
@@ -106,7 +106,7 @@ static void *hooked_mmap(void *at, size_t size, int protection, int flags, int f
 #define open hooked_open
 #define mmap hooked_mmap
 #define patch_locations_each fake_each
-#define patch_springboards_each fake_each_pad
+#define patch_springboards_each fake_each_springboard
 #define patch_springboards_settle fake_settle
 #include "probe/patch/pages.c"
 #undef patch_locations_each
@@ -192,7 +192,7 @@ static void unmap_file(void)
 	unlink(path);
 }
 
-static void test_given(void)
+static void test_returned(void)
 {
 	struct resources before;
 	uint64_t returned = 77;
@@ -518,7 +518,7 @@ int main(void)
 	test_opened();
 	test_neighbours();
 	test_files();
-	test_given();
+	test_returned();
 	test_gone();
 	return 0;
 }

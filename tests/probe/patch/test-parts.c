@@ -430,7 +430,7 @@ static void test_words(void)
 	CHECK(!quiescence_is_clear(&stacks, 8));
 }
 
-static void test_same_places(void)
+static void test_same_actions(void)
 {
 	const struct thread_state_sample one = {
 			.call = 1, .stack_pointer = 2, .program_counter = 3, .switches = 4};
@@ -592,7 +592,7 @@ static bool pass_at_last(void)
 	return false;
 }
 
-static void test_passed(void)
+static void test_quiesced(void)
 {
 	const uint64_t word = 0x7123456789ab;
 	struct quiescence_mapping *all = mmap(NULL, MAPPINGS_MAX * sizeof(*all),
@@ -728,9 +728,9 @@ int main(void)
 	test_names();
 	test_mappings();
 	test_words();
-	test_same_places();
+	test_same_actions();
 	test_threads();
-	test_passed();
+	test_quiesced();
 	test_stopped();
 	test_actions();
 	return 0;

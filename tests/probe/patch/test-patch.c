@@ -3,7 +3,7 @@
  * Probes in this program: each promise of probe/patch/patch.h. The result of each probed function
  * shows that it still works.
  */
-#include "places.h"
+#include "probed.h"
 #include "probe/patch/parts.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static HANDLER void on_entry(const struct patch_hit *hit)
 			 "r11", "cc", "memory");
 }
 
-static HANDLER void on_exit_(const struct patch_hit *hit)
+static HANDLER void on_leave(const struct patch_hit *hit)
 {
 	struct seen *seen = hit->user;
 
@@ -91,7 +91,7 @@ static struct patch_setup set_one(
 	static struct probe_site site;
 	struct patch_setup setup = {.site = &site,
 			.entry = on_entry,
-			.exit = follow ? on_exit_ : NULL,
+			.exit = follow ? on_leave : NULL,
 			.user = seen,
 			.flags = flags | (follow ? PATCH_EXIT : 0)};
 
@@ -117,17 +117,17 @@ static const struct stack_slot {
 	int adds; /* to its argument; padding gives 0 */
 	enum probe_method method;
 } locations[] = {
-		{"place_one", place_one, 1, PROBE_JUMP},
-		{"place_five", place_five, 5, PROBE_JUMP},
-		{"place_three", place_three, 3, PROBE_JUMP},
-		{"place_four", place_four, 4, PROBE_JUMP},
-		{"place_two", place_two, 2, PROBE_JUMP},
-		{"place_relative", place_relative, 7, PROBE_JUMP},
-		{"place_call", place_call, 1, PROBE_JUMP},
-		{"place_padding", place_padding, 0, PROBE_PADDING},
-		{"place_short", place_short, 0, PROBE_SHORT},
-		{"place_punned", place_punned, 0, PROBE_PUNNED},
-		{"place_tail", place_tail, 101, PROBE_JUMP},
+		{"probed_one", probed_one, 1, PROBE_JUMP},
+		{"probed_five", probed_five, 5, PROBE_JUMP},
+		{"probed_three", probed_three, 3, PROBE_JUMP},
+		{"probed_four", probed_four, 4, PROBE_JUMP},
+		{"probed_two", probed_two, 2, PROBE_JUMP},
+		{"probed_relative", probed_relative, 7, PROBE_JUMP},
+		{"probed_call", probed_call, 1, PROBE_JUMP},
+		{"probed_padding", probed_padding, 0, PROBE_PADDING},
+		{"probed_short", probed_short, 0, PROBE_SHORT},
+		{"probed_punned", probed_punned, 0, PROBE_PUNNED},
+		{"probed_tail", probed_tail, 101, PROBE_JUMP},
 };
 #define PLACES (sizeof(locations) / sizeof(locations[0]))
 
@@ -136,7 +136,7 @@ static int wanted_of(const struct stack_slot *stack_slot, int value)
 	return stack_slot->method == PROBE_PADDING ? 0 : value + stack_slot->adds;
 }
 
-static void test_places(unsigned int flags)
+static void test_sites(unsigned int flags)
 {
 	for (size_t i = 0; i < PLACES; i++) {
 		for (int follow = 0; follow < 2; follow++) {
@@ -199,7 +199,7 @@ static void change_byte(uint8_t *there, uint8_t byte)
 }
 
 /* No earlier test may have left a jump in a springboard. */
-static void test_rest(void)
+static void test_quiesce(void)
 {
 	struct patch_stats before = {0}, after = {0};
 	struct seen seen;
@@ -207,15 +207,15 @@ static void test_rest(void)
 	uint8_t *stack_slot;
 
 	for (int i = 0; i < 4; i++) {
-		setup = set_one("place_three", &seen, 0, i % 2);
+		setup = set_one("probed_three", &seen, 0, i % 2);
 		stack_slot = (uint8_t *)setup.site->runtime;
-		CHECK(place_three(1) == 4 && seen.entries == 1);
+		CHECK(probed_three(1) == 4 && seen.entries == 1);
 		CHECK(!is_of_file(stack_slot) && !patch_quiesce());
-		CHECK(place_three(2) == 5 && seen.entries == 2);
+		CHECK(probed_three(2) == 5 && seen.entries == 2);
 		remove_one(&setup);
 		CHECK(!is_of_file(stack_slot));
 		CHECK(patch_quiesce() && is_of_file(stack_slot));
-		CHECK(place_three(3) == 6 && seen.entries == 2);
+		CHECK(probed_three(3) == 6 && seen.entries == 2);
 		CHECK(patch_quiesce());
 		patch_stats(i < 2 ? &before : &after);
 	}
@@ -223,7 +223,7 @@ static void test_rest(void)
 	CHECK(after.bytes == before.bytes);
 
 	/* A byte of other code, in the padding after the function. */
-	setup = set_one("place_three", &seen, 0, false);
+	setup = set_one("probed_three", &seen, 0, false);
 	stack_slot = (uint8_t *)setup.site->runtime;
 	change_byte(stack_slot + 12, 0x90);
 	remove_one(&setup);
@@ -231,7 +231,7 @@ static void test_rest(void)
 	change_byte(stack_slot + 12, 0xcc);
 }
 
-static void *rest_beside(void *argument)
+static void *quiesce_concurrently(void *argument)
 {
 	/*
 	 * The tracer of the other thread may be between a trap and its handler, so side keeps the
@@ -245,15 +245,16 @@ static void *rest_beside(void *argument)
 static int be_late(void)
 {
 	struct seen seen;
-	struct patch_setup setup = set_one("place_three", &seen, PATCH_TRAP, false);
+	struct patch_setup setup = set_one("probed_three", &seen, PATCH_TRAP, false);
 	pthread_t thread;
 
 	remove_one(&setup);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		return wrong != 0;
-	CHECK(!pthread_create(&thread, NULL, rest_beside, NULL) && !pthread_join(thread, NULL));
+	CHECK(!pthread_create(&thread, NULL, quiesce_concurrently, NULL) &&
+			!pthread_join(thread, NULL));
 	raise(SIGSTOP);
-	CHECK(place_three(5) == 8 && place_three(6) == 9);
+	CHECK(probed_three(5) == 8 && probed_three(6) == 9);
 	return wrong != 0;
 }
 
@@ -263,7 +264,7 @@ static int be_late(void)
  */
 static void test_late_trap(void)
 {
-	uint8_t *stack_slot = (uint8_t *)site_of("place_three").runtime;
+	uint8_t *stack_slot = (uint8_t *)site_of("probed_three").runtime;
 	pid_t child = fork();
 	long word;
 	int status;
@@ -308,7 +309,7 @@ static HANDLER void on_registers(const struct patch_hit *hit)
 static void test_registers(unsigned int flags)
 {
 	static struct seen seen;
-	struct probe_site site = site_of("place_registers");
+	struct probe_site site = site_of("probed_registers");
 	struct patch_setup setup = {
 			.site = &site, .entry = on_registers, .user = &seen, .flags = flags};
 	unsigned long long input[17], plain[19], probed[19];
@@ -319,11 +320,11 @@ static void test_registers(unsigned int flags)
 		/* Each combination of carry, parity, adjust, zero, sign and overflow. */
 		input[16] = 0x202 | (flag & 1) | (flag & 2) << 1 | (flag & 4) << 2 |
 				(flag & 8) << 3 | (flag & 16) << 3 | (flag & 32) << 6;
-		place_call_with(probed, input);
+		probed_call_with(probed, input);
 		memcpy(plain, probed, sizeof(plain));
 		CHECK(!patch_set(&setup, 1));
 		memset(handed, 0, sizeof(handed));
-		place_call_with(probed, input);
+		probed_call_with(probed, input);
 		for (int i = 0; i < 19; i++) {
 			if (plain[i] != probed[i])
 				printf("%d: %llx, not %llx\n", i, probed[i], plain[i]);
@@ -363,7 +364,7 @@ static NEVER_INLINE int deep(int value)
 	return remainder + 1;
 }
 
-static bool may_scan(void)
+static bool may_check(void)
 {
 	char from = 1, to = 0;
 	struct iovec local = {&to, 1}, remote = {&from, 1};
@@ -396,7 +397,7 @@ static void test_longjmp(void)
 	CHECK(stats.abandoned <= 20000 && !stats.unseen);
 	CHECK(seen.entries ==
 			seen.exits + stats.abandoned - before.abandoned + stats.open - before.open);
-	if (may_scan())
+	if (may_check())
 		CHECK(stats.abandoned > 15000);
 	remove_one(&setup);
 }
@@ -417,18 +418,18 @@ static void *run_recursion(void *argument)
 	return argument;
 }
 
-static uint64_t told_unseen[PATCH_NR_UNSEEN];
+static uint64_t nr_unseen_calls[PATCH_NR_UNSEEN];
 
-static void count_told(const struct patch_hit *hit, enum patch_unseen why)
+static void count_unseen(const struct patch_hit *hit, enum patch_unseen why)
 {
 	(void)hit;
-	told_unseen[why]++;
+	nr_unseen_calls[why]++;
 }
 
 /* More calls at once than can be watched: they return correctly. */
 static void *run_too_deep(void *argument)
 {
-	static const struct patch_hooks hooks = {.unseen = count_told};
+	static const struct patch_hooks hooks = {.unseen = count_unseen};
 	static struct seen seen;
 	struct patch_setup setup = set_one("deep", &seen, 0, true);
 	struct patch_stats before, stats;
@@ -439,9 +440,9 @@ static void *run_too_deep(void *argument)
 	patch_stats(&stats);
 	CHECK(seen.entries == 140001 && stats.unseen > before.unseen &&
 			seen.exits == seen.entries - (stats.unseen - before.unseen));
-	CHECK(told_unseen[PATCH_UNSEEN_FULL] == stats.unseen - before.unseen);
+	CHECK(nr_unseen_calls[PATCH_UNSEEN_FULL] == stats.unseen - before.unseen);
 	CHECK(stats.unseen - before.unseen == 140001 - 131072);
-	CHECK(!told_unseen[PATCH_UNSEEN_CALLER]);
+	CHECK(!nr_unseen_calls[PATCH_UNSEEN_CALLER]);
 	remove_one(&setup);
 	CHECK(deep(100) == 100);
 	return argument;
@@ -535,7 +536,7 @@ static void test_taken_over(void)
 	site = *taken_over.site;
 	taking_over = (struct patch_setup){.site = &site,
 			.entry = on_entry,
-			.exit = on_exit_,
+			.exit = on_leave,
 			.user = &second,
 			.flags = PATCH_EXIT | PATCH_GOES_ON};
 	CHECK(replacer(4) == 5);
@@ -548,14 +549,14 @@ static void test_taken_over(void)
  * Code of no file, as JIT compilers generate it, and code without unwind data, as they build it
  * beforehand. Its return addresses are not replaced, because such programs read them.
  */
-static void test_made_caller(void)
+static void test_generated_caller(void)
 {
 	static struct seen seen;
-	struct patch_setup setup = set_one("place_four", &seen, 0, true);
-	/* sub $8,%rsp; mov $place_four,%rax; call *%rax; add $8,%rsp; ret */
+	struct patch_setup setup = set_one("probed_four", &seen, 0, true);
+	/* sub $8,%rsp; mov $probed_four,%rax; call *%rax; add $8,%rsp; ret */
 	uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48,
 			0x83, 0xc4, 8, 0xc3};
-	uint64_t target = (uint64_t)(uintptr_t)&place_four;
+	uint64_t target = (uint64_t)(uintptr_t)&probed_four;
 	struct patch_stats before, after;
 	uint8_t *made = mmap(
 			NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -564,12 +565,12 @@ static void test_made_caller(void)
 	memcpy(made, code, sizeof(code));
 	CHECK(!mprotect(made, 4096, PROT_READ | PROT_EXEC));
 	patch_stats(&before);
-	CHECK(((int (*)(int))(uintptr_t)made)(3) == place_four(3));
+	CHECK(((int (*)(int))(uintptr_t)made)(3) == probed_four(3));
 	patch_stats(&after);
 	CHECK(seen.entries == 2 && seen.exits == 1 && after.unseen == before.unseen + 1);
-	CHECK(((int (*)(int))(uintptr_t)made)(3) == place_four(3) && seen.call);
+	CHECK(((int (*)(int))(uintptr_t)made)(3) == probed_four(3) && seen.call);
 	CHECK(seen.entries == 4 && seen.exits == 2);
-	CHECK(place_bare(3) == 7 && !seen.call);
+	CHECK(probed_bare(3) == 7 && !seen.call);
 	patch_stats(&after);
 	CHECK(seen.entries == 5 && seen.exits == 2 && after.unseen == before.unseen + 3);
 	remove_one(&setup);
@@ -582,15 +583,15 @@ static void test_tail_call(void)
 	struct patch_setup of_tail, of_one;
 	static struct probe_site site;
 
-	of_tail = set_one("place_tail", &tail, 0, true);
+	of_tail = set_one("probed_tail", &tail, 0, true);
 	site = *of_tail.site;
 	of_tail.site = &site;
-	of_one = set_one("place_one", &one, 0, true);
-	CHECK(place_tail(5) == 106);
+	of_one = set_one("probed_one", &one, 0, true);
+	CHECK(probed_tail(5) == 106);
 	CHECK(tail.entries == 1 && tail.exits == 1 && tail.returned == 106);
 	CHECK(one.entries == 1 && one.exits == 1 && one.value == 105 && one.returned == 106);
 	remove_one(&of_one);
-	CHECK(place_tail(5) == 106 && tail.exits == 2 && one.exits == 1);
+	CHECK(probed_tail(5) == 106 && tail.exits == 2 && one.exits == 1);
 	remove_one(&of_tail);
 }
 
@@ -598,7 +599,7 @@ static void test_tail_call(void)
 static void test_deep_tail_calls(void)
 {
 	static struct seen tail, deep;
-	struct probe_site sites[2] = {site_of("place_tail_deep"), site_of("place_deep")};
+	struct probe_site sites[2] = {site_of("probed_tail_deep"), site_of("probed_deep")};
 	struct patch_setup setups[2];
 
 	for (int i = 0; i < 2; i++)
@@ -609,7 +610,7 @@ static void test_deep_tail_calls(void)
 				.flags = PATCH_EXIT};
 	CHECK(!patch_set(setups, 2));
 	for (int i = 0; i < 3; i++)
-		CHECK(place_tail_deep(1000) == 1000);
+		CHECK(probed_tail_deep(1000) == 1000);
 	CHECK(tail.entries == 3003 && tail.exits == 3003);
 	CHECK(deep.entries == 3000 && deep.exits == 3000);
 	for (int i = 0; i < 2; i++)
@@ -622,11 +623,11 @@ static void test_deep_tail_calls(void)
  */
 static void test_no_exit(void)
 {
-	struct probe_site site = site_of("place_five");
+	struct probe_site site = site_of("probed_five");
 	static struct seen seen;
 	struct patch_setup setup = {.site = &site,
 			.entry = on_entry,
-			.exit = on_exit_,
+			.exit = on_leave,
 			.user = &seen,
 			.flags = PATCH_EXIT};
 
@@ -638,7 +639,7 @@ static void test_no_exit(void)
 	setup.exit = NULL;
 	patch_set(&setup, 1);
 	CHECK(!setup.error);
-	CHECK(place_five(1) == 6 && seen.entries == 1 && !seen.exits);
+	CHECK(probed_five(1) == 6 && seen.entries == 1 && !seen.exits);
 	remove_one(&setup);
 }
 
@@ -649,20 +650,20 @@ static void test_exceptions(void)
 	struct patch_stats before, after;
 	static struct probe_site site;
 
-	place_destroyed = 0;
-	outer = set_one("place_catch", &catching, 0, true);
+	probed_destroyed = 0;
+	outer = set_one("probed_catch", &catching, 0, true);
 	site = *outer.site;
 	outer.site = &site;
-	inner = set_one("place_throw", &throwing, 0, true);
+	inner = set_one("probed_throw", &throwing, 0, true);
 	patch_stats(&before);
 	for (int i = 1; i <= 1000; i++)
-		CHECK(place_catch(i) == i + 1000);
-	CHECK(place_destroyed == 2000);
+		CHECK(probed_catch(i) == i + 1000);
+	CHECK(probed_destroyed == 2000);
 	CHECK(catching.entries == 1000 && catching.exits == 1000 && catching.returned == 2000);
 	CHECK(throwing.entries == 1000 && !throwing.exits);
 	patch_stats(&after);
 	CHECK(after.abandoned + after.open - before.abandoned - before.open == 1000);
-	CHECK(place_catch(0) == 1 && throwing.exits == 1);
+	CHECK(probed_catch(0) == 1 && throwing.exits == 1);
 	remove_one(&inner);
 	remove_one(&outer);
 }
@@ -670,7 +671,7 @@ static void test_exceptions(void)
 static void *ends(void *argument)
 {
 	(void)argument;
-	pthread_exit((void *)(uintptr_t)place_one(41));
+	pthread_exit((void *)(uintptr_t)probed_one(41));
 }
 
 static NEVER_INLINE int ender(int value)
@@ -799,7 +800,7 @@ static void test_many_coroutines(void)
 					(after.unseen - before.unseen) +
 					(after.open - before.open));
 	/* Stacks that are used again end the calls on them; some sandboxes forbid the check. */
-	if (may_scan())
+	if (may_check())
 		CHECK(after.abandoned > before.abandoned);
 	remove_one(&setup);
 	free(stacks);
@@ -855,7 +856,7 @@ static void test_numbers_in_slots(void)
 	patch_stats(&after);
 	CHECK(seen.entries == LEFT_FIRST + LEFT_CALLS && !seen.exits);
 	CHECK(seen.entries == after.abandoned - before.abandoned + after.open - before.open);
-	if (may_scan())
+	if (may_check())
 		CHECK(after.abandoned - before.abandoned > LEFT_CALLS / 2);
 	remove_one(&setup);
 }
@@ -1015,7 +1016,7 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	struct seen seen = {0};
 	struct patch_setup setup = {.site = site,
 			.entry = on_entry,
-			.exit = flags & PATCH_EXIT ? on_exit_ : NULL,
+			.exit = flags & PATCH_EXIT ? on_leave : NULL,
 			.user = &seen,
 			.flags = flags};
 
@@ -1027,7 +1028,7 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 	stepping.to = stepping.from + STEPPED_BYTES;
 	if (setup.method == PROBE_SHORT)
 		stepping.springboard = setup.patch->slot;
-	step_through(function, function == place_short ? 1 : 2);
+	step_through(function, function == probed_short ? 1 : 2);
 	CHECK(seen.entries == 2 && seen.exits == (flags & PATCH_EXIT ? 2 : 0));
 	CHECK(stepping.nr_wanted >= 3 && !stepping.wrong);
 	CHECK(stepping.steps > 60 && stepping.springboards == (setup.method == PROBE_SHORT));
@@ -1039,11 +1040,11 @@ static void step_at(struct probe_site *site, int (*function)(int), unsigned int 
 
 static void test_steps(unsigned int flags)
 {
-	struct probe_site site = site_of("place_one");
+	struct probe_site site = site_of("probed_one");
 
-	step_at(&site, place_one, flags);
-	site = site_of("place_short");
-	step_at(&site, place_short, flags);
+	step_at(&site, probed_one, flags);
+	site = site_of("probed_short");
+	step_at(&site, probed_short, flags);
 	CHECK(stepping.springboards == !(flags & PATCH_TRAP));
 }
 
@@ -1060,8 +1061,8 @@ static NEVER_INLINE int step_inside(int value)
 /* Calls a function by name and through a register. */
 static NEVER_INLINE int step_calling(int value)
 {
-	int (*function)(int) = place_five;
-	int got = place_one(value);
+	int (*function)(int) = probed_five;
+	int got = probed_one(value);
 
 	__asm__ volatile("" : "+r"(function), "+r"(got)::"memory", "rbx", "r12");
 	got += function(value);
@@ -1102,26 +1103,26 @@ static HANDLER void on_nested(const struct patch_hit *hit)
 	struct seen *seen = hit->user;
 
 	seen->entries++;
-	seen->value += (uint64_t)place_three(1);
+	seen->value += (uint64_t)probed_three(1);
 }
 
 static void test_recursive_handler(void)
 {
 	static struct seen seen, inner;
-	struct probe_site site = site_of("place_one");
+	struct probe_site site = site_of("probed_one");
 	struct patch_setup setup = {.site = &site, .entry = on_nested, .user = &seen};
-	struct patch_setup three = set_one("place_three", &inner, 0, false);
+	struct patch_setup three = set_one("probed_three", &inner, 0, false);
 	struct patch_stats before, after;
 
 	patch_stats(&before);
 	CHECK(!patch_set(&setup, 1));
 	for (int i = 0; i < 10; i++)
-		CHECK(place_one(i) == i + 1);
+		CHECK(probed_one(i) == i + 1);
 	patch_stats(&after);
 	CHECK(seen.entries == 10 && seen.value == 40 && !inner.entries);
 	CHECK(after.cut - before.cut == 10);
 	remove_one(&setup);
-	CHECK(place_three(0) == 3 && inner.entries == 1);
+	CHECK(probed_three(0) == 3 && inner.entries == 1);
 	remove_one(&three);
 }
 
@@ -1130,13 +1131,13 @@ static volatile sig_atomic_t signals;
 static void on_signal(int number)
 {
 	(void)number;
-	signals += place_two(0);
+	signals += probed_two(0);
 }
 
 static void test_signals(void)
 {
 	static struct seen seen;
-	struct patch_setup setup = set_one("place_two", &seen, 0, true);
+	struct patch_setup setup = set_one("probed_two", &seen, 0, true);
 	struct sigaction action = {.sa_handler = on_signal};
 
 	sigaction(SIGUSR1, &action, NULL);
@@ -1161,10 +1162,10 @@ static void test_own_traps(void)
 
 	/* Replaces side's handler: the next probe notices it. */
 	sigaction(SIGTRAP, &action, NULL);
-	setup = set_one("place_one", &seen, PATCH_TRAP, false);
+	setup = set_one("probed_one", &seen, PATCH_TRAP, false);
 	__asm__ volatile("int3");
 	CHECK(own_traps == 1);
-	CHECK(place_one(1) == 2 && seen.entries == 1 && own_traps == 1);
+	CHECK(probed_one(1) == 2 && seen.entries == 1 && own_traps == 1);
 	raise(SIGTRAP);
 	CHECK(own_traps == 2);
 	remove_one(&setup);
@@ -1173,21 +1174,21 @@ static void test_own_traps(void)
 static void test_fork(void)
 {
 	static struct seen seen;
-	struct patch_setup setup = set_one("place_four", &seen, 0, true);
+	struct patch_setup setup = set_one("probed_four", &seen, 0, true);
 	pid_t child;
 	int status;
 
-	place_four(1);
+	probed_four(1);
 	child = fork();
 	if (!child) {
-		int right = place_four(1) == 5 && seen.entries == 2 && seen.exits == 2;
+		int right = probed_four(1) == 5 && seen.entries == 2 && seen.exits == 2;
 
-		right = right && !patch_remove(&setup.patch, 1) && place_four(1) == 5 &&
+		right = right && !patch_remove(&setup.patch, 1) && probed_four(1) == 5 &&
 				seen.entries == 2;
 		_exit(right ? 7 : 1);
 	}
 	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-	CHECK(place_four(1) == 5 && seen.entries == 2);
+	CHECK(probed_four(1) == 5 && seen.entries == 2);
 	remove_one(&setup);
 }
 
@@ -1196,8 +1197,8 @@ static void test_fork(void)
 static void test_refusals(void)
 {
 	static struct seen seen;
-	struct patch_setup setup = set_one("place_one", &seen, 0, false), again = setup;
-	struct probe_site site = site_of("place_three");
+	struct patch_setup setup = set_one("probed_one", &seen, 0, false), again = setup;
+	struct probe_site site = site_of("probed_three");
 	struct patch_setup other = {.site = &site, .entry = on_entry, .user = &seen};
 	sigset_t set;
 
@@ -1206,7 +1207,7 @@ static void test_refusals(void)
 	remove_one(&setup);
 	site.bytes[0] ^= 1;
 	CHECK(patch_set(&other, 1) == 1 && other.error == -ESTALE);
-	site = site_of("place_three");
+	site = site_of("probed_three");
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -1216,14 +1217,14 @@ static void test_refusals(void)
 	remove_one(&other);
 	site.method = PROBE_NONE;
 	CHECK(patch_set(&other, 1) == 1 && other.error == -EINVAL);
-	CHECK(place_three(1) == 4 && place_one(1) == 2);
+	CHECK(probed_three(1) == 4 && probed_one(1) == 2);
 }
 
 /*
  * Two sites with adjacent bytes: the second one gets a breakpoint if there is space for nothing
  * else, or is refused.
  */
-static void test_beside(const char *name, unsigned int offset, int (*function)(int), int adds)
+static void test_adjacent(const char *name, unsigned int offset, int (*function)(int), int adds)
 {
 	static struct seen seen, seen_inner;
 	struct probe_site site = site_of(name), inner_site = site_at(name, offset);
@@ -1263,10 +1264,10 @@ static NEVER_INLINE uint64_t mixing(uint64_t value)
  * The springboard of a short jump is in the padding that another jump needs. That one gets a
  * breakpoint while the springboard is there, and a jump when it has gone.
  */
-static void test_pad_in_padding(void)
+static void test_springboard_in_padding(void)
 {
 	static struct seen one, two;
-	struct probe_site first = site_of("place_short"),
+	struct probe_site first = site_of("probed_short"),
 			  second = {.method = PROBE_PADDING,
 					  .displaced = 1,
 					  .patched = PROBE_JUMP_BYTES,
@@ -1294,7 +1295,7 @@ static void test_pad_in_padding(void)
 		CHECK(one.entries == 1 && two.entries > expected);
 		if (i) {
 			CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_BREAKPOINT);
-			CHECK(place_short(4) == 4 && one.entries == 2);
+			CHECK(probed_short(4) == 4 && one.entries == 2);
 		}
 		expected = two.entries;
 		CHECK(!patch_remove(&setups[0].patch, 1));
@@ -1304,7 +1305,7 @@ static void test_pad_in_padding(void)
 	/* The breakpoint was temporary. */
 	for (int i = 0; i < 2; i++) {
 		CHECK(!patch_set(&setups[0], 1) && setups[0].method == PROBE_SHORT);
-		CHECK(place_short(4) == 4 && !patch_remove(&setups[0].patch, 1));
+		CHECK(probed_short(4) == 4 && !patch_remove(&setups[0].patch, 1));
 		CHECK(patch_quiesce() && !side_probe_pads);
 	}
 	for (size_t k = 0; k < PLACES; k++)
@@ -1389,10 +1390,10 @@ static void test_direction(const char *name, int (*function)(int), unsigned int 
 
 static void test_directions(unsigned int flags)
 {
-	test_direction("place_one", place_one, flags);
-	test_direction("place_short", place_short, flags);
-	test_direction("place_five", place_five, flags);
-	test_direction("place_four", place_four, flags);
+	test_direction("probed_one", probed_one, flags);
+	test_direction("probed_short", probed_short, flags);
+	test_direction("probed_five", probed_five, flags);
+	test_direction("probed_four", probed_four, flags);
 }
 
 int main(int argc, char **argv)
@@ -1407,12 +1408,12 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	test_full_table();
-	test_rest();
+	test_quiesce();
 	test_late_trap();
 	for (int i = 0; i < 2; i++) {
-		test_places(0);
-		test_places(PATCH_ALL);
-		test_places(PATCH_TRAP);
+		test_sites(0);
+		test_sites(PATCH_ALL);
+		test_sites(PATCH_TRAP);
 		CHECK(patch_quiesce());
 	}
 	test_registers(0);
@@ -1427,7 +1428,7 @@ int main(int argc, char **argv)
 	with_large_stack(run_recursion);
 	test_removed_inside();
 	test_taken_over();
-	test_made_caller();
+	test_generated_caller();
 	test_tail_call();
 	test_deep_tail_calls();
 	test_no_exit();
@@ -1445,12 +1446,12 @@ int main(int argc, char **argv)
 	step_at_each("step_calling", step_calling);
 	test_recursive_handler();
 	test_signals();
-	test_beside("place_punned", 1, place_punned, 0);
-	test_beside("place_four", 4, place_four, 4);
+	test_adjacent("probed_punned", 1, probed_punned, 0);
+	test_adjacent("probed_four", 4, probed_four, 4);
 	test_own_traps();
 	test_fork();
 	test_refusals();
-	test_pad_in_padding();
+	test_springboard_in_padding();
 	with_large_stack(run_grown);
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;

@@ -28,7 +28,7 @@
 static struct {
 	pid_t tids[MOST];
 	unsigned int nr, nr_lists,
-			nr_gone_lists; /* in so many lists, the last thread has exited meanwhile */
+			nr_incomplete_lists; /* in so many lists, the last thread has exited meanwhile */
 	bool fails;
 	int error;
 	unsigned int nr_sleeps, slept_us;
@@ -36,10 +36,10 @@ static struct {
 	pid_t last_stopped;
 	unsigned int last_count;
 	patch_at_stop *at_stop;
-	struct patch_thread return_reason[MOST]; /* by the id minus 1000 */
+	struct patch_thread states[MOST]; /* by the id minus 1000 */
 	bool is_gone[MOST];
-	unsigned int blocks_for; /* so many checks, then no signal is blocked */
-	unsigned int nr_looks;
+	unsigned int nr_blocked_checks; /* so many checks, then no signal is blocked */
+	unsigned int nr_checks;
 } fake;
 
 static bool fake_each(void (*visit)(pid_t tid, void *data), void *data)
@@ -51,10 +51,10 @@ static bool fake_each(void (*visit)(pid_t tid, void *data), void *data)
 	return !fake.fails;
 }
 
-static bool fake_look(pid_t tid, struct patch_thread *thread)
+static bool fake_inspect(pid_t tid, struct patch_thread *thread)
 {
-	*thread = fake.return_reason[tid - 1000];
-	if (fake.blocks_for && ++fake.nr_looks > fake.blocks_for)
+	*thread = fake.states[tid - 1000];
+	if (fake.nr_blocked_checks && ++fake.nr_checks > fake.nr_blocked_checks)
 		thread->blocked = 0;
 	return !fake.is_gone[tid - 1000];
 }
@@ -95,7 +95,7 @@ static long hooked_call(long number, long a, long b, long c, long d, long e, lon
 	}
 	if (number == SYS_tgkill) {
 		CHECK(a == getpid() && !c);
-		if (fake.nr_lists <= fake.nr_gone_lists && b == fake.tids[fake.nr - 1])
+		if (fake.nr_lists <= fake.nr_incomplete_lists && b == fake.tids[fake.nr - 1])
 			return -ESRCH;
 		return 0;
 	}
@@ -126,7 +126,7 @@ static bool fake_resumes(void)
 }
 
 #define patch_threads_each fake_each
-#define patch_thread_inspect fake_look
+#define patch_thread_inspect fake_inspect
 #define patch_threads_stop fake_stop
 #define patch_system_call hooked_call
 #define patch_resumes fake_resumes
@@ -142,14 +142,14 @@ static bool fake_resumes(void)
 
 static struct {
 	enum patch_verdict shown[MOST][12]; /* at each check, by the id minus 1000 */
-	unsigned int return_reason[MOST];
+	unsigned int states[MOST];
 	bool guards, was_proved;
-	unsigned int nr_was_so;
+	unsigned int nr_was_proved;
 } reported;
 
 static enum patch_verdict show(pid_t tid, bool *guarded)
 {
-	unsigned int which = (unsigned int)tid - 1000, check = reported.return_reason[which]++;
+	unsigned int which = (unsigned int)tid - 1000, check = reported.states[which]++;
 
 	*guarded |= reported.guards;
 	return reported.shown[which][check < 12 ? check : 11];
@@ -160,15 +160,15 @@ static void note_nothing(pid_t tid)
 	(void)tid;
 }
 
-static bool was_shown(pid_t tid)
+static bool fake_was_proved(pid_t tid)
 {
 	CHECK(tid == fake.last_stopped);
-	reported.nr_was_so++;
+	reported.nr_was_proved++;
 	return reported.was_proved;
 }
 
 static const struct patch_proof proof = {
-		.check = show, .at_stop = note_nothing, .was_proved = was_shown};
+		.check = show, .at_stop = note_nothing, .was_proved = fake_was_proved};
 
 /* The calling thread is the second one. */
 static void begin(unsigned int nr)
@@ -192,39 +192,39 @@ static void test_lists(void)
 	begin(4);
 	CHECK(patch_threads_prove(&proof) && fake.nr_lists == 1 && threads.count == 4 &&
 			!fake.nr_sleeps);
-	CHECK(reported.return_reason[0] == 1 && !reported.return_reason[1] &&
-			reported.return_reason[2] == 1 && reported.return_reason[3] == 1);
+	CHECK(reported.states[0] == 1 && !reported.states[1] && reported.states[2] == 1 &&
+			reported.states[3] == 1);
 	/* Threads end while they are listed: 20 lists are tried. */
 	begin(4);
-	fake.nr_gone_lists = 19;
+	fake.nr_incomplete_lists = 19;
 	CHECK(patch_threads_prove(&proof) && fake.nr_lists == 20);
 	begin(4);
-	fake.nr_gone_lists = 20;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 20 && !reported.return_reason[0]);
+	fake.nr_incomplete_lists = 20;
+	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 20 && !reported.states[0]);
 	begin(4);
 	fake.fails = true;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 1 && !reported.return_reason[0]);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_lists == 1 && !reported.states[0]);
 	/* As many as the list has space for. */
 	begin(4096);
-	CHECK(patch_threads_prove(&proof) && reported.return_reason[4095] == 1);
+	CHECK(patch_threads_prove(&proof) && reported.states[4095] == 1);
 	begin(4097);
-	CHECK(!patch_threads_prove(&proof) && !reported.return_reason[0] && fake.nr_lists == 1);
+	CHECK(!patch_threads_prove(&proof) && !reported.states[0] && fake.nr_lists == 1);
 }
 
-static void test_looks(void)
+static void test_checks(void)
 {
 	/* The property is false for one thread. */
 	begin(4);
 	reported.shown[3][0] = PATCH_DISPROVED;
-	CHECK(!patch_threads_prove(&proof) && reported.return_reason[0] == 1 && !fake.nr_sleeps);
+	CHECK(!patch_threads_prove(&proof) && reported.states[0] == 1 && !fake.nr_sleeps);
 	/* Running threads are checked up to eight more times, and only those. */
 	begin(5);
 	reported.shown[2][0] = PATCH_UNPROVED;
 	for (unsigned int i = 0; i < 8; i++)
 		reported.shown[4][i] = PATCH_UNPROVED;
-	CHECK(patch_threads_prove(&proof) && reported.return_reason[0] == 1 &&
-			reported.return_reason[2] == 2 && reported.return_reason[4] == 9 &&
-			fake.nr_sleeps == 8 && fake.slept_us == 500 && !fake.nr_stops);
+	CHECK(patch_threads_prove(&proof) && reported.states[0] == 1 && reported.states[2] == 2 &&
+			reported.states[4] == 9 && fake.nr_sleeps == 8 && fake.slept_us == 500 &&
+			!fake.nr_stops);
 	begin(4);
 	reported.shown[2][0] = PATCH_UNPROVED;
 	reported.shown[2][1] = PATCH_DISPROVED;
@@ -240,7 +240,7 @@ static void test_stops(void)
 	reported.was_proved = true;
 	CHECK(patch_threads_prove(&proof) && fake.nr_stops == 1 && fake.last_stopped == 1002 &&
 			fake.last_count == 1 && fake.at_stop == note_nothing &&
-			reported.nr_was_so == 1 && reported.return_reason[2] == 10);
+			reported.nr_was_proved == 1 && reported.states[2] == 10);
 	for (int so = 0; so < 2; so++) {
 		begin(4);
 		show_always(2, 0, PATCH_UNPROVED);
@@ -251,11 +251,11 @@ static void test_stops(void)
 	begin(4);
 	show_always(2, 0, PATCH_UNPROVED);
 	reported.was_proved = true;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && !reported.nr_was_so);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && !reported.nr_was_proved);
 	begin(4);
 	show_always(2, 0, PATCH_UNPROVED);
 	fake.stopped = 3;
-	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && reported.nr_was_so == 3);
+	CHECK(!patch_threads_prove(&proof) && fake.nr_stops == 3 && reported.nr_was_proved == 3);
 	/*
 	 * No thread is stopped under a seccomp filter. The result of the last proof does not count.
 	 */
@@ -289,7 +289,7 @@ static void test_arrived(void)
 	for (const char *state = "RSDTtZXI"; *state; state++) {
 		for (unsigned int i = 0; i < 4; i++) {
 			begin(4);
-			fake.return_reason[2] = (struct patch_thread){.state = *state,
+			fake.states[2] = (struct patch_thread){.state = *state,
 					.traced = i & 1,
 					.pending = i & 2 ? 1 << 4 : 0};
 			CHECK((patch_arrival_has_arrived(1002, &is_guarded) == PATCH_PROVED) ==
@@ -301,15 +301,15 @@ static void test_arrived(void)
 		}
 	}
 	CHECK(!is_guarded);
-	fake.return_reason[2].guarded = true;
+	fake.states[2].guarded = true;
 	CHECK(patch_arrival_has_arrived(1002, &is_guarded) == PATCH_PROVED && is_guarded);
-	fake.return_reason[3] = (struct patch_thread){.state = 'S'};
+	fake.states[3] = (struct patch_thread){.state = 'S'};
 	CHECK(patch_arrival_has_arrived(1003, &is_guarded) == PATCH_PROVED && is_guarded);
 	begin(3);
-	fake.return_reason[0].state = fake.return_reason[2].state = 'S';
+	fake.states[0].state = fake.states[2].state = 'S';
 	CHECK(patch_all_arrived());
-	fake.return_reason[2].state = 'R';
-	fake.return_reason[2].traced = true;
+	fake.states[2].state = 'R';
+	fake.states[2].traced = true;
 	CHECK(!patch_all_arrived());
 }
 
@@ -347,19 +347,19 @@ static void test_unblock(void)
 	 * not those that block others.
 	 */
 	begin(4);
-	fake.return_reason[2].blocked = 1 << 3;
-	fake.return_reason[3].blocked = 1 << 5;
+	fake.states[2].blocked = 1 << 3;
+	fake.states[3].blocked = 1 << 5;
 	CHECK(!patch_unblock() && fake.nr_lists == 100 && fake.nr_sleeps == 1 &&
 			fake.slept_us == 1000 && fake.nr_stops == 99 && fake.last_stopped == 1002 &&
 			fake.last_count == 1 && fake.at_stop == patch_blocked_open_mask);
 	begin(4);
-	fake.return_reason[2].blocked = fake.return_reason[3].blocked = 1 << 4;
-	fake.blocks_for = 9;
+	fake.states[2].blocked = fake.states[3].blocked = 1 << 4;
+	fake.nr_blocked_checks = 9;
 	CHECK(patch_unblock() && fake.nr_lists == 3 && fake.nr_sleeps == 1 && fake.nr_stops == 1);
 	/* No thread is stopped under a seccomp filter. */
 	begin(4);
-	fake.return_reason[2].blocked = 1 << 3;
-	fake.return_reason[0].guarded = true;
+	fake.states[2].blocked = 1 << 3;
+	fake.states[0].guarded = true;
 	CHECK(!patch_unblock() && !fake.nr_stops && fake.nr_sleeps == 100);
 	/* The list is incomplete: try again, unless there is none at all. */
 	begin(4);
@@ -368,13 +368,13 @@ static void test_unblock(void)
 	CHECK(!patch_unblock() && fake.nr_lists == 100 && fake.nr_sleeps == 100 && !fake.nr_stops);
 	fake.error = ENOENT;
 	CHECK(patch_unblock() && fake.nr_lists == 101);
-	fake.return_reason[2].blocked = 1 << 3;
+	fake.states[2].blocked = 1 << 3;
 	CHECK(!patch_unblock());
 	/* As many as the list has space for are stopped. */
 	begin(1026);
 	for (unsigned int i = 0; i < 1026; i++)
-		fake.return_reason[i].blocked = 1 << 3;
-	fake.blocks_for = 2 * 1026;
+		fake.states[i].blocked = 1 << 3;
+	fake.nr_blocked_checks = 2 * 1026;
 	CHECK(patch_unblock() && fake.last_count == 1024 && fake.last_stopped == 1000 + 1023);
 }
 
@@ -477,7 +477,7 @@ static void test_writes(void)
 int main(void)
 {
 	test_lists();
-	test_looks();
+	test_checks();
 	test_stops();
 	test_arrived();
 	test_masks();

@@ -5,7 +5,7 @@
  * of faults. The program's own SIGSEGV and SIGBUS must remain its own, meanwhile and to the last
  * bit afterwards.
  */
-#include "places.h"
+#include "probed.h"
 #include "probe/patch/call.h"
 #include "probe/patch/patch.h"
 
@@ -98,7 +98,7 @@ static void begin(void)
 {
 	struct patch_setup setup = {.site = &site, .entry = on_hit};
 
-	site = site_of("place_three");
+	site = site_of("probed_three");
 	CHECK(!patch_set(&setup, 1));
 	patch = setup.patch;
 	CHECK(!patch_permit_reads(true));
@@ -116,7 +116,7 @@ static enum outcome read_at(const void *from)
 	spec.from = (uintptr_t)from;
 	spec.most = 0;
 	spec.outcome = NOT_HIT;
-	place_three(1);
+	probed_three(1);
 	return spec.outcome;
 }
 
@@ -125,7 +125,7 @@ static enum outcome read_text(const void *from, size_t most)
 	spec.from = (uintptr_t)from;
 	spec.most = most;
 	spec.outcome = NOT_HIT;
-	place_three(1);
+	probed_three(1);
 	return spec.outcome;
 }
 
@@ -148,7 +148,7 @@ static uint64_t *map(size_t pages)
 }
 
 /* Makes a page known: the first read is by a system call, later ones by loads. */
-static void get_to_know(const uint64_t *page, uint64_t value)
+static void make_known(const uint64_t *page, uint64_t value)
 {
 	enum outcome outcome = read_at(page);
 
@@ -160,7 +160,7 @@ static void get_to_know(const uint64_t *page, uint64_t value)
 
 /* ---- values ---- */
 
-static void test_wild(void)
+static void test_invalid_pointers(void)
 {
 	static const uint64_t nowhere[] = {0, 1, 8, 4095, 0x7ffffffff000, 0x7fffffffffff,
 			0x800000000000, 0x00ffffffffffffff, 0x8000000000000000, 0xffffffff81000000,
@@ -175,7 +175,7 @@ static void test_wild(void)
 	CHECK(faults() == had);
 }
 
-static void test_taken_away(void)
+static void test_unmapped(void)
 {
 	char path[] = "/tmp/side-reading-XXXXXX";
 	int file = mkstemp(path);
@@ -187,25 +187,25 @@ static void test_taken_away(void)
 
 		page[0] = WORD;
 		page[PAGE / 8 - 1] = OTHER_WORD;
-		get_to_know(page, WORD);
-		get_to_know(page + PAGE / 8 - 1, OTHER_WORD);
+		make_known(page, WORD);
+		make_known(page + PAGE / 8 - 1, OTHER_WORD);
 		CHECK(!mprotect(page, PAGE, PROT_NONE));
 		CHECK(read_at(page) == UNREADABLE && read_at(page + 1) == UNREADABLE);
 		CHECK(!mprotect(page, PAGE, PROT_READ));
-		get_to_know(page, WORD);
+		make_known(page, WORD);
 		CHECK(!munmap(page, PAGE));
 		CHECK(read_at(page) == UNREADABLE);
 		CHECK(mmap(page, PAGE, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page);
 		page[0] = i;
-		get_to_know(page, i);
+		make_known(page, i);
 		CHECK(!munmap(page, PAGE));
 	}
 	/* After the end of a file, which raises SIGBUS. */
 	for (unsigned int i = 0; i < 200; i++) {
 		CHECK(!ftruncate(file, PAGE) && pwrite(file, &word, sizeof(word), 0) == 8);
 		mapped = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
-		get_to_know(mapped, WORD);
+		make_known(mapped, WORD);
 		CHECK(!ftruncate(file, 0));
 		CHECK(read_at(mapped) == UNREADABLE);
 		munmap(mapped, PAGE);
@@ -217,7 +217,7 @@ static void test_taken_away(void)
 }
 
 /* Values on two pages, of which the second one may be missing. */
-static void test_borders(void)
+static void test_page_ends(void)
 {
 	uint64_t *pages = map(2);
 	char *border = (char *)pages + PAGE;
@@ -239,7 +239,7 @@ static void test_text(void)
 	unsigned int loaded = 0;
 
 	munmap(end_of_page, PAGE);
-	get_to_know((uint64_t *)(void *)page, 0);
+	make_known((uint64_t *)(void *)page, 0);
 	for (size_t before = 1; before <= 80; before++) {
 		for (size_t length = 0; length < before; length++) {
 			char *text = end_of_page - before;
@@ -277,7 +277,7 @@ static void test_masks(void)
 	uint64_t *page = map(1);
 
 	for (unsigned int turn = 0; turn < 2; turn++) {
-		get_to_know(page, 0);
+		make_known(page, 0);
 		sigemptyset(&signals);
 		sigaddset(&signals, turn ? SIGBUS : SIGSEGV);
 		CHECK(!patch_signals_mask(SIG_BLOCK, &signals, NULL, sigprocmask) && is_blocked());
@@ -289,7 +289,7 @@ static void test_masks(void)
 		CHECK(!patch_signals_mask(SIG_UNBLOCK, &signals, NULL, sigprocmask) &&
 				!is_blocked());
 	}
-	get_to_know(page, 0);
+	make_known(page, 0);
 	munmap(page, PAGE);
 }
 
@@ -313,7 +313,7 @@ static void test_blocked_thread(void)
 	pthread_t thread;
 
 	for (unsigned int i = 0; i < 20; i++) {
-		get_to_know(page, 0);
+		make_known(page, 0);
 		CHECK(!pthread_create(&thread, NULL, read_blocked, page));
 		pthread_join(thread, NULL);
 		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
@@ -365,7 +365,7 @@ static void test_handlers(void)
 		CHECK(!set_handler(SIGSEGV, flags[i / 4], on_fault));
 		jumps = i & 1;
 		handled = 0;
-		get_to_know(in_handler, 0);
+		make_known(in_handler, 0);
 		mprotect(fault_at, PAGE, PROT_NONE);
 		if (!sigsetjmp(after, 1))
 			faulty[0] = i;
@@ -769,9 +769,9 @@ int main(void)
 	end();
 	test_exact();
 	begin();
-	test_wild();
-	test_taken_away();
-	test_borders();
+	test_invalid_pointers();
+	test_unmapped();
+	test_page_ends();
 	test_text();
 	test_masks();
 	test_blocked_thread();

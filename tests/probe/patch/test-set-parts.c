@@ -21,7 +21,7 @@ static bool springboards_are_left(void)
 	return springboards.are_left || patch_springboards_remain();
 }
 
-static size_t give_back_springboards(struct patch_writer *writer)
+static size_t return_springboards(struct patch_writer *writer)
 {
 	springboards.nr_given_back++;
 	springboards.writer = writer;
@@ -47,7 +47,7 @@ static bool is_inside(const struct patch_hot *patch)
 
 #define patch_hit_is_inside is_inside
 #define patch_springboards_remain springboards_are_left
-#define patch_springboards_return give_back_springboards
+#define patch_springboards_return return_springboards
 #include "probe/patch/set.c"
 #undef patch_springboards_remain
 #undef patch_springboards_return
@@ -126,7 +126,7 @@ static void test_distances(void)
 			!patch_set_jump_reaches(0x100000000, 0x100000005 - INT64_C(0x80000001)));
 }
 
-static void test_fits(void)
+static void test_bytes_fit(void)
 {
 	struct patch patch = {.site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 2}),
 			.bytes = {0xe9, 1, 0xcc, 2, 0x3f}};
@@ -185,7 +185,7 @@ static void test_jumps(void)
 	CHECK(patch.site.ends && patch.site.displaced == 2);
 }
 
-static void test_needed(void)
+static void test_bytes_needed(void)
 {
 	struct probe_site site = site_of(PROBE_JUMP, 5, 3, (const unsigned int[]){2, 2, 3});
 
@@ -329,7 +329,7 @@ static void test_writes(void)
 }
 
 /* Probes of one location: the one that was set last, and the jump that is written there. */
-static void test_others(void)
+static void test_same_location(void)
 {
 	static struct patch_hot hot[3];
 	struct patch patches[3] = {{.hot = &hot[0]}, {.hot = &hot[1]}, {.hot = &hot[2]}};
@@ -524,7 +524,7 @@ static void test_locks(void)
 }
 
 /* A change that cannot be completed is undone, and no hit has a handler. */
-static void test_given_up(void)
+static void test_aborted(void)
 {
 	struct patch_hot hot = {.entry = (patch_handler)(uintptr_t)1,
 			.exit = (patch_handler)(uintptr_t)2,
@@ -800,19 +800,19 @@ int main(void)
 			0);
 	CHECK(code != MAP_FAILED && !patch_start(false) && !patch_set_register_barrier());
 	test_distances();
-	test_fits();
+	test_bytes_fit();
 	test_jumps();
-	test_needed();
+	test_bytes_needed();
 	test_springboards();
 	test_writes();
-	test_others();
+	test_same_location();
 	test_refused();
 	test_several();
 	test_set();
 	test_taken_over();
 	test_short();
 	test_set_many();
-	test_given_up();
+	test_aborted();
 	test_locks();
 	test_writable();
 	test_settled();

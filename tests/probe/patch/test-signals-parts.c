@@ -12,7 +12,7 @@
 
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-static void ours_handler(int number, siginfo_t *info, void *context)
+static void own_handler_function(int number, siginfo_t *info, void *context)
 {
 	(void)number;
 	(void)info;
@@ -87,10 +87,10 @@ static int refuse_action(int number, const struct sigaction *action, struct siga
 	return -1;
 }
 
-static void take_ours(void)
+static void take_signals(void)
 {
 	const struct sigaction action = {
-			.sa_sigaction = ours_handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
+			.sa_sigaction = own_handler_function, .sa_flags = SA_SIGINFO | SA_NODEFER};
 
 	CHECK(!patch_signals_take(&action));
 }
@@ -132,7 +132,7 @@ static void test_sections(void)
 	patch_signals_leave(section);
 }
 
-static void test_small(void)
+static void test_predicates(void)
 {
 	sigset_t set = set_of(BIT(SIGTRAP) | BIT(SIGHUP));
 	struct patch_action action = {.handler = (uintptr_t)one, .mask = BIT(SIGSEGV)};
@@ -165,7 +165,7 @@ static void test_small(void)
 }
 
 /* The actions of SIGTRAP and SIGILL, of which a handler may still read an older one. */
-static void test_behind(void)
+static void test_user_actions(void)
 {
 	for (unsigned int i = 1; i <= 2 * FORMER; i++) {
 		struct patch_action trap = {.handler = i}, ill = {.handler = 1000 + i};
@@ -207,9 +207,9 @@ static void test_taken(void)
 
 	CHECK(!sigaction(SIGTRAP, &mine, NULL));
 	CHECK(!known && !patch_signals_unblockable());
-	take_ours();
+	take_signals();
 	ours = of_kernel(SIGTRAP);
-	CHECK(ours.handler == (uintptr_t)ours_handler &&
+	CHECK(ours.handler == (uintptr_t)own_handler_function &&
 			of_kernel(SIGILL).handler == ours.handler &&
 			patch_signals_unblockable() == PATCH_TRAP_SIGNALS && known &&
 			patch_restorer_of_libc == ours.restorer);
@@ -218,7 +218,7 @@ static void test_taken(void)
 			!patch_signal_get_user_action(SIGILL)->handler);
 	CHECK(patch_signals_behind(SIGTRAP).sa_handler == one);
 	/* Twice: the program's action is kept. */
-	take_ours();
+	take_signals();
 	CHECK(patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)one);
 	/* The program asks for the action, and sets another one. */
 	mine = action_of(other, BIT(SIGINT));
@@ -230,7 +230,7 @@ static void test_taken(void)
 	CHECK(!patch_signals_action(SIGTRAP, NULL, &back, sigaction) && back.sa_handler == other &&
 			mask_of(&back.sa_mask) == BIT(SIGINT));
 	/* Side's handler, which was read from the kernel: the program's action is meant. */
-	mine = action_of((void (*)(int))(uintptr_t)ours_handler, 0);
+	mine = action_of((void (*)(int))(uintptr_t)own_handler_function, 0);
 	CHECK(patch_signal_is_own_libc_action(&mine) && !patch_signal_is_own_libc_action(&back));
 	CHECK(!patch_signals_action(SIGTRAP, &mine, NULL, sigaction) &&
 			patch_signal_get_user_action(SIGTRAP)->handler == (uintptr_t)other);
@@ -291,7 +291,7 @@ static void test_masks(void)
 {
 	sigset_t set, before;
 
-	take_ours();
+	take_signals();
 	set = set_of(BIT(SIGTRAP) | BIT(SIGUSR1));
 	CHECK(!patch_signals_mask(SIG_BLOCK, &set, &before, pthread_sigmask) && !mask_of(&before));
 	CHECK(mask_of_kernel() == BIT(SIGUSR1) && wanted == BIT(SIGTRAP) &&
@@ -339,8 +339,8 @@ int main(void)
 {
 	CHECK(!patch_locations_start());
 	test_sections();
-	test_small();
-	test_behind();
+	test_predicates();
+	test_user_actions();
 	test_replace();
 	test_taken();
 	test_masks();

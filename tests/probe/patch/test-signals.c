@@ -5,7 +5,7 @@
  * moment are not killed. Actions that the program sets meanwhile hold, whether it uses wrapped
  * functions or bare system calls.
  */
-#include "places.h"
+#include "probed.h"
 #include "probe/patch/patch.h"
 
 #include <dirent.h>
@@ -123,7 +123,7 @@ static struct patch *set(const char *name, unsigned int flags)
 	return setup.patch;
 }
 
-static void end(struct patch *patch)
+static void remove_and_quiesce(struct patch *patch)
 {
 	CHECK(!patch_remove(&patch, 1));
 	CHECK(patch_quiesce());
@@ -170,10 +170,10 @@ static void test_exact(void)
 			CHECK(!syscall(SYS_rt_sigaction, SIGTRAP, &bare, NULL, MASK_BYTES));
 		}
 		read_all(all_before);
-		patch = set("place_three", turn & 1 ? PATCH_TRAP : 0);
-		CHECK((caught() & TRAPS) == TRAPS && place_three(1) == 4);
-		end(patch);
-		CHECK(as_before() && !side_probe_traps && place_three(1) == 4);
+		patch = set("probed_three", turn & 1 ? PATCH_TRAP : 0);
+		CHECK((caught() & TRAPS) == TRAPS && probed_three(1) == 4);
+		remove_and_quiesce(patch);
+		CHECK(as_before() && !side_probe_traps && probed_three(1) == 4);
 	}
 	CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR && signal(SIGILL, SIG_DFL) != SIG_ERR);
 	CHECK(!(caught() & TRAPS));
@@ -186,14 +186,14 @@ static void test_exact(void)
 static void test_set_meanwhile(void)
 {
 	struct sigaction action = {.sa_handler = on_own, .sa_flags = SA_RESTART}, before, real;
-	struct patch *patch = set("place_three", PATCH_TRAP);
+	struct patch *patch = set("probed_three", PATCH_TRAP);
 
 	own_traps = 0;
 	CHECK(!patch_signals_action(SIGTRAP, &action, &before, sigaction) &&
 			before.sa_handler == SIG_DFL);
-	CHECK(place_three(1) == 4 && !own_traps && !raise(SIGTRAP) && own_traps == 1);
+	CHECK(probed_three(1) == 4 && !own_traps && !raise(SIGTRAP) && own_traps == 1);
 	/* The action that libc would have passed to the kernel. */
-	end(patch);
+	remove_and_quiesce(patch);
 	read_all(all_after);
 	CHECK(!sigaction(SIGTRAP, NULL, &real) && real.sa_handler == on_own);
 	CHECK(!sigaction(SIGTRAP, &action, NULL));
@@ -216,27 +216,27 @@ static void test_steps(void)
 	int got;
 
 	CHECK(!sigaction(SIGTRAP, &action, NULL));
-	patch = set("place_five", PATCH_TRAP);
+	patch = set("probed_five", PATCH_TRAP);
 	own_traps = 0;
 	hits = 0;
 	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-	got = place_five(1);
+	got = probed_five(1);
 	__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 	CHECK(got == 6 && hits == 1 && own_traps > 20);
-	end(patch);
+	remove_and_quiesce(patch);
 	CHECK(signal(SIGTRAP, SIG_DFL) == on_own);
 }
 
 static void test_masks(void)
 {
-	struct patch *patch = set("place_three", PATCH_TRAP);
+	struct patch *patch = set("probed_three", PATCH_TRAP);
 	sigset_t traps, user_action;
 
 	sigemptyset(&traps);
 	sigaddset(&traps, SIGTRAP);
 	CHECK(!patch_signals_mask(SIG_BLOCK, &traps, NULL, sigprocmask));
-	CHECK(!(real_mask() & TRAPS) && place_three(1) == 4);
-	end(patch);
+	CHECK(!(real_mask() & TRAPS) && probed_three(1) == 4);
+	remove_and_quiesce(patch);
 	/* From its next call on. */
 	CHECK(!patch_signals_mask(SIG_BLOCK, NULL, &user_action, sigprocmask) &&
 			sigismember(&user_action, SIGTRAP));
@@ -260,13 +260,13 @@ static bool is_over(void)
 static void *meet_traps(void *argument)
 {
 	while (!is_over()) {
-		if (place_four(1) != 5 || place_three(2) != 5)
+		if (probed_four(1) != 5 || probed_three(2) != 5)
 			abort();
 	}
 	return argument;
 }
 
-static void *wait_quietly(void *argument)
+static void *wait_without_output(void *argument)
 {
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event;
@@ -291,13 +291,14 @@ static void test_threads(unsigned int rounds)
 
 	stop = false;
 	for (unsigned int i = 0; i <= BUSY_THREADS; i++)
-		CHECK(!pthread_create(&threads[i], NULL, i ? meet_traps : wait_quietly, NULL));
+		CHECK(!pthread_create(
+				&threads[i], NULL, i ? meet_traps : wait_without_output, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
 		struct patch *patch =
-				set(i & 1 ? "place_four" : "place_three", i & 2 ? PATCH_TRAP : 0);
+				set(i & 1 ? "probed_four" : "probed_three", i & 2 ? PATCH_TRAP : 0);
 
 		usleep(i % 7 * 100);
-		end(patch);
+		remove_and_quiesce(patch);
 		later += side_probe_traps != 0;
 		CHECK(side_probe_traps || !(caught() & TRAPS));
 	}
@@ -420,8 +421,8 @@ static void test_waiting(long call, bool by_signal)
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK(!pthread_create(&thread, NULL, wait_blocked, &waiting));
 	wait_until_waiting(&waiting);
-	patch = set("place_three", PATCH_TRAP);
-	CHECK(place_three(1) == 4);
+	patch = set("probed_three", PATCH_TRAP);
+	CHECK(probed_three(1) == 4);
 	/* It has been stopped, because its mask has changed. */
 	CHECK(!(mask_of(waiting.tid) & TRAPS));
 	wait_until_waiting(&waiting);
@@ -432,7 +433,7 @@ static void test_waiting(long call, bool by_signal)
 	pthread_join(thread, NULL);
 	CHECK(by_signal ? waiting.result == -1 && waiting.code == EINTR
 			: waiting.result == 1 && waiting.code == WAITED_FOR);
-	end(patch);
+	remove_and_quiesce(patch);
 	close(sockets[0]);
 	close(sockets[1]);
 	close(waiting.descriptor);
@@ -442,7 +443,7 @@ static void test_waiting(long call, bool by_signal)
 /* ---- threads that the kernel has added ---- */
 
 /* The id of the last thread in /proc. */
-static int number_in_proc(void)
+static int id_in_proc(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *task;
@@ -472,12 +473,12 @@ static void test_worker(unsigned int idle_ms)
 		return;
 	}
 	usleep(50000);
-	worker = number_in_proc();
+	worker = id_in_proc();
 	CHECK(worker != getpid() && (mask_of(worker) & TRAPS) == TRAPS);
-	patch = set("place_three", PATCH_TRAP);
-	CHECK(place_three(1) == 4 && (mask_of(worker) & TRAPS) == TRAPS);
+	patch = set("probed_three", PATCH_TRAP);
+	CHECK(probed_three(1) == 4 && (mask_of(worker) & TRAPS) == TRAPS);
 	if (patch)
-		end(patch);
+		remove_and_quiesce(patch);
 	CHECK(!side_probe_traps && !(caught() & TRAPS));
 	close(ring);
 }
@@ -490,7 +491,7 @@ static void *meet_traps_blocked(void *argument)
 
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &traps, NULL, MASK_BYTES);
 	while (!is_over()) {
-		if (place_three(2) != 5)
+		if (probed_three(2) != 5)
 			abort();
 	}
 	return argument;
@@ -506,7 +507,7 @@ static int be_without_descriptors(rlim_t left)
 	struct rlimit limit, less;
 	pthread_t thread;
 
-	site = site_of("place_three");
+	site = site_of("probed_three");
 	CHECK(!pthread_create(&thread, NULL, meet_traps_blocked, NULL));
 	usleep(50000);
 	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
@@ -586,12 +587,12 @@ static int be_first_process(void)
 	int pipes[2], status = -1;
 	pid_t other;
 
-	site = site_of("place_three");
+	site = site_of("probed_three");
 	CHECK(!pthread_barrier_init(&pause, NULL, 2) && !pipe(pipes));
 	CHECK(!pthread_create(&thread, NULL, block_traps, &pause));
 	pthread_barrier_wait(&pause);
-	other = start_other(number_in_proc(), pipes);
-	if (other == number_in_proc()) {
+	other = start_other(id_in_proc(), pipes);
+	if (other == id_in_proc()) {
 		usleep(50000);
 		(void)patch_set(&setup, 1);
 		CHECK(write(pipes[1], "x", 1) == 1);
@@ -671,7 +672,7 @@ static void *set_bare(void *argument)
 	return argument;
 }
 
-static void test_at_once(void *(*run)(void *), unsigned int rounds)
+static void test_concurrent_actions(void *(*run)(void *), unsigned int rounds)
 {
 	pthread_t thread;
 	struct action last;
@@ -681,9 +682,9 @@ static void test_at_once(void *(*run)(void *), unsigned int rounds)
 	CHECK(!pthread_create(&thread, NULL, run, NULL));
 	for (unsigned int i = 0; i < rounds; i++) {
 		/* Changed by one store, so no thread needs the handler. */
-		struct patch *patch = set("place_one", 0);
+		struct patch *patch = set("probed_one", 0);
 
-		end(patch);
+		remove_and_quiesce(patch);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -723,8 +724,8 @@ int main(void)
 	test_without_descriptors();
 	test_other_namespace();
 	test_threads(rounds);
-	test_at_once(set_own, rounds * 2);
-	test_at_once(set_bare, rounds * 2);
+	test_concurrent_actions(set_own, rounds * 2);
+	test_concurrent_actions(set_bare, rounds * 2);
 	printf("%u checks, %u wrong\n", checks, wrong);
 	return wrong ? 1 : 0;
 }

@@ -114,7 +114,7 @@ static void test_reach(void)
 }
 
 /* A slot with a fixed distance: where its arena begins and ends. */
-static void test_given(void)
+static void test_fixed(void)
 {
 	const uint64_t at = SITE + 40 * ARENA;
 	struct patch_distance wanted = {.fixed = {1, 1, 1, 1}};
@@ -186,7 +186,7 @@ static void test_order(void)
 int main(void)
 {
 	test_reach();
-	test_given();
+	test_fixed();
 	test_order();
 	return 0;
 }

@@ -328,13 +328,13 @@ static void test_lists(void)
 #define EVENT_STOP (PTRACE_EVENT_STOP << 16 | SIGTRAP << 8 | 0x7f)
 #define SIGNAL_STOP (SIGUSR1 << 8 | 0x7f)
 
-static pid_t looked_at;
-static unsigned int nr_looked_at;
+static pid_t inspected;
+static unsigned int nr_inspected;
 
-static void note_look(pid_t tid)
+static void note_inspected(pid_t tid)
 {
-	looked_at = tid;
-	nr_looked_at++;
+	inspected = tid;
+	nr_inspected++;
 }
 
 static void test_waits(void)
@@ -361,7 +361,7 @@ static void test_waits(void)
 	CHECK(!patch_thread_wait_for_stop(TID) && kernel.nr_waits == 1);
 }
 
-static bool is_mended(unsigned long long call, long long result)
+static bool is_restarted(unsigned long long call, long long result)
 {
 	begin();
 	kernel.registers = (struct user_regs_struct){
@@ -374,11 +374,13 @@ static bool is_mended(unsigned long long call, long long result)
 	return kernel.nr_set;
 }
 
-static void test_calls_made_again(void)
+static void test_restarted_calls(void)
 {
-	CHECK(SYS_read == 0 && is_mended(SYS_read, -EINTR) && is_mended(SYS_epoll_wait, -EINTR));
-	CHECK(!is_mended(SYS_read, 4) && !is_mended(SYS_read, -EAGAIN) && !is_mended(SYS_read, 0));
-	CHECK(!is_mended(SYS_futex, -EINTR) && !is_mended((unsigned long long)-1, -EINTR));
+	CHECK(SYS_read == 0 && is_restarted(SYS_read, -EINTR) &&
+			is_restarted(SYS_epoll_wait, -EINTR));
+	CHECK(!is_restarted(SYS_read, 4) && !is_restarted(SYS_read, -EAGAIN) &&
+			!is_restarted(SYS_read, 0));
+	CHECK(!is_restarted(SYS_futex, -EINTR) && !is_restarted((unsigned long long)-1, -EINTR));
 	begin();
 	kernel.registers.rax = (unsigned long long)-EINTR;
 	kernel.refused = PTRACE_GETREGS;
@@ -388,7 +390,7 @@ static void test_calls_made_again(void)
 
 static bool stops(int status, patch_at_stop *at_stop)
 {
-	nr_looked_at = 0;
+	nr_inspected = 0;
 	kernel.status = status;
 	kernel.stops_at = 1;
 	kernel.registers = (struct user_regs_struct){.rax = (unsigned long long)-EINTR};
@@ -400,24 +402,24 @@ static void test_stop(void)
 	static const int refused[] = {PTRACE_SEIZE, PTRACE_INTERRUPT};
 
 	begin();
-	CHECK(stops(EVENT_STOP, note_look) && nr_looked_at == 1 && looked_at == TID &&
+	CHECK(stops(EVENT_STOP, note_inspected) && nr_inspected == 1 && inspected == TID &&
 			kernel.nr_set == 1 && kernel.nr_detached == 1 && !kernel.detached_with);
 	begin();
-	CHECK(stops(EVENT_STOP, NULL) && !nr_looked_at && kernel.nr_detached == 1);
+	CHECK(stops(EVENT_STOP, NULL) && !nr_inspected && kernel.nr_detached == 1);
 	/* A signal that has arrived before is delivered. */
 	begin();
-	CHECK(!stops(SIGNAL_STOP, note_look) && nr_looked_at == 1 && !kernel.nr_set &&
+	CHECK(!stops(SIGNAL_STOP, note_inspected) && nr_inspected == 1 && !kernel.nr_set &&
 			kernel.nr_detached == 1 && kernel.detached_with == SIGUSR1);
 	/* The thread has exited, is of another process, or cannot be stopped. */
 	begin();
-	CHECK(!stops(0, note_look) && !nr_looked_at && !kernel.nr_detached);
+	CHECK(!stops(0, note_inspected) && !nr_inspected && !kernel.nr_detached);
 	begin();
 	kernel.is_other = true;
-	CHECK(!stops(EVENT_STOP, note_look) && !nr_looked_at && !kernel.nr_waits);
+	CHECK(!stops(EVENT_STOP, note_inspected) && !nr_inspected && !kernel.nr_waits);
 	for (size_t i = 0; i < 2; i++) {
 		begin();
 		kernel.refused = refused[i];
-		CHECK(!stops(EVENT_STOP, note_look) && !nr_looked_at && !kernel.nr_waits &&
+		CHECK(!stops(EVENT_STOP, note_inspected) && !nr_inspected && !kernel.nr_waits &&
 				!kernel.nr_detached);
 	}
 }
@@ -425,14 +427,14 @@ static void test_stop(void)
 static void test_all_stopped(void)
 {
 	const pid_t tids[] = {TID, TID, TID};
-	struct stopping stopping = {.threads = tids, .count = 2, .at_stop = note_look};
+	struct stopping stopping = {.threads = tids, .count = 2, .at_stop = note_inspected};
 	sigset_t before, after;
 
 	begin();
-	nr_looked_at = 0;
+	nr_inspected = 0;
 	kernel.status = EVENT_STOP;
 	kernel.stops_at = 1;
-	CHECK(!patch_thread_stop_all(&stopping) && stopping.stopped == 1 && nr_looked_at == 1 &&
+	CHECK(!patch_thread_stop_all(&stopping) && stopping.stopped == 1 && nr_inspected == 1 &&
 			kernel.nr_exits == 1 && kernel.nr_waits == 201);
 	/*
 	 * In a child: all signals but those of traps are blocked there, and afterwards the mask is
@@ -501,7 +503,7 @@ static bool is_wanted(uint64_t address)
 	return address == wanted_address;
 }
 
-static void test_read_places(void)
+static void test_read_threads(void)
 {
 	struct thread_state_sample sample;
 	unsigned int descriptors;
@@ -626,7 +628,7 @@ static void test_sizes(void)
 	kernel.reads_zeros = false;
 }
 
-static void test_looked_at(void)
+static void test_inspected(void)
 {
 	const unsigned long at = (unsigned long)(uintptr_t)stack;
 
@@ -727,14 +729,14 @@ int main(void)
 	test_workers();
 	test_lists();
 	test_waits();
-	test_calls_made_again();
+	test_restarted_calls();
 	test_stop();
 	test_all_stopped();
 	test_mapping_lines();
-	test_read_places();
+	test_read_threads();
 	test_asleep();
 	test_sizes();
-	test_looked_at();
+	test_inspected();
 	test_children();
 	test_guarded();
 	return 0;

@@ -104,7 +104,7 @@ static void test_sizes(void)
 	CHECK(patch_trampoline_of(&patch, small, bytes) == -ERANGE);
 }
 
-static void test_places(void)
+static void test_locations(void)
 {
 	static const uint8_t calls[] = {PROBE_COPIED, PROBE_RELATIVE, PROBE_BRANCH, PROBE_BRANCH_IF,
 			PROBE_COUNTER, PROBE_CALL, PROBE_CALL_INDIRECT};
@@ -169,7 +169,7 @@ int main(void)
 {
 	test_heads();
 	test_sizes();
-	test_places();
+	test_locations();
 	test_written();
 	return 0;
 }

@@ -13,7 +13,7 @@ if not shutil.which("gdb"):
 
 commands = ["set confirm off", "set debuginfod enabled off", "break stop_handler", "break stop_inside",
             "run", "echo HANDLER\\n", "bt", "continue", "echo INSIDE\\n", "bt", "continue", "echo MIDDLE\\n", "bt", "delete",
-            "break *unwound_springboard", "continue", "echo SPRINGBOARD\\n", "bt", "echo SYMBOLS\\n", "info symbol place_tail", "info symbol unwound_springboard",
+            "break *unwound_springboard", "continue", "echo SPRINGBOARD\\n", "bt", "echo SYMBOLS\\n", "info symbol probed_tail", "info symbol unwound_springboard",
             "delete", "stepi", "echo BODY\\n", "bt", "continue"]
 args = ["gdb", "-nx", "-batch"]
 for command in commands:
@@ -52,14 +52,14 @@ WANTED = [
     ["stop_handler", PROBE, "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
     ["stop_inside", "unwound_inner", "side_return", "unwound_outer", "side_return", "main"],
     ["stop_handler", PROBE, "unwound_middle", "main"],
-    [PROBE, "place_short", "unwound_short", "main"],
-    [PROBE, "place_short", "unwound_short", "main"],
+    [PROBE, "probed_short", "unwound_short", "main"],
+    [PROBE, "probed_short", "unwound_short", "main"],
 ]
 for got, wanted in zip(seen, WANTED):
     if got != wanted:
         print(f"{got}\ninstead of\n{wanted}\n{done.stdout}")
         sys.exit(1)
-if "place_tail in section" not in symbols:
+if "probed_tail in section" not in symbols:
     print("symbols after the springboard are not found:\n" + symbols)
     sys.exit(1)
 if "5\n" not in body or "exited normally" not in body:

@@ -32,7 +32,7 @@ static struct {
 	char opened[2048];
 	int flags;
 	bool has_library, has_function, has_find, is_found, fails;
-	unsigned int nr_enrolled, nr_maps;
+	unsigned int nr_registrations, nr_maps;
 	size_t map_size;
 	bool no_memory;
 	unsigned int nr_entries;
@@ -41,7 +41,7 @@ static struct {
 static uint8_t low_memory[PATCH_FRAMES_MAX * 512] __attribute__((aligned(64)));
 static const uint8_t rules[] = {20, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
 static struct patch_found fake_found = {0x1000, 0x1234, rules};
-static const void *enrolled[8];
+static const void *registered_infos[8];
 
 /* True if the lock of scans is held, or with 1 that of registrations. */
 static bool is_locked(unsigned int which);
@@ -96,10 +96,10 @@ static void *fake_open(const char *name, int flags)
 	return fake.has_library ? &fake : NULL;
 }
 
-static void fake_enroll(const void *dynamic)
+static void fake_register(const void *dynamic)
 {
 	CHECK(is_locked(1));
-	enrolled[fake.nr_enrolled++ % 8] = dynamic;
+	registered_infos[fake.nr_registrations++ % 8] = dynamic;
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -125,7 +125,7 @@ static void *fake_symbol(void *library, const char *name)
 #endif
 	}
 	CHECK(library == &fake && !strcmp(name, "_U_dyn_register"));
-	return fake.has_function ? (void *)(uintptr_t)fake_enroll : NULL;
+	return fake.has_function ? (void *)(uintptr_t)fake_register : NULL;
 }
 
 static char *fake_error(void)
@@ -241,7 +241,7 @@ static void test_find(void)
 
 /* ---- objects that are loaded ---- */
 
-static void test_look(void)
+static void test_scan(void)
 {
 	char name[PATH_BYTES + 20];
 
@@ -254,7 +254,7 @@ static void test_look(void)
 			!strcmp(fake.opened, "/opt/libunwind.so.8") &&
 			fake.flags == (RTLD_NOLOAD | RTLD_LAZY));
 	CHECK(has_scanned && loads_before == 5 &&
-			register_function == (void *)(uintptr_t)fake_enroll && !*path);
+			register_function == (void *)(uintptr_t)fake_register && !*path);
 	/* Nothing was loaded since. */
 	CHECK(!patch_unwinders_scan() && fake.nr_turned == 3 && fake.nr_iterations == 2 &&
 			fake.nr_opened == 1);
@@ -301,7 +301,7 @@ static void test_look(void)
 
 /* ---- libunwind ---- */
 
-static void test_told(void)
+static void test_registered(void)
 {
 	const struct unwinder_piece *registered =
 			(const struct unwinder_piece *)(const void *)low_memory;
@@ -310,14 +310,14 @@ static void test_told(void)
 	begin();
 	fake.nr_entries = 2;
 	patch_unwinders_notify();
-	CHECK(!fake.nr_enrolled && !nr_registered && !fake.nr_maps);
-	register_function = (void *)(uintptr_t)fake_enroll;
+	CHECK(!fake.nr_registrations && !nr_registered && !fake.nr_maps);
+	register_function = (void *)(uintptr_t)fake_register;
 	patch_unwinders_notify();
-	CHECK(fake.nr_enrolled == 2 && nr_registered == 2 && fake.nr_maps == 1 &&
+	CHECK(fake.nr_registrations == 2 && nr_registered == 2 && fake.nr_maps == 1 &&
 			fake.map_size == PATCH_FRAMES_MAX * sizeof(struct unwinder_piece));
 	CHECK(!pthread_mutex_trylock(&register_lock) && !pthread_mutex_unlock(&register_lock));
 	for (unsigned int i = 0; i < 2; i++) {
-		CHECK(enrolled[i] == &registered[i].dynamic &&
+		CHECK(registered_infos[i] == &registered[i].dynamic &&
 				registered[i].dynamic.start == 0x5000 + i &&
 				registered[i].dynamic.end == 0x5100 + 2 * i &&
 				registered[i].dynamic.format == 2 &&
@@ -332,9 +332,10 @@ static void test_told(void)
 	}
 	fake.nr_entries = 3;
 	patch_unwinders_notify();
-	CHECK(fake.nr_enrolled == 3 && fake.nr_maps == 1 && enrolled[2] == &registered[2].dynamic);
+	CHECK(fake.nr_registrations == 3 && fake.nr_maps == 1 &&
+			registered_infos[2] == &registered[2].dynamic);
 	patch_unwinders_notify();
-	CHECK(fake.nr_enrolled == 3);
+	CHECK(fake.nr_registrations == 3);
 	/* The length of a piece changes; not that of a piece that is not registered. */
 	unwinder_table[1].dynamic.end = 0;
 	unwinder_table[1].bytes[4] = 0;
@@ -350,9 +351,9 @@ static void test_told(void)
 	begin();
 	fake.nr_entries = 1;
 	fake.no_memory = true;
-	register_function = (void *)(uintptr_t)fake_enroll;
+	register_function = (void *)(uintptr_t)fake_register;
 	patch_unwinders_notify();
-	CHECK(!fake.nr_enrolled && fake.nr_maps == 1);
+	CHECK(!fake.nr_registrations && fake.nr_maps == 1);
 	patch_unwinders_change(0);
 }
 
@@ -426,7 +427,7 @@ static void test_fork(void)
 
 /* ---- imports ---- */
 
-static void ours(void) {}
+static void own_function(void) {}
 static void others(void) {}
 static void real(void) {}
 static void elsewhere(void) {}
@@ -496,7 +497,7 @@ static struct dl_phdr_info lay_out(void)
 static const struct patch_import functions[] = {
 		{"second", (void *)(uintptr_t)others, (void *)(uintptr_t)real},
 		{"third", NULL, (void *)(uintptr_t)real},
-		{"first", (void *)(uintptr_t)ours, (void *)(uintptr_t)real}};
+		{"first", (void *)(uintptr_t)own_function, (void *)(uintptr_t)real}};
 
 static char rights_of(const void *address)
 {
@@ -536,14 +537,15 @@ static void test_imports(void)
 	/* Slots in read-only pages, which are read-only again afterwards. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
 	patch_imports_turn(&info, &imports);
-	CHECK(*slot(0) == code_of(real) && *slot(1) == code_of(ours) && *slot(2) == code_of(real) &&
-			*slot(3) == code_of(others) && *slot(4) == code_of(ours) &&
-			*slot(5) == code_of(others) && *slot(6) == code_of(real));
+	CHECK(*slot(0) == code_of(real) && *slot(1) == code_of(own_function) &&
+			*slot(2) == code_of(real) && *slot(3) == code_of(others) &&
+			*slot(4) == code_of(own_function) && *slot(5) == code_of(others) &&
+			*slot(6) == code_of(real));
 	CHECK(rights_of(slot(0)) == '-' && rights_of(object_bytes + 8192) == 'w');
 	/* The first slot of these pages, and the first one after them. */
 	CHECK(!mprotect(object_bytes + 4096, 4096, PROT_READ));
-	patch_import_redirect_slot(&object, slot(0), code_of(ours));
-	CHECK(*slot(0) == code_of(ours) && rights_of(slot(0)) == '-');
+	patch_import_redirect_slot(&object, slot(0), code_of(own_function));
+	CHECK(*slot(0) == code_of(own_function) && rights_of(slot(0)) == '-');
 	patch_import_redirect_slot(
 			&object, (void **)(void *)(object_bytes + 8192), code_of(others));
 	CHECK(*(void **)(void *)(object_bytes + 8192) == code_of(others) &&
@@ -552,7 +554,7 @@ static void test_imports(void)
 	info = lay_out();
 	headers[3].p_type = PT_NOTE;
 	patch_imports_turn(&info, &imports);
-	CHECK(*slot(1) == code_of(ours) && rights_of(slot(0)) == 'w');
+	CHECK(*slot(1) == code_of(own_function) && rights_of(slot(0)) == 'w');
 	/*
 	 * A function of the program itself is not replaced; a slot that is not bound yet leads into
 	 * the object.
@@ -607,25 +609,25 @@ static void test_imports(void)
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[2].d_tag = DT_DEBUG;
 	patch_imports_turn(&info, &imports);
-	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(ours));
+	CHECK(*slot(1) == code_of(real) && *slot(4) == code_of(own_function));
 	info = lay_out();
 	((Elf64_Dyn *)(void *)object_bytes)[5].d_tag = DT_DEBUG;
 	patch_imports_turn(&info, &imports);
-	CHECK(*slot(1) == code_of(ours) && *slot(4) == code_of(real));
+	CHECK(*slot(1) == code_of(own_function) && *slot(4) == code_of(real));
 	/* Pages whose rights cannot be changed, because they are unmapped. */
 	info = lay_out();
 	headers[3].p_memsz = 3 * 4096;
 	CHECK(patch_import_read_object(&object, &info));
 	munmap(object_bytes + 2 * 4096, 4096);
 	patch_import_redirect_slot(
-			&object, (void **)(void *)(object_bytes + 2 * 4096), code_of(ours));
+			&object, (void **)(void *)(object_bytes + 2 * 4096), code_of(own_function));
 }
 
 int main(void)
 {
 	test_find();
-	test_look();
-	test_told();
+	test_scan();
+	test_registered();
 	test_fork();
 	/* Below the test's own data: then the addresses in the dynamic section are absolute. */
 	object_bytes = mmap((void *)0x20000000, 3 * 4096, PROT_READ | PROT_WRITE,

@@ -3,7 +3,7 @@
  * For test-unwind.py: stops once in a handler, once in a function whose callers' returns are
  * watched, and once in the handler of a probe that is in the middle of a function.
  */
-#include "places.h"
+#include "probed.h"
 
 #include <stdio.h>
 
@@ -56,7 +56,7 @@ __attribute__((used)) static uint64_t unwound_springboard;
 
 static NEVER_INLINE int unwound_short(int value)
 {
-	int got = place_short(value) + 1;
+	int got = probed_short(value) + 1;
 
 	__asm__ volatile("" : "+r"(got)::"memory");
 	return got;
@@ -78,7 +78,7 @@ int main(void)
 {
 	struct probe_site middle = middle_of("unwound_middle");
 	struct patch_setup inside = {.site = &middle, .entry = stop_handler};
-	struct probe_site at_short = site_of("place_short");
+	struct probe_site at_short = site_of("probed_short");
 	struct patch_setup setup = {.site = &at_short, .entry = stop_handler};
 	struct probe_site inner = site_of("unwound_inner"), outer = site_of("unwound_outer");
 	struct patch_setup setups[2] = {

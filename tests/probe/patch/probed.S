@@ -17,14 +17,14 @@
 
 	.text
 /* One instruction of five bytes: no inner begin. */
-function place_one
+function probed_one
 	mov $1, %eax
 	add %edi, %eax
 	ret
-end place_one
+end probed_one
 
 /* Inner begins at 1, 2, 3 and 4: all bytes of the distance are fixed. */
-function place_five
+function probed_five
 	push %rbx
 	.cfi_adjust_cfa_offset 8
 	push %rbp
@@ -36,25 +36,25 @@ function place_five
 	nop
 	lea 5(%rdi), %eax
 	ret
-end place_five
+end probed_five
 
 /* At 3. */
-function place_three
+function probed_three
 	mov %rdi, %rax
 	add $3, %rax
 	ret
-end place_three
+end probed_three
 
 /* At 4, and of four bytes. */
-function place_four
+function probed_four
 	sub $8, %rsp
 	lea 4(%rdi), %rax
 	add $8, %rsp
 	ret
-end place_four
+end probed_four
 
 /* At 2 and 4, as compilers begin functions that need many registers. */
-function place_two
+function probed_two
 	push %r12
 	.cfi_adjust_cfa_offset 8
 	push %r13
@@ -66,47 +66,47 @@ function place_two
 	pop %r12
 	.cfi_adjust_cfa_offset -8
 	ret
-end place_two
+end probed_two
 
 /* Reads memory near itself. */
-function place_relative
-	mov place_number(%rip), %eax
+function probed_relative
+	mov probed_number(%rip), %eax
 	add %edi, %eax
 	ret
-end place_relative
+end probed_relative
 
 /* A call is displaced, and returns to the original code. */
-function place_call
+function probed_call
 	sub $8, %rsp
-	call place_one
+	call probed_one
 	add $8, %rsp
 	ret
-end place_call
+end probed_call
 
-function place_padding
+function probed_padding
 	xor %eax, %eax
 	ret
-end place_padding
+end probed_padding
 
-function place_short
+function probed_short
 	mov %edi, %eax
 1:	xor %ecx, %ecx
 	jnz 1b
 	ret
-end place_short
+end probed_short
 	.skip 16, 0xcc
 
 /* The same. */
-function place_shorter
+function probed_shorter
 	lea 6(%rdi), %eax
 1:	xor %ecx, %ecx
 	jnz 1b
 	ret
-end place_shorter
+end probed_shorter
 	.skip 16, 0xcc
 
 /* The fixed distance leads to unmapped memory. */
-function place_punned
+function probed_punned
 	push %rbx
 	.cfi_adjust_cfa_offset 8
 1:	mov $-0x270001, %ebx
@@ -117,38 +117,38 @@ function place_punned
 	pop %rbx
 	.cfi_adjust_cfa_offset -8
 	ret
-end place_punned
+end probed_punned
 
-/* Ends like place_one. */
-function place_tail
+/* Ends like probed_one. */
+function probed_tail
 	add $100, %edi
 	nop
 	nop
-	jmp place_one
-end place_tail
+	jmp probed_one
+end probed_tail
 
-/* Ends like place_deep, which calls it with the argument minus one. */
-function place_tail_deep
+/* Ends like probed_deep, which calls it with the argument minus one. */
+function probed_tail_deep
 	test %edi, %edi
 	jz 1f
-	jmp place_deep
+	jmp probed_deep
 1:	xor %eax, %eax
 	ret
-end place_tail_deep
+end probed_tail_deep
 
-function place_deep
+function probed_deep
 	sub $8, %rsp
 	.cfi_adjust_cfa_offset 8
 	sub $1, %edi
-	call place_tail_deep
+	call probed_tail_deep
 	add $1, %eax
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8
 	ret
-end place_deep
+end probed_deep
 
 /* Stores all registers at (%rdi), the flags last. */
-function place_registers
+function probed_registers
 	.byte 0x48, 0x8d, 0x64, 0x24, 0x00 /* lea 0(%rsp), %rsp */
 	mov %rax, 0(%rdi)
 	mov %rcx, 8(%rdi)
@@ -174,13 +174,13 @@ function place_registers
 	mov -16(%rsp), %rax
 	mov %rax, 144(%rdi)
 	ret
-end place_registers
+end probed_registers
 
 /*
- * place_call_with(output, input): calls place_registers with the registers of `input` in the same
+ * probed_call_with(output, input): calls probed_registers with the registers of `input` in the same
  * order, except rsp and rdi, and with its flags; the red zone below the stack pointer has values.
  */
-function place_call_with
+function probed_call_with
 	push %rbx
 	push %rbp
 	push %r12
@@ -206,7 +206,7 @@ function place_call_with
 	pushq 128(%rax)
 	popfq
 	mov 0(%rax), %rax
-	call place_registers
+	call probed_registers
 	pop %r15
 	pop %r14
 	pop %r13
@@ -215,24 +215,24 @@ function place_call_with
 	pop %rbx
 	cld
 	ret
-end place_call_with
+end probed_call_with
 
 /*
- * Calls place_four. Surrounded by so much code without unwind data as V8's built-in functions have.
+ * Calls probed_four. Surrounded by so much code without unwind data as V8's built-in functions have.
  */
 	.fill 8192, 1, 0xcc
-	.globl place_bare
-	.type place_bare, @function
-place_bare:
+	.globl probed_bare
+	.type probed_bare, @function
+probed_bare:
 	sub $8, %rsp
-	call place_four
+	call probed_four
 	add $8, %rsp
 	ret
-	.size place_bare, . - place_bare
+	.size probed_bare, . - probed_bare
 	.fill 8192, 1, 0xcc
 
 	.data
 	.p2align 3
-place_number:
+probed_number:
 	.long 7
 	.section .note.GNU-stack, "", @progbits

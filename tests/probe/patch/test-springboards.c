@@ -4,7 +4,7 @@
  * left it. Threads are held exactly there: in handlers of signals and handlers within these, on
  * stacks of their own, in children that share the memory, and by a tracer.
  */
-#include "places.h"
+#include "probed.h"
 #include "probe/patch/parts.h"
 
 #include <fcntl.h>
@@ -90,7 +90,7 @@ static bool is_of_file(const void *there)
  * No thread is there. The state of a thread that runs in the kernel at this moment is unknown, so
  * try again.
  */
-static void end_soon(void)
+static void end_at_last(void)
 {
 	for (int i = 0; i < TRIES && (!patch_quiesce() || side_probe_pads); i++)
 		usleep(PAUSE_US);
@@ -101,16 +101,16 @@ static void test_back(void)
 {
 	for (int i = 0; i < 4; i++) {
 		set();
-		CHECK(place_short(3) == 3 && hits == 1 && !is_of_file(springboard) &&
+		CHECK(probed_short(3) == 3 && hits == 1 && !is_of_file(springboard) &&
 				!side_probe_pads);
 		/* A springboard that is needed is not changed. */
 		patch_check();
-		CHECK(*springboard == JUMP && place_short(4) == 4 && hits == 2);
+		CHECK(*springboard == JUMP && probed_short(4) == 4 && hits == 2);
 		CHECK(!patch_remove(&patch, 1));
 		if (i & 1)
 			patch_check();
-		end_soon();
-		CHECK(place_short(5) == 5 && hits == 2);
+		end_at_last();
+		CHECK(probed_short(5) == 5 && hits == 2);
 		for (unsigned int k = 0; k < PROBE_JUMP_BYTES; k++)
 			CHECK(!patch_is_springboard((uint64_t)(uintptr_t)springboard + k));
 	}
@@ -125,8 +125,8 @@ static void test_worker(void)
 	if (ring < 0)
 		printf("there is no io_uring: threads of the kernel's are not tested\n");
 	set();
-	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
-	end_soon();
+	CHECK(probed_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
+	end_at_last();
 	if (ring >= 0)
 		close(ring);
 }
@@ -160,10 +160,10 @@ static void test_mapped_anew(void)
 	for (int i = 0; i < 2; i++)
 		CHECK(!patch_set(&setups[i], 1) && springboard[-1] == JUMP);
 	CHECK(setups[0].method == PROBE_PADDING && setups[1].method == PROBE_BREAKPOINT);
-	CHECK(place_short(3) == 3 && hits == 2);
+	CHECK(probed_short(3) == 3 && hits == 2);
 	for (int i = 0; i < 2; i++)
 		CHECK(!patch_remove(&setups[i].patch, 1));
-	end_soon();
+	end_at_last();
 }
 
 /* ---- threads that are held there ---- */
@@ -254,7 +254,7 @@ static void call_stepping(void)
 	int got;
 
 	__asm__ volatile("pushfq; orq $" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
-	got = place_short(7);
+	got = probed_short(7);
 	__asm__ volatile("pushfq; andq $~" TRAP_FLAG ", (%%rsp); popfq" ::: "memory", "cc");
 	hold.got = got;
 }
@@ -282,7 +282,7 @@ static void begin(enum where where)
 }
 
 /* Checks that the jump remains while a thread is there. */
-static void stays(void)
+static void check_stays(void)
 {
 	CHECK(!patch_remove(&patch, 1));
 	for (int i = 0; i < 5; i++) {
@@ -300,14 +300,14 @@ static void test_held(enum where where)
 	begin(where);
 	CHECK(!pthread_create(&thread, NULL, be_held, NULL));
 	wait_for(&hold.held);
-	stays();
+	check_stays();
 	/* Meanwhile it is used again, and left again. */
 	set();
-	CHECK(place_short(9) == 9 && hits == 1);
-	stays();
+	CHECK(probed_short(9) == 9 && hits == 1);
+	check_stays();
 	raise_flag(&hold.go);
 	CHECK(!pthread_join(thread, NULL) && hold.got == 7);
-	end_soon();
+	end_at_last();
 	signal(SIGTRAP, SIG_DFL);
 }
 
@@ -319,7 +319,7 @@ static void test_held_self(void)
 	call_stepping();
 	CHECK(hold.held && hold.got == 7);
 	CHECK(!patch_remove(&patch, 1));
-	end_soon();
+	end_at_last();
 	signal(SIGTRAP, SIG_DFL);
 }
 
@@ -354,12 +354,12 @@ static void test_child(bool waits)
 	else
 		child = start_child(0);
 	wait_for(&hold.held);
-	stays();
+	check_stays();
 	raise_flag(&hold.go);
 	if (waits)
 		pthread_join(thread, NULL);
 	CHECK(waitpid(child, &status, 0) == child && !status);
-	end_soon();
+	end_at_last();
 	signal(SIGTRAP, SIG_DFL);
 }
 
@@ -388,7 +388,7 @@ static void test_child_unseen(void)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
 	raise_flag(&hold.go);
 	CHECK(waitpid(child, &status, 0) == child && !status);
-	end_soon();
+	end_at_last();
 	signal(SIGTRAP, SIG_DFL);
 }
 
@@ -413,8 +413,8 @@ static int be_forked(void)
 {
 	alarm(CHILD_S);
 	set();
-	CHECK(place_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
-	end_soon();
+	CHECK(probed_short(3) == 3 && hits == 1 && !patch_remove(&patch, 1));
+	end_at_last();
 	return wrong != 0;
 }
 
@@ -439,7 +439,7 @@ static void test_forked(void)
 	}
 	raise_flag(&hold.go);
 	CHECK(!pthread_join(looking, NULL) && !pthread_join(held, NULL) && hold.got == 7);
-	end_soon();
+	end_at_last();
 	signal(SIGTRAP, SIG_DFL);
 }
 
@@ -452,7 +452,7 @@ static void *be_traced(void *argument)
 	/* Relaxed: the value only. */
 	__atomic_store_n(&traced, gettid(), __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&hold.go, __ATOMIC_RELAXED)) {
-		if (place_short(7) != 7)
+		if (probed_short(7) != 7)
 			wrong++;
 	}
 	return argument;
@@ -475,17 +475,17 @@ static int be_program(int to, int from)
 	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
 	/* Now the thread is at the springboard. */
 	CHECK(read(from, &word, 1) == 1);
-	stays();
+	check_stays();
 	CHECK(write(to, &traced, sizeof(traced)) == sizeof(traced));
 	CHECK(read(from, &word, 1) == 1);
 	/* The thread runs all the time, and calls the function with the springboard. */
-	end_soon();
+	end_at_last();
 	raise_flag(&hold.go);
 	CHECK(!pthread_join(thread, NULL));
 	return wrong != 0;
 }
 
-static bool step_to_pad(pid_t thread)
+static bool step_to_springboard(pid_t thread)
 {
 	int status;
 
@@ -528,7 +528,7 @@ static void test_traced(void)
 	}
 	CHECK(!ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) &&
 			waitpid(thread, &status, __WALL) == thread);
-	CHECK(step_to_pad(thread));
+	CHECK(step_to_springboard(thread));
 	CHECK(write(down[1], "", 1) == 1 && read(up[0], &thread, sizeof(thread)) == sizeof(thread));
 	CHECK(!ptrace(PTRACE_DETACH, thread, NULL, NULL));
 	CHECK(write(down[1], "", 1) == 1);
@@ -545,7 +545,7 @@ int main(void)
 	}
 	own_stack = map_stack();
 	child_stack = map_stack();
-	site = site_of("place_short");
+	site = site_of("probed_short");
 	springboard = (uint8_t *)(site.runtime + (site.springboard - site.address));
 	CHECK(site.method == PROBE_SHORT && is_padding());
 	test_back();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Exceptions through functions that have probes.
-#include "places.h"
+#include "probed.h"
 
-int place_destroyed;
+int probed_destroyed;
 
 namespace
 {
 struct Guard {
-	~Guard() { place_destroyed++; }
+	~Guard() { probed_destroyed++; }
 };
 } // namespace
 
-extern "C" __attribute__((noinline)) int place_throw(int value)
+extern "C" __attribute__((noinline)) int probed_throw(int value)
 {
 	Guard guard;
 
@@ -21,12 +21,12 @@ extern "C" __attribute__((noinline)) int place_throw(int value)
 	return value;
 }
 
-extern "C" __attribute__((noinline)) int place_catch(int value)
+extern "C" __attribute__((noinline)) int probed_catch(int value)
 {
 	Guard guard;
 
 	try {
-		return place_throw(value) + 1;
+		return probed_throw(value) + 1;
 	} catch (int thrown) {
 		return thrown + 1000;
 	}
