@@ -244,6 +244,11 @@ int ask_call_with(struct ask *ask, struct json_object *request, int fd, int time
 
 /* ---- answers ---- */
 
+const char *ask_renamed(struct json_object *object, const char *name, const char *former)
+{
+	return json_object_object_get_ex(object, name, NULL) ? name : former;
+}
+
 const char *ask_text(struct json_object *object, const char *name)
 {
 	struct json_object *member = NULL;

@@ -83,6 +83,8 @@ int ask_print_json(const char *type, struct json_object *answer);
 const char *ask_text(struct json_object *object, const char *name);
 uint64_t ask_number(struct json_object *object, const char *name);
 bool ask_flag(struct json_object *object, const char *name);
+/* Returns `name` if the object has it, else `former`, its name in the earlier release. */
+const char *ask_renamed(struct json_object *object, const char *name, const char *former);
 /* An array, or NULL. It belongs to the object. */
 struct json_object *ask_list(struct json_object *object, const char *name);
 

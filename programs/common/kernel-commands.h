@@ -10,16 +10,18 @@
  * The socket and the lock are in the directory of the daemon's socket. A client sends one line, a
  * command. The answer is one line, a JSON object:
  *
- *	look		the rules of the sessions may have changed; answered when they are in effect
+ *	refresh		the rules of the sessions may have changed; answered when they are in effect;
+ *			`look` is the former name, which clients send until the next release
  *	drain		answered when all events until now are in the rings
  *	knows PATTERN	{"known":true}: the kernel has such an event, or may get one
- *	status		"way", "why" (not the other backend), "events" known, "on", "said", "lost"
+ *	status		"method", "why" (not the other one), "events" known, "on", "recorded", "lost"
  *
- * `look` and `drain` have the same answer as `status`.
+ * `refresh` and `drain` have the same answer as `status`.
  */
 #define KERNEL_SESSION_SOCKET "kernel.sock"
 #define KERNEL_SESSION_LOCK "kernel.lock"
-#define KERNEL_SESSION_REFRESH "look"
+#define KERNEL_SESSION_REFRESH "refresh"
+#define KERNEL_SESSION_FORMER_REFRESH "look"
 #define KERNEL_SESSION_DRAIN "drain"
 #define KERNEL_SESSION_KNOWS "knows"
 #define KERNEL_SESSION_STATUS "status"

@@ -11,7 +11,7 @@
  *
  *	side-kernel --record FD [OPTION VALUE...] [-- COMMAND [ARGUMENT...]]
  *
- *	--way perf|tracefs  --buffer BYTES  --machine yes  --wait yes
+ *	--method perf|tracefs  --buffer BYTES  --machine yes  --wait yes
  *	--kernel PATTERN  --kernel-filter EXPRESSION	order matters
  *	--portable yes  --user-events TEXT		the original values in COMMAND's environment
  *

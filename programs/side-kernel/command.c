@@ -78,7 +78,7 @@ static int side_kernel_command_parse_option(
 {
 	if (!strcmp(name, "--record"))
 		command->status_fd = atoi(text);
-	else if (!strcmp(name, "--way"))
+	else if (!strcmp(name, "--method"))
 		command->options.backend =
 				!strcmp(text, "perf") ? KERNEL_RECORD_PERF : KERNEL_RECORD_TRACEFS;
 	else if (!strcmp(name, "--buffer"))

@@ -211,18 +211,25 @@ void events_listener(struct side_kernel_events *events, struct kernel_listener *
 			.lost = lost};
 }
 
+/*
+ * `way` and `why` are the former names of `method` and `reason`. They are deprecated: the next
+ * release does not have them.
+ */
+static const char *const hello_fields[] = {"method", "reason", "way", "why"};
+#define NR_HELLO (sizeof(hello_fields) / sizeof(hello_fields[0]))
+
 void events_hello(const struct side_kernel_events *events, const char *backend, const char *why)
 {
-	struct side_arg arguments[] = {{.flags = 0}, {.flags = 0}};
+	struct side_arg arguments[NR_HELLO] = {{.flags = 0}};
 
 	if (!side_builder_enabled(events->hello))
 		return;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < NR_HELLO; i++) {
 		arguments[i].type.v = SIDE_TYPE_STRING_UTF8;
 		side_ptr_set(arguments[i].u.side_static.string_value,
-				(const void *)(i ? why : backend));
+				(const void *)(i % 2 ? why : backend));
 	}
-	side_kernel_event_emit(events->hello, arguments, 2);
+	side_kernel_event_emit(events->hello, arguments, NR_HELLO);
 }
 
 void events_stats(
@@ -234,20 +241,22 @@ void events_stats(
 
 /* ---- start and end ---- */
 
-static struct side_builder *make_text_event(const char *name, const char *first, const char *second)
+/* Makes an event with these fields: texts, and numbers named "count". */
+static struct side_builder *make_own_event(
+		const char *name, const char *const *fields, size_t nr_fields)
 {
 	struct side_builder *builder =
 			side_builder_create("side_kernel", name, SIDE_LOGLEVEL_WARNING, 0);
 
 	if (!builder)
 		return NULL;
-	(void)side_builder_add_field(builder, NULL, first,
-			side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST));
-	(void)side_builder_add_field(builder, NULL, second,
-			strcmp(second, "count") != 0
-					? side_builder_string(builder, 1, SIDE_TYPE_BYTE_ORDER_HOST)
-					: side_builder_integer(builder, 8, 0,
-							  SIDE_TYPE_BYTE_ORDER_HOST));
+	for (size_t i = 0; i < nr_fields; i++)
+		(void)side_builder_add_field(builder, NULL, fields[i],
+				strcmp(fields[i], "count") != 0
+						? side_builder_string(builder, 1,
+								  SIDE_TYPE_BYTE_ORDER_HOST)
+						: side_builder_integer(builder, 8, 0,
+								  SIDE_TYPE_BYTE_ORDER_HOST));
 	if (side_builder_register(builder) == SIDE_ERROR_OK)
 		return builder;
 	(void)side_builder_destroy(builder);
@@ -268,14 +277,15 @@ bool events_choose_clock(struct kernel_record_options *options)
 
 int events_create(bool monotonic, struct side_kernel_events **result)
 {
+	static const char *const lost_fields[] = {"event", "count"};
 	struct side_kernel_events *events = calloc(1, sizeof(*events));
 
 	*result = events;
 	if (!events)
 		return -ENOMEM;
 	events->monotonic = monotonic;
-	events->lost = make_text_event("lost", "event", "count");
-	events->hello = make_text_event("listens", "way", "why");
+	events->lost = make_own_event("lost", lost_fields, 2);
+	events->hello = make_own_event("listens", hello_fields, NR_HELLO);
 	return events->lost && events->hello ? 0 : -ENOMEM;
 }
 

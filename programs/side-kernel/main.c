@@ -2,7 +2,7 @@
 /*
  * The main loop of side-kernel. Other programs of side start it; users do not.
  *
- *       SIDE_RUNTIME=DIRECTORY side-kernel [--way perf|tracefs] [--buffer BYTES] --ready FD
+ *       SIDE_RUNTIME=DIRECTORY side-kernel [--method perf|tracefs] [--buffer BYTES] --ready FD
  *       side-kernel --record FD ...             see programs/common/kernel-report.h
  *
  * It ends on SIGTERM, or when no session of the daemon has selected events of the kernel for some
@@ -52,7 +52,7 @@ struct side_kernel_work {
 static bool side_kernel_parse_option(
 		struct side_kernel_work *work, const char *name, const char *text)
 {
-	if (!strcmp(name, "--way"))
+	if (!strcmp(name, "--method"))
 		work->options.backend = !strcmp(text, "perf") ? KERNEL_RECORD_PERF
 				: !strcmp(text, "tracefs")    ? KERNEL_RECORD_TRACEFS
 							      : KERNEL_RECORD_BEST;
@@ -155,8 +155,8 @@ static void side_kernel_describe(void *user, char *text, size_t size)
 	events_stats(work->events, &nr_recorded, &lost);
 	/* These strings contain no quotes and need no escaping. */
 	(void)snprintf(text, size,
-			"\"way\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
-			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"said\":%" PRIu64
+			"\"method\":\"%s\",\"why\":\"%s\",\"pid\":%d,\"events\":%" PRIu32
+			",\"on\":%" PRIu32 ",\"filtered\":%" PRIu32 ",\"recorded\":%" PRIu64
 			",\"lost\":%" PRIu64,
 			backend, why, (int)getpid(), work->nr_events, work->nr_on,
 			kernel_listen_filtered(work->record), nr_recorded, lost);

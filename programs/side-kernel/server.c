@@ -101,7 +101,7 @@ static void side_kernel_server_reply(struct server *server, char *word, char *te
 
 	if (pattern)
 		*pattern++ = '\0';
-	if (!strcmp(word, KERNEL_SESSION_REFRESH))
+	if (!strcmp(word, KERNEL_SESSION_REFRESH) || !strcmp(word, KERNEL_SESSION_FORMER_REFRESH))
 		calls->poll(calls->user);
 	else if (!strcmp(word, KERNEL_SESSION_DRAIN))
 		calls->drain(calls->user);

@@ -503,6 +503,7 @@ struct json_object *rendezvous_closed_json(struct daemon *daemon)
 			continue;
 		object = json_object_new_object();
 		if (json_put_number(object, "pid", (uint64_t)closed->pid) &&
+				json_put_text(object, "path", closed->path) &&
 				json_put_text(object, "door", closed->path) &&
 				json_put_text(object, "why", strerror(closed->error)) &&
 				!json_object_array_add(list, object))

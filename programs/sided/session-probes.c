@@ -227,6 +227,8 @@ static bool session_probes_put_locations(
 			fits = json_put_number(methods, method_names[i], answer->states[i]);
 	}
 	return json_put(program, "methods", methods) && fits &&
+			json_put_number(program, "locations", answer->locations) &&
+			/* The former name, until the next release. */
 			json_put_number(program, "places", answer->locations) &&
 			json_put_number(program, "set", set) &&
 			json_put_number(program, "absent", answer->states[WIRE_PROBE_ABSENT]) &&

@@ -181,7 +181,7 @@ static int read_opening(struct json_object *request, struct session_process_opti
 		const char **text;
 	} texts[] = {{"socket", &opening->socket}, {"lock", &opening->lock},
 			{"tables", &opening->tables}, {"output", &opening->output},
-			{"place", &opening->state_dir}};
+			{"state-directory", &opening->state_dir}};
 	struct json_object *definition;
 	size_t i;
 	int ret = 0;

@@ -3,7 +3,7 @@
  * Sessions and their state files, state/NAME.json:
  *
  *     {"definition":{...}, "started":true, "active":true, "generation":7, "output":"...",
- *      "place":"..."}
+ *      "state-directory":"..."}
  *
  * A file is written under another name and renamed, so it always contains a complete state. It is
  * written before programs are notified of a change: if the daemon is killed before the write, no
@@ -425,7 +425,7 @@ struct json_object *session_opening(struct daemon *daemon, struct session_entry 
 			json_put_text(request, "lock", lock) &&
 			json_put_text(request, "tables", tables) &&
 			json_put_text(request, "output", entry->output) &&
-			json_put_text(request, "place", entry->state_dir) &&
+			json_put_text(request, "state-directory", entry->state_dir) &&
 			json_put_flag(request, "again", entry->state == SESSION_LIVE) &&
 			json_put_flag(request, "active", entry->active) &&
 			json_put_flag(request, "boot", entry->boot) &&
@@ -455,7 +455,8 @@ static struct json_object *state_json(const struct session_entry *entry)
 			json_put_number(state, "gid", entry->gid) &&
 			(!entry->boot || json_put_flag(state, "boot", true)) &&
 			(!entry->output || json_put_text(state, "output", entry->output)) &&
-			(!entry->state_dir || json_put_text(state, "place", entry->state_dir)))
+			(!entry->state_dir ||
+					json_put_text(state, "state-directory", entry->state_dir)))
 		return state;
 	json_object_put(state);
 	return NULL;
@@ -567,6 +568,9 @@ static int restore_entry(
 	if (!ret)
 		ret = take_path(state, "output", &entry->output, error);
 	if (!ret)
+		ret = take_path(state, "state-directory", &entry->state_dir, error);
+	/* A daemon of an earlier release has written "place". */
+	if (!ret && !entry->state_dir)
 		ret = take_path(state, "place", &entry->state_dir, error);
 	if (!ret && started && (!entry->output || !entry->state_dir))
 		ret = error_set_kind(error, ERROR_FAILED, -EINVAL, NULL,

@@ -100,8 +100,11 @@ static bool put_sessions(struct json_object *answer, struct json_object *session
 static bool put_programs(struct json_object *answer, const struct query *query)
 {
 	uid_t scope = peer_scope(query->daemon, &query->client->peer);
+	struct json_object *closed = rendezvous_closed_json(query->daemon);
 
-	return json_put(answer, "closed-doors", rendezvous_closed_json(query->daemon)) &&
+	/* "closed-doors" is the former name, until the next release. */
+	return json_put(answer, "closed-rendezvous", closed) &&
+			json_put(answer, "closed-doors", json_object_get(closed)) &&
 			json_put_number(answer, "programs", programs_count(query->daemon, scope));
 }
 

@@ -424,7 +424,8 @@ static const struct verb {
 	int (*take)(struct request *request);
 } verbs[] = {
 		{"ping", take_ping},
-		{"door", sided_verb_take_rendezvous},
+		{"rendezvous", sided_verb_take_rendezvous},
+		{"door", sided_verb_take_rendezvous}, /* the former name, until the next release */
 		{"create", take_create},
 		{"load", sided_verb_load_session},
 		{"save", take_save},

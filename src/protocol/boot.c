@@ -352,7 +352,8 @@ static int boot_config_parse_session(struct boot_config_reader *reader, const ch
 	struct boot_session *session;
 
 	if (!config->state_dir)
-		return boot_config_set_error(reader, "write a line `place /run/side/boot` first",
+		return boot_config_set_error(reader,
+				"write a line `state-directory /run/side/boot` first",
 				"the state directory for the rings is missing");
 	if (!wire_session_name_valid(value))
 		return boot_config_set_error(reader,
@@ -546,7 +547,8 @@ static const struct {
 	const char *word;
 	int (*take)(struct boot_config_reader *reader, const char *value);
 } known[] = {
-		{"place", boot_config_take_state_dir},
+		{"state-directory", boot_config_take_state_dir},
+		{"place", boot_config_take_state_dir}, /* the former name, until the next release */
 		{"session", boot_config_parse_session},
 		{"output", take_output},
 		{"memory-limit", take_memory_limit},
@@ -586,7 +588,7 @@ static int boot_config_parse_line(struct boot_config_reader *reader, char *line)
 				"nothing follows \"%s\"", line);
 	}
 	return boot_config_set_error(reader,
-			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
+			"known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter",
 			"unknown word \"%.40s\"", line);
 }
 
@@ -598,7 +600,7 @@ static int check_whole(struct boot_config_reader *reader)
 	reader->line = 0;
 	if (!reader->config->sessions)
 		return boot_config_set_error(reader,
-				"write `place DIR`, `session NAME` and `event PATTERN`",
+				"write `state-directory DIR`, `session NAME` and `event PATTERN`",
 				"no session is given");
 	for (session = reader->config->sessions; session; session = session->next) {
 		if (!session->channels)

@@ -21,7 +21,7 @@ LIBRARIES = "/lib/x86_64-linux-gnu"
 PATIENCE = 200
 
 CONFIG = """\
-place /run/side/boot
+state-directory /run/side/boot
 session early
 	output /out/daemon
 	channel main

@@ -740,11 +740,12 @@ static void test_start(void **unused)
 	setenv("SIDE_USER_EVENTS", "1", 1);
 	has_agent = true;
 	before = resources_descriptors();
-	assert_true(helper_add(&args, "/x/prog", "--way"));
+	assert_true(helper_add(&args, "/x/prog", "--method"));
 	assert_int_equal(helper_begin(&args, "/sock", &ready, &child), COMMAND_DONE);
 	assert_int_equal(fcntl(ready, F_GETFD), FD_CLOEXEC);
 	text[read(ready, text, sizeof(text) - 1)] = '\0';
-	assert_string_equal(text, "+/x/prog /x/prog --way --ready /lib/agent.so 1 - - /sock  15 1");
+	assert_string_equal(
+			text, "+/x/prog /x/prog --method --ready /lib/agent.so 1 - - /sock  15 1");
 	assert_int_equal(read(ready, text, 1), 0);
 	close(ready);
 	assert_int_equal(waitpid(child, &status, 0), child);

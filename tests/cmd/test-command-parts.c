@@ -207,7 +207,7 @@ static void test_boot(void **unused)
 	make_file(BOOT_FILE, "plaice /x\n");
 	snprintf(text, sizeof(text), "%s/etc/side/boot.conf:1: unknown word \"plaice\"", root);
 	found("boot", DOCTOR_MISSING, text,
-			"known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter");
+			"known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter");
 	assert_int_equal(resources_descriptors(), before);
 }
 

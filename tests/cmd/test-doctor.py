@@ -56,7 +56,7 @@ def test_this_machine():
 
 def test_boot():
     equal(one("boot", etc=None)["state"], "note")
-    good = "place /run/side/boot\nsession early\nevent a:*\n"
+    good = "state-directory /run/side/boot\nsession early\nevent a:*\n"
     root = tree(etc__side=None)
     path = os.path.join(root, "etc/side/boot.conf")
 

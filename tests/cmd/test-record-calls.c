@@ -840,8 +840,8 @@ static void test_json(void **unused)
 		begin_output();
 		command_session_summary(&parameters, &parsed, 0);
 		assert_output("{\"schema\":1,\"type\":\"summary\",\"verb\":\"record\",\"output\":\"/o\\\"\",\"recorded\":1,\"bytes\":2,\"lost\":21,\"unwritten\":4,\"overwritten\":5,\"snapshots\":6,\"snapshot_recorded\":7,\"memory_peak\":8,\"interrupted\":true,\"chunks\":31,\"chunks_removed\":32,\"chunks_removed_bytes\":33,\"disk_full\":34,\"command_status\":0,\"processes\":["
-			      "{\"directory\":\"d\\\"\",\"name\":\"n\\\"\",\"executable\":\"e\\\"\",\"pid\":11,\"parent\":12,\"kinds\":13,\"recorded\":14,\"bytes\":15,\"lost\":16,\"overwritten\":17,\"ring_size\":2048,\"rings\":19},"
-			      "{\"directory\":\"\",\"name\":\"\",\"executable\":\"\",\"pid\":0,\"parent\":0,\"kinds\":0,\"recorded\":0,\"bytes\":0,\"lost\":0,\"overwritten\":0,\"ring_size\":0,\"rings\":0}],"
+			      "{\"directory\":\"d\\\"\",\"name\":\"n\\\"\",\"executable\":\"e\\\"\",\"pid\":11,\"parent\":12,\"classes\":13,\"kinds\":13,\"recorded\":14,\"bytes\":15,\"lost\":16,\"overwritten\":17,\"ring_size\":2048,\"rings\":19},"
+			      "{\"directory\":\"\",\"name\":\"\",\"executable\":\"\",\"pid\":0,\"parent\":0,\"classes\":0,\"kinds\":0,\"recorded\":0,\"bytes\":0,\"lost\":0,\"overwritten\":0,\"ring_size\":0,\"rings\":0}],"
 			      "\"losses\":[{\"process\":\"p\\\"\",\"ring\":\"r\\\"\",\"event\":\"e\\\"\",\"reason\":\"f\\\"\",\"count\":21,\"in_bytes\":false},"
 			      "{\"process\":\"\",\"ring\":\"\",\"event\":\"\",\"reason\":\"\",\"count\":22,\"in_bytes\":true}],"
 			      "\"reasons\":[{\"reason\":\"f\\\"\",\"count\":21,\"hint\":null,\"mend\":null}]}\n");

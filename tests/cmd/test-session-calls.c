@@ -281,9 +281,9 @@ static void test_call(void **unused)
 
 	(void)unused;
 	socket_path = "/run/x/control.sock";
-	hear("{\"way\":", "\"perf\"}\n");
+	hear("{\"method\":", "\"perf\"}\n");
 	answer = kernel_session_status(&ask);
-	assert_string_equal(ask_text(answer, "way"), "perf");
+	assert_string_equal(ask_text(answer, "method"), "perf");
 	json_object_put(answer);
 	assert_called(WITHIN KERNEL("status"));
 	assert_int_equal(nr_sockets, 0);
@@ -378,7 +378,7 @@ static void test_start_kernel(void **unused)
 	assert_int_equal(kernel_session_prepare(&ask, &parsed, request), 43);
 	assert_called(WITHIN KERNEL(
 			"status") "find side-kernel the kernel's events;add /x/side-kernel -;"
-				  "add --way perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
+				  "add --method perf;add --buffer 123456789012;start SIDE_AGENT_KERNEL=1 /run/x;free;");
 	assert_string_equal(getenv("SIDE_RUNTIME"), "/before");
 	/* No memory is leaked. */
 	for (int i = 0; i < 3; i++) {
@@ -399,7 +399,7 @@ static void test_start_kernel(void **unused)
 		assert_non_null(strstr(calls, ";free;"));
 		assert_null(strstr(calls, "start"));
 		if (add_fails_at > 1)
-			assert_non_null(strstr(calls, "add --way tracefs;"));
+			assert_non_null(strstr(calls, "add --method tracefs;"));
 		*calls = '\0';
 	}
 	add_fails_at = 0;

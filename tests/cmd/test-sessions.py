@@ -313,7 +313,7 @@ def test_status_and_list():
     equal((line["definition"], line["processes"]), (SESSION["definition"], SESSION["processes"]))
     # Probes: their state in each program.
     probe = {"event": ["probe:malloc", "probe:malloc_return"], "channel": "ring", "probe": "--function malloc", "pid": 7}
-    programs = [{"pid": 7, "name": "redis", "answered": True, "places": 1007, "set": 1004,
+    programs = [{"pid": 7, "name": "redis", "answered": True, "locations": 1007, "set": 1004,
                  "methods": {"jump": 1003, "breakpoint": 1}, "absent": 1, "resting": 0, "refused": 2, "lost": 5,
                  "refusals": [{"first": 4, "count": 2, "why": "a reason"}]},
                 {"pid": 8, "name": "old", "answered": True, "why": "it cannot", "methods": {}, "refusals": []},
@@ -409,7 +409,7 @@ def test_status_of_everything():
     """All of it as text, value by value: all numbers differ."""
     make_current()
     fake.answers["status"] = {"ok": True, "sessions": [FULL], "programs": 3,
-                              "closed-doors": [{"pid": 27, "door": "/d", "why": "denied"}]}
+                              "closed-rendezvous": [{"pid": 27, "path": "/d", "why": "denied"}]}
     result = side("status", "now", env={**ENVIRONMENT, "TZ": "UTC"})
     equal((result.status, result.out, result.err), (0, FULL_TEXT, FULL_NOTES))
     # In colours: problems are red, and each colour is switched off again.
@@ -486,7 +486,7 @@ def test_status_of_the_kernel():
     session = {"name": "now", "state": "active", "definition": {"channels": [{"channel": "ring", "rules": [{"event": ["kernel::x"]}]}]}}
     fake.answers["status"] = {"ok": True, "sessions": [session]}
     contains(ask("status", "now")[0].out, "  kernel     nobody records its events: `side start` begins again\n")
-    answers = [{"way": "perf", "on": 51, "events": 1052}, {"way": "tracefs", "on": 53, "events": 54, "lost": 1055, "filtered": 56}]
+    answers = [{"method": "perf", "on": 51, "events": 1052}, {"way": "tracefs", "on": 53, "events": 54, "lost": 1055, "filtered": 56}]
     asked = []
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(os.path.join(RUNTIME, "kernel.sock"))

@@ -414,7 +414,7 @@ class Members(Case):
         self.assertIn("`side destroy early`", result.stderr)
         # The same at the start of a daemon that adopts sessions of early boot.
         with open("/run/boot.conf", "w", encoding="utf-8") as file:
-            file.write("place /run/boot\nsession early\nevent app:*\n")
+            file.write("state-directory /run/boot\nsession early\nevent app:*\n")
         self.daemon.terminate()
         self.daemon.wait(world.TIMEOUT)
         self.start_daemon("--boot", "/run/boot.conf")

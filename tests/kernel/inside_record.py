@@ -354,7 +354,7 @@ class Recorded(Case):
 
     def test_perf_way(self):
         recording, pid = self.fire(200)
-        self.assertIn("perf buffers", recording.summary["way"])
+        self.assertIn("perf buffers", recording.summary["method"])
         self.assertEqual((recording.summary["events"], recording.summary["lost"]), (200, 0), recording.errors)
         self.check_ticks(pid, range(200))
 
@@ -372,7 +372,7 @@ class Recorded(Case):
             seen.extend(glob.glob(ftrace.path("instances", "side-*")))
         recording, pid = self.fire(200, way="tracefs", between=look)
         self.assertEqual(len(seen), 1)
-        self.assertIn("tracefs instance", recording.summary["way"])
+        self.assertIn("tracefs instance", recording.summary["method"])
         self.assertEqual(glob.glob(ftrace.path("instances", "side-*")), [])
         self.check_ticks(pid, range(200))
 

@@ -260,7 +260,7 @@ static void test_arguments(void **unused)
 	assert_true(fd >= 3);
 	(void)snprintf(text, sizeof(text), "%d", fd);
 	assert_int_equal(take(&command,
-					 list("--record", text, "--way", "perf", "--buffer",
+					 list("--record", text, "--method", "perf", "--buffer",
 							 "123456789012", "--kernel", "a:*",
 							 "--kernel-filter", "x > 1", "--kernel",
 							 "b:*", "--", "true", "-x", NULL)),
@@ -280,7 +280,7 @@ static void test_arguments(void **unused)
 	assert_null(command.user_events);
 	free(command.choices);
 	assert_int_equal(take(&command,
-					 list("--record", text, "--way", "tracefs", "--machine",
+					 list("--record", text, "--method", "tracefs", "--machine",
 							 "yes", "--wait", "yes", "--portable",
 							 "yes", "--user-events", "mine", "--kernel",
 							 "a:*", NULL)),
@@ -310,7 +310,8 @@ static void test_arguments(void **unused)
 							 NULL)),
 			-EINVAL);
 	free(command.choices);
-	assert_int_equal(take(&command, list("--record", text, "--kernel", "a:*", "--way", NULL)),
+	assert_int_equal(
+			take(&command, list("--record", text, "--kernel", "a:*", "--method", NULL)),
 			-EINVAL);
 	free(command.choices);
 	close(fd);

@@ -64,7 +64,7 @@ call(300, 600)
         self.assertGreater(len(chunks), 1)
         self.assertEqual(sum((self.calls(chunk) for chunk in chunks), []), list(range(600)))
         kernel, summary = (json.loads(line) for line in done.stderr.splitlines())
-        self.assertEqual((kernel["type"], kernel["kinds"], kernel["events"], kernel["lost"]), ("kernel_summary", 1, 600, 0))
+        self.assertEqual((kernel["type"], kernel["classes"], kernel["events"], kernel["lost"]), ("kernel_summary", 1, 600, 0))
         self.assertTrue(os.path.isdir(os.path.join(chunks[0], kernel["directory"])))
         self.assertEqual((summary["recorded"], summary["chunks"], summary["command_status"]), (600, len(chunks), 0))
 

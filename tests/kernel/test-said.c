@@ -304,7 +304,7 @@ static void test_records(void **unused)
 	assert_int_equal(nr_called, 0);
 	listen_to(events->hello, true);
 	events_hello(events, "this way", "for this");
-	assert_called("side_kernel:listens 'this way' 'for this';");
+	assert_called("side_kernel:listens 'this way' 'for this' 'this way' 'for this';");
 	listen_to(events->hello, false);
 	listen_to(((struct side_kernel_event *)described.own)->builder, false);
 	listener.gone(listener.user, &described);
@@ -313,7 +313,7 @@ static void test_records(void **unused)
 }
 
 static void assert_own(const struct side_builder *builder, const char *name, const char *first,
-		const char *second, unsigned int type)
+		const char *second, uint32_t nr_fields, unsigned int type)
 {
 	const struct side_event_description *desc = side_builder_description(builder);
 	const struct side_event_field *fields = side_array_elements(&desc->fields);
@@ -321,7 +321,7 @@ static void assert_own(const struct side_builder *builder, const char *name, con
 	assert_string_equal(side_ptr_get(desc->provider_name), "side_kernel");
 	assert_string_equal(side_ptr_get(desc->event_name), name);
 	assert_int_equal(side_enum_get(desc->loglevel), SIDE_LOGLEVEL_WARNING);
-	assert_int_equal(side_array_length(&desc->fields), 2);
+	assert_int_equal(side_array_length(&desc->fields), nr_fields);
 	assert_string_equal(side_ptr_get(fields[0].field_name), first);
 	assert_string_equal(side_ptr_get(fields[1].field_name), second);
 	assert_int_equal(side_enum_get(fields[0].side_type.type), SIDE_TYPE_STRING_UTF8);
@@ -334,8 +334,8 @@ static void test_own(void **unused)
 
 	(void)unused;
 	assert_int_equal(events_create(false, &events), 0);
-	assert_own(events->lost, "lost", "event", "count", SIDE_TYPE_U64);
-	assert_own(events->hello, "listens", "way", "why", SIDE_TYPE_STRING_UTF8);
+	assert_own(events->lost, "lost", "event", "count", 2, SIDE_TYPE_U64);
+	assert_own(events->hello, "listens", "method", "reason", 4, SIDE_TYPE_STRING_UTF8);
 	events_free(events);
 }
 

@@ -357,18 +357,18 @@ static void test_arguments(void **unused)
 	assert_true(fd > 2);
 	(void)snprintf(text, sizeof(text), "%d", fd);
 	(void)snprintf(closed, sizeof(closed), "%d", 900);
-	assert_true(take_words(
-			&work, "--way", "perf", "--buffer", "123456789012", "--ready", text, NULL));
+	assert_true(take_words(&work, "--method", "perf", "--buffer", "123456789012", "--ready",
+			text, NULL));
 	assert_int_equal(work.options.backend, KERNEL_RECORD_PERF);
 	assert_int_equal(work.options.buffer_size, 123456789012);
 	assert_int_equal(work.ready, fd);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	assert_true(take_words(&work, "--ready", text, "--way", "tracefs", NULL));
+	assert_true(take_words(&work, "--ready", text, "--method", "tracefs", NULL));
 	assert_int_equal(work.options.backend, KERNEL_RECORD_TRACEFS);
-	assert_true(take_words(&work, "--ready", text, "--way", "other", NULL));
+	assert_true(take_words(&work, "--ready", text, "--method", "other", NULL));
 	assert_int_equal(work.options.backend, KERNEL_RECORD_BEST);
 	assert_false(take_words(&work, "--ready", NULL));
-	assert_false(take_words(&work, "--way", "perf", NULL));
+	assert_false(take_words(&work, "--method", "perf", NULL));
 	assert_false(take_words(&work, NULL));
 	assert_false(take_words(&work, "--ready", text, "--other", "x", NULL));
 	assert_false(take_words(&work, "--ready", text, "--buffer", NULL));
@@ -411,7 +411,7 @@ static void test_switching(void **unused)
 	why_text = "because";
 	side_kernel_describe(&work, text, sizeof(text));
 	(void)snprintf(expected, sizeof(expected),
-			"\"way\":\"some way\",\"why\":\"because\",\"pid\":%d,\"events\":4,\"on\":3,\"filtered\":5,\"said\":17,\"lost\":19",
+			"\"method\":\"some way\",\"why\":\"because\",\"pid\":%d,\"events\":4,\"on\":3,\"filtered\":5,\"recorded\":17,\"lost\":19",
 			(int)getpid());
 	assert_string_equal(text, expected);
 	why_text = "";
@@ -767,14 +767,14 @@ static void test_life(void **unused)
 	assert_int_equal(live("--other", log, sizeof(log)), COMMAND_USAGE);
 	assert_string_equal(log,
 			"start;error 2 this program is a part of side, which runs it by itself [see `side enable-event --help`];open own;-");
-	assert_int_equal(live("--way", log, sizeof(log)), COMMAND_FAILED);
+	assert_int_equal(live("--method", log, sizeof(log)), COMMAND_FAILED);
 	assert_string_equal(log,
 			"start;error 1 the kernel's events cannot be recorded: No such file or directory [-];close 0;free 0;unwant 0;open own;-");
 	place_there = folder;
 	/* Without requests, side-kernel ends after its timeout. The clock advances only when it is read. */
 	reached_there = false;
 	listen_result = -EACCES;
-	assert_int_equal(live("--way", log, sizeof(log)), COMMAND_NOT_PERMITTED);
+	assert_int_equal(live("--method", log, sizeof(log)), COMMAND_NOT_PERMITTED);
 	assert_string_equal(log,
 			"start;clock;open 1 0;error 3 the kernel's events cannot be recorded: a reason [-];close 0;free 1;unwant 0;open own;-");
 	listen_result = 0;
@@ -784,7 +784,7 @@ static void test_life(void **unused)
 		struct server *server;
 
 		assert_int_equal(server_open(folder, &none, &server), 0);
-		assert_int_equal(live("--way", log, sizeof(log)), COMMAND_DONE);
+		assert_int_equal(live("--method", log, sizeof(log)), COMMAND_DONE);
 		assert_string_equal(log, "start;close 0;free 0;unwant 0;closed null;+");
 		server_close(server);
 	}
@@ -812,7 +812,7 @@ static void test_failures(void **unused)
 	place_there = folder;
 	for (failing_at = 1; failing_at <= 8; failing_at++) {
 		failing_seen = 0;
-		assert_int_equal(live("--way", log, sizeof(log)), COMMAND_FAILED);
+		assert_int_equal(live("--method", log, sizeof(log)), COMMAND_FAILED);
 		assert_string_equal(log, messages[failing_at - 1]);
 	}
 	place_there = NULL;

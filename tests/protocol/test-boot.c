@@ -14,7 +14,7 @@
 #include "fuzz-boot.h"
 
 static const char whole[] = "# what is wanted\n"
-			    "place /run/side/boot\r\n"
+			    "state-directory /run/side/boot\r\n"
 			    "\n"
 			    "session early\n"
 			    "  output /var/log/early\n"
@@ -157,9 +157,9 @@ static void mistakes_have_a_line(void **state)
 static const struct {
 	const char *text, *sentence;
 } refused[] = {
-		{"", "b: no session is given; write `place DIR`, `session NAME` and `event PATTERN`"},
-		{"#only\n", "b: no session is given; write `place DIR`, `session NAME` and `event PATTERN`"},
-		{"session s\n", "b:1: the state directory for the rings is missing; write a line `place /run/side/boot` first"},
+		{"", "b: no session is given; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
+		{"#only\n", "b: no session is given; write `state-directory DIR`, `session NAME` and `event PATTERN`"},
+		{"session s\n", "b:1: the state directory for the rings is missing; write a line `state-directory /run/side/boot` first"},
 		{"place\n", "b:1: nothing follows \"place\"; write it in the same line"},
 		{"place   \n", "b:1: nothing follows \"place\"; write it in the same line"},
 		{"place /p\nplace /q\n",
@@ -169,8 +169,8 @@ static const struct {
 				"b:3: the state directory is given twice; keep one of them"},
 		{"place /a\x7f\n",
 				"b:1: the path /a? has blanks or control characters in it; choose another directory"},
-		{"nope x\n", "b:1: unknown word \"nope\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
-		{"placex /p\n", "b:1: unknown word \"placex\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"nope x\n", "b:1: unknown word \"nope\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"placex /p\n", "b:1: unknown word \"placex\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
 		{"place /p\nsession\n",
 				"b:2: nothing follows \"session\"; write it in the same line"},
 		{"place /p\nsession .s\n",
@@ -296,8 +296,7 @@ static const struct {
 				"b:5: filter belongs to an event; write a line `event PATTERN` before it"},
 		{"place /p\nsession s\nevent a\nfilter x\nfilter y\n",
 				"b:5: the event has two filters; join them with &&, or write a second event"},
-		{"place /p\nsession s\nevent a\nnope\n",
-				"b:4: unknown word \"nope\"; known words: place, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
+		{"place /p\nsession s\nevent a\nnope\n", "b:4: unknown word \"nope\"; known words: state-directory, session, output, memory-limit, channel, mode, buffer-size, per-thread, block-timeout, context, event, exclude and filter"},
 		{"place /p\nsession s\nevent\n",
 				"b:3: nothing follows \"event\"; write it in the same line"},
 };

@@ -467,6 +467,9 @@ static void test_restored(void)
 	const size_t max = DEFINITION_TEXT_MAX + 65536;
 	struct resources before = resources_now();
 
+	check_restored(",\"active\":true,\"generation\":7,\"uid\":8,\"gid\":9,\"output\":\"/out\",\"state-directory\":\"/place\"",
+			0, NULL);
+	/* What a daemon of the earlier release has written. */
 	check_restored(",\"active\":true,\"generation\":7,\"uid\":8,\"gid\":9,\"output\":\"/out\",\"place\":\"/place\"",
 			0, NULL);
 	check_restored("", 0, NULL);
@@ -475,6 +478,8 @@ static void test_restored(void)
 	check_restored("!", 0, "it is that of the session two");
 	check_restored(",\"output\":\"out\"", 0, "\"output\" is not an absolute path");
 	check_restored(",\"place\":\"place\"", 0, "\"place\" is not an absolute path");
+	check_restored(",\"state-directory\":\"x\"", 0,
+			"\"state-directory\" is not an absolute path");
 	check_restored(",\"started\":true,\"output\":\"/out\"", 0,
 			"a started session has no output or state directory");
 	check_restored(",\"started\":true,\"place\":\"/place\"", 0,

@@ -698,7 +698,9 @@ static void check_closed(const char *error)
 		struct json_object *list = rendezvous_closed_json(&daemon_of_test);
 
 		(void)snprintf(expected, sizeof(expected),
-				"[{\"pid\":1234,\"door\":\"" PATH "\",\"why\":\"%s\"}]", error);
+				"[{\"pid\":1234,\"path\":\"" PATH "\",\"door\":\"" PATH
+				"\",\"why\":\"%s\"}]",
+				error);
 		assert_non_null(list);
 		assert_string_equal(json_object_to_json_string_ext(list,
 						    JSON_C_TO_STRING_PLAIN |

@@ -410,7 +410,8 @@ static int end(void **state)
 	",\"channels\":[{\"channel\":\"c\"},{\"channel\":\"d\"}],\"track\":[{\"pid\":5},{\"name\":\"x\",\"exclude\":true}]}"
 #define OPEN(more, to)                                                                     \
 	"{\"verb\":\"open\",\"socket\":\"/s/one.sock\",\"lock\":\"/l\",\"tables\":\"/t\"," \
-	"\"output\":\"/o\",\"place\":\"/p/one\",\"generation\":17" more "," DEFINITION(to) "}"
+	"\"output\":\"/o\",\"state-directory\":\"/p/one\",\"generation\":17" more          \
+	"," DEFINITION(to) "}"
 #define TO ",\"to\":\"tcp://host\""
 
 static struct error the_error;

@@ -422,7 +422,7 @@ static void test_no_memory(void **unused)
 /* ---- the first request ---- */
 
 #define MEMBERS \
-	"\"socket\":\"/s\",\"lock\":\"/l\",\"tables\":\"/t\",\"output\":\"/o\",\"place\":\"/p\""
+	"\"socket\":\"/s\",\"lock\":\"/l\",\"tables\":\"/t\",\"output\":\"/o\",\"state-directory\":\"/p\""
 #define DEFINITION "\"definition\":{\"version\":1,\"name\":\"one\"}"
 
 static void check_opening(const char *text, const char *expected)

@@ -292,7 +292,7 @@ static void check_opening(bool again, bool active, unsigned int generation)
 
 	CHECK(found);
 	snprintf(expected, sizeof(expected),
-			"{\"verb\":\"open\",\"definition\":%s,\"socket\":\"%s\",\"lock\":\"%s\",\"tables\":\"%s\",\"output\":\"%s\",\"place\":\"%s\",\"again\":%s,\"active\":%s,\"boot\":false,\"any-user\":false,\"no-files\":false,\"generation\":%u}",
+			"{\"verb\":\"open\",\"definition\":%s,\"socket\":\"%s\",\"lock\":\"%s\",\"tables\":\"%s\",\"output\":\"%s\",\"state-directory\":\"%s\",\"again\":%s,\"active\":%s,\"boot\":false,\"any-user\":false,\"no-files\":false,\"generation\":%u}",
 			DEFINITION, in_work("run/sessions/one.sock"), in_work("run/state/one.lock"),
 			in_work("run/state/one.probes"), one()->output, one()->state_dir,
 			again ? "true" : "false", active ? "true" : "false", generation);
@@ -1253,7 +1253,7 @@ static void check_about(const char *more, const char *end_of_answer)
 
 static void test_status(void)
 {
-	static const char all[] = ",\"closed-doors\":[],\"programs\":0";
+	static const char all[] = ",\"closed-rendezvous\":[],\"closed-doors\":[],\"programs\":0";
 	uint64_t left;
 
 	start();
@@ -1297,7 +1297,7 @@ static void test_status(void)
 	/* No session. */
 	client = dial("run/control.sock");
 	check_json(ask(client, GO "\"status\"}"),
-			"{\"ok\":true,\"sessions\":[],\"closed-doors\":[],\"programs\":0}");
+			"{\"ok\":true,\"sessions\":[],\"closed-rendezvous\":[],\"closed-doors\":[],\"programs\":0}");
 	stop();
 }
 

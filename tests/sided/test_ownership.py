@@ -378,7 +378,7 @@ class Requests(Owned):
             if not hangs_up:
                 # The answer of the request has members of its own, and the subscription continues.
                 answers = [client.receive() for _ in range(30)]
-                self.assertEqual(sum("closed-doors" in answer for answer in answers), 1)
+                self.assertEqual(sum("closed-rendezvous" in answer for answer in answers), 1)
                 self.assertEqual(sum("time" in answer for answer in answers), 29)
                 self.assertEqual(client.ask("ping")["ok"], True)
                 client.close()

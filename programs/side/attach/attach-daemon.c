@@ -79,6 +79,7 @@ static bool attach_daemon_is_visible(const struct attached *attached, const char
 static int attach_daemon_request_rendezvous(struct attached *attached, struct ask *ask,
 		const char *path, int fd, bool *ret_known)
 {
+	/* "door" is the former name of "rendezvous": a daemon of the earlier release knows only that. */
 	struct json_object *request = control_request("door", NULL), *answer = NULL;
 	int status;
 
@@ -154,7 +155,10 @@ static int attach_daemon_connect_rendezvous(struct attached *attached, struct as
 		return status;
 	message_detail("%s does not see the daemon's directory, and goes there through %s",
 			attached->name, attached->dir.theirs);
-	/* A known program was connected once, and may still be. */
+	/*
+	 * A known program was connected once, and may still be. "door" is the former name of
+	 * "rendezvous": an agent of the earlier release knows only that.
+	 */
 	return attach_request(attached, known ? "known" : "door", attached->dir.theirs, false);
 }
 

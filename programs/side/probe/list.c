@@ -221,8 +221,10 @@ static void probe_list_print_json(
 			site->displaced, site->patched);
 	if (site->runtime)
 		printf(",\"runtime\":%" PRIu64, site->runtime);
+	/* "pad" is the former name, until the next release. */
 	if (site->method == PROBE_SHORT)
-		printf(",\"pad\":%" PRIu64, site->springboard);
+		printf(",\"springboard\":%" PRIu64 ",\"pad\":%" PRIu64, site->springboard,
+				site->springboard);
 	print_json_lists(module->code, row);
 	if (row->chooser)
 		printf(",\"chooser\":%" PRIu64 ",\"chosen\":%s", row->chooser->address,
@@ -364,11 +366,12 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 		snprintf(springboards, sizeof(springboards),
 				", %" PRIu64 " jumps in padding that a thread may still reach",
 				kept.springboards);
+	/* "pads" is the former name of "springboards", until the next release. */
 	if (output_is_json())
 		printf("{\"schema\":%d,\"type\":\"probe_kept\",\"bytes\":%" PRIu64
-		       ",\"signals\":%s,\"pads\":%" PRIu64 "}\n",
+		       ",\"signals\":%s,\"springboards\":%" PRIu64 ",\"pads\":%" PRIu64 "}\n",
 				OUTPUT_JSON_SCHEMA, kept.bytes, kept.traps ? "true" : "false",
-				kept.springboards);
+				kept.springboards, kept.springboards);
 	else
 		message_note("process %d has no probe now, and keeps %" PRIu64
 			     " KiB for those that it had and for the next ones%s%s",

@@ -97,8 +97,8 @@ static void probe_report_print_refusals(struct json_object *program, const struc
 static void probe_report_print_program(
 		struct json_object *program, const struct probe_seen *seen, const char *event)
 {
-	uint64_t locations = ask_number(program, "places"), set = ask_number(program, "set"),
-		 absent = ask_number(program, "absent");
+	uint64_t locations = ask_number(program, ask_renamed(program, "locations", "places")),
+		 set = ask_number(program, "set"), absent = ask_number(program, "absent");
 	char *text = NULL, name[256], all[FORMAT_NUMBER_MAX], some[FORMAT_NUMBER_MAX];
 	size_t size;
 	FILE *out = open_memstream(&text, &size);

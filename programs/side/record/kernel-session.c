@@ -156,7 +156,7 @@ static bool record_kernel_session_add_args(struct kernel_joined *joined,
 	bool fits = helper_add_number(args, "--record", (uint64_t)joined->report[1]);
 
 	if (options->kernel_backend)
-		fits = fits && helper_add(args, "--way", backends[options->kernel_backend]);
+		fits = fits && helper_add(args, "--method", backends[options->kernel_backend]);
 	if (options->kernel_buffer)
 		fits = fits && helper_add_number(args, "--buffer", options->kernel_buffer);
 	if (options->kernel_all || recording->alone)

@@ -251,18 +251,22 @@ static void record_kernel_print_json(
 {
 	size_t i;
 
-	fprintf(stderr, "{\"schema\":%d,\"type\":\"kernel_summary\",\"way\":", OUTPUT_JSON_SCHEMA);
+	/* "way" and "kinds" are the former names of "method" and "classes", until the next release. */
+	fprintf(stderr, "{\"schema\":%d,\"type\":\"kernel_summary\",\"method\":",
+			OUTPUT_JSON_SCHEMA);
+	print_json_string(stderr, summary->backend);
+	fputs(",\"way\":", stderr);
 	print_json_string(stderr, summary->backend);
 	fputs(",\"why\":", stderr);
 	print_json_string(stderr, summary->why);
 	fputs(",\"directory\":", stderr);
 	print_json_string(stderr, directory);
 	fprintf(stderr,
-			",\"kinds\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64
-			",\"lost\":%" PRIu64 ",\"undecoded\":%" PRIu64 ",\"late\":%" PRIu64
-			",\"problem\":",
-			summary->event_classes, summary->events, summary->bytes, summary->lost,
-			summary->plain, summary->late);
+			",\"classes\":%" PRIu64 ",\"kinds\":%" PRIu64 ",\"events\":%" PRIu64
+			",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"undecoded\":%" PRIu64
+			",\"late\":%" PRIu64 ",\"problem\":",
+			summary->event_classes, summary->event_classes, summary->events,
+			summary->bytes, summary->lost, summary->plain, summary->late);
 	print_json_string(stderr, summary->problem);
 	fputs(",\"losses\":[", stderr);
 	for (i = 0; i < summary->nr_losses; i++) {

@@ -372,14 +372,15 @@ static void record_json_summary(FILE *out, const struct session_summary *summary
 		print_json_string(out, process->procname);
 		fputs(",\"executable\":", out);
 		print_json_string(out, process->exe);
+		/* "kinds" is the former name of "classes", until the next release. */
 		fprintf(out,
-				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"kinds\":%" PRIu64
-				",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-				",\"overwritten\":%" PRIu64 ",\"ring_size\":%" PRIu64
-				",\"rings\":%" PRIu32 "}",
-				process->pid, process->parent, process->events, process->recorded,
-				process->bytes, process->lost, process->overwritten,
-				process->ring_size, process->rings);
+				",\"pid\":%" PRIu32 ",\"parent\":%" PRIu32 ",\"classes\":%" PRIu64
+				",\"kinds\":%" PRIu64 ",\"recorded\":%" PRIu64 ",\"bytes\":%" PRIu64
+				",\"lost\":%" PRIu64 ",\"overwritten\":%" PRIu64
+				",\"ring_size\":%" PRIu64 ",\"rings\":%" PRIu32 "}",
+				process->pid, process->parent, process->events, process->events,
+				process->recorded, process->bytes, process->lost,
+				process->overwritten, process->ring_size, process->rings);
 	}
 	fputs("],\"losses\":[", out);
 	for (size_t i = 0; i < summary->nr_losses; i++) {

@@ -92,7 +92,8 @@ void kernel_session_drain(struct ask *ask)
 
 int kernel_session_refresh(struct ask *ask)
 {
-	json_object_put(kernel_session_call(ask, KERNEL_SESSION_REFRESH, ""));
+	/* A side-kernel of the earlier release that still runs knows only the former name. */
+	json_object_put(kernel_session_call(ask, KERNEL_SESSION_FORMER_REFRESH, ""));
 	return COMMAND_DONE;
 }
 
@@ -131,7 +132,7 @@ static int kernel_session_start(const struct ask *ask, const struct control_opti
 
 	if (status)
 		return status;
-	if (helper_add(&args, path, NULL) && (!backend || helper_add(&args, "--way", backend)) &&
+	if (helper_add(&args, path, NULL) && (!backend || helper_add(&args, "--method", backend)) &&
 			(!options || !options->kernel_buffer ||
 					helper_add_number(
 							&args, "--buffer", options->kernel_buffer)))
@@ -150,7 +151,7 @@ static int kernel_session_run_server(struct ask *ask, const struct control_optio
 		return kernel_session_start(ask, options);
 	if (options && (options->kernel_backend || options->kernel_buffer))
 		message_note("the kernel's events come by %s already, for all sessions: the options `--kernel-method` and `--kernel-buffer` have no effect until no session records them",
-				ask_text(status, "way"));
+				ask_text(status, ask_renamed(status, "method", "way")));
 	json_object_put(status);
 	return COMMAND_DONE;
 }

@@ -160,7 +160,9 @@ static void status_print_kernel(
 		printf("  kernel     %" PRIu64 " of %" PRIu64
 		       " events switched on, by %s%s%s%s%s%s\n",
 				ask_number(kernel_status, "on"),
-				ask_number(kernel_status, "events"), ask_text(kernel_status, "way"),
+				ask_number(kernel_status, "events"),
+				ask_text(kernel_status,
+						ask_renamed(kernel_status, "method", "way")),
 				filtered, nr_lost ? style->bad : "", nr_lost ? "; lost " : "",
 				nr_lost ? format_number(nr_lost, lost) : "", style->plain);
 	json_object_put(kernel_status);
@@ -465,7 +467,8 @@ static void status_print_closed_rendezvous(struct json_object *rendezvous_list)
 		message_note_hint(hint,
 				"process %" PRIu64
 				", and programs that see the same files, cannot find this daemon: the rendezvous socket %s of the one before cannot be opened again (%s)",
-				pid, ask_text(rendezvous, "door"), ask_text(rendezvous, "why"));
+				pid, ask_text(rendezvous, ask_renamed(rendezvous, "path", "door")),
+				ask_text(rendezvous, "why"));
 	}
 }
 
@@ -494,7 +497,8 @@ int status_show(struct ask *ask, const char *name, bool json, bool color)
 		else
 			status_print_short(session, current, style);
 	}
-	status_print_closed_rendezvous(ask_list(answer, "closed-doors"));
+	status_print_closed_rendezvous(
+			ask_list(answer, ask_renamed(answer, "closed-rendezvous", "closed-doors")));
 	json_object_put(answer);
 	return status;
 }

@@ -63,12 +63,12 @@ def test_methods():
     equal(sorted(found), sorted(list(WANTED) + ["site_changed"]))
     # Two bytes reach it, and there is nothing that was ever executed.
     for name in ("site_short", "site_table", "site_late_system_call"):
-        away = found[name]["pad"] - (found[name]["address"] + 2)
+        away = found[name]["springboard"] - (found[name]["address"] + 2)
         true(-128 <= away <= 127, f"{name}: {away}")
         with open(SITES, "rb") as file:
-            file.seek(found[name]["offset"] + found[name]["pad"] - found[name]["address"])
+            file.seek(found[name]["offset"] + found[name]["springboard"] - found[name]["address"])
             equal(file.read(5), b"\xcc" * 5, name)
-    pads = [found[name]["pad"] for name in ("site_short", "site_table", "site_late_system_call")]
+    pads = [found[name]["springboard"] for name in ("site_short", "site_table", "site_late_system_call")]
     pads.sort()
     true(all(b - a >= 5 for a, b in zip(pads, pads[1:])), f"pads do not overlap: {pads}")
 

@@ -116,7 +116,7 @@ class Server:
     def kept(self):
         """KiB of them that the agent keeps, as it says itself."""
         last = json.loads(good("probe", "list", "--json", self.pid, "libc.so*:malloc").out.splitlines()[-1])
-        equal((last["type"], last["signals"], last["pads"]), ("probe_kept", False, 0))
+        equal((last["type"], last["signals"], last["springboards"]), ("probe_kept", False, 0))
         return last["bytes"] // 1024
 
 

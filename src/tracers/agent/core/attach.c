@@ -76,7 +76,10 @@ static int request(const char *text)
 	path = behind(text, "daemon");
 	if (path)
 		return agent_control_attach(path, AGENT_BY_DIRECTORY);
-	path = behind(text, "door");
+	path = behind(text, "rendezvous");
+	/* The former name, which `side` sends until the next release. */
+	if (!path)
+		path = behind(text, "door");
 	if (path)
 		return agent_control_attach(path, AGENT_BY_RENDEZVOUS);
 	path = behind(text, "known");
