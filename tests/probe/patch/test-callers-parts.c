@@ -108,7 +108,7 @@ static void test_ranges(void)
 	CHECK(nr_ranges == 1 && !ranges[0].size && !patch_caller(0x5000));
 }
 
-static void test_full_ranges(void)
+static void test_mappings(void)
 {
 	begin();
 	patch_callers_add_mapping(0x1000, 0x2000, 7, 0);
@@ -618,7 +618,7 @@ static void test_own_mappings(void)
 
 int main(void)
 {
-	test_full_ranges();
+	test_mappings();
 	test_described_ranges();
 	test_objects();
 	test_names();
