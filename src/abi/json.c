@@ -4,62 +4,28 @@
 #include <string.h>
 
 #include "abi/visit.h"
+#include "base/inside/json-escape.h"
 
 #define PUT(out, literal) visit_buffer_append(out, literal, sizeof(literal) - 1)
 
 static void abi_json_append_type(struct visit_buffer *out, const struct side_type *type);
 
-/* The length of the first UTF-8 character, 0 if it is not well-formed (RFC 3629). */
-static unsigned int abi_json_utf8_length(const unsigned char *at, size_t left)
-{
-	unsigned int size, i;
-	uint32_t code;
-
-	if (at[0] < 0x80)
-		return 1;
-	if (at[0] >= 0xc2 && at[0] < 0xe0)
-		size = 2;
-	else if (at[0] >= 0xe0 && at[0] < 0xf0)
-		size = 3;
-	else if (at[0] >= 0xf0 && at[0] < 0xf5)
-		size = 4;
-	else
-		return 0;
-	if (left < size)
-		return 0;
-	code = at[0] & (0x7f >> size);
-	for (i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (at[i] & 0x3f);
-	}
-	if ((size == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-			(size == 4 && (code < 0x10000 || code > 0x10ffff)))
-		return 0;
-	return size;
-}
-
 int visit_json_string(struct visit_buffer *out, const void *utf8, size_t size)
 {
-	const unsigned char *at = utf8;
-	size_t i = 0;
+	const char *at = utf8;
 
 	PUT(out, "\"");
-	while (i < size && !out->error) {
-		unsigned int length = abi_json_utf8_length(at + i, size - i);
-		char escape[8];
+	while (size && !out->error) {
+		size_t plain = json_plain(at, size, 0), used = 0, length;
+		char escape[JSON_ESCAPE_BYTES];
 
-		if (length == 1 && (at[i] == '"' || at[i] == '\\')) {
-			snprintf(escape, sizeof(escape), "\\%c", at[i]);
-			visit_buffer_append(out, escape, 2);
-		} else if (!length || at[i] < 0x20 || at[i] == 0x7f) {
-			snprintf(escape, sizeof(escape), "\\u%04x", at[i]);
-			visit_buffer_append(out, escape, 6);
-			length = 1;
-		} else {
-			visit_buffer_append(out, at + i, length);
+		visit_buffer_append(out, at, plain);
+		if (plain < size) {
+			used = json_escape(at + plain, size - plain, 0, escape, &length);
+			visit_buffer_append(out, escape, length);
 		}
-		i += length;
+		at += plain + used;
+		size -= plain + used;
 	}
 	PUT(out, "\"");
 	return out->error;

@@ -6,92 +6,33 @@
 #include <string.h>
 
 #include "analysis/view-sink.h"
+#include "base/inside/json-escape.h"
 
 static void view_json_write_text(struct view_sink *sink, const char *text)
 {
 	view_out_put(sink->out, text, strlen(text));
 }
 
-/* The length of a valid UTF-8 character, or 0. */
-static unsigned int view_json_utf8_length(const unsigned char *at, size_t left)
-{
-	unsigned int length, c = at[0];
-	uint32_t code;
-
-	if (c < 0x80)
-		return 1;
-	length = c >= 0xf0 && c < 0xf5          ? 4
-			: c >= 0xe0 && c < 0xf0 ? 3
-			: c >= 0xc2 && c < 0xe0 ? 2
-						: 0;
-	if (!length || length > left)
-		return 0;
-	code = c & (0xffu >> (length + 1));
-	for (unsigned int i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (at[i] & 0x3f);
-	}
-	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
-		return 0;
-	return length;
-}
-
-/* Most characters: printable ASCII except the two that are escaped. */
-static inline bool view_json_is_plain_char(unsigned char c)
-{
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
-/* Terminals also obey the control characters U+0080 to U+009F: 0xc2 and a byte below 0xa0. */
-static bool view_json_is_c1_control(const unsigned char *at)
-{
-	return at[0] == 0xc2 && at[1] < 0xa0;
-}
-
-static bool must_escape(const unsigned char *at)
-{
-	return at[0] < 0x20 || at[0] == 0x7f || at[0] == '"' || at[0] == '\\' ||
-			view_json_is_c1_control(at);
-}
-
-static void view_json_write_escaped(struct view_out *out, unsigned char c)
-{
-	view_out_char(out, '\\');
-	if (c == '"' || c == '\\') {
-		view_out_char(out, (char)c);
-		return;
-	}
-	view_out_text(out, "u00");
-	view_out_char(out, "0123456789abcdef"[c >> 4]);
-	view_out_char(out, "0123456789abcdef"[c & 15]);
-}
-
-/* Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. */
+/*
+ * Invalid UTF-8 becomes U+0080 to U+00FF, as in descriptions. The control characters U+0080 to U+009F are escaped, because
+ * terminals obey them.
+ */
 void view_json_quoted(struct view_out *out, const char *text, size_t size)
 {
-	const unsigned char *at = (const unsigned char *)text;
-	size_t run = 0;
-
 	view_out_char(out, '"');
-	for (size_t i = 0; i < size;) {
-		unsigned int length = view_json_is_plain_char(at[i])
-				? 1
-				: view_json_utf8_length(at + i, size - i);
+	while (size) {
+		size_t plain = json_plain(text, size, JSON_ESCAPE_C1), used = 0, length;
+		char escape[JSON_ESCAPE_BYTES];
 
-		if (length && !must_escape(at + i)) {
-			run += length;
-			i += length;
-			continue;
+		view_out_put(out, text, plain);
+		if (plain < size) {
+			used = json_escape(text + plain, size - plain, JSON_ESCAPE_C1, escape,
+					&length);
+			view_out_put(out, escape, length);
 		}
-		view_out_put(out, text + i - run, run);
-		run = 0;
-		i += length == 2; /* C1: the number of the character is its second byte. */
-		view_json_write_escaped(out, at[i]);
-		i++;
+		text += plain + used;
+		size -= plain + used;
 	}
-	view_out_put(out, text + size - run, run);
 	view_out_char(out, '"');
 }
 

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/inside/utf8.h"
 #include "export/export.h"
 
 /* Field numbers of DebugAnnotation. */
@@ -80,39 +81,13 @@ void proto_end(struct view_out *out, size_t begin_offset)
 				(char)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
 }
 
-/* The length of a valid UTF-8 character, or 0. */
-static unsigned int export_values_utf8_length(const unsigned char *at, size_t left)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned int c = at[0],
-		     length = c < 0x80 ? 1
-			: c < 0xc2     ? 0
-			: c < 0xe0     ? 2
-			: c < 0xf0     ? 3
-			: c < 0xf5     ? 4
-				       : 0;
-	uint32_t code;
-
-	if (length < 2 || length > left)
-		return length < 2 ? length : 0;
-	code = c & (0xffu >> (length + 1));
-	for (unsigned int i = 1; i < length; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (at[i] & 0x3f);
-	}
-	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return length;
-}
-
 void export_put_utf8(struct view_out *out, const char *text, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t run = 0;
 
 	for (size_t i = 0; i < size;) {
-		unsigned int length = export_values_utf8_length(at + i, size - i);
+		unsigned int length = utf8_length(at + i, size - i);
 
 		if (length) {
 			run += length;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json-writer.h"
 #include "ctf/write/ctf2-print.h"
 #include "ctf/write/describe.h"
 
@@ -31,40 +32,16 @@ static void ctf2_print_type(struct printer *p, const struct print_level *level,
 
 /* ---- texts ---- */
 
-static void print_char(unsigned char c, FILE *out)
+static void ctf2_print_bytes(const char *text, size_t size, FILE *out)
 {
-	if (c == '"' || c == '\\')
-		fprintf(out, "\\%c", c);
-	else if (c < 0x20 || c == 0x7f)
-		fprintf(out, "\\u%04x", c);
-	else
-		fputc(c, out);
-}
+	struct json_writer json = {.write = json_write_to_file, .user = out};
 
-static void print_bytes(const char *text, size_t left, FILE *out)
-{
-	const unsigned char *at = (const unsigned char *)text;
-
-	fputc('"', out);
-	while (left) {
-		unsigned int length = ctf_utf8_sequence(at, left);
-
-		if (length == 1)
-			print_char(*at, out);
-		else if (length)
-			fwrite(at, 1, length, out);
-		else
-			fprintf(out, "\\u%04x", *at);
-		length = length ? length : 1;
-		at += length;
-		left -= length;
-	}
-	fputc('"', out);
+	json_write_string(&json, text, size);
 }
 
 void ctf2_print_string(const char *text, FILE *out)
 {
-	print_bytes(text, strlen(text), out);
+	ctf2_print_bytes(text, strlen(text), out);
 }
 
 /* In event scopes TSDL puts an underscore before every name of a field. */
@@ -233,7 +210,7 @@ static void ctf2_print_path(const struct printer *p, const char *path, enum ctf_
 		bool strip = is_event_scope(scope) && *path == '_';
 
 		fputs(comma, p->out);
-		print_bytes(path + strip, size - strip, p->out);
+		ctf2_print_bytes(path + strip, size - strip, p->out);
 		comma = ",";
 		path += size + (path[size] == '.');
 	}

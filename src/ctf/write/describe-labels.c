@@ -4,34 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctf/write/describe.h"
 #include "abi/visit.h"
+#include "base/inside/utf8.h"
+#include "ctf/write/describe.h"
 
 /* ---- text ---- */
 
 unsigned int ctf_utf8_sequence(const unsigned char *text, size_t size)
 {
-	unsigned int length, c = text[0];
-	uint32_t code;
-
-	if (c < 0x80)
-		return 1;
-	length = c >= 0xf0 && c < 0xf5          ? 4
-			: c >= 0xe0 && c < 0xf0 ? 3
-			: c >= 0xc2 && c < 0xe0 ? 2
-						: 0;
-	if (!length || length > size)
-		return 0;
-	code = c & (0xff >> (length + 1));
-	for (unsigned int i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-			(length == 4 && (code < 0x10000 || code > 0x10ffff)))
-		return 0;
-	return length;
+	return utf8_length(text, size);
 }
 
 char *ctf_describe_text(struct ctf_arena *arena, const void *text, unsigned int unit_size,
