@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -34,7 +33,10 @@ struct recording {
 	struct probes *probes; /* session-probes.c */
 	struct frame_in in;
 	struct frame_out out;
-	int epoll;
+	struct event_loop loop;
+	struct event_source session_source, daemon_source, sender_source;
+	/* What the last wait found; the round handles it in its own order. */
+	bool is_daemon_ready, is_sender_ready;
 	bool end;
 	struct definition_strings messages; /* about the session and programs of its owner */
 	struct definition_strings hints;    /* the hint of each message; empty: none */
@@ -54,8 +56,35 @@ struct recording {
 	struct sender *sender;        /* NULL: the trace is not sent */
 };
 
-/* The source of an event in the loop. */
-enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
+/* ---- sources of the loop ---- */
+
+/* Ends the wait: each round turns the session. */
+static int session_process_session_ready(
+		struct event_loop *loop, struct event_source *source, uint32_t events)
+{
+	(void)loop;
+	(void)source;
+	(void)events;
+	return 0;
+}
+
+static int session_process_daemon_ready(
+		struct event_loop *loop, struct event_source *source, uint32_t events)
+{
+	(void)loop;
+	(void)events;
+	container_of(source, struct recording, daemon_source)->is_daemon_ready = true;
+	return 0;
+}
+
+static int session_process_sender_ready(
+		struct event_loop *loop, struct event_source *source, uint32_t events)
+{
+	(void)loop;
+	(void)events;
+	container_of(source, struct recording, sender_source)->is_sender_ready = true;
+	return 0;
+}
 
 /* ---- messages ---- */
 
@@ -244,8 +273,7 @@ static const struct session_owner *owner_of(const struct session_process_options
 static int make_sender(struct recording *recording, const struct session_process_options *opening,
 		struct error *error)
 {
-	const int closing[] = {DAEMON_FD, recording->epoll};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_SENDER};
+	const int closing[] = {DAEMON_FD, event_loop_fd(&recording->loop)};
 	int ret;
 
 	if (!opening->definition->to)
@@ -253,10 +281,10 @@ static int make_sender(struct recording *recording, const struct session_process
 	ret = sender_make(opening->definition, opening->output, opening->no_files,
 			owner_of(opening), closing, sizeof(closing) / sizeof(*closing),
 			&recording->sender);
-	if (!ret &&
-			epoll_ctl(recording->epoll, EPOLL_CTL_ADD, sender_fd(recording->sender),
-					&event))
-		ret = -errno;
+	if (!ret)
+		ret = event_source_add(&recording->loop, &recording->sender_source,
+				sender_fd(recording->sender), EPOLLIN,
+				session_process_sender_ready);
 	if (ret)
 		return error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot start a sender: %s",
 				strerror(-ret));
@@ -360,12 +388,12 @@ static int session_process_open(struct recording *recording,
 
 static int session_process_watch_fds(struct recording *recording, struct error *error)
 {
-	struct epoll_event event = {.events = EPOLLIN};
+	int ret = event_source_add(&recording->loop, &recording->session_source,
+			session_fd(recording->session), EPOLLIN, session_process_session_ready);
 
-	if (epoll_ctl(recording->epoll, EPOLL_CTL_ADD, session_fd(recording->session), &event))
-		return error_set_kind(error, ERROR_FAILED, -errno, NULL, "cannot wait: %s",
-				strerror(errno));
-	return 0;
+	return ret ? error_set_kind(error, ERROR_FAILED, ret, NULL, "cannot wait: %s",
+				     strerror(-ret))
+		   : 0;
 }
 
 static int put_generation(struct json_object *answer, uint64_t generation, struct error *error)
@@ -720,14 +748,14 @@ static void hear_daemon(struct recording *recording)
 
 static void send_answers(struct recording *recording)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_DAEMON};
 	int ret = frame_send(&recording->out, DAEMON_FD);
 
 	if (ret && ret != -EAGAIN)
 		_exit(EXIT_SUCCESS);
-	if (ret)
-		event.events |= EPOLLOUT;
-	epoll_ctl(recording->epoll, EPOLL_CTL_MOD, DAEMON_FD, &event);
+	/* After an error, no request would arrive any more: the next process adopts everything. */
+	if (event_source_change(&recording->loop, &recording->daemon_source,
+			    ret ? EPOLLIN | EPOLLOUT : EPOLLIN))
+		_exit(EXIT_FAILURE);
 }
 
 /* Without a sender this process exits, too: the daemon starts both again, and no data is lost. */
@@ -742,19 +770,18 @@ static void hear_sender(struct recording *recording)
 static int session_process_run_once(struct recording *recording)
 {
 	struct session_error error;
-	struct epoll_event events[4];
-	int nr = epoll_wait(recording->epoll, events, 4, recording->session ? TURN_MS : -1), i;
 
+	recording->is_daemon_ready = recording->is_sender_ready = false;
+	/* Nothing is ready if the wait fails; the session is turned nevertheless. */
+	(void)event_loop_turn(&recording->loop, recording->session ? TURN_MS : -1);
 	if (recording->session && session_turn(recording->session, 0, &error)) {
 		log_message("%s", error.text);
 		return EXIT_FAILURE;
 	}
-	for (i = 0; i < nr; i++)
-		if (events[i].data.u32 == ABOUT_SENDER)
-			hear_sender(recording);
-	for (i = 0; i < nr; i++)
-		if (events[i].data.u32 == ABOUT_DAEMON)
-			hear_daemon(recording);
+	if (recording->is_sender_ready)
+		hear_sender(recording);
+	if (recording->is_daemon_ready)
+		hear_daemon(recording);
 	if (recording->session)
 		take_messages(recording);
 	send_answers(recording);
@@ -770,7 +797,7 @@ static void end_recording(struct recording *recording)
 	strings_free(&recording->hints);
 	probes_close(recording->probes);
 	sender_free(recording->sender);
-	close(recording->epoll);
+	event_loop_close(&recording->loop);
 	if (recording->lock_fd >= 0)
 		close(recording->lock_fd);
 }
@@ -778,7 +805,6 @@ static void end_recording(struct recording *recording)
 int session_process(void)
 {
 	struct recording recording = {.lock_fd = -1};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = ABOUT_DAEMON};
 	int status = 0;
 
 	/* The daemon handles the signals of a terminal. */
@@ -795,9 +821,9 @@ int session_process(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	frame_out_init(&recording.out);
 	recording.in.takes_fd = true;
-	recording.epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (recording.epoll < 0 || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
-			epoll_ctl(recording.epoll, EPOLL_CTL_ADD, DAEMON_FD, &event)) {
+	if (event_loop_open(&recording.loop) || fcntl(DAEMON_FD, F_SETFD, FD_CLOEXEC) ||
+			event_source_add(&recording.loop, &recording.daemon_source, DAEMON_FD,
+					EPOLLIN, session_process_daemon_ready)) {
 		log_message("--session-process is for the daemon itself");
 		end_recording(&recording);
 		return EXIT_FAILURE;

@@ -103,15 +103,41 @@ static int played_flock(int fd, int operation)
 	return fails("flock") ? -1 : 0;
 }
 
-static int played_epoll(int epoll, int operation, int fd, const struct epoll_event *event)
+/* ---- the event loop: what each source is for, and its owner's function ---- */
+
+enum about { ABOUT_SESSION, ABOUT_DAEMON, ABOUT_SENDER };
+static event_source_fn session_process_session_ready, session_process_daemon_ready,
+		session_process_sender_ready;
+static struct event_source *sources_of_test[3];
+
+static enum about source_is_about(event_source_fn *ready)
 {
+	if (ready == session_process_session_ready)
+		return ABOUT_SESSION;
+	assert_true(ready == session_process_daemon_ready || ready == session_process_sender_ready);
+	return ready == session_process_daemon_ready ? ABOUT_DAEMON : ABOUT_SENDER;
+}
+
+static int played_loop(struct event_loop *loop)
+{
+	*loop = (struct event_loop){.epoll = fails("epoll_create1") ? -1 : 50};
+	return loop->epoll < 0 ? -failing_error : 0;
+}
+
+static int played_epoll(const struct event_loop *loop, const char *operation,
+		struct event_source *source, int fd, uint32_t events, event_source_fn *ready)
+{
+	enum about about = source_is_about(ready);
 	char name[16];
 
-	assert_int_equal(epoll, 50);
+	assert_int_equal(loop->epoll, 50);
 	(void)snprintf(name, sizeof(name), "epoll %d", fd);
-	called("epoll(%s,%d,%x,%u) ", operation == EPOLL_CTL_ADD ? "add" : "change", fd,
-			event->events, event->data.u32);
-	return fails(name) ? -1 : 0;
+	called("epoll(%s,%d,%x,%u) ", operation, fd, events, about);
+	if (fails(name))
+		return -failing_error;
+	*source = (struct event_source){.fd = fd, .events = events, .ready = ready};
+	sources_of_test[about] = source;
+	return 0;
 }
 
 /* ---- the sender ---- */
@@ -264,15 +290,19 @@ static int played_put(struct json_object *answer)
 	return -ENOMEM;
 }
 
-static struct epoll_event events_of_test[4];
-static int nr_events;
+static enum about events_of_test[4];
+static int nr_events; /* -1: the wait fails */
 
-static int played_wait(int epoll, struct epoll_event *events, int capacity, int timeout_ms)
+static int played_wait(struct event_loop *loop, int timeout_ms)
 {
-	assert_true(epoll == 50 && capacity == 4);
+	assert_int_equal(loop->epoll, 50);
 	called("wait(%d) ", timeout_ms);
-	memcpy(events, events_of_test, sizeof(events_of_test));
-	return nr_events;
+	for (int i = 0; i < nr_events; i++) {
+		struct event_source *source = sources_of_test[events_of_test[i]];
+
+		assert_int_equal(source->ready(loop, source, EPOLLIN), 0);
+	}
+	return nr_events < 0 ? -EIO : 0;
 }
 
 static int played_control(int fd, int command, int value)
@@ -313,10 +343,13 @@ static bool played_message(void)
 #define fcntl(fd, command, value) played_control(fd, command, value)
 #define prctl(option, value) played_prctl(option, (unsigned long)(value))
 #define signal(number, action) played_signal(number, action)
-#define epoll_create1(flags) ((flags) == EPOLL_CLOEXEC && !fails("epoll_create1") ? 50 : -1)
-#define epoll_ctl(epoll, operation, fd, event) played_epoll(epoll, operation, fd, event)
-#define epoll_wait(epoll, events, capacity, timeout_ms) \
-	played_wait(epoll, events, capacity, timeout_ms)
+#define event_loop_open(loop) played_loop(loop)
+#define event_loop_close(loop) called("close(%d) ", (loop)->epoll)
+#define event_source_add(loop, source, fd, events, ready) \
+	played_epoll(loop, "add", source, fd, events, ready)
+#define event_source_change(loop, source, events) \
+	played_epoll(loop, "change", source, (source)->fd, events, (source)->ready)
+#define event_loop_turn(loop, timeout_ms) played_wait(loop, timeout_ms)
 #define frame_receive(in, fd, max, request, error) \
 	((void)(error), played_receive(in, fd, max, request))
 #define frame_send(out, fd) ((void)(out), assert_int_equal(fd, 3), called("send "), sent)
@@ -378,8 +411,16 @@ static struct recording recording;
 static int begin(void **state)
 {
 	(void)state;
-	recording = (struct recording){
-			.lock_fd = -1, .epoll = 50, .owner = 5, .in = {.takes_fd = true}};
+	recording = (struct recording){.lock_fd = -1,
+			.loop.epoll = 50,
+			.session_source.ready = session_process_session_ready,
+			.daemon_source = {.fd = 3, .ready = session_process_daemon_ready},
+			.sender_source.ready = session_process_sender_ready,
+			.owner = 5,
+			.in = {.takes_fd = true}};
+	sources_of_test[ABOUT_SESSION] = &recording.session_source;
+	sources_of_test[ABOUT_DAEMON] = &recording.daemon_source;
+	sources_of_test[ABOUT_SENDER] = &recording.sender_source;
 	frame_out_init(&recording.out);
 	lines_init(&recording.lines, 5, LIMIT_LINES_OF_SESSION, 0, 0);
 	failing = NULL;
@@ -667,6 +708,10 @@ static void test_send(void **state)
 	assert_called("send epoll(change,3,5,1) ");
 	send_with(-EPIPE);
 	assert_called("send exit(0) ");
+	/* A process that cannot wait for the daemon would never end. */
+	fail_call("epoll 3", ENOMEM);
+	send_with(-EAGAIN);
+	assert_called("send epoll(change,3,5,1) exit(1) ");
 }
 
 static int turn_with(void)
@@ -695,17 +740,17 @@ static void test_turn(void **state)
 	/* Messages of the sender come before those of the daemon. */
 	recording.sender = a_sender;
 	nr_events = 2;
-	events_of_test[0].data.u32 = ABOUT_DAEMON;
-	events_of_test[1].data.u32 = ABOUT_SENDER;
-	events_of_test[2].data.u32 = ABOUT_SENDER;
+	events_of_test[0] = ABOUT_DAEMON;
+	events_of_test[1] = ABOUT_SENDER;
+	events_of_test[2] = ABOUT_SENDER;
 	received = 1;
 	request_of_test = "{\"verb\":\"statedump\"}";
 	assert_int_equal(turn_with(), 0);
 	assert_called("wait(500) turn(0) say(from sender) put messages " SENT);
-	events_of_test[0].data.u32 = events_of_test[1].data.u32 = ABOUT_SESSION;
+	events_of_test[0] = events_of_test[1] = ABOUT_SESSION;
 	assert_int_equal(turn_with(), 0);
 	assert_called("wait(500) turn(0) messages " SENT);
-	events_of_test[1].data.u32 = ABOUT_SENDER;
+	events_of_test[1] = ABOUT_SENDER;
 	hears = false;
 	assert_int_equal(turn_with(), -1);
 	assert_called("wait(500) turn(0) say(from sender) say(the sending process has ended) exit(1) ");
@@ -747,12 +792,12 @@ static void test_process(void **state)
 	failing = NULL;
 	/* The daemon has exited. */
 	nr_events = 1;
-	events_of_test[0].data.u32 = ABOUT_DAEMON;
+	events_of_test[0] = ABOUT_DAEMON;
 	received = -ECONNRESET;
 	assert_int_equal(run_process(), -1);
 	assert_called(BEGUN "epoll(add,3,1,1) wait(-1) exit(0) ");
 	/* The lock is closed last. */
-	recording = (struct recording){.epoll = 50, .lock_fd = 0};
+	recording = (struct recording){.loop.epoll = 50, .lock_fd = 0};
 	frame_out_init(&recording.out);
 	end_recording(&recording);
 	assert_called(ENDED "close(50) close(0) ");

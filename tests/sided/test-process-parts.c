@@ -171,7 +171,7 @@ static int begin(void **unused)
 {
 	(void)unused;
 	recording = (struct recording){
-			.session = a_session, .lock_fd = -1, .epoll = -1, .owner = 5};
+			.session = a_session, .lock_fd = -1, .loop.epoll = -1, .owner = 5};
 	lines_init(&recording.lines, 5, LIMIT_LINES_OF_SESSION, 0, 0);
 	frame_out_init(&recording.out);
 	time_ns = 100 * S;
