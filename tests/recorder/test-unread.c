@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
+#include "recorder/storage/instance-free.h"
 
 static uint64_t now_ns = 1000000000;
 
@@ -268,6 +269,30 @@ static void test_expiry(void)
 	session.connections.closed = NULL;
 }
 
+/* An instance that ends while a connection of its process has a copy of its descriptor: epoll must not report it later. */
+static void test_ended_instance(void)
+{
+	struct instance *instance = instance_allocate("name", "/exe", session.channels, 0);
+	struct epoll_event event = {0};
+	int ends[2];
+
+	CHECK(instance && !pipe2(ends, O_CLOEXEC));
+	session.instances.end = &session.instances.list;
+	instance->state = INSTANCE_LIVE;
+	instance->watch.fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 50);
+	CHECK(instance->watch.fd >= 50 && instance_link(&session, instance));
+	CHECK(write(ends[1], "x", 1) == 1);
+	CHECK(epoll_wait(session.loop.epoll, &event, 1, 0) == 1 &&
+			event.data.ptr == &instance->watch);
+	instance_end(&session, instance);
+	CHECK(instance->watch.fd == -1 && instance->state == INSTANCE_ENDED &&
+			!session.instances.live);
+	CHECK(epoll_wait(session.loop.epoll, &event, 1, 0) == 0);
+	session.instances.list = NULL;
+	instance_free(&session, instance);
+	CHECK(!close(ends[0]) && !close(ends[1]));
+}
+
 int main(void)
 {
 	int first = epoll_create1(EPOLL_CLOEXEC);
@@ -282,6 +307,7 @@ int main(void)
 	test_deadlines();
 	test_expiry();
 	test_deadlines_of_new_connections();
+	test_ended_instance();
 	CHECK(!close(session.loop.epoll));
 	return 0;
 }

@@ -190,8 +190,15 @@ void instance_end(struct session *session, struct instance *instance)
 	session->instances.nr_live--;
 	shares_give_back(&session->instances.shares, instance->account, 1);
 	pthread_mutex_unlock(&session->lock);
-	if (instance->watch.fd >= 0)
+	if (instance->watch.fd >= 0) {
+		/*
+		 * A connection of the process can have a copy of the descriptor (handle_hello()). Closing it
+		 * here would then not remove its events, and they point to the instance, which is freed before
+		 * the connection is closed.
+		 */
+		epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, instance->watch.fd, NULL);
 		close(instance->watch.fd);
+	}
 	instance->watch.fd = -1;
 	if (session->drain.bells)
 		ring_bells_ring(session->drain.bells);
