@@ -66,7 +66,7 @@ struct rings {
 };
 
 static struct rings rings[WAYS];
-static double cells[WAYS + 1][SIZES][THREADS][ROUNDS_MAX];
+static double measured[WAYS + 1][SIZES][THREADS][ROUNDS_MAX];
 static unsigned char payload[SIZE_MAX_BYTES];
 static pthread_barrier_t barrier;
 static volatile uint64_t sink;
@@ -259,7 +259,7 @@ static void publications(void)
 			double ns = measure(backend, sizes[size], threads + 1);
 
 			if (round >= 0)
-				cells[backend][size][threads][round] = ns;
+				measured[backend][size][threads][round] = ns;
 		}
 	}
 	printf("ns a publication, medians of %u runs\n\n", rounds);
@@ -269,7 +269,7 @@ static void publications(void)
 			printf("%-25s x%u", backend < WAYS ? variants[backend].name : "rdtsc alone",
 					threads + 1);
 			for (unsigned int size = 0; size < SIZES; size++)
-				printf(" %9.2f", median(cells[backend][size][threads]));
+				printf(" %9.2f", median(measured[backend][size][threads]));
 			printf("\n");
 		}
 	}

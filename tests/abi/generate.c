@@ -115,7 +115,7 @@ static uint32_t attributes(struct generator *generator, const struct side_attr *
 		side_ptr_set((array).elements, attr_);          \
 	} while (0)
 
-static bool type(struct generator *generator, struct side_type *cell, unsigned int label,
+static bool type(struct generator *generator, struct side_type *made, unsigned int label,
 		unsigned int depth);
 
 static uint8_t order(struct generator *generator)
@@ -154,9 +154,9 @@ static unsigned int integer(struct generator *generator, struct side_type_intege
 static const struct side_type *inner(
 		struct generator *generator, unsigned int label, unsigned int depth)
 {
-	struct side_type *cell = take(generator, sizeof(*cell));
+	struct side_type *made = take(generator, sizeof(*made));
 
-	return cell && type(generator, cell, label, depth + 1) ? cell : NULL;
+	return made && type(generator, made, label, depth + 1) ? made : NULL;
 }
 
 static unsigned int pick_integer(struct generator *generator)
@@ -240,16 +240,16 @@ static const struct side_enum_mappings *mappings(struct generator *generator)
 	return table;
 }
 
-static bool enumeration(struct generator *generator, struct side_type *cell, unsigned int element,
+static bool enumeration(struct generator *generator, struct side_type *made, unsigned int element,
 		unsigned int depth)
 {
-	side_ptr_set(cell->u.side_enum.mappings, mappings(generator));
-	side_ptr_set(cell->u.side_enum.elem_type, inner(generator, element, depth));
-	return side_ptr_get(cell->u.side_enum.mappings) &&
-			side_ptr_get(cell->u.side_enum.elem_type);
+	side_ptr_set(made->u.side_enum.mappings, mappings(generator));
+	side_ptr_set(made->u.side_enum.elem_type, inner(generator, element, depth));
+	return side_ptr_get(made->u.side_enum.mappings) &&
+			side_ptr_get(made->u.side_enum.elem_type);
 }
 
-static bool bitmap(struct generator *generator, struct side_type *cell, unsigned int depth)
+static bool bitmap(struct generator *generator, struct side_type *made, unsigned int depth)
 {
 	unsigned int item = generator_below(generator, 2)
 			? SIDE_TYPE_BYTE
@@ -258,7 +258,7 @@ static bool bitmap(struct generator *generator, struct side_type *cell, unsigned
 	struct side_type *element;
 
 	if (generator_below(generator, 2))
-		return enumeration(generator, cell, item, depth);
+		return enumeration(generator, made, item, depth);
 	element = take(generator, sizeof(*element));
 	array = take(generator, sizeof(*array));
 	if (!element || !array)
@@ -268,12 +268,12 @@ static bool bitmap(struct generator *generator, struct side_type *cell, unsigned
 	side_ptr_set(array->elem_type, inner(generator, item, depth));
 	ATTRIBUTES(generator, array->attributes);
 	side_ptr_set(element->u.side_array, array);
-	side_ptr_set(cell->u.side_enum.mappings, mappings(generator));
-	side_ptr_set(cell->u.side_enum.elem_type, element);
-	return side_ptr_get(array->elem_type) && side_ptr_get(cell->u.side_enum.mappings);
+	side_ptr_set(made->u.side_enum.mappings, mappings(generator));
+	side_ptr_set(made->u.side_enum.elem_type, element);
+	return side_ptr_get(array->elem_type) && side_ptr_get(made->u.side_enum.mappings);
 }
 
-static bool variant(struct generator *generator, struct side_type *cell, unsigned int depth)
+static bool variant(struct generator *generator, struct side_type *made, unsigned int depth)
 {
 	struct variant_fill *fill = take(generator, sizeof(*fill));
 	uint32_t nr = generator_below(generator, 4), i;
@@ -291,7 +291,7 @@ static bool variant(struct generator *generator, struct side_type *cell, unsigne
 	side_ptr_set(fill->options.elements, (const struct side_variant_option *)(void *)options);
 	fill->options.length = nr;
 	ATTRIBUTES(generator, fill->attributes);
-	side_ptr_set(cell->u.side_variant, (const struct side_type_variant *)(void *)fill);
+	side_ptr_set(made->u.side_variant, (const struct side_type_variant *)(void *)fill);
 	return true;
 }
 
@@ -329,7 +329,7 @@ static enum side_visitor_status no_elements(const struct side_tracer_visitor_ctx
 	return SIDE_VISITOR_STATUS_OK;
 }
 
-static bool visitor(struct generator *generator, struct side_type *cell, unsigned int depth)
+static bool visitor(struct generator *generator, struct side_type *made, unsigned int depth)
 {
 	struct side_type_vla_visitor *visitor = take(generator, sizeof(*visitor));
 	struct side_type_vla image;
@@ -341,14 +341,14 @@ static bool visitor(struct generator *generator, struct side_type *cell, unsigne
 	memcpy(&visitor->length_type, &image.length_type, sizeof(image.length_type));
 	memcpy(&visitor->attributes, &image.attributes, sizeof(image.attributes));
 	side_ptr_set(visitor->visitor, no_elements);
-	side_ptr_set(cell->u.side_vla_visitor, visitor);
+	side_ptr_set(made->u.side_vla_visitor, visitor);
 	return true;
 }
 
-static bool gather(struct generator *generator, struct side_type *cell, unsigned int label,
+static bool gather(struct generator *generator, struct side_type *made, unsigned int label,
 		unsigned int depth)
 {
-	struct side_type_gather *gather = &cell->u.side_gather;
+	struct side_type_gather *gather = &made->u.side_gather;
 	uint64_t offset = generator_next(generator) >> generator_below(generator, 64);
 	uint8_t mode = (uint8_t)generator_below(generator, 2);
 	unsigned int offset_bits;
@@ -400,7 +400,7 @@ static bool gather(struct generator *generator, struct side_type *cell, unsigned
 		gather->u.side_vla.access_mode.v = mode;
 		return vla(generator, &gather->u.side_vla.type, true, depth);
 	case SIDE_TYPE_GATHER_ENUM:
-		return enumeration(generator, cell, SIDE_TYPE_GATHER_INTEGER, depth);
+		return enumeration(generator, made, SIDE_TYPE_GATHER_INTEGER, depth);
 	default:
 		gather->u.side_integer.offset = offset;
 		gather->u.side_integer.access_mode.v = mode;
@@ -414,7 +414,7 @@ static bool gather(struct generator *generator, struct side_type *cell, unsigned
 	}
 }
 
-static bool compound(struct generator *generator, struct side_type *cell, unsigned int label,
+static bool compound(struct generator *generator, struct side_type *made, unsigned int label,
 		unsigned int depth)
 {
 	struct side_type_optional *optional;
@@ -423,12 +423,12 @@ static bool compound(struct generator *generator, struct side_type *cell, unsign
 
 	switch (label) {
 	case SIDE_TYPE_STRUCT:
-		side_ptr_set(cell->u.side_struct, structure(generator, false, depth));
-		return side_ptr_get(cell->u.side_struct);
-	case SIDE_TYPE_VARIANT: return variant(generator, cell, depth);
+		side_ptr_set(made->u.side_struct, structure(generator, false, depth));
+		return side_ptr_get(made->u.side_struct);
+	case SIDE_TYPE_VARIANT: return variant(generator, made, depth);
 	case SIDE_TYPE_OPTIONAL:
 		optional = take(generator, sizeof(*optional));
-		side_ptr_set(cell->u.side_optional, optional);
+		side_ptr_set(made->u.side_optional, optional);
 		if (!optional)
 			return false;
 		side_ptr_set(optional->elem_type,
@@ -437,57 +437,57 @@ static bool compound(struct generator *generator, struct side_type *cell, unsign
 		return side_ptr_get(optional->elem_type);
 	case SIDE_TYPE_ARRAY:
 		array_type = take(generator, sizeof(*array_type));
-		side_ptr_set(cell->u.side_array, array_type);
+		side_ptr_set(made->u.side_array, array_type);
 		return array_type && array(generator, array_type, false, depth);
 	case SIDE_TYPE_VLA:
 		vla_type = take(generator, sizeof(*vla_type));
-		side_ptr_set(cell->u.side_vla, vla_type);
+		side_ptr_set(made->u.side_vla, vla_type);
 		return vla_type && vla(generator, vla_type, false, depth);
-	case SIDE_TYPE_VLA_VISITOR: return visitor(generator, cell, depth);
-	case SIDE_TYPE_ENUM: return enumeration(generator, cell, pick_integer(generator), depth);
-	default: return bitmap(generator, cell, depth);
+	case SIDE_TYPE_VLA_VISITOR: return visitor(generator, made, depth);
+	case SIDE_TYPE_ENUM: return enumeration(generator, made, pick_integer(generator), depth);
+	default: return bitmap(generator, made, depth);
 	}
 }
 
-static bool type(struct generator *generator, struct side_type *cell, unsigned int label,
+static bool type(struct generator *generator, struct side_type *made, unsigned int label,
 		unsigned int depth)
 {
-	side_enum_set(cell->type, (enum side_type_label)label);
+	side_enum_set(made->type, (enum side_type_label)label);
 	if (visit_label_is_gather(label))
-		return gather(generator, cell, label, depth);
+		return gather(generator, made, label, depth);
 	switch (label) {
 	case SIDE_TYPE_NULL:
-	case SIDE_TYPE_BYTE: ATTRIBUTES(generator, cell->u.side_null.attributes); return true;
+	case SIDE_TYPE_BYTE: ATTRIBUTES(generator, made->u.side_null.attributes); return true;
 	case SIDE_TYPE_BOOL:
-		cell->u.side_bool.bool_size = 1;
-		cell->u.side_bool.len_bits = (uint16_t)generator_below(generator, 9);
-		cell->u.side_bool.byte_order.v = order(generator);
-		ATTRIBUTES(generator, cell->u.side_bool.attributes);
+		made->u.side_bool.bool_size = 1;
+		made->u.side_bool.len_bits = (uint16_t)generator_below(generator, 9);
+		made->u.side_bool.byte_order.v = order(generator);
+		ATTRIBUTES(generator, made->u.side_bool.attributes);
 		return true;
 	case SIDE_TYPE_FLOAT_BINARY16:
 	case SIDE_TYPE_FLOAT_BINARY32:
 	case SIDE_TYPE_FLOAT_BINARY64:
 	case SIDE_TYPE_FLOAT_BINARY128:
-		cell->u.side_float.float_size = (uint16_t)(2 << (label - SIDE_TYPE_FLOAT_BINARY16));
-		cell->u.side_float.byte_order.v = order(generator);
-		ATTRIBUTES(generator, cell->u.side_float.attributes);
+		made->u.side_float.float_size = (uint16_t)(2 << (label - SIDE_TYPE_FLOAT_BINARY16));
+		made->u.side_float.byte_order.v = order(generator);
+		ATTRIBUTES(generator, made->u.side_float.attributes);
 		return true;
 	case SIDE_TYPE_STRING_UTF8:
 	case SIDE_TYPE_STRING_UTF16:
 	case SIDE_TYPE_STRING_UTF32:
-		cell->u.side_string.unit_size = (uint8_t)(1 << (label - SIDE_TYPE_STRING_UTF8));
-		cell->u.side_string.byte_order.v = order(generator);
-		ATTRIBUTES(generator, cell->u.side_string.attributes);
+		made->u.side_string.unit_size = (uint8_t)(1 << (label - SIDE_TYPE_STRING_UTF8));
+		made->u.side_string.byte_order.v = order(generator);
+		ATTRIBUTES(generator, made->u.side_string.attributes);
 		return true;
 	case SIDE_TYPE_DYNAMIC: return true;
 	case SIDE_TYPE_POINTER:
-		integer(generator, &cell->u.side_integer, sizeof(void *), false);
-		cell->u.side_integer.len_bits = 0;
+		integer(generator, &made->u.side_integer, sizeof(void *), false);
+		made->u.side_integer.len_bits = 0;
 		return true;
 	default:
 		if (label >= SIDE_TYPE_STRUCT)
-			return compound(generator, cell, label, depth);
-		integer(generator, &cell->u.side_integer,
+			return compound(generator, made, label, depth);
+		integer(generator, &made->u.side_integer,
 				1u << (label >= SIDE_TYPE_S8 ? label - SIDE_TYPE_S8
 							     : label - SIDE_TYPE_U8),
 				label >= SIDE_TYPE_S8);

@@ -208,7 +208,7 @@ static void swap_gather(struct side_type *type)
 	}
 }
 
-static void swap_cell(struct side_type *type)
+static void swap_scalar(struct side_type *type)
 {
 	struct side_type_optional *optional;
 
@@ -262,7 +262,7 @@ static void swap_type(struct side_type *type)
 	if (visit_label_is_gather(type->type.v))
 		swap_gather(type);
 	else
-		swap_cell(type);
+		swap_scalar(type);
 	SWAP(type->type.v);
 }
 

@@ -102,7 +102,7 @@ static MAKE_UNUSED void expect_at(const struct plan *plan, const struct side_arg
 	free(buffer);
 }
 
-static unsigned int expect_cells, expect_spans; /* how many plans had these kinds */
+static unsigned int nr_scalar_plans, expect_spans; /* how many plans had these kinds */
 
 /* Writes the bytes as the recorder copies them from the arguments, by the kind of the plan. */
 static MAKE_UNUSED void expect_parts_at(const struct plan *plan, const struct side_arg_vec *vector,
@@ -118,7 +118,7 @@ static MAKE_UNUSED void expect_parts_at(const struct plan *plan, const struct si
 		EXPECT(arg->type.v == plan->scalar_label && expected->size == plan->scalar_size,
 				"a cell of %u bytes", plan->scalar_size);
 		EXPECT(!memcmp(&arg->u, expected->bytes, expected->size), "other bytes in it");
-		expect_cells++;
+		nr_scalar_plans++;
 	}
 	if (plan->kind == PLAN_KIND_SPAN) {
 		size = plan_serialize_span(plan, vector, head, sizeof(expected->bytes), &span);

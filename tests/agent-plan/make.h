@@ -430,19 +430,19 @@ static MAKE_UNUSED struct side_arg arg_pointer(unsigned int label, const void *p
 	return arg;
 }
 
-static MAKE_UNUSED struct side_arg_vec *make_vector(uint32_t count, const struct side_arg *cells)
+static MAKE_UNUSED struct side_arg_vec *make_vector(uint32_t count, const struct side_arg *args)
 {
 	struct side_arg_vec *vector = make_bytes(sizeof(*vector));
 
-	side_ptr_set(vector->sav, make_copy(cells, count * sizeof(*cells)));
+	side_ptr_set(vector->sav, make_copy(args, count * sizeof(*args)));
 	vector->len = count;
 	return vector;
 }
 
 static MAKE_UNUSED struct side_arg arg_vector(
-		unsigned int label, uint32_t count, const struct side_arg *cells)
+		unsigned int label, uint32_t count, const struct side_arg *args)
 {
-	return arg_pointer(label, make_vector(count, cells));
+	return arg_pointer(label, make_vector(count, args));
 }
 
 static MAKE_UNUSED struct side_arg arg_optional(struct side_arg value, uint8_t selector)

@@ -32,13 +32,13 @@ static void test_arrays(void)
 	struct side_type bytes = make_array(make_plain(1, false), 5);
 	struct side_type texts = make_array(make_string(1, HOST), 2);
 	struct side_arg args[5] = {U8(1), U8(2), U8(3), U8(4), U8(5)};
-	struct side_arg text_cells[2] = {TEXT("one"), TEXT(NULL)};
+	struct side_arg text_args[2] = {TEXT("one"), TEXT(NULL)};
 	struct side_arg rows[2] = {
 			arg_vector(SIDE_TYPE_ARRAY, 5, args), arg_vector(SIDE_TYPE_ARRAY, 5, args)};
 	struct side_arg broken = arg_vector(SIDE_TYPE_ARRAY, 5, args);
 
 	expect_everywhere(bytes, arg_vector(SIDE_TYPE_ARRAY, 5, args), "0102030405");
-	expect_everywhere(texts, arg_vector(SIDE_TYPE_ARRAY, 2, text_cells), "'one'00 '(null)'00");
+	expect_everywhere(texts, arg_vector(SIDE_TYPE_ARRAY, 2, text_args), "'one'00 '(null)'00");
 	expect_everywhere(make_array(bytes, 2), arg_vector(SIDE_TYPE_ARRAY, 2, rows),
 			"0102030405 0102030405");
 	expect_everywhere(make_array(texts, 0), arg_vector(SIDE_TYPE_ARRAY, 0, NULL), "");

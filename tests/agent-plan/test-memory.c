@@ -81,7 +81,7 @@ static void test_page_ends(void)
  * The vector of arguments ends with the page: the plan may read only the bytes of the last
  * argument.
  */
-static void test_last_cell(void)
+static void test_last_argument(void)
 {
 	char *end = guarded_end();
 	struct side_arg *arg = (struct side_arg *)end - 1;
@@ -168,7 +168,7 @@ static void test_changes(void)
 int main(void)
 {
 	test_page_ends();
-	test_last_cell();
+	test_last_argument();
 	test_changes();
 	return expect_end();
 }

@@ -34,12 +34,12 @@ static void fill_place(void)
 	}
 }
 
-static enum side_visitor_status visit_cells(
+static enum side_visitor_status visit_elements(
 		const struct side_tracer_visitor_ctx *context, void *app_context);
 static enum side_visitor_status visit_fields(
 		const struct side_tracer_dynamic_struct_visitor_ctx *context, void *app_context);
 
-static struct side_arg random_cell(unsigned int depth);
+static struct side_arg random_argument(unsigned int depth);
 
 /* The label and the value do not match. */
 static struct side_arg random_scalar(void)
@@ -62,11 +62,11 @@ static struct side_arg random_dynamic(unsigned int depth)
 	for (i = 0; i < 32; i++)
 		value[i] = (uint8_t)draw(256);
 	for (i = 0; i < count; i++)
-		args[i] = random_cell(depth + 1);
+		args[i] = random_argument(depth + 1);
 	switch (draw(8)) {
 	case 0: return dynamic_vla(count, args, NO_ATTRIBUTES);
 	case 1: return dynamic_struct(count, names, args, NO_ATTRIBUTES);
-	case 2: return dynamic_vla_visitor(visit_cells, location + 8 * draw(8), NO_ATTRIBUTES);
+	case 2: return dynamic_vla_visitor(visit_elements, location + 8 * draw(8), NO_ATTRIBUTES);
 	case 3: return dynamic_struct_visitor(visit_fields, location + 8 * draw(8), NO_ATTRIBUTES);
 	case 4: return dynamic_integer(draw(2) ? 4 : draw(20), draw(40), draw(2), draw(3), value);
 	case 5: return dynamic_string(draw(5), draw(2), draw(2) ? location + 8 * draw(100) : NULL);
@@ -81,7 +81,7 @@ static struct side_arg random_dynamic(unsigned int depth)
 	return arg;
 }
 
-static struct side_arg random_cell(unsigned int depth)
+static struct side_arg random_argument(unsigned int depth)
 {
 	static const unsigned int with_pointer[] = {SIDE_TYPE_STRING_UTF8, SIDE_TYPE_STRING_UTF16,
 			SIDE_TYPE_STRING_UTF32, SIDE_TYPE_GATHER_BOOL, SIDE_TYPE_GATHER_INTEGER,
@@ -98,10 +98,10 @@ static struct side_arg random_cell(unsigned int depth)
 	case 0:
 	case 1:
 		for (i = 0; i < count; i++)
-			args[i] = random_cell(depth + 1);
+			args[i] = random_argument(depth + 1);
 		return arg_vector(with_vector[draw(3)], count, args);
-	case 2: return arg_optional(random_cell(depth + 1), (uint8_t)draw(3));
-	case 3: return arg_variant(random_scalar(), random_cell(depth + 1));
+	case 2: return arg_optional(random_argument(depth + 1), (uint8_t)draw(3));
+	case 3: return arg_variant(random_scalar(), random_argument(depth + 1));
 	case 4: return arg_vla_visitor(location + 8 * draw(8));
 	case 5: return random_dynamic(depth);
 	case 6:
@@ -119,7 +119,7 @@ static struct side_arg random_cell(unsigned int depth)
 
 static unsigned int visits;
 
-static enum side_visitor_status visit_cells(
+static enum side_visitor_status visit_elements(
 		const struct side_tracer_visitor_ctx *context, void *app_context)
 {
 	uint32_t count = draw(4);
@@ -128,7 +128,7 @@ static enum side_visitor_status visit_cells(
 	if (++visits > 100)
 		return SIDE_VISITOR_STATUS_OK;
 	for (; count; count--) {
-		struct side_arg arg = random_cell(3);
+		struct side_arg arg = random_argument(3);
 
 		if (context->write_elem(context, draw(50) ? &arg : NULL) !=
 						SIDE_VISITOR_STATUS_OK &&
@@ -147,7 +147,7 @@ static enum side_visitor_status visit_fields(
 	if (++visits > 100)
 		return SIDE_VISITOR_STATUS_OK;
 	for (; count; count--) {
-		struct side_arg_dynamic_field field = {.elem = random_cell(3)};
+		struct side_arg_dynamic_field field = {.elem = random_argument(3)};
 
 		side_ptr_set(field.field_name, draw(4) ? "name" : NULL);
 		if (context->write_field(context, draw(50) ? &field : NULL) !=
@@ -211,7 +211,7 @@ static struct side_type random_type(unsigned int depth)
 	case 11: return make_vla(random_type(depth + 1), make_plain(size, false));
 	case 12:
 		return make_vla_visitor(
-				random_type(depth + 1), make_plain(size, false), visit_cells);
+				random_type(depth + 1), make_plain(size, false), visit_elements);
 	case 13: return make_optional(random_type(depth + 1));
 	case 14:
 		for (i = 0; i < 3; i++) {
@@ -229,7 +229,7 @@ static struct side_type random_type(unsigned int depth)
 
 /* ---- arguments that match, to be changed afterwards ---- */
 
-static struct side_arg fitting_cell(const struct side_type *type)
+static struct side_arg matching_argument(const struct side_type *type)
 {
 	struct side_arg args[4], arg = random_scalar();
 	const struct side_type_struct *members;
@@ -243,7 +243,8 @@ static struct side_arg fitting_cell(const struct side_type *type)
 		members = side_ptr_get(type->u.side_struct);
 		count = members->fields.length;
 		for (i = 0; i < count; i++)
-			args[i] = fitting_cell(&side_array_elements(&members->fields)[i].side_type);
+			args[i] = matching_argument(
+					&side_array_elements(&members->fields)[i].side_type);
 		return arg_vector(label, count, args);
 	case SIDE_TYPE_ARRAY:
 	case SIDE_TYPE_VLA:
@@ -253,18 +254,18 @@ static struct side_arg fitting_cell(const struct side_type *type)
 		count = label == SIDE_TYPE_ARRAY ? side_ptr_get(type->u.side_array)->length
 						 : draw(4);
 		for (i = 0; i < count; i++)
-			args[i] = fitting_cell(element);
+			args[i] = matching_argument(element);
 		return arg_vector(label, count, args);
 	case SIDE_TYPE_OPTIONAL:
 		element = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
-		return arg_optional(fitting_cell(element), (uint8_t)draw(3));
+		return arg_optional(matching_argument(element), (uint8_t)draw(3));
 	case SIDE_TYPE_VARIANT:
 		element = &side_array_elements(
 				&side_ptr_get(type->u.side_variant)->options)[draw(3)]
 					   .side_type;
 		arg = random_scalar();
 		arg.type.v = side_ptr_get(type->u.side_variant)->selector.type.v;
-		return arg_variant(arg, fitting_cell(element));
+		return arg_variant(arg, matching_argument(element));
 	case SIDE_TYPE_VLA_VISITOR: return arg_vla_visitor(NULL);
 	case SIDE_TYPE_DYNAMIC: return random_dynamic(1);
 	case SIDE_TYPE_GATHER_VLA:
@@ -317,13 +318,13 @@ static void one(void)
 		return;
 	for (round = 0; round < 20; round++) {
 		for (i = 0; i < count; i++)
-			args[i] = fitting_cell(&types[i]);
+			args[i] = matching_argument(&types[i]);
 		/*
 		 * In some rounds everything matches; in others one or two arguments, or their
 		 * number, do not.
 		 */
 		if (count && round % 4 == 1)
-			args[draw(count)] = random_cell(0);
+			args[draw(count)] = random_argument(0);
 		if (count && round % 4 == 2)
 			args[draw(count)].type.v =
 					(uint16_t)(draw(3) ? draw(21) : 51 + draw(65000));

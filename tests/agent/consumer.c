@@ -79,7 +79,7 @@ static void make_rings(struct consumer *consumer, uint32_t index,
 		abort();
 }
 
-static void say_rule(struct consumer *consumer, int fd, uint32_t channel,
+static void put_rule(struct consumer *consumer, int fd, uint32_t channel,
 		const struct consumer_rule *from)
 {
 	struct wire_rule rule = {
@@ -104,7 +104,7 @@ static void say_rule(struct consumer *consumer, int fd, uint32_t channel,
 }
 
 /* The answer to REFRESH has the rings that exist already. */
-static void say_channel(struct consumer *consumer, int fd, uint32_t index,
+static void put_channel(struct consumer *consumer, int fd, uint32_t index,
 		const struct consumer_channel *from, bool again)
 {
 	enum consumer_answer how = again ? consumer->to_refresh : consumer->to_hello;
@@ -131,11 +131,11 @@ static void say_channel(struct consumer *consumer, int fd, uint32_t index,
 	 */
 	wire_close(ring);
 	for (i = 0; i < from->nr_rules; i++)
-		say_rule(consumer, fd, index, &from->rules[i]);
+		put_rule(consumer, fd, index, &from->rules[i]);
 }
 
 /* `known`: the generation in a REFRESH; NULL: the answer to HELLO. */
-static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
+static void send_config(struct consumer *consumer, int fd, const uint64_t *known)
 {
 	const struct consumer_rule rule = {
 			.patterns = consumer->patterns, .nr_patterns = consumer->nr_patterns};
@@ -167,7 +167,7 @@ static void say_config(struct consumer *consumer, int fd, const uint64_t *known)
 	reply(consumer, fd, wire_encode_config(consumer->message, WIRE_MESSAGE_MAX, &config), NULL,
 			0);
 	for (i = 0; i < config.nr_channels; i++)
-		say_channel(consumer, fd, i, &channels[i], known != NULL);
+		put_channel(consumer, fd, i, &channels[i], known != NULL);
 }
 
 /* ---- messages of the agent ---- */
@@ -189,7 +189,7 @@ static bool answer_hello(struct consumer *consumer, int fd, size_t size)
 		memset(consumer->message, 'x', 100);
 		wire_send(fd, consumer->message, 100, NULL, 0, wire_deadline(1000));
 		return true;
-	default: say_config(consumer, fd, NULL); return !consumer->mutate;
+	default: send_config(consumer, fd, NULL); return !consumer->mutate;
 	}
 }
 
@@ -213,7 +213,7 @@ static bool answer_refresh(struct consumer *consumer, int fd, size_t size)
 	}
 	if (refresh.token != consumer->token)
 		consumer->to_refresh = ANSWER_REFUSE;
-	say_config(consumer, fd, &refresh.generation);
+	send_config(consumer, fd, &refresh.generation);
 	consumer->to_refresh = before;
 	return !consumer->mutate;
 }

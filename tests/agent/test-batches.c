@@ -242,9 +242,9 @@ static void play_recovery(struct agent_session *session, const void *stream, siz
 
 /* ---- rings ---- */
 
-static int timed_way, prefixed_way, cell_way;
+static int timed_method, prefixed_method, scalar_method;
 
-static void *play_way(const char *name, const struct ring_producer *producer, uint32_t id,
+static void *play_method(const char *name, const struct ring_producer *producer, uint32_t id,
 		size_t size, int *method)
 {
 	assert_ptr_equal(producer, &channels[0]);
@@ -255,19 +255,20 @@ static void *play_way(const char *name, const struct ring_producer *producer, ui
 static ring_publish_timed *play_timed(
 		const struct ring_producer *producer, uint32_t id, size_t size)
 {
-	return (ring_publish_timed *)play_way("timed", producer, id, size, &timed_way);
+	return (ring_publish_timed *)play_method("timed", producer, id, size, &timed_method);
 }
 
 static ring_publish_prefixed *play_prefixed(
 		const struct ring_producer *producer, uint32_t id, size_t size)
 {
-	return (ring_publish_prefixed *)play_way("prefixed", producer, id, size, &prefixed_way);
+	return (ring_publish_prefixed *)play_method(
+			"prefixed", producer, id, size, &prefixed_method);
 }
 
-static ring_publish_scalar *play_cell(
+static ring_publish_scalar *play_scalar(
 		const struct ring_producer *producer, uint32_t id, size_t size)
 {
-	return (ring_publish_scalar *)play_way("cell", producer, id, size, &cell_way);
+	return (ring_publish_scalar *)play_method("cell", producer, id, size, &scalar_method);
 }
 
 /* ---- libside ---- */
@@ -362,7 +363,7 @@ static uint64_t play_over_begin(void)
 #define agent_recovery_add play_recovery
 #define ring_choose_timed play_timed
 #define ring_choose_prefixed play_prefixed
-#define ring_choose_scalar play_cell
+#define ring_choose_scalar play_scalar
 #define side_tracer_callback_register play_register
 #define side_tracer_callback_variadic_register play_register_variadic
 #define side_tracer_callback_replace play_replace
@@ -741,7 +742,7 @@ static void test_redirect(void **unused)
 	redirect(batch, "");
 	played.fixed = 0;
 	redirect(batch, "timed 5 0\n");
-	assert_true(event->publish_timed == (ring_publish_timed *)(void *)&timed_way);
+	assert_true(event->publish_timed == (ring_publish_timed *)(void *)&timed_method);
 	played.fixed = 254;
 	redirect(batch, "timed 5 254\n");
 	assert_int_equal(event->timed_size, 254);
@@ -756,10 +757,10 @@ static void test_redirect(void **unused)
 	event->straight = false;
 	plans[0].kind = PLAN_KIND_SCALAR;
 	redirect(batch, "prefixed 5 4\n");
-	assert_true(event->publish_prefixed == (ring_publish_prefixed *)(void *)&prefixed_way);
+	assert_true(event->publish_prefixed == (ring_publish_prefixed *)(void *)&prefixed_method);
 	event->contexts = NULL;
 	redirect(batch, "cell 5 4\n");
-	assert_true(event->publish_scalar == (ring_publish_scalar *)(void *)&cell_way);
+	assert_true(event->publish_scalar == (ring_publish_scalar *)(void *)&scalar_method);
 	event->straight = true;
 	redirect(batch, "timed 5 8\ncell 5 4\n");
 	event->contexts = (const struct context_set *)(const void *)&played;

@@ -110,7 +110,7 @@ static bool play_may_ask(void)
 	return !played.cannot_ask;
 }
 
-static uint32_t play_look(uint32_t groups, struct context_values *values);
+static uint32_t play_find(uint32_t groups, struct context_values *values);
 
 #undef raw_call
 #define raw_call(...) play_call(__VA_ARGS__)
@@ -119,10 +119,10 @@ static uint32_t play_look(uint32_t groups, struct context_values *values);
 #define context_sources_tid play_tid
 #define context_changed play_changed
 #define context_may_ask play_may_ask
-#define context_values_find(groups, values) play_look(groups, values)
+#define context_values_find(groups, values) play_find(groups, values)
 #include "tracers/agent/context/perf.c"
 
-static uint32_t play_look(uint32_t groups, struct context_values *values)
+static uint32_t play_find(uint32_t groups, struct context_values *values)
 {
 	assert_true(groups == CONTEXT_GROUP(COUNTERS) && values);
 	called("look\n");

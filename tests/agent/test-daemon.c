@@ -143,22 +143,22 @@ static int fake_connect(const char *path, uint64_t deadline)
 	return talk.connect[talk.nr_connected++ & 3];
 }
 
-static const char *door_path;
-static int door_result;
+static const char *rendezvous_path;
+static int rendezvous_result;
 
-static int fake_door_connect(const char *session, uint64_t deadline)
+static int fake_rendezvous_connect(const char *session, uint64_t deadline)
 {
 	assert_true(!session && deadline == 4711);
 	note("door");
 	return talk.connect[talk.nr_connected++ & 3];
 }
 
-static int fake_door_set(const char *path)
+static int fake_rendezvous_set(const char *path)
 {
 	note(path ? path : "no-door");
-	if (!door_result)
-		door_path = path;
-	return door_result;
+	if (!rendezvous_result)
+		rendezvous_path = path;
+	return rendezvous_result;
 }
 
 static int fake_send(int socket, const void *message, size_t size, const int *fds, size_t nr_fds,
@@ -274,9 +274,9 @@ static struct agent_session *fake_session_after(const struct agent_session *sess
 #define wire_send fake_send
 #define wire_receive fake_receive
 #define wire_close fake_close
-#define agent_rendezvous() (door_path)
-#define agent_rendezvous_set fake_door_set
-#define agent_rendezvous_connect fake_door_connect
+#define agent_rendezvous() (rendezvous_path)
+#define agent_rendezvous_set fake_rendezvous_set
+#define agent_rendezvous_connect fake_rendezvous_connect
 #define agent_sessions_update fake_update
 #define agent_process_names fake_names
 #define agent_prepare() (prepare_result)
@@ -328,9 +328,9 @@ static void begin(void)
 	nr_mapped = nr_unmapped = 0;
 	no_memory = is_secure = is_sandboxed = has_boot_session = false;
 	grace_passed = handler_result = is_prepared = true;
-	update_result = prepare_result = atfork_result = start_result = door_result = 0;
+	update_result = prepare_result = atfork_result = start_result = rendezvous_result = 0;
 	update_grace = 0;
-	door_path = control_word = boot_word = NULL;
+	rendezvous_path = control_word = boot_word = NULL;
 	runtime_paths[0] = "/own/agents.sock";
 	runtime_paths[1] = "/run/side/agents.sock";
 	while_sleeping = NULL;
@@ -430,7 +430,7 @@ static void test_places(void **state)
 	talk.check = -ENOTDIR;
 	assert_int_equal(control_connect(4711), -ENOTDIR);
 	are_calls("/one /two no-daemon");
-	door_path = "/door";
+	rendezvous_path = "/door";
 	talk.nr_connected = 2;
 	assert_int_equal(control_connect(4711), 0);
 	are_calls("door");
@@ -449,7 +449,7 @@ static void test_places(void **state)
 	assert_int_equal(control.nr_daemons, 0);
 }
 
-static void test_rooms(void **state)
+static void test_memories(void **state)
 {
 	struct control_memory *space;
 
@@ -661,7 +661,7 @@ static void test_states(void **state)
 	begin();
 	control.token = 77;
 	control.signal = 10;
-	door_path = "/door";
+	rendezvous_path = "/door";
 	welcomes(three, 1, NULL);
 	update_result = -EIO;
 	assert_int_equal(done(true), WIRE_DONE_PART);
@@ -873,7 +873,7 @@ static void test_arrive(void **state)
 /* ---- requests of `side attach` ---- */
 
 #define REFRESHED "own /own /own/agents.sock asked answered changes(1) applied(1) end"
-#define BY_DOOR "own door asked answered changes(1) applied(1) end"
+#define BY_RENDEZVOUS "own door asked answered changes(1) applied(1) end"
 
 static void attach_begin(uint32_t mode)
 {
@@ -901,7 +901,7 @@ static void test_attach(void **state)
 	assert_true(control.nr_daemons == 1 && agent.control.mode == WIRE_CONTROL_THREAD);
 	attach_begin(WIRE_CONTROL_OFF);
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), 0);
-	are_calls("/new/s " BY_DOOR " start");
+	are_calls("/new/s " BY_RENDEZVOUS " start");
 	attach_begin(WIRE_CONTROL_OFF);
 	start_result = -EAGAIN;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EAGAIN);
@@ -915,7 +915,7 @@ static void test_attach(void **state)
 	talk.connect[0] = talk.connect[1] = -ECONNRESET;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -ECONNRESET);
 	assert_true(talk.nr_connected == 2 && control.mode == WIRE_CONTROL_OFF &&
-			!agent.control.mode && !control.attached && !door_path);
+			!agent.control.mode && !control.attached && !rendezvous_path);
 	attach_begin(WIRE_CONTROL_OFF);
 	talk.connect[0] = -EIO;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_DIRECTORY), -EIO);
@@ -935,7 +935,7 @@ static void test_attach(void **state)
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -EIO);
 	are_calls("");
 	attach_begin(WIRE_CONTROL_OFF);
-	door_result = -ENAMETOOLONG;
+	rendezvous_result = -ENAMETOOLONG;
 	assert_int_equal(agent_control_attach("/new/s", AGENT_BY_RENDEZVOUS), -ENAMETOOLONG);
 	assert_int_equal(control.mode, WIRE_CONTROL_OFF);
 }
@@ -963,17 +963,17 @@ static void test_attach_without_thread(void **state)
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = -ENOENT;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
-	are_calls("disarm own /own /own/agents.sock no-daemon end changes(0) /door " BY_DOOR);
+	are_calls("disarm own /own /own/agents.sock no-daemon end changes(0) /door " BY_RENDEZVOUS);
 	talk.nr_connected = 1;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
-	are_calls("disarm " BY_DOOR);
+	are_calls("disarm " BY_RENDEZVOUS);
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = talk.connect[1] = -ENOENT;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -ENOENT);
-	assert_null(door_path);
+	assert_null(rendezvous_path);
 	attach_begin(WIRE_CONTROL_SYNC);
 	talk.connect[0] = -ENOENT;
-	door_result = -ENAMETOOLONG;
+	rendezvous_result = -ENAMETOOLONG;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -ENAMETOOLONG);
 }
 
@@ -991,39 +991,39 @@ static void test_attach_with_thread(void **state)
 	are_calls("wake");
 	assert_int_equal(control.turn, CONTROL_TAKEN);
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EISCONN);
-	door_path = "/door";
+	rendezvous_path = "/door";
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_RENDEZVOUS), -EALREADY);
 	assert_int_equal(agent_control_attach("/other", AGENT_BY_SAME_RENDEZVOUS), -EISCONN);
 	/* The same daemon at a rendezvous socket: the thread connects there, too. */
 	attach_begin(WIRE_CONTROL_THREAD);
 	while_sleeping = greet;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EALREADY);
-	are_calls("wake /door " BY_DOOR);
+	are_calls("wake /door " BY_RENDEZVOUS);
 	assert_true(nr_sleeps == 4 && control.turn == CONTROL_TAKEN);
-	assert_string_equal(door_path, "/door");
+	assert_string_equal(rendezvous_path, "/door");
 	attach_begin(WIRE_CONTROL_THREAD);
 	talk.connect[0] = -EIO;
 	while_sleeping = greet;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EALREADY);
-	assert_string_equal(door_path, "/door");
+	assert_string_equal(rendezvous_path, "/door");
 	attach_begin(WIRE_CONTROL_THREAD);
 	talk.connect[0] = -EIO;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -EIO);
-	assert_true(nr_sleeps == 1000 && !door_path);
+	assert_true(nr_sleeps == 1000 && !rendezvous_path);
 	attach_begin(WIRE_CONTROL_THREAD);
-	door_result = -ENAMETOOLONG;
+	rendezvous_result = -ENAMETOOLONG;
 	assert_int_equal(agent_control_attach("/door", AGENT_BY_SAME_RENDEZVOUS), -ENAMETOOLONG);
 	are_calls("wake /door");
 	/* At another rendezvous socket, because its daemon has exited. */
 	attach_begin(WIRE_CONTROL_THREAD);
-	door_path = "/door";
+	rendezvous_path = "/door";
 	control.attached = true;
 	is_connected = true;
 	assert_int_equal(agent_control_attach("/other", AGENT_BY_RENDEZVOUS), -EISCONN);
 	is_connected = false;
 	*calls = '\0';
 	assert_int_equal(agent_control_attach("/other", AGENT_BY_RENDEZVOUS), 0);
-	are_calls("disarm update stop no-door /other " BY_DOOR " start");
+	are_calls("disarm update stop no-door /other " BY_RENDEZVOUS " start");
 }
 
 static void test_detach(void **state)
@@ -1132,7 +1132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_turn),
 			cmocka_unit_test(test_places),
-			cmocka_unit_test(test_rooms),
+			cmocka_unit_test(test_memories),
 			cmocka_unit_test(test_refresh),
 			cmocka_unit_test(test_refresh_fails),
 			cmocka_unit_test(test_states),

@@ -612,7 +612,7 @@ static void test_recovery(void)
 
 static void test_names(void)
 {
-	char name[BOOT_PROCNAME_MAX + 1], line[256], room_of[7];
+	char name[BOOT_PROCNAME_MAX + 1], line[256], small[7];
 	struct facts_text text = {.bytes = line};
 
 	boot_clean_name(name, "a-b.c_d+E9");
@@ -628,10 +628,10 @@ static void test_names(void)
 	CHECK(strlen(name) == BOOT_PROCNAME_MAX && BOOT_PROCNAME_MAX == 64);
 	put_line(&text, "word", "a b%\x7f~\n!");
 	CHECK(!strcmp(line, "word a%20b%25%7f~%0a!\n") && text.size == strlen(line));
-	agent_boot_directory_read_line("/nowhere", room_of, sizeof(room_of));
-	CHECK(!room_of[0]);
-	agent_boot_directory_read_line("/proc/self/status", room_of, sizeof(room_of));
-	CHECK(!strcmp(room_of, "Name:\t"));
+	agent_boot_directory_read_line("/nowhere", small, sizeof(small));
+	CHECK(!small[0]);
+	agent_boot_directory_read_line("/proc/self/status", small, sizeof(small));
+	CHECK(!strcmp(small, "Name:\t"));
 }
 
 static void test_start_time(void)

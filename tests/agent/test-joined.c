@@ -62,7 +62,7 @@
 static int hello_result, map_fails_at, nr_maps, nr_unmapped, nr_wire_closed, renew_result,
 		again_result, pool_result, atfork_result, atexit_result, keys_fail_at, nr_requested,
 		synchronize_result, refresh_result, lock_fails, nr_sleeps;
-static uint32_t nr_channels_said;
+static uint32_t nr_received_channels;
 static bool has_notification, is_sandboxed, is_foreign,
 		may_ask = true, has_table, is_cut_off, whole = true, has_path = true, takes_push,
 		has_bases_request = true, renew_takes = true;
@@ -80,7 +80,7 @@ static int fake_hello(struct agent_session *session, uint64_t parent_token, int 
 	if (hello_result)
 		return hello_result;
 	session->channels = some_channels;
-	session->nr_channels = nr_channels_said;
+	session->nr_channels = nr_received_channels;
 	session->generation = &own_generation;
 	session->config.generation = 7;
 	return 0;
@@ -302,7 +302,7 @@ static void begin(void)
 	pool_result = atfork_result = atexit_result = nr_requested = synchronize_result = 0;
 	refresh_result = lock_fails = nr_sleeps = 0;
 	map_fails_at = keys_fail_at = -1;
-	nr_channels_said = 2;
+	nr_received_channels = 2;
 	has_notification = may_ask = whole = has_path = has_bases_request = renew_takes = true;
 	is_sandboxed = is_foreign = has_table = is_cut_off = takes_push = false;
 	random_number = 55;
@@ -842,7 +842,7 @@ static int change_to(const char *first, const char *second, bool may_wait)
 	return ret;
 }
 
-static void tell_change(bool after)
+static void note_change(bool after)
 {
 	note_number("tell", after);
 }
@@ -852,7 +852,7 @@ static void test_change(void **state)
 	(void)state;
 	begin();
 	agent.process.keys[0] = 9;
-	nr_channels_said = 0;
+	nr_received_channels = 0;
 	over_grace = 5;
 	assert_int_equal(change_to("/run/a", "/run/b", true), 0);
 	are_calls("look lock unlock ask(1) ask(1) lock occasion over-free bases-changed "
@@ -912,7 +912,7 @@ static void test_change(void **state)
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("ask-drop(0)");
 	/* The callback is called before and after, even if nothing can change, but not where the update may not wait. */
-	agent_on_change(tell_change);
+	agent_on_change(note_change);
 	assert_int_equal(change_to(NULL, NULL, true), -EPERM);
 	are_calls("tell(0) ask-drop(0) tell(1)");
 	assert_int_equal(change_to(NULL, NULL, false), -EPERM);

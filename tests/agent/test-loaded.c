@@ -221,7 +221,7 @@ static void count_interpose(void)
 
 /* Calls that functions of the program pass on. */
 static const struct ring_replay *replayed;
-static const void *lost_event, *told_by;
+static const void *lost_event, *visited;
 static bool lost_named;
 static uint32_t lost_cpu;
 static uint64_t lost_count;
@@ -235,7 +235,7 @@ static void pass_replay(const struct ring_replay *from)
 static void on_change(void (*visit)(bool after))
 {
 	note("change");
-	memcpy(&told_by, &visit, sizeof(told_by));
+	memcpy(&visited, &visit, sizeof(visited));
 }
 
 static void count_lost(const struct side_event_description *event, bool named, uint32_t cpu,
@@ -288,7 +288,7 @@ static struct agent_session *next_listed(const struct agent_session *session)
 	return !session ? &listed[0] : session == &listed[2] ? NULL : &listed[session - listed + 1];
 }
 
-static int say_bye(struct agent_session *session)
+static int send_bye(struct agent_session *session)
 {
 	note(session == &listed[1] ? "bye" : "?");
 	return 0;
@@ -297,7 +297,7 @@ static int say_bye(struct agent_session *session)
 #define dlsym find_start
 #define _exit end_program
 #define agent_session_after next_listed
-#define agent_bye say_bye
+#define agent_bye send_bye
 #define __libc_start_main loaded_start_main
 #include "tracers/agent/core/start.c"
 #undef __libc_start_main
@@ -568,7 +568,7 @@ static void test_requests(void **state)
 
 /* ---- calls of the program ---- */
 
-static void tell_nothing(bool after)
+static void visit_nothing(bool after)
 {
 	(void)after;
 }
@@ -577,7 +577,7 @@ static void test_passed_on(void **state)
 {
 	const struct ring_replay *from = (const void *)&self_base;
 	const struct side_event_description *event = (const void *)&other_base;
-	void (*visit)(bool after) = tell_nothing;
+	void (*visit)(bool after) = visit_nothing;
 
 	(void)state;
 	*order = '\0';
@@ -589,7 +589,7 @@ static void test_passed_on(void **state)
 	*order = '\0';
 	side_agent_on_change(visit);
 	assert_string_equal(order, "change");
-	assert_memory_equal(&told_by, &visit, sizeof(visit));
+	assert_memory_equal(&visited, &visit, sizeof(visit));
 	*order = '\0';
 	for (int named = 0; named < 2; named++) {
 		side_agent_lost(event, named, 3, UINT64_C(1) << 40 | 5);

@@ -219,7 +219,7 @@ static bool fake_may_ask(void)
 
 /* ---- the rendezvous socket ---- */
 
-static void test_door_path(void **state)
+static void test_rendezvous_path(void **state)
 {
 	char path[AGENT_RENDEZVOUS_SIZE + 1];
 
@@ -245,7 +245,7 @@ static void test_door_path(void **state)
 	assert_null(agent_rendezvous());
 }
 
-static void test_door_connect(void **state)
+static void test_rendezvous_connect(void **state)
 {
 	struct agent_session session = {.path = "/session"};
 	struct wire_pass pass = {.path = ""};
@@ -450,7 +450,7 @@ static void test_ask_fails(void **state)
 }
 
 /* With a rendezvous socket the connection uses it, unless the user gave the session. */
-static void test_ask_by_door(void **state)
+static void test_ask_by_rendezvous(void **state)
 {
 	struct agent_wanted wanted = {.path = "/one", .asked = AGENT_ASK_REFRESH, .token = 3};
 
@@ -1040,11 +1040,11 @@ static void test_vfork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_door_path),
-			cmocka_unit_test(test_door_connect),
+			cmocka_unit_test(test_rendezvous_path),
+			cmocka_unit_test(test_rendezvous_connect),
 			cmocka_unit_test(test_ask),
 			cmocka_unit_test(test_ask_fails),
-			cmocka_unit_test(test_ask_by_door),
+			cmocka_unit_test(test_ask_by_rendezvous),
 			cmocka_unit_test(test_deadlines),
 			cmocka_unit_test(test_stalled),
 			cmocka_unit_test(test_stalled_check),

@@ -52,7 +52,7 @@ static int update_pushed(const struct consumer *consumer, uint64_t base, uint32_
 	return agent_sessions_update(&wanted, 1, true, &grace);
 }
 
-static void who_has_it_does_not_ask(void **state)
+static void a_current_process_does_not_ask(void **state)
 {
 	struct consumer one;
 
@@ -84,7 +84,7 @@ static void who_has_it_does_not_ask(void **state)
 	end(&one);
 }
 
-static void who_has_something_else_asks(void **state)
+static void an_outdated_process_asks(void **state)
 {
 	struct consumer one;
 	uint32_t cut;
@@ -159,8 +159,8 @@ static void pushes_that_do_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(who_has_it_does_not_ask),
-			cmocka_unit_test(who_has_something_else_asks),
+			cmocka_unit_test(a_current_process_does_not_ask),
+			cmocka_unit_test(an_outdated_process_asks),
 			cmocka_unit_test(pushes_that_do_not_fit),
 	};
 

@@ -390,7 +390,7 @@ static void test_slow(void **unused)
 
 /* ---- one scalar ---- */
 
-static int see_cell(
+static int note_scalar(
 		struct ring_producer *producer, uint32_t id, const void *unused, const void *arg)
 {
 	assert_ptr_equal(producer, rings);
@@ -410,7 +410,8 @@ static int see_prefixed(struct ring_producer *producer, uint32_t id,
 }
 
 /* For unusual scalars the callback does the same as with any other traced event. */
-static void odd_cells(side_tracer_callback_func callback, const char *odd, const char *vforked)
+static void unusual_scalars(
+		side_tracer_callback_func callback, const char *odd, const char *vforked)
 {
 	arguments.len = 2;
 	assert_record(callback, odd);
@@ -430,19 +431,19 @@ static void odd_cells(side_tracer_callback_func callback, const char *odd, const
 	assert_record(callback, "");
 }
 
-static void test_cells(void **unused)
+static void test_scalars(void **unused)
 {
 	char odd[256];
 
 	(void)unused;
 	reset();
-	traced.publish_scalar = see_cell;
+	traced.publish_scalar = note_scalar;
 	assert_record(record_scalar, "cell 47\n");
 	snprintf(odd, sizeof(odd), "%s", pooled("", ABC));
-	odd_cells(record_scalar, odd, "lost 47 nested\n");
+	unusual_scalars(record_scalar, odd, "lost 47 nested\n");
 }
 
-static void test_cells_with_contexts(void **unused)
+static void test_scalars_with_contexts(void **unused)
 {
 	static const char any[] = "contexts 512\nserialize 508\n" CTX_ABC;
 
@@ -466,9 +467,9 @@ static void test_cells_with_contexts(void **unused)
 	played.no_cache = false;
 	traced.publish_prefixed = see_prefixed;
 	played.refuses = false;
-	odd_cells(record_scalar_contexts, any, "lost 47 nested\n");
+	unusual_scalars(record_scalar_contexts, any, "lost 47 nested\n");
 	traced.producer = rings;
-	odd_cells(record_scalar_buffered, any, "lost 47 nested\n");
+	unusual_scalars(record_scalar_buffered, any, "lost 47 nested\n");
 	/* An earlier record of the event was large. */
 	traced.producer = rings;
 	traced.large = true;
@@ -480,7 +481,7 @@ static void test_cells_with_contexts(void **unused)
 
 /* ---- payloads on the stack ---- */
 
-static void test_quiet(void **unused)
+static void test_gp_only(void **unused)
 {
 	(void)unused;
 	reset();
@@ -894,9 +895,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_pool),
 			cmocka_unit_test(test_slow),
-			cmocka_unit_test(test_cells),
-			cmocka_unit_test(test_cells_with_contexts),
-			cmocka_unit_test(test_quiet),
+			cmocka_unit_test(test_scalars),
+			cmocka_unit_test(test_scalars_with_contexts),
+			cmocka_unit_test(test_gp_only),
 			cmocka_unit_test(test_contexts),
 			cmocka_unit_test(test_spans),
 			cmocka_unit_test(test_filters),

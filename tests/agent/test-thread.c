@@ -219,11 +219,11 @@ static int fake_fstat(int fd, struct stat *status)
 /* ---- the agent ---- */
 
 static bool has_turn = true, is_sandboxed, hopeless, has_lock = true, is_stalled, declined,
-	    has_room = true;
+	    has_memory = true;
 static int connect_result = 60, arrive_result, welcomed_result, complete_result, run_result = 1,
 	   create_result;
 static ssize_t receive_result;
-static struct control_memory common_room;
+static struct control_memory common_memory;
 static enum control_changes changes_now;
 static uint32_t task_runs;
 static void (*work_seen)(void);
@@ -237,7 +237,7 @@ static bool fake_take(unsigned int timeout_ms)
 static int fake_welcomed(int socket, struct control_memory *of, size_t size, bool may_wait,
 		uint64_t deadline)
 {
-	assert_true(socket == 60 && of == &common_room && may_wait);
+	assert_true(socket == 60 && of == &common_memory && may_wait);
 	assert_int_equal(deadline, time_now + 5000 * MS);
 	note_number("welcomed", (long)size);
 	return welcomed_result;
@@ -246,7 +246,7 @@ static int fake_welcomed(int socket, struct control_memory *of, size_t size, boo
 static ssize_t fake_receive(
 		int socket, void *message, size_t size, int *fds, size_t *nr_fds, uint64_t deadline)
 {
-	assert_true(socket == 60 && message == common_room.message && size == WIRE_MESSAGE_MAX &&
+	assert_true(socket == 60 && message == common_memory.message && size == WIRE_MESSAGE_MAX &&
 			!fds && !nr_fds);
 	note_number("receive", (long)((deadline - time_now) / MS));
 	return receive_result;
@@ -256,7 +256,7 @@ static int fake_arrive(
 		int socket, struct control_memory *of, enum wire_control mode, uint64_t deadline)
 {
 	(void)deadline;
-	assert_true(socket == 60 && of == &common_room && mode == WIRE_CONTROL_THREAD);
+	assert_true(socket == 60 && of == &common_memory && mode == WIRE_CONTROL_THREAD);
 	note("arrive");
 	return arrive_result;
 }
@@ -332,7 +332,7 @@ static unsigned long thread_handle;
 #define control_refresh fake_refresh
 #define control_count_failure(error) note_number("failure", error)
 #define control_is_hopeless() (hopeless)
-#define control_memory_map() (has_room ? &common_room : NULL)
+#define control_memory_map() (has_memory ? &common_memory : NULL)
 #define control_memory_unmap(of) ((void)(of), note("unmap"))
 #define control_memory_trim(of) ((void)(of), note("rest"))
 #define control_changes() (changes_now)
@@ -376,7 +376,7 @@ static void begin(void)
 	*calls = '\0';
 	time_now = 1000 * MS;
 	while_sleeping = while_waiting = NULL;
-	has_turn = has_lock = has_room = true;
+	has_turn = has_lock = has_memory = true;
 	is_sandboxed = hopeless = is_stalled = declined = false;
 	connect_result = 60;
 	arrive_result = welcomed_result = complete_result = create_result = 0;
@@ -677,32 +677,32 @@ static void test_hello(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(control_thread_send_hello(&common_room, 70), 0);
+	assert_int_equal(control_thread_send_hello(&common_memory, 70), 0);
 	are_calls("connect(70) arrive flags(0) timeout");
 	assert_true(control_thread_greetings() == 1 && control_thread_is_connected());
 	begin();
 	connect_result = -ENOENT;
-	assert_int_equal(control_thread_send_hello(&common_room, 70), -ENOENT);
+	assert_int_equal(control_thread_send_hello(&common_memory, 70), -ENOENT);
 	assert_true(!kernel.nr_closed && !control_thread_is_connected());
 	begin();
 	arrive_result = -EPIPE;
-	assert_int_equal(control_thread_send_hello(&common_room, 70), -EPIPE);
+	assert_int_equal(control_thread_send_hello(&common_memory, 70), -EPIPE);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1 && !control_thread_greetings());
 	begin();
 	thread.shared = true;
 	kernel.stat_result = -1;
-	assert_int_equal(control_thread_send_hello(&common_room, 70), -EBADF);
+	assert_int_equal(control_thread_send_hello(&common_memory, 70), -EBADF);
 	assert_true(kernel.nr_closed == 1 && thread.socket == -1);
 	/* Until a recorder listens: 50 attempts, 20 ms apart. */
 	begin();
 	connect_result = -ECONNREFUSED;
-	assert_int_equal(control_thread_send_hello_soon(&common_room), -ECONNREFUSED);
+	assert_int_equal(control_thread_send_hello_soon(&common_memory), -ECONNREFUSED);
 	assert_true(kernel.nr_sleeps == 50 && kernel.slept_ms == 20);
 	connect_result = -EACCES;
-	assert_int_equal(control_thread_send_hello_soon(&common_room), -EACCES);
+	assert_int_equal(control_thread_send_hello_soon(&common_memory), -EACCES);
 	assert_int_equal(kernel.nr_sleeps, 50);
 	*calls = '\0';
-	assert_int_equal(control_thread_send_hello_soon(&common_room), -EACCES);
+	assert_int_equal(control_thread_send_hello_soon(&common_memory), -EACCES);
 	are_calls("connect(5000)");
 }
 
@@ -710,12 +710,12 @@ static void test_rest(void **state)
 {
 	(void)state;
 	begin();
-	control_thread_trim(&common_room);
+	control_thread_trim(&common_memory);
 	are_calls("rest exchanges batches memory unlock");
-	control_thread_trim(&common_room);
+	control_thread_trim(&common_memory);
 	are_calls("");
 	thread.rests = has_lock = false;
-	control_thread_trim(&common_room);
+	control_thread_trim(&common_memory);
 	are_calls("rest");
 	assert_true(thread.rests);
 }
@@ -724,7 +724,7 @@ static int obeyed(void)
 {
 	thread.socket = 60;
 	*calls = '\0';
-	return obey(&common_room, 33);
+	return obey(&common_memory, 33);
 }
 
 static void test_obey(void **state)
@@ -732,7 +732,7 @@ static void test_obey(void **state)
 	(void)state;
 	begin();
 	thread.rests = true;
-	assert_int_equal(obey(&common_room, 33), -EBADF);
+	assert_int_equal(obey(&common_memory, 33), -EBADF);
 	assert_true(!thread.rests && thread.socket == -1);
 	are_calls("");
 	thread.state = THREAD_STARTING;
@@ -769,14 +769,14 @@ static int heard(long result)
 	kernel.read_result = result;
 	thread.rests = true;
 	*calls = '\0';
-	return control_thread_receive_update(&common_room);
+	return control_thread_receive_update(&common_memory);
 }
 
 static void test_hear(void **state)
 {
 	(void)state;
 	begin();
-	assert_int_equal(control_thread_receive_update(&common_room), -EBADF);
+	assert_int_equal(control_thread_receive_update(&common_memory), -EBADF);
 	assert_int_equal(heard(33), 0);
 	are_calls("take(5000) welcomed(33) give failure(0)");
 	assert_int_equal(heard(0), -ECONNRESET);
@@ -863,7 +863,7 @@ static void test_find_again(void **state)
 	begin();
 	connect_result = -ENOENT;
 	while_sleeping = come_back;
-	find_again(&common_room);
+	find_again(&common_memory);
 	/* Without a watch: each second. */
 	assert_true(kernel.nr_sleeps == 2 && kernel.slept_ms == 1000 && thread.socket == 60);
 	begin();
@@ -873,11 +873,11 @@ static void test_find_again(void **state)
 	connect_result = -ENOENT;
 	kernel.ppoll[0] = kernel.ppoll[1] = -EINTR;
 	while_sleeping = come_back;
-	find_again(&common_room);
+	find_again(&common_memory);
 	assert_true(kernel.nr_polls == 2 && kernel.nr_sleeps == 2 && is_closed(60));
 	begin();
 	control.mode = WIRE_CONTROL_OFF;
-	find_again(&common_room);
+	find_again(&common_memory);
 	are_calls("");
 }
 
@@ -899,7 +899,7 @@ static void test_talk(void **state)
 	welcomed_result = -EPROTO;
 	kernel.read_result = 33;
 	while_sleeping = keep_pause;
-	talk_for_ever(&common_room, 5);
+	talk_for_ever(&common_memory, 5);
 	/* A daemon that ends each connection at once: pauses that grow. */
 	assert_true(pauses[0] == 0 && pauses[1] == 1 && pauses[2] == 2 && pauses[12] == 2048);
 	assert_true(pauses[13] == 4096 && pauses[14] == 8192 && pauses[15] == 8192);
@@ -908,7 +908,7 @@ static void test_talk(void **state)
 	begin();
 	thread.socket = 60;
 	welcomed_result = -ECANCELED;
-	talk_for_ever(&common_room, 5);
+	talk_for_ever(&common_memory, 5);
 	assert_true(kernel.nr_sleeps == 0 && kernel.nr_closed == 1);
 }
 
@@ -919,7 +919,7 @@ static void test_ask(void **state)
 	receive_result = 33;
 	ask_first(70);
 	are_calls("take(70) connect(70) arrive flags(0) timeout receive(70) try(33) give");
-	assert_true(thread.first == 33 && thread.memory == &common_room && thread.asked == 1 &&
+	assert_true(thread.first == 33 && thread.memory == &common_memory && thread.asked == 1 &&
 			kernel.nr_wakes == 1);
 	begin();
 	receive_result = -ETIMEDOUT;
@@ -941,14 +941,14 @@ static void test_ask(void **state)
 	ask_first(70);
 	assert_true(thread.first == -EBUSY && thread.asked == 1);
 	begin();
-	has_room = false;
+	has_memory = false;
 	ask_first(70);
 	assert_true(thread.first == -ENOMEM && !thread.memory && thread.asked == 1);
 	are_calls("");
 	/* How the thread continues after each result. */
 	begin_to_talk();
 	are_calls("");
-	thread.memory = &common_room;
+	thread.memory = &common_memory;
 	thread.first = -EACCES;
 	begin_to_talk();
 	thread.first = -EPERM;
@@ -1461,7 +1461,7 @@ static void test_end(void **state)
 	assert_true(agent_control_has_table());
 	thread.socket = thread.status = 60;
 	thread.state = THREAD_TALKED;
-	thread.memory = &common_room;
+	thread.memory = &common_memory;
 	control_thread_forked();
 	are_calls("forked");
 	assert_true(!kernel.nr_closed && thread.socket == -1 && thread.status == -1 &&

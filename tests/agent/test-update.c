@@ -311,7 +311,7 @@ static void libraries_and_rules(void **state)
 
 /* ---- failures ---- */
 
-static void who_does_not_answer(void **state)
+static void a_session_does_not_answer(void **state)
 {
 	static const enum consumer_answer answers[] = {
 			ANSWER_HANG_UP, ANSWER_GARBAGE, ANSWER_WRONG_FDS};
@@ -380,7 +380,7 @@ static void what_came_while_it_was_gone(void **state)
 	end(&one);
 }
 
-static void nobody_is_there(void **state)
+static void no_session_exists(void **state)
 {
 	struct agent_wanted nowhere = {.path = "/no/such/socket", .generation = 1};
 	struct agent_wanted nameless = {.path = "", .generation = 1};
@@ -446,7 +446,7 @@ static void dump(void *key)
 	side_statedump_event(ev_number, key, side_arg_list(side_arg_u64(1), side_arg_u64(2)));
 }
 
-static void who_asks_gets_the_state(void **state)
+static void a_session_that_asks_gets_the_state(void **state)
 {
 	struct consumer one = {.channels = RULES(NUMBER), .nr_channels = 1};
 	struct consumer two = {.channels = RULES(NUMBER), .nr_channels = 1, .statedump = 3};
@@ -627,11 +627,11 @@ int main(void)
 			cmocka_unit_test(nothing_has_changed),
 			cmocka_unit_test(what_is_refused_stays_so),
 			cmocka_unit_test(libraries_and_rules),
-			cmocka_unit_test(who_does_not_answer),
+			cmocka_unit_test(a_session_does_not_answer),
 			cmocka_unit_test(what_came_while_it_was_gone),
-			cmocka_unit_test(nobody_is_there),
+			cmocka_unit_test(no_session_exists),
 			cmocka_unit_test(lies),
-			cmocka_unit_test(who_asks_gets_the_state),
+			cmocka_unit_test(a_session_that_asks_gets_the_state),
 			cmocka_unit_test(handlers_do_not_wait),
 			cmocka_unit_test(children_follow),
 			cmocka_unit_test(a_core_would_hold_it),

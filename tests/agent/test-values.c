@@ -95,7 +95,7 @@ static int fake_munmap(void *at, size_t size)
 	return raw_munmap(at, size);
 }
 
-static void fake_figures(struct patch_stats *stats)
+static void fake_statistics(struct patch_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	stats->cut = 11;
@@ -112,7 +112,7 @@ static void fake_figures(struct patch_stats *stats)
 #define wire_close fake_close
 #define raw_mmap fake_mmap
 #define raw_munmap fake_munmap
-#define patch_stats(stats) fake_figures(stats)
+#define patch_stats(stats) fake_statistics(stats)
 #include "tracers/agent/probes/results.c"
 #undef raw_mmap
 #undef raw_munmap

@@ -15,7 +15,7 @@
 
 static int file = -1;
 
-static void look(const uint8_t *bytes, size_t size)
+static void read_elf(const uint8_t *bytes, size_t size)
 {
 	struct inject_elf elf;
 	uint64_t bias, value;
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	look(bytes, size);
+	read_elf(bytes, size);
 	return 0;
 }
 #else
@@ -91,14 +91,14 @@ int main(int argc, char **argv)
 	if (size <= 0 || !bytes || !copy || fread(bytes, 1, (size_t)size, from) != (size_t)size)
 		return 2;
 	(void)fclose(from);
-	look(bytes, (size_t)size);
+	read_elf(bytes, (size_t)size);
 	for (i = 0; i < rounds; i++) {
 		size_t keep = next() % 8 ? (size_t)size : next() % (size_t)size;
 
 		memcpy(copy, bytes, (size_t)size);
 		if (keep)
 			damage(copy, keep);
-		look(copy, keep);
+		read_elf(copy, keep);
 	}
 	printf("%lu files\n", rounds);
 	free(bytes);

@@ -147,13 +147,13 @@ static void played_kernel_end(struct attached *attached)
 	note("no kernel; ");
 }
 
-static int look_status;
+static int check_status;
 
 static int check(void *user, struct session *session)
 {
-	CHECK(user == &look_status && session);
+	CHECK(user == &check_status && session);
 	note("look; ");
-	return look_status;
+	return check_status;
 }
 
 /* ---- the clock ---- */
@@ -430,7 +430,7 @@ static void test_duration(void)
 static void test_probes(void)
 {
 	const struct attach_recording recording = {
-			.nr_probes = 2, .check = check, .user = &look_status};
+			.nr_probes = 2, .check = check, .user = &check_status};
 	struct attached attached = attach();
 	size_t turns = 0;
 
@@ -439,10 +439,10 @@ static void test_probes(void)
 	answers_until_all = 3;
 	CHECK(!attach_check_probes(&attached) &&
 			called("answers; turn 10; answers; turn 10; answers; kernel; look; "));
-	look_status = COMMAND_NOT_FOUND;
+	check_status = COMMAND_NOT_FOUND;
 	CHECK(attach_check_probes(&attached) == COMMAND_NOT_FOUND &&
 			called("answers; kernel; look; "));
-	look_status = 0;
+	check_status = 0;
 	/* A request that is never answered is abandoned after five seconds. */
 	are_no_answers = true;
 	CHECK(!attach_check_probes(&attached));

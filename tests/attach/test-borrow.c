@@ -382,7 +382,7 @@ static void test_rank(void **state)
 	assert_int_equal(ranked(NULL, &candidate), RANK_NONE);
 }
 
-static void test_nobody(void **state)
+static void test_no_thread(void **state)
 {
 	static const char *const one[] = {".", "..", "4712", NULL}, *const none[] = {".", NULL};
 
@@ -823,7 +823,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_rank),
-			cmocka_unit_test(test_nobody),
+			cmocka_unit_test(test_no_thread),
 			cmocka_unit_test(test_wait_until),
 			cmocka_unit_test(test_stop),
 			cmocka_unit_test(test_sign),

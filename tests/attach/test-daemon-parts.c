@@ -52,8 +52,8 @@ static bool called(const char *wanted)
 
 /* ---- the daemon ---- */
 
-static const char *door_path = "", *session_answer = "{}";
-static int door_status, session_status, connect_status, answers_until_live;
+static const char *rendezvous_path = "", *session_answer = "{}";
+static int rendezvous_status, session_status, connect_status, answers_until_live;
 static bool is_known;
 
 static int played_connect(struct ask *ask, bool system, bool start)
@@ -84,10 +84,10 @@ static int played_call_with(struct ask *ask, struct json_object *request, int fd
 			fd >= 0 ? " fd" : "");
 	json_object_put(request);
 	*answer = NULL;
-	if (door_status)
-		return door_status;
+	if (rendezvous_status)
+		return rendezvous_status;
 	*answer = json_object_new_object();
-	json_object_object_add(*answer, "path", json_object_new_string(door_path));
+	json_object_object_add(*answer, "path", json_object_new_string(rendezvous_path));
 	json_object_object_add(*answer, "known", json_object_new_boolean(is_known));
 	return 0;
 }
@@ -251,9 +251,9 @@ static struct attached attach(void)
 
 static void reset(void)
 {
-	door_path = "";
+	rendezvous_path = "";
 	session_answer = "{}";
-	door_status = session_status = connect_status = answers_until_live = 0;
+	rendezvous_status = session_status = connect_status = answers_until_live = 0;
 	request_status = place_status = listen_result = 0;
 	is_known = is_incidental = false;
 	options = (struct attach_options){.daemon = true};
@@ -339,7 +339,7 @@ static void test_shut(void)
  * The program does not see the directory: it gets a rendezvous socket, or keeps the one that it
  * has.
  */
-static void test_doors(void)
+static void test_rendezvous(void)
 {
 	struct attached attached;
 	struct ask ask;
@@ -352,7 +352,7 @@ static void test_doors(void)
 			"request door ; done attach: the daemon has; close; ",
 			""));
 	reset();
-	door_path = "/tmp/side-door-8/agents";
+	rendezvous_path = "/tmp/side-door-8/agents";
 	CHECK(gives(COMMAND_DONE,
 			"connect; " ASKED
 			"request door /tmp/side-door-8/agents; done attach: the daemon has; close; ",
@@ -381,7 +381,7 @@ static void test_doors(void)
 	connect_status = COMMAND_NOT_EXECUTABLE;
 	CHECK(gives(COMMAND_NOT_EXECUTABLE, "connect; ", ""));
 	reset();
-	door_status = COMMAND_LOST;
+	rendezvous_status = COMMAND_LOST;
 	CHECK(gives(COMMAND_LOST, "connect; " ASKED "close; ", ""));
 	reset();
 	place_status = COMMAND_LOST;
@@ -422,7 +422,7 @@ static void test_doors(void)
 	CHECK(!attach_daemon_connect(&attached, &ask, "/tmp", &by_rendezvous) && !by_rendezvous &&
 			called("request daemon /tmp; "));
 	answers[0].result = -EACCES;
-	door_path = "/d";
+	rendezvous_path = "/d";
 	CHECK(!attach_daemon_connect(&attached, &ask, "/tmp", &by_rendezvous) && by_rendezvous);
 	CHECK(strstr(calls, "request daemon /tmp; {") && strstr(calls, "request door /d; "));
 	*calls = '\0';
@@ -498,7 +498,7 @@ int main(void)
 		test_reasons();
 		test_sees();
 		test_shut();
-		test_doors();
+		test_rendezvous();
 		test_records();
 		test_session();
 		if (round == 1)

@@ -237,7 +237,7 @@ static void test_ranks(void)
 }
 
 /* The thread of this test is in the call that reads its location. */
-static void test_nobody(void)
+static void test_no_thread_there(void)
 {
 	struct candidate self = {.thread = getpid()};
 
@@ -577,7 +577,7 @@ static int next_check(struct borrowing *borrowing, uint64_t at, int kind, uint32
 	return ret;
 }
 
-static void test_looks(void)
+static void test_checks(void)
 {
 	struct inject_target target = {.report = &report};
 	struct inject_site location = {.code = 0x700000000000};
@@ -1102,7 +1102,7 @@ static void set_function(const char *name, bool is_there, Elf64_Sym *saved)
 	}
 }
 
-static void test_room(void)
+static void test_space(void)
 {
 	static const char *const functions[] = {"__errno_location", "pthread_attr_init",
 			"pthread_attr_setdetachstate", "pthread_attr_setstacksize",
@@ -1290,7 +1290,7 @@ static bool gives_up(unsigned int timeout_ms, unsigned int rounds, const struct 
  * A stopped program has no thread that can be borrowed. At least 300 rounds are tried, until ten
  * times the limit.
  */
-static void test_patience(void)
+static void test_rounds(void)
 {
 	struct inject_target target = {.report = &report, .pid = start()};
 	char path[64];
@@ -1409,14 +1409,14 @@ int main(void)
 	for (int round = 0; round < 2; round++) {
 		test_endless();
 		test_ranks();
-		test_nobody();
+		test_no_thread_there();
 		test_order();
 		test_registers();
 		test_interrupted();
 		test_stop_kinds();
 		test_stops();
 		test_stopping();
-		test_looks();
+		test_checks();
 		test_permitted();
 		test_tries();
 		test_failures();
@@ -1429,9 +1429,9 @@ int main(void)
 		test_memory();
 		test_loaded();
 		test_load();
-		test_room();
+		test_space();
 		test_end();
-		test_patience();
+		test_rounds();
 		test_attach();
 		test_process();
 		test_processor();

@@ -511,7 +511,7 @@ static void open_self(struct inject_target *target)
 	report = (struct inject_report){.kind = INJECT_DONE};
 }
 
-static void test_figures(void)
+static void test_statistics(void)
 {
 	struct inject_target target;
 	struct image image = make_image();
@@ -918,7 +918,7 @@ int main(void)
 		test_abandoned();
 		test_no_directory();
 		test_kept();
-		test_figures();
+		test_statistics();
 		test_agents();
 		test_libraries();
 		test_programs();

@@ -248,7 +248,7 @@ static bool is_failure(const struct session_error *error)
 					"the kernel does not watch the locations that were left to it; `--no-uprobe` sets breakpoints instead");
 }
 
-static void test_companion(void)
+static void test_helper_process(void)
 {
 	struct trace_kernel kernel;
 	struct session_error error = {.kind = SESSION_ERROR_NONE};
@@ -298,7 +298,7 @@ int main(void)
 		test_start();
 		test_not_ready();
 		test_end();
-		test_companion();
+		test_helper_process();
 	}
 	return 0;
 }

@@ -278,7 +278,7 @@ static void played_remove(struct inject_copy *copy)
 /* ---- space for the code ---- */
 
 static int open_result, elf_result;
-static uint64_t elf_room; /* 0: the file has none */
+static uint64_t elf_space; /* 0: the file has none */
 static bool has_bias;
 static uint8_t file_bytes[CODE_SIZE];
 static ssize_t file_size;
@@ -304,11 +304,11 @@ static void played_elf_free(struct inject_elf *elf)
 	assert_int_equal(elf->machine, 1);
 }
 
-static uint64_t played_elf_room(const struct inject_elf *elf, size_t size)
+static uint64_t played_find_space(const struct inject_elf *elf, size_t size)
 {
 	assert_int_equal(elf->machine, 1);
 	assert_int_equal(size, sizeof(code_bytes));
-	return elf_room;
+	return elf_space;
 }
 
 static bool played_elf_bias(
@@ -338,7 +338,7 @@ static ssize_t played_pread(int fd, void *to, size_t size, off_t offset)
 	return file_size;
 }
 
-static bool played_nobody(pid_t pid, uint64_t begin, uint64_t end)
+static bool played_no_thread(pid_t pid, uint64_t begin, uint64_t end)
 {
 	assert_int_equal(pid, PROGRAM);
 	assert_int_equal(begin, CODE);
@@ -471,10 +471,10 @@ static pid_t played_waitpid(pid_t pid, int *status, int options)
 #define inject_mapping_open played_mapping_open
 #define inject_elf_read played_elf_read
 #define inject_elf_free played_elf_free
-#define inject_elf_find_space played_elf_room
+#define inject_elf_find_space played_find_space
 #define inject_elf_bias played_elf_bias
 #define inject_elf_function played_function
-#define inject_no_thread_at played_nobody
+#define inject_no_thread_at played_no_thread
 #define inject_copy_file played_copy
 #define inject_copy_make played_make
 #define inject_copy_remove played_remove
@@ -533,7 +533,7 @@ static void begin(void)
 	copy_error = opened = 0;
 	nr_copies = 2;
 	open_result = elf_result = 0;
-	elf_room = 0x3e00;
+	elf_space = 0x3e00;
 	has_bias = true;
 	file_size = sizeof(file_bytes);
 	states = 7;
@@ -676,11 +676,11 @@ static void test_space(void **state)
 	mappings[0].end--;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	mappings[0].end = 0x11000;
-	elf_room = 0x2fff;
+	elf_space = 0x2fff;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
-	elf_room = 0;
+	elf_space = 0;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
-	elf_room = 0x3e00;
+	elf_space = 0x3e00;
 	has_bias = false;
 	assert_int_equal(attach_inject_space_in(&injection, mapping, true), 0);
 	has_bias = true;

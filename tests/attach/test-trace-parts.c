@@ -240,7 +240,7 @@ static void test_patterns(void)
 	tracing.nr_patterns = 0;
 }
 
-/* If there is no memory for a pattern, the one before it is removed, too. */
+/* If memory for a pattern is missing, the one before it is removed, too. */
 static void test_patterns_without_memory(void)
 {
 	static struct tracing tracing;
@@ -318,7 +318,7 @@ static void test_overwrites(void)
 
 /* ---- answers ---- */
 
-static bool says(struct tracing *tracing, const struct session_probe_answer *answer, int wanted,
+static bool reports(struct tracing *tracing, const struct session_probe_answer *answer, int wanted,
 		const char *text)
 {
 	tracing->status = 0;
@@ -341,34 +341,34 @@ static void test_answers(void)
 		answer.states[i] = i + 1;
 	answer.states[WIRE_PROBE_UPROBE] = 9;
 	answer.states[WIRE_PROBE_RESTS] = 100;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: close is set in process 77: 29 of 31 locations: 2 jump, 3 padding, 4 short, 5 punned, 6 breakpoint, 9 uprobe\n"));
 	tracing.running = false;
-	CHECK(says(&tracing, &answer, 0, ""));
+	CHECK(reports(&tracing, &answer, 0, ""));
 	tracing.running = true;
 	answer.error = ENOMEM;
-	CHECK(says(&tracing, &answer, COMMAND_FAILED,
+	CHECK(reports(&tracing, &answer, COMMAND_FAILED,
 			"side: close: process 77 cannot use it: the program is out of memory\n"));
 	answer = (struct session_probe_answer){.number = 1, .pid = 78, .locations = 5};
-	CHECK(says(&tracing, &answer, 0, "side: open is set in process 78: 0 of 5 locations\n"));
+	CHECK(reports(&tracing, &answer, 0, "side: open is set in process 78: 0 of 5 locations\n"));
 	answer.states[WIRE_PROBE_ABSENT] = 5;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: open is not in process 78 yet: it is set when its library is loaded\n"));
 	answer.states[WIRE_PROBE_RESTS] = 1;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: open is set in process 78: 0 of 5 locations: no rule records its events (does a filter name fields that they do not have?)\n"));
 	answer.states[WIRE_PROBE_REFUSED] = 1;
-	CHECK(says(&tracing, &answer, COMMAND_FAILED,
+	CHECK(reports(&tracing, &answer, COMMAND_FAILED,
 			"side: open is not in process 78 yet: it is set when its library is loaded\n"));
 	answer.states[WIRE_PROBE_JUMP] = 1;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: open is set in process 78: 1 of 5 locations: 1 jump\n"));
 	/* The number belongs to no probe. */
 	answer.number = 3;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: ? is set in process 78: 1 of 5 locations: 1 jump\n"));
 	answer.number = 0;
-	CHECK(says(&tracing, &answer, 0,
+	CHECK(reports(&tracing, &answer, 0,
 			"side: ? is set in process 78: 1 of 5 locations: 1 jump\n"));
 	/* Locations that were set until the program entered a sandbox are not failures. */
 	answer = (struct session_probe_answer){.number = 3,
@@ -378,12 +378,12 @@ static void test_answers(void)
 			.nr_refusals = 1};
 	answer.states[WIRE_PROBE_REFUSED] = 3;
 	CHECK(were_removed(&answer) &&
-			says(&tracing, &answer, 0,
+			reports(&tracing, &answer, 0,
 					"side: ? is set in process 78: 0 of 4 locations\n"));
 	answer.states[WIRE_PROBE_REFUSED] = 4;
 	answer.nr_refusals = 2;
 	CHECK(!were_removed(&answer) &&
-			says(&tracing, &answer, COMMAND_FAILED,
+			reports(&tracing, &answer, COMMAND_FAILED,
 					"side: ? is set in process 78: 0 of 4 locations\n"));
 	answer.states[WIRE_PROBE_REFUSED] = 0;
 	answer.nr_refusals = 0;
@@ -416,7 +416,7 @@ static bool return_reason(struct tracing *tracing, int wanted, const char *text)
 	return printed(text) && status == wanted && freed == before + !played_error;
 }
 
-static void test_looks(void)
+static void test_checks(void)
 {
 	static const char set[] = "side: open is set in process 78: 1 of 1 locations: 1 jump\n";
 	static const char filtered[] =
@@ -479,7 +479,7 @@ int main(void)
 		test_overwrites();
 		test_answers();
 		test_filtered();
-		test_looks();
+		test_checks();
 		test_shell();
 		if (round == 1)
 			before = resources_now();

@@ -47,7 +47,7 @@ static uint64_t sequence;
  * A constructor without priority registers the events: this is the first one that can fire an
  * event.
  */
-static __attribute__((constructor)) void say_first(void)
+static __attribute__((constructor)) void fire_first(void)
 {
 	side_event(ev_first, side_arg_list(side_arg_s32(getpid()), side_arg_string("constructor")));
 }

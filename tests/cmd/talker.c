@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
+side_static_event(ev_message, "talker", "said", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("number"), side_field_string("text")));
 side_static_event(talker_ends, "talker", "ends", SIDE_LOGLEVEL_WARNING, side_field_list());
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	unsigned long count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 
 	for (unsigned long i = 0; i < count; i++)
-		side_event(talker_said,
+		side_event(ev_message,
 				side_arg_list(side_arg_u32((uint32_t)i),
 						side_arg_string("a text that is neither short nor "
 								"very long")));
@@ -62,9 +62,8 @@ int main(int argc, char **argv)
 		static char text[65537];
 
 		memset(text, 'x', sizeof(text) - 1);
-		side_event(talker_said,
-				side_arg_list(side_arg_u32(1), side_arg_string(text + 100)));
-		side_event(talker_said, side_arg_list(side_arg_u32(2), side_arg_string(text)));
+		side_event(ev_message, side_arg_list(side_arg_u32(1), side_arg_string(text + 100)));
+		side_event(ev_message, side_arg_list(side_arg_u32(2), side_arg_string(text)));
 	}
 	if (argc > 3 && !strcmp(argv[2], "fork")) {
 		fork_storm(strtoul(argv[3], NULL, 10));

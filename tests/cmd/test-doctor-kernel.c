@@ -58,13 +58,13 @@ static int played_close(int fd)
 #undef uname
 #undef close
 
-static void check(void look(const struct doctor *doctor, struct doctor_finding *finding),
+static void check(void examine(const struct doctor *doctor, struct doctor_finding *finding),
 		enum doctor_state state, const char *found, const char *hint)
 {
 	const struct doctor doctor = {.root = ""};
 	struct doctor_finding finding = {.state = DOCTOR_SKIPPED};
 
-	look(&doctor, &finding);
+	examine(&doctor, &finding);
 	assert_string_equal(finding.found, found);
 	assert_string_equal(finding.hint, hint);
 	assert_int_equal(finding.state, state);

@@ -649,7 +649,7 @@ static int receive(const struct receive_arguments *arguments, const char *operan
 	return status;
 }
 
-#define SAID "side: 100 % done\nside: 50 % of it\n"
+#define PRINTED "side: 100 % done\nside: 50 % of it\n"
 
 static void check_verb(const struct receive_arguments *arguments, const char *operand, int status,
 		const char *printed, const char *wanted)
@@ -681,7 +681,7 @@ static void test_verb(void **unused)
 			"");
 	arguments.speed = 4294967295;
 	check_verb(&arguments, "url", COMMAND_FAILED,
-			SAID "side: cannot write to /none/x: No such file or directory\n",
+			PRINTED "side: cannot write to /none/x: No such file or directory\n",
 			"destroy 1;");
 	arguments.output = in_work("out");
 	for (int i = 0; i < 4; i++) {
@@ -690,7 +690,8 @@ static void test_verb(void **unused)
 
 		source_result = ((int[]){-EINVAL, -EACCES, -EPERM, -EIO})[i];
 		check_verb(&arguments, "url", statuses[i],
-				i ? SAID "side: 100 % d\n" : SAID "side: 100 % d\nhint: a hint\n",
+				i ? PRINTED "side: 100 % d\n"
+				  : PRINTED "side: 100 % d\nhint: a hint\n",
 				"open url 4294967295;destroy 1;");
 		/* The created directory is removed. */
 		assert_int_equal(access(in_work("out"), F_OK), -1);
@@ -698,7 +699,7 @@ static void test_verb(void **unused)
 	source_result = 0;
 	no_source = true;
 	check_verb(&arguments, "url", COMMAND_FAILED,
-			SAID "side: cannot read url: Cannot allocate memory\n",
+			PRINTED "side: cannot read url: Cannot allocate memory\n",
 			"open url 4294967295;source 0;destroy 1;");
 	no_source = false;
 	/* A file that has ended. */
@@ -711,7 +712,7 @@ static void test_verb(void **unused)
 		has_filter = i;
 		snprintf(printed, sizeof(printed),
 				"%s%sside: received 1 trace, 2 packets with 3 events, in %s\n",
-				SAID,
+				PRINTED,
 				i ? ""
 				  : "side: the kernel supports no filter of system calls: received data is parsed without one\n",
 				in_work("out"));

@@ -285,7 +285,7 @@ static bool played_evaluate(const struct where_bound *bound, const struct ctf_it
 	return has_value[which];
 }
 
-static void (*symbols_say)(void *user, const char *sentence);
+static void (*symbols_report)(void *user, const char *sentence);
 static void *symbols_user;
 
 static struct symbols *played_symbols(
@@ -293,7 +293,7 @@ static struct symbols *played_symbols(
 {
 	called("symbols %d;", debuginfod);
 	symbols_user = user;
-	symbols_say = report;
+	symbols_report = report;
 	return no_symbols ? NULL : the_symbols;
 }
 
@@ -364,11 +364,11 @@ static void test_callers_start(void **unused)
 	assert_called("symbols 1;");
 	assert_ptr_equal(report.symbols, the_symbols);
 	begin_output();
-	symbols_say(symbols_user, "100 % done");
+	symbols_report(symbols_user, "100 % done");
 	assert_output("side: 100 % done\n");
 	report.walk.options.listener.report = NULL;
 	begin_output();
-	symbols_say(symbols_user, "100 % done");
+	symbols_report(symbols_user, "100 % done");
 	assert_output("");
 	report.by = BY_VALUE + 1;
 	report.symbols = NULL;

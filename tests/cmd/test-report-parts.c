@@ -671,7 +671,7 @@ static struct top_process top_processes[] = {
 
 static struct top_event top_events[] = {{30, 2000}, {50, 1000}, {30, 3000}, {30, 2000}};
 static struct top_event top_by_process[] = {{24, 1024}, {7, 555}, {11, 6}};
-static struct identity_process top_who[] = {
+static struct identity_process named_processes[] = {
 		{.name = "server", .pid = 31}, {.name = "other", .pid = 31}, {.pid = 41}};
 
 static void top_begin(struct top_view *view)
@@ -694,7 +694,7 @@ static void top_begin(struct top_view *view)
 	view->trace.events = top_events;
 	view->trace.by_process = top_by_process;
 	view->trace.process_capacity = 3;
-	view->trace.identity.processes = top_who;
+	view->trace.identity.processes = named_processes;
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(keys_add(&view->trace.identity.keys, &i, sizeof(i)), i);
 	view->trace.pairs.rule_count = 2;

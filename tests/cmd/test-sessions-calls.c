@@ -94,7 +94,7 @@ static void played_drain(struct ask *ask)
 	called("drain;");
 }
 
-static int played_look(struct ask *ask)
+static int played_refresh(struct ask *ask)
 {
 	(void)ask;
 	called("look;");
@@ -118,7 +118,7 @@ static void played_forget(const struct ask *ask, const char *name, bool is_noted
 #define kernel_session_prepare played_prepare
 #define kernel_session_ensure played_ensure
 #define kernel_session_drain played_drain
-#define kernel_session_refresh played_look
+#define kernel_session_refresh played_refresh
 #define more_explain(args) called("explain %s;", (args)[0])
 #include "programs/side/session/sessions.c"
 
@@ -410,7 +410,7 @@ static struct json_object *parse(const char *text)
 	return object;
 }
 
-static void test_patience(void **unused)
+static void test_timeout(void **unused)
 {
 	static const struct {
 		enum verb_id verb;
@@ -874,7 +874,7 @@ int main(void)
 			cmocka_unit_test_teardown(test_kernel, is_over),
 			cmocka_unit_test_teardown(test_limits, is_over),
 			cmocka_unit_test_teardown(test_times, is_over),
-			cmocka_unit_test_teardown(test_patience, is_over),
+			cmocka_unit_test_teardown(test_timeout, is_over),
 			cmocka_unit_test_teardown(test_changes, is_over),
 			cmocka_unit_test_teardown(test_track, is_over),
 			cmocka_unit_test_teardown(test_start, is_over),

@@ -92,8 +92,8 @@ static struct ctf_event_class *played_event(const struct ctf_trace *trace, uint3
 
 static struct pattern *the_patterns;
 static int select_status, pairs_status;
-static unsigned int nr_rules, nr_views, nr_pair_classes, nr_figures;
-static bool no_view, no_pair_class, no_figures, no_begin, no_process, has_begin;
+static unsigned int nr_rules, nr_views, nr_pair_classes, nr_statistics;
+static bool no_view, no_pair_class, no_statistics, no_begin, no_process, has_begin;
 
 static int played_select(const struct text_list *args, struct pattern **patterns)
 {
@@ -204,16 +204,16 @@ static uint64_t played_duration(const struct pair_rule *rule, int64_t begin, int
 static int played_add(struct stats *stats, uint64_t value)
 {
 	called("add %u;", (unsigned int)value);
-	if (no_figures)
+	if (no_statistics)
 		return -ENOMEM;
 	stats->count++;
-	nr_figures++;
+	nr_statistics++;
 	return 0;
 }
 
-static void played_figures_free(const struct stats *stats)
+static void played_statistics_free(const struct stats *stats)
 {
-	nr_figures -= (unsigned int)stats->count;
+	nr_statistics -= (unsigned int)stats->count;
 }
 
 /* Returns the process ID from the item's cycles. */
@@ -257,7 +257,7 @@ static int played_clock(clockid_t clock, struct timespec *now)
 #define pairs_end played_end
 #define pair_duration played_duration
 #define report_stats_add played_add
-#define report_stats_free played_figures_free
+#define report_stats_free played_statistics_free
 #define clock_gettime played_clock
 #include "programs/side/watch/top-trace.c"
 
@@ -282,7 +282,7 @@ static void reset(void)
 {
 	select_status = pairs_status = open_error = refresh_error = end = 0;
 	nr_rules = 0;
-	no_view = no_pair_class = no_figures = no_begin = no_process = has_begin = false;
+	no_view = no_pair_class = no_statistics = no_begin = no_process = has_begin = false;
 	nr_items = next_item = 0;
 	traces[0].is_side = true;
 	*calls = '\0';
@@ -496,10 +496,10 @@ static void test_pairs(void **unused)
 	assert_int_equal(trace.durations[2].count, 1);
 	assert_int_equal(nr_views, 3);
 	/* Missing memory ends the reading. */
-	no_figures = true;
+	no_statistics = true;
 	read_all(&trace, -ENOMEM);
 	assert_called("refresh;key 5 101;begin 1 at 100;begin 2 at 100;key 6 201;end 1;add 77200;");
-	no_figures = false;
+	no_statistics = false;
 	no_begin = true;
 	read_all(&trace, -ENOMEM);
 	assert_called("refresh;key 5 101;begin 1 at 100;");
@@ -509,12 +509,12 @@ static void test_pairs(void **unused)
 	assert_called("refresh;");
 	no_process = false;
 	trace.durations[0].count = 1;
-	nr_figures++;
+	nr_statistics++;
 	top_trace_reset(&trace);
 	assert_int_equal(trace.durations[0].count, 0);
-	assert_int_equal(nr_figures, 0);
+	assert_int_equal(nr_statistics, 0);
 	trace.durations[2].count = 1;
-	nr_figures++;
+	nr_statistics++;
 	assert_int_equal(trace.durations[1].count, 0);
 	/* The reader drops a class. */
 	forget(NULL);
@@ -523,7 +523,7 @@ static void test_pairs(void **unused)
 	assert_int_equal(nr_views, 2);
 	top_trace_free(&trace);
 	assert_int_equal(nr_views, 0);
-	assert_int_equal(nr_figures, 0);
+	assert_int_equal(nr_statistics, 0);
 	assert_int_equal(nr_pair_classes, 0);
 	*calls = '\0';
 	/* The data of a class cannot be created. */

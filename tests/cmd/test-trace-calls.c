@@ -365,7 +365,7 @@ static int run_send(const char *url, uint64_t speed)
 	return ret;
 }
 
-#define SAID "side: 100 % of it\nside: 50 % of it\n"
+#define PRINTED "side: 100 % of it\nside: 50 % of it\n"
 
 static void test_send(void **unused)
 {
@@ -376,7 +376,7 @@ static void test_send(void **unused)
 	is_recorded = true;
 	begin_output(false, false);
 	assert_int_equal(run_send("tcp://h", 4294967295), COMMAND_DONE);
-	assert_output(SAID "side: delivered 1 packet, 2.0 KiB, to tcp://h\n");
+	assert_output(PRINTED "side: delivered 1 packet, 2.0 KiB, to tcp://h\n");
 	snprintf(expected, sizeof(expected),
 			"check tcp://h;resolver tcp://h;confine %s %s tcp://h;start %s tcp://h 9 7 s 4294967295 1000;stop 1;",
 			work, work, work);

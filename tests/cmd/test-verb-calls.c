@@ -64,7 +64,7 @@ static const char *end_output(void)
 
 static struct ctf_expand_result expand_result;
 static int expand_status;
-static bool expand_says;
+static bool expand_reports;
 
 static int played_expand(const char *dir, const char *out, ctf_expand_ready *ready,
 		ctf_expand_message_fn *report, void *user, struct ctf_expand_result *result,
@@ -73,7 +73,7 @@ static int played_expand(const char *dir, const char *out, ctf_expand_ready *rea
 	assert_ptr_equal(ready, confine);
 	assert_null(user);
 	called("expand %s %s;", dir, out);
-	if (expand_says)
+	if (expand_reports)
 		report(user, "100 % done");
 	*result = expand_result;
 	if (expand_status)
@@ -130,12 +130,12 @@ static void test_expand(void **unused)
 	assert_string_equal(end_output(), "side: nothing in it was compressed: out is a copy\n");
 	assert_called("expand . out;");
 	expand_result = (struct ctf_expand_result){2, 3, 4, 5, 1};
-	expand_says = true;
+	expand_reports = true;
 	begin_output();
 	assert_int_equal(expand("d", "out"), COMMAND_FAILED);
 	assert_string_equal(
 			end_output(), "side: 100 % done\nside: 4 bytes were made 5 bytes in out\n");
-	expand_says = false;
+	expand_reports = false;
 	output_start(&as_json, "expand");
 	begin_output();
 	assert_int_equal(expand("d", "o\"ut"), COMMAND_FAILED);

@@ -260,18 +260,18 @@ static void print_lists(const struct side_arg_vec *arguments)
 static void test_printed(void **unused)
 {
 	const struct side_arg_variant variant = {side_make_u8(7), side_make_u32(99)};
-	struct side_arg cells[] = {
+	struct side_arg scalars[] = {
 			side_make_u8(3), side_make_u8(0x0c), side_make_variant(&variant)};
 	struct side_arg_vec arguments = {.len = 3};
 
 	(void)unused;
-	side_ptr_set(arguments.sav, cells);
+	side_ptr_set(arguments.sav, scalars);
 	print_lists(&arguments);
 	assert_called("provider: p, event: lists, fields: { c: { { value: 3 }, labels: [ \"green\" ] }, "
 		      "b: { attr: [ { key: \"k\", value: 7 } ], labels: [ \"b1\" ] }, v: { value: 99 } }\n");
 	/* Only the third label would match. */
-	cells[0].u.side_static.integer_value.side_u8 = 9;
-	cells[1].u.side_static.integer_value.side_u8 = 0x40;
+	scalars[0].u.side_static.integer_value.side_u8 = 9;
+	scalars[1].u.side_static.integer_value.side_u8 = 0x40;
 	print_lists(&arguments);
 	assert_called("provider: p, event: lists, fields: { c: { { value: 9 }, labels: [ <NO LABEL> ] }, "
 		      "b: { attr: [ { key: \"k\", value: 7 } ], labels: [ <NO LABEL> ] }, v: { value: 99 } }\n");
@@ -299,7 +299,7 @@ side_static_event(ev_long, "p", "long", SIDE_LOGLEVEL_INFO,
 static void test_wrong(void **unused)
 {
 	static char text[5000];
-	const struct side_arg cells[] = {side_make_string(text), side_make_u32(99)};
+	const struct side_arg scalars[] = {side_make_string(text), side_make_u32(99)};
 	struct side_arg_vec arguments = {.len = 2};
 	int saved = dup(STDERR_FILENO), ends[2];
 	struct resources before;
@@ -308,7 +308,7 @@ static void test_wrong(void **unused)
 
 	(void)unused;
 	memset(text, 'x', sizeof(text) - 1);
-	side_ptr_set(arguments.sav, cells);
+	side_ptr_set(arguments.sav, scalars);
 	before = resources_now();
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);

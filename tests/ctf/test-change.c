@@ -59,7 +59,7 @@ static void write_packets(struct fixture *f)
  * shown.
  */
 static void cut_while_reading(
-		struct fixture *f, uint32_t shown, off_t left, uint32_t least, const char *says)
+		struct fixture *f, uint32_t shown, off_t left, uint32_t least, const char *message)
 {
 	struct ctf_reader *reader;
 	struct found found;
@@ -75,7 +75,7 @@ static void cut_while_reading(
 	finish(reader, &found);
 	assert_in_range(found.events, least, 2 * PACKET_EVENTS - 1);
 	assert_int_equal(found.damages, 1);
-	if (!strstr(found.damage, says) || !strstr(found.damage, path))
+	if (!strstr(found.damage, message) || !strstr(found.damage, path))
 		fail_msg("%s", found.damage);
 	assert_int_equal(found.notes, 0);
 	scratch_write(f->dir, "ring_2", bytes, size);

@@ -77,7 +77,7 @@ static int played_fstat(int fd, struct stat *stat)
 	return self_result;
 }
 
-static struct stat *played_look(int dir_fd, struct dirent **names, int count)
+static struct stat *played_stat(int dir_fd, struct dirent **names, int count)
 {
 	struct stat *stats = no_stats ? NULL : calloc((size_t)count + 1, sizeof(*stats));
 
@@ -164,7 +164,7 @@ static int played_wait(struct ctf_reader *reader, struct ctf_stream_reader *stre
 #define close(fd) played_close(fd)
 #define fstatat(dir, name, stat, flags) played_fstatat(dir, name, stat, flags)
 #define fstat(fd, stat) played_fstat(fd, stat)
-#define ctf_reader_stat(dir_fd, names, count) played_look(dir_fd, names, count)
+#define ctf_reader_stat(dir_fd, names, count) played_stat(dir_fd, names, count)
 #define ctf_metadata_read(dir_fd, path, classes, error) played_read(dir_fd, path, classes, error)
 #define ctf_metadata_free(classes) played_free(classes)
 #define ctf_reader_add_trace(reader, dir_fd, path, names, stats, count) \
@@ -317,7 +317,7 @@ static void test_metadata(void)
 	free(before);
 }
 
-static int look(struct ctf_reader *reader)
+static int scan(struct ctf_reader *reader)
 {
 	static struct dirent files[4];
 	struct dirent *names[] = {&files[0], &files[1], &files[2], &files[3]};
@@ -335,14 +335,14 @@ static void test_checks(void)
 
 	/* A known trace: an empty file, one that grows, and a new one. */
 	traces[1]->seen = (struct ctf_metadata_seen){7, 70, 3000000033};
-	CHECK(!look(&reader) && has_noted("extend b 1;add stream d 3;"));
+	CHECK(!scan(&reader) && has_noted("extend b 1;add stream d 3;"));
 	stream_result = -ENOMEM;
-	CHECK(look(&reader) == -ENOMEM && has_noted("extend b 1;add stream d 3;"));
+	CHECK(scan(&reader) == -ENOMEM && has_noted("extend b 1;add stream d 3;"));
 	traces[1]->seen.size = 0;
 	read_result = -EINVAL;
-	CHECK(!look(&reader) && has_noted("read /dir/u;free 0;"));
+	CHECK(!scan(&reader) && has_noted("read /dir/u;free 0;"));
 	read_result = -ENOMEM;
-	CHECK(look(&reader) == -ENOMEM && has_noted("read /dir/u;free 0;"));
+	CHECK(scan(&reader) == -ENOMEM && has_noted("read /dir/u;free 0;"));
 	/* Streams of another trace have the same name: the last one of this trace counts. */
 	CHECK(ctf_follow_find_stream(&reader, 1, "b") == &one &&
 			!ctf_follow_find_stream(&reader, 0, "b") &&
@@ -352,25 +352,25 @@ static void test_checks(void)
 	/* A new trace has another device or inode. */
 	read_result = 0;
 	self_status.st_dev++;
-	CHECK(!look(&reader) && has_noted("add trace /dir/u;") && reader.trace_count == 3);
+	CHECK(!scan(&reader) && has_noted("add trace /dir/u;") && reader.trace_count == 3);
 	CHECK(traces[2]->seen.inode == 7 && traces[2]->seen.size == 70);
 	self_status.st_dev--;
 	self_status.st_ino += 5;
 	traces[2]->dir = &dirs[0];
 	add_result = -EINVAL;
-	CHECK(look(&reader) == -EINVAL && has_noted("add trace /dir/u;"));
+	CHECK(scan(&reader) == -EINVAL && has_noted("add trace /dir/u;"));
 	/* A trace that is being recorded is added when its metadata is complete. */
 	reader.follows = true;
 	read_result = -EINVAL;
-	CHECK(!look(&reader) && has_noted("read /dir/u;free 0;"));
+	CHECK(!scan(&reader) && has_noted("read /dir/u;free 0;"));
 	read_result = -ENOMEM;
-	CHECK(look(&reader) == -ENOMEM && has_noted("read /dir/u;free 0;"));
+	CHECK(scan(&reader) == -ENOMEM && has_noted("read /dir/u;free 0;"));
 	read_result = add_result = 0;
-	CHECK(!look(&reader) && has_noted("read /dir/u;free 0;add trace /dir/u;"));
+	CHECK(!scan(&reader) && has_noted("read /dir/u;free 0;add trace /dir/u;"));
 	self_result = -1;
-	CHECK(!look(&reader) && has_noted(""));
+	CHECK(!scan(&reader) && has_noted(""));
 	no_stats = true;
-	CHECK(look(&reader) == -ENOMEM && has_noted(""));
+	CHECK(scan(&reader) == -ENOMEM && has_noted(""));
 }
 
 static void forget(void *user)

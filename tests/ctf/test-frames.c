@@ -167,7 +167,7 @@ static void put_skippable(unsigned int number, uint32_t header_size, uint32_t th
 		put_number(0, 1);
 }
 
-static int look(uint64_t at, struct unzstd_frame *frame)
+static int read_frame(uint64_t at, struct unzstd_frame *frame)
 {
 	memset(frame, 0x55, sizeof(*frame));
 	return unzstd_check_frame(file_of_bytes(), used, at, frame);
@@ -182,7 +182,7 @@ static void assert_frame(const struct unzstd_frame *frame, uint64_t from, uint64
 	assert_int_equal(frame->is_whole, is_whole);
 }
 
-static void test_looks(void **state)
+static void test_reads(void **state)
 {
 	struct unzstd_frame frame;
 
@@ -194,7 +194,7 @@ static void test_looks(void **state)
 		put_frame("abcd");
 		assert_int_equal(used, 16);
 		used -= cut;
-		assert_int_equal(look(3, &frame), used >= 7);
+		assert_int_equal(read_frame(3, &frame), used >= 7);
 		if (used >= 7 && cut)
 			assert_frame(&frame, 3, used, cut < 4 ? 4 - cut : 0, false);
 		if (!cut)
@@ -207,7 +207,7 @@ static void test_looks(void **state)
 		put_frame("abcd");
 		bytes[4] |= 4;
 		put_number(0, sum);
-		assert_int_equal(look(0, &frame), 1);
+		assert_int_equal(read_frame(0, &frame), 1);
 		assert_int_equal(frame.is_whole, sum >= 4);
 		assert_int_equal(frame.next, sum >= 4 ? 17 : used);
 	}
@@ -218,27 +218,27 @@ static void test_looks(void **state)
 	put_number(BLOCK_MAX + 1, 4);
 	put_block(true, 1, 3);
 	put_number('x', 1);
-	assert_int_equal(look(0, &frame), 1);
+	assert_int_equal(read_frame(0, &frame), 1);
 	assert_true(frame.is_whole && frame.header_size == BLOCK_MAX + 1);
 	assert_true(frame.size < BLOCK_MAX);
 	used = 5;
 	put_number(BLOCK_MAX, 4);
 	put_block(true, 1, 3);
 	put_number('x', 1);
-	assert_int_equal(look(0, &frame), 1);
+	assert_int_equal(read_frame(0, &frame), 1);
 	assert_int_equal(frame.size, BLOCK_MAX);
 	/* No magic number, a reserved bit, invalid blocks. */
 	bytes[0] ^= 1;
-	assert_int_equal(look(0, &frame), 0);
+	assert_int_equal(read_frame(0, &frame), 0);
 	bytes[0] ^= 1;
 	bytes[4] |= 8;
 	/* the same result as a truncated frame, because it is so short */
-	assert_int_equal(look(0, &frame), 1);
+	assert_int_equal(read_frame(0, &frame), 1);
 	put_number(0, 8);
-	assert_int_equal(look(0, &frame), 0);
+	assert_int_equal(read_frame(0, &frame), 0);
 	bytes[4] &= (unsigned char)~8u;
 	bytes[9] |= 6;
-	assert_int_equal(look(0, &frame), 0);
+	assert_int_equal(read_frame(0, &frame), 0);
 }
 
 static void test_skippable(void **state)
@@ -251,7 +251,7 @@ static void test_skippable(void **state)
 			used = 0;
 			put_number(0, 2);
 			put_skippable(number, 5, there);
-			assert_int_equal(look(2, &frame), 1);
+			assert_int_equal(read_frame(2, &frame), 1);
 			assert_frame(&frame, 2, there < 5 ? used : 15, 0, there >= 5);
 		}
 	}
@@ -259,13 +259,13 @@ static void test_skippable(void **state)
 		used = 0;
 		put_skippable(3, 0, 0);
 		used = size;
-		assert_int_equal(look(0, &frame), 1);
+		assert_int_equal(read_frame(0, &frame), 1);
 		assert_frame(&frame, 0, size, 0, false);
 	}
 	used = 0;
 	put_number(SKIPPABLE_MAGIC + 16, 4);
 	put_number(0, 8);
-	assert_int_equal(look(0, &frame), 0);
+	assert_int_equal(read_frame(0, &frame), 0);
 }
 
 /* The magic number anywhere, also across the edge of the 4096 bytes that one read has. */
@@ -606,7 +606,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 			cmocka_unit_test(test_heads),
 			cmocka_unit_test(test_blocks),
-			cmocka_unit_test(test_looks),
+			cmocka_unit_test(test_reads),
 			cmocka_unit_test(test_skippable),
 			cmocka_unit_test(test_magic),
 			cmocka_unit_test(test_files),

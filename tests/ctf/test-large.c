@@ -105,7 +105,7 @@ static void test_frames(void **state)
 /* ---- frames, unpacked ---- */
 
 /* Finds a frame of RLE blocks, each of 128 KiB, whose head has this size. */
-static int look_at_blocks(uint64_t size, uint32_t blocks, struct unzstd_frame *frame)
+static int read_blocks(uint64_t size, uint32_t blocks, struct unzstd_frame *frame)
 {
 	struct unzstd_file file = {.fd = memfd_create("frame", MFD_CLOEXEC)};
 	size_t used = 14 + (size_t)4 * blocks;
@@ -137,13 +137,13 @@ static void test_unpacked(void **state)
 	struct unzstd_frame frame;
 
 	(void)state;
-	assert_int_equal(look_at_blocks(most, 32768, &frame), 1);
+	assert_int_equal(read_blocks(most, 32768, &frame), 1);
 	assert_true(frame.is_whole && frame.size == most);
-	assert_int_equal(look_at_blocks(most + 1, 32769, &frame), 0);
+	assert_int_equal(read_blocks(most + 1, 32769, &frame), 0);
 	assert_true(frame.is_whole && frame.size == most + 1);
 	/* More blocks than such a frame can have. */
-	assert_int_equal(look_at_blocks(most, 32770, &frame), 1);
-	assert_int_equal(look_at_blocks(most, 32771, &frame), 0);
+	assert_int_equal(read_blocks(most, 32770, &frame), 1);
+	assert_int_equal(read_blocks(most, 32771, &frame), 0);
 	assert_false(frame.is_whole);
 }
 

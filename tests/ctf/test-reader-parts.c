@@ -16,7 +16,7 @@
 /* ---- replaced calls ---- */
 
 static struct stat self_status = {.st_dev = 3, .st_ino = 33};
-static int self_result, duplicate, look_error, read_result, open_result, find_result,
+static int self_result, duplicate, stat_error, read_result, open_result, find_result,
 		overlap_result;
 static bool no_classes, is_usable, finds_one;
 static const char *read_text = "";
@@ -46,8 +46,8 @@ static int played_fstatat(int dir, const char *name, struct stat *stat, int flag
 	CHECK(dir == 8 && !flags);
 	note("look %s;", name);
 	stat->st_size = 55; /* changed even if it fails */
-	errno = look_error;
-	return look_error ? -1 : 0;
+	errno = stat_error;
+	return stat_error ? -1 : 0;
 }
 
 static int played_read(int dir_fd, const char *path, struct ctf_trace_classes **classes,
@@ -239,15 +239,15 @@ static void test_statuses(void)
 	CHECK(!stats[0].st_size && stats[1].st_size == 55 && !stats[2].st_size &&
 			stats[3].st_size == 55);
 	free(stats);
-	look_error = ENOENT;
+	stat_error = ENOENT;
 	stats = ctf_reader_stat(8, names, 2);
 	CHECK(!stats[1].st_size);
 	free(stats);
-	look_error = EACCES;
+	stat_error = EACCES;
 	stats = ctf_reader_stat(8, names, 2);
 	CHECK(stats[1].st_size == -EACCES);
 	free(stats);
-	look_error = 0;
+	stat_error = 0;
 	stats = ctf_reader_stat(8, names, 0);
 	CHECK(stats);
 	free(stats);

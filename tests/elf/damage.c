@@ -116,17 +116,17 @@ static unsigned char *read_file(const char *path, size_t *size)
 	return bytes;
 }
 
-int damaged_copies(const char *path, unsigned int rounds, damage_reader *look)
+int damaged_copies(const char *path, unsigned int rounds, damage_reader *reader)
 {
 	size_t size, whole, found, copies = 0;
 	unsigned char *bytes = read_file(path, &size), *copy = malloc(size);
 
 	if (!copy)
 		exit(1);
-	whole = look(bytes, size);
+	whole = reader(bytes, size);
 	for (unsigned int round = 0; round < rounds; round++) {
 		memcpy(copy, bytes, size);
-		found = look(copy, damage(copy, size));
+		found = reader(copy, damage(copy, size));
 		copies += found > 0;
 	}
 	printf("%s: %zu found; in %zu of %u damaged copies still some\n", path, whole, copies,

@@ -20,6 +20,6 @@ typedef size_t damage_reader(const void *bytes, size_t size);
  * error if nothing was found in the undamaged file or in any copy (then the reader was not
  * reached), or something in each copy (then the damage had no effect).
  */
-int damaged_copies(const char *path, unsigned int rounds, damage_reader *look);
+int damaged_copies(const char *path, unsigned int rounds, damage_reader *reader);
 
 #endif /* TESTS_ELF_DAMAGE_H */

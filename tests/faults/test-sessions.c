@@ -181,7 +181,7 @@ static int record_in(struct session *session)
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends));
 	played.fd = ends[0];
-	CHECK(!played_say(played.fd,
+	CHECK(!played_send(played.fd,
 			wire_encode_hello(played_message, sizeof(played_message), &hello)));
 	CAN_FAIL(session_take_connection(session, ends[1]));
 	CAN_FAIL(ret = run_turn(session, 0));
@@ -199,7 +199,7 @@ static int record_in(struct session *session)
 						kind, sizeof(kind), channel, 0, "value")};
 		ssize_t size;
 
-		(void)played_say(played.fd,
+		(void)played_send(played.fd,
 				wire_encode_events(
 						played_message, sizeof(played_message), &events));
 		CAN_FAIL(ret = run_turn(session, 0));

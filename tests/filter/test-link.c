@@ -115,21 +115,21 @@ static void follow(const struct side_type *type)
 }
 
 /* The labels match, everything after them is NULL or zero. */
-static void make_arguments(const struct side_event_description *desc, struct side_arg *cells)
+static void make_arguments(const struct side_event_description *desc, struct side_arg *arguments)
 {
 	uint32_t i;
 
 	for (i = 0; i < side_array_length(&desc->fields); i++) {
 		const struct side_type *type = &side_array_at(&desc->fields, i)->side_type;
 
-		memset(&cells[i], 0, sizeof(cells[i]));
+		memset(&arguments[i], 0, sizeof(arguments[i]));
 		if (type->type.v == SIDE_TYPE_ENUM || type->type.v == SIDE_TYPE_ENUM_BITMAP)
 			type = side_ptr_get(type->u.side_enum.elem_type);
-		cells[i].type.v = type->type.v;
+		arguments[i].type.v = type->type.v;
 		if (type->type.v == SIDE_TYPE_GATHER_ENUM)
-			cells[i].type.v = SIDE_TYPE_GATHER_INTEGER;
+			arguments[i].type.v = SIDE_TYPE_GATHER_INTEGER;
 		else if (type->type.v == SIDE_TYPE_DYNAMIC)
-			cells[i].type.v = (uint16_t)(SIDE_TYPE_DYNAMIC_NULL +
+			arguments[i].type.v = (uint16_t)(SIDE_TYPE_DYNAMIC_NULL +
 					generator_below(&generator, 11));
 	}
 }
@@ -181,12 +181,12 @@ static int try_all(const struct side_event_description *desc)
 	static const char *const forms[] = {"has(%s)", "len(%s) >= 0", "%s == 1", "%s != \"*a?\"",
 			"%s", "!(%s == \"abc\")"};
 	uint32_t nr = side_array_length(&desc->fields), i;
-	struct side_arg *cells = calloc(nr + 1, sizeof(*cells));
-	struct side_arg_vec args = {.sav = SIDE_PTR_INIT(cells), .len = nr};
+	struct side_arg *arguments = calloc(nr + 1, sizeof(*arguments));
+	struct side_arg_vec args = {.sav = SIDE_PTR_INIT(arguments), .len = nr};
 	char text[PATH_MAX_BYTES + 64];
 	int failures = 0;
 
-	make_arguments(desc, cells);
+	make_arguments(desc, arguments);
 	for (i = 0; i < 12 && nr; i++) {
 		const struct side_event_field *field =
 				side_array_at(&desc->fields, generator_below(&generator, nr));
@@ -200,7 +200,7 @@ static int try_all(const struct side_event_description *desc)
 				form + before + 2);
 		failures += try(text, desc, &args);
 	}
-	free(cells);
+	free(arguments);
 	return failures;
 }
 

@@ -57,19 +57,19 @@ static bool walks_to(enum filter_goal goal, uint64_t number)
 	return walk(goal) && value.kind == FILTER_INT && value.u == number;
 }
 
-static void set_cell(unsigned int label)
+static void set_argument(unsigned int label)
 {
 	memset(&arg, 0, sizeof(arg));
 	arg.type.v = (uint16_t)label;
 }
 
-static struct side_arg number_cell(unsigned int label, uint64_t number)
+static struct side_arg number_argument(unsigned int label, uint64_t number)
 {
-	struct side_arg made_cell = {.flags = 0};
+	struct side_arg made_argument = {.flags = 0};
 
-	made_cell.type.v = (uint16_t)label;
-	made_cell.u.side_static.integer_value.side_u64 = number;
-	return made_cell;
+	made_argument.type.v = (uint16_t)label;
+	made_argument.u.side_static.integer_value.side_u64 = number;
+	return made_argument;
 }
 
 static struct filter_move u8_leaf(void)
@@ -90,7 +90,7 @@ static void set_items(unsigned int label, uint32_t nr)
 		items[i].type.v = (uint16_t)label;
 	side_ptr_set(item_vec.sav, items);
 	item_vec.len = nr;
-	set_cell(SIDE_TYPE_VLA);
+	set_argument(SIDE_TYPE_VLA);
 	side_ptr_set(arg.u.side_static.side_vla, &item_vec);
 }
 
@@ -181,9 +181,9 @@ static void odd_bitmaps(void)
 	/* One item is the scalar itself. */
 	bitmap_leaf(SIDE_TYPE_U16, 2, SIDE_TYPE_U16);
 	made.ranges[0] = (struct filter_range){9, 9};
-	arg = number_cell(SIDE_TYPE_U16, 1 << 9);
+	arg = number_argument(SIDE_TYPE_U16, 1 << 9);
 	CHECK(walks_to(FILTER_GOAL_TEXT, 1));
-	arg = number_cell(SIDE_TYPE_U16, 1 << 8 | 1 << 10);
+	arg = number_argument(SIDE_TYPE_U16, 1 << 8 | 1 << 10);
 	CHECK(walks_to(FILTER_GOAL_TEXT, 0));
 	arg.type.v = SIDE_TYPE_U32;
 	CHECK(!walk(FILTER_GOAL_TEXT));
@@ -211,7 +211,7 @@ static void vectors(void)
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	/* An element. */
 	set_items(SIDE_TYPE_U8, 3);
-	items[2] = number_cell(SIDE_TYPE_U8, 77);
+	items[2] = number_argument(SIDE_TYPE_U8, 77);
 	made.moves[0] = (struct filter_move){.code = FILTER_MOVE_VLA,
 			.label = SIDE_TYPE_VLA,
 			.index = 2,
@@ -240,15 +240,15 @@ static void vectors(void)
 static void optionals_and_variants(void)
 {
 	struct side_arg_optional optional = {.selector = SIDE_OPTIONAL_ENABLED};
-	struct side_arg_variant variant = {.selector = number_cell(SIDE_TYPE_S16, 0)};
+	struct side_arg_variant variant = {.selector = number_argument(SIDE_TYPE_S16, 0)};
 	struct filter_move selector = {.code = FILTER_LEAF_INTEGER,
 			.size = 2,
 			.bits = 16,
 			.flags = FILTER_SIGNED,
 			.label = SIDE_TYPE_S16};
 
-	optional.side_static = number_cell(SIDE_TYPE_U8, 9);
-	set_cell(SIDE_TYPE_OPTIONAL);
+	optional.side_static = number_argument(SIDE_TYPE_U8, 9);
+	set_argument(SIDE_TYPE_OPTIONAL);
 	side_ptr_set(arg.u.side_static.side_optional, &optional);
 	made.moves[0] = (struct filter_move){
 			.code = FILTER_MOVE_OPTIONAL, .label = SIDE_TYPE_OPTIONAL};
@@ -260,9 +260,9 @@ static void optionals_and_variants(void)
 	CHECK(!walk(FILTER_GOAL_VALUE));
 
 	/* -3 to 5 selects a number, 6 nothing. */
-	set_cell(SIDE_TYPE_VARIANT);
+	set_argument(SIDE_TYPE_VARIANT);
 	side_ptr_set(arg.u.side_static.side_variant, &variant);
-	variant.option = number_cell(SIDE_TYPE_U8, 8);
+	variant.option = number_argument(SIDE_TYPE_U8, 8);
 	made.moves[0] = (struct filter_move){
 			.code = FILTER_MOVE_VARIANT, .label = SIDE_TYPE_VARIANT};
 	made.moves[1] = selector;
@@ -274,11 +274,11 @@ static void optionals_and_variants(void)
 	made.moves[5] = u8_leaf();
 	made.moves[6] = (struct filter_move){.code = FILTER_MOVE_NOTHING};
 	for (int64_t i = -5; i < 9; i++) {
-		variant.selector = number_cell(SIDE_TYPE_S16, (uint64_t)i);
+		variant.selector = number_argument(SIDE_TYPE_S16, (uint64_t)i);
 		CHECK(walks_to(FILTER_GOAL_VALUE, 8) == (i >= -3 && i <= 5));
 		CHECK(walk(FILTER_GOAL_PRESENCE) == (i >= -3 && i <= 5));
 	}
-	variant.selector = number_cell(SIDE_TYPE_U16, 1);
+	variant.selector = number_argument(SIDE_TYPE_U16, 1);
 	CHECK(!walk(FILTER_GOAL_VALUE));
 	side_ptr_set(arg.u.side_static.side_variant, NULL);
 	CHECK(!walk(FILTER_GOAL_VALUE));
@@ -287,7 +287,7 @@ static void optionals_and_variants(void)
 	made.moves[1].size = 16;
 	made.moves[1].bits = 128;
 	made.moves[1].label = SIDE_TYPE_S128;
-	variant.selector = number_cell(SIDE_TYPE_S128, 2);
+	variant.selector = number_argument(SIDE_TYPE_S128, 2);
 	CHECK(walks_to(FILTER_GOAL_VALUE, 8));
 	variant.selector.u.side_static.integer_value.side_u128_split[1] = 1;
 	CHECK(!walk(FILTER_GOAL_VALUE));
@@ -309,7 +309,7 @@ static void labels(void)
 	made.ranges[0] = (struct filter_range){(uint64_t)-4, (uint64_t)-3};
 	made.ranges[1] = (struct filter_range){7, 9};
 	for (int64_t i = -6; i < 12; i++) {
-		arg = number_cell(SIDE_TYPE_U64, (uint64_t)i);
+		arg = number_argument(SIDE_TYPE_U64, (uint64_t)i);
 		CHECK(walks_to(FILTER_GOAL_TEXT, (i >= -4 && i <= -3) || (i >= 7 && i <= 9)));
 		made.moves[0].count = 1;
 		CHECK(walks_to(FILTER_GOAL_TEXT, i >= -4 && i <= -3));
@@ -327,7 +327,7 @@ static struct {
 
 static void gather(unsigned int label)
 {
-	set_cell(label);
+	set_argument(label);
 	side_ptr_set(arg.u.side_static.side_vla_gather.ptr, &memory);
 	side_ptr_set(arg.u.side_static.side_vla_gather.length_ptr, &memory);
 	memset(made.moves, 0, sizeof(made.moves));
@@ -515,17 +515,17 @@ static void dynamic_scalars(void)
 	CHECK(!walk(FILTER_GOAL_LENGTH));
 	arg.type.v = SIDE_TYPE_DYNAMIC_VLA_VISITOR + 1;
 	CHECK(!walk(FILTER_GOAL_PRESENCE));
-	set_cell(SIDE_TYPE_DYNAMIC_BYTE);
+	set_argument(SIDE_TYPE_DYNAMIC_BYTE);
 	arg.u.side_dynamic.side_byte.value = 200;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 200));
 	CHECK(!walk(FILTER_GOAL_LENGTH));
-	set_cell(SIDE_TYPE_DYNAMIC_BOOL);
+	set_argument(SIDE_TYPE_DYNAMIC_BOOL);
 	arg.u.side_dynamic.side_bool.type.bool_size = 2;
 	arg.u.side_dynamic.side_bool.type.byte_order.v = SIDE_TYPE_BYTE_ORDER_HOST;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 0));
 	arg.u.side_dynamic.side_bool.value.side_bool16 = 256;
 	CHECK(walks_to(FILTER_GOAL_VALUE, 1));
-	set_cell(SIDE_TYPE_DYNAMIC_STRING);
+	set_argument(SIDE_TYPE_DYNAMIC_STRING);
 	arg.u.side_dynamic.side_string.type.unit_size = 1;
 	arg.u.side_dynamic.side_string.value = (uintptr_t) "four";
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 4));
@@ -540,7 +540,7 @@ static void dynamic_arrays(void)
 		set_integer(&dynamic[i], 4, 30 + i);
 	side_ptr_set(vla.sav, dynamic);
 	vla.len = 3;
-	set_cell(SIDE_TYPE_DYNAMIC_VLA);
+	set_argument(SIDE_TYPE_DYNAMIC_VLA);
 	side_ptr_set(arg.u.side_dynamic.side_dynamic_vla, &vla);
 	made.moves[0] = (struct filter_move){.code = FILTER_MOVE_DYNAMIC};
 	CHECK(walks_to(FILTER_GOAL_LENGTH, 3));
@@ -602,7 +602,7 @@ static void dynamic_structures(void)
 			continue;
 		ask_for_name(names[i]);
 		CHECK(walk_from(FILTER_GOAL_VALUE, &structure) && value.u == 40 + i);
-		set_cell(SIDE_TYPE_DYNAMIC_STRUCT);
+		set_argument(SIDE_TYPE_DYNAMIC_STRUCT);
 		side_ptr_set(arg.u.side_dynamic.side_dynamic_struct, &structure);
 		CHECK(walks_to(FILTER_GOAL_VALUE, 40 + i));
 		structure.len = (uint32_t)i;
@@ -663,9 +663,9 @@ static void static_visitors(void)
 
 	memset(&app, 0, sizeof(app));
 	for (uint64_t i = 0; i < 3; i++)
-		items[i] = number_cell(SIDE_TYPE_U8, 50 + i);
+		items[i] = number_argument(SIDE_TYPE_U8, 50 + i);
 	side_ptr_set(app.app_ctx, items);
-	set_cell(SIDE_TYPE_VLA_VISITOR);
+	set_argument(SIDE_TYPE_VLA_VISITOR);
 	side_ptr_set(arg.u.side_static.side_vla_visitor, &app);
 	for (uint32_t i = 0; i < 4; i++) {
 		made.moves[0] = (struct filter_move){.code = FILTER_MOVE_VISITOR,
@@ -705,7 +705,7 @@ static void dynamic_visitors(void)
 		set_integer(&dynamic[i], 4, 60 + i);
 	side_ptr_set(elements.visitor, show_elements);
 	side_ptr_set(elements.app_ctx, dynamic);
-	set_cell(SIDE_TYPE_DYNAMIC_VLA_VISITOR);
+	set_argument(SIDE_TYPE_DYNAMIC_VLA_VISITOR);
 	side_ptr_set(arg.u.side_dynamic.side_dynamic_vla_visitor, &elements);
 	for (uint32_t i = 0; i < 4; i++) {
 		made.moves[0] = (struct filter_move){.code = FILTER_MOVE_DYNAMIC, .count = 1};
@@ -727,7 +727,7 @@ static void dynamic_visitors(void)
 	for (uint64_t i = 0; i < LENGTH(names); i++) {
 		if (!names[i])
 			continue;
-		set_cell(SIDE_TYPE_DYNAMIC_STRUCT_VISITOR);
+		set_argument(SIDE_TYPE_DYNAMIC_STRUCT_VISITOR);
 		side_ptr_set(arg.u.side_dynamic.side_dynamic_struct_visitor, &members);
 		ask_for_name(names[i]);
 		shown = 0;

@@ -48,7 +48,7 @@ if '-m32' in words:
 
 if cxx:
     for mode in modes:
-        jobs.append(('places ' + mode, job('#include "places.cpp"\n', *warnings, '-std=' + mode)))
+        jobs.append(('scopes ' + mode, job('#include "scopes.cpp"\n', *warnings, '-std=' + mode)))
 
 # Markers are assembly: these are compiled completely.
 marked = [(modes[0], '-O0', '-fPIC'), (modes[0], '-O2', '-fPIC', '-DSIDE_STATIC_CHECK_DISABLE'), (modes[-1], '-O2', '-fno-pie')]
@@ -85,7 +85,7 @@ else:
     wide += ['-Wnested-externs', '-Wbad-function-cast', '-Wjump-misses-init', '-Wlogical-op', '-Wduplicated-cond']
 for mode in modes:
     for off in ('-DSIDE_STATIC_CHECK_DISABLE', '-USIDE_STATIC_CHECK_DISABLE'):
-        jobs.append(('quiet %s %s' % (mode, off), job('#include "quiet.c"\n', *wide, '-std=' + mode, off)))
+        jobs.append(('no warnings %s %s' % (mode, off), job('#include "no-warnings.c"\n', *wide, '-std=' + mode, off)))
 
 
 def right_values(*flags):

@@ -29,8 +29,8 @@ import bt2
 
 import ftrace
 import plain
-from last_words import last_words
-from place import prepare_place
+from remaining_output import remaining_output
+from runtime_directory import prepare_runtime
 
 PROGRAM, SIDE, CONSOLE = os.environ["TICKING"], os.environ["SIDE"], os.environ["CONSOLE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -89,7 +89,7 @@ class Program:
 def ended(process):
     """Sends Ctrl-C, and waits for the end."""
     process.send_signal(signal.SIGINT)
-    said, status = last_words(process, process.stderr, PATIENCE)
+    said, status = remaining_output(process, process.stderr, PATIENCE)
     if status:
         raise AssertionError(f"{process.args}: {status}: {said}")
 
@@ -311,7 +311,7 @@ class Debugger(Listener):
         raise AssertionError(f"gdb does not get there: {self.said}")
 
     def end(self):
-        said, status = last_words(self.process, self.process.stdout, PATIENCE)
+        said, status = remaining_output(self.process, self.process.stdout, PATIENCE)
         self.said += said
         if status:
             raise AssertionError(f"gdb has ended with {status}: {self.said}")
@@ -460,7 +460,7 @@ def main():
     if not shutil.which("gdb") or (user_events and not LONG):
         kinds = [kind for kind in kinds if kind is not Debugger]
     with tempfile.TemporaryDirectory(prefix="side-ticking-") as place:
-        prepare_place(place)
+        prepare_runtime(place)
         for kind, why in [(kind, not_permitted(kind, place)) for kind in kinds]:
             if why:
                 print(f"without {kind.__name__}: {why}")

@@ -16,8 +16,8 @@ import bt2
 
 import ftrace
 from inside_events import found, ticks
-from last_words import last_words
-from place import prepare_place
+from remaining_output import remaining_output
+from runtime_directory import prepare_runtime
 
 PROGRAM, SIDE, CONSOLE = os.environ["KERNEL_PROGRAM"], os.environ["SIDE"], os.environ["CONSOLE"]
 FIRED = 20  # in each round
@@ -58,7 +58,7 @@ class Debugger:
             self.said += line
 
     def numbers(self):
-        self.said += last_words(self.process, self.process.stdout, 120)[0]
+        self.said += remaining_output(self.process, self.process.stdout, 120)[0]
         return [int(n) for n in re.findall(r"^  number = (\d+)$", self.said, re.M)]
 
 
@@ -82,7 +82,7 @@ def recorded(directory):
 
 def main():
     place = tempfile.mkdtemp(prefix="together-")
-    prepare_place(place)
+    prepare_runtime(place)
     output = os.path.join(place, "trace")
     wanted = {RECORDER: [], KERNEL: [], DEBUGGER: []}
     stopped = []

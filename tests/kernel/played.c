@@ -415,11 +415,11 @@ struct played_perf *played_find(uint64_t id, int cpu)
 
 void played_put(struct played_perf *buffer, const void *record, size_t size)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = buffer->size - page;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), capacity = buffer->size - page;
 	uint8_t *data = (uint8_t *)buffer->page + page;
 
 	for (size_t i = 0; i < size; i++)
-		data[(buffer->page->data_head + i) & (room - 1)] = ((const uint8_t *)record)[i];
+		data[(buffer->page->data_head + i) & (capacity - 1)] = ((const uint8_t *)record)[i];
 	__atomic_store_n(
 			&buffer->page->data_head, buffer->page->data_head + size, __ATOMIC_RELEASE);
 }

@@ -37,7 +37,7 @@
 side_static_event(event_tick, "kern", "tick", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("number"), side_field_s8("small"),
 				side_field_string("text")));
-side_static_event(event_said, "kern", "said", SIDE_LOGLEVEL_WARNING,
+side_static_event(ev_message, "kern", "said", SIDE_LOGLEVEL_WARNING,
 		side_field_list(side_field_u32("number"), side_field_dynamic("what")));
 
 static uint32_t next;
@@ -57,7 +57,7 @@ static void fire_one(uint32_t number, int small)
 	side_event(event_tick,
 			side_arg_list(side_arg_u32(number), side_arg_s8((int8_t)small),
 					side_arg_string(text)));
-	side_event(event_said, side_arg_list(side_arg_u32(number), side_arg_dynamic_string(text)));
+	side_event(ev_message, side_arg_list(side_arg_u32(number), side_arg_dynamic_string(text)));
 	if (errno != 4711)
 		die("errno has changed");
 }

@@ -192,7 +192,7 @@ static int played_print(int fd, const char *format, ...)
 	return 0;
 }
 
-static void played_say(const char *sentence)
+static void played_report(const char *sentence)
 {
 	called("say %s;", sentence);
 }
@@ -243,7 +243,7 @@ static int played_atfork(void (*prepare)(void), void (*parent)(void), void (*chi
 #define events_begin begin
 #define events_come played_come
 #define events_go played_go
-#define table_report played_say
+#define table_report played_report
 #define environment_get played_variable
 #define environment_is_on played_on
 #define side_tracer_bind played_bind
@@ -481,7 +481,7 @@ static void test_unregister(void **unused)
 /* ---- recorders ---- */
 
 static struct timespec clock_now;
-static int64_t each_look; /* nanoseconds between two reads of the clock */
+static int64_t clock_step; /* nanoseconds between two reads of the clock */
 static int next_socket;
 static bool connects[16], answers[16];
 static uid_t owners[16];
@@ -490,7 +490,7 @@ static int played_clock(clockid_t clock, struct timespec *now)
 {
 	assert_int_equal(clock, CLOCK_MONOTONIC);
 	*now = clock_now;
-	clock_now.tv_nsec += each_look;
+	clock_now.tv_nsec += clock_step;
 	clock_now.tv_sec += clock_now.tv_nsec / 1000000000;
 	clock_now.tv_nsec %= 1000000000;
 	return 0;
@@ -559,7 +559,7 @@ static int played_end(int fd)
 #undef poll
 #undef close
 
-static void test_patience(void **unused)
+static void test_timeout(void **unused)
 {
 	static const struct {
 		const char *text;
@@ -596,10 +596,10 @@ static void test_trust(void **unused)
 	assert_true(is_trusted(2));
 }
 
-static void check_tell(int64_t look, const char *expected)
+static void check_notify(int64_t step, const char *expected)
 {
 	next_socket = 0;
-	each_look = look;
+	clock_step = step;
 	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
 	*calls = '\0';
 	errno = EDOM;
@@ -608,7 +608,7 @@ static void check_tell(int64_t look, const char *expected)
 	assert_called(expected);
 }
 
-static void test_tell(void **unused)
+static void test_notify(void **unused)
 {
 	static const char asks[] = "SIDE_TIMEOUT_FACTOR;SIDE_PATIENCE;";
 	char expected[600];
@@ -617,7 +617,7 @@ static void test_tell(void **unused)
 	variable = NULL;
 	assert_int_equal(KERNEL_NOTICE_MAX, 4);
 	clock_now = (struct timespec){.tv_sec = 7, .tv_nsec = 950999999};
-	each_look = 0;
+	clock_step = 0;
 	assert_int_equal(clock_monotonic_ms(), 7950);
 	/* A trusted recorder, a missing one, one of another user, and no descriptor. */
 	connects[0] = true;
@@ -630,20 +630,20 @@ static void test_tell(void **unused)
 	"connect 0 side-user-events-0;connect 1 side-user-events-1;close 1;" \
 	"connect 2 side-user-events-2;close 2;"
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 70;close 0;", asks);
-	check_tell(30000000, expected);
+	check_notify(30000000, expected);
 	/* One millisecond is left, then no time. */
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "wait 0 1;close 0;", asks);
-	check_tell(99000000, expected);
+	check_notify(99000000, expected);
 	(void)snprintf(expected, sizeof(expected), "%s" CONNECTS "close 0;", asks);
-	check_tell(100000000, expected);
-	check_tell(130000000, expected);
+	check_notify(100000000, expected);
+	check_notify(130000000, expected);
 	/* All recorders share the timeout: the second one gets the remainder of the first one. */
 	owners[2] = 0;
 	(void)snprintf(expected, sizeof(expected),
 			"%sconnect 0 side-user-events-0;connect 1 side-user-events-1;close 1;"
 			"connect 2 side-user-events-2;wait 0 80;close 0;wait 2 40;close 2;",
 			asks);
-	check_tell(20000000, expected);
+	check_notify(20000000, expected);
 }
 
 int main(void)
@@ -655,9 +655,9 @@ int main(void)
 			cmocka_unit_test(test_number),
 			cmocka_unit_test(test_register),
 			cmocka_unit_test(test_unregister),
-			cmocka_unit_test(test_patience),
+			cmocka_unit_test(test_timeout),
 			cmocka_unit_test(test_trust),
-			cmocka_unit_test(test_tell),
+			cmocka_unit_test(test_notify),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

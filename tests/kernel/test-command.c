@@ -106,9 +106,9 @@ static void write_calls(void)
 
 #include "../resources.h"
 
-static int listen_result, create_result, told_times;
+static int listen_result, create_result, nr_notices;
 static uint64_t kinds_there, kinds_found;
-static const char *why_text = "", *mend_text = "";
+static const char *why_text = "", *hint_text = "";
 static bool monotonic_there;
 static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
 static struct side_kernel_events *const the_events = (struct side_kernel_events *)(uintptr_t)0x2000;
@@ -125,7 +125,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
 	(void)snprintf(error->text, sizeof(error->text), "a reason");
-	(void)snprintf(error->hint, sizeof(error->hint), "%s", mend_text);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", hint_text);
 	return listen_result;
 }
 
@@ -160,7 +160,7 @@ bool kernel_listen_scan(struct kernel_record *record)
 bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
-	return told_times-- > 0;
+	return nr_notices-- > 0;
 }
 
 void kernel_listen_seen(struct kernel_record *record)
@@ -361,7 +361,7 @@ static void test_open_kernel(void **unused)
 	assert_int_equal(side_kernel_command_open(&command), 0);
 	assert_called("clock;open 1 a:*;note the kernel's events come by some way: for a reason;");
 	why_text = "";
-	mend_text = "a hint";
+	hint_text = "a hint";
 	{
 		static const struct {
 			int code, status;
@@ -379,7 +379,7 @@ static void test_open_kernel(void **unused)
 			assert_called(text);
 		}
 	}
-	mend_text = "";
+	hint_text = "";
 	assert_int_equal(side_kernel_command_open(&command), COMMAND_FAILED);
 	assert_called("clock;open 1 a:*;error 1 the kernel's events are not recorded: a reason [-];");
 	listen_result = 0;
@@ -407,7 +407,7 @@ static void test_turn(void **unused)
 	assert_int_equal(command.late.unsure, 7);
 	*calls = '\0';
 	command.monotonic = true;
-	told_times = 1;
+	nr_notices = 1;
 	side_kernel_command_run_once(&command);
 	assert_called("wait 50;clock;drain 0;look;seen;");
 	assert_int_equal(command.late.unsure, 0);
@@ -545,7 +545,7 @@ static void test_run(void **unused)
 
 /* ---- the whole command, in a child process ---- */
 
-static struct kernel_report told_last;
+static struct kernel_report last_notice;
 
 static int live(char *log, size_t size, void (*between)(pid_t child), const char *first, ...)
 {
@@ -582,8 +582,8 @@ static int live(char *log, size_t size, void (*between)(pid_t child), const char
 	got = read(out[0], log, size - 1);
 	log[got > 0 ? got : 0] = '\0';
 	assert_int_equal(waitpid(child, &status, 0), child);
-	memset(&told_last, 0, sizeof(told_last));
-	(void)!read(status_fd[0], &told_last, sizeof(told_last));
+	memset(&last_notice, 0, sizeof(last_notice));
+	(void)!read(status_fd[0], &last_notice, sizeof(last_notice));
 	close(status_fd[0]);
 	close(out[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
@@ -619,26 +619,26 @@ static void test_life(void **unused)
 	listen_result = -EINVAL;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
 			COMMAND_USAGE);
-	assert_int_equal(told_last.status, COMMAND_USAGE);
-	assert_true(told_last.pid > 0);
+	assert_int_equal(last_notice.status, COMMAND_USAGE);
+	assert_true(last_notice.pid > 0);
 	listen_result = -EACCES;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", NULL),
 			COMMAND_NOT_PERMITTED);
-	assert_int_equal(told_last.status, COMMAND_NOT_PERMITTED);
+	assert_int_equal(last_notice.status, COMMAND_NOT_PERMITTED);
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "exit 23", NULL),
 			23);
-	assert_int_equal(told_last.status, COMMAND_NOT_PERMITTED);
-	assert_int_equal(told_last.event_classes, 0);
+	assert_int_equal(last_notice.status, COMMAND_NOT_PERMITTED);
+	assert_int_equal(last_notice.event_classes, 0);
 	assert_string_equal(log,
 			"clock;open 1 a:*;error 3 the kernel's events are not recorded: a reason [-];close 0;free 1;3;");
 	listen_result = 0;
 	assert_int_equal(live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "/bin/sh", "-c",
 					 "sleep 0.1; exit 24", NULL),
 			24);
-	assert_int_equal(told_last.status, 0);
-	assert_int_equal(told_last.event_classes, 3);
-	assert_int_equal(told_last.events, 17);
+	assert_int_equal(last_notice.status, 0);
+	assert_int_equal(last_notice.event_classes, 3);
+	assert_int_equal(last_notice.events, 17);
 	assert_non_null(strstr(log, "wait 50;drain 0;look;"));
 	assert_non_null(strstr(log, "end;close 1;free 1;"));
 	/* The command starts with the previous signal mask, and gets signals that other processes send. */
@@ -654,7 +654,7 @@ static void test_life(void **unused)
 			COMMAND_NOT_EXECUTABLE);
 	/* Without a command a signal ends it. */
 	assert_int_equal(live(log, sizeof(log), send_term, "--kernel", "a:*", NULL), 0);
-	assert_int_equal(told_last.event_classes, 3);
+	assert_int_equal(last_notice.event_classes, 3);
 	/* There is no process, and so no descriptor of it. */
 	assert_non_null(strstr(log, "end;close 1;free 1;2;"));
 	/* With `--wait yes`, side-kernel waits for all processes that the command leaves behind. */
@@ -702,7 +702,7 @@ static void test_failures(void **unused)
 				live(log, sizeof(log), NULL, "--kernel", "a:*", "--", "true", NULL),
 				failing_at > 1 ? COMMAND_FAILED : COMMAND_USAGE);
 		assert_string_equal(log, messages[failing_at - 1]);
-		assert_int_equal(told_last.pid, 0);
+		assert_int_equal(last_notice.pid, 0);
 	}
 	/* With no further call to fail, the command runs. */
 	failing_seen = 0;

@@ -108,14 +108,14 @@ static int played_unregister(int fd, void *word)
 
 static unsigned int nr_reported;
 
-static void played_tell(void)
+static void played_notify(void)
 {
 	nr_reported++;
 }
 
 #define kernel_register played_register
 #define kernel_unregister played_unregister
-#define notice_send played_tell
+#define notice_send played_notify
 #include "tracers/user-events/events.c"
 #undef kernel_register
 #undef kernel_unregister
@@ -469,7 +469,7 @@ static unsigned int nr_in_use(void)
 	return nr;
 }
 
-static __attribute__((noinline)) void say_problem(const char *text)
+static __attribute__((noinline)) void report_problem(const char *text)
 {
 	table_report(text);
 }
@@ -547,7 +547,7 @@ static void test_table(void **unused)
 
 		memset(text, 'x', 399);
 		text[399] = '\0';
-		say_problem(text);
+		report_problem(text);
 		assert_int_equal(strlen(side_kernel_table_0.problem), 255);
 	}
 }
@@ -559,17 +559,17 @@ static void test_states(void **unused)
 	struct side_event_description *all[400];
 	size_t first;
 
-	const struct states first_room = {.capacity = 256};
+	const struct states first_slots = {.capacity = 256};
 	unsigned int first_state = 0;
 
 	(void)unused;
 	assert_int_equal(states ? states->capacity : 256, 256);
 	/* The first entry of the table is in use. */
-	while (user_event_hash_slot(&first_room, &first_states[first_state]))
+	while (user_event_hash_slot(&first_slots, &first_states[first_state]))
 		assert_true(++first_state < 8000);
 	many[0].state = (typeof(many[0].state))SIDE_PTR_INIT(&first_states[first_state].parent);
 	for (unsigned int i = 0; i < 8000; i++)
-		assert_true(user_event_hash_slot(&first_room, &first_states[i]) < 256);
+		assert_true(user_event_hash_slot(&first_slots, &first_states[i]) < 256);
 	for (unsigned int i = 0; i < 400; i++)
 		all[i] = &many[i];
 	events_come(all, 100);

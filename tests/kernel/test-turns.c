@@ -128,8 +128,8 @@ static struct kernel_event events_there[4];
 static bool on_there[4], wanted_there[4];
 static int switch_result[4];
 static size_t nr_there;
-static int listen_result, create_result, look_result, told_result;
-static const char *listen_text = "", *listen_mend = "";
+static int listen_result, create_result, refresh_result, notice_result;
+static const char *listen_text = "", *listen_hint = "";
 static const char *why_text = "";
 static struct kernel_record *const the_record = (struct kernel_record *)(uintptr_t)0x1000;
 static struct side_kernel_events *const the_events = (struct side_kernel_events *)(uintptr_t)0x2000;
@@ -185,14 +185,14 @@ bool kernel_listen_scan(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	called("look;");
-	return look_result;
+	return refresh_result;
 }
 
 bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
 	called("told;");
-	return told_result;
+	return notice_result;
 }
 
 void kernel_listen_seen(struct kernel_record *record)
@@ -238,7 +238,7 @@ int kernel_listen_open(const struct kernel_record_options *options,
 	*record = listen_result ? NULL : the_record;
 	error->code = listen_result;
 	(void)snprintf(error->text, sizeof(error->text), "%s", listen_text);
-	(void)snprintf(error->hint, sizeof(error->hint), "%s", listen_mend);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", listen_hint);
 	return listen_result;
 }
 
@@ -448,7 +448,7 @@ static void test_looking(void **unused)
 	played_now = 7000000001;
 	reached_there = false;
 	nr_wanted = 1;
-	look_result = true;
+	refresh_result = true;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;drain 1;");
 	assert_int_equal(work.wanted.nr, 3);
@@ -463,7 +463,7 @@ static void test_looking(void **unused)
 	assert_true(work.late);
 	played_now = 8000000002;
 	nr_wanted = 0;
-	look_result = false;
+	refresh_result = false;
 	side_kernel_refresh_selection(&work);
 	assert_called("ask;unwant 1;choose 0 -;look;drain 1;");
 	assert_int_equal(work.needed, 7000000001);
@@ -635,14 +635,14 @@ static void test_turn(void **unused)
 	(void)unused;
 	work.server = &server;
 	played_now = work.asked = work.needed = 1000;
-	told_result = look_result = false;
+	notice_result = refresh_result = false;
 	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;told;seen;");
-	told_result = look_result = true;
+	notice_result = refresh_result = true;
 	side_kernel_run_once(&work);
 	assert_called("wait 33 100;drain 0;told;look;seen;");
 	assert_true(work.late);
-	told_result = look_result = false;
+	notice_result = refresh_result = false;
 	side_kernel_run_once(&work);
 	assert_called("wait 33 50;drain 0;told;look;seen;");
 	assert_false(work.late);
@@ -669,13 +669,13 @@ static void test_open_kernel(void **unused)
 	assert_ptr_equal(work.record, the_record);
 	monotonic_there = false;
 	listen_text = "a reason";
-	listen_mend = "a hint";
+	listen_hint = "a hint";
 	listen_result = -EACCES;
 	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
 	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [a hint];");
 	assert_false(work.monotonic);
 	listen_result = -EPERM;
-	listen_mend = "";
+	listen_hint = "";
 	assert_int_equal(side_kernel_open(&work), COMMAND_NOT_PERMITTED);
 	assert_called("clock;open 1 99;error 3 the kernel's events cannot be recorded: a reason [-];");
 	listen_result = -ENOENT;
@@ -909,7 +909,7 @@ static void test_ready(void **unused)
 
 /* ---- the server ---- */
 
-static void serve_look(void *user)
+static void serve_once(void *user)
 {
 	called("look %s;", (char *)user);
 }
@@ -934,7 +934,7 @@ static void serve_describe(void *user, char *text, size_t size)
 }
 
 static const struct server_calls served = {.user = (void *)(uintptr_t) "me",
-		.poll = serve_look,
+		.poll = serve_once,
 		.drain = serve_drain,
 		.knows = serve_knows,
 		.describe = serve_describe};

@@ -71,7 +71,7 @@ static void *run(void *index)
 	return NULL;
 }
 
-static void say_counts(uint32_t threads)
+static void print_counts(uint32_t threads)
 {
 	uint32_t i;
 
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!strcmp(line, "?")) {
-			say_counts(threads);
+			print_counts(threads);
 		} else if (!strncmp(line, "load ", 5)) {
 			library = dlopen(line + 5, RTLD_NOW);
 			fprintf(stderr, "%s\n", library ? "loaded" : dlerror());

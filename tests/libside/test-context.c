@@ -145,8 +145,8 @@ static const struct side_context_place *number_place;
 static struct side_context_handle *number_handle;
 static int calls;
 
-static void look(const struct side_event_description *desc, const struct side_arg_vec *args,
-		void *priv, void *caller)
+static void read_arguments(const struct side_event_description *desc,
+		const struct side_arg_vec *args, void *priv, void *caller)
 {
 	struct side_context_value value;
 
@@ -162,7 +162,7 @@ static void look(const struct side_event_description *desc, const struct side_ar
 }
 
 /* Unregisters its own context within an event: it must not wait for itself. */
-static void look_and_leave(const struct side_event_description *desc,
+static void read_and_unregister(const struct side_event_description *desc,
 		const struct side_arg_vec *args, void *priv, void *caller)
 {
 	(void)desc;
@@ -183,7 +183,7 @@ static void in_events(void)
 	number_place = side_context_find("events", "number");
 	CHECK_EQUAL(side_context_register("events", "number", get_number, &number, &number_handle),
 			0);
-	CHECK_EQUAL(side_tracer_callback_register(&event.desc, look, &number, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, read_arguments, &number, 0), 0);
 	test_event_emit(&event);
 	number = 12;
 	test_event_emit(&event);
@@ -201,11 +201,11 @@ static void in_events(void)
 	CHECK_EQUAL(waitpid(child, &status, 0), child);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 
-	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, look, &number, 0), 0);
-	CHECK_EQUAL(side_tracer_callback_register(&event.desc, look_and_leave, NULL, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, read_arguments, &number, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, read_and_unregister, NULL, 0), 0);
 	test_event_emit(&event);
 	CHECK_EQUAL(calls, 3);
-	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, look_and_leave, NULL, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, read_and_unregister, NULL, 0), 0);
 }
 
 /* ---- coming and going while events fire ---- */
@@ -225,7 +225,7 @@ static void get_alive(struct side_context_value *value, void *priv)
 	side_context_set_int64(value, provider->number);
 }
 
-static void look_at_any(const struct side_event_description *desc, const struct side_arg_vec *args,
+static void read_any(const struct side_event_description *desc, const struct side_arg_vec *args,
 		void *priv, void *caller)
 {
 	struct side_context_value value = read_now(priv);
@@ -280,8 +280,8 @@ static void while_events_fire(void)
 	size_t i;
 
 	calls = 0;
-	CHECK_EQUAL(side_tracer_callback_register(&event.desc, look_at_any, place, 0), 0);
-	CHECK_EQUAL(side_tracer_callback_register(&event.desc, look_at_any, other, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, read_any, place, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_register(&event.desc, read_any, other, 0), 0);
 	for (i = 0; i < 3; i++)
 		CHECK_EQUAL(pthread_create(&emitters[i], NULL, emit, NULL), 0);
 	CHECK_EQUAL(pthread_create(&second, NULL, come_and_go_elsewhere, &times), 0);
@@ -291,8 +291,8 @@ static void while_events_fire(void)
 	for (i = 0; i < 3; i++)
 		CHECK_EQUAL(pthread_join(emitters[i], NULL), 0);
 	CHECK(calls >= 2 * times);
-	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, look_at_any, place, 0), 0);
-	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, look_at_any, other, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, read_any, place, 0), 0);
+	CHECK_EQUAL(side_tracer_callback_unregister(&event.desc, read_any, other, 0), 0);
 }
 
 /* ---- many threads want the same new names ---- */

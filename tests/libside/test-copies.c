@@ -262,7 +262,7 @@ static void test_notes(void)
 	CHECK(copies_read_notes((uintptr_t)&notes.header, size - 24) == &table);
 }
 
-static void test_look_for(void)
+static void test_search(void)
 {
 	Elf64_Phdr with_note[] = {headers[0],
 			{.p_type = PT_NOTE, .p_memsz = sizeof(notes), .p_align = 8},
@@ -546,7 +546,7 @@ int main(void)
 	test_find();
 	test_segments();
 	test_notes();
-	test_look_for();
+	test_search();
 	test_find_shared();
 	test_set();
 	test_slots();

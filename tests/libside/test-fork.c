@@ -148,10 +148,10 @@ static void slow_notification(enum side_tracer_notification notif,
 static void *register_tracer(void *unused)
 {
 	struct side_tracer_handle *tracer;
-	int told = 0;
+	int nr_notified = 0;
 
 	(void)unused;
-	tracer = side_tracer_event_notification_register(slow_notification, &told);
+	tracer = side_tracer_event_notification_register(slow_notification, &nr_notified);
 	CHECK(tracer);
 	side_tracer_event_notification_unregister(tracer);
 	return NULL;

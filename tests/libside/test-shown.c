@@ -32,7 +32,7 @@ static struct side_registry_batch found[PLACES];
 static size_t nr_found;
 
 /* With the numbers in the object, not those of the library's own structures. */
-static void look(void)
+static void find_registry(void)
 {
 	const struct side_registry_block *block;
 
@@ -89,7 +89,7 @@ static void add_all(void)
 
 static void test_all_are_there(size_t others)
 {
-	look();
+	find_registry();
 	CHECK_EQUAL(nr_found, others + BATCHES);
 	for (int i = 0; i < BATCHES; i++) {
 		const struct side_registry_batch *batch = find(arrays[i]);
@@ -124,7 +124,7 @@ int main(void)
 	CHECK(side_registry_0.block_size >= sizeof(struct side_registry_block));
 
 	/* The library's own two events; this program has none. */
-	look();
+	find_registry();
 	others = nr_found;
 	CHECK(others >= 1);
 	CHECK_EQUAL(found[0].nr_events, 2);
@@ -140,13 +140,13 @@ int main(void)
 		side_events_unregister(handles[i]);
 		CHECK(side_registry_0.changes != before);
 	}
-	look();
+	find_registry();
 	CHECK_EQUAL(nr_found, others + BATCHES / 2);
 	for (int i = 0; i < BATCHES; i++)
 		CHECK(!find(arrays[i]) == !(i % 2));
 	for (int i = 1; i < BATCHES; i += 2)
 		side_events_unregister(handles[i]);
-	look();
+	find_registry();
 	CHECK_EQUAL(nr_found, others);
 
 	/* The same slots again, with other ids. */
@@ -155,7 +155,7 @@ int main(void)
 	CHECK_EQUAL(count_blocks(), blocks);
 
 	side_exit();
-	look();
+	find_registry();
 	CHECK_EQUAL(nr_found, 0);
 	return 0;
 }

@@ -234,7 +234,7 @@ static void test_request_inside(void)
 
 static uint64_t blocked_signals_of_agent;
 
-static void look_at_thread(void *key)
+static void note_thread(void *key)
 {
 	sigset_t blocked;
 	int i;
@@ -258,7 +258,7 @@ static void test_agent(void)
 	CHECK(tasks_without("side-statedump"));
 	tracer_start(&a);
 	state = side_statedump_request_notification_register(
-			"agent", look_at_thread, SIDE_STATEDUMP_MODE_AGENT_THREAD);
+			"agent", note_thread, SIDE_STATEDUMP_MODE_AGENT_THREAD);
 	CHECK(state);
 	/* The dump has ended when registration returns. */
 	CHECK_EQUAL(dumps - before, 1);
@@ -403,14 +403,14 @@ static void test_register_events_inside(void)
 
 /* ---- a dump that waits for a lock of the registering thread ---- */
 
-static int looks;
+static int nr_visits;
 
-static int look(struct dl_phdr_info *object, size_t size, void *user)
+static int visit_object(struct dl_phdr_info *object, size_t size, void *user)
 {
 	(void)object;
 	(void)size;
 	(void)user;
-	__atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&nr_visits, 1, __ATOMIC_RELAXED);
 	return 1;
 }
 
@@ -418,7 +418,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *user)
 static void dump_with_loader(void *key)
 {
 	(void)key;
-	dl_iterate_phdr(look, NULL);
+	dl_iterate_phdr(visit_object, NULL);
 }
 
 static struct side_statedump_request_handle *locked_state;
@@ -452,7 +452,7 @@ static uint64_t registration_ns(void)
 	uint64_t delayed = delayed_ns(), ns;
 	struct timespec begin, end;
 
-	__atomic_store_n(&looks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&nr_visits, 0, __ATOMIC_RELAXED);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	dl_iterate_phdr(register_under_lock, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &end);
@@ -460,7 +460,7 @@ static uint64_t registration_ns(void)
 			(uint64_t)begin.tv_nsec - (delayed_ns() - delayed);
 	CHECK(locked_state);
 	/* The dump happens as soon as the lock is free. */
-	while (!__atomic_load_n(&looks, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&nr_visits, __ATOMIC_RELAXED))
 		usleep(1000);
 	side_statedump_request_notification_unregister(locked_state);
 	return ns;

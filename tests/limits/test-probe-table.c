@@ -96,7 +96,7 @@ static void test_field_sizes(void **state)
 }
 
 /* The values of fields in order: those of the event first, then those of each structure. */
-static void test_cells(void **state)
+static void test_values(void **state)
 {
 	static const uint8_t inside[] = {3, 0, 1, 0, 0}, arg[] = {0, 2, 3, 4, 1},
 			     first[] = {2, 4, 4, 5, 5}, number[] = {2, 0, 1, 0, 0};
@@ -525,7 +525,7 @@ int main(void)
 			cmocka_unit_test(test_fields),
 			cmocka_unit_test(test_first_letters),
 			cmocka_unit_test(test_field_sizes),
-			cmocka_unit_test(test_cells),
+			cmocka_unit_test(test_values),
 			cmocka_unit_test(test_operations),
 			cmocka_unit_test(test_sites),
 			cmocka_unit_test(test_writer),

@@ -68,7 +68,7 @@ static void wait_for_file(const char *path)
 }
 
 /* Creates a directory, because that needs no descriptor. */
-static void say(const char *path)
+static void make_mark(const char *path)
 {
 	must(mkdir(path, 0700), path);
 }
@@ -556,7 +556,7 @@ static int word_with_argument(const char *word, char *argument)
 	else if (!strcmp(word, "wait"))
 		wait_for_file(argument);
 	else if (!strcmp(word, "say"))
-		say(argument);
+		make_mark(argument);
 	else if (!strcmp(word, "report"))
 		report(argument);
 	else if (!strcmp(word, "chroot"))

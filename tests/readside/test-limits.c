@@ -51,8 +51,8 @@ static int played_open(const char *path, struct code_file **file, struct error *
 	return is_readable ? 0 : -EINVAL;
 }
 
-static void played_say(struct check *check, const struct readside_event *event, const char *field,
-		const char *text)
+static void played_report(struct check *check, const struct readside_event *event,
+		const char *field, const char *text)
 {
 	CHECK(!check && !event && !strcmp(field, "f") &&
 			!strcmp(text, "the call at 0x1234 does not fit: why"));
@@ -140,7 +140,7 @@ static const char *played_name(
 #define image_is_object(image) false
 #define code_open played_open
 #define code_name played_name
-#define check_report_call played_say
+#define check_report_call played_report
 #define calls_follow played_follow
 #define code_functions played_functions
 #define code_close played_close
@@ -224,7 +224,7 @@ static void test_jumps(void)
 	munmap(kinds, (most + 1) * sizeof(*kinds));
 }
 
-static void test_told(void)
+static void test_reported(void)
 {
 	const struct code_function function = {.address = 0x1000};
 	const struct calls_problem problem = {.field = "f", .text = "why"};
@@ -281,7 +281,7 @@ int main(void)
 {
 	test_code();
 	test_jumps();
-	test_told();
+	test_reported();
 	test_segments();
 	test_steps();
 	test_slots();

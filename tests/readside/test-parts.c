@@ -663,7 +663,7 @@ static void test_same_names(void)
 }
 
 /* 100 compatible differences are printed, and incompatible ones up to 200 of both. */
-static void test_said(void)
+static void test_printed(void)
 {
 	static const struct {
 		unsigned int compatible, incompatible, lines;
@@ -1080,7 +1080,7 @@ int main(int argc, char **argv)
 	test_nested();
 	test_more_differences();
 	test_same_names();
-	test_said();
+	test_printed();
 	test_work();
 	test_source_limits();
 	test_source_bytes();

@@ -25,14 +25,14 @@ side_static_event(ev_tick, "crowd", "tick", SIDE_LOGLEVEL_INFO,
 side_static_event(ev_mark, "crowd", "mark", SIDE_LOGLEVEL_NOTICE,
 		side_field_list(side_field_u32("number")));
 
-static void tick(uint32_t who, uint64_t sequence)
+static void tick(uint32_t source, uint64_t sequence)
 {
-	side_event(ev_tick, side_arg_list(side_arg_u32(who), side_arg_u64(sequence)));
+	side_event(ev_tick, side_arg_list(side_arg_u32(source), side_arg_u64(sequence)));
 }
 
 struct work {
 	pthread_t thread;
-	uint32_t who;
+	uint32_t source;
 	uint64_t count;
 };
 
@@ -42,7 +42,7 @@ static void *work(void *argument)
 	uint64_t i;
 
 	for (i = 0; i < work->count; i++)
-		tick(work->who, i);
+		tick(work->source, i);
 	return NULL;
 }
 
@@ -52,7 +52,7 @@ static void fire(uint32_t process, uint32_t nr_threads, uint64_t count)
 	uint32_t i;
 
 	for (i = 0; i < nr_threads; i++) {
-		all[i].who = process * 100 + i;
+		all[i].source = process * 100 + i;
 		all[i].count = count;
 		pthread_create(&all[i].thread, NULL, work, &all[i]);
 	}

@@ -74,7 +74,7 @@ static inline void played_end(void)
 	played_remove(played_work);
 }
 
-static inline int played_say(int fd, ssize_t size)
+static inline int played_send(int fd, ssize_t size)
 {
 	CHECK(size > 0);
 	return wire_send(fd, played_message, (size_t)size, NULL, 0, 0);
@@ -175,7 +175,7 @@ static inline bool played_hello(struct session *session, struct played *played,
 			.exe = "/bin/played"};
 
 	*played = (struct played){.fd = played_connect(session), .token = token};
-	(void)played_say(played->fd,
+	(void)played_send(played->fd,
 			wire_encode_hello(played_message, sizeof(played_message), &hello));
 	return played_hear_config(session, played);
 }
@@ -210,7 +210,7 @@ static inline bool played_describe(struct session *session, const struct played 
 			.size = (uint32_t)played_kind(kind, sizeof(kind), channel, id, name)};
 	ssize_t size;
 
-	(void)played_say(played->fd,
+	(void)played_send(played->fd,
 			wire_encode_events(played_message, sizeof(played_message), &events));
 	size = played_hear(session, played->fd, NULL);
 	return size > 0 && !wire_decode_ack(played_message, (size_t)size, ack);

@@ -819,7 +819,7 @@ static int verb_sleep(char **args)
 }
 
 /* Overwrites its rings, which it finds among its mappings. */
-static int verb_vandal(char **args)
+static int verb_hostile(char **args)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
 	char line[512];
@@ -895,7 +895,7 @@ static const struct {
 		{"clockless", verb_clockless, 1},
 		{"inventory", verb_inventory, 0},
 		{"sleep", verb_sleep, 1},
-		{"vandal", verb_vandal, 0},
+		{"vandal", verb_hostile, 0},
 };
 
 int main(int argc, char **argv)

@@ -92,7 +92,7 @@ static int played_nftw(const char *path, __nftw_func_t function, int descriptors
 	return -1;
 }
 
-static void played_losses_take_told(struct instance *instance, const char *bytes, size_t size)
+static void played_losses_read_reported(struct instance *instance, const char *bytes, size_t size)
 {
 	(void)instance;
 	(void)bytes;
@@ -168,7 +168,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #include "recorder/recovery/core-dump.c"
 #undef gelf_getphdr
 #undef elf_getphdrnum
-#define losses_read_reported played_losses_take_told
+#define losses_read_reported played_losses_read_reported
 #define maps_adopt played_maps_adopt
 #include "recorder/storage/journal.c"
 #undef maps_adopt
@@ -447,7 +447,7 @@ static void test_descriptions(void)
 
 /* ---- files ---- */
 
-static void test_told(void)
+static void test_reported(void)
 {
 	struct losses_file_head head = {.magic = LOSSES_MAGIC, .serial = 7};
 	int folder = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -556,7 +556,7 @@ int main(void)
 	test_segments();
 	test_records();
 	test_descriptions();
-	test_told();
+	test_reported();
 	test_packets();
 	test_maps();
 	test_totals();

@@ -29,7 +29,7 @@ static uint64_t counters[2][3][RING_LOSS_REASONS]; /* of two channels, three rin
 static unsigned int failing_call;                  /* of the calls for memory; 0: none */
 static int append_result, prepare_result, lost_result;
 static bool holds;
-static char told_journal[400];
+static char reported_journal[400];
 
 static bool is_due(void)
 {
@@ -91,10 +91,10 @@ static int played_lost(uint64_t ticks, const struct ctf_lost *lost, size_t nr)
 	return lost_result;
 }
 
-static void played_tell(const void *bytes, size_t size)
+static void played_write(const void *bytes, size_t size)
 {
-	CHECK(size <= sizeof(told_journal));
-	memcpy(told_journal, bytes, size);
+	CHECK(size <= sizeof(reported_journal));
+	memcpy(reported_journal, bytes, size);
 	called("tell(%zu)\n", size / 16);
 }
 
@@ -111,7 +111,7 @@ static void played_tell(const void *bytes, size_t size)
 #define trace_fail(session, instance, code, error) called("fail(%d, %s)\n", code, (error)->text)
 #define ctf_writer_lost(writer, ticks, lost, nr, error) \
 	((void)(writer), (void)(error), played_lost(ticks, lost, nr))
-#define journal_write_losses(session, instance, bytes, size) played_tell(bytes, size)
+#define journal_write_losses(session, instance, bytes, size) played_write(bytes, size)
 #define full_holds(session, code) ((void)(session), (void)(code), holds)
 #define ring_clock_now(clock) ((void)(clock), UINT64_C(77))
 #define report_loss(session, instance, ring, event, reason, count, in_bytes) \
@@ -211,7 +211,7 @@ static void test_note(void **unused)
 		struct reported_loss *former = instance.reported;
 		char copy[6 * 16];
 
-		memcpy(copy, told_journal, sizeof(copy));
+		memcpy(copy, reported_journal, sizeof(copy));
 		assert_int_equal(losses_count_reported(&instance, former[5].key), 9);
 		losses_read_reported(&instance, copy, sizeof(copy) - 1);
 		assert_int_equal(instance.nr_reported, 5);
@@ -228,7 +228,7 @@ static void test_note(void **unused)
 	assert_int_equal(losses_count_reported(&instance, instance.reported[0].key - 1), 0);
 	assert_int_equal(losses_count_reported(&instance, UINT64_MAX), 0);
 	failing_call = 1;
-	losses_read_reported(&instance, told_journal, 32);
+	losses_read_reported(&instance, reported_journal, 32);
 	assert_true(!instance.reported && !instance.nr_reported);
 }
 

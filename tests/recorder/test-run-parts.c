@@ -272,7 +272,7 @@ static int played_hold(void)
 	return hold_result;
 }
 
-static void played_companion_end(void)
+static void played_helper_end(void)
 {
 	called("companion_end\n");
 }
@@ -285,7 +285,7 @@ static struct epoll_event events_of_test[8];
 static int nr_events; /* of each turn, or a negative error */
 static int nr_turns;  /* turns with events; later ones have none */
 static int nr_survivors;
-static bool companion_over = true;
+static bool helper_over = true;
 static uint64_t now_ms;
 static int begin_result;
 
@@ -399,7 +399,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define session_program(name, path) played_program(name, path)
 #define session_never_meets(name) played_never(name)
 #define helper_process_hold(session, error) ((void)(session), (void)(error), played_hold())
-#define helper_process_end(session) ((void)(session), played_companion_end())
+#define helper_process_end(session) ((void)(session), played_helper_end())
 #include "recorder/spawn.c"
 #undef free
 #define epoll_wait(epoll, events, capacity, timeout_ms) \
@@ -417,7 +417,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define connections_free_closed(session) ((void)(session), called("free\n"))
 #define connections_close(session) ((void)(session), called("connections_close\n"))
 #define crash_note(session, pid, status) ((void)(session), called("note(%d,%d)\n", pid, status))
-#define helper_process_is_over(session) ((void)(session), companion_over)
+#define helper_process_is_over(session) ((void)(session), helper_over)
 #define wire_deadline(ms) played_deadline(ms)
 #define drain_start(session) ((void)(session), called("drain_start\n"), begin_result)
 #define drain_stop(session) ((void)(session), called("drain_stop\n"))
@@ -456,7 +456,7 @@ static int begin(void **state)
 	nr_infos = nr_waits = 0;
 	wait_status = 0;
 	now_ms = 1000;
-	companion_over = true;
+	helper_over = true;
 	expected_signals = OURS;
 	*calls = '\0';
 	return 0;
@@ -909,9 +909,9 @@ static void test_over(void **state)
 	assert_false(record_run_has_ended(&the_session));
 	the_session.command.status = 0;
 	assert_true(record_run_has_ended(&the_session));
-	companion_over = false;
+	helper_over = false;
 	assert_false(record_run_has_ended(&the_session));
-	companion_over = true;
+	helper_over = true;
 	assert_called("");
 	the_session.wait_all = true;
 	wait_status = 9;

@@ -111,25 +111,25 @@ static void test_hello(void)
 			status.memory_peak == status.memory);
 	session_status_free(&status);
 	/* A second HELLO, and the BYE of another instance, end the connection. */
-	(void)played_say(
+	(void)played_send(
 			played.fd, wire_encode_bye(played_message, sizeof(played_message), &other));
 	check_ended(session, &played);
 	for (int i = 0; i < 2; i++) {
 		const struct wire_refresh refresh = {.token = 5, .generation = i ? 3 : 2};
 
 		played = (struct played){.fd = played_connect(session), .token = 5};
-		(void)played_say(played.fd,
+		(void)played_send(played.fd,
 				wire_encode_refresh(
 						played_message, sizeof(played_message), &refresh));
 		CHECK(played_hear_config(session, &played));
 		CHECK(played.config.flags == (i ? WIRE_CONFIG_UNCHANGED : 0) &&
 				played.config.nr_channels == !i && played.config.generation == 3);
 		if (!i)
-			(void)played_say(played.fd,
+			(void)played_send(played.fd,
 					wire_encode_refresh(played_message, sizeof(played_message),
 							&refresh));
 		else
-			(void)played_say(played.fd,
+			(void)played_send(played.fd,
 					wire_encode_bye(played_message, sizeof(played_message),
 							&bye));
 		CHECK(!session->instances.live->listed);
@@ -138,7 +138,7 @@ static void test_hello(void)
 	}
 	fd = played_connect(session);
 	played = (struct played){.fd = fd};
-	(void)played_say(fd,
+	(void)played_send(fd,
 			wire_encode_refresh(played_message, sizeof(played_message),
 					&(const struct wire_refresh){.token = 7, .generation = 1}));
 	CHECK(!played_hear_config(session, &played) && !played.config.flags);
@@ -247,7 +247,7 @@ static void test_missed(void)
 				.name = "/bin/na\x01me"};
 		struct played played = {.fd = played_connect(session)};
 
-		(void)played_say(played.fd,
+		(void)played_send(played.fd,
 				wire_encode_unrecorded(played_message, sizeof(played_message),
 						&unrecorded));
 		check_ended(session, &played);
@@ -310,7 +310,7 @@ static void test_events(void)
 				.bytes = classes + (part ? 30 : 0),
 				.size = (uint32_t)(part ? size - 30 : 30)};
 
-		(void)played_say(played.fd,
+		(void)played_send(played.fd,
 				wire_encode_events(
 						played_message, sizeof(played_message), &events));
 	}
@@ -339,7 +339,7 @@ static void test_events(void)
 
 		close(played.fd);
 		played.fd = played_connect(session);
-		(void)played_say(played.fd,
+		(void)played_send(played.fd,
 				wire_encode_events(
 						played_message, sizeof(played_message), &events));
 		CHECK(played_hear(session, played.fd, NULL) == 0);

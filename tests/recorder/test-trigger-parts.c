@@ -305,7 +305,7 @@ static void test_events(void **unused)
 
 /* ---- rates ---- */
 
-static void look(uint64_t count, unsigned int samples, bool above)
+static void sample(uint64_t count, unsigned int samples, bool above)
 {
 	triggers[0].count = count;
 	trigger_check_rate(&triggers[0], now_ns);
@@ -323,39 +323,39 @@ static void test_rates(void **unused)
 	trigger->samples[0].time = now_ns;
 	trigger->nr_samples = 1;
 	now_ns += 50 * MS - 1;
-	look(1, 1, false);
+	sample(1, 1, false);
 	now_ns++;
-	look(2, 2, false);
+	sample(2, 2, false);
 	assert_int_equal(trigger->samples[1].time, now_ns);
 	assert_int_equal(trigger->samples[1].count, 2);
 	now_ns += 49 * MS;
-	look(10, 2, false);
+	sample(10, 2, false);
 	assert_false(trigger->due);
-	look(11, 2, true);
+	sample(11, 2, true);
 	assert_true(trigger->due);
 	/* Due once, until the rate was lower. */
 	trigger->due = false;
 	now_ns += 1 * MS;
-	look(12, 3, true);
+	sample(12, 3, true);
 	assert_false(trigger->due);
 	assert_true(trigger->samples[2].time == now_ns && trigger->samples[2].count == 12);
 	/* A second since the first sample: it still counts. */
 	now_ns = 101 * S;
-	look(12, 4, true);
+	sample(12, 4, true);
 	/* One nanosecond more: it does not. */
 	now_ns++;
-	look(12, 3, false);
+	sample(12, 3, false);
 	assert_int_equal(trigger->samples[0].count, 2);
 	assert_int_equal(trigger->samples[1].count, 12);
 	/* The last sample stays, however old it is; then the mean counts. */
 	now_ns = 110 * S;
-	look(12, 2, false);
+	sample(12, 2, false);
 	assert_int_equal(trigger->samples[0].time, 101 * S);
 	assert_int_equal(trigger->samples[1].time, now_ns);
 	now_ns = 112 * S;
-	look(32, 2, false);
+	sample(32, 2, false);
 	now_ns = 114 * S;
-	look(53, 2, true);
+	sample(53, 2, true);
 	assert_true(trigger->due);
 	assert_true(trigger_is_due(trigger, now_ns));
 	trigger->due = false;
@@ -367,11 +367,11 @@ static void test_rates(void **unused)
 		trigger->samples[i].count = 53;
 	}
 	now_ns = 115 * S;
-	look(54, SAMPLES, false);
+	sample(54, SAMPLES, false);
 	assert_int_equal(trigger->samples[SAMPLES - 1].count, 53);
 	trigger->nr_samples = 0;
 	memset(trigger->samples, 0, sizeof(trigger->samples));
-	look(54, 1, false);
+	sample(54, 1, false);
 }
 
 static void test_rate_turns(void **unused)
@@ -529,7 +529,7 @@ static void test_statuses(void **unused)
 	info_result = 0;
 }
 
-static void test_looks(void **unused)
+static void test_samples(void **unused)
 {
 	pid_t pid = make_child(0, SIGSEGV);
 	struct instance *instance = &instances[0];
@@ -599,36 +599,36 @@ static void test_names(void **unused)
 
 /* ---- what the command waits for ---- */
 
-static int companion_result;
+static int helper_result;
 static unsigned int turns_until;
 
-static int companion_begin(void *user, pid_t pid, const char *socket, struct session_error *error)
+static int helper_begin(void *user, pid_t pid, const char *socket, struct session_error *error)
 {
 	called("companion(%s, %d, %s)\n", (char *)user, pid, socket);
-	error->code = companion_result;
-	return companion_result;
+	error->code = helper_result;
+	return helper_result;
 }
 
-static int companion_is_ready(void *user, struct session_error *error)
+static int helper_is_ready(void *user, struct session_error *error)
 {
 	(void)error;
 	called("ready(%s)\n", (char *)user);
-	return turns_until-- ? 0 : companion_result ? companion_result : 1;
+	return turns_until-- ? 0 : helper_result ? helper_result : 1;
 }
 
-static bool companion_over(void *user, bool is_now)
+static bool helper_over(void *user, bool is_now)
 {
 	called("over(%s, %d)\n", (char *)user, is_now);
 	return !turns_until--;
 }
 
 static char me[] = "me";
-static const struct session_helper helper = {.begin = companion_begin,
-		.is_ready = companion_is_ready,
-		.is_over = companion_over,
+static const struct session_helper helper = {.begin = helper_begin,
+		.is_ready = helper_is_ready,
+		.is_over = helper_over,
 		.user = me};
 
-static void test_companion(void **unused)
+static void test_helper_process(void **unused)
 {
 	struct session_error error = {.kind = SESSION_ERROR_NONE};
 
@@ -648,10 +648,10 @@ static void test_companion(void **unused)
 	turns_until = 2;
 	assert_int_equal(helper_process_hold(session, &error), 0);
 	assert_called("begin\ncompanion(me, 47, /s)\nturn\nready(me)\nturn\nready(me)\nturn\nready(me)\n");
-	companion_result = -EPERM;
+	helper_result = -EPERM;
 	assert_int_equal(helper_process_hold(session, &error), -EPERM);
 	assert_called("begin\ncompanion(me, 47, /s)\n");
-	companion_result = 0;
+	helper_result = 0;
 	turn_result = -EIO;
 	assert_int_equal(helper_process_hold(session, &error), -EIO);
 	assert_string_equal(error.text, "the recording cannot go on: Input/output error");
@@ -670,7 +670,7 @@ static void test_companion(void **unused)
 
 		turns_until = 0;
 		session->command.helper = &failing;
-		companion_result = 0;
+		helper_result = 0;
 		assert_int_equal(helper_process_hold(session, &error), 0);
 		session->command.helper = &helper;
 	}
@@ -708,9 +708,9 @@ int main(void)
 			TEST(test_crashed),
 			TEST(test_holds),
 			TEST(test_statuses),
-			TEST(test_looks),
+			TEST(test_samples),
 			TEST(test_names),
-			TEST(test_companion),
+			TEST(test_helper_process),
 	};
 
 	alarm(50);

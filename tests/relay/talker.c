@@ -13,7 +13,7 @@
 
 #define THREADS 3
 
-side_static_event(talker_said, "talker", "said", SIDE_LOGLEVEL_INFO,
+side_static_event(ev_message, "talker", "said", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("thread"), side_field_u64("number"),
 				side_field_string("text")));
 side_static_event(talker_line, "talker", "line", SIDE_LOGLEVEL_INFO,
@@ -26,7 +26,7 @@ static void *talk(void *argument)
 	uint32_t thread = *(const uint32_t *)argument;
 
 	for (unsigned long i = 0; i < count; i++)
-		side_event(talker_said,
+		side_event(ev_message,
 				side_arg_list(side_arg_u32(thread), side_arg_u64(i),
 						side_arg_string("a text that is neither short nor "
 								"very long")));

@@ -485,7 +485,7 @@ static void test_files(void)
 }
 
 /* Which traces are read again: those that have changed, and those whose recorder has ended. */
-static void test_look(void)
+static void test_scan(void)
 {
 	static const struct {
 		bool removed, done, dirty, lame, over, ended, locked, read;
@@ -1163,7 +1163,7 @@ int main(void)
 	test_renamed();
 	test_missing();
 	test_files();
-	test_look();
+	test_scan();
 	test_unreadable();
 	test_close();
 	test_notes();

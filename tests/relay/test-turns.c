@@ -24,7 +24,7 @@
 /* ---- replaced functions ---- */
 
 static int64_t played_ms = 50000, played_ns = 7;
-static int head_result, mark_result, peek_result, text_result, look_result, reconcile_result;
+static int head_result, mark_result, peek_result, text_result, scan_result, reconcile_result;
 static const char *played_content;
 static uint64_t played_pending, played_bytes;
 static bool is_unsettled;
@@ -100,11 +100,11 @@ static uint64_t played_count(struct follow_trace *trace, const struct ctf_packet
 	return 6;
 }
 
-static int played_look(struct follow *follow, bool over)
+static int played_scan(struct follow *follow, bool over)
 {
 	(void)follow;
 	note("look %d;", over);
-	return look_result;
+	return scan_result;
 }
 
 static bool played_is_unsettled(const struct follow *follow)
@@ -231,7 +231,7 @@ static int played_thread(pthread_t *thread, const pthread_attr_t *attributes,
 #define follow_peek played_peek
 #define follow_text played_text
 #define follow_count played_count
-#define follow_scan played_look
+#define follow_scan played_scan
 #define follow_is_unsettled played_is_unsettled
 #define follow_settle played_settle
 #define follow_reconcile played_reconcile
@@ -381,7 +381,7 @@ static struct send *begin(void)
 	pthread_cond_init(&sender.changed, NULL);
 	peek_result = 1;
 	may_go = true;
-	sink_result = head_result = mark_result = text_result = look_result = 0;
+	sink_result = head_result = mark_result = text_result = scan_result = 0;
 	played_pending = played_bytes = 0;
 	played_ms = 50000;
 	is_unsettled = false;
@@ -750,7 +750,7 @@ static void test_turns(void)
 	CHECK(horizon(send, false, 9000000000) == 13);
 }
 
-static void test_look(void)
+static void test_scan(void)
 {
 	struct send_rounds recorder = {.begun = 4, .ticks = 40};
 	struct send *send = begin();
@@ -759,9 +759,9 @@ static void test_look(void)
 	CHECK(!relay_send_scan(send, true) && has_noted("look 1;settle;"));
 	CHECK(!send->seen && !send->round);
 	send->looked = false;
-	look_result = -ENOMEM;
+	scan_result = -ENOMEM;
 	CHECK(relay_send_scan(send, false) == -ENOMEM && has_noted("look 0;") && send->looked);
-	look_result = 0;
+	scan_result = 0;
 	send->options.rounds = &recorder;
 	is_unsettled = true;
 	send->round = 4;
@@ -791,9 +791,9 @@ static void test_look(void)
 	CHECK(tick(send) == -ETIMEDOUT);
 	played_pending = 10;
 	CHECK(!tick(send));
-	look_result = -ENOMEM;
+	scan_result = -ENOMEM;
 	CHECK(tick(send) == -ENOMEM);
-	look_result = -EIO;
+	scan_result = -EIO;
 	CHECK(!tick(send));
 	/* The timeout after the end. */
 	send->options.timeout_ms = 5000;
@@ -1011,9 +1011,9 @@ static void test_whole_turns(void)
 	*log_text = '\0';
 	/* Not connected, and too early. */
 	CHECK(!relay_send_run_once(send, &more) && has_noted("look 1;settle;mark;"));
-	look_result = -ENOMEM;
+	scan_result = -ENOMEM;
 	CHECK(relay_send_run_once(send, &more) == -ENOMEM && has_noted("look 1;settle;"));
-	look_result = 0;
+	scan_result = 0;
 	trace.done = true;
 	send->own.connected = true;
 	CHECK(relay_send_run_once(send, &more) == 1 &&
@@ -1109,7 +1109,7 @@ static void test_run(void)
 	CHECK(!relay_send_run_thread(send) && has_noted("close;mark;head 0 0 0;") &&
 			!send->own.failed);
 	send->stopped = false;
-	look_result = -ENOMEM;
+	scan_result = -ENOMEM;
 	CHECK(!relay_send_run_thread(send) && send->own.failed);
 	CHECK(has_noted("look 1;settle;!0 bytes were not delivered to tcp://there: out of memory;close;mark;head 0 0 0;"));
 }
@@ -1222,7 +1222,7 @@ int main(void)
 	test_ends();
 	test_meet();
 	test_turns();
-	test_look();
+	test_scan();
 	test_spool();
 	test_connections();
 	test_waits();

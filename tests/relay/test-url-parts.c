@@ -101,7 +101,7 @@ static bool return_reason(const char *text, const char *wanted_host, const char 
 			!strcmp(port, wanted_port);
 }
 
-static bool looks_like_file(const char *text)
+static bool is_like_file(const char *text)
 {
 	char host[256], port[16];
 
@@ -114,16 +114,16 @@ static void test_paths(void)
 
 	CHECK(return_reason("alias", "alias", "") && return_reason("alias/a/b", "alias", ""));
 	CHECK(return_reason("far:12345", "far", "12345") && return_reason("[::2]:7/x", "::2", "7"));
-	CHECK(looks_like_file("file") && looks_like_file("file/a") && looks_like_file("/alias"));
-	CHECK(looks_like_file("") && looks_like_file("8080") && looks_like_file("far") &&
-			looks_like_file("far:0"));
+	CHECK(is_like_file("file") && is_like_file("file/a") && is_like_file("/alias"));
+	CHECK(is_like_file("") && is_like_file("8080") && is_like_file("far") &&
+			is_like_file("far:0"));
 	/* The longest host. */
 	memset(text, '7', sizeof(text) - 1);
 	memset(text, 'h', 253);
 	strcpy(text + 253, ":7");
-	CHECK(!looks_like_file(text));
+	CHECK(!is_like_file(text));
 	strcpy(text + 253, "h:7");
-	CHECK(looks_like_file(text));
+	CHECK(is_like_file(text));
 }
 
 static bool is_refused(const char *text, const char *hint)

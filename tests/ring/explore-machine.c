@@ -46,13 +46,13 @@ static struct machine_count count;
 
 /* States from which to continue: one after the other, each followed by its size and its node. */
 static unsigned char *waiting;
-static size_t waiting_used, waiting_room;
+static size_t waiting_used, waiting_capacity;
 
 /* Hashes of the states seen, and their nodes. */
 static uint64_t *table;
 static size_t table_size;
 static struct node *nodes;
-static uint32_t node_count, node_room, node_now;
+static uint32_t node_count, node_capacity, node_now;
 static struct node node_next;
 
 /* Returns whether no other thread can observe the next step of this thread. */
@@ -218,7 +218,7 @@ bool machine_drained(enum machine_id thread)
 	return threads[thread].stored == 0;
 }
 
-void machine_tell(enum machine_id thread, uint8_t mask)
+void machine_notify(enum machine_id thread, uint8_t mask)
 {
 	threads[thread].mask |= mask;
 }
@@ -353,16 +353,16 @@ static void push(void)
 {
 	size_t size;
 
-	if (waiting_room - waiting_used < STATE + 64) {
-		waiting_room = waiting_room ? waiting_room * 2 : 1u << 22;
-		waiting = grown(waiting, waiting_room);
+	if (waiting_capacity - waiting_used < STATE + 64) {
+		waiting_capacity = waiting_capacity ? waiting_capacity * 2 : 1u << 22;
+		waiting = grown(waiting, waiting_capacity);
 	}
 	size = save(waiting + waiting_used);
 	if (seen_before(waiting + waiting_used, size))
 		return;
-	if (node_count == node_room) {
-		node_room = node_room ? node_room * 2 : 1u << 16;
-		nodes = grown(nodes, node_room * sizeof(*nodes));
+	if (node_count == node_capacity) {
+		node_capacity = node_capacity ? node_capacity * 2 : 1u << 16;
+		nodes = grown(nodes, node_capacity * sizeof(*nodes));
 	}
 	node_next.before = node_now;
 	nodes[node_count] = node_next;
@@ -481,14 +481,14 @@ struct machine_count machine_explore(const struct machine_rules *with)
 static void show_node(const struct node *node)
 {
 	static const char *const whats[] = {"", "load own", "store", "access", "fence", "wake up"};
-	const char *who = node->thread == PRODUCER ? "producer" : "consumer";
+	const char *side_name = node->thread == PRODUCER ? "producer" : "consumer";
 
 	if (node->answer == ACTION_START)
-		fprintf(stderr, "  %s starts\n", who);
+		fprintf(stderr, "  %s starts\n", side_name);
 	else if (node->answer == ACTION_EMPTY)
-		fprintf(stderr, "  %s's store is out: %s\n", who, rules->name(node->at));
+		fprintf(stderr, "  %s's store is out: %s\n", side_name, rules->name(node->at));
 	else
-		fprintf(stderr, "  %s: %s %s", who, whats[node->what], rules->name(node->at));
+		fprintf(stderr, "  %s: %s %s", side_name, whats[node->what], rules->name(node->at));
 	if (node->answer < ANSWERS)
 		fprintf(stderr, node->answer ? " (answer %u)\n" : "\n", node->answer);
 }

@@ -280,7 +280,7 @@ static uint32_t record_at(uint64_t position, const char *what)
 }
 
 /* Notes the lowest possible head at the time of the call. */
-static void look_at_head(void)
+static void check_head(void)
 {
 	uint32_t n = truth.committed;
 
@@ -332,7 +332,7 @@ static bool consume(void)
 	uint32_t end;
 	int rc;
 
-	look_at_head();
+	check_head();
 	rc = ring_consumer_peek(consumer, 0, &truth.span);
 	HOLDS(rc >= 0, "%s", consumer->views[0].error);
 	HOLDS(rc == 1 || truth.floor == truth.where[truth.released], "nothing was shown");
@@ -424,7 +424,7 @@ static void consumer_overwrite(void)
 {
 	int rc;
 
-	look_at_head();
+	check_head();
 	rc = ring_consumer_snapshot(consumer, 0, window, &truth.span);
 	HOLDS(rc >= 0 || rc == -EAGAIN, "%s", consumer->views[0].error);
 	if (rc == 1)
@@ -475,7 +475,7 @@ static void stuck(void)
 		return;
 	HOLDS(!waits || truth.dead, "the producer waits for room and the consumer for records");
 	if (waits) {
-		machine_tell(PRODUCER, 1 << TIMEOUT);
+		machine_notify(PRODUCER, 1 << TIMEOUT);
 		return;
 	}
 	HOLDS(machine_where(PRODUCER) == STEP_NONE, "the producer neither waits nor goes on");
@@ -485,7 +485,7 @@ static void stuck(void)
 			"the consumer sleeps and a block is full");
 	/* The consumer finds the remainder of a sub-buffer after its own timeout. */
 	if (unread)
-		machine_tell(CONSUMER, 1 << TIMEOUT);
+		machine_notify(CONSUMER, 1 << TIMEOUT);
 }
 
 static const char *name_of(const volatile void *at)

@@ -48,7 +48,7 @@ struct machine_rules {
 	void (*entry[THREADS])(void);       /* What a thread runs when it is started. */
 	bool (*may_start)(enum machine_id thread);
 	void (*restored)(void); /* The memory has been put back. */
-	/* Only sleeping threads remain: returns a mask for machine_tell(), or nothing. */
+	/* Only sleeping threads remain: returns a mask for machine_notify(), or nothing. */
 	void (*stuck)(void);
 	/* A store has left the buffer. */
 	void (*emptied)(enum machine_id thread, const volatile void *at);
@@ -83,7 +83,7 @@ void machine_wake(const volatile void *at);
 enum machine_what machine_where(enum machine_id thread);
 bool machine_drained(enum machine_id thread);
 /* Also permits one of these answers for a sleeping thread. */
-void machine_tell(enum machine_id thread, uint8_t mask);
+void machine_notify(enum machine_id thread, uint8_t mask);
 
 #define MACHINE_FOUND 3 /* Exit status: a property does not hold. */
 _Noreturn void machine_fail(const char *condition, const char *format, ...)

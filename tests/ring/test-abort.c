@@ -67,7 +67,7 @@ static const struct publication publications[] = {
 #define PUBLICATIONS (sizeof(publications) / sizeof(publications[0]))
 
 /* Of scalars. */
-static const struct publication cells[] = {
+static const struct publication scalar_publications[] = {
 		{5, 4, false, false},
 		{29, 8, true, false},
 		{30, 4, false, false},
@@ -78,7 +78,7 @@ static const struct publication cells[] = {
 		{5, 4, false, true},
 		{65535, 1, true, false},
 };
-#define CELLS (sizeof(cells) / sizeof(cells[0]))
+#define SCALARS (sizeof(scalar_publications) / sizeof(scalar_publications[0]))
 
 /* Of scalars with a time that was just read. */
 static const struct publication timed[] = {
@@ -90,7 +90,7 @@ static const struct publication timed[] = {
 		{5, 8, false, true},
 		{65535, 0, true, false},
 };
-#define TIMED_CELLS (sizeof(timed) / sizeof(timed[0]))
+#define TIMED_SCALARS (sizeof(timed) / sizeof(timed[0]))
 
 /* Of scalars after prefixes: the last 4 bytes, or with an even size the last 8. */
 static const struct publication prefixed[] = {
@@ -113,7 +113,7 @@ static const struct kind {
 	enum ring_placement placement;
 	bool parts;
 	unsigned int backend;
-	enum { PLAIN, CELL, PREFIX, TIMED } scalars; /* Of which list. */
+	enum { PLAIN, SCALAR, PREFIX, TIMED } scalars; /* Of which list. */
 	bool all; /* False: a short run tries one in three, and half of the kills. */
 } kinds[] = {
 		{"discard", RING_MODE_DISCARD, RING_PER_CPU, false, 0, PLAIN, true},
@@ -127,12 +127,12 @@ static const struct kind {
 				false},
 		{"overwrite, per thread, parts", RING_MODE_OVERWRITE, RING_PER_THREAD, true, 0,
 				PLAIN, false},
-		{"discard, scalars", RING_MODE_DISCARD, RING_PER_CPU, false, 0, CELL, true},
-		{"discard, per thread, scalars", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, CELL,
-				false},
-		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, CELL, false},
+		{"discard, scalars", RING_MODE_DISCARD, RING_PER_CPU, false, 0, SCALAR, true},
+		{"discard, per thread, scalars", RING_MODE_DISCARD, RING_PER_THREAD, false, 0,
+				SCALAR, false},
+		{"overwrite, scalars", RING_MODE_OVERWRITE, RING_PER_CPU, false, 0, SCALAR, false},
 		{"overwrite, per thread, scalars", RING_MODE_OVERWRITE, RING_PER_THREAD, false, 0,
-				CELL, false},
+				SCALAR, false},
 		{"discard, timed", RING_MODE_DISCARD, RING_PER_CPU, false, 0, TIMED, true},
 		{"discard, per thread, timed", RING_MODE_DISCARD, RING_PER_THREAD, false, 0, TIMED,
 				false},
@@ -241,7 +241,7 @@ static int publish(const struct publication *publication)
 				payload + part, publication->size - part);
 	if (kind->scalars == PREFIX && !publish_prefixed(publication))
 		return 0;
-	if (kind->scalars == CELL)
+	if (kind->scalars == SCALAR)
 		return ring_choose_scalar(producer, publication->id, publication->size)(
 				producer, publication->id, NULL, payload);
 	if (kind->scalars == TIMED) {
@@ -549,8 +549,9 @@ static void end(void)
 /* Separate rings for each publication: all records in a window have one of two sizes. */
 static void test_kind(const struct backend *backend)
 {
-	static const struct publication *const lists[] = {publications, cells, prefixed, timed};
-	static const size_t counts[] = {PUBLICATIONS, CELLS, PREFIXED, TIMED_CELLS};
+	static const struct publication *const lists[] = {
+			publications, scalar_publications, prefixed, timed};
+	static const size_t counts[] = {PUBLICATIONS, SCALARS, PREFIXED, TIMED_SCALARS};
 	const struct publication *list = lists[kind->scalars];
 	unsigned int points = 0;
 

@@ -49,7 +49,7 @@ static const char *content; /* of the file that is read; NULL: it cannot be open
 static size_t content_size;
 static long processors;
 static int read_error, seals_error, got_less, map_fails_at;
-static bool tells_maps;
+static bool notes_maps;
 
 static int fake_open(const char *path, int flags)
 {
@@ -109,7 +109,7 @@ static void *fake_mmap(void *at, size_t size, int protection, int flags, int fd,
 		errno = 1000 + nr_maps;
 		return MAP_FAILED;
 	}
-	if (tells_maps && at)
+	if (notes_maps && at)
 		note("map %zd+%zu %x %x %zd, ", (unsigned char *)at - reserved, size, protection,
 				flags, (ssize_t)offset);
 	memory = mmap(at, size, protection, flags & ~MAP_POPULATE, fd, offset);
@@ -129,7 +129,7 @@ static int fake_munmap(void *at, size_t size)
 static int fake_madvise(void *at, size_t size, int advice)
 {
 	CHECK(advice == MADV_DONTDUMP);
-	if (tells_maps)
+	if (notes_maps)
 		note("no dump %zd+%zu, ", (unsigned char *)at - reserved, size);
 	return 0;
 }
@@ -342,7 +342,7 @@ static void test_map(void)
 	struct ring_memory memory;
 	int fd = file_of(&plain);
 
-	tells_maps = true;
+	notes_maps = true;
 	nr_maps = 0;
 	unmapped = 0;
 	CHECK(ring_memory_map(fd, RING_END_PRODUCER, &memory) == 0 && memory.base == reserved);
@@ -367,7 +367,7 @@ static void test_map(void)
 		  "no dump 20480+8192, no dump 12288+8192, ");
 	ring_memory_unmap(&memory);
 	close(fd);
-	tells_maps = false;
+	notes_maps = false;
 }
 
 /* If one of the mappings fails, the others are removed. */

@@ -96,7 +96,7 @@ static void check_span(const struct ring_span *span, const unsigned char *base)
 		sum += from[i];
 }
 
-static int look(struct ring_consumer *consumer, uint32_t ring)
+static int read_records(struct ring_consumer *consumer, uint32_t ring)
 {
 	const unsigned char *base = ring_memory_data(&consumer->memory, ring);
 	unsigned char *buffer = NULL;
@@ -124,7 +124,7 @@ static int look(struct ring_consumer *consumer, uint32_t ring)
 
 static void read_ring(struct ring_consumer *consumer, uint32_t ring)
 {
-	int rc = look(consumer, ring);
+	int rc = read_records(consumer, ring);
 
 	if (rc == 1) {
 		spans++;
@@ -136,7 +136,7 @@ static void read_ring(struct ring_consumer *consumer, uint32_t ring)
 	} else {
 		refused++;
 		CHECK(rc == -EBADMSG && strlen(ring_consumer_error(consumer, ring)) > 5, "%d", rc);
-		CHECK(look(consumer, ring) == -EBADMSG, "recovers by itself");
+		CHECK(read_records(consumer, ring) == -EBADMSG, "recovers by itself");
 	}
 }
 
@@ -190,7 +190,7 @@ static void run(const struct backend *backend, enum ring_mode mode, unsigned int
 		ring_consumer_lost_each(consumer, spoilt, count_visit, &visited);
 		between = 0;
 		write_rings(producer);
-		CHECK(look(consumer, beside) >= 0, "the ring beside");
+		CHECK(read_records(consumer, beside) >= 0, "the ring beside");
 	}
 	/* The next consumer finds the same invalid words. */
 	ring_consumer_unmap(consumer);

@@ -109,7 +109,7 @@ static uint32_t header_bytes(void)
 	return world.extended ? 13 : id < 30 ? 4 : 6;
 }
 
-static uint64_t room_word(void)
+static uint64_t space_word(void)
 {
 	return world.limit - world.old_head;
 }
@@ -184,7 +184,7 @@ static void start(void)
 	if (script[world.record].id > 65535)
 		world.extended = true;
 	world.bytes = header_bytes() + script[world.record].size;
-	if (room_word() < world.bytes << 24) {
+	if (space_word() < world.bytes << 24) {
 		if (limit - world.old_head < world.bytes << 24) {
 			next_record(); /* Full. */
 			return;
@@ -349,7 +349,7 @@ static void consume(bool with_producer)
 #define TABLE (1u << 22)
 static uint64_t *table;
 static struct world *stack;
-static size_t stacked, stack_room;
+static size_t stacked, stack_capacity;
 static uint64_t states, runs;
 
 static bool seen_before(const struct world *state)
@@ -401,9 +401,9 @@ static void push(void)
 	forget();
 	if (seen_before(&world))
 		return;
-	if (stacked == stack_room) {
-		stack_room = stack_room ? stack_room * 2 : 1024;
-		stack = realloc(stack, stack_room * sizeof(*stack));
+	if (stacked == stack_capacity) {
+		stack_capacity = stack_capacity ? stack_capacity * 2 : 1024;
+		stack = realloc(stack, stack_capacity * sizeof(*stack));
 		CHECK(stack, "memory");
 	}
 	stack[stacked++] = world;

@@ -89,7 +89,7 @@ static void scribble(int fd, uint64_t seed)
 static unsigned char *buffer;
 
 /* False: the consumer has given up this ring. */
-static bool look(
+static bool read_ring(
 		struct ring_consumer *consumer, uint32_t ring, const struct ring_geometry *geometry)
 {
 	struct ring_span span;
@@ -145,7 +145,7 @@ static void consume(int fd, const struct ring_geometry *geometry, struct ring_do
 		for (unsigned int j = 0; j < 200 && alive; j++) {
 			alive = 0;
 			for (uint32_t ring = 0; ring < RINGS; ring++) {
-				alive += look(consumer, ring, geometry);
+				alive += read_ring(consumer, ring, geometry);
 				ring_consumer_lost_total(consumer, ring);
 			}
 			ring_consumer_pending(consumer);

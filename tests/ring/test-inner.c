@@ -415,8 +415,8 @@ static int count_unlock(pthread_mutex_t *mutex)
 
 static bool may_claim = true;
 static unsigned int nr_claims, nr_waits;
-static bool has_room;
-static uint64_t room_for;
+static bool has_space;
+static uint64_t wanted_space;
 
 static bool fake_claim(struct ring_producer *producer, bool may_wait)
 {
@@ -432,8 +432,8 @@ static bool fake_wait(struct ring_producer *producer, uint32_t ring, uint64_t by
 {
 	CHECK(ring == 1 && producer->mode == RING_MODE_BLOCK && !timeout->deadline_ns);
 	nr_waits++;
-	room_for = bytes;
-	return has_room;
+	wanted_space = bytes;
+	return has_space;
 }
 
 #if RING_HAS_SECTION
@@ -1228,7 +1228,7 @@ static bool space(struct ring_producer *producer, uint64_t head, uint64_t bytes)
 	return ring_portable_has_space(producer, &controls[0], head << 24 | 5, bytes << 24);
 }
 
-static void test_portable_room(void)
+static void test_portable_space(void)
 {
 	struct ring_producer *producer = make_producer(1);
 
@@ -1663,16 +1663,16 @@ static void test_waits(void)
 	struct ring_producer *producer = make_sections();
 
 	producer->mode = RING_MODE_BLOCK;
-	has_room = true;
+	has_space = true;
 	CHECK(attempt(producer, RING_SECTION_FULL, RING_SECTION_DONE, 0) == 0 && nr_waits == 1 &&
 			nr_sections == 2);
-	CHECK(room_for == RING_EXTENDED_BYTES + 7);
-	has_room = false;
+	CHECK(wanted_space == RING_EXTENDED_BYTES + 7);
+	has_space = false;
 	CHECK(attempt(producer, RING_SECTION_FULL, RING_SECTION_DONE, 0) == -ENOSPC &&
 			nr_waits == 2 && nr_lost(1, RING_LOST_FULL) == 1);
 	/* With a lock of this thread: no wait. Locks mean nothing to sections. */
 	locks[2 * RING_LOCK_WORDS] = ring_thread_token();
-	has_room = true;
+	has_space = true;
 	CHECK(attempt(producer, RING_SECTION_FULL, RING_SECTION_DONE, 0) == 0 && nr_waits == 3);
 	producer->path = RING_PATH_PORTABLE;
 	CHECK(!ring_producer_wait(producer, &parts, &(struct ring_timeout){0}) && nr_waits == 3);
@@ -1976,7 +1976,7 @@ int main(void)
 	test_frequencies();
 	test_sources();
 	test_portable_cpu();
-	test_portable_room();
+	test_portable_space();
 	test_portable_border();
 	test_portable_blocks();
 	test_portable_tries();

@@ -40,8 +40,8 @@ static int64_t hooked_time(void)
 #define ring_clock_read_ns(clock) hooked_time()
 #define syscall(number, word, operation, value, timeout, ...) \
 	hooked_call(word, operation, value, timeout)
-#define ring_space_wait litmus_room_wait
-#define ring_space_released litmus_room_released
+#define ring_space_wait litmus_space_wait
+#define ring_space_released litmus_space_released
 #include "ring/space.c"
 #undef syscall
 #undef ring_clock_read_ns
@@ -100,7 +100,7 @@ static bool bell_is_lost(void)
 static struct ring_memory memory;
 static uint32_t space;
 
-static void room_reset(void)
+static void space_reset(void)
 {
 	struct ring_control *control = producer->locations[0].control;
 
@@ -112,28 +112,28 @@ static void room_reset(void)
 	nr_sleeps = nr_times = 0;
 }
 
-static void room_touch(void)
+static void space_touch(void)
 {
 	(void)__atomic_load_n(&producer->locations[0].control->waiting, __ATOMIC_RELAXED);
 	(void)__atomic_load_n(&producer->locations[0].control->tail, __ATOMIC_RELAXED);
 }
 
-static void room_wait(void)
+static void space_wait(void)
 {
 	struct ring_timeout timeout = {1};
 
-	litmus_room_wait(producer, 0, 1, &timeout);
+	litmus_space_wait(producer, 0, 1, &timeout);
 }
 
-static void room_release(void)
+static void space_release(void)
 {
 	litmus_align(true);
 	__atomic_store_n(&producer->locations[0].control->tail, 4096, __ATOMIC_RELEASE);
-	litmus_room_released(&memory, 0);
+	litmus_space_released(&memory, 0);
 }
 
 /* The producer sleeps, the tail has moved, and the futex still has the value with which the producer sleeps. */
-static bool room_is_lost(void)
+static bool space_is_lost(void)
 {
 	return nr_sleeps && slept_with == space &&
 			__atomic_load_n(&producer->locations[0].control->space, __ATOMIC_RELAXED) ==
@@ -175,8 +175,8 @@ static const struct litmus tests[] = {
 				bell_is_lost, false},
 		{"doorbells: crossed, arm", bell_reset, bell_touch, bell_cross, bells_arm,
 				bell_is_lost, false},
-		{"room: wait, released", room_reset, room_touch, room_wait, room_release,
-				room_is_lost, true},
+		{"room: wait, released", space_reset, space_touch, space_wait, space_release,
+				space_is_lost, true},
 		{"rings: open, stop", stop_reset, stop_touch, stop_open, stop_stop, stop_is_open,
 				false},
 };

@@ -240,7 +240,7 @@ static void see_any(void *user, const struct body *body, uint64_t timestamp)
 	streams->records++;
 }
 
-static void look(struct ring_consumer *consumer, const struct backend *backend,
+static void read_buffer(struct ring_consumer *consumer, const struct backend *backend,
 		unsigned char *buffer, uint64_t *counts, bool writing)
 {
 	static struct streams streams;
@@ -298,13 +298,13 @@ static void test_running(const struct backend *backend, uint64_t size, unsigned 
 	until = ring_clock_now(RING_CLOCK_MONOTONIC) + duration_ms * UINT64_C(1000000);
 	/* A minimum number of windows, on any machine. */
 	for (uint64_t now = 0; now < until || (counts[0] < 20 && now < until + 60000000000);) {
-		look(consumer, backend, buffer, counts, true);
+		read_buffer(consumer, backend, buffer, counts, true);
 		now = ring_clock_now(RING_CLOCK_MONOTONIC);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	look(consumer, backend, buffer, counts, false);
+	read_buffer(consumer, backend, buffer, counts, false);
 	for (uint32_t ring = 0; ring < geometry.rings; ring++)
 		busy += ring_consumer_lost(consumer, ring, RING_LOST_FULL);
 	CHECK(busy == 0, "an overwriting ring was full");

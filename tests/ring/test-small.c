@@ -356,7 +356,7 @@ static void release_some(void)
 		controls[1].tail = 100;
 }
 
-static void test_room(void)
+static void test_space(void)
 {
 	struct ring_producer *producer = make_producer();
 	struct ring_timeout timeout = {0};
@@ -947,7 +947,7 @@ int main(void)
 {
 	test_slot_keys();
 	test_slot_take();
-	test_room();
+	test_space();
 	test_released();
 	test_doorbell();
 	test_claim();

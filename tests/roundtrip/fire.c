@@ -222,7 +222,7 @@ static struct json_object *read_script(const char *path)
 }
 
 /* For tracers that can only listen to registered events: they send a line when they are ready. */
-static void wait_until_told(void)
+static void wait_until_requested(void)
 {
 	char byte;
 
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 		die("cannot register events");
 	if (argc > 2)
 		listen_here(argv[2], argc > 3);
-	wait_until_told();
+	wait_until_requested();
 	fire(script_get(script, "fire"), script_get(script, "events"));
 	if (argc > 2)
 		stop_here();

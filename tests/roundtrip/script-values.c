@@ -41,7 +41,7 @@ static const void *place_of(struct json_object *place)
 			json_object_get_int(script_at(place, 1));
 }
 
-static struct side_arg cell_of(struct json_object *type, struct json_object *value);
+static struct side_arg argument_of(struct json_object *type, struct json_object *value);
 
 /* The values that a visitor visits: of one described type, or dynamic ones (type NULL). */
 struct walk {
@@ -68,9 +68,10 @@ enum side_visitor_status script_visit(
 
 	for (i = 0; i < script_count(walk->values); i++) {
 		struct json_object *value = script_at(walk->values, i);
-		struct side_arg cell = walk->type ? cell_of(walk->type, value) : dynamic_of(value);
+		struct side_arg arg =
+				walk->type ? argument_of(walk->type, value) : dynamic_of(value);
 
-		if (context->write_elem(context, &cell) != SIDE_VISITOR_STATUS_OK)
+		if (context->write_elem(context, &arg) != SIDE_VISITOR_STATUS_OK)
 			return SIDE_VISITOR_STATUS_ERROR;
 	}
 	return SIDE_VISITOR_STATUS_OK;
@@ -120,7 +121,7 @@ static struct side_arg dynamic_of(struct json_object *json)
 	const char *kind = json_object_get_string(script_get(json, "d"));
 	struct make_attributes attributes = attributes_of(json);
 	struct json_object *list = NULL;
-	struct side_arg *values, cell;
+	struct side_arg *values, arg;
 	uint32_t i;
 	size_t size;
 
@@ -138,30 +139,30 @@ static struct side_arg dynamic_of(struct json_object *json)
 		return dynamic_vla(script_count(list), values, attributes);
 	}
 	if (!strcmp(kind, "null")) {
-		cell = dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, attributes);
+		arg = dynamic_scalar(SIDE_TYPE_DYNAMIC_NULL, attributes);
 	} else {
 		uint8_t *hex = script_hex(script_get(json, "hex"), &size);
 
 		if (!strcmp(kind, "bool"))
-			cell = dynamic_bool(NUMBER(json, "size"), NUMBER(json, "bits"),
+			arg = dynamic_bool(NUMBER(json, "size"), NUMBER(json, "bits"),
 					NUMBER(json, "be"), hex);
 		else if (!strcmp(kind, "int") || !strcmp(kind, "pointer"))
-			cell = dynamic_integer(NUMBER(json, "size"), NUMBER(json, "bits"),
+			arg = dynamic_integer(NUMBER(json, "size"), NUMBER(json, "bits"),
 					script_flag(json, "signed"), NUMBER(json, "be"), hex);
 		else if (!strcmp(kind, "float"))
-			cell = dynamic_float(NUMBER(json, "size"), NUMBER(json, "be"), hex);
+			arg = dynamic_float(NUMBER(json, "size"), NUMBER(json, "be"), hex);
 		else if (!strcmp(kind, "str"))
-			cell = dynamic_string(NUMBER(json, "unit"), NUMBER(json, "be"), hex);
+			arg = dynamic_string(NUMBER(json, "unit"), NUMBER(json, "be"), hex);
 		else
-			cell = dynamic_byte(hex[0]);
+			arg = dynamic_byte(hex[0]);
 		if (!strcmp(kind, "pointer"))
-			cell.type.v = SIDE_TYPE_DYNAMIC_POINTER;
+			arg.type.v = SIDE_TYPE_DYNAMIC_POINTER;
 	}
-	put_attributes(&cell.u.side_dynamic.side_null, attributes);
-	return cell;
+	put_attributes(&arg.u.side_dynamic.side_null, attributes);
+	return arg;
 }
 
-static struct side_arg gather_cell(struct json_object *type, struct json_object *value)
+static struct side_arg gather_argument(struct json_object *type, struct json_object *value)
 {
 	static const struct {
 		const char *kind;
@@ -188,15 +189,16 @@ static struct side_arg gather_cell(struct json_object *type, struct json_object 
 	return arg_pointer(labels[i].label, base);
 }
 
-static struct side_arg *cells_of(struct json_object *type, struct json_object *values, bool members)
+static struct side_arg *arguments_of(
+		struct json_object *type, struct json_object *values, bool members)
 {
 	uint32_t count = script_count(values), i;
-	struct side_arg *cells = make_bytes(count * sizeof(*cells));
+	struct side_arg *args = make_bytes(count * sizeof(*args));
 
 	for (i = 0; i < count; i++)
-		cells[i] = cell_of(members ? script_at(script_at(type, i), 1) : type,
+		args[i] = argument_of(members ? script_at(script_at(type, i), 1) : type,
 				script_at(values, i));
-	return cells;
+	return args;
 }
 
 /* Returns an argument that must not be read. */
@@ -205,20 +207,20 @@ static struct side_arg rubbish(void)
 	return arg_value(60000, NULL, 0);
 }
 
-static struct side_arg variant_cell(struct json_object *type, struct json_object *value)
+static struct side_arg variant_argument(struct json_object *type, struct json_object *value)
 {
 	int chosen = json_object_get_int(script_at(value, 1));
 	struct json_object *options = script_get(type, "o");
-	struct side_arg selector = cell_of(script_get(type, "sel"), script_at(value, 0));
+	struct side_arg selector = argument_of(script_get(type, "sel"), script_at(value, 0));
 
 	if (chosen < 0)
 		return arg_variant(selector, rubbish());
 	return arg_variant(selector,
-			cell_of(script_at(script_at(options, (uint32_t)chosen), 2),
+			argument_of(script_at(script_at(options, (uint32_t)chosen), 2),
 					script_at(value, 2)));
 }
 
-static struct side_arg cell_of(struct json_object *type, struct json_object *value)
+static struct side_arg argument_of(struct json_object *type, struct json_object *value)
 {
 	const char *kind = json_object_get_string(script_get(type, "t"));
 	unsigned int label;
@@ -226,24 +228,25 @@ static struct side_arg cell_of(struct json_object *type, struct json_object *val
 	void *hex;
 
 	if (!strcmp(kind, "gather"))
-		return gather_cell(type, value);
+		return gather_argument(type, value);
 	if (!strcmp(kind, "dyn"))
 		return dynamic_of(value);
 	if (!strcmp(kind, "enum") || !strcmp(kind, "bitmap"))
-		return cell_of(script_get(type, "e"), value);
+		return argument_of(script_get(type, "e"), value);
 	if (!strcmp(kind, "variant"))
-		return variant_cell(type, value);
+		return variant_argument(type, value);
 	if (!strcmp(kind, "struct"))
 		return arg_vector(SIDE_TYPE_STRUCT, script_count(value),
-				cells_of(script_get(type, "m"), value, true));
+				arguments_of(script_get(type, "m"), value, true));
 	if (!strcmp(kind, "array") || !strcmp(kind, "vla"))
 		return arg_vector(kind[0] == 'a' ? SIDE_TYPE_ARRAY : SIDE_TYPE_VLA,
-				script_count(value), cells_of(script_get(type, "e"), value, false));
+				script_count(value),
+				arguments_of(script_get(type, "e"), value, false));
 	if (!strcmp(kind, "visitor"))
 		return arg_vla_visitor(make_walk(script_get(type, "e"), value));
 	if (!strcmp(kind, "opt"))
 		return arg_optional(json_object_get_int(script_at(value, 0))
-						? cell_of(script_get(type, "e"),
+						? argument_of(script_get(type, "e"),
 								  script_at(value, 1))
 						: rubbish(),
 				(uint8_t)json_object_get_int(script_at(value, 0)));
@@ -269,7 +272,8 @@ struct side_arg_vec *script_arguments(struct json_object *event, struct json_obj
 	struct json_object *values = script_get(firing, "args");
 
 	take_memory(script_get(firing, "blocks"));
-	return make_vector(script_count(values), cells_of(script_get(event, "m"), values, true));
+	return make_vector(
+			script_count(values), arguments_of(script_get(event, "m"), values, true));
 }
 
 struct side_arg_dynamic_struct *script_variadic(struct json_object *firing)

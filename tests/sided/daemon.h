@@ -184,7 +184,7 @@ static inline struct json_object *hear(int fd)
 	return ret == 1 ? answer : NULL;
 }
 
-static inline void tell(int fd, const char *text)
+static inline void send_text(int fd, const char *text)
 {
 	struct json_object *request = json_tokener_parse(text);
 	struct frame_out out;
@@ -198,7 +198,7 @@ static inline void tell(int fd, const char *text)
 
 static inline struct json_object *ask(int fd, const char *text)
 {
-	tell(fd, text);
+	send_text(fd, text);
 	return hear(fd);
 }
 
@@ -237,12 +237,12 @@ static inline void check_good(struct json_object *answer)
 
 static unsigned char message[WIRE_MESSAGE_MAX];
 
-static inline void say_message(int fd, ssize_t size)
+static inline void send_message(int fd, ssize_t size)
 {
 	CHECK(size > 0 && send(fd, message, (size_t)size, MSG_NOSIGNAL) == size);
 }
 
-static inline void say_arrive(
+static inline void send_arrive(
 		int fd, uint64_t token, enum wire_control control, uint32_t signal_number)
 {
 	const struct wire_arrive arrive = {.pid = 77,
@@ -252,7 +252,7 @@ static inline void say_arrive(
 			.procname = "pro\x01gram",
 			.exe = "/bin/program"};
 
-	say_message(fd, wire_encode_arrive(message, sizeof(message), &arrive));
+	send_message(fd, wire_encode_arrive(message, sizeof(message), &arrive));
 }
 
 /* Returns the next WELCOME, and its reason. */
@@ -286,7 +286,7 @@ static inline int arrive(uint64_t token, enum wire_control control, uint32_t sig
 	struct wire_welcome welcome;
 	char reason[128];
 
-	say_arrive(fd, token, control, signal_number);
+	send_arrive(fd, token, control, signal_number);
 	welcome = hear_welcome(fd, reason);
 	CHECK(welcome.accepted && welcome.serial == the_daemon.serial && !welcome.nr_sessions &&
 			!*reason);
@@ -307,7 +307,7 @@ static inline void sessions_print_done(int fd, uint64_t token, uint64_t serial)
 {
 	const struct wire_done done = {.token = token, .serial = serial, .state = WIRE_DONE_ALL};
 
-	say_message(fd, wire_encode_done(message, sizeof(message), &done));
+	send_message(fd, wire_encode_done(message, sizeof(message), &done));
 }
 
 /* ---- The directory of the test ---- */

@@ -178,7 +178,7 @@ static void test_protocol(void)
 	sessions_print_done(fd, 5, 1);
 	turn();
 	CHECK(only_program()->done == 1 && only_program()->known == 1);
-	say_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
+	send_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
 	check_protocol(fd, second);
 	/* The program stays without its connection. */
 	turn();
@@ -190,17 +190,17 @@ static void test_protocol(void)
 	sessions_print_done(fd, 5, 2);
 	check_protocol(fd, another);
 	fd = arrive(5, WIRE_CONTROL_THREAD, 0);
-	say_message(fd, wire_encode_pass(message, sizeof(message), &pass));
+	send_message(fd, wire_encode_pass(message, sizeof(message), &pass));
 	check_protocol(fd, "protocol error: PASS after ARRIVE");
 	fd = dial("run/agents.sock");
 	sessions_print_done(fd, 5, 1);
 	check_protocol(fd, "protocol error: DONE before ARRIVE");
 	fd = dial("run/agents.sock");
-	say_message(fd, wire_encode_bye(message, sizeof(message), &bye));
+	send_message(fd, wire_encode_bye(message, sizeof(message), &bye));
 	check_protocol(fd, "protocol error: no message for the daemon");
 	/* No session has this socket: the connection ends without an answer. */
 	fd = dial("run/agents.sock");
-	say_message(fd, wire_encode_pass(message, sizeof(message), &pass));
+	send_message(fd, wire_encode_pass(message, sizeof(message), &pass));
 	turn();
 	turn();
 	CHECK(is_hung_up(fd));
@@ -213,7 +213,7 @@ static void test_protocol(void)
 		fd = dial("run/agents.sock");
 		size = wire_encode_bye(message, sizeof(message), &bye);
 		header->version++;
-		say_message(fd, size);
+		send_message(fd, size);
 		check_protocol(fd, "the daemon has another version of the protocol");
 		snprintf(expected, sizeof(expected),
 				"sided: process %d of user %u is not recorded: its agent has version %d of the protocol, this daemon version %d; restart it with the libside of this release\n",
@@ -389,7 +389,7 @@ static void test_remembered(void)
 
 /* ---- Rendezvous sockets of an earlier daemon ---- */
 
-static void check_door(const char *members, const char *reason)
+static void check_rendezvous(const char *members, const char *reason)
 {
 	char expected[400], text[400];
 
@@ -402,22 +402,22 @@ static void check_door(const char *members, const char *reason)
 	check_text(reported(), reason ? expected : "");
 }
 
-static void test_doors(void)
+static void test_rendezvous(void)
 {
 	static const char missing[] = "its path or its process is missing";
 	struct resources before = resources_now();
 	char members[400], path[RENDEZVOUS_PATH_SIZE + 1];
 
-	check_door("\"path\":\"/x\",\"pid\":0,\"started\":1", missing);
-	check_door("\"path\":\"/x\",\"pid\":1,\"started\":0", missing);
-	check_door("\"pid\":1,\"started\":1", missing);
+	check_rendezvous("\"path\":\"/x\",\"pid\":0,\"started\":1", missing);
+	check_rendezvous("\"path\":\"/x\",\"pid\":1,\"started\":0", missing);
+	check_rendezvous("\"pid\":1,\"started\":1", missing);
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	for (size_t size = RENDEZVOUS_PATH_SIZE - 1; size <= RENDEZVOUS_PATH_SIZE; size++) {
 		snprintf(members, sizeof(members), "\"path\":\"%.*s\",\"pid\":%d,\"started\":1",
 				(int)size, path, getpid());
 		/* Another process has the process ID: nothing is reported. */
-		check_door(members, size < RENDEZVOUS_PATH_SIZE ? NULL : missing);
+		check_rendezvous(members, size < RENDEZVOUS_PATH_SIZE ? NULL : missing);
 	}
 	for (size_t size = 4096; size <= 4097; size++) {
 		write_padded("run/state/.door-7", "{\"pid\":1}", size);
@@ -813,7 +813,7 @@ int main(int argc, char **argv)
 	test_protocol();
 	test_strangers();
 	test_remembered();
-	test_doors();
+	test_rendezvous();
 	test_restored();
 	test_directories();
 	test_runtime();

@@ -52,14 +52,14 @@ bool runtime_path(const struct daemon *daemon, char *path, size_t capacity, cons
 }
 
 static const char *pushed_messages = "";
-static size_t news_size;
+static size_t push_size;
 
 size_t session_take_messages(struct session *session, void *bytes, size_t capacity)
 {
 	(void)session;
 	assert_int_equal(capacity, WIRE_PUSH_MAX);
-	memcpy(bytes, pushed_messages, news_size);
-	return news_size;
+	memcpy(bytes, pushed_messages, push_size);
+	return push_size;
 }
 
 /* The messages of a push are not checked here. */
@@ -288,7 +288,7 @@ static void test_push(void **unused)
 	push_put(NULL, answer);
 	assert_false(json_object_object_get_ex(answer, "rules", &text));
 	pushed_messages = (const char *)bytes;
-	news_size = sizeof(bytes);
+	push_size = sizeof(bytes);
 	push_put(NULL, answer);
 	assert_true(json_object_object_get_ex(answer, "rules", &text));
 	assert_string_equal(json_object_get_string(text), "009fa0f9");

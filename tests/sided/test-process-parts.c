@@ -97,7 +97,7 @@ static bool played_sums(struct json_object *answer)
 	return json_put_number(answer, "recorded", 47);
 }
 
-static struct json_object *played_figures(bool is_over)
+static struct json_object *played_statistics(bool is_over)
 {
 	struct json_object *stats = json_object_new_object();
 
@@ -133,7 +133,7 @@ static struct json_object *played_object(const char *name, uint32_t number)
 #define session_statedump(session) ((void)(session), UINT64_C(23))
 #define session_generation(session) ((void)(session), UINT64_C(24))
 #define session_sums(session, answer) ((void)(session), played_sums(answer))
-#define session_stats(session, is_over) ((void)(session), played_figures(is_over))
+#define session_stats(session, is_over) ((void)(session), played_statistics(is_over))
 #define session_finish(session) ((void)(session), called("finish\n"))
 #define session_close(session, orderly, error) \
 	((void)(session), called("close(%d)\n", orderly), (void)(error))

@@ -215,7 +215,7 @@ static void check_no_request(void)
 
 static void answer(const char *text)
 {
-	tell(recorder, text);
+	send_text(recorder, text);
 	turn();
 	turn();
 }
@@ -249,7 +249,7 @@ static void ask_one(const char *verb, const char *more)
 	char text[300];
 
 	snprintf(text, sizeof(text), GO "\"%s\",\"session\":\"one\"%s}", verb, more);
-	tell(client, text);
+	send_text(client, text);
 }
 
 /* Checks the answer, whose "output" is that of the session. */
@@ -530,13 +530,13 @@ static int program_arrives(void)
 	int fd = dial("run/agents.sock");
 	char reason[128];
 
-	say_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
+	send_arrive(fd, 5, WIRE_CONTROL_THREAD, 0);
 	CHECK(hear_welcome(fd, reason).accepted);
 	turn();
 	return fd;
 }
 
-static void program_is_told(int fd)
+static void program_is_notified(int fd)
 {
 	char reason[128];
 
@@ -600,7 +600,7 @@ static void test_waiting(void)
 	/* It answers at once. */
 	ask_dump("");
 	CHECK(wait_ms() == 5000);
-	program_is_told(fd);
+	program_is_notified(fd);
 	sessions_print_done(fd, 5, the_daemon.serial);
 	turn();
 	check_pending(false);
@@ -676,7 +676,7 @@ static void test_waiting_twice(void)
 	other = dial("run/control.sock");
 	ask_dump("");
 	serial = the_daemon.serial;
-	tell(other, GO "\"statedump\",\"session\":\"one\"}");
+	send_text(other, GO "\"statedump\",\"session\":\"one\"}");
 	json_object_put(request());
 	answer("{\"ok\":true,\"generation\":9}");
 	CHECK(the_daemon.serial == serial + 1);
@@ -717,11 +717,11 @@ static void test_queue(void)
 		others[i] = dial("run/control.sock");
 	ask_one("rotate", "");
 	turn();
-	tell(others[0], GO "\"clear\",\"session\":\"one\"}");
+	send_text(others[0], GO "\"clear\",\"session\":\"one\"}");
 	turn();
-	tell(others[1], GO "\"destroy\",\"session\":\"one\"}");
+	send_text(others[1], GO "\"destroy\",\"session\":\"one\"}");
 	turn();
-	tell(others[2], GO "\"snapshot\",\"session\":\"one\"}");
+	send_text(others[2], GO "\"snapshot\",\"session\":\"one\"}");
 	turn();
 	CHECK(one()->operation && one()->queue);
 	check_request("{\"verb\":\"rotate\"}", 60000);
@@ -824,7 +824,7 @@ static void test_spooled(void)
 
 /* ---- session processes that fail ---- */
 
-static void check_said(const char *what)
+static void check_printed(const char *what)
 {
 	char expected[300];
 
@@ -853,7 +853,7 @@ static void test_deaths(void)
 		}
 		die();
 		restarts++;
-		check_said("has ended");
+		check_printed("has ended");
 		CHECK(nr_pidfd_kills == (int)restarts && !nr_kills);
 		CHECK(worker_restarts(one()) == restarts && worker()->failures == restarts);
 		CHECK(!worker_is_ready(one()) && !worker_pid(one()) && one()->absent);
@@ -902,7 +902,7 @@ static void test_silent(void)
 	pass_time(59999);
 	CHECK(worker_is_ready(one()) && !nr_pidfd_kills);
 	pass_time(1);
-	check_said(silent);
+	check_printed(silent);
 	CHECK(nr_pidfd_kills == 1 && is_hung_up(recorder) && !worker_is_ready(one()));
 	/*
 	 * Without pidfds (before Linux 5.3), by its process ID, unless another process may have it
@@ -912,7 +912,7 @@ static void test_silent(void)
 	pass_time(50);
 	check_opening(true, true, 8);
 	pass_time(60000);
-	check_said(silent);
+	check_printed(silent);
 	CHECK(nr_pidfd_kills == 1 && nr_kills == 1 && killed_pid == PID + (int)nr_spawned);
 	pass_time(100);
 	CHECK(worker()->process == -1 && !worker()->is_reaped);
@@ -979,7 +979,7 @@ static void test_spawns(void)
 	/* Its message is not an answer. */
 	CHECK(send(recorder, "x", 1, 0) == 1);
 	turn();
-	check_said("has ended");
+	check_printed("has ended");
 	CHECK(nr_pidfd_kills == 2 && in_ms(&worker()->restart) == 400 && is_hung_up(recorder));
 	stop();
 }
@@ -1147,7 +1147,7 @@ static void test_no_memory(void)
 	CHECK(!worker()->timeout.base.is_set && worker()->state == WORKER_AWAY);
 	pass_time(100);
 	check_opening(false, true, 1);
-	tell(recorder, "{\"ok\":true,\"generation\":6}");
+	send_text(recorder, "{\"ok\":true,\"generation\":6}");
 	failing_puts = 1;
 	turn();
 	turn();
@@ -1258,7 +1258,7 @@ static void test_status(void)
 
 	start();
 	/* A summary of all sessions, without lists. */
-	tell(client, GO "\"status\"}");
+	send_text(client, GO "\"status\"}");
 	check_request("{\"verb\":\"status\"}", 30000);
 	answer("{\"ok\":true,\"records\":47,\"processes\":[1,2]}");
 	check_about(",\"records\":47", all);
@@ -1266,13 +1266,13 @@ static void test_status(void)
 	check_request("{\"verb\":\"status\"}", 30000);
 	answer("{\"ok\":true,\"records\":47,\"processes\":[1,2]}");
 	check_about(",\"definition\":" DEFINITION ",\"records\":47,\"processes\":[1,2]", all);
-	tell(client, GO "\"status\"}");
+	send_text(client, GO "\"status\"}");
 	json_object_put(request());
 	answer(BAD);
 	check_about(",\"error\":\"no good\"", all);
 	CHECK(wait_ms() > 3000);
 	/* After 3 s the answer has the known values. A late answer is ignored. */
-	tell(client, GO "\"status\"}");
+	send_text(client, GO "\"status\"}");
 	json_object_put(request());
 	left = wait_ms();
 	CHECK(left == 3000);
@@ -1284,7 +1284,7 @@ static void test_status(void)
 	/* A session without a process. */
 	die();
 	(void)reported();
-	tell(client, GO "\"status\"}");
+	send_text(client, GO "\"status\"}");
 	{
 		struct json_object *found = hear(client);
 

@@ -49,7 +49,7 @@ const struct session_summary *session_summary(struct session *session)
 	return NULL;
 }
 
-static void assert_figures(struct json_object *object, const char *expected)
+static void assert_statistics(struct json_object *object, const char *expected)
 {
 	struct json_object *wanted = json_tokener_parse(expected);
 
@@ -65,7 +65,7 @@ static void test_sums(void **unused)
 
 	(void)unused;
 	assert_true(session_sums(NULL, object));
-	assert_figures(object,
+	assert_statistics(object,
 			"{\"recorded\":1,\"bytes\":2,\"lost\":3,\"unwritten\":4,\"overwritten\":5,"
 			"\"snapshots\":6,\"snapshot-recorded\":7,\"memory\":8,\"memory-peak\":9,"
 			"\"memory-limit\":10,\"seen\":11,\"refused\":12,\"idle\":13,\"untracked\":14,"

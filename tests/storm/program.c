@@ -31,7 +31,7 @@
 #define THREADS_MAX 8
 #define ROWS_MAX 4096
 
-side_static_event(ev_say, "storm", "say", SIDE_LOGLEVEL_INFO,
+side_static_event(ev_fired, "storm", "say", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("thread"), side_field_u64("number"),
 				side_field_u64("window")));
 side_static_event(ev_odd, "storm", "odd", SIDE_LOGLEVEL_DEBUG,
@@ -49,9 +49,9 @@ struct account {
 	struct row rows[ROWS_MAX];
 };
 
-/* Survives a kill: events with numbers below `said` have been fired, and none above `begun`. */
+/* Survives a kill: events with numbers below `fired` have been fired, and none above `begun`. */
 struct live {
-	_Atomic uint64_t begun, said;
+	_Atomic uint64_t begun, fired;
 };
 
 static const _Atomic uint64_t *window;
@@ -81,14 +81,14 @@ static void put_in_account(struct account *account, uint64_t number, uint64_t at
 	row->count++;
 }
 
-static void say(struct account *account)
+static void fire(struct account *account)
 {
 	const uint64_t number = account->events++;
 	const uint64_t before = atomic_load(window);
 
 	if (live)
 		atomic_store(&live[account->thread].begun, number + 1);
-	side_event(ev_say,
+	side_event(ev_fired,
 			side_arg_list(side_arg_u32(account->thread), side_arg_u64(number),
 					side_arg_u64(before)));
 	if (number % 2)
@@ -96,7 +96,7 @@ static void say(struct account *account)
 				side_arg_list(side_arg_u32(account->thread), side_arg_u64(number),
 						side_arg_u64(before)));
 	if (live)
-		atomic_store(&live[account->thread].said, number + 1);
+		atomic_store(&live[account->thread].fired, number + 1);
 	if (atomic_load(window) == before)
 		put_in_account(account, number, before);
 }
@@ -107,7 +107,7 @@ static void *talk(void *data)
 
 	do {
 		for (int i = 0; i < 4; i++)
-			say(account);
+			fire(account);
 		usleep(pause_us);
 	} while (!end_ns || now_ns() < end_ns);
 	return NULL;
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 	for (forks = (unsigned int)atoi(argv[5]);; forks--) {
 		/* Events are fired before the fork, too: the thread of the recorder exists then. */
 		for (int i = 0; i < 10; i++)
-			say(&accounts[0]);
+			fire(&accounts[0]);
 		child = forks ? fork() : 0;
 		if (child || !forks)
 			break;

@@ -49,7 +49,7 @@ static size_t ask(struct symbols *symbols, uint64_t size)
 	return length ? functions : 0;
 }
 
-static size_t look_up(const char *path, uint64_t size)
+static size_t read_symbols(const char *path, uint64_t size)
 {
 	const struct symbols_options options = {.path = "/nowhere", .report = report};
 	const struct symbols_library library = {.path = path, .base = BASE, .size = size};
@@ -71,7 +71,7 @@ static size_t next_check(const void *bytes, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size)
-		functions = look_up(path, 0x6000);
+		functions = read_symbols(path, 0x6000);
 	close(fd);
 	return functions;
 }

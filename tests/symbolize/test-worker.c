@@ -327,14 +327,14 @@ void module_find(const struct module *module, uint64_t address, struct symbol *s
 
 /* ---- helpers ---- */
 
-static char said_sentence[TEXT_MAX + 8];
+static char printed_message[TEXT_MAX + 8];
 static unsigned int nr_sentences;
 static uint32_t next_module;
 
 static void keep(void *user, const char *sentence)
 {
 	assert_string_equal(user, "user");
-	snprintf(said_sentence, sizeof(said_sentence), "%s", sentence);
+	snprintf(printed_message, sizeof(printed_message), "%s", sentence);
 	nr_sentences++;
 }
 
@@ -518,8 +518,8 @@ static void test_sentences(void **unused)
 
 		snprintf(path, sizeof(path), "say %u", size);
 		assert_true(ask(worker, path, &symbol));
-		assert_int_equal(strlen(said_sentence), 4095);
-		assert_int_equal(strspn(said_sentence, "s"), 4095);
+		assert_int_equal(strlen(printed_message), 4095);
+		assert_int_equal(strspn(printed_message, "s"), 4095);
 		forget(&symbol);
 	}
 	assert_int_equal(nr_sentences, 2);
@@ -740,7 +740,7 @@ static void test_failing_calls(void **unused)
 	wrong_answer = false;
 	assert_int_equal(strlen(symbol.function), 4095);
 	assert_int_equal(strlen(symbol.file), 4095);
-	assert_int_equal(strlen(said_sentence), 4095);
+	assert_int_equal(strlen(printed_message), 4095);
 	forget(&symbol);
 	interrupted_waits = 2;
 	worker_free(worker);

@@ -12,10 +12,10 @@
 
 #include "wrong-calls.h"
 
-#define CELLS 64
+#define NR_ARGS 64
 #define LISTS 64
 
-static struct side_arg cells[CELLS];
+static struct side_arg all_args[NR_ARGS];
 static struct side_arg_vec lists[LISTS];
 static uint64_t state;
 
@@ -37,8 +37,8 @@ static void *some_pointer(void)
 	case 0: return NULL;
 	case 1: return (void *)(uintptr_t)(below(1u << 30) + 1);
 	case 2: return (void *)(uintptr_t)(UINTPTR_MAX - below(128));
-	case 3: return &cells[below(CELLS)];
-	case 4: return (char *)cells + below(sizeof(cells));
+	case 3: return &all_args[below(NR_ARGS)];
+	case 4: return (char *)all_args + below(sizeof(all_args));
 	default: return &lists[below(LISTS)];
 	}
 }
@@ -53,31 +53,31 @@ static enum side_type_label some_label(void)
 	return label;
 }
 
-static void fill_cell(struct side_arg *cell, enum side_type_label label)
+static void fill_arg(struct side_arg *one, enum side_type_label label)
 {
-	unsigned char *bytes = (unsigned char *)cell;
+	unsigned char *bytes = (unsigned char *)one;
 	size_t i;
 
-	for (i = 0; i < sizeof(*cell); i++)
+	for (i = 0; i < sizeof(*one); i++)
 		bytes[i] = below(3) ? 0 : (unsigned char)below(256);
-	side_enum_set(cell->type, label);
-	side_ptr_set(cell->u.side_static.string_value, some_pointer());
+	side_enum_set(one->type, label);
+	side_ptr_set(one->u.side_static.string_value, some_pointer());
 	if (below(2))
-		side_ptr_set(cell->u.side_static.side_vla_gather.length_ptr, some_pointer());
+		side_ptr_set(one->u.side_static.side_vla_gather.length_ptr, some_pointer());
 }
 
 static void fill_all(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < CELLS; i++)
-		fill_cell(&cells[i],
+	for (i = 0; i < NR_ARGS; i++)
+		fill_arg(&all_args[i],
 				below(3) ? wrong_events[below(NR_WRONG_EVENTS)].label
 					 : some_label());
 	for (i = 0; i < LISTS; i++) {
 		memset(&lists[i], 0, sizeof(lists[i]));
 		side_ptr_set(lists[i].sav,
-				(const struct side_arg *)(below(4) ? &cells[below(CELLS)]
+				(const struct side_arg *)(below(4) ? &all_args[below(NR_ARGS)]
 								   : some_pointer()));
 		lists[i].len = below(8) ? below(4) : below(UINT32_MAX);
 	}
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
 			fill_all();
 		memset(&vec, 0, sizeof(vec));
 		vec.len = below(8) ? 1 : below(4);
-		fill_cell(&cells[CELLS - 4], below(4) ? event->label : some_label());
-		side_ptr_set(vec.sav, &cells[CELLS - 4]);
+		fill_arg(&all_args[NR_ARGS - 4], below(4) ? event->label : some_label());
+		side_ptr_set(vec.sav, &all_args[NR_ARGS - 4]);
 		errno = ERANGE;
 		side_call(event->state, &vec);
 		if (errno != ERANGE)

@@ -23,7 +23,7 @@ static struct side_arg_vec vec_of(const struct side_arg *args, uint32_t nr)
 	return vec;
 }
 
-static void say(const char *what, const struct wrong_event *event)
+static void announce(const char *what, const struct wrong_event *event)
 {
 	fprintf(stderr, "# %s %s %s\n", what, event->name, event->label_name);
 }
@@ -63,7 +63,7 @@ static __attribute__((noinline)) void call_all(const char *what, const char *onl
 		if (only && strcmp(only, event->name) != 0)
 			continue;
 		memset(args, 0, sizeof(args));
-		say(what, event);
+		announce(what, event);
 		if (!strcmp(what, "label")) {
 			side_enum_set(args[0].type, SIDE_TYPE_S128);
 			call(event, args, 1);

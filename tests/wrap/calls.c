@@ -40,51 +40,53 @@ static void memory(void)
 	errno = 77;
 	keep = a = malloc(100);
 	CHECK(a && errno == 77);
-	say("{\"e\": \"malloc\", \"size\": 100, \"result\": %" PRIu64 "}", P(a));
+	expect("{\"e\": \"malloc\", \"size\": 100, \"result\": %" PRIu64 "}", P(a));
 	freed = P(a);
 	keep = b = realloc(a, 5000);
-	say("{\"e\": \"realloc\", \"ptr\": %" PRIu64 ", \"size\": 5000, \"result\": %" PRIu64 "}",
+	expect("{\"e\": \"realloc\", \"ptr\": %" PRIu64 ", \"size\": 5000, \"result\": %" PRIu64
+	       "}",
 			freed, P(b));
 	freed = P(b);
 	free(b);
 	CHECK(errno == 77);
-	say("{\"e\": \"free\", \"ptr\": %" PRIu64 "}", freed);
+	expect("{\"e\": \"free\", \"ptr\": %" PRIu64 "}", freed);
 	keep = a = calloc(3, 7);
-	say("{\"e\": \"calloc\", \"count\": 3, \"size\": 7, \"result\": %" PRIu64 "}", P(a));
+	expect("{\"e\": \"calloc\", \"count\": 3, \"size\": 7, \"result\": %" PRIu64 "}", P(a));
 	for (int i = 0; i < 21; i++)
 		CHECK(((char *)a)[i] == 0);
 	keep = b = reallocarray(a, 10, 20);
-	say("{\"e\": \"reallocarray\", \"count\": 10, \"size\": 20, \"result\": %" PRIu64 "}",
+	expect("{\"e\": \"reallocarray\", \"count\": 10, \"size\": 20, \"result\": %" PRIu64 "}",
 			P(b));
 	free(b);
 	CHECK(posix_memalign((void **)&b, 256, 40) == 0 && P(b) % 256 == 0);
-	say("{\"e\": \"posix_memalign\", \"alignment\": 256, \"size\": 40, \"ptr\": %" PRIu64
-	    ", \"result\": 0}",
+	expect("{\"e\": \"posix_memalign\", \"alignment\": 256, \"size\": 40, \"ptr\": %" PRIu64
+	       ", \"result\": 0}",
 			P(b));
 	free(b);
 	CHECK(posix_memalign((void **)&b, 3, 40) == EINVAL);
-	say("{\"e\": \"posix_memalign\", \"alignment\": 3, \"size\": 40, \"ptr\": 0, \"result\": "
-	    "%d}",
+	expect("{\"e\": \"posix_memalign\", \"alignment\": 3, \"size\": 40, \"ptr\": 0, \"result\": "
+	       "%d}",
 			EINVAL);
 	keep = b = aligned_alloc(64, 128);
 	CHECK(P(b) % 64 == 0);
-	say("{\"e\": \"aligned_alloc\", \"alignment\": 64, \"size\": 128, \"result\": %" PRIu64 "}",
+	expect("{\"e\": \"aligned_alloc\", \"alignment\": 64, \"size\": 128, \"result\": %" PRIu64
+	       "}",
 			P(b));
 	free(b);
 	keep = b = memalign(128, 9);
-	say("{\"e\": \"memalign\", \"alignment\": 128, \"size\": 9, \"result\": %" PRIu64 "}",
+	expect("{\"e\": \"memalign\", \"alignment\": 128, \"size\": 9, \"result\": %" PRIu64 "}",
 			P(b));
 	CHECK(malloc_usable_size(b) >= 9);
 	free(b);
 	keep = b = valloc(9);
-	say("{\"e\": \"valloc\", \"size\": 9, \"result\": %" PRIu64 "}", P(b));
+	expect("{\"e\": \"valloc\", \"size\": 9, \"result\": %" PRIu64 "}", P(b));
 	free(b);
 	errno = 0;
 	keep = a = malloc(SIZE_MAX / 2);
 	CHECK(!a && errno == ENOMEM);
-	say("{\"e\": \"malloc\", \"size\": %zu, \"result\": 0}", SIZE_MAX / 2);
+	expect("{\"e\": \"malloc\", \"size\": %zu, \"result\": 0}", SIZE_MAX / 2);
 	free(NULL);
-	say("{\"e\": \"free\", \"ptr\": 0}");
+	expect("{\"e\": \"free\", \"ptr\": 0}");
 }
 
 static void files(const char *directory)
@@ -99,72 +101,73 @@ static void files(const char *directory)
 	snprintf(path, sizeof(path), "%s/calls.tmp", directory);
 	fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0640);
 	CHECK(fd >= 0);
-	say("{\"e\": \"open\", \"path\": \"%s\", \"flags\": %d, \"mode\": %d, \"result\": %d, "
-	    "\"error\": 0}",
+	expect("{\"e\": \"open\", \"path\": \"%s\", \"flags\": %d, \"mode\": %d, \"result\": %d, "
+	       "\"error\": 0}",
 			path, O_CREAT | O_RDWR | O_TRUNC, 0640, fd);
 	CHECK(write(fd, buffer, 10) == 10);
-	say("{\"e\": \"write\", \"fd\": %d, \"buf\": %" PRIu64
-	    ", \"count\": 10, \"result\": 10, \"error\": 0}",
+	expect("{\"e\": \"write\", \"fd\": %d, \"buf\": %" PRIu64
+	       ", \"count\": 10, \"result\": 10, \"error\": 0}",
 			fd, P(buffer));
 	CHECK(lseek(fd, 4, SEEK_SET) == 4);
-	say("{\"e\": \"lseek\", \"fd\": %d, \"offset\": 4, \"whence\": 0, \"result\": 4}", fd);
+	expect("{\"e\": \"lseek\", \"fd\": %d, \"offset\": 4, \"whence\": 0, \"result\": 4}", fd);
 	CHECK(read(fd, buffer, 16) == 6);
-	say("{\"e\": \"read\", \"fd\": %d, \"count\": 16, \"result\": 6}", fd);
+	expect("{\"e\": \"read\", \"fd\": %d, \"count\": 16, \"result\": 6}", fd);
 	CHECK(pwrite(fd, buffer, 5, 20) == 5);
-	say("{\"e\": \"pwrite\", \"fd\": %d, \"count\": 5, \"offset\": 20, \"result\": 5}", fd);
+	expect("{\"e\": \"pwrite\", \"fd\": %d, \"count\": 5, \"offset\": 20, \"result\": 5}", fd);
 	CHECK(pread(fd, buffer, 5, 21) == 4);
-	say("{\"e\": \"pread\", \"fd\": %d, \"count\": 5, \"offset\": 21, \"result\": 4}", fd);
+	expect("{\"e\": \"pread\", \"fd\": %d, \"count\": 5, \"offset\": 21, \"result\": 4}", fd);
 	CHECK(writev(fd, iov, 2) == 5);
-	say("{\"e\": \"writev\", \"fd\": %d, \"iovcnt\": 2, \"result\": 5}", fd);
+	expect("{\"e\": \"writev\", \"fd\": %d, \"iovcnt\": 2, \"result\": 5}", fd);
 	CHECK(ftruncate(fd, 8192) == 0 && fsync(fd) == 0);
-	say("{\"e\": \"ftruncate\", \"fd\": %d, \"length\": 8192, \"result\": 0}", fd);
-	say("{\"e\": \"fsync\", \"fd\": %d, \"result\": 0}", fd);
+	expect("{\"e\": \"ftruncate\", \"fd\": %d, \"length\": 8192, \"result\": 0}", fd);
+	expect("{\"e\": \"fsync\", \"fd\": %d, \"result\": 0}", fd);
 	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 4096);
 	CHECK(map != MAP_FAILED);
-	say("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64
-	    "}",
+	expect("{\"e\": \"mmap\", \"length\": 4096, \"fd\": %d, \"offset\": 4096, \"result\": %" PRIu64
+	       "}",
 			fd, P(map));
 	CHECK(munmap(map, 4096) == 0);
-	say("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096, \"result\": 0}",
+	expect("{\"e\": \"munmap\", \"address\": %" PRIu64 ", \"length\": 4096, \"result\": 0}",
 			P(map));
 	CHECK(close(fd) == 0);
-	say("{\"e\": \"close\", \"fd\": %d, \"result\": 0, \"error\": 0}", fd);
+	expect("{\"e\": \"close\", \"fd\": %d, \"result\": 0, \"error\": 0}", fd);
 	CHECK(close(fd) == -1 && errno == EBADF);
-	say("{\"e\": \"close\", \"fd\": %d, \"result\": -1, \"error\": %d}", fd, EBADF);
+	expect("{\"e\": \"close\", \"fd\": %d, \"result\": -1, \"error\": %d}", fd, EBADF);
 	CHECK(open("/nonexistent/x", O_RDONLY) == -1 && errno == ENOENT);
-	say("{\"e\": \"open\", \"path\": \"/nonexistent/x\", \"flags\": 0, \"mode\": 0, "
-	    "\"result\": -1, "
-	    "\"error\": %d}",
+	expect("{\"e\": \"open\", \"path\": \"/nonexistent/x\", \"flags\": 0, \"mode\": 0, "
+	       "\"result\": -1, "
+	       "\"error\": %d}",
 			ENOENT);
 	/* An unreadable pointer: an error for the caller, and no crash in the wrapper. */
 	CHECK(open((const char *)(uintptr_t)1, O_RDONLY) == -1 && errno == EFAULT);
-	say("{\"e\": \"open\", \"path\": \"(null)\", \"result\": -1, \"error\": %d}", EFAULT);
+	expect("{\"e\": \"open\", \"path\": \"(null)\", \"result\": -1, \"error\": %d}", EFAULT);
 	CHECK(access(path, R_OK) == 0);
-	say("{\"e\": \"access\", \"path\": \"%s\", \"mode\": %d, \"result\": 0}", path, R_OK);
+	expect("{\"e\": \"access\", \"path\": \"%s\", \"mode\": %d, \"result\": 0}", path, R_OK);
 	stream = fopen(path, "r");
 	CHECK(stream && fread(buffer, 1, 5, stream) == 5);
-	say("{\"e\": \"fopen\", \"path\": \"%s\", \"mode\": \"r\", \"result\": %" PRIu64 "}", path,
-			P(stream));
-	say("{\"e\": \"fread\", \"size\": 1, \"count\": 5, \"result\": 5}");
+	expect("{\"e\": \"fopen\", \"path\": \"%s\", \"mode\": \"r\", \"result\": %" PRIu64 "}",
+			path, P(stream));
+	expect("{\"e\": \"fread\", \"size\": 1, \"count\": 5, \"result\": 5}");
 	closed = P(stream);
 	CHECK(fclose(stream) == 0);
-	say("{\"e\": \"fclose\", \"stream\": %" PRIu64 ", \"result\": 0}", closed);
+	expect("{\"e\": \"fclose\", \"stream\": %" PRIu64 ", \"result\": 0}", closed);
 	CHECK(unlink(path) == 0);
-	say("{\"e\": \"unlink\", \"path\": \"%s\", \"result\": 0}", path);
+	expect("{\"e\": \"unlink\", \"path\": \"%s\", \"result\": 0}", path);
 	CHECK(pipe(fds) == 0);
-	say("{\"e\": \"pipe\", \"read_fd\": %d, \"write_fd\": %d, \"result\": 0}", fds[0], fds[1]);
+	expect("{\"e\": \"pipe\", \"read_fd\": %d, \"write_fd\": %d, \"result\": 0}", fds[0],
+			fds[1]);
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-	say("{\"e\": \"socketpair\", \"domain\": %d, \"fd0\": %d, \"fd1\": %d, \"result\": 0}",
+	expect("{\"e\": \"socketpair\", \"domain\": %d, \"fd0\": %d, \"fd1\": %d, \"result\": 0}",
 			AF_UNIX, fds[0], fds[1]);
 	CHECK(send(fds[0], "abc", 3, 0) == 3 && recv(fds[1], buffer, 8, 0) == 3);
-	say("{\"e\": \"send\", \"fd\": %d, \"count\": 3, \"flags\": 0, \"result\": 3}", fds[0]);
-	say("{\"e\": \"recv\", \"fd\": %d, \"count\": 8, \"result\": 3}", fds[1]);
+	expect("{\"e\": \"send\", \"fd\": %d, \"count\": 3, \"flags\": 0, \"result\": 3}", fds[0]);
+	expect("{\"e\": \"recv\", \"fd\": %d, \"count\": 8, \"result\": 3}", fds[1]);
 	{
 		struct pollfd wait = {fds[0], POLLOUT, 0};
 
 		CHECK(poll(&wait, 1, 10) == 1);
-		say("{\"e\": \"poll\", \"count\": 1, \"timeout\": 10, \"result\": 1}");
+		expect("{\"e\": \"poll\", \"count\": 1, \"timeout\": 10, \"result\": 1}");
 	}
 	CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
 }
@@ -192,42 +195,43 @@ static void locks(void)
 	void *value;
 
 	CHECK(pthread_mutex_lock(&mutex) == 0);
-	say("{\"e\": \"pthread_mutex_lock_req\", \"mutex\": %" PRIu64 "}", P(&mutex));
-	say("{\"e\": \"pthread_mutex_lock\", \"mutex\": %" PRIu64 ", \"result\": 0}", P(&mutex));
+	expect("{\"e\": \"pthread_mutex_lock_req\", \"mutex\": %" PRIu64 "}", P(&mutex));
+	expect("{\"e\": \"pthread_mutex_lock\", \"mutex\": %" PRIu64 ", \"result\": 0}", P(&mutex));
 	CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
-	say("{\"e\": \"pthread_mutex_trylock\", \"mutex\": %" PRIu64 ", \"result\": %d}", P(&mutex),
-			EBUSY);
+	expect("{\"e\": \"pthread_mutex_trylock\", \"mutex\": %" PRIu64 ", \"result\": %d}",
+			P(&mutex), EBUSY);
 	CHECK(pthread_mutex_timedlock(&mutex, &past) == ETIMEDOUT);
-	say("{\"e\": \"pthread_mutex_timedlock\", \"mutex\": %" PRIu64 ", \"result\": %d}",
+	expect("{\"e\": \"pthread_mutex_timedlock\", \"mutex\": %" PRIu64 ", \"result\": %d}",
 			P(&mutex), ETIMEDOUT);
 	CHECK(pthread_create(&thread, NULL, waker, &ready) == 0);
-	say("{\"e\": \"pthread_create\", \"thread\": %" PRIu64 ", \"data\": %" PRIu64
-	    ", \"result\": 0}",
+	expect("{\"e\": \"pthread_create\", \"thread\": %" PRIu64 ", \"data\": %" PRIu64
+	       ", \"result\": 0}",
 			P(thread), P(&ready));
 	while (!ready) {
 		CHECK(pthread_cond_wait(&cond, &mutex) == 0);
-		say("{\"e\": \"pthread_cond_wait\", \"cond\": %" PRIu64 ", \"mutex\": %" PRIu64
-		    ", \"result\": 0}",
+		expect("{\"e\": \"pthread_cond_wait\", \"cond\": %" PRIu64 ", \"mutex\": %" PRIu64
+		       ", \"result\": 0}",
 				P(&cond), P(&mutex));
 	}
 	CHECK(pthread_mutex_unlock(&mutex) == 0);
-	say("{\"e\": \"pthread_mutex_unlock\", \"mutex\": %" PRIu64 "}", P(&mutex));
+	expect("{\"e\": \"pthread_mutex_unlock\", \"mutex\": %" PRIu64 "}", P(&mutex));
 	CHECK(pthread_join(thread, &value) == 0 && value == (void *)5);
-	say("{\"e\": \"pthread_join\", \"thread\": %" PRIu64 ", \"result\": 0}", P(thread));
+	expect("{\"e\": \"pthread_join\", \"thread\": %" PRIu64 ", \"result\": 0}", P(thread));
 	CHECK(pthread_rwlock_rdlock(&rwlock) == 0 && pthread_rwlock_trywrlock(&rwlock) == EBUSY);
-	say("{\"e\": \"pthread_rwlock_rdlock\", \"rwlock\": %" PRIu64 ", \"result\": 0}",
+	expect("{\"e\": \"pthread_rwlock_rdlock\", \"rwlock\": %" PRIu64 ", \"result\": 0}",
 			P(&rwlock));
-	say("{\"e\": \"pthread_rwlock_trywrlock\", \"rwlock\": %" PRIu64 ", \"result\": %d}",
+	expect("{\"e\": \"pthread_rwlock_trywrlock\", \"rwlock\": %" PRIu64 ", \"result\": %d}",
 			P(&rwlock), EBUSY);
 	CHECK(pthread_rwlock_unlock(&rwlock) == 0);
-	say("{\"e\": \"pthread_rwlock_unlock\", \"rwlock\": %" PRIu64 "}", P(&rwlock));
+	expect("{\"e\": \"pthread_rwlock_unlock\", \"rwlock\": %" PRIu64 "}", P(&rwlock));
 	CHECK(sem_init(&semaphore, 0, 1) == 0 && sem_wait(&semaphore) == 0);
-	say("{\"e\": \"sem_wait\", \"semaphore\": %" PRIu64 ", \"result\": 0}", P(&semaphore));
+	expect("{\"e\": \"sem_wait\", \"semaphore\": %" PRIu64 ", \"result\": 0}", P(&semaphore));
 	errno = 0;
 	CHECK(sem_trywait(&semaphore) == -1 && errno == EAGAIN);
-	say("{\"e\": \"sem_trywait\", \"semaphore\": %" PRIu64 ", \"result\": -1}", P(&semaphore));
+	expect("{\"e\": \"sem_trywait\", \"semaphore\": %" PRIu64 ", \"result\": -1}",
+			P(&semaphore));
 	CHECK(sem_post(&semaphore) == 0);
-	say("{\"e\": \"sem_post\", \"semaphore\": %" PRIu64 "}", P(&semaphore));
+	expect("{\"e\": \"sem_post\", \"semaphore\": %" PRIu64 "}", P(&semaphore));
 }
 
 /* Handlers that write and use semaphores while the interrupted code is inside malloc. */
@@ -262,7 +266,7 @@ static void signals(void)
 		free(keep);
 	}
 	timer_delete(timer);
-	say("{\"handled\": %d, \"null_fd\": %d}", (int)handled, null_fd);
+	expect("{\"handled\": %d, \"null_fd\": %d}", (int)handled, null_fd);
 }
 
 int main(int argc, char **argv)

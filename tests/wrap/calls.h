@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the parts of the program wrap-calls share. say() writes one JSON object a line
+ * Declarations that the parts of the program wrap-calls share. expect() writes one JSON object a line
  * to descriptor 3: the event that the wrapper of the previous call must emit. It uses a raw system
  * call, which no wrapper sees.
  */
@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__attribute__((format(printf, 1, 2))) static inline void say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void expect(const char *format, ...)
 {
 	char line[1024];
 	va_list list;

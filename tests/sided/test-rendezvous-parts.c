@@ -221,7 +221,7 @@ void handover_close(int fd)
 	close(fd);
 }
 
-static int played_look(pid_t pid, struct rendezvous_view *found)
+static int played_inspect(pid_t pid, struct rendezvous_view *found)
 {
 	assert_int_equal(pid, PID);
 	*found = seen;
@@ -286,7 +286,7 @@ static int played_accept(int fd, int flags)
 	return fd + 2000;
 }
 
-#define rendezvous_inspect(pid, found) played_look(pid, found)
+#define rendezvous_inspect(pid, found) played_inspect(pid, found)
 #define rendezvous_open_root(pid) played_root(pid)
 #define rendezvous_open_dir(root, path) played_place(root, path)
 #define rendezvous_listen_in(dir) played_listen("listen_in", dir)
@@ -598,7 +598,7 @@ static void test_life(void **unused)
 
 /* ---- after a restart ---- */
 
-static void write_door(const char *text)
+static void write_state(const char *text)
 {
 	assert_int_equal(state_write(in_work(".door-7"), text, strlen(text)), 0);
 	nr_starts = 0;
@@ -647,7 +647,7 @@ static void test_restore(void **unused)
 	struct rendezvous *rendezvous;
 
 	(void)unused;
-	write_door(FACTS(PATH));
+	write_state(FACTS(PATH));
 	rendezvous_restore_all(&daemon_of_test);
 	rendezvous = daemon_of_test.rendezvous_list;
 	assert_non_null(rendezvous);
@@ -663,7 +663,7 @@ static void test_restore(void **unused)
 	assert_true(is_there(".door-7"));
 	(void)rendezvous_open_all(&daemon_of_test);
 	/* An abstract name has no directory. */
-	write_door(FACTS("@side-door-x"));
+	write_state(FACTS("@side-door-x"));
 	rendezvous_restore_all(&daemon_of_test);
 	assert_int_equal(daemon_of_test.rendezvous_list->dir, -1);
 	assert_called("listen_nowhere\n");
@@ -671,7 +671,7 @@ static void test_restore(void **unused)
 	assert_called("close_listener\n");
 	assert_true(is_there("side-door-x") && !is_there(".door-7"));
 	/* A damaged file. */
-	write_door("{\"pid\":1}");
+	write_state("{\"pid\":1}");
 	rendezvous_restore_all(&daemon_of_test);
 	assert_non_null(strstr(calls, "say(the rendezvous socket in "));
 	assert_non_null(strstr(
@@ -739,7 +739,7 @@ static void test_closed(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 5; i++) {
-		write_door(FACTS(PATH));
+		write_state(FACTS(PATH));
 		arm(steps[i], -EACCES);
 		rendezvous_restore_all(&daemon_of_test);
 		objects_free_unused(&daemon_of_test);
@@ -748,7 +748,7 @@ static void test_closed(void **unused)
 	}
 	/* Another process has the process ID, now or a moment later: nothing is reported. */
 	for (int i = 0; i < 2; i++) {
-		write_door(FACTS(PATH));
+		write_state(FACTS(PATH));
 		starts[i] = STARTED + 1;
 		rendezvous_restore_all(&daemon_of_test);
 		starts[i] = STARTED;
@@ -756,7 +756,7 @@ static void test_closed(void **unused)
 		check_closed(NULL);
 		assert_int_equal(resources_descriptors(), nr_open);
 	}
-	write_door(FACTS(PATH));
+	write_state(FACTS(PATH));
 	arm("listen", -ESRCH);
 	rendezvous_restore_all(&daemon_of_test);
 	check_closed(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports for each instruction of programs, not only for function entries, how it can be probed
- * (bench/coverage.py):  bench-probe-places FILE...
+ * (bench/coverage.py):  bench-probe-sites FILE...
  *
  * Zydis decodes each function from its beginning to its end, and the program asks the probe engine
  * for each instruction. Padding behind the last instruction and data between functions are left
@@ -146,12 +146,12 @@ static int next_check(const char *path, const ZydisDecoder *decoder)
 	size_t count, size = 0;
 
 	if (code_open(path, &file, &error)) {
-		fprintf(stderr, "bench-probe-places: %s\n", error.text);
+		fprintf(stderr, "bench-probe-sites: %s\n", error.text);
 		return 1;
 	}
 	image = read_whole(path, &size);
 	if (!image) {
-		fprintf(stderr, "bench-probe-places: %s cannot be read as a whole\n", path);
+		fprintf(stderr, "bench-probe-sites: %s cannot be read as a whole\n", path);
 		code_close(file);
 		return 1;
 	}
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: bench-probe-places FILE...\n");
+		fprintf(stderr, "usage: bench-probe-sites FILE...\n");
 		return 2;
 	}
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);

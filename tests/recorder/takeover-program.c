@@ -3,7 +3,7 @@
  * A program that publishes numbered events in several threads until SIGTERM, and counts them in a
  * file that remains after its exit.
  *
- *	place-program FILE THREADS PAUSE_US
+ *	takeover-program FILE THREADS PAUSE_US
  */
 #include <fcntl.h>
 #include <pthread.h>

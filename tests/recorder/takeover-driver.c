@@ -2,7 +2,7 @@
 /*
  * A recorder with a state directory that can be killed at any call.
  *
- *	place-driver SOCKET PLACE OUTPUT FORMAT COMPRESS ROTATE CHANNEL...
+ *	takeover-driver SOCKET PLACE OUTPUT FORMAT COMPRESS ROTATE CHANNEL...
  *
  * FORMAT is 1 or 2, ROTATE the size of chunks (0: none), a channel NAME:MODE:SIZE. It prints
  * "ready", and then executes lines from standard input: flush, keep, finish. Messages are lines
@@ -128,7 +128,7 @@ static int fail(const struct session_error *error)
 	return 1;
 }
 
-static void say_messages(void)
+static void print_messages(void)
 {
 	struct session_message message;
 
@@ -162,7 +162,7 @@ static size_t take_channels(
 }
 
 /* Prints the statistics of all processes and of each channel. */
-static void say_figures(void)
+static void print_statistics(void)
 {
 	struct session_status status;
 
@@ -195,12 +195,12 @@ static int obey(struct session_error *error)
 	}
 	if (!strcmp(line, "finish\n")) {
 		session_finish(session);
-		say_figures();
+		print_statistics();
 		session_close(session, true, error);
 		return 1;
 	}
 	if (!strcmp(line, "figures\n"))
-		say_figures();
+		print_statistics();
 	if (!strcmp(line, "flush\n")) {
 		printf("flushed %d\n", session_flush(session, 60000));
 		fflush(stdout);
@@ -233,13 +233,13 @@ int main(int argc, char **argv)
 	options.nr_channels = take_channels(argv + 7, channels, &all);
 	if (session_open(&options, &live, &session, &error))
 		return fail(&error);
-	say_messages();
+	print_messages();
 	puts("ready");
 	fflush(stdout);
 	while (!obey(&error)) {
 		if (session_turn(session, 20, &error))
 			return fail(&error);
-		say_messages();
+		print_messages();
 	}
 	if (error.kind != SESSION_ERROR_NONE)
 		return fail(&error);

@@ -145,7 +145,7 @@ const struct session_summary *__wrap_session_summary(struct session *session)
 #define LAST \
 	",{\"process\":\"p\",\"ring\":\"one_3\",\"event\":\"e\",\"reason\":\"disk full\",\"count\":71,\"in_bytes\":true},{\"process\":\"q\",\"ring\":\"\",\"event\":\"\",\"reason\":\"too big\",\"count\":72,\"in_bytes\":false}"
 
-static void test_figures(void)
+static void test_statistics(void)
 {
 	static char long_name[5000];
 	struct json_object *object;
@@ -462,7 +462,7 @@ int main(void)
 {
 	alarm(50);
 	CHECK(mkdtemp(folder) && !chdir(folder));
-	test_figures();
+	test_statistics();
 	test_tables();
 	test_changes();
 	test_as_root();

@@ -7,7 +7,7 @@ after the last line.
 import threading
 
 
-def last_words(process, pipe, patience):
+def remaining_output(process, pipe, patience):
     """Returns the remaining output of @pipe, and the status; kills a process that does not exit within
     @patience seconds.
     """

@@ -19,8 +19,8 @@ import unittest
 import bt2
 
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
-DRIVER = os.environ["PLACE_DRIVER"]
-PROGRAM = os.environ["PLACE_PROGRAM"]
+DRIVER = os.environ["TAKEOVER_DRIVER"]
+PROGRAM = os.environ["TAKEOVER_PROGRAM"]
 AGENT = os.path.join(os.environ["SIDE_LIB_DIR"], "libside-agent.so")
 SIDE = os.environ.get("SIDE")
 THREADS = 3

@@ -5,7 +5,7 @@ one folder, as installed.
 import os
 
 
-def prepare_place(place):
+def prepare_runtime(place):
     libraries = os.path.join(place, "lib")
     os.mkdir(libraries)
     for folder in os.environ["LIB_DIRS"].split(":"):
