@@ -136,7 +136,7 @@ static void begin(void)
 	memset(&loader, 0, sizeof(loader));
 	in_libside = 0;
 	for (size_t i = 0; i < NR_FUNCTIONS; i++)
-		functions[i].ours = functions[i].real = NULL;
+		functions[i].replacement = functions[i].real = NULL;
 }
 
 /* Returns the number of functions of the agent that are used. */
@@ -145,11 +145,11 @@ static unsigned int nr_found(void)
 	unsigned int nr = 0;
 
 	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
-		CHECK(!functions[i].ours ||
-				(functions[i].ours == &agent_has[i] &&
+		CHECK(!functions[i].replacement ||
+				(functions[i].replacement == &agent_has[i] &&
 						functions[i].real == &others[i]));
-		CHECK(!functions[i].ours == !functions[i].real);
-		nr += functions[i].ours != NULL;
+		CHECK(!functions[i].replacement == !functions[i].real);
+		nr += functions[i].replacement != NULL;
 	}
 	return nr;
 }
@@ -168,11 +168,11 @@ static void test_found(void)
 	/* Calls of a function that the program defines, or that the agent lacks, are not redirected. */
 	begin();
 	loader.program_has = "chroot";
-	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 && !functions[0].ours);
+	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 && !functions[0].replacement);
 	begin();
 	loader.agent_lacks = "__vfork";
 	CHECK(find_functions() && nr_found() == NR_FUNCTIONS - 1 &&
-			!functions[NR_FUNCTIONS - 1].ours);
+			!functions[NR_FUNCTIONS - 1].replacement);
 	/* No function is used. */
 	begin();
 	loader.is_preloaded = true;

@@ -450,7 +450,7 @@ void interpose_now(void);
 static void forget_functions(void)
 {
 	for (size_t i = 0; i < NR_FUNCTIONS; i++)
-		functions[i].real = functions[i].ours = NULL;
+		functions[i].real = functions[i].replacement = NULL;
 	nr_closed = 0;
 }
 
@@ -459,7 +459,7 @@ static size_t nr_found(void)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < NR_FUNCTIONS; i++)
-		nr += functions[i].ours != NULL;
+		nr += functions[i].replacement != NULL;
 	return nr;
 }
 
@@ -483,7 +483,7 @@ static void test_interpose(void **state)
 	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
 		size_t size = strlen(functions[i].name);
 
-		assert_ptr_equal((void *)functions[i].ours, &our_code[size]);
+		assert_ptr_equal((void *)functions[i].replacement, &our_code[size]);
 		assert_ptr_equal((void *)functions[i].real,
 				strcmp(functions[i].name, "unshare") != 0 ? &their_code[size]
 									  : &their_code[1]);

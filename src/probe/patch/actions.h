@@ -21,9 +21,9 @@ struct patch_action {
 };
 
 static inline int patch_exchange_action(
-		int number, const struct patch_action *action, struct patch_action *before)
+		int number, const struct patch_action *action, struct patch_action *ret_before)
 {
-	return (int)patch_system_call(SYS_rt_sigaction, number, (long)action, (long)before,
+	return (int)patch_system_call(SYS_rt_sigaction, number, (long)action, (long)ret_before,
 			PATCH_MASK_BYTES, 0, 0);
 }
 
@@ -91,7 +91,7 @@ bool patch_faults_hold(int number);
 /* Called with the lock. Installs the actions that follow from the present state. */
 void patch_faults_install(void);
 /* Like patch_signals_action(), for a signal that faults.c manages. Called with the lock. */
-int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
+int patch_faults_action(int number, const struct sigaction *action, struct sigaction *ret_before,
 		patch_action_function *real);
 /* Called in the child of a fork(). */
 void patch_faults_forked(void);

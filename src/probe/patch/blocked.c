@@ -53,10 +53,10 @@ static void patch_blocked_open_mask(pid_t thread)
 
 void patch_unblock_self(void)
 {
-	uint64_t ours = PATCH_TRAP_SIGNALS;
+	uint64_t traps = PATCH_TRAP_SIGNALS;
 
 	/* Not by a function of libc, which may have a probe. */
-	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, 0, MASK_BYTES, 0, 0);
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&traps, 0, MASK_BYTES, 0, 0);
 }
 
 bool patch_unblock(void)
@@ -65,13 +65,13 @@ bool patch_unblock(void)
 
 	patch_unblock_self();
 	for (unsigned int i = 0; i < TRIES; i++) {
-		bool whole;
+		bool is_complete;
 
 		found.count = 0;
 		found.guarded = false;
-		whole = patch_threads_each(patch_blocked_check_thread, &found);
+		is_complete = patch_threads_each(patch_blocked_check_thread, &found);
 		/* Without /proc, no thread can be listed, now or later. */
-		if (!found.count && (whole || errno == ENOENT))
+		if (!found.count && (is_complete || errno == ENOENT))
 			return true;
 		/*
 		 * Libc blocks all signals for a moment when it creates threads and processes, so

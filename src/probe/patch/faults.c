@@ -235,7 +235,7 @@ void patch_faults_forked(void)
 
 /* ---- requests of the program ---- */
 
-int patch_faults_action(int number, const struct sigaction *action, struct sigaction *before,
+int patch_faults_action(int number, const struct sigaction *action, struct sigaction *ret_before,
 		patch_action_function *real)
 {
 	const struct sigaction user_action =
@@ -253,12 +253,12 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 			action = &user_action;
 	}
 	if (patch_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != owner) {
-		ret = real(number, action, before);
-		if (ret || !before)
+		ret = real(number, action, ret_before);
+		if (ret || !ret_before)
 			return ret;
-		kept = patch_action_as_kernel(before);
+		kept = patch_action_as_kernel(ret_before);
 		if (patch_fault_is_own_handler(&kept))
-			*before = user_action;
+			*ret_before = user_action;
 		return 0;
 	}
 	if (action && action != &user_action) {
@@ -268,8 +268,8 @@ int patch_faults_action(int number, const struct sigaction *action, struct sigac
 		patch_fault_notify_readers();
 		patch_fault_update(number);
 	}
-	if (before)
-		*before = user_action;
+	if (ret_before)
+		*ret_before = user_action;
 	return 0;
 }
 

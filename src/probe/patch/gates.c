@@ -36,7 +36,7 @@ _Static_assert(RETURNS_HEAD_BYTES < GATES_PAGE && RETURNS_HEAD_BYTES % COMMON_BY
 
 static uint8_t *const gates = patch_gates + GATES_PAGE; /* the first one, on a page of its own */
 static struct patch_return *table;
-static uint32_t most;
+static uint32_t max_gates;
 
 static void patch_gates_write_u32(uint8_t *to, uint32_t word)
 {
@@ -84,7 +84,7 @@ bool patch_gates_grow(uint32_t first, uint32_t count)
 }
 
 /* If address space is limited, leaves unused addresses to the program. */
-static uint32_t patch_gates_most_wanted(void)
+static uint32_t patch_gates_wanted(void)
 {
 	struct rlimit limit;
 
@@ -99,14 +99,14 @@ _Static_assert(RETURNS_FIRST *(RETURN_BYTES + sizeof(struct patch_return)) <
 /* If no other address space is in reach, the table uses that of the unused gates. */
 static void patch_gates_reserve_table(void)
 {
-	most = patch_gates_most_wanted();
-	if (most > RETURNS_FIRST)
-		table = patch_memory_reserve(
-				(uintptr_t)patch_gates + GATES_BYTES / 2, most * sizeof(*table));
+	max_gates = patch_gates_wanted();
+	if (max_gates > RETURNS_FIRST)
+		table = patch_memory_reserve((uintptr_t)patch_gates + GATES_BYTES / 2,
+				max_gates * sizeof(*table));
 	if (table)
 		return;
-	most = RETURNS_FIRST;
-	table = (struct patch_return *)(void *)(gates + (size_t)most * RETURN_BYTES);
+	max_gates = RETURNS_FIRST;
+	table = (struct patch_return *)(void *)(gates + (size_t)max_gates * RETURN_BYTES);
 }
 
 /*
@@ -132,7 +132,7 @@ int patch_gates_start(struct patch_gates *ret_gates)
 
 	if (!table)
 		patch_gates_reserve_table();
-	ret = patch_gates_publish(table, most);
+	ret = patch_gates_publish(table, max_gates);
 	if (ret)
 		return ret;
 	if (!patch_gates_protect(patch_gates, GATES_PAGE, PROT_READ | PROT_WRITE))
@@ -142,6 +142,6 @@ int patch_gates_start(struct patch_gates *ret_gates)
 			!patch_gates_grow(0, RETURNS_FIRST))
 		return -ENOMEM;
 	patch_memory_accessible(GATES_PAGE);
-	*ret_gates = (struct patch_gates){gates - RETURNS_HEAD_BYTES, table, most};
+	*ret_gates = (struct patch_gates){gates - RETURNS_HEAD_BYTES, table, max_gates};
 	return 0;
 }

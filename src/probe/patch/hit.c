@@ -76,10 +76,10 @@ struct hit_thread {
 	uint64_t cut, unseen, abandoned, calls;
 	uint32_t set_aside; /* number of calls that were ever set aside, for the age of each */
 	uint32_t aside;     /* calls that may be used again if there are no others */
-	uint32_t free;      /* list of returns */
+	uint32_t free_list; /* list of returns */
 	uint32_t blocks;    /* list, by block_next */
 	/* Number of its returns, and the number at which they are checked again. */
-	uint32_t owned, scan;
+	uint32_t nr_owned, scan_at;
 	uint16_t number;
 	uint16_t next_stack;
 	struct thread_stack stacks[STACKS];
@@ -101,7 +101,7 @@ static __thread struct hit_thread *self __asm__("patch_thread_self")
 
 static struct patch_return *returns;
 static uint8_t *return_code;
-static uint32_t most_returns; /* a multiple of RETURNS_GROW */
+static uint32_t max_returns; /* a multiple of RETURNS_GROW */
 static uint32_t block_next[RETURNS_MAX / BLOCK];
 static bool block_ready[RETURNS_MAX / BLOCK]; /* its gates and its returns can be used */
 static uint32_t nr_blocks;
@@ -265,11 +265,11 @@ static bool patch_hit_claim_thread(struct hit_thread *thread, pid_t owner, pid_t
 	if (!__atomic_compare_exchange_n(
 			    &thread->tid, &owner, tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	if (!thread->scan) {
+	if (!thread->scan_at) {
 		thread->number = (uint16_t)(thread - threads);
 		thread->calls = (uint64_t)thread->number << 48;
-		thread->free = thread->blocks = NONE;
-		thread->scan = SCAN_FIRST;
+		thread->free_list = thread->blocks = NONE;
+		thread->scan_at = SCAN_FIRST;
 	}
 	thread->inside = NULL;
 	thread->unaligned = false;
@@ -732,7 +732,7 @@ static uint32_t patch_hit_index_of(uint64_t address)
 {
 	uint64_t away = address - patch_hit_gate_of(0), index = away / RETURN_BYTES;
 
-	if (address < patch_hit_gate_of(0) || index >= most_returns ||
+	if (address < patch_hit_gate_of(0) || index >= max_returns ||
 			(away % RETURN_BYTES && away % RETURN_BYTES != RETURN_CALL_BYTES) ||
 			/*
 			 * Acquire: its return can be read. Pairs with the release in
@@ -780,7 +780,7 @@ static inline bool patch_hit_is_open(const struct patch_return *each)
 static uint64_t patch_hit_next_of(const struct patch_return *each)
 {
 	return (each->state & PATCH_STATES) == PATCH_TAIL
-			? patch_hit_gate_of(each->under) + RETURN_CALL_BYTES
+			? patch_hit_gate_of(each->tail_of) + RETURN_CALL_BYTES
 			: each->address;
 }
 
@@ -816,8 +816,8 @@ uint64_t patch_return_address(uint64_t address)
 static inline void patch_hit_release_gate(struct hit_thread *thread, uint32_t index)
 {
 	returns[index].state = PATCH_FREE;
-	returns[index].next = thread->free;
-	thread->free = index;
+	returns[index].next = thread->free_list;
+	thread->free_list = index;
 }
 
 /* ---- copies of stacks ---- */
@@ -911,8 +911,8 @@ static inline __attribute__((always_inline)) void patch_hit_close_call(
 		return;
 	if (__builtin_expect(each->owner == thread->number, 1)) {
 		each->state = PATCH_FREE;
-		each->next = thread->free;
-		thread->free = (uint32_t)(each - returns);
+		each->next = thread->free_list;
+		thread->free_list = (uint32_t)(each - returns);
 	} else {
 		/*
 		 * Release: all that was done with it. Pairs with the acquire in patch_hit_find_abandoned().
@@ -925,7 +925,7 @@ static inline __attribute__((always_inline)) void patch_hit_close_call(
 static uint32_t patch_hit_aside_max(void)
 {
 	uint32_t count = __atomic_load_n(&nr_threads, __ATOMIC_RELAXED);
-	uint32_t share = most_returns / ASIDE_SHARE / (count ? count : 1);
+	uint32_t share = max_returns / ASIDE_SHARE / (count ? count : 1);
 
 	return share < ASIDE_MAX ? share : ASIDE_MAX;
 }
@@ -945,7 +945,7 @@ static bool patch_hit_set_state(struct patch_return *each, uint8_t from, unsigne
  * with a copy of the stack.
  */
 static bool patch_hit_is_expired(
-		struct hit_thread *thread, uint32_t index, uint8_t state, uint32_t most)
+		struct hit_thread *thread, uint32_t index, uint8_t state, uint32_t min_age)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t value = 0;
@@ -964,7 +964,7 @@ static bool patch_hit_is_expired(
 		return false;
 	}
 	/* Modulo 2^16: if a call is older than that, it may only be kept for longer. */
-	return (uint16_t)(thread->set_aside - each->aside) >= most;
+	return (uint16_t)(thread->set_aside - each->aside) >= min_age;
 }
 
 static void patch_hit_set_aside(struct hit_thread *thread, struct patch_return *each, uint8_t state)
@@ -977,7 +977,7 @@ static void patch_hit_set_aside(struct hit_thread *thread, struct patch_return *
 }
 
 static __attribute__((noinline)) void patch_hit_find_abandoned(
-		struct hit_thread *thread, uint32_t most)
+		struct hit_thread *thread, uint32_t min_age)
 {
 	bool may_scan = patch_hit_may_ask();
 	uint32_t left = 0, aside = 0;
@@ -995,8 +995,8 @@ static __attribute__((noinline)) void patch_hit_find_abandoned(
 				continue;
 			if (state == PATCH_RETURNED ||
 					(state & PATCH_ASIDE && may_scan &&
-							patch_hit_is_expired(
-									thread, i, state, most))) {
+							patch_hit_is_expired(thread, i, state,
+									min_age))) {
 				patch_hit_release_gate(thread, i);
 				continue;
 			}
@@ -1010,14 +1010,14 @@ static __attribute__((noinline)) void patch_hit_find_abandoned(
 		}
 	}
 	thread->aside = patch_hit_known_copies() == PATCH_COPIES_UNKNOWN ? aside : 0;
-	thread->scan = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
+	thread->scan_at = left * 2 > SCAN_FIRST ? left * 2 : SCAN_FIRST;
 }
 
 static void patch_hit_add_block(struct hit_thread *thread, uint32_t block)
 {
 	block_next[block] = thread->blocks;
 	thread->blocks = block;
-	thread->owned += BLOCK;
+	thread->nr_owned += BLOCK;
 	for (uint32_t i = BLOCK; i-- > 0;) {
 		returns[block * BLOCK + i].owner = thread->number;
 		patch_hit_release_gate(thread, block * BLOCK + i);
@@ -1038,7 +1038,7 @@ static void patch_hit_take_blocks(struct hit_thread *thread)
 
 	do {
 		count = first < RETURNS_FIRST / BLOCK ? 1 : RETURNS_GROW / BLOCK;
-		if (first + count > most_returns / BLOCK || (count > 1 && !patch_hit_may_ask()))
+		if (first + count > max_returns / BLOCK || (count > 1 && !patch_hit_may_ask()))
 			return;
 		/* Relaxed: the value must only be unique. */
 	} while (!__atomic_compare_exchange_n(&nr_blocks, &first, first + count, false,
@@ -1051,32 +1051,32 @@ static void patch_hit_take_blocks(struct hit_thread *thread)
 
 static __attribute__((noinline)) uint32_t patch_hit_more_returns(struct hit_thread *thread)
 {
-	if (thread->owned >= thread->scan)
+	if (thread->nr_owned >= thread->scan_at)
 		patch_hit_find_abandoned(thread, patch_hit_aside_max());
-	if (thread->free == NONE)
+	if (thread->free_list == NONE)
 		patch_hit_take_blocks(thread);
 	/* There are no more indices, so use those that are set aside. */
-	if (thread->free == NONE && thread->aside)
+	if (thread->free_list == NONE && thread->aside)
 		patch_hit_find_abandoned(thread, 0);
-	return thread->free;
+	return thread->free_list;
 }
 
 /*
  * Watches the return of the call whose return address is at the stack pointer; `index` is the first
- * free one. The return address is in that slot, or in the call `under` it, which has jumped to this
+ * free one. The return address is in that slot, or in the call `tail_of` it, which has jumped to this
  * function.
  */
 static inline __attribute__((always_inline)) struct patch_return *patch_hit_follow_call(
 		struct hit_thread *thread, struct patch_hot *probe, struct patch_hit *hit,
-		uint32_t index, uint32_t under)
+		uint32_t index, uint32_t tail_of)
 {
 	struct patch_return *each = &returns[index];
 	uint64_t *slot = hit->stack;
 
-	thread->free = each->next;
-	each->address = hit->returns_to = under == NONE ? *slot : returns[under].address;
-	if (under != NONE)
-		each->under = under;
+	thread->free_list = each->next;
+	each->address = hit->returns_to = tail_of == NONE ? *slot : returns[tail_of].address;
+	if (tail_of != NONE)
+		each->tail_of = tail_of;
 	each->copy = probe->copy;
 	each->slot = slot;
 	each->probe = probe;
@@ -1084,7 +1084,7 @@ static inline __attribute__((always_inline)) struct patch_return *patch_hit_foll
 	each->call = hit->call = ++thread->calls;
 	each->began = 0;
 	hit->began = &each->began;
-	each->state = under == NONE ? PATCH_OPEN : PATCH_TAIL;
+	each->state = tail_of == NONE ? PATCH_OPEN : PATCH_TAIL;
 	/*
 	 * The gate's data must be complete before a return can use it, also if a signal arrives
 	 * now.
@@ -1113,8 +1113,7 @@ uint16_t *patch_hit_marks(const struct patch_hit *hit, bool leaves)
 					->marks;
 	/* The slot contains the index until the exit handler has returned. */
 	each = &returns[(uint32_t)*stack_slot];
-	return (uint32_t)*stack_slot < most_returns && each->call == hit->call ? &each->marks
-									       : NULL;
+	return (uint32_t)*stack_slot < max_returns && each->call == hit->call ? &each->marks : NULL;
 }
 
 int patch_hit_follow(void)
@@ -1126,10 +1125,10 @@ int patch_hit_follow(void)
 		return ret;
 	return_code = gates.code;
 	returns = gates.returns;
-	most_returns = gates.most;
+	max_returns = gates.max;
 	patch_gate_range.first = patch_hit_gate_of(0);
-	patch_gate_range.last = patch_hit_gate_of(most_returns);
-	patch_frames_returns((uint64_t)return_code, returns, most_returns);
+	patch_gate_range.last = patch_hit_gate_of(max_returns);
+	patch_frames_returns((uint64_t)return_code, returns, max_returns);
 	patch_callers_want();
 	return 0;
 }
@@ -1145,10 +1144,11 @@ static inline void patch_hit_record(struct patch_hit *hit, const struct patch_ho
 
 /* Keeps no other values in registers than the thread and the return while the handler runs. */
 static inline __attribute__((always_inline)) bool patch_hit_enter_watched(struct patch_hit *hit,
-		struct patch_hot *probe, struct hit_thread *thread, uint32_t index, uint32_t under)
+		struct patch_hot *probe, struct hit_thread *thread, uint32_t index,
+		uint32_t tail_of)
 {
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
-	struct patch_return *followed = patch_hit_follow_call(thread, probe, hit, index, under);
+	struct patch_return *followed = patch_hit_follow_call(thread, probe, hit, index, tail_of);
 
 	if (handler)
 		handler(hit);
@@ -1206,17 +1206,18 @@ static __attribute__((noinline)) bool patch_hit_enter_watched_slowly(
 		struct patch_hit *hit, struct patch_hot *probe, struct hit_thread *thread)
 {
 	enum patch_unseen why = PATCH_UNSEEN_CALLER;
-	uint32_t index = NONE, under = patch_hit_index_of(*hit->stack);
+	uint32_t index = NONE, tail_of = patch_hit_index_of(*hit->stack);
 	patch_handler handler = __atomic_load_n(&probe->entry, __ATOMIC_RELAXED);
 
 	if (patch_hit_known_copies() == PATCH_COPIES_OFTEN) {
 		why = PATCH_UNSEEN_COPIED;
-	} else if (under != NONE || patch_hit_is_known_caller(probe, *hit->stack)) {
+	} else if (tail_of != NONE || patch_hit_is_known_caller(probe, *hit->stack)) {
 		why = PATCH_UNSEEN_FULL;
-		index = thread->free != NONE ? thread->free : patch_hit_more_returns(thread);
+		index = thread->free_list != NONE ? thread->free_list
+						  : patch_hit_more_returns(thread);
 	}
 	if (index != NONE)
-		return patch_hit_enter_watched(hit, probe, thread, index, under);
+		return patch_hit_enter_watched(hit, probe, thread, index, tail_of);
 	hit->call = 0;
 	if (handler)
 		handler(hit);
@@ -1278,7 +1279,7 @@ static inline __attribute__((always_inline)) bool patch_hit_enter_followed(
 
 	patch_hit_begin(thread, hit, probe);
 	/* Loaded after `inside` is set: from here on, a hit in a signal handler takes no return. */
-	index = thread->free;
+	index = thread->free_list;
 	/* The probe was removed meanwhile. */
 	if (__builtin_expect(!__atomic_load_n(&probe->follows, __ATOMIC_RELAXED), 0)) {
 		patch_hit_leave_thread(thread);
@@ -1331,8 +1332,8 @@ static __attribute__((noinline)) patch_handler patch_hit_take_over(struct hit_th
 		patch_hit_enter_thread(thread, *probe);
 	/* Acquire: `since`. Pairs with the release in patch_set_prepare(). */
 	handler = __atomic_load_n(&(*probe)->exit, __ATOMIC_ACQUIRE);
-	return (int32_t)(each->generation - __atomic_load_n(&(*probe)->since, __ATOMIC_RELAXED)) >=
-					0
+	return (int32_t)(each->generation -
+			       __atomic_load_n(&(*probe)->first_generation, __ATOMIC_RELAXED)) >= 0
 			? handler
 			: NULL;
 }

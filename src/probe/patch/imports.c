@@ -76,7 +76,7 @@ static const struct patch_import *patch_import_find(
 		const struct patch_imports *imports, const char *name)
 {
 	for (size_t i = 0; i < imports->count; i++)
-		if (imports->functions[i].ours && !strcmp(name, imports->functions[i].name))
+		if (imports->functions[i].replacement && !strcmp(name, imports->functions[i].name))
 			return &imports->functions[i];
 	return NULL;
 }
@@ -119,7 +119,7 @@ static void patch_import_turn_slot(const struct import_object *object, const Elf
 	/* Before it is bound, it points to code in the object that binds it. */
 	if (now == (uintptr_t)function->real ||
 			(type == R_X86_64_JUMP_SLOT && now >= object->begin && now < object->end))
-		patch_import_redirect_slot(object, slot, function->ours);
+		patch_import_redirect_slot(object, slot, function->replacement);
 }
 
 static bool patch_import_is_excepted(

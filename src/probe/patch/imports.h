@@ -11,7 +11,7 @@
 
 struct patch_import {
 	const char *name;
-	void *ours; /* NULL: do not replace it */
+	void *replacement; /* NULL: do not replace it */
 	void *real; /* the C library's; a program's own function of that name is not replaced */
 };
 

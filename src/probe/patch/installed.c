@@ -168,7 +168,7 @@ static void patch_site_release(struct patch *patch)
 	else if (patch->slot)
 		patch_slot_return(patch->slot);
 	/* Relaxed: see patch_was_location(). */
-	__atomic_store_n(&patch_trampoline_past(patch->trampoline)->what, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&patch_trampoline_past(patch->trampoline)->packed, 0, __ATOMIC_RELAXED);
 	patch_trampoline_return(patch->trampoline);
 	memset(patch->hot, 0, sizeof(*patch->hot));
 	memset(patch, 0, sizeof(*patch));

@@ -469,7 +469,7 @@ void patch_memory_recall(void (*visit)(struct patch_past *past, uint64_t trampol
 		const struct patch_arena *arena = &patch_arenas[i];
 
 		for (size_t k = 0; k < patch_memory_nr_trampolines(arena); k++) {
-			if (arena->past[k].what)
+			if (arena->past[k].packed)
 				visit(&arena->past[k], arena->start + k * arena->kind.bytes);
 		}
 	}
@@ -507,9 +507,9 @@ bool patch_was_location(uint64_t address)
 			 * Relaxed: patch_quiesce() stores them before any trap is removed from the
 			 * table.
 			 */
-			uint64_t what = __atomic_load_n(
-					&patch_arenas[i].past[at].what, __ATOMIC_RELAXED);
-			uint64_t site = what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
+			uint64_t packed = __atomic_load_n(
+					&patch_arenas[i].past[at].packed, __ATOMIC_RELAXED);
+			uint64_t site = packed & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
 
 			if (site &&
 					(address - site < PROBE_JUMP_BYTES ||

@@ -52,7 +52,7 @@ struct patch_hot {
 	const struct patch_code *caller; /* the range that the last call came from */
 	uint32_t generation;             /* of the setup that made it */
 	/* Generation of the first probe whose open calls it has taken over (PATCH_GOES_ON) */
-	uint32_t since;
+	uint32_t first_generation;
 	/* Of the site, at run time; of the displaced instructions. */
 	uint64_t address, copy;
 	/*
@@ -98,7 +98,7 @@ struct patch {
 
 /* What is kept of a trampoline while no probe is set: enough to find it again. */
 struct patch_past {
-	uint64_t what; /* runtime address of the site, and above it flags and method; 0: unused */
+	uint64_t packed; /* runtime address of the site, and above it flags and method; 0: unused */
 	uint64_t slot;
 };
 #define PATCH_PAST_BITS 48 /* of an address */
@@ -302,7 +302,7 @@ uint64_t patch_pages_give_back(uint64_t *ret_returned);
 /* ---- x86-64-trampoline.c ---- */
 
 /* Generates the code of a probe for its trampoline, of that kind. Returns 0, -ERANGE or -E2BIG. */
-int patch_trampoline_of(struct patch *patch, struct patch_kind kind, uint8_t *bytes);
+int patch_trampoline_generate(struct patch *patch, struct patch_kind kind, uint8_t *bytes);
 /*
  * Generates the heads of an arena; `hot` is the patch_hot that its first trampoline would have if
  * it began at the arena.
@@ -638,7 +638,7 @@ extern uint8_t patch_gates[GATES_BYTES] __attribute__((visibility("hidden")));
 struct patch_gates {
 	uint8_t *code; /* RETURNS_HEAD_BYTES, and the gates */
 	struct patch_return *returns;
-	uint32_t most; /* maximum number of gates; RETURNS_FIRST of them can be used */
+	uint32_t max; /* maximum number of gates; RETURNS_FIRST of them can be used */
 };
 
 int patch_gates_start(struct patch_gates *ret_gates);
@@ -686,9 +686,9 @@ struct patch_return {
 		};
 		uint64_t begin;
 	};
-	uint16_t owner; /* the thread whose list contains it when it is free */
-	uint8_t state;  /* enum patch_return_state */
-	uint32_t under; /* PATCH_TAIL: index of the call that has jumped to this function */
+	uint16_t owner;   /* the thread whose list contains it when it is free */
+	uint8_t state;    /* enum patch_return_state */
+	uint32_t tail_of; /* PATCH_TAIL: index of the call that has jumped to this function */
 	uint64_t call, began;
 } __attribute__((aligned(64))); /* one cache line a call */
 

@@ -258,13 +258,14 @@ const uint64_t *patch_returning_slot(const struct patch_hit *hit);
  * at side first too, but threads may block them.
  */
 typedef int patch_action_function(
-		int number, const struct sigaction *action, struct sigaction *before);
-int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
+		int number, const struct sigaction *action, struct sigaction *ret_before);
+int patch_signals_action(int number, const struct sigaction *action, struct sigaction *ret_before,
 		patch_action_function *real);
 /* True if side's handler of this signal may run before the program's. */
 bool patch_signals_are_taken(int number);
-typedef int patch_mask_function(int how, const sigset_t *set, sigset_t *before);
-int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real);
+typedef int patch_mask_function(int how, const sigset_t *set, sigset_t *ret_before);
+int patch_signals_mask(
+		int how, const sigset_t *set, sigset_t *ret_before, patch_mask_function *real);
 
 /*
  * Checks, if breakpoints are set or hits read memory, whether the program has replaced the handlers
@@ -290,11 +291,11 @@ void patch_scan(void);
 struct patch_reading;
 bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **reading);
 /*
- * Reads up to `most` bytes of one page, up to a NUL. Returns the length without the NUL, `most` if
+ * Reads up to `size` bytes of one page, up to a NUL. Returns the length without the NUL, `size` if
  * there is none, or a negative value in the cases in which patch_read() returns false. Bytes of
  * `to` after the NUL are undefined.
  */
-long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **reading);
+long patch_read_text(char *to, uint64_t from, size_t size, struct patch_reading **reading);
 /* Notes that a system call could just read all of this memory. */
 void patch_note_read(uint64_t from, size_t size);
 

@@ -73,14 +73,14 @@ static bool quiescence_read_mappings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[256];
-	bool begin = true, whole;
+	bool at_line_begin = true, is_complete;
 
 	nr_mappings = 0;
 	while (maps && nr_mappings < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
 		unsigned long long start, end, inode;
 		char rights[8];
 
-		if (begin &&
+		if (at_line_begin &&
 				sscanf(line, "%llx-%llx %7s %*x %*s %llu", &start, &end, rights,
 						&inode) == 4 &&
 				!strncmp(rights, "rw", 2))
@@ -88,12 +88,12 @@ static bool quiescence_read_mappings(void)
 					.end = end,
 					.own = !inode && rights[3] == 'p' &&
 							!patch_is_memory(start)});
-		begin = strchr(line, '\n') != NULL;
+		at_line_begin = strchr(line, '\n') != NULL;
 	}
-	whole = maps && !ferror(maps);
+	is_complete = maps && !ferror(maps);
 	if (maps)
 		fclose(maps);
-	return whole && nr_mappings && nr_mappings < MAPPINGS_MAX;
+	return is_complete && nr_mappings && nr_mappings < MAPPINGS_MAX;
 }
 
 /* Returns 0 if no mapping contains it. */
@@ -108,9 +108,9 @@ static uint64_t quiescence_end_of_mapping(uint64_t address)
 
 /* Stacks of one thread that are not yet checked. */
 struct stacks {
-	struct quiescence_mapping parts[STACKS_MAX];
+	struct quiescence_mapping ranges[STACKS_MAX];
 	unsigned int nr;
-	uint64_t most; /* bytes that may still be read */
+	uint64_t bytes_left; /* bytes that may still be read */
 	/* Check signal frames only: for a thread whose own functions handle such addresses. */
 	bool frames_only;
 };
@@ -120,13 +120,13 @@ static bool quiescence_add_stack(struct stacks *stacks, uint64_t from)
 	uint64_t end;
 
 	for (unsigned int i = 0; i < stacks->nr; i++) {
-		if (from >= stacks->parts[i].start && from < stacks->parts[i].end)
+		if (from >= stacks->ranges[i].start && from < stacks->ranges[i].end)
 			return true;
 	}
 	end = quiescence_end_of_mapping(from);
 	if (!end || stacks->nr == STACKS_MAX)
 		return false;
-	stacks->parts[stacks->nr++] =
+	stacks->ranges[stacks->nr++] =
 			(struct quiescence_mapping){.start = from & ~(WORD - 1), .end = end};
 	return true;
 }
@@ -157,23 +157,23 @@ static bool quiescence_is_clear(struct stacks *stacks, uint64_t stack_pointer)
 	if (!quiescence_add_stack(stacks, stack_pointer))
 		return false;
 	for (unsigned int i = 0; i < stacks->nr; i++) {
-		uint64_t at = stacks->parts[i].start;
+		uint64_t at = stacks->ranges[i].start;
 
 		words[0] = words[1] = words[2] = 0;
-		while (at < stacks->parts[i].end) {
-			uint64_t size = stacks->parts[i].end - at;
+		while (at < stacks->ranges[i].end) {
+			uint64_t size = stacks->ranges[i].end - at;
 			struct iovec local, remote;
 
 			if (size > WORDS_AT_ONCE * WORD)
 				size = WORDS_AT_ONCE * WORD;
 			local = (struct iovec){words + BEFORE_STACK_POINTER, size};
 			remote = (struct iovec){(void *)at, size};
-			if (stacks->most < size ||
+			if (stacks->bytes_left < size ||
 					patch_system_call(SYS_process_vm_readv, self, (long)&local,
 							1, (long)&remote, 1, 0) != (long)size ||
 					!quiescence_check_words(stacks, size / WORD))
 				return false;
-			stacks->most -= size;
+			stacks->bytes_left -= size;
 			at += size;
 			/*
 			 * Not memmove(): the child of threads.c calls no function that may have a
@@ -257,7 +257,7 @@ static bool quiescence_waits_for_child(const struct thread_state_sample *sample)
 
 static enum patch_verdict quiescence_has_quiesced(pid_t tid, bool *guarded)
 {
-	struct stacks stacks = {.most = ASLEEP_MAX};
+	struct stacks stacks = {.bytes_left = ASLEEP_MAX};
 	struct patch_thread thread;
 	struct thread_state_sample sample, again;
 
@@ -288,7 +288,7 @@ static bool stopped_quiesced;
 /* Runs in the child of threads.c. */
 static void quiescence_check_stopped(pid_t tid)
 {
-	struct stacks stacks = {.most = STOPPED_MAX};
+	struct stacks stacks = {.bytes_left = STOPPED_MAX};
 	struct user_regs_struct registers = {0};
 
 	stopped_quiesced = !patch_system_call(SYS_ptrace, PTRACE_GETREGS, tid, 0, (long)&registers,
@@ -307,7 +307,7 @@ static bool quiescence_had_quiesced(pid_t tid)
 
 static bool quiescence_self_has_quiesced(void)
 {
-	struct stacks stacks = {.most = ASLEEP_MAX, .frames_only = true};
+	struct stacks stacks = {.bytes_left = ASLEEP_MAX, .frames_only = true};
 
 	return quiescence_is_clear(&stacks, (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }

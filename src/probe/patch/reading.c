@@ -40,13 +40,13 @@
 _Static_assert(PATCH_ADDRESS_BITS == 64 - ROUND_BITS + PAGE_BITS, "a label has space for both");
 
 long patch_load_bytes(void *to, uint64_t from, size_t size);
-long patch_load_text(char *to, uint64_t from, size_t most);
+long patch_load_text(char *to, uint64_t from, size_t size);
 
 struct patch_reading {
 	uint64_t since; /* the time stamp when masks and actions were read; or UNKNOWN */
 	uint64_t generation;
 	uint64_t round; /* number of these readings */
-	bool open;
+	bool may_load;
 	/*
 	 * The number of the page, above that of the round in which it was readable; indexed by the
 	 * lowest bits of the number.
@@ -103,7 +103,7 @@ void patch_reading_pause(void)
 
 	if (!reading)
 		return;
-	reading->open = false;
+	reading->may_load = false;
 	reading->generation = patch_reader_generation();
 	reading->since = __builtin_ia32_rdtsc();
 }
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void patch_reader_refresh(
 	reading->round = (reading->round + 1) & ((1u << ROUND_BITS) - 1);
 	for (unsigned int i = 0; !reading->round && i < PAGES; i++)
 		reading->pages[i] = 0;
-	reading->open = patch_reader_is_open();
+	reading->may_load = patch_reader_is_open();
 	/*
 	 * Stored last: a change that a handler reports meanwhile has another generation, or is
 	 * reported again when its mask is restored. UNKNOWN: the next hit reads them too.
@@ -207,7 +207,7 @@ static inline struct patch_reading *patch_reader_prepare(
 	if (__builtin_expect(is_old, 0) ||
 			__builtin_expect(reading->generation != patch_reader_generation(), 0))
 		patch_reader_refresh(reading, now);
-	if (!reading->open)
+	if (!reading->may_load)
 		return NULL;
 	if (__builtin_expect(*patch_reader_find_entry(reading, page) !=
 					    patch_reader_page_label(reading, page),
@@ -239,10 +239,10 @@ bool patch_read(void *to, uint64_t from, size_t size, struct patch_reading **kno
 	return false;
 }
 
-long patch_read_text(char *to, uint64_t from, size_t most, struct patch_reading **known)
+long patch_read_text(char *to, uint64_t from, size_t size, struct patch_reading **known)
 {
-	struct patch_reading *reading = patch_reader_prepare(from, most, known);
-	long got = reading ? patch_load_text(to, from, most) : -1;
+	struct patch_reading *reading = patch_reader_prepare(from, size, known);
+	long got = reading ? patch_load_text(to, from, size) : -1;
 
 	if (reading && got < 0)
 		patch_reader_faulted(reading, from);
@@ -254,7 +254,7 @@ void patch_note_read(uint64_t from, size_t size)
 	struct patch_reading *reading = patch_reader_own();
 	uint64_t page = from >> PAGE_BITS;
 
-	if (!reading || !reading->open || !size || from >> PATCH_ADDRESS_BITS)
+	if (!reading || !reading->may_load || !size || from >> PATCH_ADDRESS_BITS)
 		return;
 	for (; page <= (from + size - 1) >> PAGE_BITS; page++)
 		*patch_reader_find_entry(reading, page) = patch_reader_page_label(reading, page);

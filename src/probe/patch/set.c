@@ -222,7 +222,7 @@ static int patch_set_prepare_jump(struct patch *patch, struct patch_writer *writ
 {
 	uint64_t to = patch->trampoline, at = patch->site.runtime;
 	struct patch_distance distance;
-	bool ours = false;
+	bool is_inherited = false;
 	int32_t away;
 	int ret;
 
@@ -234,7 +234,7 @@ static int patch_set_prepare_jump(struct patch *patch, struct patch_writer *writ
 		 */
 		if (to && !patch_set_jump_reaches(to, patch->trampoline))
 			to = 0;
-		ours = to != 0;
+		is_inherited = to != 0;
 		for (unsigned int i = 0; !to && i < sizeof(traps); i++) {
 			patch_set_constrain_distance(patch, traps[i], &distance);
 			to = patch_slot_memory(at, patch->trampoline, &distance);
@@ -244,8 +244,8 @@ static int patch_set_prepare_jump(struct patch *patch, struct patch_writer *writ
 		if (!to)
 			return -ERANGE;
 		patch->slot = to;
-		ret = ours ? patch_set_change_jump(writer, to, patch->trampoline)
-			   : patch_set_write_jump(writer, to, patch->trampoline);
+		ret = is_inherited ? patch_set_change_jump(writer, to, patch->trampoline)
+				   : patch_set_write_jump(writer, to, patch->trampoline);
 		if (ret)
 			return ret;
 	}
@@ -263,7 +263,7 @@ static int patch_set_write_trampoline(struct patch *patch, struct patch_writer *
 	uint8_t bytes[TRAMPOLINE_BYTES_MAX];
 	int ret;
 
-	ret = patch_trampoline_of(patch, kind, bytes);
+	ret = patch_trampoline_generate(patch, kind, bytes);
 	if (!ret)
 		patch_trampoline_locations(patch);
 	if (!ret)
@@ -358,7 +358,7 @@ static bool patch_set_revive(struct patch *patch, const struct probe_site *site)
 			patch->slot != site->springboard + (site->runtime - site->address))
 		return false;
 	patch_set_restore_bytes(&same);
-	if (patch_trampoline_of(&same, kind, bytes) ||
+	if (patch_trampoline_generate(&same, kind, bytes) ||
 			memcmp(bytes, (const void *)patch->trampoline, kind.bytes) != 0 ||
 			(same.method != PROBE_BREAKPOINT && !patch_set_bytes_fit(&same)))
 		return false;
@@ -542,7 +542,7 @@ static uint32_t patch_set_inherit_generation(const struct patch *patch)
 			__atomic_store_n(&other->hot->successor, (int32_t)(patch->hot - other->hot),
 					__ATOMIC_RELAXED);
 	}
-	return last->flags & PATCH_EXIT ? last->hot->since : generations + 1;
+	return last->flags & PATCH_EXIT ? last->hot->first_generation : generations + 1;
 }
 
 static int patch_set_prepare(struct patch_setup *setup, struct patch_writer *writer)
@@ -596,7 +596,7 @@ static int patch_set_prepare(struct patch_setup *setup, struct patch_writer *wri
 	if (patch_trap_add(site->runtime, patch->trampoline) || patch_set_add_traps(patch))
 		return -ENOMEM;
 	/* Relaxed, all: the barrier before the first jump makes them visible to all threads. */
-	__atomic_store_n(&patch->hot->since,
+	__atomic_store_n(&patch->hot->first_generation,
 			setup->flags & PATCH_GOES_ON ? patch_set_inherit_generation(patch)
 						     : generations + 1,
 			__ATOMIC_RELAXED);
@@ -624,11 +624,11 @@ static bool patch_set_is_inner_begin(const struct patch *patch, unsigned int at)
 	return false;
 }
 
-enum which { FIRST, INNER, BETWEEN };
+enum set_bytes { FIRST, INNER, BETWEEN };
 
 /* Writes those bytes of the site; one at a time where a thread may execute them. */
 static int patch_set_write_bytes(struct patch_writer *writer, const struct patch *patch,
-		const uint8_t *bytes, enum which which)
+		const uint8_t *bytes, enum set_bytes which)
 {
 	int ret = 0;
 
@@ -798,14 +798,14 @@ static bool patch_set_any_exit(const struct patch_setup *setups, size_t count)
 /* Restores what was kept of a probe. */
 static void patch_set_recall(struct patch_past *past, uint64_t trampoline)
 {
-	uint64_t site = past->what & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
+	uint64_t site = past->packed & ((UINT64_C(1) << PATCH_PAST_BITS) - 1);
 	struct patch *patch = patch_trampoline_patch(trampoline),
 		     **location = patch_location_list(site);
 
 	patch->site.runtime = patch->hot->address = site;
 	patch->slot = past->slot;
-	patch->flags = past->what >> PATCH_PAST_BITS & 0xff;
-	patch->method = (enum probe_method)(past->what >> PAST_METHOD);
+	patch->flags = past->packed >> PATCH_PAST_BITS & 0xff;
+	patch->method = (enum probe_method)(past->packed >> PAST_METHOD);
 	patch->trampoline = trampoline;
 	patch->hot->caller = &patch_no_code;
 	patch_slot_recall(past->slot);
@@ -890,15 +890,16 @@ static int patch_set_remove_some(
 	if (!patch_unblock())
 		return -EDEADLK;
 	for (size_t i = 0; i < count; i++) {
-		bool there = patches[i]->armed && patch_is_intact(patches[i]);
-		bool whole = there &&
+		bool is_intact = patches[i]->armed && patch_is_intact(patches[i]);
+		bool is_whole = is_intact &&
 				patch_set_write_at_once(patches[i], writer, patches[i]->site.bytes);
-		int error = there && !whole ? patch_set_write_breakpoint(writer, patches[i]) : 0;
+		int error = is_intact && !is_whole ? patch_set_write_breakpoint(writer, patches[i])
+						   : 0;
 
-		has_lost_traps |= patches[i]->armed && !there && patch_leaves_traps(patches[i]);
+		has_lost_traps |= patches[i]->armed && !is_intact && patch_leaves_traps(patches[i]);
 		ret = error ? error : ret;
 		patches[i]->armed = error != 0;
-		patches[i]->is_removing = there && !whole && !error;
+		patches[i]->is_removing = is_intact && !is_whole && !error;
 		steps |= patches[i]->is_removing;
 	}
 	if (steps)
@@ -954,7 +955,7 @@ static void patch_set_store_past(struct patch *patch)
 
 	/* Relaxed, both: see patch_was_location(). */
 	__atomic_store_n(&past->slot, patch->slot, __ATOMIC_RELAXED);
-	__atomic_store_n(&past->what,
+	__atomic_store_n(&past->packed,
 			patch->site.runtime | (uint64_t)patch->flags << PATCH_PAST_BITS |
 					(uint64_t)patch->method << PAST_METHOD,
 			__ATOMIC_RELAXED);

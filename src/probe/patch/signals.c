@@ -286,47 +286,48 @@ static void patch_signal_block_as_wanted(void)
  */
 static void patch_signal_open_as_held(void)
 {
-	uint64_t mask = 0, ours = PATCH_TRAP_SIGNALS;
+	uint64_t mask = 0, traps = PATCH_TRAP_SIGNALS;
 
-	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&ours, (long)&mask,
+	patch_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&traps, (long)&mask,
 			PATCH_MASK_BYTES, 0, 0);
 	wanted |= mask & PATCH_TRAP_SIGNALS;
 }
 
-int patch_signals_mask(int how, const sigset_t *set, sigset_t *before, patch_mask_function *real)
+int patch_signals_mask(
+		int how, const sigset_t *set, sigset_t *ret_before, patch_mask_function *real)
 {
-	uint64_t was, ours;
-	sigset_t open;
+	uint64_t wanted_before, traps;
+	sigset_t unblocked;
 	int ret;
 
 	if (patch_signal_are_forwarded())
-		return real(how, set, before);
+		return real(how, set, ret_before);
 	if (set)
 		patch_reading_pause();
 	if (!patch_signal_is_held())
 		patch_signal_block_as_wanted();
-	was = wanted;
+	wanted_before = wanted;
 	if (!set || !patch_signal_is_held()) {
-		ret = real(how, set, before);
+		ret = real(how, set, ret_before);
 		if (set && patch_signal_is_held())
 			patch_signal_open_as_held();
 	} else {
-		open = *set;
-		ours = patch_signal_traps_of(set);
+		unblocked = *set;
+		traps = patch_signal_traps_of(set);
 		if (how == SIG_UNBLOCK) {
-			wanted &= ~ours;
+			wanted &= ~traps;
 		} else {
-			wanted = how == SIG_SETMASK ? ours : wanted | ours;
-			patch_signal_change_mask(&open, PATCH_TRAP_SIGNALS, 0);
+			wanted = how == SIG_SETMASK ? traps : wanted | traps;
+			patch_signal_change_mask(&unblocked, PATCH_TRAP_SIGNALS, 0);
 		}
-		ret = real(how, &open, before);
+		ret = real(how, &unblocked, ret_before);
 		if (ret)
-			wanted = was;
+			wanted = wanted_before;
 	}
 	if (set)
 		patch_reading_forget();
-	if (!ret && before)
-		patch_signal_change_mask(before, 0, was);
+	if (!ret && ret_before)
+		patch_signal_change_mask(ret_before, 0, wanted_before);
 	return ret;
 }
 
@@ -449,7 +450,7 @@ static bool patch_signal_is_own_libc_action(const struct sigaction *action)
  * call and sets it again means its own handler.
  */
 static int patch_signal_act_managed(int number, const struct sigaction *action,
-		struct sigaction *before, patch_action_function *real)
+		struct sigaction *ret_before, patch_action_function *real)
 {
 	struct sigaction user_action = patch_action_as_libc(patch_signal_get_user_action(number));
 	struct patch_action kept;
@@ -458,26 +459,26 @@ static int patch_signal_act_managed(int number, const struct sigaction *action,
 	if (action && patch_signal_is_own_libc_action(action))
 		action = &user_action;
 	if (!patch_signal_is_held()) {
-		ret = real(number, action, before);
-		if (!ret && before && patch_signal_is_own_libc_action(before))
-			*before = user_action;
+		ret = real(number, action, ret_before);
+		if (!ret && ret_before && patch_signal_is_own_libc_action(ret_before))
+			*ret_before = user_action;
 		return ret;
 	}
 	if (action && action != &user_action) {
 		kept = patch_action_as_kernel(action);
 		patch_signal_set_user_action(number, &kept);
 	}
-	if (before)
-		*before = user_action;
+	if (ret_before)
+		*ret_before = user_action;
 	return 0;
 }
 
 static int patch_signal_act_other(int number, const struct sigaction *action,
-		struct sigaction *before, patch_action_function *real)
+		struct sigaction *ret_before, patch_action_function *real)
 {
-	uint64_t was = wanted_by[number].mask;
+	uint64_t wanted_before = wanted_by[number].mask;
 	struct patch_action kept;
-	struct sigaction open;
+	struct sigaction unblocked;
 	int ret;
 
 	if (action) {
@@ -486,17 +487,17 @@ static int patch_signal_act_other(int number, const struct sigaction *action,
 			patch_reading_ask_always(true);
 	}
 	if (!action || !patch_signal_is_held()) {
-		ret = real(number, action, before);
+		ret = real(number, action, ret_before);
 	} else {
-		open = *action;
-		patch_signal_change_mask(&open.sa_mask, PATCH_TRAP_SIGNALS, 0);
-		ret = real(number, &open, before);
+		unblocked = *action;
+		patch_signal_change_mask(&unblocked.sa_mask, PATCH_TRAP_SIGNALS, 0);
+		ret = real(number, &unblocked, ret_before);
 		if (!ret)
 			patch_signal_block_in_handler(
 					number, kept.mask & PATCH_TRAP_SIGNALS, kept.handler);
 	}
-	if (!ret && before)
-		patch_signal_change_mask(&before->sa_mask, 0, was);
+	if (!ret && ret_before)
+		patch_signal_change_mask(&ret_before->sa_mask, 0, wanted_before);
 	return ret;
 }
 
@@ -506,21 +507,21 @@ bool patch_signals_are_taken(int number)
 			(patch_signal_is_trap(number) || patch_faults_hold(number));
 }
 
-int patch_signals_action(int number, const struct sigaction *action, struct sigaction *before,
+int patch_signals_action(int number, const struct sigaction *action, struct sigaction *ret_before,
 		patch_action_function *real)
 {
 	struct patch_section section;
 	int ret;
 
 	if (!known || patch_signal_are_forwarded() || inside || number < 1 || number > LAST_SIGNAL)
-		return real(number, action, before);
+		return real(number, action, ret_before);
 	section = patch_signals_enter();
 	if (patch_faults_hold(number))
-		ret = patch_faults_action(number, action, before, real);
+		ret = patch_faults_action(number, action, ret_before, real);
 	else
 		ret = patch_signal_is_trap(number)
-				? patch_signal_act_managed(number, action, before, real)
-				: patch_signal_act_other(number, action, before, real);
+				? patch_signal_act_managed(number, action, ret_before, real)
+				: patch_signal_act_other(number, action, ret_before, real);
 	patch_signals_leave(section);
 	return ret;
 }

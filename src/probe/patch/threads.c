@@ -201,7 +201,7 @@ static void patch_thread_fix_interrupted_call(pid_t thread)
 static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 {
 	int status;
-	bool ours;
+	bool is_own_stop;
 
 	/* If /proc belongs to another PID namespace, the thread id is that of another process. */
 	if (patch_system_call(SYS_tgkill, patch_system_call(SYS_getppid, 0, 0, 0, 0, 0, 0), thread,
@@ -214,13 +214,14 @@ static bool patch_thread_stop(pid_t thread, patch_at_stop *at_stop)
 	if (!status)
 		return false;
 	/* Otherwise a signal has arrived before, and is delivered. */
-	ours = status >> 16 == PTRACE_EVENT_STOP;
+	is_own_stop = status >> 16 == PTRACE_EVENT_STOP;
 	if (at_stop)
 		at_stop(thread);
-	if (ours)
+	if (is_own_stop)
 		patch_thread_fix_interrupted_call(thread);
-	patch_system_call(SYS_ptrace, PTRACE_DETACH, thread, 0, ours ? 0 : WSTOPSIG(status), 0, 0);
-	return ours;
+	patch_system_call(SYS_ptrace, PTRACE_DETACH, thread, 0, is_own_stop ? 0 : WSTOPSIG(status),
+			0, 0);
+	return is_own_stop;
 }
 
 static int patch_thread_stop_all(void *argument)

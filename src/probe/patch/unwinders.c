@@ -67,14 +67,14 @@ static void patch_unwinder_start_import(void)
 	find_import.real = dlsym(RTLD_DEFAULT, find_import.name);
 	(void)dlerror();
 	memcpy(&real_find, &find_import.real, sizeof(real_find));
-	find_import.ours = real_find ? (void *)(uintptr_t)&patch_unwinder_find_object : NULL;
+	find_import.replacement = real_find ? (void *)(uintptr_t)&patch_unwinder_find_object : NULL;
 }
 
 static void patch_unwinder_turn_import(const struct dl_phdr_info *object)
 {
 	const struct patch_imports imports = {&find_import, 1, {(uintptr_t)&find_import, 0}};
 
-	if (find_import.ours)
+	if (find_import.replacement)
 		patch_imports_turn(object, &imports);
 }
 #else

@@ -59,8 +59,8 @@ patch_load_bytes:
 	.size patch_load_bytes, . - patch_load_bytes
 
 /*
- * long patch_load_text(char *to, uint64_t from, size_t most): returns the number of bytes before
- * the NUL, which is stored too; `most` if there is no NUL; or -1. Reads eight bytes at a time; the
+ * long patch_load_text(char *to, uint64_t from, size_t size): returns the number of bytes before
+ * the NUL, which is stored too; `size` if there is no NUL; or -1. Reads eight bytes at a time; the
  * lowest zero byte is found as the one that borrows.
  */
 	.p2align 4

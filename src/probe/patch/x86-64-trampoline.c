@@ -300,7 +300,7 @@ static unsigned int x86_trampoline_get_head(const struct patch *patch)
 			(patch->site.begins ? 0u : PATCH_HEAD_INSIDE);
 }
 
-int patch_trampoline_of(struct patch *patch, struct patch_kind kind, uint8_t *bytes)
+int patch_trampoline_generate(struct patch *patch, struct patch_kind kind, uint8_t *bytes)
 {
 	uint8_t copy[PROBE_COPY_MAX], frames[TRAMPOLINE_BYTES_MAX];
 	struct writing writing = {.bytes = bytes, .frames = frames, .distance = 8};

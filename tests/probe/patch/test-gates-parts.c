@@ -143,7 +143,7 @@ static void test_started(void)
 	failing_protect = 0;
 	CHECK(!patch_gates_start(&made));
 	CHECK(made.code == patch_gates + 4096 - RETURNS_HEAD_BYTES && made.returns == table &&
-			made.most == most && most == RETURNS_MAX);
+			made.max == max_gates && max_gates == RETURNS_MAX);
 	CHECK(accessible ==
 			4096 + (size_t)RETURNS_FIRST * (RETURN_BYTES + sizeof(struct patch_return)));
 	CHECK(has(patch_gates, "r-x") && has(gates, "r-x") &&
@@ -172,7 +172,7 @@ static void test_published(void)
 	CHECK(patch_frames_gates(rules, first, table) <= sizeof(rules));
 	CHECK(!memcmp(entry + 17, rules, sizeof(rules)));
 	memcpy(&range, entry + 12, sizeof(range));
-	CHECK(range == 1 + most * RETURN_BYTES && has(entry, "r--"));
+	CHECK(range == 1 + max_gates * RETURN_BYTES && has(entry, "r--"));
 	CHECK((const uint8_t *)entry + 8 + distance_at(entry + 8) == gates - 1);
 	/* Once more, with fewer gates; the rules are written first. */
 	nr_writes = 0;
@@ -181,7 +181,7 @@ static void test_published(void)
 	failing_write = 0;
 	CHECK(memcmp(entry + 17, rules, sizeof(rules)) != 0);
 	memcpy(&range, entry + 12, sizeof(range));
-	CHECK(range == 1 + most * RETURN_BYTES);
+	CHECK(range == 1 + max_gates * RETURN_BYTES);
 	CHECK(!patch_gates_publish(table, 3) && !memcmp(entry + 17, rules, sizeof(rules)));
 	memcpy(&range, entry + 12, sizeof(range));
 	CHECK(range == 1 + 3 * RETURN_BYTES && resources_descriptors() == descriptors &&

@@ -85,7 +85,7 @@ static struct hit_thread *begin_table(void)
 	memset(block_next, 0, 256 * sizeof(*block_next));
 	returns = table;
 	return_code = (uint8_t *)(uintptr_t)0x700000000000;
-	most_returns = sizeof(table) / sizeof(*table);
+	max_returns = sizeof(table) / sizeof(*table);
 	nr_blocks = nr_threads = 0;
 	lost = foreign = 0;
 	copies = PATCH_COPIES_UNKNOWN;
@@ -97,7 +97,7 @@ static struct hit_thread *begin_table(void)
 			.exit = note_exit,
 			.user = &nr_exits,
 			.generation = 5,
-			.since = 5,
+			.first_generation = 5,
 			.address = 0x1234,
 			.copy = 0x5678,
 			.follows = true};
@@ -114,7 +114,7 @@ static struct hit_thread *begin_table(void)
 /* The list of free indices of a thread. */
 static bool has_free(const struct hit_thread *thread, uint32_t first, uint32_t second)
 {
-	return thread->free == first && (first == NONE || returns[first].next == second);
+	return thread->free_list == first && (first == NONE || returns[first].next == second);
 }
 
 static struct patch_return *open_call_at(struct hit_thread *thread, uint32_t index)
@@ -139,7 +139,7 @@ static void test_entries(void)
 	struct hit_thread *first = begin_table(), *second;
 	pid_t child = fork();
 
-	CHECK(first->scan == SCAN_FIRST && first->free == NONE && first->blocks == NONE &&
+	CHECK(first->scan_at == SCAN_FIRST && first->free_list == NONE && first->blocks == NONE &&
 			first->calls == 0 && !first->number);
 	if (!child)
 		_exit(0);
@@ -153,8 +153,8 @@ static void test_entries(void)
 			second->calls == UINT64_C(1) << 48);
 	/* The entry of a thread that has ended is taken over, with what it owns. */
 	second->tid = second->pid = child;
-	second->free = 77;
-	second->scan = 999;
+	second->free_list = 77;
+	second->scan_at = 999;
 	second->inside = &probe;
 	second->unaligned = true;
 	second->shares = 5;
@@ -163,8 +163,8 @@ static void test_entries(void)
 	second->stacks[2] = (struct thread_stack){3, 4};
 	CHECK(patch_hit_has_ended(child, child) && !patch_hit_has_ended(getpid(), getpid()) &&
 			!patch_hit_has_ended(1, 1));
-	CHECK(patch_hit_find_entry(true) == second && second->free == 77 && second->scan == 999 &&
-			nr_threads == 2);
+	CHECK(patch_hit_find_entry(true) == second && second->free_list == 77 &&
+			second->scan_at == 999 && nr_threads == 2);
 	CHECK(!second->inside && !second->unaligned && !second->shares && !second->stack.size &&
 			!second->stacks[0].size && !second->stacks[2].size &&
 			second->tid == getpid() && second->pid == getpid());
@@ -473,9 +473,9 @@ static void test_indices(void)
 			patch_hit_index_of(0) == NONE);
 	block_ready[1] = true;
 	CHECK(patch_hit_index_of(patch_hit_gate_of(64)) == 64);
-	block_ready[most_returns / BLOCK - 1] = true;
-	CHECK(patch_hit_index_of(patch_hit_gate_of(most_returns - 1)) == most_returns - 1 &&
-			patch_hit_index_of(patch_hit_gate_of(most_returns)) == NONE);
+	block_ready[max_returns / BLOCK - 1] = true;
+	CHECK(patch_hit_index_of(patch_hit_gate_of(max_returns - 1)) == max_returns - 1 &&
+			patch_hit_index_of(patch_hit_gate_of(max_returns)) == NONE);
 	returns[5].address = 0x4321;
 	CHECK(patch_return_address(patch_hit_gate_of(5)) == 0x4321 &&
 			patch_return_address(0x99) == 0x99);
@@ -486,33 +486,33 @@ static void test_blocks(void)
 	struct hit_thread *thread = begin_table();
 
 	patch_hit_add_block(thread, 2);
-	CHECK(thread->blocks == 2 && block_next[2] == NONE && thread->owned == BLOCK &&
+	CHECK(thread->blocks == 2 && block_next[2] == NONE && thread->nr_owned == BLOCK &&
 			block_ready[2] && !block_ready[1] && !block_ready[3]);
 	CHECK(has_free(thread, 128, 129) && returns[191].next == NONE &&
 			returns[191].state == PATCH_FREE && returns[191].owner == 0);
 	thread->number = 7;
 	patch_hit_add_block(thread, 0);
-	CHECK(thread->blocks == 0 && block_next[0] == 2 && thread->owned == 2 * BLOCK &&
+	CHECK(thread->blocks == 0 && block_next[0] == 2 && thread->nr_owned == 2 * BLOCK &&
 			has_free(thread, 0, 1) && returns[63].next == 128 &&
 			returns[63].owner == 7);
 	/* One block after the other, up to the last one. */
 	thread = begin_table();
 	nr_blocks = 5;
 	patch_hit_take_blocks(thread);
-	CHECK(nr_blocks == 6 && has_free(thread, 320, 321) && thread->owned == BLOCK);
-	nr_blocks = most_returns / BLOCK - 1;
+	CHECK(nr_blocks == 6 && has_free(thread, 320, 321) && thread->nr_owned == BLOCK);
+	nr_blocks = max_returns / BLOCK - 1;
 	patch_hit_take_blocks(thread);
-	CHECK(nr_blocks == most_returns / BLOCK &&
-			has_free(thread, most_returns - 64, most_returns - 63));
+	CHECK(nr_blocks == max_returns / BLOCK &&
+			has_free(thread, max_returns - 64, max_returns - 63));
 	patch_hit_take_blocks(thread);
-	CHECK(nr_blocks == most_returns / BLOCK && thread->owned == 2 * BLOCK);
+	CHECK(nr_blocks == max_returns / BLOCK && thread->nr_owned == 2 * BLOCK);
 	/*
 	 * After the blocks that are usable from the beginning, only where a system call is
 	 * permitted.
 	 */
 	hooks.may_ask = is_permitted;
 	is_refused = true;
-	most_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
+	max_returns = RETURNS_FIRST + 2 * RETURNS_GROW;
 	nr_blocks = RETURNS_FIRST / BLOCK;
 	patch_hit_take_blocks(thread);
 	CHECK(nr_blocks == RETURNS_FIRST / BLOCK);
@@ -523,13 +523,13 @@ static void test_blocks(void)
 		returns = mmap(NULL, most * sizeof(*returns), PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		CHECK((void *)returns != MAP_FAILED);
-		thread->owned = 0;
-		thread->free = NONE;
+		thread->nr_owned = 0;
+		thread->free_list = NONE;
 		patch_hit_take_blocks(thread);
 		CHECK(grown_from == RETURNS_FIRST && grown_by == RETURNS_GROW &&
 				nr_blocks == (RETURNS_FIRST + RETURNS_GROW) / BLOCK);
 		CHECK(has_free(thread, RETURNS_FIRST, RETURNS_FIRST + 1) &&
-				thread->owned == RETURNS_GROW &&
+				thread->nr_owned == RETURNS_GROW &&
 				block_ready[RETURNS_FIRST / BLOCK] &&
 				block_ready[(RETURNS_FIRST + RETURNS_GROW) / BLOCK - 1] &&
 				!block_ready[(RETURNS_FIRST + RETURNS_GROW) / BLOCK]);
@@ -537,24 +537,25 @@ static void test_blocks(void)
 		/* Gates that cannot be added are not used. */
 		grow_fails = true;
 		patch_hit_take_blocks(thread);
-		CHECK(grown_from == RETURNS_FIRST + RETURNS_GROW && thread->owned == RETURNS_GROW &&
-				nr_blocks == most / BLOCK && !block_ready[most / BLOCK - 1]);
+		CHECK(grown_from == RETURNS_FIRST + RETURNS_GROW &&
+				thread->nr_owned == RETURNS_GROW && nr_blocks == most / BLOCK &&
+				!block_ready[most / BLOCK - 1]);
 		grow_fails = false;
 		memset(block_ready + RETURNS_FIRST / BLOCK, 0, 2 * RETURNS_GROW / BLOCK);
 		munmap(returns, most * sizeof(*returns));
 		returns = table;
 	}
-	most_returns = sizeof(table) / sizeof(*table);
+	max_returns = sizeof(table) / sizeof(*table);
 	/* The maximum number of calls that are set aside. */
 	nr_threads = 0;
-	most_returns = 1 << 16;
+	max_returns = 1 << 16;
 	CHECK(patch_hit_aside_max() == 16384);
 	nr_threads = 2;
 	CHECK(patch_hit_aside_max() == 8192);
-	most_returns = (1 << 16) + 400;
+	max_returns = (1 << 16) + 400;
 	nr_threads = 1;
 	CHECK(patch_hit_aside_max() == 16384);
-	most_returns = (1 << 16) - 4;
+	max_returns = (1 << 16) - 4;
 	CHECK(patch_hit_aside_max() == 16383);
 }
 
@@ -572,7 +573,7 @@ static void test_leads_to(void)
 	/* A tail call: its gate is in the slot of the first one. */
 	open_call_at(thread, 4);
 	returns[4].state = PATCH_TAIL;
-	returns[4].under = 3;
+	returns[4].tail_of = 3;
 	returns[4].slot = &slots[3];
 	CHECK(patch_hit_next_of(&returns[4]) == patch_hit_gate_of(3) + RETURN_CALL_BYTES &&
 			patch_hit_next_of(&returns[3]) == 0x9003);
@@ -595,7 +596,7 @@ static void test_leads_to(void)
 		open_call_at(thread, i);
 		returns[i].slot = &slots[3];
 		returns[i].state = PATCH_TAIL;
-		returns[i].under = i - 1;
+		returns[i].tail_of = i - 1;
 	}
 	returns[10].address = 0x9999;
 	returns[10].state = PATCH_OPEN;
@@ -625,7 +626,7 @@ static void test_close_call(void)
 	/* A tail call continues in the gate of the first one. */
 	each = open_call_at(thread, 4);
 	each->state = PATCH_TAIL;
-	each->under = 9;
+	each->tail_of = 9;
 	patch_hit_close_call(thread, each, &stack_slot);
 	CHECK(each->state == PATCH_FREE && has_free(thread, 4, 2) &&
 			stack_slot == patch_hit_gate_of(9) + RETURN_CALL_BYTES);
@@ -689,7 +690,7 @@ static void test_abandoned(void)
 
 	patch_hit_add_block(thread, 0);
 	nr_blocks = 1;
-	thread->free = NONE;
+	thread->free_list = NONE;
 	for (uint32_t i = 0; i < BLOCK; i++)
 		open_call_at(thread, i);
 	CHECK(patch_hit_count_open() == BLOCK);
@@ -708,7 +709,7 @@ static void test_abandoned(void)
 			returns[8].state == PATCH_OPEN);
 	CHECK(thread->abandoned == 2 && thread->aside == 2 && thread->set_aside == 2 &&
 			returns[4].aside == 0 && returns[7].aside == 1 &&
-			thread->scan == SCAN_FIRST);
+			thread->scan_at == SCAN_FIRST);
 	CHECK(patch_hit_count_open() == BLOCK - 3);
 	/* Its slot has its gate again: a copy of the stack has come back. */
 	slots[4] = patch_hit_gate_of(4);
@@ -752,27 +753,27 @@ static void test_more_returns(void)
 {
 	struct hit_thread *thread = begin_table();
 
-	CHECK(patch_hit_more_returns(thread) == 0 && nr_blocks == 1 && thread->owned == BLOCK);
+	CHECK(patch_hit_more_returns(thread) == 0 && nr_blocks == 1 && thread->nr_owned == BLOCK);
 	/* Twice as many as are open, until they are checked again. */
 	for (unsigned int i = 1; i < 4; i++)
 		patch_hit_take_blocks(thread);
-	CHECK(thread->owned == SCAN_FIRST && nr_blocks == 4);
+	CHECK(thread->nr_owned == SCAN_FIRST && nr_blocks == 4);
 	for (uint32_t i = 0; i < SCAN_FIRST; i++)
 		open_call_at(thread, i);
-	thread->free = NONE;
+	thread->free_list = NONE;
 	returns[200].state = PATCH_RETURNED;
-	CHECK(patch_hit_more_returns(thread) == 200 && thread->scan == 2 * (SCAN_FIRST - 1) &&
+	CHECK(patch_hit_more_returns(thread) == 200 && thread->scan_at == 2 * (SCAN_FIRST - 1) &&
 			nr_blocks == 4);
 	/* No index is left: those that are set aside are used. */
-	thread->free = NONE;
+	thread->free_list = NONE;
 	returns[200].state = PATCH_OPEN;
-	nr_blocks = most_returns / BLOCK;
+	nr_blocks = max_returns / BLOCK;
 	slots[20] = 0x77;
-	thread->scan = 1;
+	thread->scan_at = 1;
 	CHECK(patch_hit_more_returns(thread) == 20 && returns[20].state == PATCH_FREE);
-	thread->free = NONE;
+	thread->free_list = NONE;
 	open_call_at(thread, 20);
-	thread->scan = 10000;
+	thread->scan_at = 10000;
 	thread->aside = 0;
 	slots[21] = 0x77;
 	CHECK(patch_hit_more_returns(thread) == NONE && returns[21].state == PATCH_OPEN);
@@ -864,13 +865,13 @@ static void test_followed(void)
 	*slot = 0x400001;
 	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(0));
 	CHECK(patch_enter_followed(hit, &probe) && *slot == patch_hit_gate_of(1) &&
-			returns[1].state == PATCH_TAIL && returns[1].under == 0 &&
+			returns[1].state == PATCH_TAIL && returns[1].tail_of == 0 &&
 			returns[1].address == 0x400001 && seen.returns_to == 0x400001 &&
 			returns[1].call == 3);
 	/* No index is free, and there are no more. */
 	*slot = patch_hit_gate_of(0);
-	thread->free = NONE;
-	nr_blocks = most_returns / BLOCK;
+	thread->free_list = NONE;
+	nr_blocks = max_returns / BLOCK;
 	CHECK(!patch_enter_followed(hit, &probe) && last_unseen == PATCH_UNSEEN_FULL &&
 			nr_unseen == 2);
 	nr_blocks = 1;
@@ -902,11 +903,11 @@ static void test_marks(void)
 	hit->call = 0;
 	CHECK(!patch_hit_marks(hit, true));
 	hit->call = 8;
-	*stack_slot = most_returns;
+	*stack_slot = max_returns;
 	CHECK(!patch_hit_marks(hit, true));
-	returns[most_returns - 1].call = 8;
-	*stack_slot = most_returns - 1;
-	CHECK(patch_hit_marks(hit, true) == &returns[most_returns - 1].marks);
+	returns[max_returns - 1].call = 8;
+	*stack_slot = max_returns - 1;
+	CHECK(patch_hit_marks(hit, true) == &returns[max_returns - 1].marks);
 	CHECK((char *)stack_slot - (char *)&hit->registers.rbp == PATCH_RETURN_FRAME_BYTES);
 }
 
@@ -926,13 +927,13 @@ static void test_take_over(void)
 	CHECK(!nr_exits && stack_slot == 0x9002 && each->state == PATCH_FREE);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
-	probe.since = 4;
+	probe.first_generation = 4;
 	stack_slot = 2;
 	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 1);
 	each = open_call_at(thread, 2);
 	each->generation = 4;
-	probe.since = UINT32_MAX - 1; /* older: the numbers wrap around */
+	probe.first_generation = UINT32_MAX - 1; /* older: the numbers wrap around */
 	stack_slot = 2;
 	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 2);
@@ -941,7 +942,7 @@ static void test_take_over(void)
 	next_probe[0].exit = NULL;
 	next_probe[0].successor = 2;
 	next_probe[2] = probe;
-	next_probe[2].since = 4;
+	next_probe[2].first_generation = 4;
 	next_probe[2].address = 0x7777;
 	each = open_call_at(thread, 2);
 	each->generation = 4;
@@ -949,7 +950,7 @@ static void test_take_over(void)
 	stack_slot = 2;
 	patch_leave(hit, &stack_slot);
 	CHECK(nr_exits == 3 && seen.address == 0x7777 && !thread->inside);
-	next_probe[2].since = 5;
+	next_probe[2].first_generation = 5;
 	each = open_call_at(thread, 2);
 	each->generation = 4;
 	each->probe = next_probe;
@@ -1115,12 +1116,12 @@ static void test_follow(void)
 			each->copy == 0x5678 && each->call == 51 && frame.hit.call == 51 &&
 			!each->began && frame.hit.began == &each->began &&
 			each->state == PATCH_OPEN && word == patch_hit_gate_of(0) &&
-			thread->free == 1 && thread->calls == 51);
+			thread->free_list == 1 && thread->calls == 51);
 	/* A tail call of that call. */
 	each = patch_hit_follow_call(thread, &probe, &frame.hit, 1, 0);
-	CHECK(each == &returns[1] && each->address == 0x4444 && each->under == 0 &&
+	CHECK(each == &returns[1] && each->address == 0x4444 && each->tail_of == 0 &&
 			each->state == PATCH_TAIL && each->call == 52 && !each->began &&
-			word == patch_hit_gate_of(1) && thread->free == 2);
+			word == patch_hit_gate_of(1) && thread->free_list == 2);
 }
 
 /* The gates of this process. Called once: the tests above have tables of their own. */
@@ -1133,9 +1134,9 @@ static void test_gates(void)
 	returns = NULL;
 	CHECK(!patch_hit_follow() && returns && (void *)returns != (void *)table);
 	code = return_code;
-	CHECK(code >= patch_gates && code < patch_gates + GATES_BYTES && most_returns &&
+	CHECK(code >= patch_gates && code < patch_gates + GATES_BYTES && max_returns &&
 			patch_gate_range.first == patch_hit_gate_of(0) &&
-			patch_gate_range.last == patch_hit_gate_of(most_returns) &&
+			patch_gate_range.last == patch_hit_gate_of(max_returns) &&
 			patch_callers_wanted());
 	CHECK(!patch_hit_follow() && return_code == code);
 }

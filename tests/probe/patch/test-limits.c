@@ -104,7 +104,7 @@ static void plant_frame(uint64_t at, uint64_t stack_pointer, uint64_t program_co
 
 static bool clear(uint64_t bytes, bool frames_only)
 {
-	struct stacks stacks = {.most = bytes, .frames_only = frames_only};
+	struct stacks stacks = {.bytes_left = bytes, .frames_only = frames_only};
 
 	return quiescence_is_clear(&stacks, 0x100000);
 }
@@ -124,7 +124,7 @@ static void test_stacks(void)
 	CHECK(clear(3 * part, false) && !clear(3 * part - 1, false));
 	all[0].end += 8;
 	CHECK(!clear(3 * part, false) && clear(3 * part + 8, false));
-	CHECK(!quiescence_is_clear(&(struct stacks){.most = part}, all[0].end));
+	CHECK(!quiescence_is_clear(&(struct stacks){.bytes_left = part}, all[0].end));
 	/* An address in the last word; words below the stack pointer do not count. */
 	nr_planted = 0;
 	plant(0x100000 - 8, 0x7777);
@@ -169,16 +169,16 @@ static void test_returns(void)
 	int status;
 	pid_t pid;
 
-	CHECK(patch_gates_most_wanted() == 1048576);
+	CHECK(patch_gates_wanted() == 1048576);
 	patch_gates_reserve_table();
-	CHECK(most == 1048576);
+	CHECK(max_gates == 1048576);
 	/* The last gate is in the memory of gates, and leads to the common code. */
-	CHECK(patch_gates_grow(most - RETURNS_GROW, RETURNS_GROW));
-	CHECK(gates + (size_t)most * RETURN_BYTES == patch_gates + GATES_BYTES);
-	CHECK(*(gates + (size_t)(most - 1) * RETURN_BYTES) == 0xff);
+	CHECK(patch_gates_grow(max_gates - RETURNS_GROW, RETURNS_GROW));
+	CHECK(gates + (size_t)max_gates * RETURN_BYTES == patch_gates + GATES_BYTES);
+	CHECK(*(gates + (size_t)(max_gates - 1) * RETURN_BYTES) == 0xff);
 	pid = fork();
 	if (!pid)
-		_exit(setrlimit(RLIMIT_AS, &limit) || patch_gates_most_wanted() != 131072);
+		_exit(setrlimit(RLIMIT_AS, &limit) || patch_gates_wanted() != 131072);
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 

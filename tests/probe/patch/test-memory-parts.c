@@ -288,9 +288,9 @@ static void test_last_entries(void)
 	patch_nr_arenas = 1;
 	CHECK(patch_is_trampoline(0x10000) && patch_is_trampoline(0x1ffff) &&
 			!patch_is_trampoline(0x20000) && !patch_is_trampoline(0xffff));
-	pasts[0][0].what = 0x7000;
-	pasts[0][PATCH_ARENA_BYTES / TRAMPOLINE_BYTES - 1].what = 0x8000;
-	pasts[1][3].what = 0x9000;
+	pasts[0][0].packed = 0x7000;
+	pasts[0][PATCH_ARENA_BYTES / TRAMPOLINE_BYTES - 1].packed = 0x8000;
+	pasts[1][3].packed = 0x9000;
 	CHECK(patch_was_location(0x7000) && patch_was_location(0x8004) &&
 			!patch_was_location(0x9000));
 	patch_nr_arenas = 2;
@@ -350,12 +350,12 @@ static void test_past(void)
 	const uint64_t site = 0x7123456789ab;
 
 	CHECK(!patch_was_location(site) && !patch_was_location(0) && !patch_was_location(0x999));
-	past->what = site | UINT64_C(0x1234) << PATCH_PAST_BITS;
+	past->packed = site | UINT64_C(0x1234) << PATCH_PAST_BITS;
 	past->slot = 0x999;
 	CHECK(patch_was_location(site) && patch_was_location(site + 4) &&
 			!patch_was_location(site + 5) && !patch_was_location(site - 1));
 	CHECK(patch_was_location(0x999) && !patch_was_location(0x99a));
-	past->what = past->slot = 0;
+	past->packed = past->slot = 0;
 	CHECK(!patch_was_location(0x999));
 }
 
@@ -609,7 +609,7 @@ static void test_late_trap(void)
 	memset(code + 0x7f0, 0x90, 64);
 	nr_quiescences = 0;
 	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
-	past->what = site;
+	past->packed = site;
 	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	nr_quiescences = 1;
 	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site + 5) &&
@@ -626,7 +626,7 @@ static void test_late_trap(void)
 			patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
 	nr_quiescences = 2;
 	CHECK(patch_trap_is_over(SIGTRAP, SI_KERNEL, site));
-	past->what = 0;
+	past->packed = 0;
 	CHECK(!patch_trap_is_over(SIGTRAP, SI_KERNEL, site + 1));
 }
 

@@ -462,7 +462,7 @@ static void put(unsigned int index, size_t at, enum probe_method method, uint64_
 	made[index].hot = &hots[index];
 	made[index].next = *list;
 	hots[index].generation = 5;
-	pasts[index].what = 9;
+	pasts[index].packed = 9;
 	*list = &made[index];
 }
 
@@ -492,7 +492,7 @@ static void test_gone(void)
 	patch_release_gone(some, 3);
 	CHECK(!strcmp(calls, "body 0 trap 8192 trap 8194 trap 8196 slot 42 body 2 ") ||
 			!strcmp(calls, "trap 8192 trap 8194 trap 8196 slot 42 body 2 body 0 "));
-	CHECK(!pasts[0].what && pasts[1].what == 9 && !pasts[2].what && pasts[3].what == 9);
+	CHECK(!pasts[0].packed && pasts[1].packed == 9 && !pasts[2].packed && pasts[3].packed == 9);
 	CHECK(*patch_location_list((uintptr_t)code + 16) == &made[1] && !made[1].next &&
 			!*patch_location_list((uintptr_t)code + 2 * PAGE) &&
 			!made[0].site.runtime && !made[0].hot &&

@@ -358,7 +358,7 @@ static bool is_wanted(uint64_t address)
 static void test_mappings(void)
 {
 	static struct quiescence_mapping made[8];
-	struct stacks stacks = {.most = 1000};
+	struct stacks stacks = {.bytes_left = 1000};
 
 	mappings = made;
 	nr_mappings = 0;
@@ -377,11 +377,11 @@ static void test_mappings(void)
 			quiescence_end_of_mapping(0x6fff) == 0x7000);
 	CHECK(quiescence_end_of_mapping(0x7000) == 0 && quiescence_end_of_mapping(0x5fff) == 0);
 	CHECK(quiescence_add_stack(&stacks, 0x1015) && stacks.nr == 1 &&
-			stacks.parts[0].start == 0x1010 && stacks.parts[0].end == 0x3000);
+			stacks.ranges[0].start == 0x1010 && stacks.ranges[0].end == 0x3000);
 	CHECK(quiescence_add_stack(&stacks, 0x1010) && quiescence_add_stack(&stacks, 0x2fff) &&
 			stacks.nr == 1);
 	CHECK(quiescence_add_stack(&stacks, 0x100f) && stacks.nr == 2 &&
-			stacks.parts[1].start == 0x1008);
+			stacks.ranges[1].start == 0x1008);
 	CHECK(!quiescence_add_stack(&stacks, 0x5000));
 	stacks.nr = 7;
 	CHECK(quiescence_add_stack(&stacks, 0x6008) && stacks.nr == 8);
@@ -395,7 +395,7 @@ static void test_words(void)
 {
 	static uint64_t stack[16];
 	static struct quiescence_mapping made[1];
-	struct stacks stacks = {.most = sizeof(stack)};
+	struct stacks stacks = {.bytes_left = sizeof(stack)};
 
 	mappings = made;
 	made[0] = (struct quiescence_mapping){(uintptr_t)stack, (uintptr_t)(stack + 16), true};
@@ -403,30 +403,30 @@ static void test_words(void)
 	is_there = is_wanted;
 	stack_segments = 0x3300000000002b;
 	wanted_address = 77;
-	CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack) && stacks.most == 0);
-	stacks = (struct stacks){.most = sizeof(stack) - 1};
+	CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack) && stacks.bytes_left == 0);
+	stacks = (struct stacks){.bytes_left = sizeof(stack) - 1};
 	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 	for (int i = 0; i < 16; i++) {
 		stack[i] = 77;
-		stacks = (struct stacks){.most = 4096};
+		stacks = (struct stacks){.bytes_left = 4096};
 		CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
-		stacks = (struct stacks){.most = 4096, .frames_only = true};
+		stacks = (struct stacks){.bytes_left = 4096, .frames_only = true};
 		CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack));
 		stack[i] = 0;
 	}
 	/* The kernel stores there the stack pointer, program counter, flags and segments. */
 	stack[3] = (uintptr_t)&stack[8];
 	stack[6] = stack_segments;
-	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	stacks = (struct stacks){.bytes_left = 4096, .frames_only = true};
 	CHECK(quiescence_is_clear(&stacks, (uintptr_t)stack) && stacks.nr == 1);
 	stack[4] = 77;
-	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	stacks = (struct stacks){.bytes_left = 4096, .frames_only = true};
 	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
 	stack[4] = 0;
 	stack[3] = 8;
-	stacks = (struct stacks){.most = 4096, .frames_only = true};
+	stacks = (struct stacks){.bytes_left = 4096, .frames_only = true};
 	CHECK(!quiescence_is_clear(&stacks, (uintptr_t)stack));
-	stacks = (struct stacks){.most = 4096};
+	stacks = (struct stacks){.bytes_left = 4096};
 	CHECK(!quiescence_is_clear(&stacks, 8));
 }
 

@@ -171,7 +171,7 @@ static void test_pages(void)
 	struct patch_reading *known = NULL;
 
 	begin();
-	CHECK(!reads(0x5008, 8) && !fake.nr_loads && !fake.nr_pages && mine->open &&
+	CHECK(!reads(0x5008, 8) && !fake.nr_loads && !fake.nr_pages && mine->may_load &&
 			fake.nr_masks == 1 && fake.nr_actions == 2);
 	patch_note_read(0x5008, 8);
 	CHECK(patch_read(&value, 0x5008, 8, &known) && value == 0x0808080808080808 &&
@@ -289,20 +289,20 @@ static void test_open(void)
 	begin();
 	fake.mask = PATCH_FAULT_SIGNALS;
 	know(0x5000, 8);
-	CHECK(!mine->open && !mine->pages[5] && !reads(0x5000, 8) && !fake.nr_pages &&
+	CHECK(!mine->may_load && !mine->pages[5] && !reads(0x5000, 8) && !fake.nr_pages &&
 			fake.nr_masks == 1);
 	fake.mask = 0;
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 1);
 	patch_reading_forget();
 	CHECK(mine->since == UNKNOWN);
-	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2 && mine->open);
+	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2 && mine->may_load);
 	patch_note_read(0x5000, 8);
 	CHECK(reads(0x5000, 8));
 	/* A pause: until it ends, there are no loads and no readings. */
 	fake_generation = 9;
 	fake.now += 77;
 	patch_reading_pause();
-	CHECK(!mine->open && mine->since == fake.now && mine->generation == 9);
+	CHECK(!mine->may_load && mine->since == fake.now && mine->generation == 9);
 	CHECK(!reads(0x5000, 8) && fake.nr_masks == 2);
 	patch_reading_forget();
 	CHECK(reads(0x5000, 8) && fake.nr_masks == 3);
@@ -311,7 +311,7 @@ static void test_open(void)
 	patch_reading_pause();
 	patch_reading_forget();
 	patch_note_read(0x5000, 8);
-	CHECK(!reads(0x5000, 8) && mine->open);
+	CHECK(!reads(0x5000, 8) && mine->may_load);
 	fake.number = 0;
 	CHECK(patch_reader_own() == &memory[0]);
 	fake.number = THREADS_MAX - 1;

@@ -341,7 +341,7 @@ static void test_same_location(void)
 		patches[i].next = i < 2 ? &patches[i + 1] : NULL;
 		patches[i].flags = PATCH_EXIT;
 		hot[i] = (struct patch_hot){
-				.generation = 10 + i, .since = 100 + i, .successor = 77};
+				.generation = 10 + i, .first_generation = 100 + i, .successor = 77};
 	}
 	stack_slot = patch_location_list(patches[0].site.runtime);
 	CHECK(!*stack_slot);
@@ -587,7 +587,8 @@ static struct patch *set_one(struct probe_site *site, unsigned int flags)
 			!setup.patch->hot->exit && !setup.patch->hot->follows &&
 			setup.patch->hot->address == site->runtime &&
 			setup.patch->hot->generation == before + 1 &&
-			setup.patch->hot->since == before + 1 && generations == before + 1);
+			setup.patch->hot->first_generation == before + 1 &&
+			generations == before + 1);
 	return setup.patch;
 }
 

@@ -62,7 +62,7 @@ static void test_heads(void)
 
 		copy_size = 20;
 		memset(bytes, 0x77, sizeof(bytes));
-		CHECK(!patch_trampoline_of(&patch, kind, bytes));
+		CHECK(!patch_trampoline_generate(&patch, kind, bytes));
 		CHECK(called_by(&patch) ==
 				7 * PATCH_ARENA_BYTES +
 						(uint64_t)HEAD_BYTES *
@@ -91,17 +91,17 @@ static void test_sizes(void)
 
 	copy_size = TRAMPOLINE_BYTES - 18;
 	memset(bytes, 0x77, sizeof(bytes));
-	CHECK(!patch_trampoline_of(&patch, small, bytes) &&
+	CHECK(!patch_trampoline_generate(&patch, small, bytes) &&
 			bytes[TRAMPOLINE_BYTES - 1] == 0x40 + TRAMPOLINE_BYTES - 19 &&
 			bytes[TRAMPOLINE_BYTES] == 0x77);
 	copy_size++;
-	CHECK(patch_trampoline_of(&patch, small, bytes) == -E2BIG &&
+	CHECK(patch_trampoline_generate(&patch, small, bytes) == -E2BIG &&
 			bytes[TRAMPOLINE_BYTES] == 0x77);
-	CHECK(!patch_trampoline_of(&patch, large, bytes) &&
+	CHECK(!patch_trampoline_generate(&patch, large, bytes) &&
 			bytes[TRAMPOLINE_BYTES_MAX - 1] == 0xcc &&
 			bytes[TRAMPOLINE_BYTES_MAX] == 0x77);
 	copy_size = -ERANGE;
-	CHECK(patch_trampoline_of(&patch, small, bytes) == -ERANGE);
+	CHECK(patch_trampoline_generate(&patch, small, bytes) == -ERANGE);
 }
 
 static void test_locations(void)

@@ -214,13 +214,13 @@ static void test_find(void)
 
 	begin();
 	patch_unwinder_start_import();
-	CHECK(!find_import.ours && fake.nr_errors == 1);
+	CHECK(!find_import.replacement && fake.nr_errors == 1);
 	fake.nr_objects = 0;
 	patch_unwinder_turn_import(&(struct dl_phdr_info){0});
 	CHECK(!fake.nr_turned);
 	fake.has_find = true;
 	patch_unwinder_start_import();
-	CHECK(find_import.ours == (void *)(uintptr_t)patch_unwinder_find_object &&
+	CHECK(find_import.replacement == (void *)(uintptr_t)patch_unwinder_find_object &&
 			real_find == fake_find_object &&
 			find_import.real == (void *)(uintptr_t)fake_find_object);
 	patch_unwinder_turn_import(&(struct dl_phdr_info){0});

@@ -89,7 +89,7 @@ static bool find_functions(void)
 		if (!ours || ours == called || called != dlsym(RTLD_NEXT, functions[i].name))
 			continue;
 		functions[i].real = called;
-		functions[i].ours = ours;
+		functions[i].replacement = ours;
 		any = true;
 	}
 	(void)dlclose(handle);
