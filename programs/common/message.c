@@ -217,7 +217,7 @@ int message_error(enum command_status status, const char *hint, const char *form
 	return (int)status;
 }
 
-int print_search_error(int ret)
+int message_search_error(int ret)
 {
 	return message_error(COMMAND_FAILED, NULL, "cannot find the programs that run: %s",
 			error_strerror(ret));

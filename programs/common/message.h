@@ -77,7 +77,7 @@ void print_json_hint(FILE *out, const char *hint);
  * Reports that running_find() failed with this negative errno. Returns the status
  * of the command.
  */
-int print_search_error(int ret);
+int message_search_error(int ret);
 
 /*
  * Returns 0, or an exit status after a message: some of the output was not written (disk full,

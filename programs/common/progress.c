@@ -18,7 +18,7 @@
 #define FIRST_MS 1000
 #define BETWEEN_MS 100
 #define LINE_MAX_BYTES 200
-#define OFTEN 4096
+#define CALLS_PER_CHECK 4096
 
 static struct {
 	int fd; /* the terminal, even while a pager replaces standard error; valid if is_on */
@@ -59,7 +59,7 @@ bool progress_is_due(void)
 
 bool progress_is_due_often(void)
 {
-	return progress.is_on && ++progress.calls % OFTEN == 0 && progress_is_due();
+	return progress.is_on && ++progress.calls % CALLS_PER_CHECK == 0 && progress_is_due();
 }
 
 void progress_show(const char *format, ...)

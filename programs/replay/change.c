@@ -20,7 +20,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-static enum uprobes_change_state state;
+static enum change_state state;
 static pthread_t main_thread;
 static pid_t main_tid;
 
@@ -52,9 +52,9 @@ void change_open(void)
 	agent_notify_changes(change_notify);
 }
 
-enum uprobes_change_state change_get(void)
+enum change_state change_get(void)
 {
-	enum uprobes_change_state current;
+	enum change_state current;
 
 	pthread_mutex_lock(&lock);
 	current = state;

@@ -46,14 +46,14 @@ uint64_t clock_ticks(uint64_t monotonic_ns);
  * events that they were, and the sites are probed when the process that requested the change
  * continues.
  */
-enum uprobes_change_state { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
+enum change_state { CHANGE_NONE, CHANGE_BEGINS, CHANGE_ENDS };
 /*
  * Call change_open() in the thread that handles changes. That thread has the signal blocked and
  * receives it for each change.
  */
 #define CHANGE_SIGNAL SIGUSR1
 void change_open(void);
-enum uprobes_change_state change_get(void);
+enum change_state change_get(void);
 void change_done(void);
 
 #endif /* PROGRAMS_REPLAY_REPLAY_H */

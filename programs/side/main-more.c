@@ -51,10 +51,10 @@ static bool side_more_is_paged(const struct parsed *parsed)
 
 static int side_more_run_verb(struct parsed *parsed)
 {
-	int result = side_more_find_trace(parsed);
+	int status = side_more_find_trace(parsed);
 
-	if (result)
-		return result;
+	if (status)
+		return status;
 	progress_start(&parsed->common);
 	ctf_reader_on_search(side_more_show_search);
 	/* The pager must start before a verb drops its rights. */
@@ -93,23 +93,23 @@ int main(int argc, char **argv)
 {
 	struct parse_error error;
 	struct parsed parsed;
-	int result;
+	int status;
 
 	/* ps and top show the process under the name that the user typed. */
 	prctl(PR_SET_NAME, "side");
 	confine_enable();
-	result = parse_command_line(argc, argv, &parsed, &error);
+	status = parse_command_line(argc, argv, &parsed, &error);
 	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
-	if (result)
-		result = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
+	if (status)
+		status = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
 	else if (!parsed.verb || parsed.common.help || parsed.common.version)
-		result = message_error(COMMAND_USAGE, "run `side`",
+		status = message_error(COMMAND_USAGE, "run `side`",
 				"this program is a part of side, with some of its verbs");
 	else if (!strcmp(argv[0], MORE_EXPLAIN))
-		result = session_unmatched(&parsed);
+		status = session_unmatched(&parsed);
 	else
-		result = side_more_run_verb(&parsed);
+		status = side_more_run_verb(&parsed);
 	progress_end();
 	parsed_free(&parsed);
-	return result;
+	return status;
 }

@@ -126,20 +126,20 @@ int main(int argc, char **argv)
 	struct parse_error error;
 	struct parsed parsed;
 	char **args = calloc((size_t)argc + 1, sizeof(*args));
-	int result;
+	int status;
 
 	if (args)
 		memcpy(args, argv, (size_t)argc * sizeof(*args));
-	result = parse_command_line(argc, argv, &parsed, &error);
+	status = parse_command_line(argc, argv, &parsed, &error);
 	parsed.args = args;
 	output_start(&parsed.common, parsed.verb ? parsed.verb->name : NULL);
 	if (!args)
-		result = message_error(COMMAND_FAILED, NULL, "out of memory");
-	else if (result)
-		result = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
+		status = message_error(COMMAND_FAILED, NULL, "out of memory");
+	else if (status)
+		status = message_error(COMMAND_USAGE, error.hint, "%s", error.message);
 	else
-		result = side_main_run_verb(&parsed, args);
+		status = side_main_run_verb(&parsed, args);
 	parsed_free(&parsed);
 	free(args);
-	return result;
+	return status;
 }

@@ -330,7 +330,7 @@ static char *numbered(unsigned int number)
 static void test_files(void)
 {
 	static struct probe_file_list files;
-	static struct found_events events;
+	static struct no_events_search events;
 
 	for (unsigned int i = 1; i <= 1025; i++) {
 		probe_files_add_path(&files, numbered(i));
@@ -339,14 +339,14 @@ static void test_files(void)
 	}
 	CHECK(!strcmp(files.paths[1023], "/1024"));
 	for (unsigned int i = 1; i <= 513; i++) {
-		nothing_add_file(&events, numbered(i));
-		nothing_add_file(&events, numbered(i));
+		no_events_add_file(&events, numbered(i));
+		no_events_add_file(&events, numbered(i));
 		CHECK(events.nr_files == (i <= 512 ? i : 512));
 	}
 	CHECK(!strcmp(events.files[511], "/512"));
 	nr_calls = 0;
 	for (unsigned int i = 1; i <= 4097; i++) {
-		CHECK(!nothing_add_event(&events, i));
+		CHECK(!no_events_add_event(&events, i));
 		CHECK(events.nr_names == (i <= 4096 ? i : 4096) && nr_calls == events.nr_names);
 	}
 	CHECK(!strcmp(events.names[4095], "limits:event"));
@@ -445,7 +445,7 @@ static void test_registries(void)
 		CHECK(process.nr_registries == (i <= 16 ? i : 16));
 	}
 	CHECK(process.registries[15].address == 0x10007 && !process.nr_mappings &&
-			!process.has_silent_libside);
+			!process.has_libside_without_registry);
 }
 
 /* ---- connections ---- */
@@ -699,13 +699,13 @@ static void test_patterns(void)
 	const char *first = NULL;
 	char text[512];
 
-	CHECK(nothing_patterns(&uses, text, &first) == 3 && !strcmp(text, "-e a -e b -e c") &&
+	CHECK(no_events_patterns(&uses, text, &first) == 3 && !strcmp(text, "-e a -e b -e c") &&
 			!strcmp(first, "a"));
 	uses.count = 5;
-	CHECK(nothing_patterns(&uses, text, &first) == 4 && !strcmp(text, "-e a -e b -e c ..."));
+	CHECK(no_events_patterns(&uses, text, &first) == 4 && !strcmp(text, "-e a -e b -e c ..."));
 	uses.items = &items[1];
 	uses.count = 1;
-	CHECK(!nothing_patterns(&uses, text, &first) && !*text);
+	CHECK(!no_events_patterns(&uses, text, &first) && !*text);
 }
 
 /* The notes about a session with so many messages, and as many that were not kept. */

@@ -535,10 +535,10 @@ static void played_nothing(const struct ctf_reader *reader,
 			options->times.to);
 }
 
-#define command_nothing_fits played_nothing
+#define command_note_no_match played_nothing
 #define fail fail_export
 #include "programs/side/export/export.c"
-#undef command_nothing_fits
+#undef command_note_no_match
 #undef fail
 
 static void test_nothing(void **unused)

@@ -388,7 +388,7 @@ static void test_over(void **unused)
 
 static void test_reading(void **unused)
 {
-	static unsigned char piece[PIECE];
+	static unsigned char piece[READ_SIZE];
 	struct reception reception = {.receive = the_receive, .bytes = piece};
 	struct receive_connection source = {.receive = (struct receive_source *)(uintptr_t)0x2000};
 	unsigned int before = resources_descriptors();

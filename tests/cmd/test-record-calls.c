@@ -255,7 +255,8 @@ static const struct session_channel *played_items(const struct channel_list *cha
 	return items;
 }
 
-static void played_explain(const struct nothing *nothing, const struct session_summary *summary)
+static void played_explain(
+		const struct no_events_query *nothing, const struct session_summary *summary)
 {
 	assert_ptr_equal(summary, &parameters);
 	called("explain %zu %zu;", nothing->uses->count, nothing->wrappers->count);
@@ -300,7 +301,7 @@ static void (*played_signal(int number, void (*handler)(int)))(int)
 #define channel_list_items played_items
 #define channel_list_free(channels) (nr_lists--)
 #define record_note_private(operands) called("private %s;", (operands)[0])
-#define nothing_explain played_explain
+#define no_events_explain played_explain
 #define signal played_signal
 #include "programs/side/record/record.c"
 #undef signal

@@ -190,7 +190,7 @@ static void assert_note(const char *first, const char *second, const char *filte
 			.verb = "view", .dir = "/dir", .patterns = &list, .times = times};
 
 	begin_output();
-	command_nothing_fits(NULL, &options, filter);
+	command_note_no_match(NULL, &options, filter);
 	assert_output(expected);
 	assert_nothing_is_held();
 }
@@ -229,7 +229,7 @@ static void test_patterns(void **unused)
 		const char *text;
 
 		begin_output();
-		command_nothing_fits(NULL, &options, "x > 1");
+		command_note_no_match(NULL, &options, "x > 1");
 		text = end_output();
 		assert_int_equal(
 				strncmp(text, "side: no event in /dir matched `-e p:tow -e 'a b'`: the trace has 3 event classes",
@@ -239,7 +239,7 @@ static void test_patterns(void **unused)
 		for (int i = 0; i < 20; i++) {
 			before = i == 12 ? resources_memory() : before;
 			begin_output();
-			command_nothing_fits(NULL, &options, NULL);
+			command_note_no_match(NULL, &options, NULL);
 			(void)end_output();
 			assert_note("p:*", NULL, NULL, all,
 					"side: no event that `-e p:*` selects happened in /dir\n");
@@ -247,7 +247,7 @@ static void test_patterns(void **unused)
 		assert_int_equal(resources_memory(), before);
 		begin_output();
 		failing_arm(2);
-		command_nothing_fits(NULL, &options, NULL);
+		command_note_no_match(NULL, &options, NULL);
 		(void)failing_has_failed();
 		(void)end_output();
 	}

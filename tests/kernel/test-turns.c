@@ -137,7 +137,7 @@ static bool monotonic_there;
 static bool reached_there;
 static size_t nr_wanted;
 static const char *place_there;
-static enum uprobes_change_state change_there;
+static enum change_state change_there;
 
 void kernel_listen_each(struct kernel_record *record,
 		void (*call)(void *user, const struct kernel_event *event, bool on), void *user)
@@ -315,7 +315,7 @@ void change_open(void)
 	called("changes;");
 }
 
-enum uprobes_change_state change_get(void)
+enum change_state change_get(void)
 {
 	return change_there;
 }

@@ -63,13 +63,13 @@ int cmd_expand(const struct parsed *parsed)
 	const char *dir = parsed->operands[0], *out = parsed->options.expand.output;
 	struct ctf_expand_result result;
 	struct error error = {.text = ""};
-	char *made = out ? NULL : expand_output_path(dir);
+	char *default_path = out ? NULL : expand_output_path(dir);
 	int ret;
 
-	if (!out && !made)
+	if (!out && !default_path)
 		return message_error(COMMAND_USAGE, "name the new directory with `-o`",
 				"%s has no name to make a new one from", dir);
-	out = out ? out : made;
+	out = out ? out : default_path;
 	ret = ctf_expand(dir, out, confine, expand_print_damage, NULL, &result, &error);
 	if (ret) {
 		ret = message_error(expand_exit_status(ret), error.hint, "%s", error.text);
@@ -77,6 +77,6 @@ int cmd_expand(const struct parsed *parsed)
 		expand_print_result(&result, out);
 		ret = result.damaged ? COMMAND_FAILED : output_flush(stdout);
 	}
-	free(made);
+	free(default_path);
 	return ret;
 }

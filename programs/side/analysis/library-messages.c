@@ -50,18 +50,19 @@ struct analysis_listener command_write_listener(const char *verb)
 			.user = (void *)(uintptr_t)verb};
 }
 
-int command_parse_where(const char *option, const char *text, struct where *where)
+int command_parse_where(const char *option, const char *text, struct where *ret_where)
 {
 	struct error error = {.code = 0};
 
-	return where_parse(option, text, where, &error) ? message_library_error(&error)
-							: COMMAND_DONE;
+	return where_parse(option, text, ret_where, &error) ? message_library_error(&error)
+							    : COMMAND_DONE;
 }
 
-int command_read_times(const struct time_range *times, struct view_time *from, struct view_time *to)
+int command_read_times(const struct time_range *times, struct view_time *ret_from,
+		struct view_time *ret_to)
 {
 	struct error error = {.code = 0};
 
-	return view_times_read(times, from, to, &error) ? message_library_error(&error)
-							: COMMAND_DONE;
+	return view_times_read(times, ret_from, ret_to, &error) ? message_library_error(&error)
+								: COMMAND_DONE;
 }

@@ -22,8 +22,8 @@ struct analysis_listener command_write_listener(const char *verb);
 int command_view(const struct view_options *options);
 
 /* where_parse() and view_times_read() with an exit status. They print errors. */
-int command_parse_where(const char *option, const char *text, struct where *where);
-int command_read_times(
-		const struct time_range *times, struct view_time *from, struct view_time *to);
+int command_parse_where(const char *option, const char *text, struct where *ret_where);
+int command_read_times(const struct time_range *times, struct view_time *ret_from,
+		struct view_time *ret_to);
 
 #endif /* PROGRAMS_SIDE_ANALYSIS_LIBRARY_MESSAGES_H */

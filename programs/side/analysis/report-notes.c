@@ -86,7 +86,7 @@ static void report_note_misspelled(const struct report *report)
 void report_notes_print(const struct report *report)
 {
 	if (!report->walk.events)
-		command_note_nothing(&report->walk);
+		command_note_no_event(&report->walk);
 	report_note_misspelled(report);
 	for (uint32_t i = 0; i < report->histogram_count; i++) {
 		bool any = false;

@@ -192,7 +192,7 @@ static void select_note_filter(const struct report_walk_options *options, const 
 	free(search);
 }
 
-void command_nothing_fits(const struct ctf_reader *reader,
+void command_note_no_match(const struct ctf_reader *reader,
 		const struct report_walk_options *options, const char *filter)
 {
 	const struct text_list *args = options->patterns;
@@ -213,10 +213,10 @@ void command_nothing_fits(const struct ctf_reader *reader,
 				view_times_is_set(&options->times) ? " at that time" : "");
 }
 
-void command_note_nothing(const struct report_walk *walk)
+void command_note_no_event(const struct report_walk *walk)
 {
 	struct report_walk_options options = walk->options;
 
 	options.where = NULL;
-	command_nothing_fits(walk->reader, &options, walk->options.where);
+	command_note_no_match(walk->reader, &options, walk->options.where);
 }

@@ -14,11 +14,11 @@ struct report_walk_options;
  * Prints a note if `-e`, the filter or the times selected no event: the reason, and the nearest
  * names in the trace. `options` has no filter of its own.
  */
-void command_nothing_fits(const struct ctf_reader *reader,
+void command_note_no_match(const struct ctf_reader *reader,
 		const struct report_walk_options *options, const char *filter);
 
 /* The same, for a walk that had no event. */
-void command_note_nothing(const struct report_walk *walk);
+void command_note_no_event(const struct report_walk *walk);
 
 /*
  * Prints a note if no event class of the trace matches this half of a `--pair`.

@@ -26,7 +26,7 @@ struct view_selection {
  * Log levels in a trace are those of LTTng, where the debug levels are 7 to 14. A pattern has one
  * level for all of them.
  */
-static bool view_arguments_event_is_selected(void *context, const char *name, int loglevel)
+static bool view_event_is_selected(void *context, const char *name, int loglevel)
 {
 	const struct view_selection *selection = context;
 	const char *colon = strchr(name, ':');
@@ -40,12 +40,12 @@ static bool view_arguments_event_is_selected(void *context, const char *name, in
 			loglevel < 0 || loglevel > 7 ? 7 : (unsigned int)loglevel);
 }
 
-static void view_arguments_print_nothing_fits(void *context, const struct ctf_reader *reader)
+static void view_note_no_match(void *context, const struct ctf_reader *reader)
 {
 	const struct parsed *parsed = context;
 	const struct view_arguments *arguments = &parsed->options.view;
 
-	command_nothing_fits(reader,
+	command_note_no_match(reader,
 			&(const struct report_walk_options){.verb = "view",
 					.dir = parsed->operands[0],
 					.patterns = &arguments->patterns,
@@ -77,7 +77,7 @@ int cmd_view(const struct parsed *parsed)
 			.limit = arguments->count,
 			.follow = arguments->follow,
 			.threads = arguments->threads < 64 ? (unsigned int)arguments->threads : 64,
-			.nothing = view_arguments_print_nothing_fits,
+			.nothing = view_note_no_match,
 			.nothing_context = (void *)(uintptr_t)parsed,
 			.confine = confine,
 			.listener = command_listener(NULL),
@@ -103,7 +103,7 @@ int cmd_view(const struct parsed *parsed)
 	if (arguments->filter)
 		options.where = &where;
 	if (selection.nr_patterns) {
-		options.wanted = view_arguments_event_is_selected;
+		options.wanted = view_event_is_selected;
 		options.wanted_context = &selection;
 	}
 	status = command_view(&options);

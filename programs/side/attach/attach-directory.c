@@ -126,23 +126,23 @@ static int attach_dir_create_private(int parent, const char *prefix, char name[6
 }
 
 static bool attach_dir_create(
-		struct attach_dir *made, int root, const char *directory, const char *prefix)
+		struct attach_dir *dir, int root, const char *directory, const char *prefix)
 {
 	int parent = rendezvous_open_below(root, directory), own;
 
 	if (parent < 0)
 		return false;
-	own = attach_dir_create_private(parent, prefix, made->directory);
+	own = attach_dir_create_private(parent, prefix, dir->directory);
 	if (own < 0) {
 		close(parent);
 		return false;
 	}
 	attach_dir_remove_abandoned(parent);
-	made->parent = parent;
-	made->own = own;
-	(void)snprintf(made->ours, sizeof(made->ours), "/proc/self/fd/%d/" RENDEZVOUS_SOCKET, own);
-	(void)snprintf(made->theirs, sizeof(made->theirs), "%.40s/%.40s/" RENDEZVOUS_SOCKET,
-			directory, made->directory);
+	dir->parent = parent;
+	dir->own = own;
+	(void)snprintf(dir->ours, sizeof(dir->ours), "/proc/self/fd/%d/" RENDEZVOUS_SOCKET, own);
+	(void)snprintf(dir->theirs, sizeof(dir->theirs), "%.40s/%.40s/" RENDEZVOUS_SOCKET,
+			directory, dir->directory);
 	return true;
 }
 
@@ -150,17 +150,17 @@ static bool attach_dir_create(
  * A program may see no writable directory (an empty or read-only root). It gets an abstract socket
  * in its network namespace.
  */
-static int attach_dir_make_abstract(struct attach_dir *made, pid_t pid, const char *prefix)
+static int attach_dir_make_abstract(struct attach_dir *dir, pid_t pid, const char *prefix)
 {
 	uint64_t secret;
 
-	made->network = rendezvous_open_network(pid);
-	if (made->network < 0)
-		return made->network;
+	dir->network = rendezvous_open_network(pid);
+	if (dir->network < 0)
+		return dir->network;
 	if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret))
 		return -errno;
-	(void)snprintf(made->ours, sizeof(made->ours), "@%s%016" PRIx64, prefix, secret);
-	memcpy(made->theirs, made->ours, sizeof(made->theirs));
+	(void)snprintf(dir->ours, sizeof(dir->ours), "@%s%016" PRIx64, prefix, secret);
+	memcpy(dir->theirs, dir->ours, sizeof(dir->theirs));
 	return 0;
 }
 

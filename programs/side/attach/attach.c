@@ -283,7 +283,9 @@ static void attach_report_summary(
 					: format_printable(output, text, sizeof(text)));
 	lost_print(&losses);
 	if (!sums->recorded && !sums->lost && !attached->recording)
-		nothing_explain(&(const struct nothing){.uses = &attached->options->channels},
+		no_events_explain(
+				&(const struct no_events_query){
+						.uses = &attached->options->channels},
 				session_summary(attached->session));
 	else if (!attached->printing.temporary)
 		message_note("see it with: side view %s",
@@ -468,7 +470,7 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 {
 	uint64_t pid;
 	int from_operand = attach_find_pid(parsed, options, &pid);
-	sigset_t ends;
+	sigset_t signals;
 
 	*attached = (struct attached){.parsed = parsed,
 			.options = options,
@@ -495,14 +497,14 @@ static int attach_open(struct attached *attached, const struct parsed *parsed,
 		return message_error(COMMAND_FAILED,
 				"reinstall it or name its directory in SIDE_LIB_DIR",
 				"libside-agent.so is not installed beside this program");
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	/* The signals are blocked: without the descriptor no signal could end a recording. */
-	attached->signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	attached->signals = signalfd(-1, &signals, SFD_CLOEXEC);
 	if (attached->signals < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));

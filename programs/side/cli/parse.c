@@ -89,13 +89,13 @@ static const struct option *cmdline_find_letter(const struct option *options, ch
 }
 
 /* Advises the nearest options, as "--name". False if none is near. */
-static bool cmdline_advise_nearest(struct cmdline_parser *parser, const char *word)
+static bool cmdline_advise_nearest(struct cmdline_parser *parser, const char *name)
 {
 	const struct verb *verb = parser->parsed->verb;
 	struct nearest nearest;
 	char text[NEAREST_TEXT_SIZE];
 
-	nearest_begin(&nearest, word);
+	nearest_begin(&nearest, name);
 	for (const struct option *option = command_common_options; option->name; option++)
 		nearest_offer(&nearest, option->name);
 	for (const struct option *option = verb ? verb->options : NULL; option && option->name;
@@ -109,13 +109,13 @@ static bool cmdline_advise_nearest(struct cmdline_parser *parser, const char *wo
 
 #define OPTION_WORD_MAX 64
 
-static int cmdline_report_unknown(struct cmdline_parser *parser, const char *word, size_t length)
+static int cmdline_report_unknown(struct cmdline_parser *parser, const char *option, size_t length)
 {
 	const struct verb *verb = parser->parsed->verb;
 	char name[OPTION_WORD_MAX + 1], whole[OPTION_WORD_MAX + 3];
 	const char *habit;
 
-	snprintf(name, sizeof(name), "%.*s", (int)(length > OPTION_WORD_MAX ? 0 : length), word);
+	snprintf(name, sizeof(name), "%.*s", (int)(length > OPTION_WORD_MAX ? 0 : length), option);
 	snprintf(whole, sizeof(whole), "--%s", name);
 	habit = verb ? habits_hint(verb, whole) : NULL;
 	if (habit)
@@ -127,9 +127,9 @@ static int cmdline_report_unknown(struct cmdline_parser *parser, const char *wor
 				verb ? verb->name : "");
 	if (!verb)
 		return cmdline_report_error(
-				parser, "there is no option `--%.*s`", (int)length, word);
-	return cmdline_report_error(
-			parser, "`side %s` has no option `--%.*s`", verb->name, (int)length, word);
+				parser, "there is no option `--%.*s`", (int)length, option);
+	return cmdline_report_error(parser, "`side %s` has no option `--%.*s`", verb->name,
+			(int)length, option);
 }
 
 /* ---- values ---- */
@@ -195,10 +195,10 @@ static const char *cmdline_keep_text(struct cmdline_parser *parser, char *text)
 }
 
 /* TYPE:NAME:ADDR of probes may contain a `*`, so with a colon only counters are globs. */
-static bool cmdline_is_context_glob(const char *word, size_t length)
+static bool cmdline_is_context_glob(const char *text, size_t length)
 {
-	return memchr(word, '*', length) &&
-			(!memchr(word, ':', length) || !strncmp(word, "perf:", 5));
+	return memchr(text, '*', length) &&
+			(!memchr(text, ':', length) || !strncmp(text, "perf:", 5));
 }
 
 static bool cmdline_add_context(FILE *out, const char *glob, const char *name, bool *found)

@@ -87,17 +87,17 @@ static void library_read_version(struct doctor_library *library)
 		close(fd);
 }
 
-static bool library_open(struct doctor_library *library, const char *path)
+static bool library_open(struct doctor_library *ret_library, const char *path)
 {
 	char *real = path && *path ? realpath(path, NULL) : NULL;
 
-	*library = (struct doctor_library){.path = ""};
+	*ret_library = (struct doctor_library){.path = ""};
 	if (real) {
-		(void)snprintf(library->path, sizeof(library->path), "%s", real);
-		library_read_version(library);
+		(void)snprintf(ret_library->path, sizeof(ret_library->path), "%s", real);
+		library_read_version(ret_library);
 	}
 	free(real);
-	return *library->path != '\0';
+	return *ret_library->path != '\0';
 }
 
 static bool library_is_same(const struct doctor_library *one, const struct doctor_library *other)
@@ -114,10 +114,10 @@ static const char *library_version(const struct doctor_library *library)
 }
 
 /* Finds the file beside `side`, which recordings use. */
-static bool library_own(struct doctor_library *library, const char *name)
+static bool library_own(struct doctor_library *ret_library, const char *name)
 {
 	char *path = session_library(name);
-	bool found = library_open(library, path);
+	bool found = library_open(ret_library, path);
 
 	free(path);
 	return found;
@@ -138,16 +138,16 @@ static bool library_is_built(const struct doctor_library *library)
 
 /* True if the check is impossible; the finding then contains the reason. */
 static bool library_skip(const struct doctor *doctor, struct doctor_finding *finding,
-		struct doctor_library *own)
+		struct doctor_library *ret_own)
 {
 	if (doctor->is_other_machine) {
 		doctor_found(finding, DOCTOR_SKIPPED, "cannot be seen in files");
-	} else if (!library_own(own, LIBRARY_NAME)) {
+	} else if (!library_own(ret_own, LIBRARY_NAME)) {
 		doctor_found(finding, DOCTOR_MISSING,
 				LIBRARY_NAME " is not installed beside `side`");
 		doctor_set_hint(finding,
 				"sudo apt install --reinstall libside0 (or sudo ninja -C build install)");
-	} else if (library_is_built(own)) {
+	} else if (library_is_built(ret_own)) {
 		doctor_found(finding, DOCTOR_SKIPPED, "`side` runs from its build directory");
 	} else {
 		return false;
@@ -193,7 +193,7 @@ static bool library_is_variable(const char *entry, const char *name)
 }
 
 /* Finds the library as the loader does, with or without LD_LIBRARY_PATH. */
-static bool library_loaded(struct doctor_library *library, bool with_path)
+static bool library_loaded(struct doctor_library *ret_library, bool with_path)
 {
 	static char list[] = "LD_TRACE_LOADED_OBJECTS=1", preload[] = "LD_PRELOAD=" LIBRARY_NAME,
 		    program[] = "/bin/true";
@@ -201,7 +201,7 @@ static bool library_loaded(struct doctor_library *library, bool with_path)
 	char text[8192], *arrow, **environment;
 	size_t count = 0, used = 0;
 
-	*library = (struct doctor_library){.path = ""};
+	*ret_library = (struct doctor_library){.path = ""};
 	while (environ[count])
 		count++;
 	environment = calloc(count + 3, sizeof(*environment));
@@ -220,7 +220,7 @@ static bool library_loaded(struct doctor_library *library, bool with_path)
 		return false;
 	arrow += strlen(LIBRARY_NAME " => ");
 	arrow[strcspn(arrow, " \n")] = '\0';
-	return *arrow == '/' && library_open(library, arrow);
+	return *arrow == '/' && library_open(ret_library, arrow);
 }
 
 /* True if ldconfig reads the directory of the library. */
@@ -380,17 +380,17 @@ static bool library_is_deleted(const char *path)
 }
 
 /* Finds the libside of a running program. The version of a deleted file is unknown. */
-static bool library_used(pid_t pid, struct doctor_library *library)
+static bool library_used(pid_t pid, struct doctor_library *ret_library)
 {
 	char path[PATH_MAX];
 
 	if (!running_library(pid, path))
 		return false;
-	if (library_open(library, path))
+	if (library_open(ret_library, path))
 		return true;
 	if (!library_is_deleted(path))
 		return false;
-	(void)snprintf(library->path, sizeof(library->path), "%s", path);
+	(void)snprintf(ret_library->path, sizeof(ret_library->path), "%s", path);
 	return true;
 }
 

@@ -136,7 +136,7 @@ static int export_items(const struct export_options *options, const char *dir)
 		status = export_print_error(&error);
 	progress_clear();
 	if (!status && !export.walk.events)
-		command_note_nothing(&export.walk);
+		command_note_no_event(&export.walk);
 	if (!status && export_lacks_threads(&export))
 		message_note("%s", PAIRS_NO_THREAD);
 	closed = export_close_output(&output, !status);
@@ -178,7 +178,7 @@ static int export_trace(const struct export_options *options, const char *dir)
 		status = message_library_error(&error);
 	progress_clear();
 	if (!status && !export_ctf_walk(ctf)->events)
-		command_note_nothing(export_ctf_walk(ctf));
+		command_note_no_event(export_ctf_walk(ctf));
 	(void)keeper_end(&keeper, !status);
 	if (!status && export_ctf_walk(ctf)->damaged)
 		status = COMMAND_FAILED;
@@ -209,7 +209,7 @@ static void export_note_nothing(void *context, const struct ctf_reader *reader)
 {
 	const struct export_source *source = context;
 
-	command_nothing_fits(reader,
+	command_note_no_match(reader,
 			&(const struct report_walk_options){.verb = "export",
 					.dir = source->dir,
 					.patterns = &source->options->patterns,

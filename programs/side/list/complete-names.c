@@ -112,30 +112,30 @@ static void complete_names_print_programs(bool names)
 
 int cmd_complete(const struct parsed *parsed)
 {
-	static const char *const kinds[] = {"sessions", "channels", "events", "processes", "pids"};
-	const char *kind = parsed->operands[0];
+	static const char *const names[] = {"sessions", "channels", "events", "processes", "pids"};
+	const char *name = parsed->operands[0];
 	char hint[NEAREST_TEXT_SIZE];
 	struct nearest nearest;
 
-	if (!strcmp(kind, "sessions")) {
+	if (!strcmp(name, "sessions")) {
 		complete_names_print_answer(parsed, "list", NULL, "sessions", "name");
-	} else if (!strcmp(kind, "channels")) {
+	} else if (!strcmp(name, "channels")) {
 		complete_names_print_channels(parsed);
-	} else if (!strcmp(kind, "events")) {
+	} else if (!strcmp(name, "events")) {
 		complete_names_print_events();
-	} else if (!strcmp(kind, "processes")) {
+	} else if (!strcmp(name, "processes")) {
 		complete_names_print_programs(true);
-	} else if (!strcmp(kind, "pids")) {
+	} else if (!strcmp(name, "pids")) {
 		complete_names_print_programs(false);
 	} else {
-		nearest_begin(&nearest, kind);
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-			nearest_offer(&nearest, kinds[i]);
+		nearest_begin(&nearest, name);
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			nearest_offer(&nearest, names[i]);
 		return message_error(COMMAND_USAGE,
 				nearest_text(&nearest, "side complete ", hint, sizeof(hint))
 						? hint
 						: "it is sessions, channels, events, processes or pids",
-				"`side complete` has no kind `%.128s`", kind);
+				"`side complete` has no kind `%.128s`", name);
 	}
 	return output_flush(stdout);
 }

@@ -207,7 +207,7 @@ static int side_kernel_view_scan_tracers(struct kernel_view *view)
 	int found = running_find(&pids, &count);
 
 	if (found)
-		return print_search_error(found);
+		return message_search_error(found);
 	for (i = 0; i < count; i++) {
 		int ret = kernel_table_read(pids[i], &reader);
 

@@ -377,7 +377,7 @@ static int list_read_process(struct list *list)
 	int worst = COMMAND_DONE, found = running_find(&pids, &count);
 
 	if (found)
-		worst = print_search_error(found);
+		worst = message_search_error(found);
 	if (!worst && !count)
 		message_note("no program that runs, and may be looked at, has libside in it");
 	for (size_t i = 0; i < count; i++) {

@@ -113,8 +113,8 @@ uint64_t listing_pointer(const struct listing_memory *from, const unsigned char 
 	return listing_decode(from, bytes, from->pointer_size);
 }
 
-static void listing_read_state(
-		const struct listing_memory *from, uint64_t address, struct listing_state *state)
+static void listing_read_state(const struct listing_memory *from, uint64_t address,
+		struct listing_state *ret_state)
 {
 	uint64_t top = UINT64_C(1) << (8 * from->pointer_size - 1);
 	struct image_state found;
@@ -122,15 +122,15 @@ static void listing_read_state(
 	image_read_state(&from->memory, from->pointer_size, address, &found);
 	if (!found.readable)
 		return;
-	state->known = true;
-	state->tracers = found.nr_callbacks;
+	ret_state->known = true;
+	ret_state->tracers = found.nr_callbacks;
 	/*
 	 * The bit of an armed process means that it waits for its first event, not that this event
 	 * has a listener.
 	 */
-	state->enabled = found.enabled & ~(top >> 7);
-	state->kernel = found.enabled & top;
-	state->debugger = found.enabled & top >> 1;
+	ret_state->enabled = found.enabled & ~(top >> 7);
+	ret_state->kernel = found.enabled & top;
+	ret_state->debugger = found.enabled & top >> 1;
 }
 
 int listing_fail(struct listing *listing, const char *what, const char *why)
@@ -144,19 +144,20 @@ int listing_fail(struct listing *listing, const char *what, const char *why)
 	return 0;
 }
 
-int listing_read(const struct listing_memory *from, uint64_t address, struct listing_found *found)
+int listing_read(const struct listing_memory *from, uint64_t address,
+		struct listing_found *ret_found)
 {
 	int result;
 
-	*found = (struct listing_found){.address = address};
-	result = image_read_event(
-			&from->memory, address, &found->owned, &found->bytes, &found->error);
+	*ret_found = (struct listing_found){.address = address};
+	result = image_read_event(&from->memory, address, &ret_found->owned, &ret_found->bytes,
+			&ret_found->error);
 	if (result) {
-		found->owned = NULL;
+		ret_found->owned = NULL;
 		return result == -ENOMEM ? result : 0;
 	}
 	if (from->live)
-		listing_read_state(from, address, &found->state);
+		listing_read_state(from, address, &ret_found->state);
 	return 0;
 }
 

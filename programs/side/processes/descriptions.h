@@ -105,7 +105,8 @@ struct listing_found {
 };
 
 /* Reads a description. An unreadable one is no failure. Returns 0 or -ENOMEM. */
-int listing_read(const struct listing_memory *from, uint64_t address, struct listing_found *found);
+int listing_read(const struct listing_memory *from, uint64_t address,
+		struct listing_found *ret_found);
 /*
  * Adds the description, or reports why it is unreadable. Takes ownership of found->owned. Returns
  * 0, -ENOMEM or -E2BIG.

@@ -59,8 +59,8 @@ struct traced_process {
 	size_t unreadable; /* files whose section headers could not be read */
 	struct registry registries[REGISTRIES_MAX];
 	size_t nr_registries;
-	bool has_silent_libside; /* a libside without a registry symbol */
-	struct addresses seen;   /* addresses of descriptions that were added */
+	bool has_libside_without_registry; /* a libside without a registry symbol */
+	struct addresses seen;             /* addresses of descriptions that were added */
 };
 
 static int process_read_memory(void *opaque, uint64_t address, void *to, size_t size)
@@ -90,14 +90,14 @@ static int process_read_memory(void *opaque, uint64_t address, void *to, size_t 
 
 /* ---- missing permissions ---- */
 
-static int process_read_number(const char *path, long *number)
+static int process_read_number(const char *path, long *ret_number)
 {
 	FILE *file = fopen(path, "re");
 	int found = 0;
 
 	if (!file)
 		return -errno;
-	found = fscanf(file, "%ld", number);
+	found = fscanf(file, "%ld", ret_number);
 	fclose(file);
 	return found == 1 ? 0 : -EINVAL;
 }
@@ -291,7 +291,7 @@ static void process_find_registry(
 	all = nr_tables > 0;
 	if (!image_find_symbol(image, SIDE_REGISTRY_SYMBOL, all, &symbol)) {
 		if (image_find_symbol(image, "side_events_register", all, &symbol))
-			process->has_silent_libside = true;
+			process->has_libside_without_registry = true;
 		return;
 	}
 	if (process->nr_registries < REGISTRIES_MAX)
@@ -411,7 +411,7 @@ int process_list(struct listing *listing, pid_t pid, bool may_have_ended)
 		return error ? COMMAND_FAILED : COMMAND_DONE;
 	if (error)
 		return process_report_failure(pid, error);
-	if (process.has_silent_libside && !process.nr_registries)
+	if (process.has_libside_without_registry && !process.nr_registries)
 		message_note("the libside of process %d does not list its events: events that were made at run time are missing",
 				(int)pid);
 	/* If there is a registry, it has listed the events of these files. */

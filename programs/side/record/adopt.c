@@ -433,7 +433,7 @@ static int adopt_check_process(struct adopt_run *adoption, pid_t pid)
 static int adopt_process(struct adopt_run *adoption, const struct parsed *parsed, pid_t pid)
 {
 	char directory[] = "/tmp/side-adopt-XXXXXX", path[64];
-	static const char *const left[] = {"place/session", "socket"};
+	static const char *const files[] = {"place/session", "socket"};
 	int status;
 
 	if (!mkdtemp(directory))
@@ -446,8 +446,8 @@ static int adopt_process(struct adopt_run *adoption, const struct parsed *parsed
 		status = adopt_check_process(adoption, pid);
 	status = adopt_run_and_close(adoption, parsed, status);
 	/* Remove the files that a recorder leaves for its successor: there is none here. */
-	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, left[i]);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
 		unlink(path);
 	}
 	snprintf(path, sizeof(path), "%s/place", directory);

@@ -26,7 +26,7 @@ __attribute__((noreturn)) static void keeper_work(int socket, const char *partia
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	char byte;
 	int code = 0;
-	ssize_t got;
+	ssize_t size;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], SIG_IGN);
@@ -37,11 +37,11 @@ __attribute__((noreturn)) static void keeper_work(int socket, const char *partia
 	dup2(socket, STDIN_FILENO);
 	close_range(STDOUT_FILENO, ~0u, 0);
 	do
-		got = read(STDIN_FILENO, &byte, 1);
-	while (got < 0 && errno == EINTR);
-	if (got == 1)
+		size = read(STDIN_FILENO, &byte, 1);
+	while (size < 0 && errno == EINTR);
+	if (size == 1)
 		code = keeper_rename(partial, path);
-	if (got != 1 || code)
+	if (size != 1 || code)
 		(void)remove(partial);
 	(void)!write(STDIN_FILENO, &code, sizeof(code));
 	_exit(0);

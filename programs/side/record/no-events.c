@@ -33,7 +33,7 @@
 #define LIBSIDE_EVENTS 2
 #define NOTHING_HINT "`-w libc` and `-w pthread` record library calls"
 
-struct found_events {
+struct no_events_search {
 	char *files[FILES_MAX];
 	size_t nr_files;
 	char *names[EVENTS_MAX];
@@ -46,7 +46,7 @@ struct found_events {
 	size_t nr_patterns;
 };
 
-static void nothing_add_file(struct found_events *events, char *path)
+static void no_events_add_file(struct no_events_search *events, char *path)
 {
 	bool known = !path || events->nr_files == FILES_MAX;
 
@@ -59,7 +59,8 @@ static void nothing_add_file(struct found_events *events, char *path)
 }
 
 /* Compares the filter with an event if the patterns select that event. */
-static void nothing_compare(struct found_events *events, const struct side_event_description *event)
+static void no_events_compare(
+		struct no_events_search *events, const struct side_event_description *event)
 {
 	if (events->fit.program &&
 			(!events->nr_patterns ||
@@ -70,9 +71,9 @@ static void nothing_compare(struct found_events *events, const struct side_event
 		filter_fit_event(&events->fit, event);
 }
 
-static int nothing_add_event(void *user, uint64_t address)
+static int no_events_add_event(void *user, uint64_t address)
 {
-	struct found_events *events = user;
+	struct no_events_search *events = user;
 	struct visit_owned *owned;
 	struct visit_error error;
 	uint64_t bytes;
@@ -86,7 +87,7 @@ static int nothing_add_event(void *user, uint64_t address)
 		visit_owned_free(owned);
 		return 0;
 	}
-	nothing_compare(events, owned->desc);
+	no_events_compare(events, owned->desc);
 	if (asprintf(&name, "%s:%s", (const char *)side_ptr_get(owned->desc->provider_name),
 			    (const char *)side_ptr_get(owned->desc->event_name)) >= 0)
 		events->names[events->nr_names++] = name;
@@ -94,7 +95,7 @@ static int nothing_add_event(void *user, uint64_t address)
 	return 0;
 }
 
-static void nothing_read_file(struct found_events *events, const char *path)
+static void no_events_read_file(struct no_events_search *events, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct error error;
@@ -107,20 +108,21 @@ static void nothing_read_file(struct found_events *events, const char *path)
 		return;
 	if (!image_open(fd, true, &image, &error)) {
 		events->memory = image_memory(image);
-		(void)image_each_event(image, &events->memory, 0, nothing_add_event, events);
+		(void)image_each_event(image, &events->memory, 0, no_events_add_event, events);
 		found = image_found(image, &nr_found);
 		for (size_t i = 0; i < nr_found; i++)
-			(void)nothing_add_event(events, found[i]);
+			(void)no_events_add_event(events, found[i]);
 		for (size_t i = 0; events->search && image_dynamic_text(image, DT_NEEDED, i, &name);
 				i++)
-			nothing_add_file(events, library_find(events->search, image, path, name));
+			no_events_add_file(events, library_find(events->search, image, path, name));
 		image_close(image);
 	}
 	close(fd);
 }
 
 /* The events of wrappers are in the wrapper libraries. */
-static void nothing_read_wrappers(struct found_events *events, const struct text_list *wrappers)
+static void no_events_read_wrappers(
+		struct no_events_search *events, const struct text_list *wrappers)
 {
 	char name[128], *path;
 
@@ -128,12 +130,12 @@ static void nothing_read_wrappers(struct found_events *events, const struct text
 		snprintf(name, sizeof(name), "libside-wrap-%.64s.so", wrappers->items[i]);
 		path = session_library(name);
 		if (path)
-			nothing_read_file(events, path);
+			no_events_read_file(events, path);
 		free(path);
 	}
 }
 
-static void nothing_read(struct found_events *events, const struct nothing *nothing,
+static void no_events_read(struct no_events_search *events, const struct no_events_query *query,
 		const struct session_summary *summary)
 {
 	events->search = library_search_open();
@@ -141,18 +143,18 @@ static void nothing_read(struct found_events *events, const struct nothing *noth
 		const char *program = summary->processes[i].exe;
 		size_t before = events->nr_names, file = events->nr_files;
 
-		nothing_add_file(events, strdup(program));
+		no_events_add_file(events, strdup(program));
 		for (; file < events->nr_files; file++)
-			nothing_read_file(events, events->files[file]);
+			no_events_read_file(events, events->files[file]);
 		if (!events->program && events->nr_names > before)
 			events->program = program;
 	}
-	nothing_read_wrappers(events, nothing->wrappers);
+	no_events_read_wrappers(events, query->wrappers);
 	if (events->search)
 		library_search_close(events->search);
 }
 
-static void nothing_free(struct found_events *events)
+static void no_events_free(struct no_events_search *events)
 {
 	for (size_t i = 0; i < events->nr_files; i++)
 		free(events->files[i]);
@@ -165,7 +167,7 @@ static void nothing_free(struct found_events *events)
 
 /* ---- the user's selection ---- */
 
-static bool nothing_is_pattern(const struct option_use *use)
+static bool no_events_is_pattern(const struct option_use *use)
 {
 	return !strcmp(use->option->name, "event");
 }
@@ -174,7 +176,7 @@ static bool nothing_is_pattern(const struct option_use *use)
  * Writes the patterns as options that can be typed again, and the first one to *ret_first. Returns
  * their number.
  */
-static size_t nothing_patterns(
+static size_t no_events_patterns(
 		const struct option_uses *uses, char text[512], const char **ret_first)
 {
 	size_t count = 0, used = 0;
@@ -182,7 +184,7 @@ static size_t nothing_patterns(
 
 	*text = '\0';
 	for (size_t i = 0; i < uses->count; i++) {
-		if (!nothing_is_pattern(&uses->items[i]))
+		if (!no_events_is_pattern(&uses->items[i]))
 			continue;
 		if (!count)
 			*ret_first = uses->items[i].text;
@@ -197,7 +199,7 @@ static size_t nothing_patterns(
 }
 
 /* Prints nothing and returns false if only a suggestion is wanted and there is none. */
-static bool nothing_print_unmatched(const struct found_events *events, const char *patterns,
+static bool no_events_print_unmatched(const struct no_events_search *events, const char *patterns,
 		const char *first, bool with_suggestion_only)
 {
 	const char *owner = events->program ? events->program : "the wrapper";
@@ -222,7 +224,7 @@ static bool nothing_print_unmatched(const struct found_events *events, const cha
  * Returns the only filter. NULL if there is none, or if there are several for
  * different patterns.
  */
-static const char *nothing_filter(const struct option_uses *uses, size_t *ret_count)
+static const char *no_events_filter(const struct option_uses *uses, size_t *ret_count)
 {
 	const char *filter = NULL;
 
@@ -237,8 +239,8 @@ static const char *nothing_filter(const struct option_uses *uses, size_t *ret_co
 }
 
 /* Parses the filter, and the patterns of all channels. */
-static void nothing_parse(
-		struct found_events *events, const struct option_uses *uses, const char *filter)
+static void no_events_parse(
+		struct no_events_search *events, const struct option_uses *uses, const char *filter)
 {
 	struct pattern_error error;
 
@@ -246,7 +248,7 @@ static void nothing_parse(
 		return;
 	events->patterns = calloc(uses->count + 1, sizeof(*events->patterns));
 	for (size_t i = 0; events->patterns && i < uses->count; i++) {
-		if (nothing_is_pattern(&uses->items[i]) &&
+		if (no_events_is_pattern(&uses->items[i]) &&
 				!pattern_parse(uses->items[i].text,
 						&events->patterns[events->nr_patterns], &error))
 			events->nr_patterns++;
@@ -257,8 +259,8 @@ static void nothing_parse(
  * Prints nothing and returns false if the filter fits an event, or if no event was found to compare
  * it with.
  */
-static bool nothing_print_filter(
-		const struct found_events *events, const char *patterns, const char *filter)
+static bool no_events_print_filter(
+		const struct no_events_search *events, const char *patterns, const char *filter)
 {
 	if (!filter || !events->fit.nr_events || events->fit.fits)
 		return false;
@@ -270,10 +272,10 @@ static bool nothing_print_filter(
 }
 
 /* No event class was enabled. */
-static void nothing_print_patterns(const struct found_events *events, const char *patterns,
+static void no_events_print_patterns(const struct no_events_search *events, const char *patterns,
 		const char *first, bool has_wrappers)
 {
-	if (events->nr_names && nothing_print_unmatched(events, patterns, first, has_wrappers))
+	if (events->nr_names && no_events_print_unmatched(events, patterns, first, has_wrappers))
 		return;
 	if (has_wrappers)
 		message_note_hint(
@@ -286,7 +288,7 @@ static void nothing_print_patterns(const struct found_events *events, const char
 }
 
 /* The number of event classes that were enabled, even if no such event happened. */
-static uint64_t nothing_enabled(const struct session_summary *summary)
+static uint64_t no_events_enabled(const struct session_summary *summary)
 {
 	uint64_t enabled = 0;
 
@@ -295,10 +297,10 @@ static uint64_t nothing_enabled(const struct session_summary *summary)
 	return enabled;
 }
 
-void nothing_explain(const struct nothing *nothing, const struct session_summary *summary)
+void no_events_explain(const struct no_events_query *query, const struct session_summary *summary)
 {
-	const uint64_t enabled = nothing_enabled(summary);
-	struct found_events *events;
+	const uint64_t enabled = no_events_enabled(summary);
+	struct no_events_search *events;
 	const char *first = NULL;
 	char patterns[512];
 	const char *filter;
@@ -310,24 +312,24 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 	 * unknown.
 	 */
 	if (summary->nr_refused) {
-		if (nothing_patterns(nothing->uses, patterns, &first) && !enabled)
+		if (no_events_patterns(query->uses, patterns, &first) && !enabled)
 			message_note("no event of the recorded programs matched `%s`", patterns);
 		return;
 	}
 	events = calloc(1, sizeof(*events));
 	if (!events)
 		return;
-	filter = nothing_filter(nothing->uses, &nr_filters);
-	nothing_parse(events, nothing->uses, filter);
-	nothing_read(events, nothing, summary);
-	nr_patterns = nothing_patterns(nothing->uses, patterns, &first);
-	has_wrappers = nothing->wrappers && nothing->wrappers->count;
+	filter = no_events_filter(query->uses, &nr_filters);
+	no_events_parse(events, query->uses, filter);
+	no_events_read(events, query, summary);
+	nr_patterns = no_events_patterns(query->uses, patterns, &first);
+	has_wrappers = query->wrappers && query->wrappers->count;
 	has_own = events->nr_names || has_wrappers ||
 			enabled > LIBSIDE_EVENTS * summary->nr_processes;
-	if (nothing_print_filter(events, patterns, filter))
+	if (no_events_print_filter(events, patterns, filter))
 		;
 	else if (nr_patterns && !enabled)
-		nothing_print_patterns(events, patterns, first, has_wrappers);
+		no_events_print_patterns(events, patterns, first, has_wrappers);
 	else if (!has_own)
 		message_note_hint(NOTHING_HINT,
 				"no event was recorded: the programs have no events of their own");
@@ -336,5 +338,5 @@ void nothing_explain(const struct nothing *nothing, const struct session_summary
 				nr_patterns ? " that match `" : "", patterns,
 				nr_patterns ? "`" : "",
 				nr_filters ? ", or the filter selected none" : "");
-	nothing_free(events);
+	no_events_free(events);
 }

@@ -11,12 +11,12 @@ struct option_uses;
 struct session_summary;
 struct text_list;
 
-struct nothing {
+struct no_events_query {
 	const struct option_uses *uses;   /* `-e` and `--filter` among others */
 	const struct text_list *wrappers; /* NULL: none */
 };
 
 /* Prints a note about the programs of the recording. */
-void nothing_explain(const struct nothing *nothing, const struct session_summary *summary);
+void no_events_explain(const struct no_events_query *query, const struct session_summary *summary);
 
 #endif /* PROGRAMS_SIDE_RECORD_NO_EVENTS_H */

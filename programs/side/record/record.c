@@ -283,21 +283,21 @@ static void record_print_no_events(
 						: "");
 		return;
 	}
-	nothing_explain(&(const struct nothing){.uses = uses,
-					.wrappers = &parsed->options.record.wrappers},
+	no_events_explain(&(const struct no_events_query){.uses = uses,
+					  .wrappers = &parsed->options.record.wrappers},
 			summary);
 }
 
 static void record_print_summary(const struct session_summary *summary, const struct parsed *parsed)
 {
 	bool records = parsed->verb->id != VERB_RECOVER;
-	bool kernel = records && parsed->options.record.kernel.count;
-	bool kept = !records || !parsed->options.record.print || parsed->options.record.output;
+	bool has_kernel = records && parsed->options.record.kernel.count;
+	bool is_kept = !records || !parsed->options.record.print || parsed->options.record.output;
 	const char *done = records ? "recorded" : "recovered";
 	size_t rows = parsed->common.verbose ? SIZE_MAX : SUMMARY_ROWS;
 	/* The directory here is temporary: name the receiver instead. */
-	const char *to = records && !parsed->options.record.output ? parsed->options.record.to
-								   : NULL;
+	const char *receiver = records && !parsed->options.record.output ? parsed->options.record.to
+									 : NULL;
 	char output[4096], events[FORMAT_NUMBER_MAX], size[FORMAT_NUMBER_MAX];
 
 	/* The recorder of global probes has already explained an empty recording. */
@@ -310,12 +310,13 @@ static void record_print_summary(const struct session_summary *summary, const st
 				record_count_processes(summary),
 				record_count_processes(summary) == 1 ? "process" : "processes",
 				format_size(summary->bytes, size),
-				to                     ? ", for "
-						: kept ? ", in "
-						       : "",
-				to || kept ? format_printable(to ? to : summary->output, output,
-							     sizeof(output))
-					   : "",
+				receiver                  ? ", for "
+						: is_kept ? ", in "
+							  : "",
+				receiver || is_kept ? format_printable(receiver ? receiver
+										: summary->output,
+								      output, sizeof(output))
+						    : "",
 				summary->interrupted ? "; interrupted before the command ended"
 						     : "");
 		record_print_processes(summary, rows);
@@ -327,11 +328,11 @@ static void record_print_summary(const struct session_summary *summary, const st
 	if (output_is_silent())
 		return;
 	/* The session has already reported that no process was reached. */
-	if (!summary->nr_processes && !kernel)
+	if (!summary->nr_processes && !has_kernel)
 		return;
-	if (!summary->bytes && !record_has_losses(summary) && records && !kernel)
+	if (!summary->bytes && !record_has_losses(summary) && records && !has_kernel)
 		record_print_no_events(summary, parsed);
-	else if (!to && kept)
+	else if (!receiver && is_kept)
 		fprintf(stderr, "%s see it with: side view %s\n", message_label(false),
 				format_quoted(summary->output, output, sizeof(output)));
 }
@@ -513,7 +514,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	bool existed = options->output && !access(options->output, F_OK);
 	struct session_error error;
 	struct session *session;
-	int status = COMMAND_DONE, sent, kernel_status;
+	int status = COMMAND_DONE, sent_status, kernel_status;
 
 	if (session_create(options, &session, &error))
 		return command_session_error(&error);
@@ -558,7 +559,7 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 	}
 	if (kernel->alone)
 		kernel_recording_print_begin();
-	sent = sending_start(sending, parsed, session_summary(session)->output);
+	sent_status = sending_start(sending, parsed, session_summary(session)->output);
 	/* With --print the events themselves show the progress. */
 	if (!printing->temporary)
 		session_on_progress(session, command_progress, (void *)(uintptr_t)parsed);
@@ -582,11 +583,11 @@ static int record_run(const struct parsed *parsed, const struct session_options 
 		status = after(user, session);
 	else if (after)
 		(void)after(user, session);
-	if (!sent)
-		sent = sending_finish(sending, session_summary(session)->output);
-	if (sent == COMMAND_LOST && !parsed->options.record.strict)
-		sent = COMMAND_DONE;
-	status = status ? status : sent;
+	if (!sent_status)
+		sent_status = sending_finish(sending, session_summary(session)->output);
+	if (sent_status == COMMAND_LOST && !parsed->options.record.strict)
+		sent_status = COMMAND_DONE;
+	status = status ? status : sent_status;
 	session_destroy(session);
 	return status;
 }

@@ -34,7 +34,7 @@
 #define SILENT_S 10         /* a connection without a session is closed after this time */
 #define ACCEPT_PAUSE_MS 100 /* after a failure of accept4() */
 #define LISTENERS_MAX 4
-#define PIECE (256u << 10)
+#define READ_SIZE (256u << 10)
 #define LOSSES_SHOWN 10
 
 struct receive_connection {
@@ -57,7 +57,7 @@ struct reception {
 	bool keep;
 	bool interrupted;
 	bool failed;
-	unsigned char *bytes; /* size PIECE */
+	unsigned char *bytes; /* size READ_SIZE */
 };
 
 static void receive_print_message(void *user, bool is_error, const char *sentence)
@@ -236,7 +236,7 @@ static void receive_fail_source(
 static bool receive_read_source(
 		struct reception *reception, const struct receive_connection *source)
 {
-	ssize_t got = read(source->fd, reception->bytes, PIECE);
+	ssize_t got = read(source->fd, reception->bytes, READ_SIZE);
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
@@ -523,7 +523,7 @@ static int receive_start(
 	if (reception->signals < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot wait for signals: %s",
 				strerror(errno));
-	reception->bytes = malloc(PIECE);
+	reception->bytes = malloc(READ_SIZE);
 	if (!reception->bytes || receive_create(&options, &reception->receive))
 		return message_error(COMMAND_FAILED, NULL, "cannot receive: %s", strerror(ENOMEM));
 	ret = receive_make_output(output, arguments->force);

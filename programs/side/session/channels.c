@@ -27,8 +27,8 @@ struct rule_arguments {
 	struct channel_args patterns;
 	struct channel_args contexts;
 	const char *filter;
-	char *joined;  /* conjunction of the channel's filter and of `filter` */
-	bool complete; /* the next -e begins another rule */
+	char *joined_filter; /* conjunction of the channel's filter and of `filter` */
+	bool is_complete;    /* the next -e begins another rule */
 };
 
 struct channel_arguments {
@@ -37,7 +37,7 @@ struct channel_arguments {
 	const char *filter; /* for all rules */
 	struct rule_arguments *rules;
 	size_t count;
-	struct session_rule *made;
+	struct session_rule *session_rules;
 	bool has_timeout;
 };
 
@@ -45,7 +45,7 @@ struct channel_list {
 	struct channel_arguments *channels;
 	size_t count;
 	bool symbols; /* add the rule for the agent's events to the first channel */
-	struct session_channel *made;
+	struct session_channel *session_channels;
 };
 
 static int channel_options_report_no_memory(void)
@@ -95,7 +95,7 @@ static int channel_options_add_pattern(struct channel_arguments *channel, const 
 {
 	struct rule_arguments *rule = channel_options_last_rule(channel);
 
-	if (!rule || rule->complete) {
+	if (!rule || rule->is_complete) {
 		struct rule_arguments *rules =
 				realloc(channel->rules, (channel->count + 1) * sizeof(*rules));
 
@@ -119,7 +119,7 @@ static int channel_options_set_filter(struct channel_arguments *channel, const c
 				*filter, text);
 	*filter = text;
 	if (rule)
-		rule->complete = true;
+		rule->is_complete = true;
 	return COMMAND_DONE;
 }
 
@@ -131,7 +131,7 @@ static int channel_options_add_event_context(struct channel_arguments *channel, 
 		return message_error(COMMAND_USAGE,
 				"write it behind the `-e` that it belongs to, or use `--context`",
 				"there is no `-e` before `--event-context %.128s`", text);
-	rule->complete = true;
+	rule->is_complete = true;
 	return channel_options_add_arg(&rule->contexts, text);
 }
 
@@ -212,10 +212,10 @@ static int channel_options_join_filters(struct rule_arguments *rule, const char 
 	if (!channel_filter)
 		return COMMAND_DONE;
 	size = strlen(rule->filter) + strlen(channel_filter) + 16;
-	rule->joined = malloc(size);
-	if (!rule->joined)
+	rule->joined_filter = malloc(size);
+	if (!rule->joined_filter)
 		return channel_options_report_no_memory();
-	snprintf(rule->joined, size, "(%s) && (%s)", channel_filter, rule->filter);
+	snprintf(rule->joined_filter, size, "(%s) && (%s)", channel_filter, rule->filter);
 	return COMMAND_DONE;
 }
 
@@ -223,25 +223,25 @@ static int channel_options_make_rules(struct channel_arguments *channel, bool sy
 {
 	size_t count = channel->count ? channel->count : 1;
 
-	channel->made = calloc(count + symbols, sizeof(*channel->made));
-	if (!channel->made)
+	channel->session_rules = calloc(count + symbols, sizeof(*channel->session_rules));
+	if (!channel->session_rules)
 		return channel_options_report_no_memory();
-	channel->channel.rules = channel->made;
+	channel->channel.rules = channel->session_rules;
 	channel->channel.nr_rules = count + symbols;
 	if (symbols)
-		channel->made[count] = session_symbols_rule;
+		channel->session_rules[count] = session_symbols_rule;
 	if (!channel->count)
-		channel->made[0].filter = channel->filter;
+		channel->session_rules[0].filter = channel->filter;
 	for (size_t i = 0; i < channel->count; i++) {
 		struct rule_arguments *rule = &channel->rules[i];
 		int status = channel_options_join_filters(rule, channel->filter);
 
 		if (status)
 			return status;
-		channel->made[i] = (struct session_rule){
+		channel->session_rules[i] = (struct session_rule){
 				.patterns = rule->patterns.items,
 				.nr_patterns = rule->patterns.count,
-				.filter = rule->joined ? rule->joined : rule->filter,
+				.filter = rule->joined_filter ? rule->joined_filter : rule->filter,
 				.contexts = rule->contexts.items,
 				.nr_contexts = rule->contexts.count,
 		};
@@ -251,8 +251,8 @@ static int channel_options_make_rules(struct channel_arguments *channel, bool sy
 
 static int channel_options_make(struct channel_list *list)
 {
-	list->made = calloc(list->count + 2, sizeof(*list->made));
-	if (!list->made)
+	list->session_channels = calloc(list->count + 2, sizeof(*list->session_channels));
+	if (!list->session_channels)
 		return channel_options_report_no_memory();
 	if (list->symbols && !list->count && channel_options_add(list, SESSION_CHANNEL_NAME))
 		return COMMAND_FAILED;
@@ -268,7 +268,7 @@ static int channel_options_make(struct channel_list *list)
 			return message_error(COMMAND_USAGE, "write `--mode block`, or leave it out",
 					"`--block-timeout` means nothing in the channel `%s`, which does not block",
 					channel->channel.name);
-		list->made[i] = channel->channel;
+		list->session_channels[i] = channel->channel;
 	}
 	return COMMAND_DONE;
 }
@@ -340,7 +340,7 @@ int command_channels(const struct option_uses *uses, bool symbols, struct channe
 const struct session_channel *channel_list_items(const struct channel_list *list, size_t *ret_count)
 {
 	*ret_count = list->count;
-	return list->made;
+	return list->session_channels;
 }
 
 void channel_list_free(struct channel_list *list)
@@ -353,13 +353,13 @@ void channel_list_free(struct channel_list *list)
 		for (size_t k = 0; k < channel->count; k++) {
 			free(channel->rules[k].patterns.items);
 			free(channel->rules[k].contexts.items);
-			free(channel->rules[k].joined);
+			free(channel->rules[k].joined_filter);
 		}
 		free(channel->rules);
 		free(channel->contexts.items);
-		free(channel->made);
+		free(channel->session_rules);
 	}
 	free(list->channels);
-	free(list->made);
+	free(list->session_channels);
 	free(list);
 }

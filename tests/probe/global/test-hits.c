@@ -192,7 +192,7 @@ static int counted_signal(pthread_cond_t *condition)
 #undef pthread_mutex_unlock
 #undef pthread_cond_signal
 
-static enum uprobes_change_state seen[4];
+static enum change_state seen[4];
 static unsigned int nr_seen;
 static uint32_t stages;
 

@@ -118,7 +118,7 @@ static bool permission, wanted_events, wanted_session, turn_result;
 static uint32_t nr_sides;
 static enum global_backend used_way;
 static uint64_t lost_there;
-static enum uprobes_change_state change_there;
+static enum change_state change_there;
 
 static void fill_error(struct error *error)
 {
@@ -278,7 +278,7 @@ void change_open(void)
 	called("changes;");
 }
 
-enum uprobes_change_state change_get(void)
+enum change_state change_get(void)
 {
 	return change_there;
 }
