@@ -161,7 +161,7 @@ static void check_springboards(const struct probe_site *sites)
 		if (sites[i].method == PROBE_SHORT &&
 				memcmp((void *)springboard, sites[i].springboard_bytes,
 						PROBE_JUMP_BYTES) != 0)
-			complain("other bytes in its pad than before", i);
+			complain("the springboard has other bytes than before", i);
 	}
 }
 
@@ -197,7 +197,7 @@ static void round_of(struct probe_site *sites)
 		patches[i] = setups[i].patch;
 		locations[chosen[i]].function(1);
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) == before[i])
-			complain("a call was not seen", chosen[i]);
+			complain("a call was not recorded", chosen[i]);
 	}
 	if (patch_remove(patches, count))
 		complain("cannot be removed", chosen[0]);
@@ -211,7 +211,7 @@ static void round_of(struct probe_site *sites)
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (__atomic_load_n(&entries[chosen[i]], __ATOMIC_RELAXED) != before[i])
-			complain("a call was seen when the probe was gone", chosen[i]);
+			complain("a call was recorded after the removal of the probe", chosen[i]);
 	}
 	/*
 	 * The data of probes is released and restored while threads are in their code; so are the
@@ -276,9 +276,9 @@ int main(int argc, char **argv)
 				(unsigned long long)middle.bytes);
 		wrong++;
 	}
-	printf("%u rounds, %llu probes set and removed, %llu calls beside, %llu seen, %llu "
+	printf("%u rounds, %llu probes set and removed, %llu concurrent calls, %llu recorded, %llu "
 	       "returns, "
-	       "%llu traps, %llu lost; pads back %llu times, not yet %llu times; %u wrong\n",
+	       "%llu traps, %llu lost; springboards returned %llu times, not yet %llu times; %u wrong\n",
 			rounds, (unsigned long long)set, (unsigned long long)all,
 			(unsigned long long)seen, (unsigned long long)returned,
 			(unsigned long long)stats.traps, (unsigned long long)stats.lost,

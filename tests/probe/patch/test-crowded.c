@@ -89,7 +89,7 @@ int main(void)
 	location = mmap((void *)top, PAGE, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (location == MAP_FAILED)
-		return fail("there is no room behind what is mapped last");
+		return fail("no space is free after the last mapping");
 	memcpy(location, probed_code, sizeof(probed_code));
 	mprotect(location, PAGE, PROT_READ | PROT_EXEC);
 	site.address = site.runtime = (uint64_t)location;

@@ -88,13 +88,13 @@ static int try_site(unsigned int flags, unsigned int wanted)
 
 	*(void **)&location = (void *)PLACE;
 	if (patch_set(&setup, 1) || setup.method != PROBE_JUMP)
-		return fail("there is no jump at the place");
+		return fail("there is no jump at the site");
 	if (location() != 7 || hits != wanted)
-		return fail("the place is not what it was");
+		return fail("the site has changed");
 	if (patch_remove(&setup.patch, 1))
-		return fail("the probe cannot be taken out");
+		return fail("the probe cannot be removed");
 	return location() != 7 || hits != wanted || memcmp((void *)PLACE, probed_code, 5) != 0
-			? fail("the place is not again what it was")
+			? fail("the site was not restored")
 			: 0;
 }
 
@@ -135,6 +135,6 @@ int main(void)
 	patch_stats(&after);
 	/* Otherwise nothing was far. */
 	if (after.bytes == before.bytes)
-		return fail("the second code found room near the first one");
+		return fail("the second trampoline found space near the first one");
 	return try_site(0, 3) || try_site(PATCH_ALL, 4);
 }

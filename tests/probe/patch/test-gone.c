@@ -80,7 +80,7 @@ static int round_of(const char *path, struct probe_site *sites, uint64_t *addres
 	}
 	/* site_call calls site_one. */
 	if (hits - before != NAMES + 1)
-		return fail("calls were not seen", path);
+		return fail("calls were not recorded", path);
 	dlclose(library);
 	if (patch_remove(patches, NAMES))
 		return fail("probes cannot be removed", path);

@@ -67,7 +67,7 @@ static void fake_return(uint64_t trampoline)
 
 static void fake_forget(uint64_t address)
 {
-	note("pad %u ", (unsigned int)address);
+	note("springboard %u ", (unsigned int)address);
 }
 
 static void fake_slot(uint64_t slot)
@@ -503,7 +503,7 @@ static void test_gone(void)
 	made[1].armed = false;
 	made[1].is_unmapped = true;
 	patch_release_gone(some + 1, 1);
-	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 pad 41 body 1 ") &&
+	CHECK(!strcmp(calls, "trap 17 trap 19 trap 21 springboard 41 body 1 ") &&
 			!*patch_location_list((uintptr_t)code + 16));
 	/* Memory that cannot be read may still have the traps. */
 	CHECK(!mprotect(code + 5 * PAGE, PAGE, PROT_NONE));

@@ -273,7 +273,7 @@ static void test_late_trap(void)
 		_exit(be_late());
 	CHECK(waitpid(child, &status, 0) == child);
 	if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGSTOP) {
-		printf("nobody may trace here: threads that come late are not tested\n");
+		printf("tracing is not permitted here: threads that arrive late are not tested\n");
 		CHECK(WIFEXITED(status));
 		return;
 	}
