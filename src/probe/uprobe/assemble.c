@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void put(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int from, int off,
+void bpf_emit(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int from, int off,
 		int32_t imm)
 {
 	if (a->nr == ASSEMBLY_MAX) {
@@ -18,35 +18,35 @@ void put(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int fro
 			.imm = imm};
 }
 
-void put_move(struct bpf_assembly *a, unsigned int to, unsigned int from)
+void bpf_emit_move(struct bpf_assembly *a, unsigned int to, unsigned int from)
 {
-	put(a, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+	bpf_emit(a, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
 }
 
-static void uprobe_assemble_emit_wide(
+static void bpf_emit_wide(
 		struct bpf_assembly *a, unsigned int to, unsigned int kind, uint64_t value)
 {
 	int32_t half[2];
 
 	memcpy(half, &value, sizeof(half));
-	put(a, BPF_LD | BPF_DW | BPF_IMM, to, kind, 0, half[0]);
-	put(a, 0, 0, 0, 0, half[1]);
+	bpf_emit(a, BPF_LD | BPF_DW | BPF_IMM, to, kind, 0, half[0]);
+	bpf_emit(a, 0, 0, 0, 0, half[1]);
 }
 
-void put_constant(struct bpf_assembly *a, unsigned int to, int64_t value)
+void bpf_emit_constant(struct bpf_assembly *a, unsigned int to, int64_t value)
 {
 	if (value == (int32_t)value)
-		put(a, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, (int32_t)value);
+		bpf_emit(a, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, (int32_t)value);
 	else
-		uprobe_assemble_emit_wide(a, to, 0, (uint64_t)value);
+		bpf_emit_wide(a, to, 0, (uint64_t)value);
 }
 
-void put_map(struct bpf_assembly *a, unsigned int to, int fd)
+void bpf_emit_map(struct bpf_assembly *a, unsigned int to, int fd)
 {
-	uprobe_assemble_emit_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
+	bpf_emit_wide(a, to, BPF_PSEUDO_MAP_FD, (uint32_t)fd);
 }
 
-static uint8_t size_code(unsigned int size)
+static uint8_t bpf_size_code(unsigned int size)
 {
 	switch (size) {
 	case 1: return BPF_B;
@@ -56,47 +56,47 @@ static uint8_t size_code(unsigned int size)
 	}
 }
 
-void put_load(struct bpf_assembly *a, unsigned int size, unsigned int to, unsigned int from,
+void bpf_emit_load(struct bpf_assembly *a, unsigned int size, unsigned int to, unsigned int from,
 		int off)
 {
-	put(a, (uint8_t)(BPF_LDX | BPF_MEM | size_code(size)), to, from, off, 0);
+	bpf_emit(a, (uint8_t)(BPF_LDX | BPF_MEM | bpf_size_code(size)), to, from, off, 0);
 }
 
-void put_store(struct bpf_assembly *a, unsigned int size, unsigned int to, int off,
+void bpf_emit_store(struct bpf_assembly *a, unsigned int size, unsigned int to, int off,
 		unsigned int from)
 {
-	put(a, (uint8_t)(BPF_STX | BPF_MEM | size_code(size)), to, from, off, 0);
+	bpf_emit(a, (uint8_t)(BPF_STX | BPF_MEM | bpf_size_code(size)), to, from, off, 0);
 }
 
-void put_add(struct bpf_assembly *a, unsigned int to, int64_t value)
+void bpf_emit_add(struct bpf_assembly *a, unsigned int to, int64_t value)
 {
 	if (value == (int32_t)value) {
-		put(a, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, (int32_t)value);
+		bpf_emit(a, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, (int32_t)value);
 		return;
 	}
-	put_constant(a, 0, value);
-	put(a, BPF_ALU64 | BPF_ADD | BPF_X, to, 0, 0, 0);
+	bpf_emit_constant(a, 0, value);
+	bpf_emit(a, BPF_ALU64 | BPF_ADD | BPF_X, to, 0, 0, 0);
 }
 
-void put_call(struct bpf_assembly *a, int helper)
+void bpf_emit_call(struct bpf_assembly *a, int helper)
 {
-	put(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
+	bpf_emit(a, BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
-uint32_t put_jump(struct bpf_assembly *a, uint8_t condition, unsigned int left, int32_t right)
+uint32_t bpf_emit_jump(struct bpf_assembly *a, uint8_t condition, unsigned int left, int32_t right)
 {
-	put(a, (uint8_t)(BPF_JMP | condition | BPF_K), left, 0, 0, right);
+	bpf_emit(a, (uint8_t)(BPF_JMP | condition | BPF_K), left, 0, 0, right);
 	return a->nr - 1;
 }
 
-uint32_t put_jump_register(
+uint32_t bpf_emit_jump_register(
 		struct bpf_assembly *a, uint8_t condition, unsigned int left, unsigned int right)
 {
-	put(a, (uint8_t)(BPF_JMP | condition | BPF_X), left, right, 0, 0);
+	bpf_emit(a, (uint8_t)(BPF_JMP | condition | BPF_X), left, right, 0, 0);
 	return a->nr - 1;
 }
 
-void put_here(struct bpf_assembly *a, uint32_t jump)
+void bpf_emit_target(struct bpf_assembly *a, uint32_t jump)
 {
 	if (a->nr - jump - 1 > INT16_MAX)
 		a->overflow = true;

@@ -49,7 +49,7 @@ struct uprobe_bpf_program {
 };
 
 /* Sides that one link watches. */
-struct group {
+struct bpf_group {
 	const struct uprobe_bpf_program *program;
 	const char *path;
 	bool exit;
@@ -62,7 +62,7 @@ struct bpf {
 	struct uprobe_bpf_program *programs;
 	uint32_t nr_programs;
 	uint32_t *program_of; /* by side */
-	struct group *groups;
+	struct bpf_group *groups;
 	uint32_t nr_groups;
 	int *links;
 	uint32_t nr_links;
@@ -83,7 +83,7 @@ static int bpf_call(int command, void *request, size_t size)
 	return ret < 0 ? -errno : (int)ret;
 }
 
-static int make_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entries)
+static int bpf_make_map(uint32_t type, uint32_t key, uint32_t value, uint32_t entries)
 {
 	union bpf_attr request;
 
@@ -127,7 +127,7 @@ static int uprobe_bpf_load_program(const struct bpf_assembly *assembly, bool mul
 	return bpf_call(BPF_PROG_LOAD, &request, sizeof(request));
 }
 
-static const char *last_line(char *log)
+static const char *bpf_last_line(char *log)
 {
 	char *end = log + strlen(log), *line;
 
@@ -150,7 +150,8 @@ static int uprobe_bpf_set_error(struct error *error, int code, const char *what)
 	return error_set(error, code, "", "the kernel refuses %s: %s", what, strerror(-code));
 }
 
-static int add_program(struct bpf *bpf, const struct bpf_assembly *assembly, struct error *error)
+static int bpf_add_program(
+		struct bpf *bpf, const struct bpf_assembly *assembly, struct error *error)
 {
 	struct uprobe_bpf_program *program = &bpf->programs[bpf->nr_programs];
 	size_t size = assembly->nr * sizeof(*assembly->code), capacity = 1u << 16;
@@ -173,7 +174,7 @@ static int add_program(struct bpf *bpf, const struct bpf_assembly *assembly, str
 		if (program->fd != -EPERM && log[0])
 			(void)error_set(error, program->fd, "",
 					"the kernel refuses the BPF program: %.200s",
-					last_line(log));
+					bpf_last_line(log));
 	}
 	free(log);
 	return program->fd < 0 ? program->fd : 0;
@@ -199,24 +200,24 @@ static int uprobe_bpf_get_program(struct bpf *bpf, const struct global *global, 
 		return 0;
 	}
 	bpf->program_of[side] = bpf->nr_programs;
-	return ret ? ret : add_program(bpf, assembly, error);
+	return ret ? ret : bpf_add_program(bpf, assembly, error);
 }
 
 /* Programs that may sleep can read more memory. Kernels before 6.1 have none for uprobes. */
-static void try_sleeping(struct bpf *bpf)
+static void bpf_detect_sleepable(struct bpf *bpf)
 {
 	struct bpf_assembly assembly = {.nr = 0};
 	int fd;
 
-	put_constant(&assembly, 0, 0);
-	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	bpf_emit_constant(&assembly, 0, 0);
+	bpf_emit(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	fd = uprobe_bpf_load_program(&assembly, bpf->multi, true, NULL, 0);
 	bpf->sleepable = fd >= 0;
 	if (fd >= 0)
 		close(fd);
 }
 
-static int make_programs(struct bpf *bpf, const struct global *global, struct error *error)
+static int bpf_make_programs(struct bpf *bpf, const struct global *global, struct error *error)
 {
 	struct bpf_assembly *assembly = malloc(sizeof(*assembly));
 	int ret = 0;
@@ -235,28 +236,28 @@ static int make_programs(struct bpf *bpf, const struct global *global, struct er
 
 /* ---- groups ---- */
 
-static struct group *find_group(struct bpf *bpf, const struct global_side *side)
+static struct bpf_group *bpf_find_group(struct bpf *bpf, const struct global_side *side)
 {
 	const struct uprobe_bpf_program *program = &bpf->programs[bpf->program_of[side->number]];
-	struct group *group = bpf->groups;
+	struct bpf_group *group = bpf->groups;
 
 	for (; group < bpf->groups + bpf->nr_groups; group++)
 		if (bpf->multi && group->program == program && group->exit == side->exit &&
 				!strcmp(group->path, side->path))
 			return group;
-	*group = (struct group){.program = program, .path = side->path, .exit = side->exit};
+	*group = (struct bpf_group){.program = program, .path = side->path, .exit = side->exit};
 	bpf->nr_groups++;
 	return group;
 }
 
-static int make_groups(struct bpf *bpf, const struct global *global, struct error *error)
+static int bpf_make_groups(struct bpf *bpf, const struct global *global, struct error *error)
 {
 	bpf->groups = calloc(global->nr_sides + 1, sizeof(*bpf->groups));
 	bpf->links = calloc((size_t)global->nr_sides + 1, sizeof(*bpf->links));
 	if (!bpf->groups || !bpf->links)
 		return error_set_no_memory(error);
 	for (uint32_t i = 0; i < global->nr_sides; i++) {
-		struct group *group = find_group(bpf, &global->sides[i]);
+		struct bpf_group *group = bpf_find_group(bpf, &global->sides[i]);
 
 		if (group->nr == group->capacity) {
 			uint32_t capacity = group->capacity ? 2 * group->capacity : 4;
@@ -274,7 +275,7 @@ static int make_groups(struct bpf *bpf, const struct global *global, struct erro
 
 /* ---- links ---- */
 
-static int link_multi(const struct global *global, const struct group *group)
+static int bpf_link_multi(const struct global *global, const struct bpf_group *group)
 {
 	uint64_t *numbers = calloc(3 * (size_t)group->nr, sizeof(*numbers));
 	uint64_t *offsets = numbers, *references, *cookies;
@@ -339,7 +340,8 @@ static int uprobe_bpf_open_event(const struct global *global, const struct globa
 	return fd < 0 ? -errno : fd;
 }
 
-static int link_event(struct bpf *bpf, const struct global *global, const struct global_side *side)
+static int bpf_link_event(
+		struct bpf *bpf, const struct global *global, const struct global_side *side)
 {
 	struct link_request request;
 	int event = uprobe_bpf_open_event(global, side), fd;
@@ -357,13 +359,13 @@ static int link_event(struct bpf *bpf, const struct global *global, const struct
 	return fd;
 }
 
-static void unlink_all(struct bpf *bpf)
+static void bpf_unlink_all(struct bpf *bpf)
 {
 	while (bpf->nr_links)
 		close(bpf->links[--bpf->nr_links]);
 }
 
-static int refuse_link(const struct global_side *side, int code, struct error *error)
+static int bpf_refuse_link(const struct global_side *side, int code, struct error *error)
 {
 	char what[512];
 
@@ -381,38 +383,39 @@ int bpf_watch(struct global *global, bool on, struct error *error)
 	struct bpf *bpf = global->bpf;
 	int ret = 0;
 
-	unlink_all(bpf);
+	bpf_unlink_all(bpf);
 	if (!on)
 		return 0;
 	ret = global_descriptors((uint64_t)bpf->nr_groups + 1, bpf->ring, error);
 	for (uint32_t i = 0; i < bpf->nr_groups && ret >= 0; i++) {
-		const struct group *group = &bpf->groups[i];
+		const struct bpf_group *group = &bpf->groups[i];
 		const struct global_side *side = &global->sides[group->sides[0]];
 
-		ret = bpf->multi ? link_multi(global, group) : link_event(bpf, global, side);
+		ret = bpf->multi ? bpf_link_multi(global, group)
+				 : bpf_link_event(bpf, global, side);
 		if (ret >= 0)
 			bpf->links[bpf->nr_links++] = ret;
 		else
-			(void)refuse_link(side, ret, error);
+			(void)bpf_refuse_link(side, ret, error);
 	}
 	if (ret >= 0)
 		return 0;
-	unlink_all(bpf);
+	bpf_unlink_all(bpf);
 	return ret;
 }
 
 /* ---- life ---- */
 
-static int map_ring(struct bpf *bpf, uint32_t size, struct error *error)
+static int bpf_map_ring(struct bpf *bpf, uint32_t size, struct error *error)
 {
 	void *own, *others;
 
 	bpf->page = (size_t)sysconf(_SC_PAGESIZE);
 	bpf->size = size;
-	bpf->ring = make_map(MAP_RING, 0, 0, size);
+	bpf->ring = bpf_make_map(MAP_RING, 0, 0, size);
 	if (bpf->ring < 0)
 		return uprobe_bpf_set_error(error, bpf->ring, "a buffer for BPF programs");
-	bpf->lost = make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1);
+	bpf->lost = bpf_make_map(BPF_MAP_TYPE_ARRAY, 4, 8, 1);
 	if (bpf->lost < 0)
 		return uprobe_bpf_set_error(error, bpf->lost, "a counter for BPF programs");
 	own = mmap(NULL, bpf->page, PROT_READ | PROT_WRITE, MAP_SHARED, bpf->ring, 0);
@@ -429,7 +432,7 @@ static int map_ring(struct bpf *bpf, uint32_t size, struct error *error)
 }
 
 /* Checks whether the kernel has links of this type, with an empty path. */
-static int try_multi(const struct bpf *bpf, struct error *error)
+static int bpf_try_multi(const struct bpf *bpf, struct error *error)
 {
 	uint64_t offset = 0;
 	struct link_request request;
@@ -450,7 +453,7 @@ static int try_multi(const struct bpf *bpf, struct error *error)
 	return ret == -EPERM ? uprobe_bpf_set_error(error, ret, "links of BPF programs") : 0;
 }
 
-static int try_events(struct error *error)
+static int bpf_try_events(struct error *error)
 {
 	if (uprobe_bpf_read_number("/sys/bus/event_source/devices/uprobe/type") >= 0)
 		return 0;
@@ -465,13 +468,13 @@ int bpf_try(bool multi, struct error *error)
 	struct bpf_assembly assembly = {.nr = 0};
 	int ret;
 
-	put_constant(&assembly, 0, 0);
-	put(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	bpf_emit_constant(&assembly, 0, 0);
+	bpf_emit(&assembly, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	program.fd = uprobe_bpf_load_program(&assembly, multi, false, NULL, 0);
 	if (program.fd < 0)
 		return uprobe_bpf_set_error(error, program.fd, "BPF programs");
 	bpf.programs = &program;
-	ret = multi ? try_multi(&bpf, error) : try_events(error);
+	ret = multi ? bpf_try_multi(&bpf, error) : bpf_try_events(error);
 	close(program.fd);
 	return ret;
 }
@@ -485,15 +488,15 @@ int bpf_open(struct global *global, bool multi, struct error *error)
 		return error_set_no_memory(error);
 	bpf->multi = multi;
 	bpf->ring = bpf->lost = -1;
-	ret = map_ring(bpf, global->ring_size, error);
+	ret = bpf_map_ring(bpf, global->ring_size, error);
 	if (!ret) {
-		try_sleeping(bpf);
-		ret = make_programs(bpf, global, error);
+		bpf_detect_sleepable(bpf);
+		ret = bpf_make_programs(bpf, global, error);
 	}
 	if (!ret)
-		ret = multi ? try_multi(bpf, error) : try_events(error);
+		ret = multi ? bpf_try_multi(bpf, error) : bpf_try_events(error);
 	if (!ret)
-		ret = make_groups(bpf, global, error);
+		ret = bpf_make_groups(bpf, global, error);
 	if (ret)
 		bpf_close(bpf);
 	else
@@ -505,7 +508,7 @@ void bpf_close(struct bpf *bpf)
 {
 	if (!bpf)
 		return;
-	unlink_all(bpf);
+	bpf_unlink_all(bpf);
 	for (uint32_t i = 0; i < bpf->nr_programs; i++) {
 		close(bpf->programs[i].fd);
 		free(bpf->programs[i].code);

@@ -26,47 +26,47 @@
 #define LONG_NOP 0x0f
 
 /* A file with sides. */
-struct watched {
+struct conflict_file {
 	const char *path;
 	ino_t inode;
 	int fd;
 };
 
-struct looking {
+struct conflict_scan {
 	const struct global *global;
-	struct watched *files;
+	struct conflict_file *files;
 	uint32_t nr_files;
 	uint32_t *file_of; /* by side */
 	struct error *error;
 };
 
-static int fail_reading(const struct looking *looking, int code, const char *path)
+static int conflict_fail_reading(const struct conflict_scan *scan, int code, const char *path)
 {
-	return error_set(looking->error, code, "", "%.256s cannot be read: %s", path,
-			strerror(-code));
+	return error_set(scan->error, code, "", "%.256s cannot be read: %s", path, strerror(-code));
 }
 
-static int add_file(struct looking *looking, uint32_t side)
+static int conflict_add_file(struct conflict_scan *scan, uint32_t side)
 {
-	const char *path = looking->global->sides[side].path;
-	struct watched *file = looking->files;
+	const char *path = scan->global->sides[side].path;
+	struct conflict_file *file = scan->files;
 	struct stat status;
 
-	while (file < looking->files + looking->nr_files && strcmp(file->path, path) != 0)
+	while (file < scan->files + scan->nr_files && strcmp(file->path, path) != 0)
 		file++;
-	looking->file_of[side] = (uint32_t)(file - looking->files);
-	if (file < looking->files + looking->nr_files)
+	scan->file_of[side] = (uint32_t)(file - scan->files);
+	if (file < scan->files + scan->nr_files)
 		return 0;
-	*file = (struct watched){.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	*file = (struct conflict_file){
+			.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
 	if (file->fd < 0 || fstat(file->fd, &status)) {
 		int code = -errno;
 
 		if (file->fd >= 0)
 			close(file->fd);
-		return fail_reading(looking, code, path);
+		return conflict_fail_reading(scan, code, path);
 	}
 	file->inode = status.st_ino;
-	looking->nr_files++;
+	scan->nr_files++;
 	return 0;
 }
 
@@ -74,8 +74,8 @@ static int add_file(struct looking *looking, uint32_t side)
  * True for the last bytes of a jump that ends before the location, such as a springboard between
  * functions.
  */
-static bool is_of_jump_before(const unsigned char *memory, const unsigned char *file, uint64_t at,
-		uint64_t before)
+static bool conflict_is_earlier_jump(const unsigned char *memory, const unsigned char *file,
+		uint64_t at, uint64_t before)
 {
 	for (uint64_t i = at < JUMP ? 0 : at - (JUMP - 1); i <= at; i++)
 		if (memory[i] == LONG_JUMP && file[i] != LONG_JUMP && i + JUMP <= before)
@@ -88,14 +88,14 @@ static bool is_of_jump_before(const unsigned char *memory, const unsigned char *
  * 0 if not, or the error of reading the file. A breakpoint may be the kernel's or a tracer's: in a
  * process with an agent it counts as the agent's.
  */
-static int differs(const struct looking *looking, pid_t pid, const struct global_side *side,
-		uint64_t runtime, bool recorded)
+static int conflict_has_change(const struct conflict_scan *scan, pid_t pid,
+		const struct global_side *side, uint64_t runtime, bool has_agent)
 {
 	unsigned char file[BEFORE + 1], memory[BEFORE + 1];
 	uint64_t before = side->offset < BEFORE ? side->offset : BEFORE;
 	struct iovec local = {memory, before + 1}, remote = {.iov_len = before + 1};
 	uint64_t address = runtime - before;
-	ssize_t got = pread(looking->files[looking->file_of[side->number]].fd, file, before + 1,
+	ssize_t got = pread(scan->files[scan->file_of[side->number]].fd, file, before + 1,
 			(off_t)(side->offset - before));
 
 	if (got < 0)
@@ -107,14 +107,14 @@ static int differs(const struct looking *looking, pid_t pid, const struct global
 	/* A jump over the location starts here at the earliest. */
 	for (uint64_t i = before < JUMP ? 0 : before - (JUMP - 1); i < before; i++)
 		if (memory[i] != file[i] && memory[i] != BREAKPOINT &&
-				!is_of_jump_before(memory, file, i, before))
+				!conflict_is_earlier_jump(memory, file, i, before))
 			return 1;
 	if (memory[before] == file[before] || (memory[before] == CALL && file[before] == LONG_NOP))
 		return 0;
-	return memory[before] != BREAKPOINT || recorded;
+	return memory[before] != BREAKPOINT || has_agent;
 }
 
-static void uprobe_conflict_read_name(pid_t pid, char name[32])
+static void conflict_read_name(pid_t pid, char name[32])
 {
 	char path[64];
 
@@ -124,35 +124,36 @@ static void uprobe_conflict_read_name(pid_t pid, char name[32])
 	name[strcspn(name, "\n")] = 0;
 }
 
-static int uprobe_conflict_check_mapping(const struct looking *looking, pid_t pid, uint64_t begin,
-		uint64_t end, uint64_t offset, uint32_t file, bool recorded)
+static int conflict_check_mapping(const struct conflict_scan *scan, pid_t pid, uint64_t begin,
+		uint64_t end, uint64_t offset, uint32_t file, bool has_agent)
 {
-	for (uint32_t i = 0; i < looking->global->nr_sides; i++) {
-		const struct global_side *side = &looking->global->sides[i];
+	for (uint32_t i = 0; i < scan->global->nr_sides; i++) {
+		const struct global_side *side = &scan->global->sides[i];
 		char name[32];
 		int ret;
 
-		if (looking->file_of[i] != file || side->offset < offset ||
+		if (scan->file_of[i] != file || side->offset < offset ||
 				side->offset - offset >= end - begin)
 			continue;
-		ret = differs(looking, pid, side, begin + side->offset - offset, recorded);
+		ret = conflict_has_change(
+				scan, pid, side, begin + side->offset - offset, has_agent);
 		if (ret < 0)
-			return fail_reading(looking, ret, side->path);
+			return conflict_fail_reading(scan, ret, side->path);
 		if (!ret)
 			continue;
-		uprobe_conflict_read_name(pid, name);
-		return error_set(looking->error, -EBUSY,
+		conflict_read_name(pid, name);
+		return error_set(scan->error, -EBUSY,
 				"take that probe out first, or probe one program without `--global`",
 				"process %ld (%s) has other bytes than its file at 0x%" PRIx64
 				" of %.200s: %s, and the kernel's would end the program",
 				(long)pid, name, side->address, side->path,
-				recorded ? "its recorder of side, or another one, has a probe there"
-					 : "another tool has a probe there");
+				has_agent ? "its recorder of side, or another one, has a probe there"
+					  : "another tool has a probe there");
 	}
 	return 0;
 }
 
-static bool uprobe_conflict_has_recorder(pid_t pid)
+static bool conflict_has_agent(pid_t pid)
 {
 	char path[64], *line = NULL;
 	size_t capacity = 0;
@@ -169,7 +170,7 @@ static bool uprobe_conflict_has_recorder(pid_t pid)
 	return found;
 }
 
-static int uprobe_conflict_check_line(const struct looking *looking, pid_t pid, const char *line)
+static int conflict_check_line(const struct conflict_scan *scan, pid_t pid, const char *line)
 {
 	uint64_t begin, end, offset, inode;
 	char rights[8];
@@ -183,14 +184,14 @@ static int uprobe_conflict_check_line(const struct looking *looking, pid_t pid, 
 	 * For some file systems, the device in this line differs from that of stat(): compare the
 	 * inode only.
 	 */
-	for (uint32_t i = 0; i < looking->nr_files && !ret; i++)
-		if (looking->files[i].inode == inode)
-			ret = uprobe_conflict_check_mapping(looking, pid, begin, end, offset, i,
-					uprobe_conflict_has_recorder(pid));
+	for (uint32_t i = 0; i < scan->nr_files && !ret; i++)
+		if (scan->files[i].inode == inode)
+			ret = conflict_check_mapping(
+					scan, pid, begin, end, offset, i, conflict_has_agent(pid));
 	return ret;
 }
 
-static int uprobe_conflict_scan_process(const struct looking *looking, pid_t pid)
+static int conflict_scan_process(const struct conflict_scan *scan, pid_t pid)
 {
 	char path[64], *line = NULL;
 	size_t capacity = 0;
@@ -200,27 +201,27 @@ static int uprobe_conflict_scan_process(const struct looking *looking, pid_t pid
 	(void)snprintf(path, sizeof(path), "/proc/%ld/maps", (long)pid);
 	maps = fopen(path, "re");
 	while (maps && !ret && getline(&line, &capacity, maps) > 0)
-		ret = uprobe_conflict_check_line(looking, pid, line);
+		ret = conflict_check_line(scan, pid, line);
 	free(line);
 	if (maps)
 		(void)fclose(maps);
 	return ret;
 }
 
-static int uprobe_conflict_scan_processes(const struct looking *looking)
+static int conflict_scan_processes(const struct conflict_scan *scan)
 {
 	DIR *processes;
 	struct dirent *entry;
 	int ret = 0;
 
-	if (looking->global->process)
-		return uprobe_conflict_scan_process(looking, looking->global->process);
+	if (scan->global->process)
+		return conflict_scan_process(scan, scan->global->process);
 	processes = opendir("/proc");
 	while (processes && !ret && (entry = readdir(processes))) {
 		long pid = strtol(entry->d_name, NULL, 10);
 
 		if (pid > 0)
-			ret = uprobe_conflict_scan_process(looking, (pid_t)pid);
+			ret = conflict_scan_process(scan, (pid_t)pid);
 	}
 	if (processes)
 		closedir(processes);
@@ -229,23 +230,23 @@ static int uprobe_conflict_scan_processes(const struct looking *looking)
 
 int conflict_check(const struct global *global, struct error *error)
 {
-	struct looking looking = {.global = global, .error = error};
+	struct conflict_scan scan = {.global = global, .error = error};
 	int ret = 0;
 
-	looking.files = calloc(global->nr_sides + 1u, sizeof(*looking.files));
-	looking.file_of = calloc(global->nr_sides + 1u, sizeof(*looking.file_of));
-	if (!looking.files || !looking.file_of) {
-		free(looking.files);
-		free(looking.file_of);
+	scan.files = calloc(global->nr_sides + 1u, sizeof(*scan.files));
+	scan.file_of = calloc(global->nr_sides + 1u, sizeof(*scan.file_of));
+	if (!scan.files || !scan.file_of) {
+		free(scan.files);
+		free(scan.file_of);
 		return error_set_no_memory(error);
 	}
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++)
-		ret = add_file(&looking, i);
+		ret = conflict_add_file(&scan, i);
 	if (!ret)
-		ret = uprobe_conflict_scan_processes(&looking);
-	for (uint32_t i = 0; i < looking.nr_files; i++)
-		close(looking.files[i].fd);
-	free(looking.files);
-	free(looking.file_of);
+		ret = conflict_scan_processes(&scan);
+	for (uint32_t i = 0; i < scan.nr_files; i++)
+		close(scan.files[i].fd);
+	free(scan.files);
+	free(scan.file_of);
 	return ret;
 }

@@ -65,7 +65,7 @@ static int global_find_backend(struct global *global, int wanted, struct error *
 			global->why);
 }
 
-static uint32_t ring_size(uint32_t wanted)
+static uint32_t global_ring_size(uint32_t wanted)
 {
 	uint32_t size = 1u << 16;
 
@@ -74,7 +74,8 @@ static uint32_t ring_size(uint32_t wanted)
 	return size;
 }
 
-int global_open(const struct global_options *options, struct global **result, struct error *error)
+int global_open(const struct global_options *options, struct global **ret_global,
+		struct error *error)
 {
 	struct global *global = calloc(1, sizeof(*global));
 	int ret;
@@ -83,7 +84,8 @@ int global_open(const struct global_options *options, struct global **result, st
 		return error_set_no_memory(error);
 	global->filter = options->filter;
 	global->process = options->process;
-	global->ring_size = ring_size(options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
+	global->ring_size = global_ring_size(
+			options->ring_size ? options->ring_size : RING_SIZE_STANDARD);
 	global->pairs = global_pairs_new();
 	ret = global->pairs ? sides_make(global, options, error) : error_set_no_memory(error);
 	if (!ret)
@@ -93,7 +95,7 @@ int global_open(const struct global_options *options, struct global **result, st
 	if (ret)
 		global_close(global);
 	else
-		*result = global;
+		*ret_global = global;
 	return ret;
 }
 
@@ -205,15 +207,15 @@ void hits_add(struct hits *hits, const void *record, size_t size)
 	hits->list[hits->count++] = copy;
 }
 
-static int by_time(const void *left, const void *right)
+static int global_compare_time(const void *left, const void *right)
 {
 	const struct hit_record *const *a = left, *const *b = right;
 
 	return ((*a)->time > (*b)->time) - ((*a)->time < (*b)->time);
 }
 
-static void give(struct global *global, const struct hit_record *record, global_hit_fn *each,
-		void *user)
+static void global_deliver_hit(struct global *global, const struct hit_record *record,
+		global_hit_fn *each, void *user)
 {
 	struct global_hit hit = {.side = &global->sides[record->side],
 			.time = record->time,
@@ -230,7 +232,8 @@ static void give(struct global *global, const struct hit_record *record, global_
 	each(user, &hit);
 }
 
-void global_read(struct global *global, bool last, global_hit_fn *each, void *user, uint64_t *lost)
+void global_read(struct global *global, bool last, global_hit_fn *each, void *user,
+		uint64_t *ret_lost)
 {
 	struct hits *hits = &global->hits;
 	/* Before reading: all hits that are older than this are in the buffer. */
@@ -242,12 +245,12 @@ void global_read(struct global *global, bool last, global_hit_fn *each, void *us
 	else
 		perf_read(global->perf, global);
 	if (hits->count > 1)
-		qsort(hits->list, hits->count, sizeof(*hits->list), by_time);
+		qsort(hits->list, hits->count, sizeof(*hits->list), global_compare_time);
 	while (nr_delivered < hits->count && hits->list[nr_delivered]->time < until) {
-		give(global, hits->list[nr_delivered], each, user);
+		global_deliver_hit(global, hits->list[nr_delivered], each, user);
 		free(hits->list[nr_delivered++]);
 	}
 	hits->count -= nr_delivered;
 	memmove(hits->list, hits->list + nr_delivered, hits->count * sizeof(*hits->list));
-	*lost = hits->lost + (global->bpf ? bpf_lost(global->bpf) : perf_lost(global->perf));
+	*ret_lost = hits->lost + (global->bpf ? bpf_lost(global->bpf) : perf_lost(global->perf));
 }

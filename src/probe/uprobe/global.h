@@ -112,7 +112,8 @@ struct global;
  * Checks that the tables can be watched, and by which backend; sets no probe yet. Returns 0, or a
  * negative errno and *error. The caller closes *ret_global.
  */
-int global_open(const struct global_options *options, struct global **global, struct error *error);
+int global_open(const struct global_options *options, struct global **ret_global,
+		struct error *error);
 /* Removes all probes. Accepts NULL. */
 void global_close(struct global *global);
 
@@ -153,7 +154,8 @@ int global_fd(const struct global *global);
  * known.
  */
 typedef void global_hit_fn(void *user, const struct global_hit *hit);
-void global_read(struct global *global, bool last, global_hit_fn *hit, void *user, uint64_t *lost);
+void global_read(struct global *global, bool last, global_hit_fn *hit, void *user,
+		uint64_t *ret_lost);
 
 /*
  * Removes the definitions that killed recorders have left in tracefs. Returns how many it removed,

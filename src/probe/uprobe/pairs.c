@@ -77,7 +77,7 @@ static bool uprobe_pair_is_same(const struct open_call *call, const struct globa
 	return call->address == side->address && call->table == side->table;
 }
 
-static void note_entry(
+static void pairs_note_entry(
 		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
 	struct uprobe_thread **at = uprobe_pair_find_thread(pairs, hit->tid);
@@ -103,7 +103,7 @@ static void note_entry(
 	pairs->open++;
 }
 
-static void note_exit(
+static void pairs_note_exit(
 		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
 	struct uprobe_thread **at = uprobe_pair_find_thread(pairs, hit->tid), *thread = *at;
@@ -138,7 +138,7 @@ void global_pairs_note(
 		struct uprobe_pairs *pairs, const struct hit_record *record, struct global_hit *hit)
 {
 	if (hit->side->exit)
-		note_exit(pairs, record, hit);
+		pairs_note_exit(pairs, record, hit);
 	else
-		note_entry(pairs, record, hit);
+		pairs_note_entry(pairs, record, hit);
 }

@@ -41,7 +41,7 @@ struct uprobe_tables {
 struct bpf;
 struct uprobe_perf;
 struct uprobe_pairs;
-struct watched_file;
+struct replaced_file;
 
 struct global {
 	struct global_filter filter;
@@ -56,7 +56,7 @@ struct global {
 	struct bpf *bpf;          /* of the first two backends */
 	struct uprobe_perf *perf; /* of the third backend */
 	struct uprobe_pairs *pairs;
-	struct watched_file *files;
+	struct replaced_file *files;
 	uint32_t nr_files;
 	struct hits hits;
 };
@@ -77,12 +77,12 @@ void sides_free(struct global *global);
  * Applies the operations of a fetch that the kernel does not execute, from index `first` on, and
  * returns the result.
  */
-uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value);
+uint64_t uprobe_fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value);
 /*
  * Sets the offset of the address in the file. Returns 0, -ENXIO if no segment of the file has the
  * address, or the error of reading it.
  */
-int file_offset(const char *path, uint64_t address, uint64_t *offset);
+int uprobe_file_offset(const char *path, uint64_t address, uint64_t *ret_offset);
 
 /* ---- assemble.c ---- */
 
@@ -95,22 +95,22 @@ struct bpf_assembly {
 };
 
 /* Each emits one instruction (two for a wide constant). Too many instructions set `overflow`. */
-void put(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int from, int off,
+void bpf_emit(struct bpf_assembly *a, uint8_t code, unsigned int to, unsigned int from, int off,
 		int32_t imm);
-void put_move(struct bpf_assembly *a, unsigned int to, unsigned int from);
-void put_constant(struct bpf_assembly *a, unsigned int to, int64_t value);
-void put_map(struct bpf_assembly *a, unsigned int to, int fd);
-void put_load(struct bpf_assembly *a, unsigned int size, unsigned int to, unsigned int from,
+void bpf_emit_move(struct bpf_assembly *a, unsigned int to, unsigned int from);
+void bpf_emit_constant(struct bpf_assembly *a, unsigned int to, int64_t value);
+void bpf_emit_map(struct bpf_assembly *a, unsigned int to, int fd);
+void bpf_emit_load(struct bpf_assembly *a, unsigned int size, unsigned int to, unsigned int from,
 		int off);
-void put_store(struct bpf_assembly *a, unsigned int size, unsigned int to, int off,
+void bpf_emit_store(struct bpf_assembly *a, unsigned int size, unsigned int to, int off,
 		unsigned int from);
-void put_add(struct bpf_assembly *a, unsigned int to, int64_t value);
-void put_call(struct bpf_assembly *a, int helper);
-/* Emits a jump whose distance put_here() sets. Returns its index. */
-uint32_t put_jump(struct bpf_assembly *a, uint8_t condition, unsigned int left, int32_t right);
-uint32_t put_jump_register(
+void bpf_emit_add(struct bpf_assembly *a, unsigned int to, int64_t value);
+void bpf_emit_call(struct bpf_assembly *a, int helper);
+/* Emits a jump whose distance bpf_emit_target() sets. Returns its index. */
+uint32_t bpf_emit_jump(struct bpf_assembly *a, uint8_t condition, unsigned int left, int32_t right);
+uint32_t bpf_emit_jump_register(
 		struct bpf_assembly *a, uint8_t condition, unsigned int left, unsigned int right);
-void put_here(struct bpf_assembly *a, uint32_t jump);
+void bpf_emit_target(struct bpf_assembly *a, uint32_t jump);
 
 /* ---- program.c ---- */
 
@@ -136,7 +136,7 @@ uint64_t bpf_lost(const struct bpf *bpf);
 int text_arguments(
 		const struct global_side *side, char *text, size_t capacity, struct error *error);
 /* Returns how many operations of a number's fetch the definition executes. */
-uint32_t text_done(const struct probe_fetch *fetch);
+uint32_t text_nr_executed(const struct probe_fetch *fetch);
 
 /* ---- tracefs.c ---- */
 

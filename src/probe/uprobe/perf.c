@@ -27,7 +27,7 @@
 #define RAW_MAX 65536
 
 /* The position of an argument in a record. */
-struct argument {
+struct perf_argument {
 	uint32_t at, size;
 };
 
@@ -35,8 +35,8 @@ struct argument {
 
 struct uprobe_event_definition {
 	uint32_t id; /* of the event, in records */
-	struct argument stack, name;
-	struct argument *fields;
+	struct perf_argument stack, name;
+	struct perf_argument *fields;
 };
 
 struct uprobe_perf_buffer {
@@ -59,13 +59,13 @@ struct uprobe_perf {
 	 * CPUs: hits have no gaps only while all events are enabled.
 	 */
 	uint64_t from, until;
-	uint64_t unknown; /* hits of processes that had exited before their user was known */
+	uint64_t nr_unknown_users; /* hits of processes that had exited before their user was known */
 	unsigned char *record, *raw;
 };
 
 /* ---- definitions ---- */
 
-static bool find_argument(const char *format, const char *name, struct argument *argument)
+static bool perf_find_argument(const char *format, const char *name, struct perf_argument *argument)
 {
 	char wanted[64];
 	const char *at;
@@ -97,13 +97,13 @@ static int uprobe_perf_read_format(
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/format", perf->group,
 			side->number);
 	found = !global_tracefs_read(perf->tracefs, path, format, RAW_MAX) &&
-			find_argument(format, "stack", &definition->stack) &&
-			find_argument(format, "name", &definition->name);
+			perf_find_argument(format, "stack", &definition->stack) &&
+			perf_find_argument(format, "name", &definition->name);
 	for (uint32_t i = 0; i < side->nr_fields && found; i++) {
 		if (side->fields[i].source != GLOBAL_FETCHED)
 			continue;
 		(void)snprintf(name, sizeof(name), "f%" PRIu32, i);
-		found = find_argument(format, name, &definition->fields[i]);
+		found = perf_find_argument(format, name, &definition->fields[i]);
 	}
 	(void)snprintf(path, sizeof(path), "events/%s/e%" PRIu32 "/id", perf->group, side->number);
 	if (found && !global_tracefs_read(perf->tracefs, path, format, RAW_MAX))
@@ -140,7 +140,7 @@ static int uprobe_perf_write_definition(
 
 /* ---- buffers ---- */
 
-static uint32_t count_cpus(void)
+static uint32_t perf_count_cpus(void)
 {
 	long count = sysconf(_SC_NPROCESSORS_CONF);
 
@@ -148,7 +148,7 @@ static uint32_t count_cpus(void)
 }
 
 /* CPUs that are offline have no events. */
-static uint32_t count_online(void)
+static uint32_t perf_count_online(void)
 {
 	long count = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -203,7 +203,7 @@ static int uprobe_perf_add_event(struct uprobe_perf *perf, uint32_t cpu, int fd)
 	return epoll_ctl(perf->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-static void close_events(struct uprobe_perf *perf)
+static void perf_close_events(struct uprobe_perf *perf)
 {
 	for (uint32_t i = 0; i < perf->nr_buffers; i++) {
 		if (perf->buffers[i].page)
@@ -228,7 +228,7 @@ static int uprobe_perf_set_error(struct error *error, int code)
 			strerror(-code));
 }
 
-static int open_events(struct global *global, struct error *error)
+static int perf_open_events(struct global *global, struct error *error)
 {
 	struct uprobe_perf *perf = global->perf;
 
@@ -254,7 +254,7 @@ static int open_events(struct global *global, struct error *error)
  * A buffer reports its losses when it has space again, which may be never; each event counts its
  * own. Kernels without that counter return one number only.
  */
-static void count_lost(struct uprobe_perf *perf)
+static void perf_count_lost(struct uprobe_perf *perf)
 {
 	uint64_t value[2], sum = 0; /* count, lost */
 
@@ -276,15 +276,15 @@ int perf_watch(struct global *global, bool on, struct error *error)
 		for (uint32_t i = 0; i < global->perf->nr_events; i++)
 			(void)ioctl(global->perf->events[i], PERF_EVENT_IOC_DISABLE, 0);
 		perf_read(global->perf, global);
-		count_lost(global->perf);
+		perf_count_lost(global->perf);
 	}
-	close_events(global->perf);
+	perf_close_events(global->perf);
 	if (!on)
 		return 0;
 	global->perf->from = global->perf->until = UINT64_MAX;
-	ret = open_events(global, error);
+	ret = perf_open_events(global, error);
 	if (ret)
-		close_events(global->perf);
+		perf_close_events(global->perf);
 	else
 		global->perf->from = clock_monotonic_ns();
 	return ret;
@@ -294,7 +294,7 @@ int perf_watch(struct global *global, bool on, struct error *error)
 
 static int uprobe_perf_prepare_buffer(struct uprobe_perf *perf, const struct global *global)
 {
-	perf->nr_buffers = count_cpus();
+	perf->nr_buffers = perf_count_cpus();
 	perf->definitions = calloc(global->nr_sides + 1, sizeof(*perf->definitions));
 	perf->buffers = calloc(perf->nr_buffers, sizeof(*perf->buffers));
 	perf->events = calloc(
@@ -325,8 +325,8 @@ int perf_open(struct global *global, struct error *error)
 		ret = perf->tracefs < 0 ? perf->tracefs : 0;
 	}
 	if (!ret)
-		ret = global_descriptors(
-				(uint64_t)global->nr_sides * count_online(), perf->epoll, error);
+		ret = global_descriptors((uint64_t)global->nr_sides * perf_count_online(),
+				perf->epoll, error);
 	for (uint32_t i = 0; i < global->nr_sides && !ret; i++) {
 		perf->nr_defined++;
 		ret = uprobe_perf_write_definition(perf, &global->sides[i], error);
@@ -343,7 +343,7 @@ void perf_close(struct uprobe_perf *perf)
 	if (!perf)
 		return;
 	if (perf->buffers && perf->events)
-		close_events(perf);
+		perf_close_events(perf);
 	if (perf->tracefs >= 0) {
 		(void)global_tracefs_remove(perf->tracefs, perf->group);
 		close(perf->tracefs);
@@ -367,7 +367,7 @@ int perf_fd(const struct uprobe_perf *perf)
 
 uint64_t perf_lost(const struct uprobe_perf *perf)
 {
-	return perf->lost + perf->unknown;
+	return perf->lost + perf->nr_unknown_users;
 }
 
 /* ---- samples ---- */
@@ -380,7 +380,7 @@ struct uprobe_sample {
 };
 
 static uint64_t uprobe_perf_read_number(
-		const struct uprobe_sample *sample, const struct argument *argument)
+		const struct uprobe_sample *sample, const struct perf_argument *argument)
 {
 	uint64_t value = 0;
 
@@ -391,29 +391,30 @@ static uint64_t uprobe_perf_read_number(
 
 /* Returns the bytes of a string; NULL: it could not be read. */
 static const char *uprobe_perf_read_text(const struct uprobe_sample *sample,
-		const struct argument *argument, uint32_t *length)
+		const struct perf_argument *argument, uint32_t *ret_length)
 {
 	uint32_t location = (uint32_t)uprobe_perf_read_number(sample, argument),
 		 at = location & 0xffff;
 	const char *text = (const char *)sample->raw + at;
 
-	*length = location >> 16;
-	if (!*length || at + *length > sample->size ||
-			(*length == sizeof("(fault)") &&
+	*ret_length = location >> 16;
+	if (!*ret_length || at + *ret_length > sample->size ||
+			(*ret_length == sizeof("(fault)") &&
 					!memcmp(text, "(fault)", sizeof("(fault)"))))
 		return NULL;
 	return text;
 }
 
 static void uprobe_perf_read_value(struct hit_record *record, const struct uprobe_sample *sample,
-		const struct argument *argument, const struct global_field *field, uint32_t index)
+		const struct perf_argument *argument, const struct global_field *field,
+		uint32_t index)
 {
 	unsigned char *to = (unsigned char *)(record + 1) + field->at;
 	uint64_t value;
 	uint32_t length = 0;
 
 	if (!field->capacity) {
-		value = fetch_finish(&field->fetch, text_done(&field->fetch),
+		value = uprobe_fetch_finish(&field->fetch, text_nr_executed(&field->fetch),
 				uprobe_perf_read_number(sample, argument));
 		memcpy(to, &value, sizeof(value));
 		return;
@@ -443,7 +444,8 @@ static void uprobe_perf_read_value(struct hit_record *record, const struct uprob
  * Checks the user in /proc. If the process has exited, the hit counts as lost, because it may
  * belong to the user.
  */
-static bool is_of_user(struct uprobe_perf *perf, const struct global_filter *filter, uint32_t pid)
+static bool perf_is_of_user(
+		struct uprobe_perf *perf, const struct global_filter *filter, uint32_t pid)
 {
 	char path[64], text[4096];
 	const char *at;
@@ -451,7 +453,7 @@ static bool is_of_user(struct uprobe_perf *perf, const struct global_filter *fil
 
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
 	if (global_tracefs_read(AT_FDCWD, path, text, sizeof(text))) {
-		perf->unknown++;
+		perf->nr_unknown_users++;
 		return false;
 	}
 	at = strstr(text, "\nUid:");
@@ -480,10 +482,10 @@ static bool uprobe_perf_filter_sample(struct uprobe_perf *perf, const struct glo
 	found = !filter->nr_comms;
 	for (uint32_t i = 0; i < filter->nr_comms; i++)
 		found |= !memcmp(filter->comms[i], record->comm, sizeof(record->comm));
-	return found && (!filter->nr_uids || is_of_user(perf, filter, sample->pid));
+	return found && (!filter->nr_uids || perf_is_of_user(perf, filter, sample->pid));
 }
 
-static const struct global_side *find_side(const struct global *global, uint32_t id)
+static const struct global_side *perf_find_side(const struct global *global, uint32_t id)
 {
 	/* Ids are consecutive, except where other tools define events at the same time. */
 	for (uint32_t i = 0; i < global->nr_sides; i++)
@@ -492,7 +494,7 @@ static const struct global_side *find_side(const struct global *global, uint32_t
 	return NULL;
 }
 
-static void take_sample(struct global *global, const struct uprobe_sample *sample)
+static void perf_add_sample(struct global *global, const struct uprobe_sample *sample)
 {
 	struct uprobe_perf *perf = global->perf;
 	struct hit_record *record = (struct hit_record *)(void *)perf->record;
@@ -506,7 +508,7 @@ static void take_sample(struct global *global, const struct uprobe_sample *sampl
 		return;
 	if (sample->size >= sizeof(id))
 		memcpy(&id, sample->raw, sizeof(id));
-	side = find_side(global, id);
+	side = perf_find_side(global, id);
 	if (!side)
 		return;
 	definition = &perf->definitions[side->number];
@@ -527,7 +529,7 @@ static void take_sample(struct global *global, const struct uprobe_sample *sampl
 }
 
 /* Parses a sample in the kernel's order of its members. */
-static bool parse_sample(
+static bool perf_parse_sample(
 		const unsigned char *bytes, size_t size, bool cgroup, struct uprobe_sample *sample)
 {
 	size_t at = 8 + 8 + 8;
@@ -549,7 +551,7 @@ static bool parse_sample(
 	return true;
 }
 
-static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void *to, size_t size)
+static void perf_copy(const struct perf_event_mmap_page *page, uint64_t at, void *to, size_t size)
 {
 	const unsigned char *data = (const unsigned char *)page + sysconf(_SC_PAGESIZE);
 	size_t begin = at & (BUFFER_SIZE - 1), first = BUFFER_SIZE - begin;
@@ -559,7 +561,7 @@ static void copy_out(const struct perf_event_mmap_page *page, uint64_t at, void 
 	memcpy((unsigned char *)to + first, data, size - first);
 }
 
-static void read_buffer(struct global *global, struct perf_event_mmap_page *page)
+static void perf_read_buffer(struct global *global, struct perf_event_mmap_page *page)
 {
 	struct uprobe_perf *perf = global->perf;
 	uint64_t at = page->data_tail;
@@ -573,14 +575,14 @@ static void read_buffer(struct global *global, struct perf_event_mmap_page *page
 		struct perf_event_header head;
 		struct uprobe_sample sample = {.pid = 0};
 
-		copy_out(page, at, &head, sizeof(head));
+		perf_copy(page, at, &head, sizeof(head));
 		if (head.size < sizeof(head) || head.size > end - at)
 			break;
-		copy_out(page, at + sizeof(head), perf->raw, head.size - sizeof(head));
+		perf_copy(page, at + sizeof(head), perf->raw, head.size - sizeof(head));
 		if (head.type == PERF_RECORD_SAMPLE &&
-				parse_sample(perf->raw, head.size - sizeof(head),
+				perf_parse_sample(perf->raw, head.size - sizeof(head),
 						global->filter.nr_cgroups, &sample)) {
-			take_sample(global, &sample);
+			perf_add_sample(global, &sample);
 		} else if (head.type == PERF_RECORD_LOST) {
 			uint64_t lost;
 
@@ -600,5 +602,5 @@ void perf_read(struct uprobe_perf *perf, struct global *global)
 {
 	for (uint32_t i = 0; i < perf->nr_buffers; i++)
 		if (perf->buffers[i].page)
-			read_buffer(global, perf->buffers[i].page);
+			perf_read_buffer(global, perf->buffers[i].page);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct watched_file {
+struct replaced_file {
 	const char *path;
 	dev_t device;
 	ino_t inode;
@@ -37,7 +37,7 @@ int replaced_open(struct global *global, struct error *error)
 
 		if (uprobe_replaced_is_known(global, path) || stat(path, &status))
 			continue;
-		global->files[global->nr_files++] = (struct watched_file){
+		global->files[global->nr_files++] = (struct replaced_file){
 				.path = path, .device = status.st_dev, .inode = status.st_ino};
 	}
 	return 0;
@@ -46,7 +46,7 @@ int replaced_open(struct global *global, struct error *error)
 const char *global_replaced(struct global *global)
 {
 	for (uint32_t i = 0; i < global->nr_files; i++) {
-		struct watched_file *file = &global->files[i];
+		struct replaced_file *file = &global->files[i];
 		struct stat status;
 
 		/* If the file was only removed, no process can start it. */

@@ -25,7 +25,7 @@ static int uprobe_side_read_part(int fd, void *part, size_t size, uint64_t at)
 	return (size_t)got == size ? 0 : -ENXIO;
 }
 
-static int uprobe_side_find_segment(int fd, uint64_t address, uint64_t *offset)
+static int uprobe_side_find_segment(int fd, uint64_t address, uint64_t *ret_offset)
 {
 	Elf64_Ehdr head;
 	int ret = uprobe_side_read_part(fd, &head, sizeof(head), 0);
@@ -44,24 +44,24 @@ static int uprobe_side_find_segment(int fd, uint64_t address, uint64_t *offset)
 		if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
 				address - segment.p_vaddr >= segment.p_filesz)
 			continue;
-		*offset = address - segment.p_vaddr + segment.p_offset;
+		*ret_offset = address - segment.p_vaddr + segment.p_offset;
 		return 0;
 	}
 	return -ENXIO;
 }
 
-int file_offset(const char *path, uint64_t address, uint64_t *offset)
+int uprobe_file_offset(const char *path, uint64_t address, uint64_t *ret_offset)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	if (fd < 0)
 		return -errno;
-	ret = uprobe_side_find_segment(fd, address, offset);
+	ret = uprobe_side_find_segment(fd, address, ret_offset);
 	close(fd);
 	return ret;
 }
 
-uint64_t fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value)
+uint64_t uprobe_fetch_finish(const struct probe_fetch *fetch, uint32_t first, uint64_t value)
 {
 	for (uint32_t i = first; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
@@ -98,7 +98,7 @@ static bool uprobe_side_is_constant(const struct probe_fetch *fetch)
 	return true;
 }
 
-static enum global_source source_of(const struct global_field *field)
+static enum global_source side_get_source(const struct global_field *field)
 {
 	const struct probe_fetch *fetch = &field->fetch;
 
@@ -117,7 +117,7 @@ static enum global_source source_of(const struct global_field *field)
 
 static void uprobe_side_make_field(struct global_side *side, struct global_field *field)
 {
-	field->source = source_of(field);
+	field->source = side_get_source(field);
 	/* The runtime address differs between processes: record the address in the file. */
 	if (side->exit && field->fetch.nr_ops == 1 &&
 			field->fetch.ops[0].code == PROBE_FETCH_SITE) {
@@ -126,15 +126,14 @@ static void uprobe_side_make_field(struct global_side *side, struct global_field
 		return;
 	}
 	if (field->source == GLOBAL_CONSTANT)
-		field->constant = fetch_finish(&field->fetch, 0, 0);
+		field->constant = uprobe_fetch_finish(&field->fetch, 0, 0);
 	if (field->source != GLOBAL_FETCHED)
 		return;
 	field->at = side->size;
 	side->size += 8;
 	if (field->field.type == PROBE_FIELD_STRING)
 		field->capacity = ROUND(field->field.limit + 1u);
-	else if (probe_field_is_several(&field->field) &&
-			field->field.type != PROBE_FIELD_BACKTRACE)
+	else if (probe_field_is_array(&field->field) && field->field.type != PROBE_FIELD_BACKTRACE)
 		field->capacity = ROUND((uint32_t)field->field.size * field->field.limit);
 	side->size += field->capacity;
 }
@@ -146,7 +145,7 @@ static void uprobe_side_make_field(struct global_side *side, struct global_field
  * the kernel replaces the long nop by a call, which costs less than the trap that it writes over
  * the short one.
  */
-static bool takes_call(void)
+static bool side_kernel_takes_call(void)
 {
 	struct utsname system;
 	unsigned int major, minor;
@@ -155,7 +154,7 @@ static bool takes_call(void)
 			(major > 6 || (major == 6 && minor >= 18));
 }
 
-static bool has_long_nop_behind(const char *path, uint64_t offset)
+static bool side_has_long_nop_after(const char *path, uint64_t offset)
 {
 	static const unsigned char both[] = {0x90, 0x0f, 0x1f, 0x44, 0x00, 0x00};
 	unsigned char there[sizeof(both)];
@@ -169,16 +168,16 @@ static bool has_long_nop_behind(const char *path, uint64_t offset)
 }
 
 /* Sets the offsets of the location and of the semaphore, if the marker has one. */
-static int find_offsets(struct global_side *side, uint64_t semaphore, struct error *error)
+static int side_find_offsets(struct global_side *side, uint64_t semaphore, struct error *error)
 {
-	int ret = file_offset(side->path, side->address, &side->offset);
+	int ret = uprobe_file_offset(side->path, side->address, &side->offset);
 
 	if (ret == -ENXIO)
 		return error_set(error, -ENOENT, "",
 				"%.256s has no code at 0x%llx that the kernel could watch",
 				side->path, (unsigned long long)side->address);
 	if (!ret && semaphore)
-		ret = file_offset(side->path, semaphore, &side->reference);
+		ret = uprobe_file_offset(side->path, semaphore, &side->reference);
 	if (ret == -ENXIO)
 		return error_set(error, -ENOENT, "", "the semaphore of the marker is not in %.256s",
 				side->path);
@@ -187,7 +186,7 @@ static int find_offsets(struct global_side *side, uint64_t semaphore, struct err
 		   : 0;
 }
 
-static int make_side(struct global *global, uint32_t table_number,
+static int side_make(struct global *global, uint32_t table_number,
 		const struct probe_table_probe *probe, bool exit, struct error *error)
 {
 	const struct probe_table *table = &global->tables.tables[table_number];
@@ -213,11 +212,11 @@ static int make_side(struct global *global, uint32_t table_number,
 	if (!side->fields)
 		return error_set_no_memory(error);
 	global->nr_sides++;
-	ret = find_offsets(side, probe->semaphore, error);
+	ret = side_find_offsets(side, probe->semaphore, error);
 	if (ret)
 		return ret;
-	if (side->reference && !exit && takes_call() &&
-			has_long_nop_behind(side->path, side->offset))
+	if (side->reference && !exit && side_kernel_takes_call() &&
+			side_has_long_nop_after(side->path, side->offset))
 		side->offset++;
 	for (uint32_t i = 0; i < side->nr_fields; i++) {
 		struct global_field *field = &side->fields[i];
@@ -249,7 +248,7 @@ static int uprobe_side_open_table(struct uprobe_tables *tables, int fd, struct e
 		   : 0;
 }
 
-static int open_tables(
+static int side_open_tables(
 		struct global *global, const struct global_options *options, struct error *error)
 {
 	struct uprobe_tables *tables = &global->tables;
@@ -274,7 +273,7 @@ static int open_tables(
 
 int sides_make(struct global *global, const struct global_options *options, struct error *error)
 {
-	int ret = open_tables(global, options, error);
+	int ret = side_open_tables(global, options, error);
 
 	for (uint32_t i = 0; !ret && i < global->tables.nr; i++) {
 		const struct probe_table *table = &global->tables.tables[i];
@@ -284,9 +283,9 @@ int sides_make(struct global *global, const struct global_options *options, stru
 
 			probe_table_probe(table, j, &probe);
 			if (probe.entry != PROBE_TABLE_NONE)
-				ret = make_side(global, i, &probe, false, error);
+				ret = side_make(global, i, &probe, false, error);
 			if (!ret && probe.exit != PROBE_TABLE_NONE)
-				ret = make_side(global, i, &probe, true, error);
+				ret = side_make(global, i, &probe, true, error);
 		}
 	}
 	return ret;

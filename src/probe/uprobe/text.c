@@ -30,12 +30,12 @@ static int uprobe_text_set_unsupported(struct error *error, const struct global_
 			field->field.name);
 }
 
-static bool is_address(const struct global_field *field)
+static bool text_is_address(const struct global_field *field)
 {
 	return field->capacity != 0;
 }
 
-uint32_t text_done(const struct probe_fetch *fetch)
+uint32_t text_nr_executed(const struct probe_fetch *fetch)
 {
 	uint32_t done = 1;
 
@@ -47,9 +47,9 @@ uint32_t text_done(const struct probe_fetch *fetch)
 
 /* Writes the first operation, and sets the offset that later operations must add. */
 static bool uprobe_text_begin_fetch(const struct global_side *side, const struct probe_fetch_op *op,
-		char *text, int64_t *added)
+		char *text, int64_t *ret_added)
 {
-	*added = 0;
+	*ret_added = 0;
 	switch (op->code) {
 	case PROBE_FETCH_REGISTER:
 		if (op->reg >= NR_REGISTERS || !registers[op->reg])
@@ -57,7 +57,7 @@ static bool uprobe_text_begin_fetch(const struct global_side *side, const struct
 		(void)snprintf(text, EXPRESSION_MAX, "%%%s", registers[op->reg]);
 		return true;
 	case PROBE_FETCH_MODULE:
-		*added = op->value - (int64_t)side->address;
+		*ret_added = op->value - (int64_t)side->address;
 		(void)snprintf(text, EXPRESSION_MAX, "%%ip");
 		return !side->exit;
 	case PROBE_FETCH_SITE: (void)snprintf(text, EXPRESSION_MAX, "%%ip"); return !side->exit;
@@ -84,18 +84,18 @@ static bool uprobe_text_wrap_deref(char *text, int64_t added)
 }
 
 /* Writes an expression such as "+8(+16(%di)):u32". */
-static int expression(const struct global_side *side, const struct global_field *field, char *text,
-		struct error *error)
+static int text_write_expression(const struct global_side *side, const struct global_field *field,
+		char *text, struct error *error)
 {
 	const struct probe_fetch *fetch = &field->fetch;
-	uint32_t end = is_address(field) ? fetch->nr_ops : text_done(fetch);
+	uint32_t end = text_is_address(field) ? fetch->nr_ops : text_nr_executed(fetch);
 	unsigned int size = 8;
 	bool fits = fetch->nr_ops > 0;
 	int64_t added = 0;
 
 	fits = fits && uprobe_text_begin_fetch(side, &fetch->ops[0], text, &added);
 	/* An offset can only be added to an address that is read. */
-	fits = fits && (end > 1 || !added || is_address(field));
+	fits = fits && (end > 1 || !added || text_is_address(field));
 	for (uint32_t i = 1; i < end && fits; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
@@ -112,7 +112,7 @@ static int expression(const struct global_side *side, const struct global_field 
 	for (uint32_t i = end; i < fetch->nr_ops && fits; i++)
 		fits = fetch->ops[i].code != PROBE_FETCH_ADD_REGISTER &&
 				fetch->ops[i].code < PROBE_FETCH_PUSH;
-	if (is_address(field))
+	if (text_is_address(field))
 		fits = fits && size == 8 && uprobe_text_wrap_deref(text, added) &&
 				(field->field.type == PROBE_FIELD_STRING ||
 						field->field.limit * field->field.size <=
@@ -121,7 +121,7 @@ static int expression(const struct global_side *side, const struct global_field 
 		return uprobe_text_set_unsupported(error, field);
 	if (field->field.type == PROBE_FIELD_STRING)
 		(void)snprintf(text + strlen(text), 16, ":string");
-	else if (is_address(field))
+	else if (text_is_address(field))
 		(void)snprintf(text + strlen(text), 16, ":u8[%u]",
 				(unsigned int)field->field.limit * field->field.size);
 	else
@@ -139,7 +139,7 @@ int text_arguments(const struct global_side *side, char *text, size_t capacity, 
 
 		if (side->fields[i].source != GLOBAL_FETCHED)
 			continue;
-		ret = expression(side, &side->fields[i], operand, error);
+		ret = text_write_expression(side, &side->fields[i], operand, error);
 		if (ret)
 			return ret;
 		used += (size_t)snprintf(text + used, capacity - used, " f%u=%s", i, operand);

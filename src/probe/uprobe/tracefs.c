@@ -59,7 +59,7 @@ static int uprobe_tracefs_open_mounted(void)
 }
 
 /* Mounts tracefs detached: no other process sees the mount, and it ends with its descriptor. */
-static int mount_hidden(void)
+static int tracefs_mount_detached(void)
 {
 #if defined(SYS_fsopen) && defined(SYS_fsmount)
 	int context = (int)syscall(SYS_fsopen, "tracefs", 1 /* FSOPEN_CLOEXEC */), fd = -1;
@@ -84,7 +84,7 @@ int global_tracefs_open(struct error *error)
 	if (fd < 0)
 		fd = uprobe_tracefs_open_mounted();
 	if (fd < 0) {
-		mounted = mount_hidden();
+		mounted = tracefs_mount_detached();
 		if (mounted >= 0)
 			fd = mounted;
 	}
@@ -121,14 +121,14 @@ int global_tracefs_read(int tracefs, const char *path, char *text, size_t capaci
 /* ---- owners of groups ---- */
 
 struct tracefs_owner {
-	uint64_t pid, started, space;
+	uint64_t pid, started, pid_namespace;
 };
 
 /*
  * Returns the start time of a process (field 22 of its stat), or 0 if it does not exist or is a
  * zombie (field 3).
  */
-static uint64_t started_at(uint64_t pid)
+static uint64_t tracefs_start_time(uint64_t pid)
 {
 	char path[64], text[1024];
 	const char *at;
@@ -148,7 +148,7 @@ static uint64_t started_at(uint64_t pid)
 	return started;
 }
 
-static uint64_t own_space(void)
+static uint64_t tracefs_own_namespace(void)
 {
 	struct stat status;
 
@@ -158,25 +158,26 @@ static uint64_t own_space(void)
 void global_tracefs_group(char *name, size_t capacity)
 {
 	(void)snprintf(name, capacity, GROUP "%ld_%" PRIu64 "_%" PRIu64, (long)getpid(),
-			started_at((uint64_t)getpid()), own_space());
+			tracefs_start_time((uint64_t)getpid()), tracefs_own_namespace());
 }
 
-static bool parse_group(const char *name, struct tracefs_owner *owner)
+static bool tracefs_parse_group(const char *name, struct tracefs_owner *owner)
 {
 	int end = 0;
 
 	return sscanf(name, GROUP "%" SCNu64 "_%" SCNu64 "_%" SCNu64 "%n", &owner->pid,
-			       &owner->started, &owner->space, &end) == 3 &&
+			       &owner->started, &owner->pid_namespace, &end) == 3 &&
 			end && !name[end];
 }
 
 /* Processes in other namespaces cannot be checked. */
-static bool is_left(const char *group)
+static bool tracefs_is_stale(const char *group)
 {
 	struct tracefs_owner owner;
 
-	return parse_group(group, &owner) && owner.space && owner.space == own_space() &&
-			started_at(owner.pid) != owner.started;
+	return tracefs_parse_group(group, &owner) && owner.pid_namespace &&
+			owner.pid_namespace == tracefs_own_namespace() &&
+			tracefs_start_time(owner.pid) != owner.started;
 }
 
 /* ---- definitions ---- */
@@ -218,14 +219,14 @@ static int uprobe_tracefs_remove_probe(int tracefs, const char *group, const cha
 
 static bool uprobe_tracefs_group_is_selected(const char *group, const char *only)
 {
-	return only ? !strcmp(group, only) : is_left(group);
+	return only ? !strcmp(group, only) : tracefs_is_stale(group);
 }
 
 /*
  * Removes the definitions of the group, or with NULL all stale ones. Returns how many, or a
  * negative errno.
  */
-static int remove_all(int tracefs, const char *only)
+static int tracefs_remove_all(int tracefs, const char *only)
 {
 	int fd = openat(tracefs, DEFINITIONS, O_RDONLY | O_CLOEXEC), removed = 0;
 	char *line = NULL;
@@ -267,12 +268,12 @@ static int remove_all(int tracefs, const char *only)
 
 int global_tracefs_remove(int tracefs, const char *group)
 {
-	return remove_all(tracefs, group);
+	return tracefs_remove_all(tracefs, group);
 }
 
 int global_tracefs_clean(int tracefs)
 {
-	return remove_all(tracefs, NULL);
+	return tracefs_remove_all(tracefs, NULL);
 }
 
 int global_clean(void)

@@ -75,7 +75,7 @@ static bool defines(const struct global_side *side, const struct global_field *f
 		const char *expected)
 {
 	char text[EXPRESSION_MAX + 24] = "";
-	int ret = expression(side, field, text, &error);
+	int ret = text_write_expression(side, field, text, &error);
 
 	if (!expected)
 		return is_refused(ret, -ENOTSUP,
@@ -105,7 +105,7 @@ static void test_numbers(void)
 	CHECK(defines(&entry, &field, NULL));
 	/* Operations after the last read are calculated later, unless they use another register or are a sum. */
 	field = FIELD(REGISTER(0), LOAD(8), ADD(3), fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 3, 0));
-	CHECK(defines(&entry, &field, "+0(%ax):u64") && text_done(&field.fetch) == 2);
+	CHECK(defines(&entry, &field, "+0(%ax):u64") && text_nr_executed(&field.fetch) == 2);
 	field = FIELD(REGISTER(0), LOAD(8), fetch_op(PROBE_FETCH_ADD_REGISTER, 1, 8, 0));
 	CHECK(defines(&entry, &field, NULL));
 	field = FIELD(REGISTER(0), LOAD(8), OP(PROBE_FETCH_PUSH));
@@ -233,7 +233,7 @@ static void test_sources(void)
 	uprobe_side_make_field(&exit, &field);
 	CHECK(field.at == 48 && field.capacity == 16);
 	field = FIELD(ADD(5), ADD(7));
-	CHECK(fetch_finish(&field.fetch, 1, 100) == 107);
+	CHECK(uprobe_fetch_finish(&field.fetch, 1, 100) == 107);
 }
 
 static void test_offsets(void)
@@ -253,34 +253,35 @@ static void test_offsets(void)
 
 	CHECK(fd >= 0 && pwrite(fd, &head, sizeof(head), 0) == sizeof(head));
 	CHECK(pwrite(fd, segments, sizeof(segments), 64) == sizeof(segments));
-	CHECK(!file_offset(path, 0x1100, &offset) && offset == 0x40);
-	CHECK(!file_offset(path, 0x12ff, &offset) && offset == 0x23f);
-	CHECK(file_offset(path, 0x1300, &offset) == -ENXIO &&
-			file_offset(path, 0x10ff, &offset) == -ENXIO && offset == 0x23f);
+	CHECK(!uprobe_file_offset(path, 0x1100, &offset) && offset == 0x40);
+	CHECK(!uprobe_file_offset(path, 0x12ff, &offset) && offset == 0x23f);
+	CHECK(uprobe_file_offset(path, 0x1300, &offset) == -ENXIO &&
+			uprobe_file_offset(path, 0x10ff, &offset) == -ENXIO && offset == 0x23f);
 	head.e_phentsize++;
 	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			file_offset(path, 0x1100, &offset) == -ENXIO);
+			uprobe_file_offset(path, 0x1100, &offset) == -ENXIO);
 	head.e_phentsize--;
 	head.e_ident[0] = 0;
 	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			file_offset(path, 0x1100, &offset) == -ENXIO);
-	CHECK(file_offset("/nowhere/at/all", 0x1100, &offset) == -ENOENT);
-	CHECK(file_offset("/", 0x1100, &offset) == -EISDIR);
+			uprobe_file_offset(path, 0x1100, &offset) == -ENXIO);
+	CHECK(uprobe_file_offset("/nowhere/at/all", 0x1100, &offset) == -ENOENT);
+	CHECK(uprobe_file_offset("/", 0x1100, &offset) == -EISDIR);
 	head.e_ident[0] = ELFMAG0;
 	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head) &&
-			!file_offset(path, 0x1100, &offset) && offset == 0x40);
+			!uprobe_file_offset(path, 0x1100, &offset) && offset == 0x40);
 	CHECK(!ftruncate(fd, 64 + 2 * sizeof(*segments) - 1) &&
-			file_offset(path, 0x1100, &offset) == -ENXIO);
-	CHECK(!ftruncate(fd, sizeof(head) - 1) && file_offset(path, 0x1100, &offset) == -ENXIO);
+			uprobe_file_offset(path, 0x1100, &offset) == -ENXIO);
+	CHECK(!ftruncate(fd, sizeof(head) - 1) &&
+			uprobe_file_offset(path, 0x1100, &offset) == -ENXIO);
 	CHECK(pwrite(fd, "\x90\x0f\x1f\x44\x00\x00", 6, 0x300) == 6);
-	CHECK(has_long_nop_behind(path, 0x300) && !has_long_nop_behind(path, 0x2ff) &&
-			!has_long_nop_behind(path, 0x301) &&
-			!has_long_nop_behind("/nowhere", 0x300));
+	CHECK(side_has_long_nop_after(path, 0x300) && !side_has_long_nop_after(path, 0x2ff) &&
+			!side_has_long_nop_after(path, 0x301) &&
+			!side_has_long_nop_after("/nowhere", 0x300));
 	/* The file has descriptor 0, and is closed. */
 	kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
 	close(0);
-	CHECK(has_long_nop_behind(path, 0x300) && fcntl(0, F_GETFD) == -1);
-	CHECK(file_offset(path, 0x1100, &offset) == -ENXIO && fcntl(0, F_GETFD) == -1);
+	CHECK(side_has_long_nop_after(path, 0x300) && fcntl(0, F_GETFD) == -1);
+	CHECK(uprobe_file_offset(path, 0x1100, &offset) == -ENXIO && fcntl(0, F_GETFD) == -1);
 	CHECK(dup2(kept, 0) == 0 && !close(kept));
 	close(fd);
 	unlink(path);
@@ -298,10 +299,10 @@ static void test_release(void)
 
 	for (size_t i = 0; i < sizeof(releases) / sizeof(*releases); i++) {
 		release = releases[i].text;
-		CHECK(takes_call() == releases[i].takes);
+		CHECK(side_kernel_takes_call() == releases[i].takes);
 	}
 	release = NULL;
-	CHECK(!takes_call());
+	CHECK(!side_kernel_takes_call());
 }
 
 /* ---- calls and returns ---- */
@@ -358,20 +359,21 @@ static void test_pairs(void)
 
 /* ---- samples ---- */
 
-static const struct argument at_8 = {.at = 8, .size = 4};
+static const struct perf_argument at_8 = {.at = 8, .size = 4};
 
 static void test_format(void)
 {
 	const char *format = "\tfield:u64 stack;\toffset:8;\tsize:8;\tsigned:0;\n"
 			     "\tfield:u8 f1[16];\toffset:16;\tsize:16;\tsigned:0;\n"
 			     "\tfield:__data_loc char[] name;\toffset:32;\tsize:4;\tsigned:1;\n";
-	struct argument found = {0};
+	struct perf_argument found = {0};
 
-	CHECK(find_argument(format, "stack", &found) && found.at == 8 && found.size == 8);
-	CHECK(find_argument(format, "f1", &found) && found.at == 16 && found.size == 16);
-	CHECK(find_argument(format, "name", &found) && found.at == 32 && found.size == 4);
-	CHECK(!find_argument(format, "f", &found) && !find_argument(format, "ame", &found));
-	CHECK(!find_argument(" f2; here it ends", "f2", &found));
+	CHECK(perf_find_argument(format, "stack", &found) && found.at == 8 && found.size == 8);
+	CHECK(perf_find_argument(format, "f1", &found) && found.at == 16 && found.size == 16);
+	CHECK(perf_find_argument(format, "name", &found) && found.at == 32 && found.size == 4);
+	CHECK(!perf_find_argument(format, "f", &found) &&
+			!perf_find_argument(format, "ame", &found));
+	CHECK(!perf_find_argument(" f2; here it ends", "f2", &found));
 }
 
 static void test_sample(void)
@@ -383,13 +385,14 @@ static void test_sample(void)
 
 	memcpy(bytes, words, sizeof(words));
 	memcpy(bytes + 28 + 5, &cgroup, 8);
-	CHECK(parse_sample(bytes, 33, false, &sample) && sample.pid == 11 && sample.tid == 12 &&
-			sample.time == 13 && sample.cpu == 14 && sample.size == 5 &&
-			sample.raw == bytes + 28 && !sample.cgroup);
-	CHECK(parse_sample(bytes, 41, true, &sample) && sample.cgroup == 99);
+	CHECK(perf_parse_sample(bytes, 33, false, &sample) && sample.pid == 11 &&
+			sample.tid == 12 && sample.time == 13 && sample.cpu == 14 &&
+			sample.size == 5 && sample.raw == bytes + 28 && !sample.cgroup);
+	CHECK(perf_parse_sample(bytes, 41, true, &sample) && sample.cgroup == 99);
 	sample.cgroup = 0;
-	CHECK(parse_sample(bytes, 40, true, &sample) && !sample.cgroup);
-	CHECK(!parse_sample(bytes, 32, false, &sample) && !parse_sample(bytes, 27, false, &sample));
+	CHECK(perf_parse_sample(bytes, 40, true, &sample) && !sample.cgroup);
+	CHECK(!perf_parse_sample(bytes, 32, false, &sample) &&
+			!perf_parse_sample(bytes, 27, false, &sample));
 }
 
 static void test_values(void)
@@ -401,12 +404,12 @@ static void test_values(void)
 	memcpy(raw + 8, &location, 4);
 	memcpy(raw + 20, "silver", 7);
 	CHECK(uprobe_perf_read_number(&sample, &at_8) == location);
-	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) == 0);
+	CHECK(uprobe_perf_read_number(&sample, &(struct perf_argument){.at = 36, .size = 4}) == 0);
 	memcpy(raw + 36, &location, 4);
-	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 36, .size = 4}) ==
+	CHECK(uprobe_perf_read_number(&sample, &(struct perf_argument){.at = 36, .size = 4}) ==
 			location);
-	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 37, .size = 4}) == 0);
-	CHECK(uprobe_perf_read_number(&sample, &(struct argument){.at = 0, .size = 9}) == 0);
+	CHECK(uprobe_perf_read_number(&sample, &(struct perf_argument){.at = 37, .size = 4}) == 0);
+	CHECK(uprobe_perf_read_number(&sample, &(struct perf_argument){.at = 0, .size = 9}) == 0);
 	CHECK(uprobe_perf_read_text(&sample, &at_8, &length) == (char *)raw + 20 && length == 7);
 	sample.size = 26;
 	CHECK(!uprobe_perf_read_text(&sample, &at_8, &length));
@@ -455,12 +458,12 @@ static void test_taken(void)
 	field.field.size = 2;
 	field.field.limit = 10;
 	field.capacity = 24;
-	uprobe_perf_read_value(&taken.record, &sample, &(struct argument){.at = 20, .size = 20},
-			&field, 3);
+	uprobe_perf_read_value(&taken.record, &sample,
+			&(struct perf_argument){.at = 20, .size = 20}, &field, 3);
 	CHECK(taken.size == 10 && !memcmp(taken.bytes, raw + 20, 20) &&
 			taken.record.unreadable == 4);
-	uprobe_perf_read_value(&taken.record, &sample, &(struct argument){.at = 21, .size = 20},
-			&field, 3);
+	uprobe_perf_read_value(&taken.record, &sample,
+			&(struct perf_argument){.at = 21, .size = 20}, &field, 3);
 	CHECK(taken.size == UINT64_MAX && taken.record.unreadable == 12);
 }
 
@@ -469,7 +472,7 @@ static void test_filter(void)
 	struct global_filter filter = {.nr_pids = 0};
 	struct uprobe_sample sample = {.pid = (uint32_t)getpid(), .cgroup = 77};
 	struct hit_record record = {.comm = "cook"};
-	struct uprobe_perf perf = {.unknown = 0};
+	struct uprobe_perf perf = {.nr_unknown_users = 0};
 
 	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.pids[filter.nr_pids++] = sample.pid + 1;
@@ -485,7 +488,8 @@ static void test_filter(void)
 	strcpy(filter.comms[filter.nr_comms++], "cook");
 	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	filter.uids[filter.nr_uids++] = getuid() + 1;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) && perf.unknown == 0);
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) &&
+			perf.nr_unknown_users == 0);
 	filter.uids[filter.nr_uids++] = getuid();
 	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	/* The first entry of each list fits, too. */
@@ -499,7 +503,8 @@ static void test_filter(void)
 	filter.uids[1]++;
 	CHECK(uprobe_perf_filter_sample(&perf, &filter, &sample, &record));
 	sample.pid = filter.pids[0] = INT32_MAX;
-	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) && perf.unknown == 1);
+	CHECK(!uprobe_perf_filter_sample(&perf, &filter, &sample, &record) &&
+			perf.nr_unknown_users == 1);
 }
 
 /* A buffer in the form of the kernel, with a record that begins at its end and continues at its beginning. */
@@ -535,7 +540,7 @@ static void test_buffer(void)
 	memcpy(data + at % BUFFER_SIZE, &head, 8);
 	memcpy(data + at % BUFFER_SIZE + 8, lost, 16);
 	page->data_head = at + 24;
-	read_buffer(&global, page);
+	perf_read_buffer(&global, page);
 	CHECK(page->data_tail == at + 24 && perf.lost == 1 + 6 && global.hits.count == 2);
 	CHECK(global.hits.list[0]->time == 100 && global.hits.list[1]->time == 200);
 	CHECK(global.hits.list[0]->pid_tgid == (21ull << 32 | 22) && global.hits.list[0]->cpu == 3);
@@ -544,7 +549,7 @@ static void test_buffer(void)
 	head.size = 25;
 	memcpy(data + (at + 24) % BUFFER_SIZE, &head, 8);
 	page->data_head = at + 48;
-	read_buffer(&global, page);
+	perf_read_buffer(&global, page);
 	CHECK(page->data_tail == at + 48 && perf.lost == 7);
 	hits_free(&global.hits);
 	free(perf.raw);
@@ -566,7 +571,7 @@ static void see_hit(void *user, const struct global_hit *hit)
 static void test_order(void)
 {
 	struct hit_record record = {.pid_tgid = 31ull << 32 | 32, .cpu = 4, .unreadable = 6};
-	struct uprobe_perf perf = {.lost = 3, .unknown = 4};
+	struct uprobe_perf perf = {.lost = 3, .nr_unknown_users = 4};
 	struct global_side side = {.number = 0};
 	struct global global = {.perf = &perf, .sides = &side, .nr_sides = 1};
 	uint64_t now = clock_monotonic_ns(),
@@ -589,8 +594,9 @@ static void test_order(void)
 	CHECK(global.hits.lost == 1 && global.hits.count == HITS_MAX);
 	global.hits.count = 0;
 	hits_free(&global.hits);
-	CHECK(ring_size(1) == 65536 && ring_size(65536) == 65536 && ring_size(65537) == 131072);
-	CHECK(ring_size(UINT32_MAX) == 1u << 30);
+	CHECK(global_ring_size(1) == 65536 && global_ring_size(65536) == 65536 &&
+			global_ring_size(65537) == 131072);
+	CHECK(global_ring_size(UINT32_MAX) == 1u << 30);
 	CHECK(!strcmp(global_backend_name(GLOBAL_TRACEFS), "tracefs") &&
 			!strcmp(global_backend_name(GLOBAL_NR_BACKENDS), "?"));
 }
@@ -603,22 +609,24 @@ static void test_groups(void)
 	struct tracefs_owner owner;
 	pid_t child;
 
-	CHECK(parse_group("side_12_34_56", &owner) && owner.pid == 12 && owner.started == 34 &&
-			owner.space == 56);
-	CHECK(!parse_group("side_12_34", &owner) && !parse_group("side_12_34_56x", &owner) &&
-			!parse_group("other_12_34_56", &owner));
+	CHECK(tracefs_parse_group("side_12_34_56", &owner) && owner.pid == 12 &&
+			owner.started == 34 && owner.pid_namespace == 56);
+	CHECK(!tracefs_parse_group("side_12_34", &owner) &&
+			!tracefs_parse_group("side_12_34_56x", &owner) &&
+			!tracefs_parse_group("other_12_34_56", &owner));
 	global_tracefs_group(group, sizeof(group));
-	CHECK(parse_group(group, &owner) && owner.pid == (uint64_t)getpid() && owner.started &&
-			owner.space == own_space());
-	CHECK(!is_left(group));
+	CHECK(tracefs_parse_group(group, &owner) && owner.pid == (uint64_t)getpid() &&
+			owner.started && owner.pid_namespace == tracefs_own_namespace());
+	CHECK(!tracefs_is_stale(group));
 	(void)snprintf(group, sizeof(group), "side_%ld_%llu_%llu", (long)getpid(),
-			(unsigned long long)owner.started + 1, (unsigned long long)owner.space);
-	CHECK(is_left(group));
+			(unsigned long long)owner.started + 1,
+			(unsigned long long)owner.pid_namespace);
+	CHECK(tracefs_is_stale(group));
 	(void)snprintf(group, sizeof(group), "side_%ld_1_%llu", (long)getpid(),
-			(unsigned long long)owner.space + 1);
-	CHECK(!is_left(group));
+			(unsigned long long)owner.pid_namespace + 1);
+	CHECK(!tracefs_is_stale(group));
 	(void)snprintf(group, sizeof(group), "side_%ld_1_0", (long)getpid());
-	CHECK(!is_left(group) && !is_left("kprobes"));
+	CHECK(!tracefs_is_stale(group) && !tracefs_is_stale("kprobes"));
 	CHECK(uprobe_tracefs_group_is_selected("mine", "mine") &&
 			!uprobe_tracefs_group_is_selected("mine", "other") &&
 			!uprobe_tracefs_group_is_selected("mine", NULL));
@@ -626,9 +634,9 @@ static void test_groups(void)
 	if (!child)
 		_exit(0);
 	CHECK(!waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT));
-	CHECK(started_at((uint64_t)child) == 0);
+	CHECK(tracefs_start_time((uint64_t)child) == 0);
 	waitpid(child, NULL, 0);
-	CHECK(started_at((uint64_t)child) == 0);
+	CHECK(tracefs_start_time((uint64_t)child) == 0);
 	CHECK(global_tracefs_read(AT_FDCWD, "/nowhere", text, sizeof(text)) == -ENOENT);
 	CHECK(global_tracefs_read(AT_FDCWD, "/proc", text, sizeof(text)) == -EISDIR);
 	CHECK(!global_tracefs_read(AT_FDCWD, "/proc/self/maps", text, sizeof(text)) &&
@@ -662,52 +670,51 @@ static void test_definitions(void)
 
 /* ---- changed code ---- */
 
-static int look_with(const unsigned char *memory, struct looking *looking, struct global_side *side,
-		bool recorded)
+static int look_with(const unsigned char *memory, struct conflict_scan *scan,
+		struct global_side *side, bool recorded)
 {
-	return differs(looking, getpid(), side, (uint64_t)(uintptr_t)memory, recorded);
+	return conflict_has_change(scan, getpid(), side, (uint64_t)(uintptr_t)memory, recorded);
 }
 
 static void test_changed(void)
 {
 	unsigned char bytes[32], memory[32];
 	char path[] = "/tmp/side-global-XXXXXX";
-	struct watched file = {.path = path, .fd = mkstemp(path)};
+	struct conflict_file file = {.path = path, .fd = mkstemp(path)};
 	uint32_t file_of = 0;
 	struct global_side side = {.path = path, .offset = 16};
 	struct global global = {.sides = &side, .nr_sides = 1};
-	struct looking looking = {
+	struct conflict_scan scan = {
 			.global = &global, .files = &file, .nr_files = 1, .file_of = &file_of};
 
 	for (int i = 0; i < 32; i++)
 		memory[i] = bytes[i] = (unsigned char)i;
 	CHECK(file.fd >= 0 && pwrite(file.fd, bytes, 32, 0) == 32);
-	CHECK(!look_with(memory + 16, &looking, &side, true));
+	CHECK(!look_with(memory + 16, &scan, &side, true));
 	memory[16] = BREAKPOINT;
-	CHECK(look_with(memory + 16, &looking, &side, true) &&
-			!look_with(memory + 16, &looking, &side, false));
+	CHECK(look_with(memory + 16, &scan, &side, true) &&
+			!look_with(memory + 16, &scan, &side, false));
 	memory[16] = LONG_JUMP;
-	CHECK(look_with(memory + 16, &looking, &side, false));
+	CHECK(look_with(memory + 16, &scan, &side, false));
 	memory[16] = CALL;
-	CHECK(look_with(memory + 16, &looking, &side, false));
+	CHECK(look_with(memory + 16, &scan, &side, false));
 	bytes[16] = LONG_NOP;
-	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 &&
-			!look_with(memory + 16, &looking, &side, true));
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && !look_with(memory + 16, &scan, &side, true));
 	memory[16] = LONG_NOP;
 	/* A jump over the location begins at most four bytes before it. */
 	memory[11] = LONG_JUMP;
-	CHECK(!look_with(memory + 16, &looking, &side, true));
+	CHECK(!look_with(memory + 16, &scan, &side, true));
 	memory[11] = 11;
 	memory[12] = LONG_JUMP;
-	CHECK(look_with(memory + 16, &looking, &side, true));
+	CHECK(look_with(memory + 16, &scan, &side, true));
 	memory[12] = BREAKPOINT;
-	CHECK(!look_with(memory + 16, &looking, &side, true));
+	CHECK(!look_with(memory + 16, &scan, &side, true));
 	memory[12] = 1;
 	memory[11] = LONG_JUMP;
 	/* The end of the jump at 11, which ends at 16. */
-	CHECK(!look_with(memory + 16, &looking, &side, true));
+	CHECK(!look_with(memory + 16, &scan, &side, true));
 	memory[11] = 11;
-	CHECK(look_with(memory + 16, &looking, &side, true));
+	CHECK(look_with(memory + 16, &scan, &side, true));
 	/* Jumps that end before the location: their bytes are no difference, and those after their end are. */
 	memcpy(memory, bytes, 32);
 	for (int begin = 7; begin <= 12; begin++) {
@@ -715,7 +722,7 @@ static void test_changed(void)
 			memory[begin] = LONG_JUMP;
 			if (changed > begin)
 				memory[changed] ^= 0x20;
-			CHECK(look_with(memory + 16, &looking, &side, true) ==
+			CHECK(look_with(memory + 16, &scan, &side, true) ==
 					(begin == 12 ||
 							(changed > begin &&
 									(begin < 8 || changed > begin + 4))));
@@ -725,32 +732,31 @@ static void test_changed(void)
 	/* The file ends before the location, and memory that cannot be read. */
 	CHECK(!ftruncate(file.fd, 16));
 	memory[16] = LONG_JUMP;
-	CHECK(!look_with(memory + 16, &looking, &side, true));
-	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &looking, &side, true));
-	CHECK(!differs(&looking, getpid(), &side, 4096, true));
+	CHECK(!look_with(memory + 16, &scan, &side, true));
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &scan, &side, true));
+	CHECK(!conflict_has_change(&scan, getpid(), &side, 4096, true));
 	/* A file that cannot be read is no file without a difference. */
 	{
 		int kept = file.fd;
 
 		file.fd = -1;
-		CHECK(look_with(memory + 16, &looking, &side, true) == -EBADF);
-		looking.error = &error;
-		CHECK(is_refused(uprobe_conflict_check_mapping(
-						 &looking, getpid(), 0, 4096, 0, 0, false),
+		CHECK(look_with(memory + 16, &scan, &side, true) == -EBADF);
+		scan.error = &error;
+		CHECK(is_refused(conflict_check_mapping(&scan, getpid(), 0, 4096, 0, 0, false),
 				-EBADF, "cannot be read: Bad file descriptor", ""));
-		CHECK(!uprobe_conflict_check_mapping(&looking, getpid(), 0, 4096, 0, 1, false));
+		CHECK(!conflict_check_mapping(&scan, getpid(), 0, 4096, 0, 1, false));
 		file.fd = kept;
 	}
 	memory[16] = bytes[16];
 	memory[11] = 11;
 	/* At the beginning of the file, fewer bytes are before the location. */
 	side.offset = 0;
-	CHECK(!look_with(memory, &looking, &side, true));
+	CHECK(!look_with(memory, &scan, &side, true));
 	memory[0] = LONG_JUMP;
-	CHECK(look_with(memory, &looking, &side, true));
+	CHECK(look_with(memory, &scan, &side, true));
 	close(file.fd);
 	unlink(path);
-	CHECK(is_refused(conflict_check(&global, (looking.error = &error)), -ENOENT,
+	CHECK(is_refused(conflict_check(&global, (scan.error = &error)), -ENOENT,
 			"cannot be read: No such file", ""));
 }
 
@@ -766,12 +772,12 @@ static void test_recorder(const struct global *global)
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	CHECK(fd >= 0 && !ftruncate(fd, 4096));
 	agent = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
-	CHECK(agent != MAP_FAILED && uprobe_conflict_has_recorder(getpid()) &&
-			!uprobe_conflict_has_recorder(INT32_MAX));
+	CHECK(agent != MAP_FAILED && conflict_has_agent(getpid()) &&
+			!conflict_has_agent(INT32_MAX));
 	CHECK(is_refused(conflict_check(global, &error), -EBUSY,
 			": its recorder of side, or another one, has a probe there, and the kernel's would end",
 			"take that probe out first"));
-	CHECK(!munmap(agent, 4096) && !uprobe_conflict_has_recorder(getpid()));
+	CHECK(!munmap(agent, 4096) && !conflict_has_agent(getpid()));
 	CHECK(!conflict_check(global, &error));
 	close(fd);
 	CHECK(!unlink(path) && !rmdir(directory));
@@ -890,41 +896,41 @@ static void test_assembly(void)
 	static struct bpf_assembly a;
 	uint32_t jump;
 
-	put_constant(&a, 3, -7);
+	bpf_emit_constant(&a, 3, -7);
 	CHECK(a.nr == 1 && a.code[0].code == (BPF_ALU64 | BPF_MOV | BPF_K) &&
 			a.code[0].dst_reg == 3 && a.code[0].imm == -7);
-	put_constant(&a, 4, INT64_C(0x123456789));
+	bpf_emit_constant(&a, 4, INT64_C(0x123456789));
 	CHECK(a.nr == 3 && a.code[1].code == (BPF_LD | BPF_DW | BPF_IMM) &&
 			a.code[1].dst_reg == 4 && a.code[1].imm == 0x23456789 &&
 			a.code[2].imm == 1 && !a.code[1].src_reg);
-	put_map(&a, 2, 6);
+	bpf_emit_map(&a, 2, 6);
 	CHECK(a.nr == 5 && a.code[3].dst_reg == 2 && a.code[3].src_reg == BPF_PSEUDO_MAP_FD &&
 			a.code[3].imm == 6 && !a.code[4].imm);
-	put_load(&a, 2, 5, 6, -8);
+	bpf_emit_load(&a, 2, 5, 6, -8);
 	CHECK(a.code[5].code == (BPF_LDX | BPF_MEM | BPF_H) && a.code[5].dst_reg == 5 &&
 			a.code[5].src_reg == 6 && a.code[5].off == -8);
-	put_store(&a, 4, 7, 16, 8);
+	bpf_emit_store(&a, 4, 7, 16, 8);
 	CHECK(a.code[6].code == (BPF_STX | BPF_MEM | BPF_W) && a.code[6].dst_reg == 7 &&
 			a.code[6].src_reg == 8 && a.code[6].off == 16);
-	put_add(&a, 9, INT64_C(1) << 40);
+	bpf_emit_add(&a, 9, INT64_C(1) << 40);
 	CHECK(a.nr == 10 && a.code[9].code == (BPF_ALU64 | BPF_ADD | BPF_X) &&
 			a.code[9].dst_reg == 9 && !a.code[9].src_reg);
-	put_add(&a, 9, 5);
-	put_move(&a, 1, 2);
-	put_call(&a, 12);
+	bpf_emit_add(&a, 9, 5);
+	bpf_emit_move(&a, 1, 2);
+	bpf_emit_call(&a, 12);
 	CHECK(a.nr == 13 && a.code[10].imm == 5 && a.code[11].dst_reg == 1 &&
 			a.code[11].src_reg == 2 && a.code[12].imm == 12);
-	jump = put_jump(&a, BPF_JEQ, 3, 44);
+	jump = bpf_emit_jump(&a, BPF_JEQ, 3, 44);
 	CHECK(jump == 13 && a.code[13].dst_reg == 3 && a.code[13].imm == 44 &&
 			a.code[13].code == (BPF_JMP | BPF_JEQ | BPF_K));
-	CHECK(put_jump_register(&a, BPF_JGT, 1, 2) == 14 &&
+	CHECK(bpf_emit_jump_register(&a, BPF_JGT, 1, 2) == 14 &&
 			a.code[14].code == (BPF_JMP | BPF_JGT | BPF_X));
-	put_here(&a, jump);
+	bpf_emit_target(&a, jump);
 	CHECK(a.code[13].off == 1 && !a.overflow);
 	while (a.nr < ASSEMBLY_MAX)
-		put_move(&a, 1, 2);
+		bpf_emit_move(&a, 1, 2);
 	CHECK(!a.overflow);
-	put_move(&a, 1, 2);
+	bpf_emit_move(&a, 1, 2);
 	CHECK(a.overflow && a.nr == ASSEMBLY_MAX);
 }
 

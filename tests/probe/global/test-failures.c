@@ -674,7 +674,7 @@ static void numbers_of_cpus(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		nr_cpus = cases[i].reported;
-		CHECK(count_cpus() == cases[i].used && count_online() == cases[i].used);
+		CHECK(perf_count_cpus() == cases[i].used && perf_count_online() == cases[i].used);
 	}
 	nr_cpus = CPUS;
 }
@@ -684,10 +684,10 @@ static void instructions(void)
 	static struct bpf_assembly code;
 	uint32_t jump;
 
-	put_constant(&code, 3, INT32_MAX);
-	put_constant(&code, 4, (int64_t)INT32_MAX + 1);
-	put_constant(&code, 5, INT32_MIN);
-	put_constant(&code, 6, (int64_t)INT32_MIN - 1);
+	bpf_emit_constant(&code, 3, INT32_MAX);
+	bpf_emit_constant(&code, 4, (int64_t)INT32_MAX + 1);
+	bpf_emit_constant(&code, 5, INT32_MIN);
+	bpf_emit_constant(&code, 6, (int64_t)INT32_MIN - 1);
 	CHECK(code.nr == 6);
 	CHECK(code.code[0].code == (BPF_ALU64 | BPF_MOV | BPF_K) && code.code[0].dst_reg == 3 &&
 			code.code[0].imm == INT32_MAX);
@@ -697,16 +697,16 @@ static void instructions(void)
 	CHECK(code.code[3].dst_reg == 5 && code.code[3].imm == INT32_MIN);
 	CHECK(code.code[4].dst_reg == 6 && code.code[4].imm == INT32_MAX && code.code[5].imm == -1);
 	code.nr = 0;
-	put_map(&code, 1, 7);
+	bpf_emit_map(&code, 1, 7);
 	CHECK(code.nr == 2 && code.code[0].src_reg == BPF_PSEUDO_MAP_FD && code.code[0].imm == 7 &&
 			!code.code[1].imm && code.code[0].dst_reg == 1);
 	code.nr = 0;
-	put_load(&code, 1, 2, 3, -4);
-	put_load(&code, 2, 2, 3, -4);
-	put_load(&code, 4, 2, 3, -4);
-	put_load(&code, 8, 2, 3, -4);
-	put_store(&code, 1, 5, 6, 7);
-	put_store(&code, 8, 5, 6, 7);
+	bpf_emit_load(&code, 1, 2, 3, -4);
+	bpf_emit_load(&code, 2, 2, 3, -4);
+	bpf_emit_load(&code, 4, 2, 3, -4);
+	bpf_emit_load(&code, 8, 2, 3, -4);
+	bpf_emit_store(&code, 1, 5, 6, 7);
+	bpf_emit_store(&code, 8, 5, 6, 7);
 	for (unsigned int i = 0; i < 4; i++) {
 		static const uint8_t sizes[] = {BPF_B, BPF_H, BPF_W, BPF_DW};
 
@@ -718,38 +718,38 @@ static void instructions(void)
 			code.code[4].src_reg == 7 && code.code[4].off == 6 && !code.code[4].imm);
 	CHECK(code.code[5].code == (BPF_STX | BPF_MEM | BPF_DW));
 	code.nr = 0;
-	put_add(&code, 8, -1);
-	put_add(&code, 8, INT64_C(1) << 40);
+	bpf_emit_add(&code, 8, -1);
+	bpf_emit_add(&code, 8, INT64_C(1) << 40);
 	CHECK(code.nr == 4 && code.code[0].code == (BPF_ALU64 | BPF_ADD | BPF_K) &&
 			code.code[0].imm == -1 && code.code[0].dst_reg == 8);
 	CHECK(code.code[3].code == (BPF_ALU64 | BPF_ADD | BPF_X) && code.code[3].dst_reg == 8 &&
 			!code.code[3].src_reg && !code.code[1].dst_reg && code.code[2].imm == 256);
 	code.nr = 0;
-	put_move(&code, 9, 2);
-	put_call(&code, 14);
+	bpf_emit_move(&code, 9, 2);
+	bpf_emit_call(&code, 14);
 	CHECK(code.code[0].code == (BPF_ALU64 | BPF_MOV | BPF_X) && code.code[0].dst_reg == 9 &&
 			code.code[0].src_reg == 2 && !code.code[0].imm);
 	CHECK(code.code[1].code == (BPF_JMP | BPF_CALL) && code.code[1].imm == 14);
 	/* A jump goes at most 32767 instructions further, and there are at most 8192. */
-	jump = put_jump(&code, BPF_JEQ, 3, 5);
+	jump = bpf_emit_jump(&code, BPF_JEQ, 3, 5);
 	CHECK(jump == 2 && code.code[2].code == (BPF_JMP | BPF_JEQ | BPF_K) &&
 			code.code[2].dst_reg == 3 && code.code[2].imm == 5);
-	CHECK(put_jump_register(&code, BPF_JGT, 1, 2) == 3 &&
+	CHECK(bpf_emit_jump_register(&code, BPF_JGT, 1, 2) == 3 &&
 			code.code[3].code == (BPF_JMP | BPF_JGT | BPF_X) &&
 			code.code[3].src_reg == 2);
-	put_here(&code, jump);
+	bpf_emit_target(&code, jump);
 	CHECK(code.code[2].off == 1 && !code.overflow);
 	code.nr = 2 + 1 + INT16_MAX;
-	put_here(&code, jump);
+	bpf_emit_target(&code, jump);
 	CHECK(code.code[2].off == INT16_MAX && !code.overflow);
 	code.nr++;
-	put_here(&code, jump);
+	bpf_emit_target(&code, jump);
 	CHECK(code.overflow && code.code[2].off == INT16_MAX);
 	code.overflow = false;
 	code.nr = ASSEMBLY_MAX - 1;
-	put_call(&code, 1);
+	bpf_emit_call(&code, 1);
 	CHECK(code.nr == ASSEMBLY_MAX && !code.overflow);
-	put_call(&code, 1);
+	bpf_emit_call(&code, 1);
 	CHECK(code.nr == ASSEMBLY_MAX && code.overflow);
 }
 

@@ -327,25 +327,27 @@ static void owners(void)
 	begin();
 	CHECK(!stat("/proc/self/ns/pid", &status));
 	space = status.st_ino;
-	CHECK(own_space() == space);
+	CHECK(tracefs_own_namespace() == space);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		status_of_77 = cases[i].text;
-		CHECK(started_at(77) == cases[i].started);
+		CHECK(tracefs_start_time(77) == cases[i].started);
 		/* What another process with this number, or none, has left. */
 		snprintf(group, sizeof(group), "side_77_4712_%llu", (unsigned long long)space);
-		CHECK(is_left(group) == (cases[i].started != 4712));
+		CHECK(tracefs_is_stale(group) == (cases[i].started != 4712));
 		snprintf(group, sizeof(group), "side_77_4713_%llu", (unsigned long long)space);
-		CHECK(is_left(group));
+		CHECK(tracefs_is_stale(group));
 		snprintf(group, sizeof(group), "side_77_4713_%llu", (unsigned long long)space + 1);
-		CHECK(!is_left(group) && !is_left("side_77_4713_0"));
+		CHECK(!tracefs_is_stale(group) && !tracefs_is_stale("side_77_4713_0"));
 		snprintf(group, sizeof(group), "side_77_4713_%llux", (unsigned long long)space);
-		CHECK(!is_left(group) && !is_left("side_77_4713") && !is_left("other_77_4713_1"));
+		CHECK(!tracefs_is_stale(group) && !tracefs_is_stale("side_77_4713") &&
+				!tracefs_is_stale("other_77_4713_1"));
 	}
 	global_tracefs_group(own, sizeof(own));
 	snprintf(group, sizeof(group), "side_%d_%llu_%llu", (int)getpid(),
-			(unsigned long long)started_at((uint64_t)getpid()),
+			(unsigned long long)tracefs_start_time((uint64_t)getpid()),
 			(unsigned long long)space);
-	CHECK(!strcmp(own, group) && started_at((uint64_t)getpid()) && !is_left(own));
+	CHECK(!strcmp(own, group) && tracefs_start_time((uint64_t)getpid()) &&
+			!tracefs_is_stale(own));
 }
 
 /* ---- definitions ---- */
