@@ -275,7 +275,7 @@ static void uprobes_event_fill_field(const struct global_hit *hit, const struct 
 							  : uprobes_event_field_number(hit, field);
 	const unsigned char *at = hit->values + field->at;
 
-	if (probe_field_is_several(&field->field)) {
+	if (probe_field_is_array(&field->field)) {
 		if ((int64_t)value <= 0)
 			at = (const unsigned char *)&none;
 		side_ptr_set(arg->u.side_static.side_vla_gather.ptr, at);

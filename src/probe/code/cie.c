@@ -6,7 +6,7 @@
 #include "rows.h"
 
 /* Reads the values that the augmentation letters announce. Returns false for an unknown letter. */
-static bool read_letters(struct code_cursor *cursor, const char *text, struct code_cie *cie)
+static bool cie_read_letters(struct code_cursor *cursor, const char *text, struct code_cie *cie)
 {
 	for (; *text && !cursor->bad; text++) {
 		uint8_t encoding;
@@ -26,7 +26,8 @@ static bool read_letters(struct code_cursor *cursor, const char *text, struct co
 	return true;
 }
 
-static bool read_augmentation(struct code_cursor *cursor, const char *text, struct code_cie *cie)
+static bool cie_read_augmentation(
+		struct code_cursor *cursor, const char *text, struct code_cie *cie)
 {
 	uint64_t size;
 	size_t begin;
@@ -36,10 +37,10 @@ static bool read_augmentation(struct code_cursor *cursor, const char *text, stru
 	cie->augmented = true;
 	size = code_take_leb(cursor, false);
 	begin = cursor->at;
-	if (!read_letters(cursor, text + 1, cie) || cursor->bad)
+	if (!cie_read_letters(cursor, text + 1, cie) || cursor->bad)
 		return false;
 	cursor->at = begin;
-	code_pass(cursor, size);
+	code_skip(cursor, size);
 	return true;
 }
 
@@ -63,32 +64,32 @@ struct code_cie code_read_cie(const struct code_cursor *all, size_t at, size_t l
 		code_take(&cursor, 1);
 	else
 		code_take_leb(&cursor, false);
-	cie.ok = read_augmentation(&cursor, text, &cie) && !cursor.bad;
+	cie.ok = cie_read_augmentation(&cursor, text, &cie) && !cursor.bad;
 	cie.rules = cursor.at;
 	return cie;
 }
 
 bool code_read_entry(const struct code_cursor *all, size_t at, size_t length,
-		const struct code_cie *cie, struct code_entry *entry)
+		const struct code_cie *cie, struct code_entry *ret_entry)
 {
 	struct code_cursor cursor = {all->bytes, at, at + length, all->address, false};
 
-	*entry = (struct code_entry){.cie = *cie, .rules_end = at + length};
+	*ret_entry = (struct code_entry){.cie = *cie, .rules_end = at + length};
 	if (!cie->ok)
 		return false;
 	code_take(&cursor, 4); /* the distance to the CIE */
-	entry->address = code_take_pointer(&cursor, cie->pointer & 0x7f);
-	entry->size = code_take_pointer(&cursor, cie->pointer & 0x0f);
+	ret_entry->address = code_take_pointer(&cursor, cie->pointer & 0x7f);
+	ret_entry->size = code_take_pointer(&cursor, cie->pointer & 0x0f);
 	if (cie->augmented) {
 		uint64_t size = code_take_leb(&cursor, false);
 		size_t begin = cursor.at;
 
 		if (cie->lsda != CODE_ENCODING_OMIT)
-			entry->landings = code_take_pointer(&cursor, cie->lsda & 0x7f);
+			ret_entry->landings = code_take_pointer(&cursor, cie->lsda & 0x7f);
 		if (!cursor.bad)
 			cursor.at = begin;
-		code_pass(&cursor, size);
+		code_skip(&cursor, size);
 	}
-	entry->rules = cursor.at;
+	ret_entry->rules = cursor.at;
 	return !cursor.bad;
 }

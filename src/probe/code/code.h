@@ -8,7 +8,7 @@
  *	file.c			the file in memory: segments, sections, bounds-checked reads
  *	symbols.c		symbol tables, also the compressed one (.gnu_debugdata)
  *	versions.c		versions of symbols
- *	beside.c		symbol tables of the separate debug file, found by build ID
+ *	debug-link.c		symbol tables of the separate debug file, found by build ID
  *	go.c			ranges and function names of Go code, also in stripped files
  *	frames.c		function starts and exception handlers from the unwind data
  *	rows.h			the unwind data of a function, row by row (cursor.c, cie.c, rows.c)
@@ -50,15 +50,15 @@ struct code_function {
 };
 
 /* These return 0, or a negative errno with a sentence in *error. The caller closes *ret_file. */
-int code_open(const char *path, struct code_file **file, struct error *error);
-int code_open_fd(int fd, const char *path, struct code_file **file, struct error *error);
+int code_open(const char *path, struct code_file **ret_file, struct error *error);
+int code_open_fd(int fd, const char *path, struct code_file **ret_file, struct error *error);
 /* Copies the bytes. */
-int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **file,
+int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **ret_file,
 		struct error *error);
 void code_close(struct code_file *file);
 
 /* Returns their number. They are in the order of their addresses, and belong to the file. */
-size_t code_functions(const struct code_file *file, const struct code_function **functions);
+size_t code_functions(const struct code_file *file, const struct code_function **ret_functions);
 const char *code_name(
 		const struct code_file *file, const struct code_function *function, size_t index);
 /*
@@ -81,7 +81,7 @@ const struct code_function *code_function_at(const struct code_file *file, uint6
  * Returns how many it wrote.
  */
 size_t code_choices(const struct code_file *file, const struct code_function *chooser,
-		uint64_t *choices, size_t capacity);
+		uint64_t *ret_choices, size_t capacity);
 
 /*
  * These find how to probe the start of a function (after a landing mark for indirect branches), or
@@ -90,8 +90,8 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
  * -ENOMEM.
  */
 int code_entry(struct code_file *file, const struct code_function *function,
-		struct probe_site *site);
-int code_site(struct code_file *file, uint64_t address, struct probe_site *site);
+		struct probe_site *ret_site);
+int code_site(struct code_file *file, uint64_t address, struct probe_site *ret_site);
 
 /*
  * True if exceptions may leave functions of the file: it has exception handlers of a language other
@@ -120,11 +120,11 @@ void code_for_kernel(struct probe_site *site);
  * `offset` on is mapped at `start` (as in /proc/PID/maps). Returns 0, or -ENOENT if that part has
  * no code.
  */
-int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias);
+int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *ret_bias);
 /*
  * The same from the address of the file's first page: a program may have moved its code to other
  * memory.
  */
-int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias);
+int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *ret_bias);
 
 #endif /* SIDE_PROBE_CODE_CODE_H */

@@ -21,7 +21,7 @@
  * must be set. Returns the size of the copy, or -ERANGE if an address that it refers to is out of
  * reach (2 GiB).
  */
-int probe_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PROBE_COPY_MAX],
-		uint8_t map[PROBE_PIECES_MAX + 1]);
+int probe_copy(const struct probe_site *site, uint64_t at, uint8_t ret_copy[PROBE_COPY_MAX],
+		uint8_t ret_map[PROBE_PIECES_MAX + 1]);
 
 #endif /* SIDE_PROBE_CODE_COPY_H */

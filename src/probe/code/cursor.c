@@ -41,7 +41,7 @@ uint64_t code_take_leb(struct code_cursor *cursor, bool is_signed)
 	return value;
 }
 
-void code_pass(struct code_cursor *cursor, uint64_t size)
+void code_skip(struct code_cursor *cursor, uint64_t size)
 {
 	if (cursor->bad || size > cursor->size - cursor->at) {
 		cursor->bad = true;

@@ -49,7 +49,7 @@ static bool debug_link_find_build_id(const uint8_t *bytes, size_t size, struct i
 	return false;
 }
 
-static bool own_id(const struct code_file *file, struct id *id)
+static bool debug_link_own_id(const struct code_file *file, struct id *id)
 {
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		size_t size;
@@ -80,7 +80,7 @@ static uint8_t *debug_link_read_part(int fd, uint64_t offset, uint64_t size)
 	return bytes;
 }
 
-static bool has_id(int fd, const Elf64_Shdr *sections, size_t count, const struct id *id)
+static bool debug_link_has_id(int fd, const Elf64_Shdr *sections, size_t count, const struct id *id)
 {
 	struct id found = {.size = 0};
 
@@ -108,7 +108,7 @@ static int debug_link_read_symbols(
 	if (table && text) {
 		ret = code_read_names(
 				file, table, symbols->sh_size, (const char *)text, names->sh_size);
-		file->beside_memory = text;
+		file->debug_memory = text;
 		text = NULL;
 	}
 	free(table);
@@ -131,10 +131,10 @@ static int debug_link_read_file(struct code_file *file, int fd, const struct id 
 			fd, header.e_shoff, (uint64_t)header.e_shnum * sizeof(*sections));
 	if (!sections)
 		return 0;
-	for (size_t i = 0; i < header.e_shnum && !ret && !file->beside_memory; i++) {
+	for (size_t i = 0; i < header.e_shnum && !ret && !file->debug_memory; i++) {
 		if (sections[i].sh_type == SHT_SYMTAB && sections[i].sh_link < header.e_shnum &&
 				sections[sections[i].sh_link].sh_type == SHT_STRTAB &&
-				has_id(fd, sections, header.e_shnum, id))
+				debug_link_has_id(fd, sections, header.e_shnum, id))
 			ret = debug_link_read_symbols(
 					file, fd, &sections[i], &sections[sections[i].sh_link]);
 	}
@@ -165,7 +165,7 @@ static int debug_link_try_directory(
 	return ret;
 }
 
-int code_read_beside(struct code_file *file)
+int code_read_debug_file(struct code_file *file)
 {
 	const char *folders = getenv("SIDE_DEBUG_PATH");
 	struct id id;
@@ -175,15 +175,15 @@ int code_read_beside(struct code_file *file)
 		if (file->sections[i].type == SHT_SYMTAB)
 			return 0;
 	}
-	if (!own_id(file, &id))
+	if (!debug_link_own_id(file, &id))
 		return 0;
-	while (folders && *folders && !ret && !file->beside_memory) {
+	while (folders && *folders && !ret && !file->debug_memory) {
 		size_t length = strcspn(folders, ":");
 
 		ret = debug_link_try_directory(file, folders, length, &id);
 		folders += length + (folders[length] == ':');
 	}
-	if (ret || file->beside_memory)
+	if (ret || file->debug_memory)
 		return ret;
 	return debug_link_try_directory(file, STANDARD_FOLDER, strlen(STANDARD_FOLDER), &id);
 }

@@ -55,7 +55,7 @@ static bool returns_twice(const struct code_file *file, const struct code_functi
 static bool code_exit_reads_return(
 		const struct x86_instruction *instruction, const struct code_row *row)
 {
-	if (row->begin != CODE_BEGIN_PLAIN || !row->returns)
+	if (row->base != CODE_BASE_PLAIN || !row->returns)
 		return false;
 	if (instruction->pop && row->reg == STACK_POINTER && row->offset == 8)
 		return true;
@@ -66,7 +66,8 @@ static bool code_exit_reads_return(
 /* ---- runtimes that use return addresses ---- */
 
 /* True if a string of the section (names of symbols, or constants) ends with the text. */
-static bool has_text(const struct code_file *file, const char *section, const char *text)
+static bool code_exit_has_string(
+		const struct code_file *file, const char *section, const char *text)
 {
 	size_t size, length = strlen(text) + 1;
 	const uint8_t *bytes = code_section_bytes(file, code_section_named(file, section), &size);
@@ -87,8 +88,9 @@ static bool is_ocaml(const struct code_file *file)
 
 	memcpy(variable, begin, sizeof(begin));
 	variable[sizeof(begin) - 1] = 'M';
-	return has_text(file, ".dynstr", "frametable") || has_text(file, ".strtab", "frametable") ||
-			has_text(file, ".rodata", variable);
+	return code_exit_has_string(file, ".dynstr", "frametable") ||
+			code_exit_has_string(file, ".strtab", "frametable") ||
+			code_exit_has_string(file, ".rodata", variable);
 }
 
 bool code_has_exceptions(const struct code_file *file)
@@ -105,8 +107,8 @@ bool code_has_exceptions(const struct code_file *file)
 	if (!file->nr_landings)
 		return false;
 	for (size_t i = 0; i < sizeof(personalities) / sizeof(personalities[0]); i++) {
-		if (has_text(file, ".dynstr", personalities[i]) ||
-				has_text(file, ".strtab", personalities[i]))
+		if (code_exit_has_string(file, ".dynstr", personalities[i]) ||
+				code_exit_has_string(file, ".strtab", personalities[i]))
 			return true;
 	}
 	/* The language of the handlers is unknown. */
@@ -152,13 +154,14 @@ static bool copies_stacks(const struct code_file *file)
 			"scm_c_with_continuation_barrier", "slp_switch"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (has_text(file, ".dynstr", names[i]) || has_text(file, ".strtab", names[i]))
+		if (code_exit_has_string(file, ".dynstr", names[i]) ||
+				code_exit_has_string(file, ".strtab", names[i]))
 			return true;
 	}
 	return false;
 }
 
-static enum code_runtime runtime_of(struct code_file *file)
+static enum code_runtime code_exit_runtime(struct code_file *file)
 {
 	if (file->runtime == CODE_RUNTIME_UNKNOWN)
 		file->runtime = is_ocaml(file)        ? CODE_RUNTIME_OCAML
@@ -170,7 +173,7 @@ static enum code_runtime runtime_of(struct code_file *file)
 
 static const char *no_exit_by_runtime(struct code_file *file)
 {
-	switch (runtime_of(file)) {
+	switch (code_exit_runtime(file)) {
 	case CODE_RUNTIME_OCAML: return ocaml;
 	case CODE_RUNTIME_PROFILED: return profiled;
 	case CODE_RUNTIME_COPIES: return copies;
@@ -260,7 +263,7 @@ static bool is_begun_by_call(struct code_file *file, const struct code_function 
 		return true;
 	row = code_rows_at(&rows, function->address);
 	return !row ||
-			(row->begin == CODE_BEGIN_PLAIN && row->reg == STACK_POINTER &&
+			(row->base == CODE_BASE_PLAIN && row->reg == STACK_POINTER &&
 					row->offset == 8);
 }
 
@@ -342,7 +345,7 @@ const char *code_no_exit(struct code_file *file, const struct code_function *fun
 		return why;
 	row = known ? code_rows_at(&rows, at) : NULL;
 	if (row &&
-			(row->begin != CODE_BEGIN_PLAIN || !row->returns ||
+			(row->base != CODE_BASE_PLAIN || !row->returns ||
 					row->reg != STACK_POINTER || row->offset != 8))
 		return no_call;
 	why = known ? no_exit_by_code(file, function, TAILS_MAX, &left) : NULL;

@@ -32,17 +32,17 @@ void *code_grow(void *array, size_t used, size_t *capacity, size_t size)
 	return larger;
 }
 
-const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *size)
+const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *ret_size)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		const struct code_segment *segment = &file->segments[i];
 
 		if (address >= segment->address && address - segment->address < segment->size) {
-			*size = segment->size - (address - segment->address);
+			*ret_size = segment->size - (address - segment->address);
 			return file->bytes + segment->offset + (address - segment->address);
 		}
 	}
-	*size = 0;
+	*ret_size = 0;
 	return NULL;
 }
 
@@ -68,14 +68,14 @@ const struct code_section *code_section_named(const struct code_file *file, cons
 }
 
 const uint8_t *code_section_bytes(
-		const struct code_file *file, const struct code_section *section, size_t *size)
+		const struct code_file *file, const struct code_section *section, size_t *ret_size)
 {
 	if (!section || section->type == SHT_NOBITS || section->offset > file->size ||
 			section->size > file->size - section->offset) {
-		*size = 0;
+		*ret_size = 0;
 		return NULL;
 	}
-	*size = section->size;
+	*ret_size = section->size;
 	return file->bytes + section->offset;
 }
 
@@ -246,7 +246,7 @@ static struct code_file *code_file_create(const char *path, size_t size)
 	return NULL;
 }
 
-int code_open_fd(int fd, const char *path, struct code_file **result, struct error *error)
+int code_open_fd(int fd, const char *path, struct code_file **ret_file, struct error *error)
 {
 	struct code_file *file;
 	struct stat stat;
@@ -273,23 +273,23 @@ int code_open_fd(int fd, const char *path, struct code_file **result, struct err
 		code_close(file);
 		return ret;
 	}
-	*result = file;
+	*ret_file = file;
 	return 0;
 }
 
-int code_open(const char *path, struct code_file **file, struct error *error)
+int code_open(const char *path, struct code_file **ret_file, struct error *error)
 {
 	/* Non-blocking: the user may give the name of a pipe. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), ret;
 
 	if (fd < 0)
 		return error_set(error, -errno, NULL, "cannot open %s: %s", path, strerror(errno));
-	ret = code_open_fd(fd, path, file, error);
+	ret = code_open_fd(fd, path, ret_file, error);
 	close(fd);
 	return ret;
 }
 
-int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **result,
+int code_open_memory(const void *bytes, size_t size, const char *name, struct code_file **ret_file,
 		struct error *error)
 {
 	struct code_file *file = code_file_create(name, size);
@@ -304,7 +304,7 @@ int code_open_memory(const void *bytes, size_t size, const char *name, struct co
 		code_close(file);
 		return ret;
 	}
-	*result = file;
+	*ret_file = file;
 	return 0;
 }
 
@@ -319,7 +319,7 @@ void code_close(struct code_file *file)
 	free(file->segments);
 	free(file->sections);
 	free(file->names_memory);
-	free(file->beside_memory);
+	free(file->debug_memory);
 	free(file->names);
 	free(file->frames);
 	free(file->functions);
@@ -333,7 +333,7 @@ void code_close(struct code_file *file)
 	free(file);
 }
 
-int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *bias)
+int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uint64_t *ret_bias)
 {
 	const uint64_t page = 4096;
 
@@ -343,14 +343,14 @@ int code_bias(const struct code_file *file, uint64_t start, uint64_t offset, uin
 
 		if (segment->executable && offset >= first &&
 				offset < segment->offset + segment->size) {
-			*bias = start - offset + segment->offset - segment->address;
+			*ret_bias = start - offset + segment->offset - segment->address;
 			return 0;
 		}
 	}
 	return -ENOENT;
 }
 
-int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bias)
+int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *ret_bias)
 {
 	const uint64_t page = 4096;
 
@@ -358,7 +358,7 @@ int code_bias_of_head(const struct code_file *file, uint64_t start, uint64_t *bi
 		const struct code_segment *segment = &file->segments[i];
 
 		if (segment->offset < page) {
-			*bias = start + segment->offset - segment->address;
+			*ret_bias = start + segment->offset - segment->address;
 			return 0;
 		}
 	}

@@ -163,7 +163,7 @@ static const struct code_frame *code_frame_find(const struct code_file *file, ui
 	return &file->frames[low - 1];
 }
 
-bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows)
+bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *ret_rows)
 {
 	const struct code_frame *frame = code_frame_find(file, address);
 	const struct code_cursor all = {.bytes = file->frame_bytes,
@@ -178,6 +178,6 @@ bool code_rows_open(const struct code_file *file, uint64_t address, struct code_
 	if (!code_read_entry(&all, frame->fde, (size_t)code_read(all.bytes + frame->fde - 4, 4),
 			    &cie, &entry))
 		return false;
-	code_rows_begin(&all, &entry, rows);
+	code_rows_begin(&all, &entry, ret_rows);
 	return true;
 }

@@ -10,7 +10,7 @@
 /* How many names of one address are compared: in a damaged file, all names may have one address. */
 #define ALIASES_COMPARED 64
 
-static int by_address(const void *left, const void *right)
+static int function_compare_name(const void *left, const void *right)
 {
 	const struct code_name_entry *a = left, *b = right;
 
@@ -24,7 +24,7 @@ static int by_address(const void *left, const void *right)
 }
 
 /* Returns an entry with the same address and name among the last kept ones, or NULL. */
-static struct code_name_entry *find_double(
+static struct code_name_entry *function_find_duplicate(
 		struct code_file *file, size_t kept, const struct code_name_entry *entry)
 {
 	for (size_t i = kept; i-- > 0 && kept - i <= ALIASES_COMPARED;) {
@@ -38,13 +38,13 @@ static struct code_name_entry *find_double(
 	return NULL;
 }
 
-static void code_function_drop_duplicates(struct code_file *file)
+static void function_drop_duplicates(struct code_file *file)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < file->nr_names; i++) {
 		struct code_name_entry *entry = &file->names[i],
-				       *same = find_double(file, kept, entry);
+				       *same = function_find_duplicate(file, kept, entry);
 
 		/* .symtab repeats the names of .dynsym, possibly with another rank. */
 		if (same) {
@@ -59,7 +59,7 @@ static void code_function_drop_duplicates(struct code_file *file)
 }
 
 /* Sets the end of functions of unknown size: the next function, or the end of the code. */
-static void set_sizes(struct code_file *file)
+static void function_set_sizes(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_functions; i++) {
 		struct code_function *function = &file->functions[i];
@@ -75,7 +75,7 @@ static void set_sizes(struct code_file *file)
 	}
 }
 
-static int by_frame(const void *left, const void *right)
+static int function_compare_frame(const void *left, const void *right)
 {
 	const struct code_frame *a = left, *b = right;
 
@@ -87,10 +87,10 @@ int code_make_functions(struct code_file *file)
 	size_t name = 0, frame = 0;
 
 	if (file->nr_names)
-		qsort(file->names, file->nr_names, sizeof(*file->names), by_address);
+		qsort(file->names, file->nr_names, sizeof(*file->names), function_compare_name);
 	if (file->nr_frames)
-		qsort(file->frames, file->nr_frames, sizeof(*file->frames), by_frame);
-	code_function_drop_duplicates(file);
+		qsort(file->frames, file->nr_frames, sizeof(*file->frames), function_compare_frame);
+	function_drop_duplicates(file);
 	file->functions = calloc(file->nr_names + file->nr_frames + 1, sizeof(*file->functions));
 	if (!file->functions)
 		return -ENOMEM;
@@ -112,13 +112,13 @@ int code_make_functions(struct code_file *file)
 				function->size = file->frames[frame].size;
 		}
 	}
-	set_sizes(file);
+	function_set_sizes(file);
 	return 0;
 }
 
-size_t code_functions(const struct code_file *file, const struct code_function **functions)
+size_t code_functions(const struct code_file *file, const struct code_function **ret_functions)
 {
-	*functions = file->functions;
+	*ret_functions = file->functions;
 	return file->nr_functions;
 }
 

@@ -48,7 +48,7 @@ static uint64_t go_table_read_number(const struct go_pclntab *table, uint64_t at
 	return value;
 }
 
-static uint64_t begin_of(const struct go_pclntab *table, uint64_t index)
+static uint64_t go_table_function_start(const struct go_pclntab *table, uint64_t index)
 {
 	uint64_t begin = go_table_read_number(
 			table, table->functions + index * 2 * table->unit, table->unit);
@@ -56,7 +56,7 @@ static uint64_t begin_of(const struct go_pclntab *table, uint64_t index)
 	return table->text + begin;
 }
 
-static bool is_go(const struct code_file *file)
+static bool go_has_section(const struct code_file *file)
 {
 	return code_section_named(file, ".note.go.buildid") ||
 			code_section_named(file, ".go.buildinfo");
@@ -66,7 +66,8 @@ static bool is_go(const struct code_file *file)
  * Returns the bytes of the table and their address. If a C linker made the file, the table is
  * somewhere among other data.
  */
-static const uint8_t *go_table_find(const struct code_file *file, size_t *size, uint64_t *address)
+static const uint8_t *go_table_find(
+		const struct code_file *file, size_t *ret_size, uint64_t *ret_address)
 {
 	static const char *const own[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	static const uint8_t behind_version[] = {0xff, 0xff, 0xff, 0, 0, 1, WORD};
@@ -77,16 +78,16 @@ static const uint8_t *go_table_find(const struct code_file *file, size_t *size, 
 		const struct code_section *section = code_section_named(file, own[i]);
 
 		if (section) {
-			*address = section->address;
-			return code_section_bytes(file, section, size);
+			*ret_address = section->address;
+			return code_section_bytes(file, section, ret_size);
 		}
 	}
-	bytes = is_go(file) ? code_section_bytes(file, data, size) : NULL;
-	for (; bytes && *size > HEADER; bytes += WORD, *size -= WORD) {
-		*address = data->address + data->size - *size;
+	bytes = go_has_section(file) ? code_section_bytes(file, data, ret_size) : NULL;
+	for (; bytes && *ret_size > HEADER; bytes += WORD, *ret_size -= WORD) {
+		*ret_address = data->address + data->size - *ret_size;
 		if (!memcmp(bytes + 1, behind_version, sizeof(behind_version)))
 			return bytes;
-		if (*size < HEADER + WORD)
+		if (*ret_size < HEADER + WORD)
 			break;
 	}
 	return NULL;
@@ -112,30 +113,31 @@ static uint64_t go_table_relocated_word(const struct code_file *file, uint64_t a
 	return 0;
 }
 
-static bool go_table_open(const struct code_file *file, struct go_pclntab *table)
+static bool go_table_open(const struct code_file *file, struct go_pclntab *ret_table)
 {
 	bool old;
 	uint32_t version;
 	uint64_t address;
 
-	*table = (struct go_pclntab){.size = 0};
-	table->bytes = go_table_find(file, &table->size, &address);
-	if (!table->bytes || table->size < HEADER + 8 * WORD || table->bytes[7] != WORD)
+	*ret_table = (struct go_pclntab){.size = 0};
+	ret_table->bytes = go_table_find(file, &ret_table->size, &address);
+	if (!ret_table->bytes || ret_table->size < HEADER + 8 * WORD || ret_table->bytes[7] != WORD)
 		return false;
-	memcpy(&version, table->bytes, sizeof(version));
+	memcpy(&version, ret_table->bytes, sizeof(version));
 	old = version == GO_1_16;
 	if (!old && version != GO_1_18 && version != GO_1_20)
 		return false;
-	table->count = go_table_read_word(table, 0);
-	table->text = old ? 0 : go_table_read_word(table, 2);
-	if (!old && !table->text)
-		table->text = go_table_relocated_word(file, address + HEADER + 2 * WORD);
-	table->names = (size_t)go_table_read_word(table, old ? 2 : 3);
-	table->functions = (size_t)go_table_read_word(table, old ? 6 : 7);
-	table->unit = old ? 8 : 4;
-	return table->count && (old || table->text) && table->names < table->size &&
-			table->functions < table->size &&
-			table->count < (table->size - table->functions) / (2 * table->unit);
+	ret_table->count = go_table_read_word(ret_table, 0);
+	ret_table->text = old ? 0 : go_table_read_word(ret_table, 2);
+	if (!old && !ret_table->text)
+		ret_table->text = go_table_relocated_word(file, address + HEADER + 2 * WORD);
+	ret_table->names = (size_t)go_table_read_word(ret_table, old ? 2 : 3);
+	ret_table->functions = (size_t)go_table_read_word(ret_table, old ? 6 : 7);
+	ret_table->unit = old ? 8 : 4;
+	return ret_table->count && (old || ret_table->text) && ret_table->names < ret_table->size &&
+			ret_table->functions < ret_table->size &&
+			ret_table->count <
+			(ret_table->size - ret_table->functions) / (2 * ret_table->unit);
 }
 
 static const char *go_table_function_name(const struct go_pclntab *table, uint64_t index)
@@ -154,7 +156,8 @@ static int go_table_add_symbols(struct code_file *file, const struct go_pclntab 
 {
 	for (uint64_t i = 0; i < table->count; i++) {
 		const char *name = go_table_function_name(table, i);
-		uint64_t begin = begin_of(table, i), end = begin_of(table, i + 1);
+		uint64_t begin = go_table_function_start(table, i),
+			 end = go_table_function_start(table, i + 1);
 
 		if (name && *name && begin < end && code_add_name(file, begin, end - begin, name))
 			return -ENOMEM;
@@ -183,14 +186,14 @@ int code_read_go(struct code_file *file)
 		const struct code_section *text = code_section_named(file, ".text");
 
 		/* Any part of it may be Go code. */
-		if (text && is_go(file)) {
+		if (text && go_has_section(file)) {
 			file->go_begin = text->address;
 			file->go_end = text->address + text->size;
 		}
 		return 0;
 	}
-	file->go_begin = begin_of(&table, 0);
-	file->go_end = begin_of(&table, table.count);
+	file->go_begin = go_table_function_start(&table, 0);
+	file->go_end = go_table_function_start(&table, table.count);
 	return go_table_is_named(file, table.count) ? 0 : go_table_add_symbols(file, &table);
 }
 

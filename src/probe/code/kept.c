@@ -28,7 +28,7 @@ int code_keep(struct code_file *file, uint64_t from, uint64_t to, const char *re
 	return 0;
 }
 
-static int code_cache_compare_begin(const void *left, const void *right)
+static int kept_compare(const void *left, const void *right)
 {
 	const struct code_kept *a = left, *b = right;
 
@@ -37,11 +37,11 @@ static int code_cache_compare_begin(const void *left, const void *right)
 	return a->to < b->to ? -1 : a->to > b->to;
 }
 
-static void sort_kept(struct code_file *file)
+static void kept_sort(struct code_file *file)
 {
 	uint64_t reach = 0;
 
-	qsort(file->kept, file->nr_kept, sizeof(*file->kept), code_cache_compare_begin);
+	qsort(file->kept, file->nr_kept, sizeof(*file->kept), kept_compare);
 	for (size_t i = 0; i < file->nr_kept; i++) {
 		reach = file->kept[i].to > reach ? file->kept[i].to : reach;
 		file->kept[i].reach = reach;
@@ -56,7 +56,7 @@ const struct code_kept *code_kept_at(struct code_file *file, uint64_t address, u
 	if (!file->nr_kept)
 		return NULL;
 	if (!file->kept_sorted)
-		sort_kept(file);
+		kept_sort(file);
 	low = search_leading(i, file->nr_kept, file->kept[i].from < address + size);
 	while (low-- > 0 && file->kept[low].reach > address) {
 		if (file->kept[low].to > address)

@@ -49,7 +49,7 @@ struct code_kept {
 
 /* A relocation that the loader applies. */
 struct code_relocation {
-	uint64_t where;
+	uint64_t address;
 	unsigned int bytes;
 	uint64_t target; /* the address that is written, if it is one of this file */
 };
@@ -70,9 +70,9 @@ struct code_file {
 	size_t nr_segments;
 	struct code_section *sections;
 	size_t nr_sections;
-	uint64_t frame_header;  /* address of .eh_frame_hdr; 0: none */
-	uint8_t *names_memory;  /* decompressed symbols; names may point into it */
-	uint8_t *beside_memory; /* names from the separate debug file */
+	uint64_t frame_header; /* address of .eh_frame_hdr; 0: none */
+	uint8_t *names_memory; /* decompressed symbols; names may point into it */
+	uint8_t *debug_memory; /* names from the separate debug file */
 	struct code_name_entry *names;
 	size_t nr_names, names_capacity;
 	struct code_frame *frames; /* in the order of their addresses */
@@ -119,12 +119,12 @@ struct code_file {
 /*
  * Returns the bytes at an address of the file and sets how many follow; NULL if the file has none.
  */
-const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *size);
+const uint8_t *code_bytes(const struct code_file *file, uint64_t address, size_t *ret_size);
 struct code_segment *code_executable(const struct code_file *file, uint64_t address);
 const struct code_section *code_section_named(const struct code_file *file, const char *name);
 /* Returns the bytes of a section that are in the file, or NULL. */
 const uint8_t *code_section_bytes(
-		const struct code_file *file, const struct code_section *section, size_t *size);
+		const struct code_file *file, const struct code_section *section, size_t *ret_size);
 /*
  * True for sections that only forward calls, and for the code of libside.a, which a probe hit
  * executes.
@@ -139,7 +139,7 @@ void *code_grow(void *array, size_t used, size_t *capacity, size_t size);
 /* ---- frames.c ---- */
 
 /* Opens the unwind data of the code at an address. Returns false if there is none. */
-bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *rows);
+bool code_rows_open(const struct code_file *file, uint64_t address, struct code_rows *ret_rows);
 
 /* ---- other files ---- */
 
@@ -189,7 +189,7 @@ int code_read_rewritten(struct code_file *file);
  * True if the program rewrites the start of a function at that address; sets *ret_end to the
  * address where the function continues.
  */
-bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *end);
+bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *ret_end);
 
 /* ---- x86-64-exchange.c ---- */
 
@@ -214,7 +214,7 @@ int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size,
 		size_t names_size);
 /* Adds one name, which must remain valid. Returns 0 or -ENOMEM. */
 int code_add_name(struct code_file *file, uint64_t address, uint64_t size, const char *name);
-int code_read_beside(struct code_file *file);
+int code_read_debug_file(struct code_file *file);
 int code_read_frames(struct code_file *file);
 int code_make_functions(struct code_file *file);
 /* Marks the targets of all jumps. Returns 0 or -ENOMEM. */

@@ -11,29 +11,28 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct reaching {
+struct reach_walk {
 	struct code_file *file;
 	uint64_t *waiting; /* addresses that were not followed yet */
 	size_t count, capacity;
 };
 
-static int add_begin(struct reaching *reaching, uint64_t address)
+static int reach_add(struct reach_walk *walk, uint64_t address)
 {
 	uint64_t *waiting;
 
-	if (!code_executable(reaching->file, address))
+	if (!code_executable(walk->file, address))
 		return 0;
-	waiting = code_grow(
-			reaching->waiting, reaching->count, &reaching->capacity, sizeof(*waiting));
+	waiting = code_grow(walk->waiting, walk->count, &walk->capacity, sizeof(*waiting));
 	if (!waiting)
 		return -ENOMEM;
-	reaching->waiting = waiting;
-	waiting[reaching->count++] = address;
+	walk->waiting = waiting;
+	waiting[walk->count++] = address;
 	return 0;
 }
 
 /* Returns true if it was not marked before. */
-static bool code_reach_set_reachable(const struct code_file *file, uint64_t address)
+static bool reach_mark(const struct code_file *file, uint64_t address)
 {
 	struct code_segment *segment = code_executable(file, address);
 	uint64_t at = segment ? address - segment->address : 0;
@@ -45,37 +44,37 @@ static bool code_reach_set_reachable(const struct code_file *file, uint64_t addr
 	return is_new;
 }
 
-static int add_targets(
-		struct reaching *reaching, const struct x86_instruction *instruction, bool is_entry)
+static int reach_add_targets(
+		struct reach_walk *walk, const struct x86_instruction *instruction, bool is_entry)
 {
 	switch (instruction->piece.kind) {
 	case PROBE_BRANCH:
 	case PROBE_BRANCH_IF:
 	case PROBE_COUNTER:
-	case PROBE_CALL: return add_begin(reaching, instruction->piece.target);
+	case PROBE_CALL: return reach_add(walk, instruction->piece.target);
 	default: break;
 	}
 	if (instruction->lea && instruction->piece.field)
-		return add_begin(reaching, instruction->piece.target);
+		return reach_add(walk, instruction->piece.target);
 	/*
 	 * At fixed addresses, the C library's entry code has the address of main() as a constant.
 	 */
-	if (is_entry && reaching->file->fixed && instruction->constant)
-		return add_begin(reaching, instruction->constant);
+	if (is_entry && walk->file->fixed && instruction->constant)
+		return reach_add(walk, instruction->constant);
 	return 0;
 }
 
 /* Marks the instructions from an address to the first one that control does not continue after. */
-static int code_reach_walk(struct reaching *reaching, uint64_t address, bool is_entry)
+static int reach_from(struct reach_walk *walk, uint64_t address, bool is_entry)
 {
-	while (code_reach_set_reachable(reaching->file, address)) {
+	while (reach_mark(walk->file, address)) {
 		struct x86_instruction instruction;
 		size_t size;
-		const uint8_t *bytes = code_bytes(reaching->file, address, &size);
+		const uint8_t *bytes = code_bytes(walk->file, address, &size);
 
 		if (!bytes || !x86_decode(bytes, size, address, &instruction))
 			return 0;
-		if (add_targets(reaching, &instruction, is_entry))
+		if (reach_add_targets(walk, &instruction, is_entry))
 			return -ENOMEM;
 		if (instruction.ends)
 			return 0;
@@ -84,17 +83,17 @@ static int code_reach_walk(struct reaching *reaching, uint64_t address, bool is_
 	return 0;
 }
 
-static int code_reach_add_relocation(void *user, const struct code_relocation *relocation)
+static int reach_add_relocation(void *user, const struct code_relocation *relocation)
 {
-	struct reaching *reaching = user;
+	struct reach_walk *walk = user;
 
-	return code_executable(reaching->file, relocation->where)
+	return code_executable(walk->file, relocation->address)
 			? 0
-			: add_begin(reaching, relocation->target);
+			: reach_add(walk, relocation->target);
 }
 
 /* A walk that ran out of memory is incomplete: the next one starts again. */
-static void code_reach_forget_reachable(struct code_file *file)
+static void reach_forget(struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		free(file->segments[i].reachable);
@@ -104,7 +103,7 @@ static void code_reach_forget_reachable(struct code_file *file)
 
 static int reach_all(struct code_file *file)
 {
-	struct reaching reaching = {.file = file};
+	struct reach_walk walk = {.file = file};
 	int ret = 0;
 
 	for (size_t i = 0; i < file->nr_segments; i++) {
@@ -117,14 +116,14 @@ static int reach_all(struct code_file *file)
 			ret = -ENOMEM;
 	}
 	if (!ret && code_executable(file, file->entry))
-		ret = code_reach_walk(&reaching, file->entry, true);
+		ret = reach_from(&walk, file->entry, true);
 	if (!ret)
-		ret = code_each_relocation(file, code_reach_add_relocation, &reaching);
-	while (!ret && reaching.count)
-		ret = code_reach_walk(&reaching, reaching.waiting[--reaching.count], false);
-	free(reaching.waiting);
+		ret = code_each_relocation(file, reach_add_relocation, &walk);
+	while (!ret && walk.count)
+		ret = reach_from(&walk, walk.waiting[--walk.count], false);
+	free(walk.waiting);
 	if (ret)
-		code_reach_forget_reachable(file);
+		reach_forget(file);
 	return ret;
 }
 

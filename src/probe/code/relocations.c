@@ -19,7 +19,7 @@ struct relocation_tables {
 	uint64_t plain, plain_size, calls, calls_size, packed, packed_size, symbols;
 };
 
-static void read_tags(const struct code_file *file, struct relocation_tables *tables)
+static void relocation_read_tags(const struct code_file *file, struct relocation_tables *tables)
 {
 	size_t size;
 	const uint8_t *bytes = file->dynamic ? code_bytes(file, file->dynamic, &size) : NULL;
@@ -42,7 +42,7 @@ static void read_tags(const struct code_file *file, struct relocation_tables *ta
 	}
 }
 
-static unsigned int code_relocation_get_width(uint64_t type)
+static unsigned int relocation_width(uint64_t type)
 {
 	switch (type) {
 	case R_X86_64_NONE: return 0;
@@ -64,7 +64,8 @@ static unsigned int code_relocation_get_width(uint64_t type)
  * Returns the symbol's address in this file, or 0 if another file defines it or the data is
  * damaged.
  */
-static uint64_t symbol_address(const struct code_file *file, uint64_t symbols, uint64_t index)
+static uint64_t relocation_symbol_address(
+		const struct code_file *file, uint64_t symbols, uint64_t index)
 {
 	Elf64_Sym symbol;
 	size_t size;
@@ -80,8 +81,8 @@ static uint64_t symbol_address(const struct code_file *file, uint64_t symbols, u
 									       : 0;
 }
 
-static int each_plain(struct code_file *file, uint64_t table, uint64_t table_size, uint64_t symbols,
-		code_relocation_fn *each, void *user)
+static int relocation_each_plain(struct code_file *file, uint64_t table, uint64_t table_size,
+		uint64_t symbols, code_relocation_fn *each, void *user)
 {
 	size_t size;
 	const uint8_t *bytes = table ? code_bytes(file, table, &size) : NULL;
@@ -94,9 +95,10 @@ static int each_plain(struct code_file *file, uint64_t table, uint64_t table_siz
 		int ret;
 
 		memcpy(&raw, bytes + i, sizeof(raw));
-		relocation = (struct code_relocation){.where = raw.r_offset,
-				.bytes = code_relocation_get_width(ELF64_R_TYPE(raw.r_info)),
-				.target = symbol_address(file, symbols, ELF64_R_SYM(raw.r_info)) +
+		relocation = (struct code_relocation){.address = raw.r_offset,
+				.bytes = relocation_width(ELF64_R_TYPE(raw.r_info)),
+				.target = relocation_symbol_address(
+							  file, symbols, ELF64_R_SYM(raw.r_info)) +
 						(uint64_t)raw.r_addend};
 		ret = each(user, &relocation);
 		if (ret)
@@ -105,11 +107,12 @@ static int each_plain(struct code_file *file, uint64_t table, uint64_t table_siz
 	return 0;
 }
 
-static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn *each, void *user)
+static int relocation_read_packed(
+		struct code_file *file, uint64_t address, code_relocation_fn *each, void *user)
 {
 	size_t size;
-	const uint8_t *bytes = code_bytes(file, where, &size);
-	struct code_relocation relocation = {.where = where, .bytes = 8};
+	const uint8_t *bytes = code_bytes(file, address, &size);
+	struct code_relocation relocation = {.address = address, .bytes = 8};
 
 	if (bytes && size >= 8)
 		relocation.target = code_read(bytes, 8);
@@ -120,10 +123,10 @@ static int one_packed(struct code_file *file, uint64_t where, code_relocation_fn
  * An even word is an address. The bits of an odd word select which of the next words are relocated,
  * too.
  */
-static int each_packed(struct code_file *file, const struct relocation_tables *tables,
+static int relocation_each_packed(struct code_file *file, const struct relocation_tables *tables,
 		code_relocation_fn *each, void *user)
 {
-	uint64_t where = 0;
+	uint64_t address = 0;
 	size_t size;
 	const uint8_t *bytes = tables->packed ? code_bytes(file, tables->packed, &size) : NULL;
 	int ret = 0;
@@ -133,15 +136,16 @@ static int each_packed(struct code_file *file, const struct relocation_tables *t
 		uint64_t word = code_read(bytes + i, 8);
 
 		if (!(word & 1)) {
-			ret = one_packed(file, word, each, user);
-			where = word + 8;
+			ret = relocation_read_packed(file, word, each, user);
+			address = word + 8;
 			continue;
 		}
 		for (unsigned int bit = 0; !ret && bit < PACKED_WORDS; bit++) {
 			if (word >> (bit + 1) & 1)
-				ret = one_packed(file, where + 8ull * bit, each, user);
+				ret = relocation_read_packed(
+						file, address + 8ull * bit, each, user);
 		}
-		where += 8ull * PACKED_WORDS;
+		address += 8ull * PACKED_WORDS;
 	}
 	return ret;
 }
@@ -151,9 +155,11 @@ int code_each_relocation(struct code_file *file, code_relocation_fn *each, void 
 	struct relocation_tables tables = {.plain = 0};
 	int ret;
 
-	read_tags(file, &tables);
-	ret = each_plain(file, tables.plain, tables.plain_size, tables.symbols, each, user);
+	relocation_read_tags(file, &tables);
+	ret = relocation_each_plain(
+			file, tables.plain, tables.plain_size, tables.symbols, each, user);
 	if (!ret)
-		ret = each_plain(file, tables.calls, tables.calls_size, tables.symbols, each, user);
-	return ret ? ret : each_packed(file, &tables, each, user);
+		ret = relocation_each_plain(
+				file, tables.calls, tables.calls_size, tables.symbols, each, user);
+	return ret ? ret : relocation_each_packed(file, &tables, each, user);
 }

@@ -118,9 +118,9 @@ static int add_key(struct code_file *file, uint64_t address, bool any)
  * Without a section of keys: only a program that switches a nop inside a function has its address
  * in data.
  */
-static int add_key_from_data(struct code_file *file, uint64_t where, uint64_t target)
+static int add_key_from_data(struct code_file *file, uint64_t address, uint64_t target)
 {
-	const struct code_section *section = section_at(file, where);
+	const struct code_section *section = section_at(file, address);
 	const struct code_function *function;
 
 	if (section && has_key_name(section->name))
@@ -187,10 +187,11 @@ static int add_relocation(void *user, const struct code_relocation *relocation)
 	int ret;
 
 	code_mark_target(file, relocation->target);
-	ret = code_keep(file, relocation->where, relocation->where + relocation->bytes, relocated);
-	if (ret || code_executable(file, relocation->where))
+	ret = code_keep(file, relocation->address, relocation->address + relocation->bytes,
+			relocated);
+	if (ret || code_executable(file, relocation->address))
 		return ret;
-	return add_key_from_data(file, relocation->where, relocation->target);
+	return add_key_from_data(file, relocation->address, relocation->target);
 }
 
 /* ---- embedded builtins of V8 ---- */
@@ -218,13 +219,13 @@ static int keep_embedded(struct code_file *file)
 	return code_keep(file, file->embedded_code, end, embedded);
 }
 
-bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *end)
+bool code_is_sled_of_entry(struct code_file *file, uint64_t address, uint64_t *ret_end)
 {
 	const struct code_kept *kept = code_kept_at(file, address, 1);
 
 	if (!kept || !kept->is_prologue || kept->from != address)
 		return false;
-	*end = kept->to;
+	*ret_end = kept->to;
 	return true;
 }
 

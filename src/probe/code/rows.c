@@ -23,8 +23,8 @@ enum {
 	UNDEFINED = 0x07,
 	SAME_VALUE = 0x08,
 	REGISTER = 0x09,
-	REMEMBER = 0x0a,
-	BRING_BACK = 0x0b,
+	REMEMBER_STATE = 0x0a,
+	RESTORE_STATE = 0x0b,
 	DEFINE = 0x0c,
 	DEFINE_REGISTER = 0x0d,
 	DEFINE_OFFSET = 0x0e,
@@ -48,17 +48,17 @@ enum {
 #define SLOT_EXPRESSION_BYTES 11
 #define LITERAL 0x30
 
-static uint64_t leb(struct code_rows *rows)
+static uint64_t rows_take_leb(struct code_rows *rows)
 {
 	return code_take_leb(&rows->rules, false);
 }
 
-static int64_t signed_leb(struct code_rows *rows)
+static int64_t rows_take_signed_leb(struct code_rows *rows)
 {
 	return (int64_t)code_take_leb(&rows->rules, true);
 }
 
-static void saved_at(struct code_rows *rows, uint64_t reg, int64_t factored)
+static void rows_set_saved(struct code_rows *rows, uint64_t reg, int64_t factored)
 {
 	int64_t offset = factored * rows->data_factor;
 
@@ -72,7 +72,7 @@ static void saved_at(struct code_rows *rows, uint64_t reg, int64_t factored)
 }
 
 /* Applies any other rule for a register. */
-static void otherwise(struct code_rows *rows, uint64_t reg, enum code_saved saved)
+static void rows_set_other(struct code_rows *rows, uint64_t reg, enum code_saved saved)
 {
 	if (reg == RETURN_COLUMN)
 		rows->row.returns = false;
@@ -80,7 +80,7 @@ static void otherwise(struct code_rows *rows, uint64_t reg, enum code_saved save
 		rows->row.frame_pointer = saved;
 }
 
-static void cfi_row_restore_register(struct code_rows *rows, uint64_t reg)
+static void rows_restore_register(struct code_rows *rows, uint64_t reg)
 {
 	if (reg == RETURN_COLUMN) {
 		rows->row.returns = rows->initial.returns;
@@ -91,20 +91,20 @@ static void cfi_row_restore_register(struct code_rows *rows, uint64_t reg)
 	}
 }
 
-static void cfi_row_define_register(struct code_rows *rows, uint64_t reg, int64_t offset)
+static void rows_define_base(struct code_rows *rows, uint64_t reg, int64_t offset)
 {
 	rows->row.reg = (unsigned int)reg;
 	rows->row.offset = offset;
-	rows->row.begin = CODE_BEGIN_PLAIN;
+	rows->row.base = CODE_BASE_PLAIN;
 }
 
 /* Reads the length and the expression, and moves the cursor after it. */
-static struct code_cursor take_expression(struct code_rows *rows)
+static struct code_cursor rows_take_expression(struct code_rows *rows)
 {
-	uint64_t size = leb(rows);
+	uint64_t size = rows_take_leb(rows);
 	struct code_cursor inner = rows->rules;
 
-	code_pass(&rows->rules, size);
+	code_skip(&rows->rules, size);
 	inner.bad |= rows->rules.bad;
 	inner.size = rows->rules.at;
 	return inner;
@@ -114,7 +114,7 @@ static struct code_cursor take_expression(struct code_rows *rows)
  * True for the expression of linkage tables, as linkers write it: rsp + 8, and 8 more after their
  * instruction has pushed a word.
  */
-static bool is_slot(const struct code_cursor *expression, uint8_t *from)
+static bool rows_is_slot(const struct code_cursor *expression, uint8_t *ret_slot)
 {
 	static const uint8_t form[SLOT_EXPRESSION_BYTES] = {
 			0x77, 8, 0x80, 0, 0x3f, 0x1a, LITERAL, 0x2a, 0x33, 0x24, 0x22};
@@ -125,74 +125,74 @@ static bool is_slot(const struct code_cursor *expression, uint8_t *from)
 	for (unsigned int i = 0; i < SLOT_EXPRESSION_BYTES; i++)
 		if (bytes[i] != form[i] && form[i] != LITERAL)
 			return false;
-	*from = bytes[6] - LITERAL;
-	return *from > 0 && *from < 16;
+	*ret_slot = bytes[6] - LITERAL;
+	return *ret_slot > 0 && *ret_slot < 16;
 }
 
-static void define_expression(struct code_rows *rows)
+static void rows_define_base_expression(struct code_rows *rows)
 {
-	struct code_cursor inner = take_expression(rows);
+	struct code_cursor inner = rows_take_expression(rows);
 	unsigned int operation;
 	uint8_t slot;
 
-	if (is_slot(&inner, &slot)) {
-		cfi_row_define_register(rows, STACK_POINTER, 8);
-		rows->row.begin = CODE_BEGIN_SLOT;
+	if (rows_is_slot(&inner, &slot)) {
+		rows_define_base(rows, STACK_POINTER, 8);
+		rows->row.base = CODE_BASE_SLOT;
 		rows->row.slot = slot;
 		return;
 	}
-	rows->row.begin = CODE_BEGIN_UNKNOWN;
+	rows->row.base = CODE_BASE_UNKNOWN;
 	operation = (unsigned int)code_take(&inner, 1);
 	if (operation < REGISTER_AND || operation > REGISTER_AND + 15)
 		return;
-	cfi_row_define_register(
-			rows, operation - REGISTER_AND, (int64_t)code_take_leb(&inner, true));
-	rows->row.begin =
-			code_take(&inner, 1) == DEREFERENCE && inner.at == inner.size && !inner.bad
-			? CODE_BEGIN_INDIRECT
-			: CODE_BEGIN_UNKNOWN;
+	rows_define_base(rows, operation - REGISTER_AND, (int64_t)code_take_leb(&inner, true));
+	rows->row.base = code_take(&inner, 1) == DEREFERENCE && inner.at == inner.size && !inner.bad
+			? CODE_BASE_INDIRECT
+			: CODE_BASE_UNKNOWN;
 }
 
 /*
  * A function that aligns its stack describes the saved frame pointer as the word at the frame
  * pointer.
  */
-static void saved_expression(struct code_rows *rows)
+static void rows_set_saved_expression(struct code_rows *rows)
 {
-	uint64_t reg = leb(rows);
-	struct code_cursor inner = take_expression(rows);
+	uint64_t reg = rows_take_leb(rows);
+	struct code_cursor inner = rows_take_expression(rows);
 	bool itself = inner.size - inner.at == 2 &&
 			code_take(&inner, 1) == REGISTER_AND + FRAME_POINTER &&
 			code_take(&inner, 1) == 0 && !inner.bad;
 
-	otherwise(rows, reg, itself ? CODE_AT_ITSELF : CODE_LOST);
+	rows_set_other(rows, reg, itself ? CODE_AT_ITSELF : CODE_LOST);
 }
 
-static void apply_frame(struct code_rows *rows, unsigned int operation)
+static void rows_apply_frame(struct code_rows *rows, unsigned int operation)
 {
 	uint64_t reg;
 
 	switch (operation) {
 	case DEFINE:
-		reg = leb(rows);
-		cfi_row_define_register(rows, reg, (int64_t)leb(rows));
+		reg = rows_take_leb(rows);
+		rows_define_base(rows, reg, (int64_t)rows_take_leb(rows));
 		break;
 	case DEFINE_SIGNED:
-		reg = leb(rows);
-		cfi_row_define_register(rows, reg, signed_leb(rows) * rows->data_factor);
+		reg = rows_take_leb(rows);
+		rows_define_base(rows, reg, rows_take_signed_leb(rows) * rows->data_factor);
 		break;
-	case DEFINE_REGISTER: rows->row.reg = (unsigned int)leb(rows); break;
-	case DEFINE_OFFSET: rows->row.offset = (int64_t)leb(rows); break;
-	case DEFINE_OFFSET_SIGNED: rows->row.offset = signed_leb(rows) * rows->data_factor; break;
-	case DEFINE_EXPRESSION: define_expression(rows); break;
-	case REMEMBER:
+	case DEFINE_REGISTER: rows->row.reg = (unsigned int)rows_take_leb(rows); break;
+	case DEFINE_OFFSET: rows->row.offset = (int64_t)rows_take_leb(rows); break;
+	case DEFINE_OFFSET_SIGNED:
+		rows->row.offset = rows_take_signed_leb(rows) * rows->data_factor;
+		break;
+	case DEFINE_EXPRESSION: rows_define_base_expression(rows); break;
+	case REMEMBER_STATE:
 		if (rows->nr_kept < CODE_ROWS_KEPT)
 			rows->kept[rows->nr_kept] = rows->row;
 		rows->nr_kept++;
 		break;
-	case BRING_BACK:
+	case RESTORE_STATE:
 		if (!rows->nr_kept || --rows->nr_kept >= CODE_ROWS_KEPT)
-			rows->row.begin = CODE_BEGIN_UNKNOWN;
+			rows->row.base = CODE_BASE_UNKNOWN;
 		else
 			rows->row = rows->kept[rows->nr_kept];
 		break;
@@ -200,39 +200,39 @@ static void apply_frame(struct code_rows *rows, unsigned int operation)
 	}
 }
 
-static void apply_register(struct code_rows *rows, unsigned int operation)
+static void rows_apply_register(struct code_rows *rows, unsigned int operation)
 {
 	uint64_t reg;
 
 	switch (operation) {
 	case OFFSET_EXTENDED:
-		reg = leb(rows);
-		saved_at(rows, reg, (int64_t)leb(rows));
+		reg = rows_take_leb(rows);
+		rows_set_saved(rows, reg, (int64_t)rows_take_leb(rows));
 		break;
 	case OFFSET_SIGNED:
-		reg = leb(rows);
-		saved_at(rows, reg, signed_leb(rows));
+		reg = rows_take_leb(rows);
+		rows_set_saved(rows, reg, rows_take_signed_leb(rows));
 		break;
-	case RESTORE_EXTENDED: cfi_row_restore_register(rows, leb(rows)); break;
+	case RESTORE_EXTENDED: rows_restore_register(rows, rows_take_leb(rows)); break;
 	case UNDEFINED:
-		reg = leb(rows);
-		otherwise(rows, reg, CODE_LOST);
+		reg = rows_take_leb(rows);
+		rows_set_other(rows, reg, CODE_LOST);
 		rows->row.last |= reg == RETURN_COLUMN;
 		break;
-	case SAME_VALUE: otherwise(rows, leb(rows), CODE_SAME); break;
-	case EXPRESSION: saved_expression(rows); break;
+	case SAME_VALUE: rows_set_other(rows, rows_take_leb(rows), CODE_SAME); break;
+	case EXPRESSION: rows_set_saved_expression(rows); break;
 	case VALUE_EXPRESSION:
-		otherwise(rows, leb(rows), CODE_LOST);
-		take_expression(rows);
+		rows_set_other(rows, rows_take_leb(rows), CODE_LOST);
+		rows_take_expression(rows);
 		break;
 	default: /* a register, or the frame and an offset */
-		otherwise(rows, leb(rows), CODE_LOST);
-		signed_leb(rows);
+		rows_set_other(rows, rows_take_leb(rows), CODE_LOST);
+		rows_take_signed_leb(rows);
 		break;
 	}
 }
 
-static void apply(struct code_rows *rows, unsigned int operation)
+static void rows_apply(struct code_rows *rows, unsigned int operation)
 {
 	switch (operation) {
 	case 0: break;
@@ -245,32 +245,33 @@ static void apply(struct code_rows *rows, unsigned int operation)
 	case VALUE_OFFSET:
 	case VALUE_OFFSET_SIGNED:
 	case EXPRESSION:
-	case VALUE_EXPRESSION: apply_register(rows, operation); break;
-	case ARGUMENTS: leb(rows); break;
+	case VALUE_EXPRESSION: rows_apply_register(rows, operation); break;
+	case ARGUMENTS: rows_take_leb(rows); break;
 	case DEFINE:
 	case DEFINE_REGISTER:
 	case DEFINE_OFFSET:
 	case DEFINE_EXPRESSION:
 	case DEFINE_SIGNED:
 	case DEFINE_OFFSET_SIGNED:
-	case REMEMBER:
-	case BRING_BACK: apply_frame(rows, operation); break;
+	case REMEMBER_STATE:
+	case RESTORE_STATE: rows_apply_frame(rows, operation); break;
 	default:
 		/* The length of an unknown operation is unknown. */
 		rows->rules.bad = true;
 	}
 }
 
-static void apply_short(struct code_rows *rows, unsigned int kind, unsigned int operand)
+static void rows_apply_short(struct code_rows *rows, unsigned int kind, unsigned int operand)
 {
 	if (kind == OFFSET)
-		saved_at(rows, operand, (int64_t)leb(rows));
+		rows_set_saved(rows, operand, (int64_t)rows_take_leb(rows));
 	else if (kind == RESTORE)
-		cfi_row_restore_register(rows, operand);
+		rows_restore_register(rows, operand);
 }
 
 /* Adds to the location of the next rules. Returns false if the operation does not do that. */
-static bool moves(struct code_cursor *rules, uint8_t operation, uint64_t factor, uint64_t *location)
+static bool rows_advance(
+		struct code_cursor *rules, uint8_t operation, uint64_t factor, uint64_t *location)
 {
 	uint64_t by;
 
@@ -295,49 +296,49 @@ const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address)
 		uint8_t operation = (uint8_t)code_take(&rows->rules, 1);
 		uint64_t location = rows->location;
 
-		if (moves(&rows->rules, operation, rows->code_factor, &location)) {
+		if (rows_advance(&rows->rules, operation, rows->code_factor, &location)) {
 			if (location > address) {
 				rows->rules.at = before;
 				break;
 			}
 			rows->location = location;
 		} else if (operation >> 6) {
-			apply_short(rows, operation >> 6, operation & 0x3f);
+			rows_apply_short(rows, operation >> 6, operation & 0x3f);
 		} else {
-			apply(rows, operation);
+			rows_apply(rows, operation);
 		}
 	}
 	if (rows->rules.bad)
-		rows->row.begin = CODE_BEGIN_UNKNOWN;
+		rows->row.base = CODE_BASE_UNKNOWN;
 	return &rows->row;
 }
 
-bool code_rows_next(const struct code_rows *rows, uint64_t *address)
+bool code_rows_next(const struct code_rows *rows, uint64_t *ret_address)
 {
 	struct code_cursor rules = rows->rules;
 	uint64_t location = rows->location;
 
 	if (rules.bad || rules.at >= rules.size ||
-			!moves(&rules, (uint8_t)code_take(&rules, 1), rows->code_factor,
+			!rows_advance(&rules, (uint8_t)code_take(&rules, 1), rows->code_factor,
 					&location) ||
 			rules.bad)
 		return false;
-	*address = location;
+	*ret_address = location;
 	return true;
 }
 
 void code_rows_begin(const struct code_cursor *all, const struct code_entry *entry,
-		struct code_rows *rows)
+		struct code_rows *ret_rows)
 {
 	const struct code_cie *cie = &entry->cie;
 
-	*rows = (struct code_rows){
+	*ret_rows = (struct code_rows){
 			.code_factor = cie->code_factor, .data_factor = cie->data_factor};
-	rows->rules = (struct code_cursor){
+	ret_rows->rules = (struct code_cursor){
 			all->bytes, cie->rules, cie->rules_end, all->address, false};
-	code_rows_at(rows, 0);
-	rows->initial = rows->row;
-	rows->location = entry->address;
-	rows->rules.at = entry->rules;
-	rows->rules.size = entry->rules_end;
+	code_rows_at(ret_rows, 0);
+	ret_rows->initial = ret_rows->row;
+	ret_rows->location = entry->address;
+	ret_rows->rules.at = entry->rules;
+	ret_rows->rules.size = entry->rules_end;
 }

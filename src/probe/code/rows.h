@@ -31,7 +31,7 @@ struct code_cursor {
 uint64_t code_read(const uint8_t *bytes, unsigned int width);
 uint64_t code_take(struct code_cursor *cursor, unsigned int width);
 uint64_t code_take_leb(struct code_cursor *cursor, bool is_signed);
-void code_pass(struct code_cursor *cursor, uint64_t size);
+void code_skip(struct code_cursor *cursor, uint64_t size);
 /* Reads a pointer in the given encoding. */
 uint64_t code_take_pointer(struct code_cursor *cursor, uint8_t encoding);
 
@@ -65,7 +65,7 @@ struct code_entry {
  * it is invalid.
  */
 bool code_read_entry(const struct code_cursor *all, size_t at, size_t length,
-		const struct code_cie *cie, struct code_entry *entry);
+		const struct code_cie *cie, struct code_entry *ret_entry);
 
 enum code_saved {
 	CODE_SAME,      /* the function has not changed it */
@@ -75,18 +75,18 @@ enum code_saved {
 };
 
 /* How to compute the frame's base: the stack pointer of the caller. */
-enum code_begin {
-	CODE_BEGIN_UNKNOWN,  /* another expression, or invalid data */
-	CODE_BEGIN_PLAIN,    /* a register plus an offset */
-	CODE_BEGIN_INDIRECT, /* the word in memory at a register plus an offset */
+enum code_base {
+	CODE_BASE_UNKNOWN,  /* another expression, or invalid data */
+	CODE_BASE_PLAIN,    /* a register plus an offset */
+	CODE_BASE_INDIRECT, /* the word in memory at a register plus an offset */
 	/*
 	 * in a linkage table: a register plus an offset, and 8 more from byte `slot` of each 16 on
 	 */
-	CODE_BEGIN_SLOT,
+	CODE_BASE_SLOT,
 };
 
 struct code_row {
-	enum code_begin begin;
+	enum code_base base;
 	unsigned int reg; /* DWARF number */
 	int64_t offset;
 	uint8_t slot;
@@ -107,10 +107,10 @@ struct code_rows {
 };
 
 void code_rows_begin(const struct code_cursor *all, const struct code_entry *entry,
-		struct code_rows *rows);
+		struct code_rows *ret_rows);
 /* Returns the row of that address. Addresses of successive calls must not decrease. */
 const struct code_row *code_rows_at(struct code_rows *rows, uint64_t address);
 /* Sets the address of the next row. Returns false if this is the last one. */
-bool code_rows_next(const struct code_rows *rows, uint64_t *address);
+bool code_rows_next(const struct code_rows *rows, uint64_t *ret_address);
 
 #endif /* SIDE_PROBE_CODE_ROWS_H */

@@ -68,7 +68,7 @@ static bool code_symbol_ends_with(const char *name, const char *end)
 	return length >= wanted && !strcmp(name + length - wanted, end);
 }
 
-static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+static void code_symbol_note_v8(struct code_file *file, const Elf64_Sym *symbol, const char *name)
 {
 	if (strncmp(name, "v8_", 3) != 0)
 		return;
@@ -79,7 +79,7 @@ static void note_embedded(struct code_file *file, const Elf64_Sym *symbol, const
 }
 
 /* Adds symbols that are not functions: data among the code, and labels of unknown type. */
-static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char *name)
+static int code_symbol_add_other(struct code_file *file, const Elf64_Sym *symbol, const char *name)
 {
 	static const char object[] = "its symbol marks it as data among the code";
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -94,7 +94,7 @@ static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char
 	 */
 	if (symbol->st_shndx < file->nr_sections && !file->sections[symbol->st_shndx].address)
 		return 0;
-	note_embedded(file, symbol, name);
+	code_symbol_note_v8(file, symbol, name);
 	if (!code_executable(file, symbol->st_value))
 		return 0;
 	if (type == STT_OBJECT && symbol->st_size)
@@ -108,14 +108,14 @@ static int add_other(struct code_file *file, const Elf64_Sym *symbol, const char
 	return 0;
 }
 
-static int add_symbol(
+static int code_symbol_add(
 		struct code_file *file, const Elf64_Sym *symbol, const char *name, bool former)
 {
 	struct code_name_entry *entry;
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
 	if (type == STT_OBJECT || type == STT_NOTYPE)
-		return add_other(file, symbol, name);
+		return code_symbol_add_other(file, symbol, name);
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
 			!*name || !code_executable(file, symbol->st_value) ||
 			code_is_excluded(file, symbol->st_value))
@@ -130,7 +130,7 @@ static int add_symbol(
 }
 
 /* True if a newer version of the same name hides this one. */
-static bool is_former(const struct symbol_table *table, size_t index)
+static bool code_symbol_is_former(const struct symbol_table *table, size_t index)
 {
 	uint16_t version = 0;
 
@@ -151,8 +151,9 @@ static int code_symbol_read_table(struct code_file *file, const struct symbol_ta
 
 		memcpy(&symbol, table->symbols + i, sizeof(symbol));
 		if (symbol.st_name < names_size &&
-				add_symbol(file, &symbol, table->names + symbol.st_name,
-						is_former(table, i / sizeof(Elf64_Sym))))
+				code_symbol_add(file, &symbol, table->names + symbol.st_name,
+						code_symbol_is_former(
+								table, i / sizeof(Elf64_Sym))))
 			return -ENOMEM;
 	}
 	return 0;
@@ -178,7 +179,7 @@ static int code_symbol_read_section(struct code_file *file, const struct code_se
 }
 
 /* Reads the symbol table of an ELF file that is embedded in this one. */
-static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
+static int code_symbol_read_embedded(struct code_file *file, const uint8_t *bytes, size_t size)
 {
 	Elf64_Ehdr header;
 
@@ -211,7 +212,7 @@ static int read_inner(struct code_file *file, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static int read_compressed(struct code_file *file)
+static int code_symbol_read_compressed(struct code_file *file)
 {
 	size_t packed_size, capacity = 0, size = 0;
 	const uint8_t *packed = code_section_bytes(
@@ -240,7 +241,8 @@ static int read_compressed(struct code_file *file)
 		size = capacity - stream.avail_out;
 	}
 	lzma_end(&stream);
-	return state == LZMA_STREAM_END ? read_inner(file, file->names_memory, size) : 0;
+	return state == LZMA_STREAM_END ? code_symbol_read_embedded(file, file->names_memory, size)
+					: 0;
 }
 
 int code_read_names(struct code_file *file, const uint8_t *symbols, size_t size, const char *names,
@@ -261,5 +263,5 @@ int code_read_symbols(struct code_file *file)
 				code_symbol_read_section(file, section))
 			return -ENOMEM;
 	}
-	return read_compressed(file) || code_read_beside(file) ? -ENOMEM : 0;
+	return code_symbol_read_compressed(file) || code_read_debug_file(file) ? -ENOMEM : 0;
 }

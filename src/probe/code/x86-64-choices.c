@@ -28,7 +28,7 @@ static void x86_choices_add(uint64_t *choices, size_t capacity, size_t *count, u
 }
 
 size_t code_choices(const struct code_file *file, const struct code_function *chooser,
-		uint64_t *choices, size_t capacity)
+		uint64_t *ret_choices, size_t capacity)
 {
 	uint64_t at = chooser->address, end;
 	size_t count = 0, size = 0;
@@ -48,10 +48,10 @@ size_t code_choices(const struct code_file *file, const struct code_function *ch
 		}
 		if (instruction.lea && instruction.piece.field &&
 				is_choice(file, chooser, instruction.piece.target))
-			x86_choices_add(choices, capacity, &count, instruction.piece.target);
+			x86_choices_add(ret_choices, capacity, &count, instruction.piece.target);
 		if (file->fixed && instruction.constant &&
 				is_choice(file, chooser, instruction.constant))
-			x86_choices_add(choices, capacity, &count, instruction.constant);
+			x86_choices_add(ret_choices, capacity, &count, instruction.constant);
 		at += instruction.piece.length;
 	}
 	return count;

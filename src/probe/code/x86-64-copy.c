@@ -21,19 +21,19 @@ static void x86_copy_emit(struct code_writer *writer, const void *bytes, size_t 
 	writer->at += size;
 }
 
-static void put_byte(struct code_writer *writer, uint8_t byte)
+static void x86_copy_emit_byte(struct code_writer *writer, uint8_t byte)
 {
 	x86_copy_emit(writer, &byte, 1);
 }
 
 /*
  * Returns the distance from the end of the instruction to `to`. The distance is a field of 4 bytes,
- * followed by `behind` more bytes of the instruction.
+ * followed by `after` more bytes of the instruction.
  */
 static int32_t x86_copy_displacement(
-		struct code_writer *writer, size_t field, size_t behind, uint64_t to)
+		struct code_writer *writer, size_t field, size_t after, uint64_t to)
 {
-	int64_t away = (int64_t)(to - (writer->address + field + 4 + behind));
+	int64_t away = (int64_t)(to - (writer->address + field + 4 + after));
 
 	writer->far |= away != (int32_t)away;
 	return (int32_t)away;
@@ -48,16 +48,16 @@ static void x86_copy_emit_distance(struct code_writer *writer, uint64_t to)
 
 static void x86_copy_emit_jump(struct code_writer *writer, uint64_t to)
 {
-	put_byte(writer, 0xe9);
+	x86_copy_emit_byte(writer, 0xe9);
 	x86_copy_emit_distance(writer, to);
 }
 
 /* Pushes a value without changing flags or registers. */
-static void put_push(struct code_writer *writer, uint64_t value)
+static void x86_copy_emit_push(struct code_writer *writer, uint64_t value)
 {
 	uint32_t low = (uint32_t)value, high = (uint32_t)(value >> 32);
 
-	put_byte(writer, 0x68); /* push $low */
+	x86_copy_emit_byte(writer, 0x68); /* push $low */
 	x86_copy_emit(writer, &low, 4);
 	if ((uint64_t)(int64_t)(int32_t)low == value)
 		return;
@@ -65,7 +65,7 @@ static void put_push(struct code_writer *writer, uint64_t value)
 	x86_copy_emit(writer, &high, 4);
 }
 
-static void put_relative(struct code_writer *writer, const struct probe_piece *piece,
+static void x86_copy_emit_relative(struct code_writer *writer, const struct probe_piece *piece,
 		const uint8_t *bytes, uint64_t to)
 {
 	size_t begin = writer->at;
@@ -84,15 +84,15 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 {
 	const uint8_t *bytes = site->bytes + piece->at;
 	uint64_t to = piece->target + (site->runtime - site->address);
-	uint64_t behind = site->runtime + piece->at + piece->length;
+	uint64_t after = site->runtime + piece->at + piece->length;
 	size_t begin;
 
 	switch (piece->kind) {
-	case PROBE_RELATIVE: put_relative(writer, piece, bytes, to); break;
+	case PROBE_RELATIVE: x86_copy_emit_relative(writer, piece, bytes, to); break;
 	case PROBE_BRANCH: x86_copy_emit_jump(writer, to); break;
 	case PROBE_BRANCH_IF:
-		put_byte(writer, 0x0f);
-		put_byte(writer, 0x80 | piece->detail);
+		x86_copy_emit_byte(writer, 0x0f);
+		x86_copy_emit_byte(writer, 0x80 | piece->detail);
 		x86_copy_emit_distance(writer, to);
 		break;
 	case PROBE_COUNTER:
@@ -102,7 +102,7 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 		x86_copy_emit_jump(writer, to);
 		break;
 	case PROBE_CALL:
-		put_push(writer, behind);
+		x86_copy_emit_push(writer, after);
 		x86_copy_emit_jump(writer, to);
 		break;
 	case PROBE_CALL_INDIRECT:
@@ -112,9 +112,9 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 		 * directly below the stack. Compilers generate no such calls, and `rsp` as a base
 		 * is refused.
 		 */
-		put_push(writer, behind);
+		x86_copy_emit_push(writer, after);
 		begin = writer->at;
-		put_relative(writer, piece, bytes, to);
+		x86_copy_emit_relative(writer, piece, bytes, to);
 		/* Change the call to a jump. */
 		writer->bytes[begin + piece->detail] =
 				(uint8_t)((writer->bytes[begin + piece->detail] & ~0x38) | 0x20);
@@ -123,16 +123,16 @@ static void x86_copy_emit_piece(struct code_writer *writer, const struct probe_s
 	}
 }
 
-int probe_copy(const struct probe_site *site, uint64_t at, uint8_t copy[PROBE_COPY_MAX],
-		uint8_t map[PROBE_PIECES_MAX + 1])
+int probe_copy(const struct probe_site *site, uint64_t at, uint8_t ret_copy[PROBE_COPY_MAX],
+		uint8_t ret_map[PROBE_PIECES_MAX + 1])
 {
-	struct code_writer writer = {.bytes = copy, .address = at};
+	struct code_writer writer = {.bytes = ret_copy, .address = at};
 
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
-		map[i] = (uint8_t)writer.at;
+		ret_map[i] = (uint8_t)writer.at;
 		x86_copy_emit_piece(&writer, site, &site->pieces[i]);
 	}
-	map[site->nr_pieces] = (uint8_t)writer.at;
+	ret_map[site->nr_pieces] = (uint8_t)writer.at;
 	if (!site->ends)
 		x86_copy_emit_jump(&writer, site->runtime + site->displaced);
 	return writer.far ? -ERANGE : (int)writer.at;

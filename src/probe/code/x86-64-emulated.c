@@ -21,12 +21,12 @@
 #define REX_B 0x41
 #define TWO_BYTES 0x0f
 
-static bool x86_emulate_is_push(uint8_t byte)
+static bool emulation_is_push(uint8_t byte)
 {
 	return byte >= 0x50 && byte <= 0x57;
 }
 
-static bool is_legacy_prefix(uint8_t byte)
+static bool emulation_is_prefix(uint8_t byte)
 {
 	static const uint8_t prefixes[] = {
 			0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
@@ -43,9 +43,9 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
 	case 0xe8:
 	case 0xe9:
 	case 0xeb: return true;
-	case REX_B: return size > 1 && x86_emulate_is_push(bytes[1]);
+	case REX_B: return size > 1 && emulation_is_push(bytes[1]);
 	case TWO_BYTES: return size > 1 && bytes[1] >= 0x80 && bytes[1] <= 0x8f;
-	default: return x86_emulate_is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
+	default: return emulation_is_push(bytes[0]) || (bytes[0] >= 0x70 && bytes[0] <= 0x7f);
 	}
 }
 
@@ -53,7 +53,7 @@ bool code_kernel_emulates(const uint8_t *bytes, size_t size)
  * With this prefix, 0x90 exchanges rax and r8. The kernel checks the opcode alone and takes it for
  * a nop.
  */
-static bool breaks(const uint8_t *bytes, size_t size)
+static bool emulation_breaks(const uint8_t *bytes, size_t size)
 {
 	uint8_t before = 0;
 
@@ -61,7 +61,7 @@ static bool breaks(const uint8_t *bytes, size_t size)
 		if (bytes[i] == NOP)
 			return (before & 0xf1) == REX_B;
 		before = bytes[i];
-		if ((before & 0xf0) != 0x40 && !is_legacy_prefix(before))
+		if ((before & 0xf0) != 0x40 && !emulation_is_prefix(before))
 			return false;
 	}
 	return false;
@@ -72,11 +72,11 @@ static bool breaks(const uint8_t *bytes, size_t size)
  * reports that only if a process has mapped the file; in processes that map it later, no uprobe is
  * set and no error is reported.
  */
-static bool is_refused(const uint8_t *bytes, size_t size)
+static bool emulation_is_refused(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t refused[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
 
-	for (size_t i = 0; i < size && is_legacy_prefix(bytes[i]); i++)
+	for (size_t i = 0; i < size && emulation_is_prefix(bytes[i]); i++)
 		if (memchr(refused, bytes[i], sizeof(refused)))
 			return true;
 	return false;
@@ -84,9 +84,10 @@ static bool is_refused(const uint8_t *bytes, size_t size)
 
 void code_for_kernel(struct probe_site *site)
 {
-	bool breaking = breaks(site->bytes, site->nr_bytes);
+	bool breaking = emulation_breaks(site->bytes, site->nr_bytes);
 
-	if (site->method == PROBE_NONE || (!breaking && !is_refused(site->bytes, site->nr_bytes)))
+	if (site->method == PROBE_NONE ||
+			(!breaking && !emulation_is_refused(site->bytes, site->nr_bytes)))
 		return;
 	site->method = PROBE_NONE;
 	site->reason = breaking

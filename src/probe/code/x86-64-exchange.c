@@ -16,12 +16,12 @@
 
 #include <stdlib.h>
 
-struct moves {
+struct move_list {
 	struct x86_move *all;
 	size_t count, capacity;
 };
 
-static bool x86_exchange_record_move(struct moves *moves, const struct x86_move *move)
+static bool exchange_add_move(struct move_list *moves, const struct x86_move *move)
 {
 	struct x86_move *all = code_grow(moves->all, moves->count, &moves->capacity, sizeof(*all));
 
@@ -36,11 +36,11 @@ static bool x86_exchange_record_move(struct moves *moves, const struct x86_move 
  * Collects the moves of a function. Returns 1 if the stack pointer gets a value other than an
  * offset from itself, else 0; negative if it is out of memory.
  */
-static int read_moves(const struct code_file *file, const struct code_function *function,
-		struct moves *moves)
+static int exchange_read_moves(const struct code_file *file, const struct code_function *function,
+		struct move_list *moves)
 {
 	uint64_t at = function->address, end = at + function->size;
-	bool is_claimed = false;
+	bool sets_stack = false;
 
 	while (at < end) {
 		struct x86_move move[2];
@@ -53,21 +53,21 @@ static int read_moves(const struct code_file *file, const struct code_function *
 		for (unsigned int i = 0; i < 2; i++) {
 			if (move[i].kind == X86_MOVE_NONE)
 				continue;
-			if (!x86_exchange_record_move(moves, &move[i]))
+			if (!exchange_add_move(moves, &move[i]))
 				return -1;
-			is_claimed |= move[i].kind != X86_MOVE_STORE &&
+			sets_stack |= move[i].kind != X86_MOVE_STORE &&
 					move[i].to == X86_STACK_POINTER;
 		}
 		at += length;
 	}
-	return is_claimed;
+	return sets_stack;
 }
 
 /*
  * True if one of the registers in `stack` is stored on the stack. The caller's frame pointer does
  * not count: every function with a frame stores it.
  */
-static bool is_stored(const struct moves *moves, unsigned int stack)
+static bool exchange_is_stored(const struct move_list *moves, unsigned int stack)
 {
 	for (size_t i = 0; i < moves->count; i++) {
 		const struct x86_move *move = &moves->all[i];
@@ -79,7 +79,7 @@ static bool is_stored(const struct moves *moves, unsigned int stack)
 	return false;
 }
 
-static bool is_of_stack(const struct x86_move *move, unsigned int stack, bool stored)
+static bool exchange_is_of_stack(const struct x86_move *move, unsigned int stack, bool stored)
 {
 	if (move->from == X86_OTHER || !(stack >> move->from & 1))
 		return false;
@@ -90,7 +90,7 @@ static bool is_of_stack(const struct x86_move *move, unsigned int stack, bool st
  * Registers that point to the stack at the start. A part that the compiler has moved out of its
  * function inherits the frame pointer of the function.
  */
-static unsigned int at_begin(const struct moves *moves)
+static unsigned int exchange_initial_registers(const struct move_list *moves)
 {
 	unsigned int stack = 1u << X86_STACK_POINTER | 1u << X86_FRAME_POINTER;
 
@@ -103,27 +103,29 @@ static unsigned int at_begin(const struct moves *moves)
 
 bool code_exchanges_stack(const struct code_file *file, const struct code_function *function)
 {
-	struct moves moves = {.all = NULL};
-	int is_claimed = read_moves(file, function, &moves);
-	unsigned int stack = at_begin(&moves), before;
-	bool exchanges = is_claimed < 0;
+	struct move_list moves = {.all = NULL};
+	int sets_stack = exchange_read_moves(file, function, &moves);
+	unsigned int stack = exchange_initial_registers(&moves), before;
+	bool exchanges = sets_stack < 0;
 
 	do {
-		bool stored = is_stored(&moves, stack);
+		bool stored = exchange_is_stored(&moves, stack);
 
 		before = stack;
 		for (size_t i = 0; i < moves.count; i++) {
 			const struct x86_move *move = &moves.all[i];
 
-			if (move->kind != X86_MOVE_STORE && is_of_stack(move, stack, stored))
+			if (move->kind != X86_MOVE_STORE &&
+					exchange_is_of_stack(move, stack, stored))
 				stack |= 1u << move->to;
 		}
 	} while (stack != before);
-	for (size_t i = 0; is_claimed > 0 && i < moves.count; i++) {
+	for (size_t i = 0; sets_stack > 0 && i < moves.count; i++) {
 		const struct x86_move *move = &moves.all[i];
 
 		exchanges |= move->kind != X86_MOVE_STORE && move->to == X86_STACK_POINTER &&
-				!is_of_stack(move, stack, is_stored(&moves, stack));
+				!exchange_is_of_stack(
+						move, stack, exchange_is_stored(&moves, stack));
 	}
 	free(moves.all);
 	return exchanges;

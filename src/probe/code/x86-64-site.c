@@ -40,12 +40,12 @@ struct site_location {
 	uint64_t address;
 	struct x86_instruction instructions[PROBE_PIECES_MAX];
 	unsigned int count, length; /* that can be displaced */
-	unsigned int until;         /* the first byte that a jump may lead to; 5: none */
+	unsigned int first_target;  /* the first byte that a jump may lead to; 5: none */
 	bool ends;
-	const char *stopped; /* why no further instruction can be displaced; NULL: no obstacle */
+	const char *obstacle; /* why no further instruction can be displaced; NULL: no obstacle */
 };
 
-static bool only_padding(const uint8_t *bytes, size_t size, size_t wanted)
+static bool site_is_padding(const uint8_t *bytes, size_t size, size_t wanted)
 {
 	size_t at = 0;
 
@@ -67,39 +67,39 @@ static void site_check_location(struct site_location *location)
 		const struct code_kept *kept;
 
 		if (location->count && location->instructions[location->count - 1].call)
-			location->stopped = returns;
+			location->obstacle = returns;
 		else if (location->count && location->instructions[location->count - 1].moves_stack)
-			location->stopped = moved;
+			location->obstacle = moved;
 		else if ((kept = code_kept_at(
 					  location->file, location->address + location->length, 1)))
-			location->stopped = kept->reason;
+			location->obstacle = kept->reason;
 		else if (!x86_decode(location->bytes + location->length,
 					 location->size - location->length,
 					 location->address + location->length, instruction))
-			location->stopped = unreadable;
+			location->obstacle = unreadable;
 		else if ((kept = code_kept_at(location->file, location->address + location->length,
 					  instruction->piece.length)))
-			location->stopped = kept->reason;
+			location->obstacle = kept->reason;
 		else
-			location->stopped = instruction->refused;
-		if (location->stopped)
+			location->obstacle = instruction->refused;
+		if (location->obstacle)
 			break;
 		instruction->piece.at = (uint8_t)location->length;
 		location->length += instruction->piece.length;
 		location->ends = instruction->ends;
 		location->count++;
 	}
-	location->until = 1;
-	while (location->until < PROBE_JUMP_BYTES &&
-			!code_is_target(location->file, location->address + location->until))
-		location->until++;
+	location->first_target = 1;
+	while (location->first_target < PROBE_JUMP_BYTES &&
+			!code_is_target(location->file, location->address + location->first_target))
+		location->first_target++;
 }
 
 /*
  * Returns how many of the instructions have at least so many bytes, or 0 if fewer bytes can be
  * displaced.
  */
-static unsigned int pieces_for(const struct site_location *location, unsigned int bytes)
+static unsigned int site_count_pieces(const struct site_location *location, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < location->count; i++) {
 		const struct probe_piece *piece = &location->instructions[i].piece;
@@ -149,7 +149,7 @@ static bool site_springboard_is_used(
  * True if no code refers to the bytes between two functions. Constants can equal padding, and code
  * may index them from the first one: so a reference to any byte keeps all of them.
  */
-static bool gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
+static bool site_gap_is_free(struct code_file *file, uint64_t gap, uint64_t end)
 {
 	if (code_kept_at(file, gap, end - gap))
 		return false;
@@ -196,7 +196,7 @@ static void site_claim_springboards(struct code_file *file)
 }
 
 /* True if control never continues from the function into the code after it. */
-static bool function_ends(const struct code_file *file, const struct code_function *function)
+static bool site_function_ends(const struct code_file *file, const struct code_function *function)
 {
 	uint64_t at = function->address, end = function->address + function->size;
 	bool ends = false;
@@ -219,8 +219,8 @@ static bool function_ends(const struct code_file *file, const struct code_functi
  * Finds padding between a function and the next one that has space for a jump and that a short jump
  * at `from` reaches. Returns its address or 0.
  */
-static uint64_t site_springboard_behind(struct code_file *file,
-		const struct code_function *function, uint64_t next, uint64_t from)
+static uint64_t site_springboard_after(struct code_file *file, const struct code_function *function,
+		uint64_t next, uint64_t from)
 {
 	uint64_t gap = function->address + function->size;
 	size_t size;
@@ -228,8 +228,8 @@ static uint64_t site_springboard_behind(struct code_file *file,
 
 	if (!bytes || next <= gap || next - gap < PROBE_JUMP_BYTES || size < next - gap ||
 			gap > from + SHORT_REACH || next + SHORT_REACH < from ||
-			!only_padding(bytes, size, next - gap) || !function_ends(file, function) ||
-			!gap_is_free(file, gap, next))
+			!site_is_padding(bytes, size, next - gap) ||
+			!site_function_ends(file, function) || !site_gap_is_free(file, gap, next))
 		return 0;
 	for (uint64_t springboard = gap; springboard + PROBE_JUMP_BYTES <= next; springboard++) {
 		int64_t away = (int64_t)(springboard - (from + SHORT_BYTES));
@@ -256,7 +256,7 @@ static uint64_t site_find_springboard(struct code_file *file, uint64_t from)
 	 */
 	for (size_t i = index + 1; !springboard && i-- > 0;) {
 		if (i < last)
-			springboard = site_springboard_behind(file, &file->functions[i],
+			springboard = site_springboard_after(file, &file->functions[i],
 					file->functions[i + 1].address, from);
 		if (file->functions[i].address + SHORT_REACH < from)
 			break;
@@ -264,25 +264,25 @@ static uint64_t site_find_springboard(struct code_file *file, uint64_t from)
 	for (size_t i = index + 1;
 			!springboard && i < last && file->functions[i].address < from + SHORT_REACH;
 			i++)
-		springboard = site_springboard_behind(
+		springboard = site_springboard_after(
 				file, &file->functions[i], file->functions[i + 1].address, from);
 	return springboard;
 }
 
 /* ---- the methods ---- */
 
-static bool try_jump(const struct site_location *location, struct probe_site *site)
+static bool site_try_jump(const struct site_location *location, struct probe_site *site)
 {
-	unsigned int pieces = pieces_for(location, PROBE_JUMP_BYTES);
+	unsigned int pieces = site_count_pieces(location, PROBE_JUMP_BYTES);
 
-	if (!pieces || location->until < PROBE_JUMP_BYTES)
+	if (!pieces || location->first_target < PROBE_JUMP_BYTES)
 		return false;
 	site_choose_method(location, site, PROBE_JUMP, pieces, PROBE_JUMP_BYTES);
 	return true;
 }
 
 /* True if no code refers to any byte of the padding after the last instruction. */
-static bool padding_is_free(const struct site_location *location)
+static bool site_padding_is_free(const struct site_location *location)
 {
 	uint64_t at = location->address + location->length;
 	size_t size = location->size - location->length;
@@ -309,16 +309,17 @@ static bool padding_is_free(const struct site_location *location)
 	return true;
 }
 
-static bool try_padding(const struct site_location *location, struct probe_site *site)
+static bool site_try_padding(const struct site_location *location, struct probe_site *site)
 {
 	if (!location->ends || location->length >= PROBE_JUMP_BYTES ||
-			location->until < PROBE_JUMP_BYTES || location->size < PROBE_JUMP_BYTES ||
+			location->first_target < PROBE_JUMP_BYTES ||
+			location->size < PROBE_JUMP_BYTES ||
 			site_springboard_is_used(
 					location->file, location->address, location->address) ||
-			!only_padding(location->bytes + location->length,
+			!site_is_padding(location->bytes + location->length,
 					location->size - location->length,
 					PROBE_JUMP_BYTES - location->length) ||
-			!padding_is_free(location) ||
+			!site_padding_is_free(location) ||
 			!site_claim_springboard(
 					location->file, location->address, location->address))
 		return false;
@@ -326,10 +327,10 @@ static bool try_padding(const struct site_location *location, struct probe_site 
 	return true;
 }
 
-static bool try_short(const struct site_location *location, struct probe_site *site)
+static bool site_try_short(const struct site_location *location, struct probe_site *site)
 {
-	unsigned int pieces = pieces_for(location, SHORT_BYTES);
-	uint64_t springboard = pieces && location->until >= SHORT_BYTES
+	unsigned int pieces = site_count_pieces(location, SHORT_BYTES);
+	uint64_t springboard = pieces && location->first_target >= SHORT_BYTES
 			? site_find_springboard(location->file, location->address)
 			: 0;
 	size_t size;
@@ -345,7 +346,7 @@ static bool try_short(const struct site_location *location, struct probe_site *s
 }
 
 /* True if at least one page between these addresses can be mapped. */
-static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t high)
+static bool site_may_be_mapped(const struct code_file *file, uint64_t low, uint64_t high)
 {
 	uint64_t first = file->lowest & ~(uint64_t)(PAGE - 1),
 		 end = (file->highest + PAGE - 1) & ~(uint64_t)(PAGE - 1);
@@ -364,7 +365,7 @@ static bool may_be_mapped(const struct code_file *file, uint64_t low, uint64_t h
  * True if a function starts in these bytes: it may be probed, and then they change. A landing mark
  * at its start never changes.
  */
-static bool begins_function(const struct site_location *location, unsigned int from)
+static bool site_begins_function(const struct site_location *location, unsigned int from)
 {
 	for (unsigned int at = from; at < PROBE_JUMP_BYTES; at++) {
 		const struct code_function *function =
@@ -380,7 +381,7 @@ static bool begins_function(const struct site_location *location, unsigned int f
 	return false;
 }
 
-static bool try_punned(const struct site_location *location, struct probe_site *site)
+static bool site_try_punned(const struct site_location *location, struct probe_site *site)
 {
 	if (location->size < PROBE_JUMP_BYTES)
 		return false;
@@ -390,7 +391,7 @@ static bool try_punned(const struct site_location *location, struct probe_site *
 		int64_t low, high;
 
 		/* The bytes of the file that are part of the displacement must not change. */
-		if (own > location->until || own >= PROBE_JUMP_BYTES ||
+		if (own > location->first_target || own >= PROBE_JUMP_BYTES ||
 				code_kept_at(location->file, location->address + own,
 						PROBE_JUMP_BYTES - own))
 			continue;
@@ -403,9 +404,9 @@ static bool try_punned(const struct site_location *location, struct probe_site *
 		high = low + ((int64_t)1 << free_bits) - 1;
 		low += (int64_t)(location->address + PROBE_JUMP_BYTES);
 		high += (int64_t)(location->address + PROBE_JUMP_BYTES);
-		if (!may_be_mapped(location->file, (uint64_t)low, (uint64_t)high))
+		if (!site_may_be_mapped(location->file, (uint64_t)low, (uint64_t)high))
 			continue;
-		if (begins_function(location, own)) {
+		if (site_begins_function(location, own)) {
 			site->reason = beside;
 			continue;
 		}
@@ -415,55 +416,55 @@ static bool try_punned(const struct site_location *location, struct probe_site *
 	return false;
 }
 
-static const char *why_no_jump(const struct site_location *location)
+static const char *site_why_no_jump(const struct site_location *location)
 {
-	if (location->until < PROBE_JUMP_BYTES)
+	if (location->first_target < PROBE_JUMP_BYTES)
 		return entered;
-	if (location->stopped)
-		return location->stopped;
+	if (location->obstacle)
+		return location->obstacle;
 	return too_short;
 }
 
-static int find_method(
-		struct code_file *file, uint64_t address, bool only_first, struct probe_site *site)
+static int site_find_method(struct code_file *file, uint64_t address, bool only_first,
+		struct probe_site *ret_site)
 {
 	const struct code_segment *segment = code_executable(file, address);
 	struct site_location location = {.file = file, .address = address};
 
-	memset(site, 0, sizeof(*site));
+	memset(ret_site, 0, sizeof(*ret_site));
 	if (!segment)
 		return -ENOENT;
 	if (code_sweep(file))
 		return -ENOMEM;
 	location.bytes = code_bytes(file, address, &location.size);
-	site->address = address;
-	site->offset = segment->offset + (address - segment->address);
+	ret_site->address = address;
+	ret_site->offset = segment->offset + (address - segment->address);
 	site_check_location(&location);
 	if (!location.count) {
-		site->nr_bytes = (uint8_t)(location.size < PROBE_JUMP_BYTES ? location.size
-									    : PROBE_JUMP_BYTES);
-		memcpy(site->bytes, location.bytes, site->nr_bytes);
-		site->reason = location.stopped;
+		ret_site->nr_bytes = (uint8_t)(location.size < PROBE_JUMP_BYTES ? location.size
+										: PROBE_JUMP_BYTES);
+		memcpy(ret_site->bytes, location.bytes, ret_site->nr_bytes);
+		ret_site->reason = location.obstacle;
 		return 0;
 	}
 	if (code_is_go(file, address)) {
-		site->reason = of_go;
-		site_choose_method(&location, site, PROBE_KERNEL, 1, 1);
-		code_for_kernel(site);
+		ret_site->reason = of_go;
+		site_choose_method(&location, ret_site, PROBE_KERNEL, 1, 1);
+		code_for_kernel(ret_site);
 		return 0;
 	}
 	if (only_first && location.instructions[0].piece.length < PROBE_JUMP_BYTES) {
-		site->reason = not_followed;
-		site_choose_method(&location, site, PROBE_BREAKPOINT, 1, 1);
+		ret_site->reason = not_followed;
+		site_choose_method(&location, ret_site, PROBE_BREAKPOINT, 1, 1);
 		return 0;
 	}
-	if (try_jump(&location, site))
+	if (site_try_jump(&location, ret_site))
 		return 0;
 	site_claim_springboards(file);
-	site->reason = why_no_jump(&location);
-	if (!try_padding(&location, site) && !try_short(&location, site) &&
-			!try_punned(&location, site))
-		site_choose_method(&location, site, PROBE_BREAKPOINT, 1, 1);
+	ret_site->reason = site_why_no_jump(&location);
+	if (!site_try_padding(&location, ret_site) && !site_try_short(&location, ret_site) &&
+			!site_try_punned(&location, ret_site))
+		site_choose_method(&location, ret_site, PROBE_BREAKPOINT, 1, 1);
 	return 0;
 }
 
@@ -471,7 +472,7 @@ static int find_method(
  * Returns the size of the stack check at the start of a Go function. If the stack is too small, the
  * function starts again on a larger one. A probe after the check is hit once for each call.
  */
-static size_t stack_check(const uint8_t *bytes, size_t size)
+static size_t site_go_stack_check(const uint8_t *bytes, size_t size)
 {
 	static const struct {
 		uint8_t bytes[5], size, all; /* of all: with the distance at the end */
@@ -501,10 +502,10 @@ static size_t stack_check(const uint8_t *bytes, size_t size)
 }
 
 int code_entry(struct code_file *file, const struct code_function *function,
-		struct probe_site *site)
+		struct probe_site *ret_site)
 {
 	struct x86_instruction instruction;
-	uint64_t address = function->address, behind;
+	uint64_t address = function->address, after;
 	size_t size;
 	const uint8_t *bytes = code_bytes(file, address, &size);
 	int ret;
@@ -515,15 +516,16 @@ int code_entry(struct code_file *file, const struct code_function *function,
 		address += instruction.piece.length;
 	if (code_sweep(file))
 		return -ENOMEM;
-	if (code_is_sled_of_entry(file, address, &behind) &&
-			behind < function->address + function->size)
-		address = behind;
+	if (code_is_sled_of_entry(file, address, &after) &&
+			after < function->address + function->size)
+		address = after;
 	else if (bytes && code_is_go(file, address))
-		address += stack_check(bytes, size < function->size ? size : function->size);
-	ret = find_method(file, address, false, site);
-	site->begins = !ret;
-	if (!ret && site->method != PROBE_NONE)
-		site->no_exit = code_no_exit(file, function);
+		address += site_go_stack_check(
+				bytes, size < function->size ? size : function->size);
+	ret = site_find_method(file, address, false, ret_site);
+	ret_site->begins = !ret;
+	if (!ret && ret_site->method != PROBE_NONE)
+		ret_site->no_exit = code_no_exit(file, function);
 	return ret;
 }
 
@@ -531,14 +533,14 @@ int code_entry(struct code_file *file, const struct code_function *function,
  * Finds the method at a location in a file that names no function. Jumps to the next instructions
  * are unknown, so the probe must not change these.
  */
-static int find_unnamed(struct code_file *file, uint64_t address, struct probe_site *site)
+static int site_find_unnamed(struct code_file *file, uint64_t address, struct probe_site *ret_site)
 {
 	bool is_reachable;
 	int ret = code_is_reachable(file, address, &is_reachable);
 
 	if (!ret)
-		ret = is_reachable ? find_method(file, address, true, site) : -ENOENT;
-	site->no_exit = not_begin;
+		ret = is_reachable ? site_find_method(file, address, true, ret_site) : -ENOENT;
+	ret_site->no_exit = not_begin;
 	return ret;
 }
 
@@ -552,15 +554,15 @@ static void site_defer_to_kernel(struct probe_site *site, const char *reason)
 	code_for_kernel(site);
 }
 
-int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
+int code_site(struct code_file *file, uint64_t address, struct probe_site *ret_site)
 {
 	const struct code_function *function = code_function_at(file, address);
 	bool found = false, indirect = false, table = false;
 	int ret;
 
-	memset(site, 0, sizeof(*site));
+	memset(ret_site, 0, sizeof(*ret_site));
 	if (!function)
-		return file->nr_functions ? -ENOENT : find_unnamed(file, address, site);
+		return file->nr_functions ? -ENOENT : site_find_unnamed(file, address, ret_site);
 	for (uint64_t at = function->address; at < function->address + function->size;) {
 		struct x86_instruction instruction;
 		size_t size;
@@ -581,11 +583,11 @@ int code_site(struct code_file *file, uint64_t address, struct probe_site *site)
 	if (!found)
 		return -EINVAL;
 	if (address == function->address)
-		return code_entry(file, function, site);
-	ret = find_method(file, address, indirect && !table && !file->fixed, site);
-	site->no_exit = not_begin;
-	if (!ret && site->method != PROBE_NONE && site->method != PROBE_KERNEL &&
+		return code_entry(file, function, ret_site);
+	ret = site_find_method(file, address, indirect && !table && !file->fixed, ret_site);
+	ret_site->no_exit = not_begin;
+	if (!ret && ret_site->method != PROBE_NONE && ret_site->method != PROBE_KERNEL &&
 			code_exchanges_stack(file, function))
-		site_defer_to_kernel(site, no_stack);
+		site_defer_to_kernel(ret_site, no_stack);
 	return ret;
 }

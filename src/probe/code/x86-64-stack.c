@@ -32,11 +32,11 @@ struct return_slot_state {
 	/*
 	 * Registers (as Zydis numbers them) that hold the frame pointer, and the caller's; 0: none.
 	 */
-	uint16_t own, caller;
+	uint16_t own_frame, caller_frame;
 	bool seen;
 };
 
-struct following {
+struct stack_analysis {
 	struct code_file *file;
 	const struct code_function *function;
 	const uint8_t *bytes;
@@ -52,12 +52,12 @@ static bool stack_is_register(const ZydisDecodedOperand *operand, ZydisRegister 
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == wanted;
 }
 
-static bool is_general(ZydisRegister reg)
+static bool stack_is_general(ZydisRegister reg)
 {
 	return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR64;
 }
 
-static int32_t bounded(int64_t distance)
+static int32_t stack_bound(int64_t distance)
 {
 	return distance > -STACK_DISTANCE_MAX && distance < STACK_DISTANCE_MAX ? (int32_t)distance
 									       : STACK_UNKNOWN;
@@ -70,7 +70,7 @@ static int32_t stack_operand_value(ZydisRegister reg, const struct return_slot_s
 		return state->stack;
 	if (reg == ZYDIS_REGISTER_RBP)
 		return state->frame;
-	return is_general(reg) ? state->others[ZydisRegisterGetId(reg)] : STACK_UNKNOWN;
+	return stack_is_general(reg) ? state->others[ZydisRegisterGetId(reg)] : STACK_UNKNOWN;
 }
 
 /*
@@ -84,10 +84,10 @@ static int32_t stack_get_offset(
 
 	if (operand->mem.index != ZYDIS_REGISTER_NONE)
 		return STACK_UNKNOWN;
-	return from == STACK_UNKNOWN ? from : bounded(operand->mem.disp.value - from);
+	return from == STACK_UNKNOWN ? from : stack_bound(operand->mem.disp.value - from);
 }
 
-static void note_memory(struct following *following, const ZydisDecodedOperand *operand,
+static void stack_note_memory(struct stack_analysis *analysis, const ZydisDecodedOperand *operand,
 		const struct return_slot_state *state)
 {
 	int32_t distance = stack_get_offset(operand, state);
@@ -95,37 +95,38 @@ static void note_memory(struct following *following, const ZydisDecodedOperand *
 
 	if (distance != STACK_UNKNOWN && distance + size > 0 && distance < STACK_WORD) {
 		if (operand->actions)
-			following->use.return_address = true;
+			analysis->use.return_address = true;
 		else
-			following->use.location = true;
+			analysis->use.location = true;
 	}
 	if (distance >= STACK_WORD && distance < 2 * STACK_WORD)
-		following->use.next_word = true;
+		analysis->use.next_word = true;
 	/* If the stack pointer is unknown, any stack memory may be the return address. */
 	if (operand->mem.base == ZYDIS_REGISTER_RSP && state->stack == STACK_UNKNOWN)
-		following->use.unknown = true;
+		analysis->use.unknown = true;
 	/* A frame pointer points to the caller's frame pointer, and the return address follows. */
-	if (state->caller && operand->mem.base == state->caller &&
+	if (state->caller_frame && operand->mem.base == state->caller_frame &&
 			operand->mem.disp.value == STACK_WORD)
-		following->use.callers_frame = true;
+		analysis->use.callers_frame = true;
 }
 
 /* `to` is the first operand, `from` the second one. */
-static void stack_note_copy(struct following *following, const ZydisDecodedInstruction *decoded,
+static void stack_note_copy(struct stack_analysis *analysis, const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	if (decoded->mnemonic != ZYDIS_MNEMONIC_MOV || decoded->operand_count_visible != 2)
 		return;
 	if (stack_is_register(&operands[1], ZYDIS_REGISTER_RSP) &&
 			!stack_is_register(&operands[0], ZYDIS_REGISTER_RBP) && !state->stack)
-		following->use.location = true;
+		analysis->use.location = true;
 	if (stack_is_register(&operands[1], ZYDIS_REGISTER_RBP) && state->frame != STACK_UNKNOWN &&
 			!stack_is_register(&operands[0], ZYDIS_REGISTER_RSP))
-		following->use.gives_frame = true;
+		analysis->use.gives_frame = true;
 }
 
-static void note_operands(struct following *following, const ZydisDecodedInstruction *decoded,
-		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
+static void stack_note_operands(struct stack_analysis *analysis,
+		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands,
+		const struct return_slot_state *state)
 {
 	/* An address computation can move the stack pointer. */
 	bool moves = decoded->mnemonic == ZYDIS_MNEMONIC_LEA &&
@@ -140,25 +141,25 @@ static void note_operands(struct following *following, const ZydisDecodedInstruc
 
 	for (unsigned int i = 0; i < decoded->operand_count_visible && !moves && !aligns; i++) {
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
-			note_memory(following, &operands[i], state);
+			stack_note_memory(analysis, &operands[i], state);
 	}
-	stack_note_copy(following, decoded, operands, state);
+	stack_note_copy(analysis, decoded, operands, state);
 	if (decoded->mnemonic == ZYDIS_MNEMONIC_POP && !state->stack)
-		following->use.return_address = true;
+		analysis->use.return_address = true;
 }
 
-static bool has_constant(const ZydisDecodedOperand *operand)
+static bool stack_is_constant(const ZydisDecodedOperand *operand)
 {
 	return operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 }
 
-static bool writes(const ZydisDecodedOperand *operand, ZydisRegister wanted)
+static bool stack_writes(const ZydisDecodedOperand *operand, ZydisRegister wanted)
 {
 	return stack_is_register(operand, wanted) &&
 			(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
 }
 
-static bool is_move_to_register(
+static bool stack_is_move_to_register(
 		const ZydisDecodedInstruction *decoded, const ZydisDecodedOperand *operands)
 {
 	return decoded->mnemonic == ZYDIS_MNEMONIC_MOV && decoded->operand_count_visible == 2 &&
@@ -166,7 +167,7 @@ static bool is_move_to_register(
 }
 
 /* Returns the value that an instruction writes to its first operand, a register. */
-static int32_t written_value(const ZydisDecodedInstruction *decoded,
+static int32_t stack_written_value(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
 	int64_t sign = decoded->mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1;
@@ -175,9 +176,9 @@ static int32_t written_value(const ZydisDecodedInstruction *decoded,
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_ADD:
-		if (!has_constant(&operands[1]) || from == STACK_UNKNOWN)
+		if (!stack_is_constant(&operands[1]) || from == STACK_UNKNOWN)
 			return STACK_UNKNOWN;
-		return bounded(from + sign * (int32_t)operands[1].imm.value.s);
+		return stack_bound(from + sign * (int32_t)operands[1].imm.value.s);
 	case ZYDIS_MNEMONIC_LEA:
 		distance = stack_get_offset(&operands[1], state);
 		return distance == STACK_UNKNOWN ? distance : -distance;
@@ -189,7 +190,7 @@ static int32_t written_value(const ZydisDecodedInstruction *decoded,
 	}
 }
 
-static void forget_pointers(struct return_slot_state *state)
+static void stack_forget_pointers(struct return_slot_state *state)
 {
 	for (unsigned int i = 0; i < REGISTERS; i++)
 		state->others[i] = STACK_UNKNOWN;
@@ -199,13 +200,13 @@ static void forget_pointers(struct return_slot_state *state)
  * Updates the other registers that point to the stack. After a call none does, not even those that
  * the callee preserves: few functions use such a register across a call.
  */
-static void follow_pointers(const ZydisDecodedInstruction *decoded,
+static void stack_follow_pointers(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
 	const struct return_slot_state before = *state;
 
 	if (decoded->meta.category == ZYDIS_CATEGORY_CALL)
-		forget_pointers(state);
+		stack_forget_pointers(state);
 	for (unsigned int i = 0; i < decoded->operand_count; i++) {
 		ZydisRegister reg = ZYDIS_REGISTER_NONE;
 
@@ -213,46 +214,48 @@ static void follow_pointers(const ZydisDecodedInstruction *decoded,
 				(operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			reg = ZydisRegisterGetLargestEnclosing(
 					ZYDIS_MACHINE_MODE_LONG_64, operands[i].reg.value);
-		if (is_general(reg))
+		if (stack_is_general(reg))
 			state->others[ZydisRegisterGetId(reg)] = STACK_UNKNOWN;
 	}
 	if (decoded->operand_count_visible == 2 &&
 			operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			is_general(operands[0].reg.value) &&
-			writes(&operands[0], operands[0].reg.value))
+			stack_is_general(operands[0].reg.value) &&
+			stack_writes(&operands[0], operands[0].reg.value))
 		state->others[ZydisRegisterGetId(operands[0].reg.value)] =
-				written_value(decoded, operands, &before);
+				stack_written_value(decoded, operands, &before);
 }
 
 /* True if it loads the word that the frame pointer points to. */
-static bool loads_caller(const ZydisDecodedInstruction *decoded,
+static bool stack_loads_caller(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, const struct return_slot_state *state)
 {
-	if (!is_move_to_register(decoded, operands) ||
+	if (!stack_is_move_to_register(decoded, operands) ||
 			operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY)
 		return false;
-	if (state->own && operands[1].mem.base == state->own)
+	if (state->own_frame && operands[1].mem.base == state->own_frame)
 		return !operands[1].mem.disp.value && operands[1].mem.index == ZYDIS_REGISTER_NONE;
 	return state->frame != STACK_UNKNOWN &&
 			stack_get_offset(&operands[1], state) == -state->frame;
 }
 
 /* Updates the registers that hold frame pointers. */
-static void follow_frames(const ZydisDecodedInstruction *decoded,
+static void stack_follow_frames(const ZydisDecodedInstruction *decoded,
 		const ZydisDecodedOperand *operands, struct return_slot_state *state)
 {
 	const struct return_slot_state before = *state;
 
-	if (decoded->operand_count_visible && before.own && writes(&operands[0], before.own))
-		state->own = 0;
-	if (decoded->operand_count_visible && before.caller && writes(&operands[0], before.caller))
-		state->caller = 0;
-	if (loads_caller(decoded, operands, &before))
-		state->caller = (uint16_t)operands[0].reg.value;
-	else if (is_move_to_register(decoded, operands) && before.frame != STACK_UNKNOWN &&
+	if (decoded->operand_count_visible && before.own_frame &&
+			stack_writes(&operands[0], before.own_frame))
+		state->own_frame = 0;
+	if (decoded->operand_count_visible && before.caller_frame &&
+			stack_writes(&operands[0], before.caller_frame))
+		state->caller_frame = 0;
+	if (stack_loads_caller(decoded, operands, &before))
+		state->caller_frame = (uint16_t)operands[0].reg.value;
+	else if (stack_is_move_to_register(decoded, operands) && before.frame != STACK_UNKNOWN &&
 			stack_is_register(&operands[1], ZYDIS_REGISTER_RBP) &&
 			operands[0].reg.value != ZYDIS_REGISTER_RSP)
-		state->own = (uint16_t)operands[0].reg.value;
+		state->own_frame = (uint16_t)operands[0].reg.value;
 }
 
 static struct return_slot_state stack_state_after(const ZydisDecodedInstruction *decoded,
@@ -261,17 +264,17 @@ static struct return_slot_state stack_state_after(const ZydisDecodedInstruction 
 	const struct return_slot_state before = state;
 	bool known = before.stack != STACK_UNKNOWN, first = decoded->operand_count_visible > 0;
 
-	follow_pointers(decoded, operands, &state);
+	stack_follow_pointers(decoded, operands, &state);
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		if (known)
-			state.stack = bounded((int64_t)state.stack + STACK_WORD);
+			state.stack = stack_bound((int64_t)state.stack + STACK_WORD);
 		return state;
 	case ZYDIS_MNEMONIC_POP:
 	case ZYDIS_MNEMONIC_POPFQ:
 		if (known)
-			state.stack = bounded((int64_t)state.stack - STACK_WORD);
+			state.stack = stack_bound((int64_t)state.stack - STACK_WORD);
 		if (first && stack_is_register(&operands[0], ZYDIS_REGISTER_RBP))
 			state.frame = STACK_UNKNOWN;
 		return state;
@@ -282,17 +285,17 @@ static struct return_slot_state stack_state_after(const ZydisDecodedInstruction 
 		return state;
 	default: break;
 	}
-	follow_frames(decoded, operands, &state);
+	stack_follow_frames(decoded, operands, &state);
 	/* An exchange writes both operands. */
 	for (unsigned int i = 1; i < decoded->operand_count_visible; i++) {
-		if (writes(&operands[i], ZYDIS_REGISTER_RSP))
+		if (stack_writes(&operands[i], ZYDIS_REGISTER_RSP))
 			state.stack = STACK_UNKNOWN;
-		if (writes(&operands[i], ZYDIS_REGISTER_RBP))
+		if (stack_writes(&operands[i], ZYDIS_REGISTER_RBP))
 			state.frame = STACK_UNKNOWN;
 	}
-	if (first && writes(&operands[0], ZYDIS_REGISTER_RSP))
-		state.stack = written_value(decoded, operands, &before);
-	if (first && writes(&operands[0], ZYDIS_REGISTER_RBP))
+	if (first && stack_writes(&operands[0], ZYDIS_REGISTER_RSP))
+		state.stack = stack_written_value(decoded, operands, &before);
+	if (first && stack_writes(&operands[0], ZYDIS_REGISTER_RBP))
 		state.frame = decoded->mnemonic == ZYDIS_MNEMONIC_MOV &&
 						stack_is_register(&operands[1], ZYDIS_REGISTER_RSP)
 				? before.stack
@@ -318,31 +321,32 @@ static bool stack_merge_states(
 		state->stack = STACK_UNKNOWN;
 	if (state->frame != other->frame)
 		state->frame = STACK_UNKNOWN;
-	if (state->own != other->own)
-		state->own = 0;
-	if (state->caller != other->caller)
-		state->caller = 0;
+	if (state->own_frame != other->own_frame)
+		state->own_frame = 0;
+	if (state->caller_frame != other->caller_frame)
+		state->caller_frame = 0;
 	for (unsigned int i = 0; i < REGISTERS; i++) {
 		if (state->others[i] != other->others[i])
 			state->others[i] = STACK_UNKNOWN;
 		changed |= state->others[i] != before.others[i];
 	}
 	return changed || before.stack != state->stack || before.frame != state->frame ||
-			before.own != state->own || before.caller != state->caller;
+			before.own_frame != state->own_frame ||
+			before.caller_frame != state->caller_frame;
 }
 
-static void stack_add_target(struct following *following, uint64_t address,
+static void stack_add_target(struct stack_analysis *analysis, uint64_t address,
 		const struct return_slot_state *state)
 {
-	uint64_t at = address - following->function->address;
+	uint64_t at = address - analysis->function->address;
 
 	/* The state of an instruction changes at most CHANGES_MAX times. */
-	if (at < following->function->size && stack_merge_states(&following->states[at], state))
-		following->todo[following->nr_todo++] = (uint32_t)at;
+	if (at < analysis->function->size && stack_merge_states(&analysis->states[at], state))
+		analysis->todo[analysis->nr_todo++] = (uint32_t)at;
 }
 
 /* True if an argument register points to the return address. */
-static bool passes_location(const struct return_slot_state *state)
+static bool stack_passes_location(const struct return_slot_state *state)
 {
 	static const ZydisRegister arguments[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI,
 			ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,
@@ -359,85 +363,85 @@ static bool passes_location(const struct return_slot_state *state)
  * Notes a call with nothing on the stack between its return address and the function's; `tail`: a
  * jump, where both have the same return address.
  */
-static void note_shallow(struct following *following, uint64_t target, bool tail)
+static void stack_note_shallow(struct stack_analysis *analysis, uint64_t target, bool tail)
 {
-	struct x86_stack_use *use = &following->use;
+	struct x86_stack_use *use = &analysis->use;
 
 	if (use->nr_shallow < X86_STACK_CALLS)
 		use->shallow[use->nr_shallow++] = (struct x86_shallow_call){target, tail};
 }
 
-static bool stack_is_inside(const struct following *following, uint64_t address)
+static bool stack_is_inside(const struct stack_analysis *analysis, uint64_t address)
 {
-	return address - following->function->address < following->function->size;
+	return address - analysis->function->address < analysis->function->size;
 }
 
 /* Returns whether control may continue after the call. */
-static bool follow_call(struct following *following, uint64_t target, uint64_t next_address,
-		const struct return_slot_state *next)
+static bool stack_follow_call(struct stack_analysis *analysis, uint64_t target,
+		uint64_t next_address, const struct return_slot_state *next)
 {
 	struct return_slot_state state = *next;
 
 	if (!state.stack)
-		note_shallow(following, target, false);
+		stack_note_shallow(analysis, target, false);
 	/*
 	 * The target is a part of the function, which may read or change the return address of the
 	 * function. It returns, or the call only pushes its own address.
 	 */
-	if (target == following->function->address || !stack_is_inside(following, target))
+	if (target == analysis->function->address || !stack_is_inside(analysis, target))
 		return true;
 	if (state.stack != STACK_UNKNOWN)
-		state.stack = bounded((int64_t)state.stack + STACK_WORD);
-	stack_add_target(following, target, &state);
+		state.stack = stack_bound((int64_t)state.stack + STACK_WORD);
+	stack_add_target(analysis, target, &state);
 	return target != next_address;
 }
 
 /* Follows one instruction from a state. Returns false if it cannot be decoded. */
 static bool stack_step(
-		struct following *following, uint32_t at, const struct return_slot_state *state)
+		struct stack_analysis *analysis, uint32_t at, const struct return_slot_state *state)
 {
-	const struct code_function *function = following->function;
+	const struct code_function *function = analysis->function;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction decoded;
 	struct x86_instruction instruction;
 	struct return_slot_state next;
-	bool goes_on;
+	bool continues;
 
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&following->decoder, following->bytes + at,
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&analysis->decoder, analysis->bytes + at,
 			    function->size - at, &decoded, operands)) ||
-			!x86_decode(following->bytes + at, function->size - at,
+			!x86_decode(analysis->bytes + at, function->size - at,
 					function->address + at, &instruction))
 		return false;
-	note_operands(following, &decoded, operands, state);
-	if (instruction.call && passes_location(state))
-		following->use.return_address = true;
+	stack_note_operands(analysis, &decoded, operands, state);
+	if (instruction.call && stack_passes_location(state))
+		analysis->use.return_address = true;
 	next = stack_state_after(&decoded, operands, *state);
-	goes_on = !instruction.ends;
+	continues = !instruction.ends;
 	switch (instruction.piece.kind) {
 	case PROBE_CALL:
-		goes_on = follow_call(following, instruction.piece.target,
+		continues = stack_follow_call(analysis, instruction.piece.target,
 				function->address + at + decoded.length, &next);
 		break;
 	case PROBE_BRANCH:
 	case PROBE_BRANCH_IF:
 	case PROBE_COUNTER:
-		if (!stack_is_inside(following, instruction.piece.target) && !next.stack)
-			note_shallow(following, instruction.piece.target, true);
-		stack_add_target(following, instruction.piece.target, &next);
+		if (!stack_is_inside(analysis, instruction.piece.target) && !next.stack)
+			stack_note_shallow(analysis, instruction.piece.target, true);
+		stack_add_target(analysis, instruction.piece.target, &next);
 		break;
 	default: break;
 	}
-	if (goes_on)
-		stack_add_target(following, function->address + at + decoded.length, &next);
+	if (continues)
+		stack_add_target(analysis, function->address + at + decoded.length, &next);
 	return true;
 }
 
-static bool stack_walk(struct following *following)
+static bool stack_walk(struct stack_analysis *analysis)
 {
-	while (following->nr_todo) {
-		uint32_t at = following->todo[--following->nr_todo];
+	while (analysis->nr_todo) {
+		uint32_t at = analysis->todo[--analysis->nr_todo];
 
-		if (!stack_step(following, at, &following->states[at]))
+		if (!stack_step(analysis, at, &analysis->states[at]))
 			return false;
 	}
 	return true;
@@ -446,21 +450,21 @@ static bool stack_walk(struct following *following)
 /*
  * Follows code that no branch leads to, with the frame pointer if the function has set one before.
  */
-static bool follow_others(struct following *following, int32_t frame)
+static bool stack_follow_unreached(struct stack_analysis *analysis, int32_t frame)
 {
-	const uint64_t size = following->function->size;
+	const uint64_t size = analysis->function->size;
 	struct return_slot_state state = {.stack = STACK_UNKNOWN, .frame = frame, .seen = true};
 
-	forget_pointers(&state);
+	stack_forget_pointers(&state);
 	for (uint32_t at = 0; at < size;) {
 		struct x86_instruction instruction;
 
-		if (!x86_decode(following->bytes + at, size - at, following->function->address + at,
+		if (!x86_decode(analysis->bytes + at, size - at, analysis->function->address + at,
 				    &instruction))
 			return false;
-		if (!following->states[at].seen && !instruction.padding) {
-			stack_add_target(following, following->function->address + at, &state);
-			if (!stack_walk(following))
+		if (!analysis->states[at].seen && !instruction.padding) {
+			stack_add_target(analysis, analysis->function->address + at, &state);
+			if (!stack_walk(analysis))
 				return false;
 		}
 		at += instruction.piece.length;
@@ -468,44 +472,45 @@ static bool follow_others(struct following *following, int32_t frame)
 	return true;
 }
 
-static int32_t usual_frame(const struct following *following)
+static int32_t stack_usual_frame(const struct stack_analysis *analysis)
 {
-	for (uint64_t i = 0; i < following->function->size; i++) {
-		if (following->states[i].seen && following->states[i].frame != STACK_UNKNOWN)
-			return following->states[i].frame;
+	for (uint64_t i = 0; i < analysis->function->size; i++) {
+		if (analysis->states[i].seen && analysis->states[i].frame != STACK_UNKNOWN)
+			return analysis->states[i].frame;
 	}
 	return STACK_UNKNOWN;
 }
 
-static bool follow_function(struct following *following)
+static bool stack_follow_function(struct stack_analysis *analysis)
 {
 	struct return_slot_state begin = {.stack = 0, .frame = STACK_UNKNOWN, .seen = true};
 
-	forget_pointers(&begin);
-	ZydisDecoderInit(&following->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	stack_add_target(following, following->function->address, &begin);
-	return stack_walk(following) && follow_others(following, usual_frame(following));
+	stack_forget_pointers(&begin);
+	ZydisDecoderInit(&analysis->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	stack_add_target(analysis, analysis->function->address, &begin);
+	return stack_walk(analysis) &&
+			stack_follow_unreached(analysis, stack_usual_frame(analysis));
 }
 
 int x86_stack_use(struct code_file *file, const struct code_function *function,
-		struct x86_stack_use *use)
+		struct x86_stack_use *ret_use)
 {
-	struct following following = {.file = file, .function = function};
+	struct stack_analysis analysis = {.file = file, .function = function};
 	size_t size = 0;
 	int ret = -EINVAL;
 
-	following.bytes = code_bytes(file, function->address, &size);
-	if (following.bytes && function->size && size >= function->size &&
+	analysis.bytes = code_bytes(file, function->address, &size);
+	if (analysis.bytes && function->size && size >= function->size &&
 			function->size <= STACK_FUNCTION_MAX) {
-		following.states = calloc(function->size, sizeof(*following.states));
-		following.todo = calloc(function->size * CHANGES_MAX + 1, sizeof(*following.todo));
-		if (!following.states || !following.todo)
+		analysis.states = calloc(function->size, sizeof(*analysis.states));
+		analysis.todo = calloc(function->size * CHANGES_MAX + 1, sizeof(*analysis.todo));
+		if (!analysis.states || !analysis.todo)
 			ret = -ENOMEM;
-		else if (follow_function(&following))
+		else if (stack_follow_function(&analysis))
 			ret = 0;
 	}
-	free(following.states);
-	free(following.todo);
-	*use = following.use;
+	free(analysis.states);
+	free(analysis.todo);
+	*ret_use = analysis.use;
 	return ret;
 }

@@ -43,24 +43,24 @@ bool code_is_target(const struct code_file *file, uint64_t address)
  * Addresses that code takes. A switch table starts at one of them, and ends at the next one at the
  * latest.
  */
-struct taken {
+struct address_list {
 	uint64_t *addresses;
 	size_t count, capacity;
 };
 
-static int x86_sweep_read_address(struct taken *taken, uint64_t address)
+static int sweep_add_address(struct address_list *list, uint64_t address)
 {
 	uint64_t *addresses = code_grow(
-			taken->addresses, taken->count, &taken->capacity, sizeof(*addresses));
+			list->addresses, list->count, &list->capacity, sizeof(*addresses));
 
 	if (!addresses)
 		return -ENOMEM;
-	taken->addresses = addresses;
-	addresses[taken->count++] = address;
+	list->addresses = addresses;
+	addresses[list->count++] = address;
 	return 0;
 }
 
-static int by_value(const void *left, const void *right)
+static int sweep_compare(const void *left, const void *right)
 {
 	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
 
@@ -72,7 +72,7 @@ static int by_value(const void *left, const void *right)
  * existence of such a table nor its length is known: it ends at an entry that leads out of the
  * code, or where other data begins.
  */
-static void mark_table(const struct code_file *file, uint64_t table, uint64_t end, size_t *budget)
+static void sweep_table(const struct code_file *file, uint64_t table, uint64_t end, size_t *budget)
 {
 	size_t size;
 	const uint8_t *bytes = code_bytes(file, table, &size);
@@ -89,14 +89,14 @@ static void mark_table(const struct code_file *file, uint64_t table, uint64_t en
 	}
 }
 
-static void mark_tables(const struct code_file *file, const struct taken *taken)
+static void sweep_tables(const struct code_file *file, const struct address_list *list)
 {
 	size_t budget = ENTRIES_MAX;
 
-	for (size_t i = 0; i < taken->count; i++) {
-		uint64_t end = i + 1 < taken->count ? taken->addresses[i + 1] : UINT64_MAX;
+	for (size_t i = 0; i < list->count; i++) {
+		uint64_t end = i + 1 < list->count ? list->addresses[i + 1] : UINT64_MAX;
 
-		mark_table(file, taken->addresses[i], end, &budget);
+		sweep_table(file, list->addresses[i], end, &budget);
 	}
 }
 
@@ -104,7 +104,8 @@ static void mark_tables(const struct code_file *file, const struct taken *taken)
  * An instruction accesses bytes of code, so these are data. A program that reads the start of a
  * function copies it, or checks it for changes, so the whole function keeps its bytes.
  */
-static int keep_read(struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
+static int sweep_keep_read(
+		struct code_file *file, uint64_t address, const uint8_t *bytes, size_t size)
 {
 	static const char data[] = "the program reads these bytes as data";
 	static const char copied[] = "the program reads it as data, so it may execute a copy of it";
@@ -137,11 +138,11 @@ static int sweep_memory(struct code_file *file, const struct x86_instruction *in
 	if (!address || instruction->padding || !code_executable(file, address) ||
 			!code_function_at(file, from))
 		return 0;
-	return keep_read(file, address, bytes, size);
+	return sweep_keep_read(file, address, bytes, size);
 }
 
 /* True if it reads memory at the frame pointer, or copies the frame pointer. */
-static bool may_read_frame(const struct x86_instruction *instruction, const uint8_t *bytes)
+static bool sweep_may_read_frame(const struct x86_instruction *instruction, const uint8_t *bytes)
 {
 	if (instruction->stack == STACK_FRAME && !instruction->stack_distance)
 		return true;
@@ -152,7 +153,7 @@ static bool may_read_frame(const struct x86_instruction *instruction, const uint
 
 /* Reads the instructions from an instruction to an end. */
 static int sweep_code(struct code_file *file, const struct code_segment *segment, uint64_t from,
-		uint64_t to, struct taken *taken)
+		uint64_t to, struct address_list *list)
 {
 	const uint8_t *bytes = file->bytes + segment->offset;
 
@@ -173,7 +174,7 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 		}
 		if (instruction.lea && instruction.piece.field) {
 			code_mark_target(file, instruction.piece.target);
-			if (x86_sweep_read_address(taken, instruction.piece.target))
+			if (sweep_add_address(list, instruction.piece.target))
 				return -ENOMEM;
 		}
 		/*
@@ -184,7 +185,8 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 			code_mark_target(file, instruction.constant);
 		if (instruction.displacement && file->fixed)
 			code_mark_target(file, instruction.displacement);
-		if (may_read_frame(&instruction, bytes + at) && code_note_frame_read(file, from))
+		if (sweep_may_read_frame(&instruction, bytes + at) &&
+				code_note_frame_read(file, from))
 			return -ENOMEM;
 		if (sweep_memory(file, &instruction, from, bytes + at, segment->size - at))
 			return -ENOMEM;
@@ -193,8 +195,8 @@ static int sweep_code(struct code_file *file, const struct code_segment *segment
 	return 0;
 }
 
-static int sweep_segment(
-		struct code_file *file, const struct code_segment *segment, struct taken *taken)
+static int sweep_segment(struct code_file *file, const struct code_segment *segment,
+		struct address_list *list)
 {
 	uint64_t from = segment->address, end = segment->address + segment->size;
 
@@ -203,15 +205,15 @@ static int sweep_segment(
 
 		if (begin <= from || begin >= end)
 			continue;
-		if (sweep_code(file, segment, from, begin, taken))
+		if (sweep_code(file, segment, from, begin, list))
 			return -ENOMEM;
 		from = begin;
 	}
-	return sweep_code(file, segment, from, end, taken);
+	return sweep_code(file, segment, from, end, list);
 }
 
 /* Marks addresses in data: labels of computed jumps, tables of a file with fixed addresses. */
-static void mark_words(const struct code_file *file)
+static void sweep_words(const struct code_file *file)
 {
 	for (size_t i = 0; i < file->nr_segments; i++) {
 		const struct code_segment *segment = &file->segments[i];
@@ -224,7 +226,7 @@ static void mark_words(const struct code_file *file)
 	}
 }
 
-static void mark_relocations(const struct code_file *file, const struct code_section *section)
+static void sweep_relocations(const struct code_file *file, const struct code_section *section)
 {
 	size_t size;
 	const uint8_t *bytes = code_section_bytes(file, section, &size);
@@ -239,7 +241,7 @@ static void mark_relocations(const struct code_file *file, const struct code_sec
 
 int code_sweep(struct code_file *file)
 {
-	struct taken taken = {0};
+	struct address_list list = {0};
 	int ret = 0;
 	bool words = file->fixed || !file->nr_sections;
 
@@ -256,21 +258,21 @@ int code_sweep(struct code_file *file)
 	}
 	for (size_t i = 0; !ret && i < file->nr_segments; i++) {
 		if (file->segments[i].executable)
-			ret = sweep_segment(file, &file->segments[i], &taken);
+			ret = sweep_segment(file, &file->segments[i], &list);
 	}
-	if (taken.count)
-		qsort(taken.addresses, taken.count, sizeof(*taken.addresses), by_value);
-	mark_tables(file, &taken);
-	free(taken.addresses);
+	if (list.count)
+		qsort(list.addresses, list.count, sizeof(*list.addresses), sweep_compare);
+	sweep_tables(file, &list);
+	free(list.addresses);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < file->nr_sections; i++) {
 		if (file->sections[i].type == SHT_RELA)
-			mark_relocations(file, &file->sections[i]);
+			sweep_relocations(file, &file->sections[i]);
 		words = words || file->sections[i].type == SECTION_PACKED_RELATIVE;
 	}
 	if (words)
-		mark_words(file);
+		sweep_words(file);
 	for (size_t i = 0; i < file->nr_landings; i++)
 		code_mark_target(file, file->landings[i]);
 	for (size_t i = 0; i < file->nr_functions; i++)

@@ -8,7 +8,7 @@
 
 #define PREFIX_ADDRESS_SIZE 0x67
 
-static const ZydisDecoder *decoder(void)
+static const ZydisDecoder *x86_decoder(void)
 {
 	static ZydisDecoder made;
 	static bool ready;
@@ -21,7 +21,7 @@ static const ZydisDecoder *decoder(void)
 	return &made;
 }
 
-static bool has_prefix(const ZydisDecodedInstruction *decoded, uint8_t value)
+static bool x86_has_prefix(const ZydisDecodedInstruction *decoded, uint8_t value)
 {
 	for (unsigned int i = 0; i < decoded->raw.prefix_count; i++) {
 		if (decoded->raw.prefixes[i].value == value)
@@ -31,7 +31,7 @@ static bool has_prefix(const ZydisDecodedInstruction *decoded, uint8_t value)
 }
 
 /* True if its memory operand is relative to the next instruction. */
-static bool is_relative_memory(const ZydisDecodedInstruction *decoded)
+static bool x86_is_relative_memory(const ZydisDecodedInstruction *decoded)
 {
 	return (decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) && decoded->raw.modrm.mod == 0 &&
 			decoded->raw.modrm.rm == 5 && decoded->raw.disp.size == 32;
@@ -41,22 +41,23 @@ static bool is_relative_memory(const ZydisDecodedInstruction *decoded)
  * Notes a displacement that may be an address: in a file with fixed addresses, tables and constants
  * have such addresses.
  */
-static void describe_displacement(
-		const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+static void x86_describe_displacement(
+		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)
 {
 	const bool modrm = decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM;
 
-	if (decoded->raw.disp.size < 32 || is_relative_memory(decoded))
+	if (decoded->raw.disp.size < 32 || x86_is_relative_memory(decoded))
 		return;
-	out->displacement = decoded->raw.disp.size == 32 ? (uint32_t)decoded->raw.disp.value
-							 : (uint64_t)decoded->raw.disp.value;
-	out->absolute = !modrm ||
+	instruction->displacement = decoded->raw.disp.size == 32
+			? (uint32_t)decoded->raw.disp.value
+			: (uint64_t)decoded->raw.disp.value;
+	instruction->absolute = !modrm ||
 			(decoded->raw.modrm.mod == 0 && decoded->raw.modrm.rm == 4 &&
 					decoded->raw.sib.base == 5 && decoded->raw.sib.index == 4);
 }
 
 /* True if its operand uses the stack pointer, which a displaced call has changed already. */
-static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
+static bool x86_uses_stack_pointer(const ZydisDecodedInstruction *decoded)
 {
 	if (decoded->raw.modrm.rm != 4)
 		return false;
@@ -70,7 +71,7 @@ static bool uses_stack_pointer(const ZydisDecodedInstruction *decoded)
  * True for a mov to the stack pointer, in both encodings, unless from the frame pointer: that
  * points into the same stack.
  */
-static bool gives_stack(const ZydisDecodedInstruction *decoded)
+static bool x86_sets_stack(const ZydisDecodedInstruction *decoded)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
 
@@ -84,18 +85,19 @@ static bool gives_stack(const ZydisDecodedInstruction *decoded)
 }
 
 /* True for an xchg with the stack pointer, in all encodings. */
-static bool exchanges_stack(const ZydisDecodedInstruction *decoded)
+static bool x86_exchanges_stack(const ZydisDecodedInstruction *decoded)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
 
 	if (!(decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM))
 		return decoded->opcode == 0x94 && !(rex && decoded->raw.rex.B);
-	return uses_stack_pointer(decoded) ||
+	return x86_uses_stack_pointer(decoded) ||
 			(decoded->raw.modrm.reg == 4 && !(rex && decoded->raw.rex.R));
 }
 
 /* Notes memory at a distance from the stack or frame pointer. */
-static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+static void x86_describe_stack(
+		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)
 {
 	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
 
@@ -103,29 +105,29 @@ static void describe_stack(const ZydisDecodedInstruction *decoded, struct x86_in
 			(rex && decoded->raw.rex.B))
 		return;
 	if (decoded->raw.modrm.rm == 5 && decoded->raw.modrm.mod)
-		out->stack = STACK_FRAME;
+		instruction->stack = STACK_FRAME;
 	else if (decoded->raw.modrm.rm == 4 && decoded->raw.sib.base == 4 &&
 			decoded->raw.sib.index == 4 && !(rex && decoded->raw.rex.X))
-		out->stack = STACK_POINTER;
-	out->stack_distance = decoded->raw.disp.size ? decoded->raw.disp.value : 0;
+		instruction->stack = STACK_POINTER;
+	instruction->stack_distance = decoded->raw.disp.size ? decoded->raw.disp.value : 0;
 }
 
-static void describe_branch(const ZydisDecodedInstruction *decoded, uint64_t address,
-		struct x86_instruction *out)
+static void x86_describe_branch(const ZydisDecodedInstruction *decoded, uint64_t address,
+		struct x86_instruction *instruction)
 {
-	struct probe_piece *piece = &out->piece;
+	struct probe_piece *piece = &instruction->piece;
 
 	piece->target = address + decoded->length + decoded->raw.imm[0].value.u;
 	if (decoded->mnemonic == ZYDIS_MNEMONIC_XBEGIN) {
-		out->refused = "a transaction cannot be moved";
+		instruction->refused = "a transaction cannot be moved";
 	} else if (decoded->raw.imm[0].size == 16) {
-		out->refused = "a branch of 16 bits cannot be moved";
+		instruction->refused = "a branch of 16 bits cannot be moved";
 	} else if (decoded->meta.category == ZYDIS_CATEGORY_CALL) {
 		piece->kind = PROBE_CALL;
-		out->call = true;
+		instruction->call = true;
 	} else if (decoded->meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
 		piece->kind = PROBE_BRANCH;
-		out->ends = true;
+		instruction->ends = true;
 	} else if (decoded->opcode >= 0xe0 && decoded->opcode <= 0xe3 &&
 			decoded->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT) {
 		piece->kind = PROBE_COUNTER;
@@ -133,27 +135,29 @@ static void describe_branch(const ZydisDecodedInstruction *decoded, uint64_t add
 		piece->kind = PROBE_BRANCH_IF;
 		piece->detail = decoded->opcode & 0xf;
 	} else {
-		out->refused = "a branch of an unknown kind cannot be moved";
+		instruction->refused = "a branch of an unknown kind cannot be moved";
 	}
 }
 
-static void describe_indirect(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+static void x86_describe_indirect(
+		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)
 {
 	if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
-		out->refused = "a far branch cannot be moved";
+		instruction->refused = "a far branch cannot be moved";
 	} else if (decoded->meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
-		out->ends = true;
-		out->indirect_jump = true;
+		instruction->ends = true;
+		instruction->indirect_jump = true;
 	} else {
-		out->call = true;
-		out->piece.kind = PROBE_CALL_INDIRECT;
-		out->piece.detail = decoded->raw.modrm.offset;
-		if (uses_stack_pointer(decoded))
-			out->refused = "a call through the stack pointer cannot be moved";
+		instruction->call = true;
+		instruction->piece.kind = PROBE_CALL_INDIRECT;
+		instruction->piece.detail = decoded->raw.modrm.offset;
+		if (x86_uses_stack_pointer(decoded))
+			instruction->refused = "a call through the stack pointer cannot be moved";
 	}
 }
 
-static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_instruction *out)
+static void x86_describe_other(
+		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)
 {
 	/*
 	 * The decoder counts xabort among the branches; outside of a transaction it does nothing.
@@ -162,68 +166,71 @@ static void describe_other(const ZydisDecodedInstruction *decoded, struct x86_in
 		return;
 	switch (decoded->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
-	case ZYDIS_CATEGORY_UNCOND_BR: describe_indirect(decoded, out); break;
+	case ZYDIS_CATEGORY_UNCOND_BR: x86_describe_indirect(decoded, instruction); break;
 	case ZYDIS_CATEGORY_RET:
-		out->ends = out->leaves = true;
+		instruction->ends = instruction->leaves = true;
 		if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-			out->refused = "a far return cannot be moved";
+			instruction->refused = "a far return cannot be moved";
 		break;
-	case ZYDIS_CATEGORY_SYSCALL: out->refused = "a system call cannot be moved"; break;
+	case ZYDIS_CATEGORY_SYSCALL: instruction->refused = "a system call cannot be moved"; break;
 	case ZYDIS_CATEGORY_SYSRET:
-		out->refused = "an instruction of the kernel cannot be moved";
+		instruction->refused = "an instruction of the kernel cannot be moved";
 		break;
 	case ZYDIS_CATEGORY_INTERRUPT:
-		out->ends = true;
-		out->padding = decoded->mnemonic == ZYDIS_MNEMONIC_INT3;
-		out->refused = out->padding ? "a breakpoint cannot be moved"
-					    : "an interrupt cannot be moved";
+		instruction->ends = true;
+		instruction->padding = decoded->mnemonic == ZYDIS_MNEMONIC_INT3;
+		instruction->refused = instruction->padding ? "a breakpoint cannot be moved"
+							    : "an interrupt cannot be moved";
 		break;
 	case ZYDIS_CATEGORY_NOP:
-	case ZYDIS_CATEGORY_WIDENOP: out->padding = true; break;
+	case ZYDIS_CATEGORY_WIDENOP: instruction->padding = true; break;
 	default: break;
 	}
 	switch (decoded->mnemonic) {
 	case ZYDIS_MNEMONIC_UD0:
 	case ZYDIS_MNEMONIC_UD1:
 	case ZYDIS_MNEMONIC_UD2:
-	case ZYDIS_MNEMONIC_HLT: out->ends = true; break;
+	case ZYDIS_MNEMONIC_HLT: instruction->ends = true; break;
 	case ZYDIS_MNEMONIC_ENDBR64:
-		out->branch_mark = true;
-		out->padding = false;
+		instruction->branch_mark = true;
+		instruction->padding = false;
 		break;
-	case ZYDIS_MNEMONIC_NOP: out->padding = true; break;
-	case ZYDIS_MNEMONIC_LEA: out->lea = true; break;
-	case ZYDIS_MNEMONIC_POP: out->pop = true; break;
-	case ZYDIS_MNEMONIC_MOV: out->moves_stack = gives_stack(decoded); break;
-	case ZYDIS_MNEMONIC_XCHG: out->moves_stack = exchanges_stack(decoded); break;
+	case ZYDIS_MNEMONIC_NOP: instruction->padding = true; break;
+	case ZYDIS_MNEMONIC_LEA: instruction->lea = true; break;
+	case ZYDIS_MNEMONIC_POP: instruction->pop = true; break;
+	case ZYDIS_MNEMONIC_MOV: instruction->moves_stack = x86_sets_stack(decoded); break;
+	case ZYDIS_MNEMONIC_XCHG: instruction->moves_stack = x86_exchanges_stack(decoded); break;
 	default: break;
 	}
 }
 
-bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address, struct x86_instruction *out)
+bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
+		struct x86_instruction *ret_instruction)
 {
 	ZydisDecodedInstruction decoded;
 
-	memset(out, 0, sizeof(*out));
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder(), NULL, bytes, size, &decoded)))
+	memset(ret_instruction, 0, sizeof(*ret_instruction));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+			    x86_decoder(), NULL, bytes, size, &decoded)))
 		return false;
-	out->piece.length = decoded.length;
+	ret_instruction->piece.length = decoded.length;
 	if (decoded.raw.imm[0].is_relative) {
-		describe_branch(&decoded, address, out);
+		x86_describe_branch(&decoded, address, ret_instruction);
 		return true;
 	}
-	describe_other(&decoded, out);
-	describe_stack(&decoded, out);
-	describe_displacement(&decoded, out);
+	x86_describe_other(&decoded, ret_instruction);
+	x86_describe_stack(&decoded, ret_instruction);
+	x86_describe_displacement(&decoded, ret_instruction);
 	if (decoded.raw.imm[0].size >= 32)
-		out->constant = decoded.raw.imm[0].value.u;
-	if (is_relative_memory(&decoded)) {
-		if (out->piece.kind == PROBE_COPIED)
-			out->piece.kind = PROBE_RELATIVE;
-		out->piece.field = decoded.raw.disp.offset;
-		out->piece.target = address + decoded.length + (uint64_t)decoded.raw.disp.value;
-		if (has_prefix(&decoded, PREFIX_ADDRESS_SIZE))
-			out->refused = "an address of 32 bits cannot be moved";
+		ret_instruction->constant = decoded.raw.imm[0].value.u;
+	if (x86_is_relative_memory(&decoded)) {
+		if (ret_instruction->piece.kind == PROBE_COPIED)
+			ret_instruction->piece.kind = PROBE_RELATIVE;
+		ret_instruction->piece.field = decoded.raw.disp.offset;
+		ret_instruction->piece.target =
+				address + decoded.length + (uint64_t)decoded.raw.disp.value;
+		if (x86_has_prefix(&decoded, PREFIX_ADDRESS_SIZE))
+			ret_instruction->refused = "an address of 32 bits cannot be moved";
 	}
 	return true;
 }
@@ -233,7 +240,7 @@ unsigned int x86_memory_bytes(const uint8_t *bytes, size_t size)
 	ZydisDecodedInstruction decoded;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &decoded, operands)))
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(x86_decoder(), bytes, size, &decoded, operands)))
 		return 0;
 	for (unsigned int i = 0; i < decoded.operand_count_visible; i++) {
 		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
@@ -264,7 +271,7 @@ static uint8_t x86_base_register(const ZydisDecodedOperand *operand)
 }
 
 /* Returns the effect of the second operand on the first one. */
-static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
+static struct x86_move x86_move_of(const ZydisDecodedOperand *to, const ZydisDecodedOperand *from)
 {
 	struct x86_move move = {.kind = X86_MOVE_NONE};
 
@@ -292,13 +299,13 @@ static struct x86_move move_of(const ZydisDecodedOperand *to, const ZydisDecoded
 	return move;
 }
 
-unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2])
+unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move ret_moves[2])
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction decoded;
 
-	memset(moves, 0, 2 * sizeof(*moves));
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder(), bytes, size, &decoded, operands)))
+	memset(ret_moves, 0, 2 * sizeof(*ret_moves));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(x86_decoder(), bytes, size, &decoded, operands)))
 		return 0;
 	switch (decoded.mnemonic) {
 	/* Changes by a distance, or uses of the frame pointer, which is checked where it is set. */
@@ -313,17 +320,17 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 	case ZYDIS_MNEMONIC_RET: return decoded.length;
 	case ZYDIS_MNEMONIC_PUSH:
 		if (x86_is_register(&operands[0]))
-			moves[0] = (struct x86_move){X86_MOVE_STORE, X86_STACK_POINTER,
+			ret_moves[0] = (struct x86_move){X86_MOVE_STORE, X86_STACK_POINTER,
 					x86_gp_register(operands[0].reg.value)};
 		return decoded.length;
 	case ZYDIS_MNEMONIC_POP:
 		/* Other registers get back the values of the caller. */
 		if (operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 				operands[0].reg.value == ZYDIS_REGISTER_RSP)
-			moves[0] = (struct x86_move){
+			ret_moves[0] = (struct x86_move){
 					X86_MOVE_LOAD, X86_STACK_POINTER, X86_STACK_POINTER};
 		return decoded.length;
-	case ZYDIS_MNEMONIC_XCHG: moves[1] = move_of(&operands[1], &operands[0]); break;
+	case ZYDIS_MNEMONIC_XCHG: ret_moves[1] = x86_move_of(&operands[1], &operands[0]); break;
 	default: break;
 	}
 	/* Other results in the same register are no stack addresses. */
@@ -336,12 +343,12 @@ unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[
 						decoded.mnemonic == ZYDIS_MNEMONIC_XCHG ||
 						decoded.meta.category == ZYDIS_CATEGORY_CMOV);
 
-		moves[0] = move_of(&operands[0], moving ? &operands[1] : &other);
+		ret_moves[0] = x86_move_of(&operands[0], moving ? &operands[1] : &other);
 	}
 	/* After an exchange, the value of the other register is unknown. */
 	for (unsigned int i = 0; i < 2; i++) {
-		if (decoded.mnemonic == ZYDIS_MNEMONIC_XCHG && moves[i].to == X86_STACK_POINTER)
-			moves[i].from = X86_OTHER;
+		if (decoded.mnemonic == ZYDIS_MNEMONIC_XCHG && ret_moves[i].to == X86_STACK_POINTER)
+			ret_moves[i].from = X86_OTHER;
 	}
 	return decoded.length;
 }

@@ -35,7 +35,7 @@ struct x86_instruction {
 
 /* Decodes the first instruction of these bytes. Returns false if they are no instruction. */
 bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
-		struct x86_instruction *instruction);
+		struct x86_instruction *ret_instruction);
 
 /*
  * Returns the size in bytes of its explicit memory operand, or 0 if it has none or does not access
@@ -66,7 +66,7 @@ struct code_file;
 struct code_function;
 /* Returns 0, -EINVAL if the analysis is not possible, or -ENOMEM. */
 int x86_stack_use(struct code_file *file, const struct code_function *function,
-		struct x86_stack_use *use);
+		struct x86_stack_use *ret_use);
 
 /* Registers, by their numbers in instructions. */
 #define X86_STACK_POINTER 4
@@ -91,6 +91,6 @@ struct x86_move {
  * Finds the moves of the first instruction of these bytes, at most two. Returns its length, or 0 if
  * there is no instruction.
  */
-unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move moves[2]);
+unsigned int x86_moves(const uint8_t *bytes, size_t size, struct x86_move ret_moves[2]);
 
 #endif /* SIDE_PROBE_CODE_X86_64_H */

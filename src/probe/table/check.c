@@ -53,7 +53,8 @@ static bool table_check_is_digit(char letter)
 	return letter >= '0' && letter <= '9';
 }
 
-bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], int64_t *value)
+bool probe_table_label(
+		const char **at, char ret_name[PROBE_TABLE_LABEL_MAX + 1], int64_t *ret_value)
 {
 	const char *text = *at;
 	size_t size = strcspn(text, "=,");
@@ -62,8 +63,8 @@ bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], in
 
 	if (!size || size > PROBE_TABLE_LABEL_MAX || text[size] != '=')
 		return false;
-	memcpy(name, text, size);
-	name[size] = '\0';
+	memcpy(ret_name, text, size);
+	ret_name[size] = '\0';
 	text += size + 1;
 	minus = *text == '-';
 	text += minus;
@@ -76,7 +77,7 @@ bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], in
 	}
 	if (*text && (*text != ',' || !text[1]))
 		return false;
-	*value = (int64_t)(minus ? 0 - number : number);
+	*ret_value = (int64_t)(minus ? 0 - number : number);
 	*at = text + (*text == ',');
 	return true;
 }
@@ -221,11 +222,11 @@ const char *table_check_op(const struct probe_fetch_op *op)
 	return good ? NULL : "an operation has a size or a register that it cannot have";
 }
 
-const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside)
+const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *nr_aside)
 {
-	if (op->code == PROBE_FETCH_PUSH && (*aside)++ == PROBE_TABLE_ASIDE_MAX)
+	if (op->code == PROBE_FETCH_PUSH && (*nr_aside)++ == PROBE_TABLE_ASIDE_MAX)
 		return "a fetch puts too many numbers aside";
-	if ((op->code == PROBE_FETCH_CALCULATE || op->code == PROBE_FETCH_WIDE) && !(*aside)--)
+	if ((op->code == PROBE_FETCH_CALCULATE || op->code == PROBE_FETCH_WIDE) && !(*nr_aside)--)
 		return "a fetch calculates with what it has not put aside";
 	return NULL;
 }

@@ -60,7 +60,7 @@ static struct side_builder_type *make_plain(
 {
 	struct side_builder_type *type;
 
-	if (probe_field_is_several(field))
+	if (probe_field_is_array(field))
 		return make_gathered(builder, field);
 	switch (field->type) {
 	case PROBE_FIELD_BOOL: return side_builder_bool(builder);
@@ -115,7 +115,7 @@ void probe_table_describe(struct side_builder *builder, const struct probe_table
 	}
 }
 
-static const struct side_event_field *members_of(const struct side_type *type)
+static const struct side_event_field *table_describe_members(const struct side_type *type)
 {
 	const struct side_type_struct *structure = side_ptr_get(type->u.side_struct);
 
@@ -123,7 +123,7 @@ static const struct side_event_field *members_of(const struct side_type *type)
 }
 
 void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
-		const struct side_event_field *described, uint16_t *labels)
+		const struct side_event_field *described, uint16_t *ret_labels)
 {
 	/*
 	 * For each open structure: the description of its next member, and the index after its last
@@ -145,14 +145,14 @@ void probe_table_labels(const struct probe_table *table, const struct probe_tabl
 		probe_table_field(table, event, i, &field);
 		if (field.guarded)
 			type = side_ptr_get(side_ptr_get(type->u.side_optional)->elem_type);
-		labels[i] = type->type.v;
+		ret_labels[i] = type->type.v;
 		if (field.type == PROBE_FIELD_STRUCT) {
-			levels[++depth].next = members_of(type);
+			levels[++depth].next = table_describe_members(type);
 			levels[depth].end = i + 1 + probe_table_inside(&field);
 		} else if (*field.labels) {
 			/* The argument of an enumeration has the label of its values. */
 			type = side_ptr_get(type->u.side_enum.elem_type);
-			labels[i] = type->type.v;
+			ret_labels[i] = type->type.v;
 		}
 	}
 }

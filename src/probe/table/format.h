@@ -124,7 +124,7 @@ const char *table_check_op(const struct probe_fetch_op *op);
  * Checks the operations of a fetch in turn. `*ret_aside` counts the values that are saved; it is 0
  * before the first one.
  */
-const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *aside);
+const char *table_check_aside(const struct probe_fetch_op *op, unsigned int *nr_aside);
 const char *table_check_site(const struct probe_site *site);
 /* Returns the greatest number of bytes that a value of the field can have in a record. */
 uint32_t table_field_bytes(const struct probe_table_field *field);

@@ -13,7 +13,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-int probe_table_check_memfd(int fd, size_t *size)
+int probe_table_check_memfd(int fd, size_t *ret_size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat status;
@@ -26,7 +26,7 @@ int probe_table_check_memfd(int fd, size_t *size)
 		return -errno;
 	if (status.st_size <= 0 || status.st_size > (off_t)PROBE_TABLE_MAX)
 		return -EFBIG;
-	*size = (size_t)status.st_size;
+	*ret_size = (size_t)status.st_size;
 	return 0;
 }
 
@@ -66,26 +66,26 @@ uint32_t probe_table_nr_fetches(const struct probe_table *table)
 	return table->parts[TABLE_FETCHES].count;
 }
 
-void probe_table_module(
-		const struct probe_table *table, uint32_t index, struct probe_table_module *module)
+void probe_table_module(const struct probe_table *table, uint32_t index,
+		struct probe_table_module *ret_module)
 {
 	struct table_module record;
 
 	COPY(table, TABLE_MODULES, index, &record);
-	*module = (struct probe_table_module){.path = string_at(table, record.path),
+	*ret_module = (struct probe_table_module){.path = string_at(table, record.path),
 			.name = string_at(table, record.name),
 			.flags = record.flags,
 			.build_id_size = record.build_id_size};
-	memcpy(module->build_id, record.build_id, sizeof(module->build_id));
+	memcpy(ret_module->build_id, record.build_id, sizeof(ret_module->build_id));
 }
 
-void probe_table_event(
-		const struct probe_table *table, uint32_t index, struct probe_table_event *event)
+void probe_table_event(const struct probe_table *table, uint32_t index,
+		struct probe_table_event *ret_event)
 {
 	struct table_event record;
 
 	COPY(table, TABLE_EVENTS, index, &record);
-	*event = (struct probe_table_event){.provider = string_at(table, record.provider),
+	*ret_event = (struct probe_table_event){.provider = string_at(table, record.provider),
 			.name = string_at(table, record.name),
 			.loglevel = record.loglevel,
 			.nr_fields = record.nr_fields,
@@ -93,23 +93,24 @@ void probe_table_event(
 }
 
 /* Records of older writers have no labels: the result then refers to an empty string. */
-static void read_field(const struct probe_table *table, uint32_t index, struct table_field *record)
+static void read_field(
+		const struct probe_table *table, uint32_t index, struct table_field *ret_record)
 {
-	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*record);
+	bool labels = table->parts[TABLE_FIELDS].stride >= sizeof(*ret_record);
 
-	memcpy(record, table_read_get_record(table, TABLE_FIELDS, index),
-			labels ? sizeof(*record) : TABLE_FIELD_LEAST);
+	memcpy(ret_record, table_read_get_record(table, TABLE_FIELDS, index),
+			labels ? sizeof(*ret_record) : TABLE_FIELD_LEAST);
 	if (!labels)
-		record->labels = table->parts[TABLE_STRINGS].count - 1;
+		ret_record->labels = table->parts[TABLE_STRINGS].count - 1;
 }
 
 void probe_table_field(const struct probe_table *table, const struct probe_table_event *event,
-		uint32_t index, struct probe_table_field *field)
+		uint32_t index, struct probe_table_field *ret_field)
 {
 	struct table_field record;
 
 	read_field(table, event->first_field + index, &record);
-	*field = (struct probe_table_field){.name = string_at(table, record.name),
+	*ret_field = (struct probe_table_field){.name = string_at(table, record.name),
 			.type = record.type & (uint8_t)~TABLE_FIELD_GUARDED,
 			.guarded = record.type & TABLE_FIELD_GUARDED,
 			.size = record.size,
@@ -118,25 +119,25 @@ void probe_table_field(const struct probe_table *table, const struct probe_table
 }
 
 void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
-		struct probe_fetch *fetch)
+		struct probe_fetch *ret_fetch)
 {
 	struct table_fetch record;
 
 	COPY(table, TABLE_FETCHES, first + index, &record);
-	fetch->nr_ops = record.nr_ops;
+	ret_fetch->nr_ops = record.nr_ops;
 	/* Aligned: check_part() has checked that. */
-	fetch->ops = (const void *)table_read_get_record(table, TABLE_OPS, record.first_op);
+	ret_fetch->ops = (const void *)table_read_get_record(table, TABLE_OPS, record.first_op);
 }
 
 static void table_read_pieces(
-		const struct probe_table *table, uint32_t first, struct probe_site *site)
+		const struct probe_table *table, uint32_t first, struct probe_site *ret_site)
 {
-	for (unsigned int i = 0; i < site->nr_pieces; i++) {
+	for (unsigned int i = 0; i < ret_site->nr_pieces; i++) {
 		struct table_piece record;
 
 		COPY(table, TABLE_PIECES, first + i, &record);
-		site->begins |= !i && record.begins;
-		site->pieces[i] = (struct probe_piece){.at = record.at,
+		ret_site->begins |= !i && record.begins;
+		ret_site->pieces[i] = (struct probe_piece){.at = record.at,
 				.length = record.length,
 				.kind = record.kind,
 				.field = record.field,
@@ -146,30 +147,31 @@ static void table_read_pieces(
 }
 
 static void table_read_site(const struct probe_table *table, const struct table_probe *record,
-		struct probe_site *site)
+		struct probe_site *ret_site)
 {
-	site->address = record->address;
-	site->offset = record->offset;
-	site->springboard = record->springboard;
-	site->method = record->method;
-	site->reason = record->has_reason ? "" : NULL;
-	site->displaced = record->displaced;
-	site->patched = record->patched;
-	site->ends = record->ends != 0;
-	site->nr_pieces = record->nr_pieces;
-	site->nr_bytes = record->nr_bytes;
-	memcpy(site->bytes, record->bytes, sizeof(site->bytes));
-	memcpy(site->springboard_bytes, record->springboard_bytes, sizeof(site->springboard_bytes));
-	table_read_pieces(table, record->first_piece, site);
+	ret_site->address = record->address;
+	ret_site->offset = record->offset;
+	ret_site->springboard = record->springboard;
+	ret_site->method = record->method;
+	ret_site->reason = record->has_reason ? "" : NULL;
+	ret_site->displaced = record->displaced;
+	ret_site->patched = record->patched;
+	ret_site->ends = record->ends != 0;
+	ret_site->nr_pieces = record->nr_pieces;
+	ret_site->nr_bytes = record->nr_bytes;
+	memcpy(ret_site->bytes, record->bytes, sizeof(ret_site->bytes));
+	memcpy(ret_site->springboard_bytes, record->springboard_bytes,
+			sizeof(ret_site->springboard_bytes));
+	table_read_pieces(table, record->first_piece, ret_site);
 }
 
-void probe_table_probe(
-		const struct probe_table *table, uint32_t index, struct probe_table_probe *probe)
+void probe_table_probe(const struct probe_table *table, uint32_t index,
+		struct probe_table_probe *ret_probe)
 {
 	struct table_probe record;
 
 	COPY(table, TABLE_PROBES, index, &record);
-	*probe = (struct probe_table_probe){.module = record.module,
+	*ret_probe = (struct probe_table_probe){.module = record.module,
 			.entry = record.entry,
 			.exit = record.exit,
 			.flags = record.flags,
@@ -177,7 +179,7 @@ void probe_table_probe(
 			.function = string_at(table, record.function),
 			.first_entry_fetch = record.first_entry_fetch,
 			.first_exit_fetch = record.first_exit_fetch};
-	table_read_site(table, &record, &probe->site);
+	table_read_site(table, &record, &ret_probe->site);
 }
 
 /* ---- checks ---- */
@@ -309,14 +311,14 @@ static const char *check_events(const struct probe_table *table)
 /* Each operation is valid in itself: check that the fetch saves as many values as it uses. */
 static const char *check_aside(const struct probe_table *table, const struct table_fetch *fetch)
 {
-	unsigned int aside = 0;
+	unsigned int nr_aside = 0;
 	const char *reason = NULL;
 
 	for (uint32_t i = 0; i < fetch->nr_ops && !reason; i++) {
 		struct probe_fetch_op op;
 
 		COPY(table, TABLE_OPS, fetch->first_op + i, &op);
-		reason = table_check_aside(&op, &aside);
+		reason = table_check_aside(&op, &nr_aside);
 	}
 	return reason;
 }
@@ -394,24 +396,25 @@ static const char *check_probes(const struct probe_table *table)
 	return NULL;
 }
 
-int probe_table_open(struct probe_table *table, const void *bytes, size_t size, const char **reason)
+int probe_table_open(
+		struct probe_table *table, const void *bytes, size_t size, const char **ret_reason)
 {
 	static const char *(*const checks[])(const struct probe_table *) = {
 			check_modules, check_events, check_fetches, check_probes};
 	struct table_head head;
 
 	*table = (struct probe_table){.bytes = bytes, .size = size};
-	*reason = "it is no table of probes";
+	*ret_reason = "it is no table of probes";
 	if (size < sizeof(head) || size > PROBE_TABLE_MAX)
 		return -EPROTO;
 	memcpy(&head, bytes, sizeof(head));
 	if (head.magic != TABLE_MAGIC)
 		return -EPROTO;
-	*reason = "it is of another version";
+	*ret_reason = "it is of another version";
 	if (head.version != PROBE_TABLE_VERSION)
 		return -EPROTONOSUPPORT;
-	*reason = check_parts(table);
-	for (unsigned int i = 0; !*reason && i < sizeof(checks) / sizeof(checks[0]); i++)
-		*reason = checks[i](table);
-	return *reason ? -EPROTO : 0;
+	*ret_reason = check_parts(table);
+	for (unsigned int i = 0; !*ret_reason && i < sizeof(checks) / sizeof(checks[0]); i++)
+		*ret_reason = checks[i](table);
+	return *ret_reason ? -EPROTO : 0;
 }

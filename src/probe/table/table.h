@@ -131,7 +131,7 @@ struct probe_table_field {
 #define PROBE_TABLE_GUARDED "side.unreadable"
 
 /* True if the field is an array: a length, followed by its elements. */
-static inline bool probe_field_is_several(const struct probe_table_field *field)
+static inline bool probe_field_is_array(const struct probe_table_field *field)
 {
 	return field->limit && field->type != PROBE_FIELD_STRING;
 }
@@ -140,7 +140,8 @@ static inline bool probe_field_is_several(const struct probe_table_field *field)
  * Reads the next label. Before the first call `*at` is the whole text. Returns false at the end of
  * the text, and for a label that cannot be read; `*at` is not at the end then.
  */
-bool probe_table_label(const char **at, char name[PROBE_TABLE_LABEL_MAX + 1], int64_t *value);
+bool probe_table_label(
+		const char **at, char ret_name[PROBE_TABLE_LABEL_MAX + 1], int64_t *ret_value);
 
 /* The SIDE event PROVIDER:NAME that the agent makes in the program. */
 struct probe_table_event {
@@ -334,7 +335,7 @@ int64_t probe_table_add_probe(
  * The first returns the table as bytes, which the caller frees, and 0 or a negative errno. The
  * second returns it as a memfd with all seals: the descriptor, or a negative errno.
  */
-int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *size);
+int probe_table_bytes(struct probe_table_writer *writer, void **ret_bytes, size_t *ret_size);
 int probe_table_memfd(struct probe_table_writer *writer);
 
 /* ---- reading ---- */
@@ -358,18 +359,18 @@ struct probe_table {
 };
 
 /*
- * Returns 0, or -EPROTO and in *reason why, as a part of a sentence: "a probe's event is none of
+ * Returns 0, or -EPROTO and in *ret_reason why, as a part of a sentence: "a probe's event is none of
  * its events"; or -EPROTONOSUPPORT for another version. After 0, all numbers of the table have been
  * checked.
  */
 int probe_table_open(
-		struct probe_table *table, const void *bytes, size_t size, const char **reason);
+		struct probe_table *table, const void *bytes, size_t size, const char **ret_reason);
 
 /*
  * Checks the seals of a table and sets its size. Returns 0, -EPERM, -EFBIG or another negative
  * errno.
  */
-int probe_table_check_memfd(int fd, size_t *size);
+int probe_table_check_memfd(int fd, size_t *ret_size);
 
 uint32_t probe_table_nr_modules(const struct probe_table *table);
 uint32_t probe_table_nr_events(const struct probe_table *table);
@@ -377,20 +378,20 @@ uint32_t probe_table_nr_probes(const struct probe_table *table);
 /* The fetches of all probes, some of which share theirs. */
 uint32_t probe_table_nr_fetches(const struct probe_table *table);
 /* The index must be in bounds. */
-void probe_table_module(
-		const struct probe_table *table, uint32_t index, struct probe_table_module *module);
-void probe_table_event(
-		const struct probe_table *table, uint32_t index, struct probe_table_event *event);
-void probe_table_probe(
-		const struct probe_table *table, uint32_t index, struct probe_table_probe *probe);
+void probe_table_module(const struct probe_table *table, uint32_t index,
+		struct probe_table_module *ret_module);
+void probe_table_event(const struct probe_table *table, uint32_t index,
+		struct probe_table_event *ret_event);
+void probe_table_probe(const struct probe_table *table, uint32_t index,
+		struct probe_table_probe *ret_probe);
 /*
  * The first returns field `index` of the event. The second returns the fetch of field `index`;
  * `first` is first_entry_fetch or first_exit_fetch of the probe.
  */
 void probe_table_field(const struct probe_table *table, const struct probe_table_event *event,
-		uint32_t index, struct probe_table_field *field);
+		uint32_t index, struct probe_table_field *ret_field);
 void probe_table_fetch(const struct probe_table *table, uint32_t first, uint32_t index,
-		struct probe_fetch *fetch);
+		struct probe_fetch *ret_fetch);
 
 /*
  * Adds the fields of an event to a SIDE event that `builder` makes. The builder reports an error
@@ -404,6 +405,6 @@ void probe_table_describe(struct side_builder *builder, const struct probe_table
  */
 struct side_event_field;
 void probe_table_labels(const struct probe_table *table, const struct probe_table_event *event,
-		const struct side_event_field *described, uint16_t *labels);
+		const struct side_event_field *described, uint16_t *ret_labels);
 
 #endif /* SIDE_PROBE_TABLE_TABLE_H */

@@ -13,7 +13,7 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-struct part {
+struct table_buffer {
 	char *bytes;
 	size_t size, capacity;
 	uint32_t count;
@@ -25,7 +25,7 @@ struct last_fetches {
 };
 
 struct probe_table_writer {
-	struct part parts[TABLE_NR_PARTS];
+	struct table_buffer parts[TABLE_NR_PARTS];
 	struct last_fetches last;
 };
 
@@ -46,14 +46,14 @@ void probe_table_writer_free(struct probe_table_writer *writer)
 /* ---- appending, with roll back ---- */
 
 /* The sizes of all parts, to which the writer returns if a record does not fit. */
-struct mark {
+struct table_mark {
 	size_t size[TABLE_NR_PARTS];
 	uint32_t count[TABLE_NR_PARTS];
 };
 
-static struct mark table_write_get_mark(const struct probe_table_writer *writer)
+static struct table_mark table_write_get_mark(const struct probe_table_writer *writer)
 {
-	struct mark mark;
+	struct table_mark mark;
 
 	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
 		mark.size[i] = writer->parts[i].size;
@@ -63,7 +63,7 @@ static struct mark table_write_get_mark(const struct probe_table_writer *writer)
 }
 
 static int64_t table_write_roll_back(
-		struct probe_table_writer *writer, const struct mark *mark, int error)
+		struct probe_table_writer *writer, const struct table_mark *mark, int error)
 {
 	for (unsigned int i = 0; i < TABLE_NR_PARTS; i++) {
 		writer->parts[i].size = mark->size[i];
@@ -75,7 +75,7 @@ static int64_t table_write_roll_back(
 static int table_write_append_record(struct probe_table_writer *writer, enum table_part kind,
 		const void *records, size_t count)
 {
-	struct part *part = &writer->parts[kind];
+	struct table_buffer *part = &writer->parts[kind];
 	size_t size = count * table_strides[kind];
 
 	if (size > PROBE_TABLE_MAX || part->size + size > PROBE_TABLE_MAX)
@@ -96,11 +96,12 @@ static int table_write_append_record(struct probe_table_writer *writer, enum tab
 	return 0;
 }
 
-static int add_string(struct probe_table_writer *writer, const char *string, uint32_t *offset)
+static int table_write_add_string(
+		struct probe_table_writer *writer, const char *string, uint32_t *ret_offset)
 {
 	size_t size = strlen(string) + 1;
 
-	*offset = (uint32_t)writer->parts[TABLE_STRINGS].size;
+	*ret_offset = (uint32_t)writer->parts[TABLE_STRINGS].size;
 	return size > PROBE_TABLE_STRING_MAX + 1
 			? -E2BIG
 			: table_write_append_record(writer, TABLE_STRINGS, string, size);
@@ -109,7 +110,7 @@ static int add_string(struct probe_table_writer *writer, const char *string, uin
 int64_t probe_table_add_module(
 		struct probe_table_writer *writer, const struct probe_table_module *module)
 {
-	struct mark mark = table_write_get_mark(writer);
+	struct table_mark mark = table_write_get_mark(writer);
 	struct table_module record = {
 			.flags = module->flags, .build_id_size = module->build_id_size};
 	int ret;
@@ -120,9 +121,9 @@ int64_t probe_table_add_module(
 	if (mark.count[TABLE_MODULES] >= PROBE_TABLE_MODULES_MAX)
 		return -E2BIG;
 	memcpy(record.build_id, module->build_id, module->build_id_size);
-	ret = add_string(writer, module->path, &record.path);
+	ret = table_write_add_string(writer, module->path, &record.path);
 	if (!ret)
-		ret = add_string(writer, module->name, &record.name);
+		ret = table_write_add_string(writer, module->name, &record.name);
 	if (!ret)
 		ret = table_write_append_record(writer, TABLE_MODULES, &record, 1);
 	return ret ? table_write_roll_back(writer, &mark, ret) : (int64_t)mark.count[TABLE_MODULES];
@@ -137,17 +138,18 @@ static int table_write_add_field(
 			.type = (uint8_t)(field->type | (field->guarded ? TABLE_FIELD_GUARDED : 0)),
 			.size = field->size,
 			.limit = field->limit};
-	int ret = add_string(writer, field->name, &record.name);
+	int ret = table_write_add_string(writer, field->name, &record.name);
 
 	if (!ret)
-		ret = add_string(writer, field->labels ? field->labels : "", &record.labels);
+		ret = table_write_add_string(
+				writer, field->labels ? field->labels : "", &record.labels);
 	return ret ? ret : table_write_append_record(writer, TABLE_FIELDS, &record, 1);
 }
 
 int64_t probe_table_add_event(
 		struct probe_table_writer *writer, const struct probe_table_event *event)
 {
-	struct mark mark = table_write_get_mark(writer);
+	struct table_mark mark = table_write_get_mark(writer);
 	struct table_event record = {.loglevel = event->loglevel,
 			.first_field = mark.count[TABLE_FIELDS],
 			.nr_fields = event->nr_fields};
@@ -158,9 +160,9 @@ int64_t probe_table_add_event(
 		return -EINVAL;
 	if (mark.count[TABLE_EVENTS] >= PROBE_TABLE_EVENTS_MAX)
 		return -E2BIG;
-	ret = add_string(writer, event->provider, &record.provider);
+	ret = table_write_add_string(writer, event->provider, &record.provider);
 	if (!ret)
-		ret = add_string(writer, event->name, &record.name);
+		ret = table_write_add_string(writer, event->name, &record.name);
 	for (uint32_t i = 0; !ret && i < event->nr_fields; i++)
 		ret = table_write_add_field(writer, &event->fields[i]);
 	if (!ret)
@@ -170,7 +172,7 @@ int64_t probe_table_add_event(
 
 /* ---- probes ---- */
 
-static bool are_same_ops(const struct probe_table_writer *writer, uint32_t fetch,
+static bool table_write_are_same_ops(const struct probe_table_writer *writer, uint32_t fetch,
 		const struct probe_fetch *other)
 {
 	struct table_fetch record;
@@ -187,18 +189,18 @@ static bool are_same_ops(const struct probe_table_writer *writer, uint32_t fetch
 }
 
 /* Most probes of a table have the same fetches as the one before them: those are written once. */
-static bool are_the_last(const struct probe_table_writer *writer, const struct probe_fetch *fetches,
-		uint32_t nr)
+static bool table_write_are_last(const struct probe_table_writer *writer,
+		const struct probe_fetch *fetches, uint32_t nr)
 {
 	if (!nr || nr != writer->last.nr)
 		return false;
 	for (uint32_t i = 0; i < nr; i++)
-		if (!are_same_ops(writer, writer->last.first + i, &fetches[i]))
+		if (!table_write_are_same_ops(writer, writer->last.first + i, &fetches[i]))
 			return false;
 	return true;
 }
 
-static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch *fetch)
+static int table_write_add_fetch(struct probe_table_writer *writer, const struct probe_fetch *fetch)
 {
 	struct table_fetch record = {
 			.first_op = writer->parts[TABLE_OPS].count, .nr_ops = fetch->nr_ops};
@@ -215,13 +217,13 @@ static int add_fetch(struct probe_table_writer *writer, const struct probe_fetch
 }
 
 /* Adds one fetch for each field of the event. */
-static int add_fetches(struct probe_table_writer *writer, uint32_t event,
-		const struct probe_fetch *fetches, uint32_t *first)
+static int table_write_add_fetches(struct probe_table_writer *writer, uint32_t event,
+		const struct probe_fetch *fetches, uint32_t *ret_first)
 {
 	struct table_event record;
 	int ret = 0;
 
-	*first = 0;
+	*ret_first = 0;
 	if (event == PROBE_TABLE_NONE)
 		return 0;
 	if (event >= writer->parts[TABLE_EVENTS].count)
@@ -231,17 +233,17 @@ static int add_fetches(struct probe_table_writer *writer, uint32_t event,
 		return 0;
 	if (!fetches)
 		return -EINVAL;
-	*first = writer->parts[TABLE_FETCHES].count;
-	if (are_the_last(writer, fetches, record.nr_fields)) {
-		*first = writer->last.first;
+	*ret_first = writer->parts[TABLE_FETCHES].count;
+	if (table_write_are_last(writer, fetches, record.nr_fields)) {
+		*ret_first = writer->last.first;
 		return 0;
 	}
 	for (uint32_t i = 0; !ret && i < record.nr_fields; i++)
-		ret = add_fetch(writer, &fetches[i]);
+		ret = table_write_add_fetch(writer, &fetches[i]);
 	return ret;
 }
 
-static void copy_site(struct table_probe *record, const struct probe_site *site)
+static void table_write_copy_site(struct table_probe *record, const struct probe_site *site)
 {
 	record->address = site->address;
 	record->offset = site->offset;
@@ -258,7 +260,7 @@ static void copy_site(struct table_probe *record, const struct probe_site *site)
 			sizeof(record->springboard_bytes));
 }
 
-static int add_pieces(struct probe_table_writer *writer, const struct probe_site *site)
+static int table_write_add_pieces(struct probe_table_writer *writer, const struct probe_site *site)
 {
 	int ret = 0;
 
@@ -277,7 +279,7 @@ static int add_pieces(struct probe_table_writer *writer, const struct probe_site
 	return ret;
 }
 
-static void remember_fetches(struct probe_table_writer *writer,
+static void table_write_remember_fetches(struct probe_table_writer *writer,
 		const struct probe_table_probe *probe, const struct table_probe *record)
 {
 	uint32_t event = probe->entry != PROBE_TABLE_NONE ? probe->entry : probe->exit;
@@ -292,7 +294,7 @@ static void remember_fetches(struct probe_table_writer *writer,
 int64_t probe_table_add_probe(
 		struct probe_table_writer *writer, const struct probe_table_probe *probe)
 {
-	struct mark mark = table_write_get_mark(writer);
+	struct table_mark mark = table_write_get_mark(writer);
 	struct table_probe record = {.module = probe->module,
 			.entry = probe->entry,
 			.exit = probe->exit,
@@ -308,27 +310,28 @@ int64_t probe_table_add_probe(
 		return -EINVAL;
 	if (mark.count[TABLE_PROBES] >= PROBE_TABLE_PROBES_MAX)
 		return -E2BIG;
-	copy_site(&record, &probe->site);
-	ret = add_string(writer, probe->function ? probe->function : "", &record.function);
+	table_write_copy_site(&record, &probe->site);
+	ret = table_write_add_string(
+			writer, probe->function ? probe->function : "", &record.function);
 	if (!ret)
-		ret = add_fetches(writer, probe->entry, probe->entry_fetches,
+		ret = table_write_add_fetches(writer, probe->entry, probe->entry_fetches,
 				&record.first_entry_fetch);
 	if (!ret)
-		ret = add_fetches(
+		ret = table_write_add_fetches(
 				writer, probe->exit, probe->exit_fetches, &record.first_exit_fetch);
 	if (!ret)
-		ret = add_pieces(writer, &probe->site);
+		ret = table_write_add_pieces(writer, &probe->site);
 	if (!ret)
 		ret = table_write_append_record(writer, TABLE_PROBES, &record, 1);
 	if (ret)
 		return table_write_roll_back(writer, &mark, ret);
-	remember_fetches(writer, probe, &record);
+	table_write_remember_fetches(writer, probe, &record);
 	return (int64_t)mark.count[TABLE_PROBES];
 }
 
 /* ---- the complete table ---- */
 
-int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *size)
+int probe_table_bytes(struct probe_table_writer *writer, void **ret_bytes, size_t *ret_size)
 {
 	struct table_part_head parts[TABLE_NR_PARTS] = {0};
 	struct table_head head = {.magic = TABLE_MAGIC,
@@ -356,8 +359,8 @@ int probe_table_bytes(struct probe_table_writer *writer, void **bytes, size_t *s
 		if (writer->parts[i].size)
 			memcpy(all + parts[i].offset, writer->parts[i].bytes,
 					writer->parts[i].size);
-	*bytes = all;
-	*size = at;
+	*ret_bytes = all;
+	*ret_size = at;
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 #define COUNT_ENCODING 0x03
 #define TABLE_ENCODING 0x3b
 
-struct builder {
+struct unwind_builder {
 	const struct unwind_image *image;
 	struct unwind_row *rows;
 	size_t capacity, nr;
@@ -39,7 +39,8 @@ static bool unwind_build_is_same_row(const struct unwind_row *one, const struct 
 			one->frame == other->frame;
 }
 
-static void unwind_build_add_row(struct builder *builder, uint64_t address, struct unwind_row row)
+static void unwind_build_add_row(
+		struct unwind_builder *builder, uint64_t address, struct unwind_row row)
 {
 	uint64_t at = address - builder->image->lowest;
 
@@ -74,18 +75,18 @@ static enum unwind_kind unwind_build_get_kind(const struct code_row *row)
 	if (!row->returns || row->offset % WORD || row->offset / WORD > INT16_MAX ||
 			row->offset / WORD < INT16_MIN)
 		return UNWIND_UNKNOWN;
-	switch (row->begin) {
-	case CODE_BEGIN_PLAIN:
+	switch (row->base) {
+	case CODE_BASE_PLAIN:
 		return row->reg == STACK_POINTER            ? UNWIND_STACK
 				: row->reg == FRAME_POINTER ? UNWIND_FRAME
 							    : UNWIND_UNKNOWN;
-	case CODE_BEGIN_INDIRECT: return row->reg == FRAME_POINTER ? UNWIND_SAVED : UNWIND_UNKNOWN;
-	case CODE_BEGIN_SLOT: return UNWIND_SLOT;
+	case CODE_BASE_INDIRECT: return row->reg == FRAME_POINTER ? UNWIND_SAVED : UNWIND_UNKNOWN;
+	case CODE_BASE_SLOT: return UNWIND_SLOT;
 	default: return UNWIND_UNKNOWN;
 	}
 }
 
-static struct unwind_row row_of(const struct code_row *row, bool signal)
+static struct unwind_row unwind_build_row(const struct code_row *row, bool signal)
 {
 	enum unwind_kind kind = signal ? UNWIND_SIGNAL : unwind_build_get_kind(row);
 
@@ -96,7 +97,7 @@ static struct unwind_row row_of(const struct code_row *row, bool signal)
 			.frame = unwind_build_frame_rule(row)};
 }
 
-static void unwind_build_add_entry(struct builder *builder, const struct code_cursor *all,
+static void unwind_build_add_entry(struct unwind_builder *builder, const struct code_cursor *all,
 		const struct code_entry *entry)
 {
 	uint64_t address = entry->address, end = address + entry->size, next;
@@ -111,7 +112,7 @@ static void unwind_build_add_entry(struct builder *builder, const struct code_cu
 	code_rows_begin(all, entry, &rows);
 	for (;;) {
 		unwind_build_add_row(builder, address,
-				row_of(code_rows_at(&rows, address), entry->cie.signal));
+				unwind_build_row(code_rows_at(&rows, address), entry->cie.signal));
 		if (!code_rows_next(&rows, &next) || next <= address || next >= end)
 			break;
 		address = next;
@@ -120,7 +121,7 @@ static void unwind_build_add_entry(struct builder *builder, const struct code_cu
 }
 
 /* Returns the length at this offset, or 0 if it does not fit. */
-static size_t length_at(const struct code_cursor *all, uint64_t at)
+static size_t unwind_build_length(const struct code_cursor *all, uint64_t at)
 {
 	size_t length;
 
@@ -130,7 +131,8 @@ static size_t length_at(const struct code_cursor *all, uint64_t at)
 	return length >= 4 && length <= all->size - at - 4 ? length : 0;
 }
 
-static bool find_cie(struct builder *builder, const struct code_cursor *all, size_t entry)
+static bool unwind_build_find_cie(
+		struct unwind_builder *builder, const struct code_cursor *all, size_t entry)
 {
 	uint64_t back = code_read(all->bytes + entry, 4);
 	size_t at, length;
@@ -140,7 +142,7 @@ static bool find_cie(struct builder *builder, const struct code_cursor *all, siz
 	at = entry - (size_t)back;
 	if (at == builder->cie_at && builder->cie.ok)
 		return true;
-	length = length_at(all, at);
+	length = unwind_build_length(all, at);
 	if (!length || length > CIE_BYTES_MAX)
 		return false;
 	builder->cie = code_read_cie(all, at + 4, length);
@@ -148,7 +150,7 @@ static bool find_cie(struct builder *builder, const struct code_cursor *all, siz
 	return builder->cie.ok;
 }
 
-static void add_entries(struct builder *builder, const struct code_cursor *all,
+static void unwind_build_add_entries(struct unwind_builder *builder, const struct code_cursor *all,
 		const struct code_cursor *header, uint64_t count)
 {
 	struct code_cursor table = *header;
@@ -161,19 +163,21 @@ static void add_entries(struct builder *builder, const struct code_cursor *all,
 		code_take(&table, 4);
 		at = builder->image->header + (uint64_t)(int64_t)(int32_t)code_take(&table, 4) -
 				all->address;
-		length = table.bad ? 0 : length_at(all, at);
-		if (length && find_cie(builder, all, (size_t)at + 4) &&
+		length = table.bad ? 0 : unwind_build_length(all, at);
+		if (length && unwind_build_find_cie(builder, all, (size_t)at + 4) &&
 				code_read_entry(all, (size_t)at + 4, length, &builder->cie, &entry))
 			unwind_build_add_entry(builder, all, &entry);
 	}
 }
 
-size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t capacity)
+size_t unwind_build(const struct unwind_image *image, struct unwind_row *ret_rows, size_t capacity)
 {
 	struct code_cursor all = {image->bytes, 0, image->size, image->address, false};
 	struct code_cursor header = all;
-	struct builder builder = {
-			.image = image, .rows = rows, .capacity = capacity, .end = image->lowest};
+	struct unwind_builder builder = {.image = image,
+			.rows = ret_rows,
+			.capacity = capacity,
+			.end = image->lowest};
 	uint8_t frames, count, table;
 	uint64_t nr;
 
@@ -190,7 +194,7 @@ size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, s
 		return 0;
 	nr = code_take(&header, 4);
 	if (!header.bad)
-		add_entries(&builder, &all, &header, nr);
+		unwind_build_add_entries(&builder, &all, &header, nr);
 	if (builder.nr)
 		unwind_build_add_row(
 				&builder, builder.end, (struct unwind_row){.kind = UNWIND_UNKNOWN});

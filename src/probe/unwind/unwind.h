@@ -59,7 +59,7 @@ struct unwind_image {
  * Writes the rows in the order of addresses, at most `capacity`. Returns how many there are;
  * image->size is always enough for them.
  */
-size_t unwind_build(const struct unwind_image *image, struct unwind_row *rows, size_t capacity);
+size_t unwind_build(const struct unwind_image *image, struct unwind_row *ret_rows, size_t capacity);
 
 struct unwind_module {
 	uint64_t start, end; /* runtime addresses */
@@ -99,11 +99,11 @@ struct unwind_state {
 };
 
 /*
- * Writes the return addresses, from the caller of the current function on, at most `most`. Returns
+ * Writes the return addresses, from the caller of the current function on, at most `max`. Returns
  * how many it wrote.
  */
 uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
-		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
-		uint32_t most);
+		const struct unwind_memory *memory, unwind_translate translate,
+		uint64_t *ret_addresses, uint32_t max);
 
 #endif /* SIDE_PROBE_UNWIND_UNWIND_H */

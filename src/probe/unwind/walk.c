@@ -30,7 +30,7 @@ struct unwind_walk_state {
 	struct unwind_state state;
 };
 
-static const struct unwind_module *find_module(
+static const struct unwind_module *walk_find_module(
 		const struct unwind_modules *modules, uint64_t address)
 {
 	size_t low = search_leading(i, modules->nr, modules->modules[i].start <= address);
@@ -40,10 +40,10 @@ static const struct unwind_module *find_module(
 	return &modules->modules[low - 1];
 }
 
-static __attribute__((noinline)) struct unwind_row search_row(
+static __attribute__((noinline)) struct unwind_row walk_search_row(
 		const struct unwind_modules *modules, uint64_t address)
 {
-	const struct unwind_module *module = find_module(modules, address);
+	const struct unwind_module *module = walk_find_module(modules, address);
 	size_t low = search_leading(i, module ? module->nr_rows : 0,
 			module->rows[i].at <= address - module->start);
 
@@ -65,14 +65,14 @@ _Static_assert(UNWIND_KNOWN == 1 << PAGE_OFFSET_BITS &&
 				ADDRESS_BITS - PAGE_OFFSET_BITS == 64 - TAG_SHIFT,
 		"no two addresses have the same place and the same rest");
 
-IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_t address)
+IN_LOOP struct unwind_row walk_find_row(const struct unwind_modules *modules, uint64_t address)
 {
 	uint64_t remainder = address >> PAGE_OFFSET_BITS, known;
 	struct unwind_row row;
 	uint64_t *word;
 
 	if (__builtin_expect(!modules->known || address >> ADDRESS_BITS, 0))
-		return search_row(modules, address);
+		return walk_search_row(modules, address);
 	word = &modules->known[(address ^ remainder ^ remainder >> PAGE_OFFSET_BITS) %
 			UNWIND_KNOWN];
 	/*
@@ -84,131 +84,135 @@ IN_LOOP struct unwind_row find_row(const struct unwind_modules *modules, uint64_
 		return (struct unwind_row){.distance = (int16_t)(known >> DISTANCE_SHIFT),
 				.frame = (uint8_t)(known >> FRAME_SHIFT),
 				.kind = known >> KIND_SHIFT & 7};
-	row = search_row(modules, address);
+	row = walk_search_row(modules, address);
 	known = remainder << TAG_SHIFT | (uint64_t)(uint16_t)row.distance << DISTANCE_SHIFT |
 			(uint64_t)row.frame << FRAME_SHIFT | (uint64_t)row.kind << KIND_SHIFT | 1;
 	__atomic_store_n(word, known, __ATOMIC_RELAXED);
 	return row;
 }
 
-IN_LOOP bool read_word(const struct unwind_walk_state *walk, uint64_t address, uint64_t *value)
+IN_LOOP bool walk_read_word(
+		const struct unwind_walk_state *walk, uint64_t address, uint64_t *ret_value)
 {
 	const struct unwind_memory *memory = walk->memory;
 
 	if (address & (WORD - 1))
 		return false;
 	if (__builtin_expect(address - memory->low < memory->high - memory->low, 1)) {
-		*value = *(const volatile uint64_t *)(uintptr_t)address;
+		*ret_value = *(const volatile uint64_t *)(uintptr_t)address;
 		return true;
 	}
-	return memory->read(memory->user, address, value);
+	return memory->read(memory->user, address, ret_value);
 }
 
-/* Goes to the caller; `begin` is its stack pointer, directly above the return address. */
-IN_LOOP bool go_to(struct unwind_walk_state *walk, uint64_t begin, uint64_t frame)
+/* Goes to the caller; `base` is its stack pointer, directly above the return address. */
+IN_LOOP bool walk_to_caller(struct unwind_walk_state *walk, uint64_t base, uint64_t frame)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t pc;
 
 	/* Stacks grow downwards, so each caller is at a higher address. */
-	if (begin <= state->stack || !read_word(walk, begin - WORD, &pc))
+	if (base <= state->stack || !walk_read_word(walk, base - WORD, &pc))
 		return false;
 	state->pc = walk->translate(pc);
-	state->stack = begin;
+	state->stack = base;
 	state->frame = frame;
 	state->exact = false;
 	return state->pc != 0;
 }
 
-IN_LOOP bool go_by_frame_pointer(struct unwind_walk_state *walk)
+IN_LOOP bool walk_by_frame_pointer(struct unwind_walk_state *walk)
 {
 	uint64_t frame = walk->state.frame, next;
 
-	return frame >= walk->state.stack && read_word(walk, frame, &next) &&
-			go_to(walk, frame + 2 * WORD, next);
+	return frame >= walk->state.stack && walk_read_word(walk, frame, &next) &&
+			walk_to_caller(walk, frame + 2 * WORD, next);
 }
 
-IN_LOOP bool go_out_of_signal(struct unwind_walk_state *walk)
+IN_LOOP bool walk_out_of_signal(struct unwind_walk_state *walk)
 {
 	struct unwind_state *state = &walk->state;
 	uint64_t from = state->stack;
 
 	state->exact = true;
-	return read_word(walk, from + SIGNAL_PROGRAM_COUNTER, &state->pc) &&
-			read_word(walk, from + SIGNAL_STACK_POINTER, &state->stack) &&
-			read_word(walk, from + SIGNAL_FRAME_POINTER, &state->frame) && state->pc;
+	return walk_read_word(walk, from + SIGNAL_PROGRAM_COUNTER, &state->pc) &&
+			walk_read_word(walk, from + SIGNAL_STACK_POINTER, &state->stack) &&
+			walk_read_word(walk, from + SIGNAL_FRAME_POINTER, &state->frame) &&
+			state->pc;
 }
 
-IN_LOOP bool find_begin(
-		struct unwind_walk_state *walk, const struct unwind_row *row, uint64_t *begin)
+IN_LOOP bool walk_find_base(
+		struct unwind_walk_state *walk, const struct unwind_row *row, uint64_t *ret_base)
 {
 	const struct unwind_state *state = &walk->state;
 	uint64_t distance = (uint64_t)(int64_t)row->distance * WORD;
 
 	switch (row->kind) {
-	case UNWIND_STACK: *begin = state->stack + distance; return true;
-	case UNWIND_FRAME: *begin = state->frame + distance; return true;
-	case UNWIND_SAVED: return read_word(walk, state->frame + distance, begin);
+	case UNWIND_STACK: *ret_base = state->stack + distance; return true;
+	case UNWIND_FRAME: *ret_base = state->frame + distance; return true;
+	case UNWIND_SAVED: return walk_read_word(walk, state->frame + distance, ret_base);
 	case UNWIND_SLOT:
-		*begin = state->stack + WORD +
+		*ret_base = state->stack + WORD +
 				((state->pc & 15) >= (uint64_t)row->distance ? WORD : 0);
 		return true;
 	default: return false;
 	}
 }
 
-IN_LOOP bool go_by_row(struct unwind_walk_state *walk, const struct unwind_row *row)
+IN_LOOP bool walk_by_row(struct unwind_walk_state *walk, const struct unwind_row *row)
 {
-	uint64_t begin, frame = walk->state.frame;
+	uint64_t base, frame = walk->state.frame;
 
-	if (!find_begin(walk, row, &begin))
+	if (!walk_find_base(walk, row, &base))
 		return false;
 	/*
 	 * If the frame pointer is not known, it becomes 0: a later rule that needs it then reads
 	 * nothing.
 	 */
 	if (row->frame == UNWIND_FRAME_ITSELF) {
-		if (!read_word(walk, frame, &frame))
+		if (!walk_read_word(walk, frame, &frame))
 			frame = 0;
 	} else if (row->frame == UNWIND_FRAME_LOST) {
 		frame = 0;
 	} else if (row->frame != UNWIND_FRAME_SAME &&
-			!read_word(walk, begin - (uint64_t)row->frame * WORD, &frame)) {
+			!walk_read_word(walk, base - (uint64_t)row->frame * WORD, &frame)) {
 		frame = 0;
 	}
-	return go_to(walk, begin, frame);
+	return walk_to_caller(walk, base, frame);
 }
 
 /* At the start of a function without a row: the return address is at the top of the stack. */
-IN_LOOP bool is_called(const struct unwind_walk_state *walk, uint32_t nr)
+IN_LOOP bool walk_is_at_entry(const struct unwind_walk_state *walk, uint32_t nr)
 {
 	return !nr && walk->state.exact;
 }
 
-IN_LOOP bool go_up(struct unwind_walk_state *walk, uint32_t nr)
+IN_LOOP bool walk_up(struct unwind_walk_state *walk, uint32_t nr)
 {
 	const struct unwind_state *state = &walk->state;
-	struct unwind_row row = find_row(walk->modules, state->exact ? state->pc : state->pc - 1);
+	struct unwind_row row =
+			walk_find_row(walk->modules, state->exact ? state->pc : state->pc - 1);
 
 	if (row.kind == UNWIND_UNKNOWN)
-		return is_called(walk, nr) ? go_to(walk, state->stack + WORD, state->frame)
-					   : go_by_frame_pointer(walk);
+		return walk_is_at_entry(walk, nr)
+				? walk_to_caller(walk, state->stack + WORD, state->frame)
+				: walk_by_frame_pointer(walk);
 	if (row.kind == UNWIND_LAST)
 		return false;
-	return row.kind == UNWIND_SIGNAL ? go_out_of_signal(walk) : go_by_row(walk, &row);
+	return row.kind == UNWIND_SIGNAL ? walk_out_of_signal(walk) : walk_by_row(walk, &row);
 }
 
 uint32_t unwind_walk(const struct unwind_modules *modules, const struct unwind_state *state,
-		const struct unwind_memory *memory, unwind_translate translate, uint64_t *to,
-		uint32_t most)
+		const struct unwind_memory *memory, unwind_translate translate,
+		uint64_t *ret_addresses, uint32_t max)
 {
 	struct unwind_walk_state walk = {modules, memory, translate, *state};
 	uint32_t nr = 0;
 
 	/* If the state is a return address, that is the first result. */
-	if (!state->exact && most)
-		to[nr++] = state->pc;
-	while (nr < most && go_up(&walk, nr))
-		to[nr++] = walk.state.pc;
+	if (!state->exact && max)
+		ret_addresses[nr++] = state->pc;
+	while (nr < max && walk_up(&walk, nr))
+		ret_addresses[nr++] = walk.state.pc;
 	return nr;
 }

@@ -334,9 +334,9 @@ static char relocated[2048];
 static int note_relocation(void *user, const struct code_relocation *relocation)
 {
 	sprintf(relocated + strlen(relocated), "%llx/%u=%llx ",
-			(unsigned long long)relocation->where, relocation->bytes,
+			(unsigned long long)relocation->address, relocation->bytes,
 			(unsigned long long)relocation->target);
-	return relocation->where == *(uint64_t *)user ? 7 : 0;
+	return relocation->address == *(uint64_t *)user ? 7 : 0;
 }
 
 static void test_relocations(void **unused)

@@ -25,7 +25,7 @@ static void *played_malloc(size_t size)
 }
 
 #define malloc played_malloc
-#include "probe/code/beside.c"
+#include "probe/code/debug-link.c"
 #undef malloc
 #include "probe/code/file.c"
 static struct code_function all_functions[80];
@@ -263,7 +263,7 @@ static void test_doubles(void)
 		}
 		names[1 + others] = (struct code_name_entry){
 				.address = 0x1111, .size = 7, .name = "same"};
-		code_function_drop_duplicates(&file);
+		function_drop_duplicates(&file);
 		if (others == ALIASES_COMPARED) {
 			CHECK(file.nr_names == others + 2 && names[0].size == 5 && names[0].former);
 			continue;
@@ -279,7 +279,7 @@ static void test_doubles(void)
 				{.address = 3, .size = 4, .name = "a"}};
 		struct code_file file = {.names = names, .nr_names = 4};
 
-		code_function_drop_duplicates(&file);
+		function_drop_duplicates(&file);
 		CHECK(file.nr_names == 3 && names[1].size == 9 && names[1].former &&
 				names[2].address == 3 && names[2].size == 4);
 	}
@@ -300,10 +300,12 @@ static void test_symbols(void)
 		memcpy(bytes + i * sizeof(symbol), &symbol, sizeof(symbol));
 		memcpy(bytes + (SYMBOLS_MAX + i) * sizeof(symbol), &symbol, sizeof(symbol));
 	}
-	CHECK(!symbol_address(&file, 0x1000, 0) && symbol_address(&file, 0x1000, 1) == 0x1234);
-	CHECK(!symbol_address(&file, 0x1000, 2) && !symbol_address(&file, 0, 1));
-	CHECK(symbol_address(&file, 0x1000, SYMBOLS_MAX) == 0x1234 &&
-			!symbol_address(&file, 0x1000, SYMBOLS_MAX + 1));
+	CHECK(!relocation_symbol_address(&file, 0x1000, 0) &&
+			relocation_symbol_address(&file, 0x1000, 1) == 0x1234);
+	CHECK(!relocation_symbol_address(&file, 0x1000, 2) &&
+			!relocation_symbol_address(&file, 0, 1));
+	CHECK(relocation_symbol_address(&file, 0x1000, SYMBOLS_MAX) == 0x1234 &&
+			!relocation_symbol_address(&file, 0x1000, SYMBOLS_MAX + 1));
 	munmap(bytes, size);
 }
 
@@ -327,7 +329,7 @@ static void test_exits(void)
 {
 	for (unsigned int i = 0; i < 80; i++)
 		all_functions[i] = (struct code_function){.address = 0x1000 * i, .size = 16};
-	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
+	the_row = (struct code_row){.base = CODE_BASE_PLAIN, .reg = STACK_POINTER, .offset = 8};
 	CHECK(TAILS_MAX == 4 && CALLED_MAX == 64 && !exits_of_first());
 	uses[0].return_address = true;
 	CHECK(exits_of_first() == return_reason);
@@ -387,7 +389,7 @@ static void test_begins(void)
 {
 	struct code_function function = {.address = 0x1000, .size = 8};
 
-	the_row = (struct code_row){.begin = CODE_BEGIN_PLAIN, .reg = STACK_POINTER, .offset = 8};
+	the_row = (struct code_row){.base = CODE_BASE_PLAIN, .reg = STACK_POINTER, .offset = 8};
 	CHECK(is_begun_by_call(NULL, &function));
 	the_row.offset = 9;
 	CHECK(!is_begun_by_call(NULL, &function));
@@ -485,7 +487,7 @@ static size_t inner_names(const struct inner *inner, size_t size)
 
 	CHECK(copy);
 	memcpy(copy, inner, size);
-	CHECK(!read_inner(&file, copy, size));
+	CHECK(!code_symbol_read_embedded(&file, copy, size));
 	nr = file.nr_names;
 	CHECK(!nr ||
 			(file.names[0].address == 0x1010 && file.names[0].size == 3 &&
@@ -563,7 +565,7 @@ static void test_inner(void)
 
 		inner = new_inner();
 		grow_fails = true;
-		CHECK(read_inner(&file, (const uint8_t *)&inner, size) == -ENOMEM);
+		CHECK(code_symbol_read_embedded(&file, (const uint8_t *)&inner, size) == -ENOMEM);
 		grow_fails = false;
 	}
 }
@@ -574,17 +576,17 @@ static void test_pointers(void)
 {
 	static uint8_t bytes[128];
 	struct code_file file = with_bytes(bytes, sizeof(bytes));
-	struct reaching reaching = {.file = &file};
-	const struct code_relocation within = {.where = 0x1010, .target = 0x1020},
-				     outside = {.where = 0x5010, .target = 0x1030},
-				     away = {.where = 0x5010, .target = 0x5030};
+	struct reach_walk walk = {.file = &file};
+	const struct code_relocation within = {.address = 0x1010, .target = 0x1020},
+				     outside = {.address = 0x5010, .target = 0x1030},
+				     away = {.address = 0x5010, .target = 0x5030};
 
 	/* Only a pointer in data that leads to code counts. */
-	CHECK(!code_reach_add_relocation(&reaching, &within) && !reaching.count);
-	CHECK(!code_reach_add_relocation(&reaching, &away) && !reaching.count);
-	CHECK(!code_reach_add_relocation(&reaching, &outside) && reaching.count == 1 &&
-			reaching.waiting[0] == 0x1030);
-	free(reaching.waiting);
+	CHECK(!reach_add_relocation(&walk, &within) && !walk.count);
+	CHECK(!reach_add_relocation(&walk, &away) && !walk.count);
+	CHECK(!reach_add_relocation(&walk, &outside) && walk.count == 1 &&
+			walk.waiting[0] == 0x1030);
+	free(walk.waiting);
 }
 
 /* ---- names of functions, and their code ---- */

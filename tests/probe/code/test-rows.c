@@ -79,7 +79,7 @@ static void test_ends(void **unused)
 			assert_int_equal(cursor.bad, size < width);
 			assert_int_equal(value, size < width ? 0 : code_read(bytes, width));
 			cursor = (struct code_cursor){bytes, 0, size, 0, false};
-			code_pass(&cursor, width);
+			code_skip(&cursor, width);
 			assert_int_equal(cursor.bad, size < width);
 			assert_int_equal(cursor.at, size < width ? 0 : width);
 		}
@@ -114,7 +114,7 @@ static uint8_t offset_of(unsigned int depth)
 
 static void assert_plain(const struct code_row *row, unsigned int depth)
 {
-	assert_int_equal(row->begin, CODE_BEGIN_PLAIN);
+	assert_int_equal(row->base, CODE_BASE_PLAIN);
 	assert_int_equal(row->reg, depth ? FRAME_POINTER : STACK_POINTER);
 	assert_int_equal(row->offset, offset_of(depth));
 }
@@ -152,13 +152,13 @@ static void nest(unsigned int nested)
 		const struct code_row *row = code_rows_at(&rows, ++address);
 
 		if (i >= CODE_ROWS_KEPT)
-			assert_int_equal(row->begin, CODE_BEGIN_UNKNOWN);
+			assert_int_equal(row->base, CODE_BASE_UNKNOWN);
 		else
 			assert_plain(row, i);
 		assert_int_equal(rows.nr_kept, i);
 	}
 	/* Restore one row more than was remembered. */
-	assert_int_equal(code_rows_at(&rows, ++address)->begin, CODE_BEGIN_UNKNOWN);
+	assert_int_equal(code_rows_at(&rows, ++address)->base, CODE_BASE_UNKNOWN);
 	assert_false(code_rows_next(&rows, &next));
 	assert_false(rows.rules.bad);
 }
@@ -175,7 +175,7 @@ static void test_nested(void **unused)
 /* Prints a row as BEGIN REGISTER+OFFSET SLOT, two flags (the return address is known, it is the last one), and the frame pointer. */
 static void show_row(const struct code_row *row, char *text)
 {
-	sprintf(text, "%u %u%+lld %u %d%d %u%+lld", row->begin, row->reg, (long long)row->offset,
+	sprintf(text, "%u %u%+lld %u %d%d %u%+lld", row->base, row->reg, (long long)row->offset,
 			row->slot, row->returns, row->last, row->frame_pointer,
 			(long long)row->frame_pointer_at);
 }
@@ -404,7 +404,7 @@ static void test_entries(void **unused)
 	{
 		struct code_cursor cursor = {bytes, 3, 5, 0, true};
 
-		code_pass(&cursor, 1);
+		code_skip(&cursor, 1);
 		assert_int_equal(cursor.at, 3);
 		assert_int_equal(code_take(&cursor, 1), 0);
 	}

@@ -1150,9 +1150,9 @@ static void test_checks(void **state)
 	assert_int_equal(table_field_bytes(&other), 24);
 	assert_int_equal(probe_table_inside(&other), 5);
 	assert_int_equal(probe_table_inside(&field), 0);
-	assert_true(probe_field_is_several(&calls));
-	assert_false(probe_field_is_several(&text));
-	assert_false(probe_field_is_several(&field));
+	assert_true(probe_field_is_array(&calls));
+	assert_false(probe_field_is_array(&text));
+	assert_false(probe_field_is_array(&field));
 }
 
 static void test_labels(void **state)

@@ -218,45 +218,50 @@ static void test_modules(void)
 {
 	const struct unwind_modules modules = {.modules = two, .nr = 2}, none = {.nr = 0};
 
-	CHECK(!find_module(&modules, 0xfff) && find_module(&modules, 0x1000) == two &&
-			find_module(&modules, 0x10ff) == two);
-	CHECK(!find_module(&modules, 0x1100) && find_module(&modules, 0x2000) == two + 1 &&
-			!find_module(&modules, 0x2100));
-	CHECK(!find_module(&none, 0x1000) && search_row(&none, 0x1000).kind == UNWIND_UNKNOWN);
-	CHECK(search_row(&modules, 0x100f).kind == UNWIND_UNKNOWN &&
-			search_row(&modules, 0x1010).kind == UNWIND_STACK);
-	CHECK(search_row(&modules, 0x106f).kind == UNWIND_LAST &&
-			search_row(&modules, 0x1070).distance == 3);
-	CHECK(search_row(&modules, 0x10ff).kind == UNWIND_UNKNOWN);
+	CHECK(!walk_find_module(&modules, 0xfff) && walk_find_module(&modules, 0x1000) == two &&
+			walk_find_module(&modules, 0x10ff) == two);
+	CHECK(!walk_find_module(&modules, 0x1100) &&
+			walk_find_module(&modules, 0x2000) == two + 1 &&
+			!walk_find_module(&modules, 0x2100));
+	CHECK(!walk_find_module(&none, 0x1000) &&
+			walk_search_row(&none, 0x1000).kind == UNWIND_UNKNOWN);
+	CHECK(walk_search_row(&modules, 0x100f).kind == UNWIND_UNKNOWN &&
+			walk_search_row(&modules, 0x1010).kind == UNWIND_STACK);
+	CHECK(walk_search_row(&modules, 0x106f).kind == UNWIND_LAST &&
+			walk_search_row(&modules, 0x1070).distance == 3);
+	CHECK(walk_search_row(&modules, 0x10ff).kind == UNWIND_UNKNOWN);
 }
 
 /* ---- rows ---- */
 
 static void test_kinds_of_rows(void)
 {
-	struct code_row row = {.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 16};
+	struct code_row row = {.returns = true, .base = CODE_BASE_PLAIN, .reg = 7, .offset = 16};
 
 	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK);
 	row.reg = 6;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_FRAME);
 	row.reg = 5;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
-	row.begin = CODE_BEGIN_INDIRECT;
+	row.base = CODE_BASE_INDIRECT;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.reg = 6;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_SAVED);
-	row.begin = CODE_BEGIN_SLOT;
+	row.base = CODE_BASE_SLOT;
 	row.slot = 11;
-	CHECK(unwind_build_get_kind(&row) == UNWIND_SLOT && row_of(&row, false).distance == 11);
-	row = (struct code_row){.returns = true, .begin = CODE_BEGIN_PLAIN, .reg = 7, .offset = 17};
+	CHECK(unwind_build_get_kind(&row) == UNWIND_SLOT &&
+			unwind_build_row(&row, false).distance == 11);
+	row = (struct code_row){.returns = true, .base = CODE_BASE_PLAIN, .reg = 7, .offset = 17};
 	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.offset = 8 * INT64_C(32767);
-	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK && row_of(&row, false).distance == 32767);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK &&
+			unwind_build_row(&row, false).distance == 32767);
 	row.offset += 8;
-	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN && row_of(&row, false).distance == 0);
+	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN &&
+			unwind_build_row(&row, false).distance == 0);
 	row.offset = -8 * INT64_C(32768);
 	CHECK(unwind_build_get_kind(&row) == UNWIND_STACK &&
-			row_of(&row, false).distance == -32768);
+			unwind_build_row(&row, false).distance == -32768);
 	row.offset -= 8;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.offset = 8;
@@ -264,8 +269,9 @@ static void test_kinds_of_rows(void)
 	CHECK(unwind_build_get_kind(&row) == UNWIND_UNKNOWN);
 	row.last = true;
 	CHECK(unwind_build_get_kind(&row) == UNWIND_LAST &&
-			row_of(&row, false).kind == UNWIND_LAST);
-	CHECK(row_of(&row, true).kind == UNWIND_SIGNAL && !row_of(&row, true).distance);
+			unwind_build_row(&row, false).kind == UNWIND_LAST);
+	CHECK(unwind_build_row(&row, true).kind == UNWIND_SIGNAL &&
+			!unwind_build_row(&row, true).distance);
 }
 
 static uint8_t frame_with(uint8_t how, int64_t where)
@@ -292,7 +298,7 @@ static void test_added_rows(void)
 {
 	const struct unwind_image image = {.lowest = 0x1000};
 	struct unwind_row rows[2] = {{.at = 0}};
-	struct builder builder = {.image = &image, .rows = rows, .capacity = 2};
+	struct unwind_builder builder = {.image = &image, .rows = rows, .capacity = 2};
 	const struct unwind_row one = {.kind = UNWIND_STACK, .distance = 2, .frame = 1};
 	struct unwind_row other = one;
 
@@ -322,18 +328,18 @@ static void test_lengths(void)
 	memset(bytes, 0, 24);
 	memset(bytes + 24, 1, 24);
 	bytes[8] = 12;
-	CHECK(length_at(&all, 8) == 12);
+	CHECK(unwind_build_length(&all, 8) == 12);
 	bytes[8] = 13;
-	CHECK(length_at(&all, 8) == 0);
+	CHECK(unwind_build_length(&all, 8) == 0);
 	bytes[16] = 4;
-	CHECK(length_at(&all, 16) == 4 && length_at(&all, 17) == 0);
+	CHECK(unwind_build_length(&all, 16) == 4 && unwind_build_length(&all, 17) == 0);
 	bytes[16] = 3;
-	CHECK(length_at(&all, 16) == 0);
-	CHECK(length_at(&all, 24) == 0 && length_at(&all, 25) == 0 &&
-			length_at(&all, UINT64_MAX) == 0);
+	CHECK(unwind_build_length(&all, 16) == 0);
+	CHECK(unwind_build_length(&all, 24) == 0 && unwind_build_length(&all, 25) == 0 &&
+			unwind_build_length(&all, UINT64_MAX) == 0);
 	memset(bytes + 24, 0, 24);
 	bytes[25] = bytes[28] = 4;
-	CHECK(length_at(&all, 25) == 0 && length_at(&all, 28) == 0);
+	CHECK(unwind_build_length(&all, 25) == 0 && unwind_build_length(&all, 28) == 0);
 }
 
 /* The entry's word `back` counts from itself to a CIE of `length` bytes, which is at `at`. */
@@ -343,14 +349,14 @@ static bool finds_cie(size_t at, uint32_t length, size_t entry, uint32_t back)
 			0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1};
 	static uint8_t bytes[8192];
 	const struct code_cursor all = {.bytes = bytes, .size = sizeof(bytes)};
-	struct builder builder = {.cie_at = SIZE_MAX};
+	struct unwind_builder builder = {.cie_at = SIZE_MAX};
 	bool is_found;
 
 	memset(bytes, 0, sizeof(bytes));
 	memcpy(bytes + at, &length, 4);
 	memcpy(bytes + at + 4, cie, sizeof(cie));
 	memcpy(bytes + entry, &back, 4);
-	is_found = find_cie(&builder, &all, entry);
+	is_found = unwind_build_find_cie(&builder, &all, entry);
 	CHECK(is_found == (builder.cie_at == at) && (!is_found || builder.cie.ok));
 	return is_found;
 }
@@ -370,7 +376,7 @@ static void test_kept_cie(void)
 			0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8};
 	uint8_t bytes[128] = {20}, second[sizeof(first)];
 	const struct code_cursor all = {.bytes = bytes, .size = sizeof(bytes)};
-	struct builder builder = {.cie_at = 0};
+	struct unwind_builder builder = {.cie_at = 0};
 
 	memcpy(second, first, sizeof(first));
 	second[8] = 4; /* its code_factor */
@@ -379,14 +385,16 @@ static void test_kept_cie(void)
 	memcpy(bytes + 36, second, sizeof(second));
 	bytes[100] = 100;
 	bytes[104] = 104 - 32;
-	CHECK(find_cie(&builder, &all, 100) && builder.cie_at == 0 && builder.cie.code_factor == 1);
-	CHECK(find_cie(&builder, &all, 104) && builder.cie_at == 32 &&
+	CHECK(unwind_build_find_cie(&builder, &all, 100) && builder.cie_at == 0 &&
+			builder.cie.code_factor == 1);
+	CHECK(unwind_build_find_cie(&builder, &all, 104) && builder.cie_at == 32 &&
 			builder.cie.code_factor == 4);
-	CHECK(find_cie(&builder, &all, 104) && builder.cie.code_factor == 4);
-	CHECK(find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
+	CHECK(unwind_build_find_cie(&builder, &all, 104) && builder.cie.code_factor == 4);
+	CHECK(unwind_build_find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
 	bytes[36 + 4] = 9; /* a version that there is not */
-	CHECK(!find_cie(&builder, &all, 104) && !find_cie(&builder, &all, 104));
-	CHECK(find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
+	CHECK(!unwind_build_find_cie(&builder, &all, 104) &&
+			!unwind_build_find_cie(&builder, &all, 104));
+	CHECK(unwind_build_find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
 }
 
 static size_t build_with(

@@ -190,7 +190,7 @@ static inline void fill_value(struct probes_moment *moment, const struct probes_
 
 	arg->type.v = named->label;
 	arg->flags = 0;
-	if (probe_field_is_several(field)) {
+	if (probe_field_is_array(field)) {
 		fill_gathered(moment, field, value, arg);
 		return;
 	}

@@ -45,7 +45,7 @@ static size_t make_plain_step(bool leaves, struct probes_step *step,
 		offset = -1;
 		step->from = 1;
 	}
-	if (probe_field_is_several(field)) {
+	if (probe_field_is_array(field)) {
 		step->kind = PROBES_STEP_GATHERED;
 		return 8 + (size_t)field->size * field->limit;
 	}
