@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uses SIGSEGV and SIGBUS in all ways that programs have, and prints what its handlers get: a test compares that with and without
- * probes that read memory in the functions called here. Addresses are said by what they are relative to.
+ * Raises SIGSEGV and SIGBUS in all ways that programs do, and prints what its handlers receive: a
+ * test compares the output with and without probes that read memory in the functions called here.
+ * Addresses are printed relative to known ones.
  *
  *	probe-agent-faults ROUNDS OUT
  */
@@ -38,7 +39,7 @@ struct thing {
 	const char *name;
 };
 
-/* What has the probe. */
+/* The function with the probe. */
 FUNCTION int look(const struct thing *thing, const char *name);
 FUNCTION int look(const struct thing *thing, const char *name)
 {
@@ -48,7 +49,7 @@ FUNCTION int look(const struct thing *thing, const char *name)
 static struct thing *good;
 static char *page, *other_stack;
 
-/* Hits that load, by the last of them. */
+/* Hits that load; the last argument is invalid. */
 static void look_often(void)
 {
 	for (int i = 0; i < CALLS; i++)
@@ -80,7 +81,7 @@ static sigjmp_buf back;
 static enum { MEND, SKIP, JUMP } then;
 static volatile unsigned int times;
 
-/* movq $1, (%rax), with all registers as they are said here; and the address behind it. */
+/* movq $1, (%rax), with all registers set to known values; and the address after it. */
 extern char faulty[], behind[];
 void store(void *to);
 __asm__(".pushsection .text\n"
@@ -147,7 +148,7 @@ static void on_info(int number, siginfo_t *info, void *context)
 	go_on(context);
 }
 
-/* With one argument it gets no more than that. */
+/* A handler with one argument receives no more. */
 static void on_plain(int number)
 {
 	printf("signal %d, blocked %llx\n", number, blocked());
@@ -197,7 +198,7 @@ static void all_flags(void)
 			fault();
 		}
 		then = MEND;
-		/* Any thread may get what is sent to the process. */
+		/* Any thread may receive a signal that is sent to the process. */
 		if (gettid() == getpid())
 			kill(getpid(), SIGSEGV);
 		raise(SIGSEGV);
@@ -223,7 +224,7 @@ static void bus(void)
 	then = MEND;
 }
 
-/* As a child: how it ends. */
+/* Prints how a child ends. */
 static void end_of(const char *name, void (*way)(void))
 {
 	int status = 0;
@@ -298,7 +299,7 @@ static void by_nested(void)
 {
 	set(SIGSEGV, SA_SIGINFO, NULL);
 	then = SKIP;
-	/* In its handler it faults again. */
+	/* It faults again in its handler. */
 	munmap(good, PAGE);
 	fflush(stdout);
 	fault();
@@ -342,7 +343,7 @@ static void by_overflow_plain(void)
 	deeper(0);
 }
 
-/* As a runtime that reads through null on purpose: many faults, many hits. */
+/* Like a runtime that reads through null pointers intentionally: many faults, many hits. */
 static void null_checks(void)
 {
 	unsigned int sum = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loaded and unloaded by loading.c; its constructor is the first to call what is probed. */
+/*
+ * A library that loading.c loads and unloads; its constructor is the first to call the probed
+ * function.
+ */
 __attribute__((visibility("default"))) int library_work(int number);
 
 __attribute__((noinline)) int library_work(int number)

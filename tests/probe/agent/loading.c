@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads a library, calls a function of it, unloads it, many times; something else is mapped where it was in between. */
+/*
+ * Loads a library, calls a function of it, and unloads it, many times; another mapping replaces the
+ * library in between.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Knows nothing of tracing. Calls functions with arguments that a test knows, checks what they return, and that vector
- * registers are what they were around a call.
+ * A program that does not use tracing. It calls functions with known arguments, checks their
+ * results, and checks that vector registers are unchanged after a call.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Called as it is written: nothing is known of it where it is called. */
+/* Called exactly as written: the caller must not know anything of the function. */
 #ifdef __clang__
 #define FUNCTION __attribute__((noinline, optnone))
 #else

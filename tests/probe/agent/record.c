@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recorder with probes: reads what is wanted from standard input, makes a table of it, records a command with it and says
- * what has become of each.
+ * A recorder with probes: reads probe specs from standard input, writes a table, records a command
+ * with it, and prints the state of each probe.
  *
- *	probe-record [-2] [-w] [-l] [-f FILTER] OUT COMMAND... < WISHES
+ *	probe-record [-2] [-w] [-l] [-f FILTER] OUT COMMAND... < SPECS
  *
- *	-2: the same table twice; -w: rings that overwrite; -l: where libraries are, too
+ *	-2: the same table twice; -w: rings that overwrite; -l: prints addresses of libraries, too
  *
  *	event PROVIDER NAME
- *	field NAME TYPE SIZE LIMIT                     of the last event; TYPE as enum probe_field_type
- *	probe FILE FUNCTION ENTRY EXIT FLAGS           events by number, -1: none
- *	fetch entry|exit CODE SIZE REG VALUE ...       of the last probe; operations behind each other
- *	end                                            of a probe
+ *	field NAME TYPE SIZE LIMIT		of the last event; TYPE as enum probe_field_type
+ *	probe FILE FUNCTION ENTRY EXIT FLAGS	events by number, -1: none
+ *	fetch entry|exit CODE SIZE REG VALUE ...	of the last probe; consecutive operations
+ *	end					of a probe
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -239,6 +239,6 @@ int main(int argc, char **argv)
 	say_answers(session);
 	status = session_summary(session)->status;
 	session_destroy(session);
-	/* The program's own, so that its end by a signal is seen. */
+	/* The status of the program, so that the test sees an end by a signal. */
 	return status != 0;
 }

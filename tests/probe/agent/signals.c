@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does with the signals of traps what programs may do, and calls a function in between that has a breakpoint if the test
- * has set one: nothing is other than without.
+ * Uses the signals of traps as programs may do, and calls a function in between that has a
+ * breakpoint if the test has set one: the behaviour must be the same without it.
  *
  *	signals COUNT
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Semaphores of markers, both halves of a word: changed here while threads change them and their neighbours, as
- * other tracers do; none is lost, and none that a listener has raised is seen at 0. Memory that is not there, or may
- * not be written, is left alone.
+ * Semaphores of markers, both halves of a word: the test changes them while threads change them and
+ * their neighbours, as other tracers do. No change may be lost, and a semaphore that a listener has
+ * raised must never be 0. Memory that is missing or read-only must not be changed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ static void *other(void *nothing)
 	return nothing;
 }
 
-/* As the program that has them: somebody listens all the time. */
+/* Acts as the traced program: a listener exists all the time. */
 static void *look(void *nothing)
 {
 	while (!atomic_load(&ends))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that changes one of its functions, says so, and waits to be killed or for the end of its input. */
+/*
+ * A program that changes one of its functions, prints that it did, and waits for a signal or for
+ * the end of its input.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each group of instructions that a probe would displace, executed where it belongs and as the copy: both must leave
- * the same registers, flags, vector registers and memory, and go to the same place, be that the next
- * instruction, the target of a branch or a fault. The groups are those at the begins of all functions of the files that
- * are given, and all forms of branches; the registers are drawn.
+ * Executes each group of instructions that a probe would displace, in its original location and as
+ * a copy. Both must leave the same registers, flags, vector registers and memory, and continue at
+ * the same address: the next instruction, the target of a branch or a fault. The groups are those
+ * at the starts of all functions of the given files, and all forms of branches; the registers are
+ * random.
  *
- * Both run in a part of the address space of their own, among bytes that trap: whatever ends a run is a signal.
+ * Both run in a separate part of the address space, among bytes that trap: a signal ends each run.
  */
 #include "probe/code/code.h"
 #include "probe/code/copy.h"
@@ -25,7 +26,7 @@
 #define SANDBOX 0x200000000000ull
 #define SANDBOX_SIZE ((size_t)16 << 30)
 #define ORIGINAL (SANDBOX + ((uint64_t)8 << 30))
-#define PLACE (ORIGINAL + 2048) /* the group */
+#define PLACE (ORIGINAL + 2048) /* the address of the group */
 #define COPY (ORIGINAL + ((uint64_t)1 << 30))
 #define DATA (ORIGINAL + ((uint64_t)16 << 20))
 #define CODE_SIZE 8192
@@ -38,7 +39,7 @@ struct outcome {
 	uint8_t vectors[VECTOR_BYTES];
 	uint8_t data[DATA_SIZE];
 	int signal;
-	uint64_t address; /* where it ended */
+	uint64_t address; /* where the run ended */
 };
 
 static enum { IDLE, START, RUNNING } volatile phase;
@@ -81,13 +82,13 @@ static void run(uint64_t address, struct outcome *outcome)
 	phase = START;
 	__asm__ volatile("int3" ::: "memory");
 	memcpy(outcome->data, (void *)DATA, DATA_SIZE);
-	/* A trap is told from behind it. */
+	/* A trap reports the address after it. */
 	outcome->address -= outcome->signal == SIGTRAP;
 	outcome->registers[REG_RIP] = 0;
 	outcome->registers[REG_EFL] &= 0xcd5;
 }
 
-/* Mostly what instructions can use: addresses of data and small numbers. */
+/* Mostly values that instructions can use: addresses of data and small numbers. */
 static uint64_t draw_value(void)
 {
 	switch (draw(8)) {
@@ -115,7 +116,7 @@ static void draw_state(void)
 	}
 }
 
-/* What would give something else each time, or take the test itself apart. */
+/* True for instructions whose result differs between runs, or that would damage the test itself. */
 static bool unwanted(const struct probe_site *site)
 {
 	ZydisDecoder decoder;
@@ -151,7 +152,7 @@ static bool unwanted(const struct probe_site *site)
 		}
 		if (decoded.mnemonic == ZYDIS_MNEMONIC_MOV && decoded.opcode == 0x8e)
 			return true;
-		/* Of what a thread has of its own only the guard of its stack may be read. */
+		/* Of the thread-local data, only the stack guard may be read. */
 		if ((decoded.attributes &
 				    (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS)) &&
 				!(decoded.raw.disp.size == 32 && decoded.raw.disp.value == 0x28 &&
@@ -161,7 +162,7 @@ static bool unwanted(const struct probe_site *site)
 	return false;
 }
 
-/* The site, as it is with the group at PLACE and everything that it refers to in the data. */
+/* Moves the site, with the group at PLACE and everything that it refers to in the data. */
 static void move_site(struct probe_site *site)
 {
 	for (unsigned int i = 0; i < site->nr_pieces; i++) {
@@ -179,7 +180,7 @@ static void move_site(struct probe_site *site)
 	site->address = site->runtime = PLACE;
 }
 
-/* Where in the original the copy has ended. */
+/* Returns the address in the original that corresponds to the end of the copy. */
 static uint64_t map_back(
 		const struct probe_site *site, const uint8_t *map, int size, uint64_t address)
 {
@@ -203,7 +204,7 @@ static void complain(const struct probe_site *site, const uint8_t *copy, int siz
 	printf("\n");
 }
 
-/* It ended at an indirect call that leads nowhere. */
+/* True if it ended at an indirect call to an invalid address. */
 static bool faulting_call(const struct probe_site *site, const struct outcome *original)
 {
 	const struct probe_piece *last = &site->pieces[site->nr_pieces - 1];
@@ -211,7 +212,10 @@ static bool faulting_call(const struct probe_site *site, const struct outcome *o
 	return last->kind == PROBE_CALL_INDIRECT && original->address == PLACE + last->at;
 }
 
-/* The drawn state has the target of an indirect call where its return address goes, which the copy has written by then. */
+/*
+ * True if the random state has the target of an indirect call where the copy has pushed its return
+ * address already.
+ */
 static bool target_is_below_stack(const struct probe_site *site, const struct outcome *original,
 		const struct outcome *copied)
 {
@@ -251,7 +255,7 @@ static unsigned int compare(const struct probe_site *site, unsigned int rounds, 
 									     : 2]++;
 		if (target_is_below_stack(site, &original, &copied))
 			continue;
-		/* The copy has pushed its return address when it looks where the call goes. */
+		/* The copy has pushed its return address before it reads the target of the call. */
 		if (faulting_call(site, &original)) {
 			memcpy(copied.data, original.data, DATA_SIZE);
 			copied.registers[REG_RSP] = original.registers[REG_RSP];
@@ -312,7 +316,7 @@ static void collect(const char *path)
 	code_close(file);
 }
 
-/* ---- forms that are rare ---- */
+/* ---- rare forms ---- */
 
 #define FORM(text, pieces)                                        \
 	{                                                         \
@@ -322,7 +326,7 @@ static void collect(const char *path)
 static const struct form {
 	const uint8_t *bytes;
 	size_t size;
-	unsigned int pieces; /* that are to be displaced */
+	unsigned int pieces; /* the number of displaced pieces */
 } forms[] = {
 		FORM("\xe2\x10\x48\x89\xd8", 2),                 /* loop */
 		FORM("\xe1\x10\x48\x89\xd8", 2),                 /* loope */
@@ -333,7 +337,7 @@ static const struct form {
 		FORM("\xe8\x00\x01\x00\x00", 1),                 /* call */
 		FORM("\x48\x83\xec\x08\xe8\x00\x01\x00\x00", 2), /* sub, call */
 		FORM("\xff\xd0\x90\x90\x90",
-				1), /* call *%rax: the last one, or it is not displaced */
+				1), /* call *%rax: displaced only if it is the last one */
 		FORM("\x48\x83\xec\x08\xff\xd3", 2),         /* sub; call *%rbx */
 		FORM("\x48\x83\xec\x08\x41\xff\xd4", 2),     /* sub; call *%r12 */
 		FORM("\x48\x83\xec\x08\x41\xff\x14\x24", 2), /* sub; call *(%r12) */
@@ -354,14 +358,14 @@ static const struct form {
 		FORM("\xc5\xfa\x6f\x05\x00\x01\x00\x00", 1),         /* vmovdqu x(%rip),%xmm0 */
 		FORM("\x62\xf1\x7e\x08\x6f\x05\x00\x01\x00\x00", 1), /* the same, EVEX */
 		FORM("\xf3\x0f\x1e\xfa\x55",
-				2), /* endbr64; push, where the mark is not at the begin */
+				2), /* endbr64; push, where the mark is not at the start */
 		FORM("\x50\x9c\x5b\xf5\x58", 5), /* five of one byte each */
 		FORM("\x41\x57\x41\x56\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08", 3),
 		FORM("\xf3\xa4\x48\x89\xd8", 2), /* rep movsb */
 		FORM("\xf0\x48\x0f\xb1\x0f", 1), /* lock cmpxchg */
 };
 
-/* A file with nothing but these bytes of code, then returns. */
+/* Makes a file whose code is these bytes, followed by returns. */
 static struct code_file *make_file(const uint8_t *bytes, size_t size)
 {
 	static uint8_t image[8192];
@@ -395,7 +399,7 @@ static struct code_file *make_file(const uint8_t *bytes, size_t size)
 static unsigned int compare_form(const uint8_t *bytes, size_t size, unsigned int pieces,
 		unsigned int rounds, unsigned int *ended)
 {
-	/* Smaller than a mark for branches, so that one is not stepped over. */
+	/* Smaller than a landing mark, so that the mark is not skipped. */
 	const struct code_function function = {.address = 0x10400, .size = 1};
 	struct code_file *file = make_file(bytes, size);
 	struct probe_site site;
@@ -430,7 +434,7 @@ static unsigned int compare_conditions(unsigned int rounds, unsigned int *ended)
 	return wrong;
 }
 
-/* What is refused, and with which word in the reason. */
+/* Refused forms, each with a word of the reason. */
 static unsigned int compare_refusals(void)
 {
 	static const struct {

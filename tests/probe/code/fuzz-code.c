@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damaged ELF files must not hurt whoever looks for sites in them: bits flipped, bytes replaced, fields set to
- * extreme values, files cut. Run with ELF files as arguments; the same damage each time. Under libFuzzer
- * (-DFUZZ_TARGET) its bytes are the file.
+ * Damaged ELF files must not harm a program that searches sites in them: the test flips bits,
+ * replaces bytes, sets fields to extreme values, and truncates files. Run with ELF files as
+ * arguments; the damage is the same in each run. Under libFuzzer (-DFUZZ_TARGET) its input is the
+ * file.
  *
- * What counts: no crash, no sanitizer report, no endless loop, and sites that keep their bounds. Some must still be
- * readable, so that it is known that the reader was reached.
+ * The test passes if there is no crash, no sanitizer report, no endless loop, and if sites stay in
+ * bounds. Some damaged files must still be readable, which proves that the reader was reached.
  */
 #include "probe/code/code.h"
 #include "probe/code/copy.h"

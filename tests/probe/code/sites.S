@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One function for each way to probe one; test-list.py knows them by name. */
+/* One function for each method; test-list.py selects them by name. */
 	.macro function name
 	.globl \name
 	.type \name, @function
@@ -27,7 +27,7 @@ site_called:
 	ret
 end site_one
 
-/* Indirect branches must land on the first instruction: the jump is behind it. */
+/* Indirect branches must land on the first instruction: the jump is after it. */
 function site_marked
 	endbr64
 	mov $7, %eax
@@ -41,13 +41,13 @@ function site_call
 	ret
 end site_call
 
-/* Three bytes, then what was put between functions. */
+/* Three bytes, then padding between functions. */
 function site_padding
 	xor %eax, %eax
 	ret
 end site_padding
 
-/* A branch to its third byte, and room for a jump nearby. */
+/* A branch to its third byte, and space for a jump nearby. */
 function site_short
 	mov %edi, %eax
 1:	dec %eax
@@ -56,7 +56,7 @@ function site_short
 end site_short
 	.skip 16, 0xcc
 
-/* A branch to its second byte, and no room nearby: its bytes say where a jump would have to go. */
+/* A branch to its second byte, and no space nearby: its bytes constrain the target of a jump. */
 function site_punned
 	push %rbx
 1:	mov $-0x70001, %ebx
@@ -67,7 +67,7 @@ function site_punned
 	ret
 end site_punned
 
-/* The same, but the jump would go into the middle of the file. */
+/* The same, but the jump would lead into the middle of the file. */
 function site_breakpoint
 	push %rbx
 1:	mov $0x0, %al
@@ -79,7 +79,7 @@ function site_breakpoint
 	ret
 end site_breakpoint
 
-/* A table of a switch has its third byte. */
+/* A switch table contains the address of its third byte. */
 function site_table
 	mov %edi, %eax
 site_table_case:
@@ -95,7 +95,7 @@ function site_system_call
 	ret
 end site_system_call
 
-/* The kernel restarts it: elsewhere it would not. */
+/* The kernel restarts it, which it would not do with a copy. */
 function site_restarted
 1:	mov $7, %eax
 2:	ret

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that fail while a file is read and its code is examined: each call in turn. The error is reported, nothing is left open or
- * allocated, and the same request succeeds afterwards, with the same result.
+ * Each call that reads a file and examines its code fails once. The error must be reported, nothing
+ * may stay open or allocated, and the same request must succeed afterwards, with the same result.
  */
 #include <elf.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define BRANCHES 300 /* more than fit before a list grows */
 #define BASE 0x10000u
 
-/* Without the lists of freed memory of each thread, which count as used. */
+/* Excludes the free lists of threads, which count as used. */
 static size_t bytes_in_use(void)
 {
 	struct mallinfo2 info = mallinfo2();
@@ -32,7 +32,7 @@ static size_t bytes_in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* A program without sections: its entry has many branches, each to an instruction of its own. */
+/* A program without sections: its entry has many branches, each to another instruction. */
 static struct {
 	Elf64_Ehdr header;
 	Elf64_Phdr code;
@@ -106,7 +106,7 @@ static void test_reached(void)
 			break;
 		}
 		CHECK(ret == -ENOMEM && !is_reachable);
-		/* Nothing of the walk that failed is left. */
+		/* Nothing of the failed walk remains. */
 		check_reached(file, 1);
 		code_close(file);
 		if (number > 1)
@@ -130,7 +130,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 	return (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (sum >> 29);
 }
 
-/* Sites of some functions. Returns what was refused for lack of memory. */
+/* Finds the sites of some functions. Returns how many requests ran out of memory. */
 static int examine(struct code_file *file, unsigned int step, struct summary *sum)
 {
 	*sum = (struct summary){0};
@@ -213,7 +213,7 @@ static void test_opened(void)
 	code_close(file);
 }
 
-/* The code is examined when a site is asked for first. */
+/* The code is examined at the first request for a site. */
 static void test_swept(void)
 {
 	struct code_file *file = NULL;
@@ -248,7 +248,7 @@ static void test_swept(void)
 	CHECK(nr_refused > 0);
 }
 
-/* Not a file, a file that is not there, and one without a byte. */
+/* A directory, a missing file, and an empty file. */
 static void test_no_files(void)
 {
 	struct code_file *file = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with code that are written byte by byte: functions, versions, relocations, tables of Go, restartable sequences, refusals. */
+/*
+ * Files with code that the test writes byte by byte: functions, versions, relocations, tables of
+ * Go, restartable sequences, refusals.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +78,7 @@ static void begin(void)
 	names_used = 1;
 }
 
-/* Appends bytes to the image, and returns where they begin. */
+/* Appends bytes to the image, and returns their offset. */
 static size_t put(const void *bytes, size_t size)
 {
 	size_t at = used;
@@ -126,7 +129,7 @@ static Elf64_Sym symbol(
 {
 	return (Elf64_Sym){.st_name = name,
 			.st_info = (unsigned char)ELF64_ST_INFO(bind, type),
-			.st_shndx = SECTIONS, /* no section of the file says more about it */
+			.st_shndx = SECTIONS, /* no section of the file contradicts it */
 			.st_value = value,
 			.st_size = size};
 }
@@ -177,7 +180,7 @@ static void test_functions(void **unused)
 	symbols[count++] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x210, 0);
 	symbols[count] = symbol(at[8], STB_GLOBAL, STT_FUNC, BASE + 0x220, 8);
 	symbols[count++].st_shndx = SHN_UNDEF;
-	/* No labels: without a name, of no section, of all processes, of a thread. */
+	/* No labels: without a name, undefined, absolute, thread-local. */
 	symbols[count++] = symbol(0, STB_GLOBAL, STT_NOTYPE, BASE + 0x214, 0);
 	symbols[count] = symbol(at[7], STB_GLOBAL, STT_NOTYPE, BASE + 0x218, 0);
 	symbols[count++].st_shndx = SHN_UNDEF;
@@ -741,7 +744,7 @@ static const char *no_exit(void)
 	return why ? why : "none";
 }
 
-/* Texts in sections: of runtimes that know return addresses. */
+/* Strings in sections: of runtimes that use return addresses. */
 static void test_runtimes(void **unused)
 {
 	static const char ocaml
@@ -768,7 +771,7 @@ static void test_runtimes(void **unused)
 				strlen(cases[i].text) + 1, 0);
 		assert_string_equal(no_exit(), cases[i].wanted);
 	}
-	/* Without its end it is another text. */
+	/* Without its end it is another string. */
 	begin();
 	(void)put_function("\xc3", 1);
 	(void)section(".dynstr", SHT_PROGBITS, "frametable", 10, 0);
@@ -797,7 +800,7 @@ static void test_runtimes(void **unused)
 	}
 }
 
-/* How many bytes of a function of Go ask for stack. */
+/* The size of the stack check at the start of a Go function. */
 static void test_stack_checks(void **unused)
 {
 	static const struct {
@@ -1062,7 +1065,7 @@ static void test_embedded(void **unused)
 	}
 }
 
-/* ---- where exceptions land ---- */
+/* ---- exception handlers ---- */
 
 static void test_landings(void **unused)
 {
@@ -1118,7 +1121,7 @@ static void test_landings(void **unused)
 	}
 }
 
-/* ---- names beside the file ---- */
+/* ---- names in a separate debug file ---- */
 
 static const char *name_beside(void)
 {
@@ -1135,7 +1138,7 @@ static const char *name_beside(void)
 	return name;
 }
 
-/* The file with debug information: a table of symbols, with the build id in a note. */
+/* Writes a debug file: a symbol table, with the build ID in a note. */
 static void write_beside(const char *path, const uint8_t *note, size_t note_size, unsigned int flaw)
 {
 	struct {
@@ -1238,7 +1241,7 @@ static void test_beside(void **unused)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-/* A version's name of 511 bytes with that of the function is known, one of 512 is not. */
+/* A versioned name of 511 bytes is known, one of 512 is not. */
 static void test_long_versions(void **unused)
 {
 	static char texts[600];

@@ -367,7 +367,7 @@ static void test_moved(void **unused)
 static struct {
 	bool fixed;
 	uint64_t base;
-	const void *data; /* behind the code, from a multiple of 8 on */
+	const void *data; /* after the code, aligned to 8 bytes */
 	size_t data_size;
 	const char *data_section; /* its name; NULL: it has no section */
 	uint32_t data_type;
@@ -379,7 +379,7 @@ static struct {
 	uint32_t entry;
 	char name[14];   /* of the first function */
 	bool has_frames; /* unwind data of all functions: the return address is on top of the stack */
-	int shifted;     /* a function of which it is one word below; negative: none */
+	int shifted;     /* a function whose return address is one word above; negative: none */
 	int uncovered;   /* a function without unwind data; negative: none */
 } setup;
 
@@ -452,7 +452,7 @@ static void fill_head(struct head *head, size_t code_size, size_t data_at)
 				.st_size = setup.functions[i].size};
 }
 
-/* Opens a file with that code. */
+/* Opens a file with this code. */
 static void open_code(const void *code, size_t size)
 {
 	static uint8_t image[IMAGE_MAX];
@@ -477,7 +477,7 @@ static void begin_setup(void)
 	setup.shifted = setup.uncovered = -1;
 }
 
-/* One entry for all, and one for each function, in the section .eh_frame. */
+/* One CIE, and one FDE for each function, in the section .eh_frame. */
 static void make_frames(void)
 {
 	static uint8_t bytes[1024];
@@ -521,7 +521,10 @@ static void continue_at(const char **at, int length)
 	*at += **at == ' ';
 }
 
-/* `fixed`, `base HEX`, `OFFSET+SIZE` of a function (with ? one that chooses), `@OFFSET` of the location. Returns the location. */
+/*
+ * Reads `fixed`, `base HEX`, `OFFSET+SIZE` of a function (with ? for a resolver), `@OFFSET` of the
+ * location. Returns the location.
+ */
 static uint64_t read_setup(const struct row *row)
 {
 	const char *at = row->setup;
@@ -746,7 +749,7 @@ static void test_arguments(void **unused)
 		compare(row, *text ? text + 1 : text);
 		code_close(file);
 	}
-	/* Without memory it is not known. */
+	/* Without memory the result is unknown. */
 	(void)read_setup(__start_arguments);
 	for (unsigned int i = 1; i <= 2; i++) {
 		failing_arm(i);
@@ -854,7 +857,7 @@ SITE("", "nop; call .+0x1000; ret", "jump 6/5/6 ends begins at 0 [0:1] [1:5 call
 SITE("", "nop; jmp .+0x1000; ret", "jump 6/5/6 ends begins at 0 [0:1] [1:5 branch to +4097]");
 SITE("", "xor %eax,%eax; lea 0x100(%rip),%rcx; ret",
 		"jump 9/5/9 begins at 0 [0:2] [2:7 relative field 3 to +265]");
-/* Something jumps into it. */
+/* A jump leads into its bytes. */
 SITE("", "1: push %rax; push %rcx; push %rdx; push %rbx; push %rsi; jmp 1b",
 		"jump 5/5/5 begins at 0 [0:1] [1:1] [2:1] [3:1] [4:1] {it never returns}");
 SITE("", "push %rax; 1: push %rcx; push %rdx; push %rbx; push %rsi; push %rdi; jmp 1b",
@@ -878,7 +881,7 @@ SITE("", "mov %rax,%rsp; nop; nop; ret",
 SITE("", ".byte 0x06; nop; nop; nop; ret", "-22");
 SITE("", "mov $1,%al; .byte 0x06; nop; nop; ret",
 		"punned 2/2/5 begins at 0 [0:2] (its first bytes are no instructions) {its file has no unwind data, and its instructions do not show what it does with its return address}");
-/* Padding behind the end. */
+/* Padding after the end. */
 SITE("0+1 16+8", "ret; .skip 15,0x90; mov $1,%eax; .skip 3,0xc3",
 		"padding 1/5/5 ends begins at 0 [0:1] (it ends before five bytes, and what follows is used)");
 SITE("0+1 5+8", "ret; .skip 4,0x90; mov $1,%eax; .skip 3,0xc3",
@@ -963,7 +966,7 @@ SITE("0+1 1+9", "push %rax; 1: mov $1,%al; mov $2,%cl; mov $3,%dl; jmp 1b; ret",
 		"breakpoint 1/1/5 begins at 0 [0:1] (a jump would need bytes of the next function, which may have a probe of its own)");
 SITE("0+4", "push %rax; push %rcx; jmp .-1",
 		"breakpoint 1/1/4 begins at 0 [0:1] (something jumps into its first five bytes) {it never returns}");
-/* Not the begin of a function. */
+/* Not the start of a function. */
 SITE("@5", "mov $1,%eax; mov $2,%ecx; ret",
 		"jump 5/5/5 at 5 [0:5] {it is not the begin of a function}");
 SITE("@6", "mov $1,%eax; mov $2,%ecx; ret", "-22");
@@ -1029,7 +1032,7 @@ static void test_sites(void **unused)
 						row->begin + (site.springboard - code_address), 5);
 		}
 		compare(row, text);
-		/* The same location gets the same answer again. */
+		/* A second request for the location gets the same answer. */
 		if (!ret) {
 			struct probe_site again;
 
@@ -1132,7 +1135,7 @@ static void test_returns(void **unused)
 	end_table();
 }
 
-/* Without memory for a part of the analysis, a return that cannot be seen is refused all the same. */
+/* If a part of the analysis runs out of memory, a return that cannot be seen is still refused. */
 static void test_returns_without_memory(void **unused)
 {
 	static const char no_memory[] = "out of memory: its instructions were not examined";
@@ -1172,7 +1175,7 @@ static void test_returns_without_memory(void **unused)
 	assert_true(nr_unswept > 0);
 }
 
-/* ---- where branches lead ---- */
+/* ---- targets of branches ---- */
 
 TABLE(targets);
 #define TARGET(setup, code, wanted) SETUP_ROW(targets, setup, code, wanted)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of files with code: the last permitted value, and one more. The files are included; memory is played. */
+/*
+ * Limits of files with code: the last permitted value, and one more. The test includes the files
+ * and replaces memory functions.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -136,12 +139,12 @@ static void test_table(void)
 	asked = 0;
 	CHECK(!debug_link_read_part(-1, 0, (512u << 20) + 1) && !asked);
 	CHECK(!debug_link_read_part(-1, 0, 0) && !asked);
-	/* Offsets that the kernel takes. */
+	/* The greatest offsets that the kernel accepts. */
 	CHECK(!debug_link_read_part(-1, INT64_MAX - 7, 7) && asked == 7);
 	CHECK(!debug_link_read_part(-1, INT64_MAX - 7, 8) && asked == 7);
 }
 
-/* The 33rd implementation is not kept; one that is known is kept once. */
+/* The 33rd implementation is dropped; a known one is stored once. */
 static void test_choices(void)
 {
 	uint64_t choices[33] = {0};
@@ -155,7 +158,7 @@ static void test_choices(void)
 	CHECK(choices[31] == 32 << 12 && !choices[32]);
 }
 
-/* ---- the unwinder's data ---- */
+/* ---- unwind data ---- */
 
 static struct code_segment segment = {.address = 0x1000, .executable = true};
 
@@ -183,7 +186,7 @@ static void test_landings(void)
 	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 3 &&
 			file.call_sites == 3);
 	CHECK(file.landings[0] == 0x1010 && file.landings[2] == 0x1012);
-	/* All functions together. */
+	/* The limit is for all functions together. */
 	file.nr_landings = 0;
 	file.call_sites = (32u << 20) - 2;
 	CHECK(!read_landings(&file, 0x1000, 0x1000) && file.nr_landings == 2);
@@ -218,7 +221,7 @@ static void test_landings_without_memory(void)
 	free(file.landings);
 }
 
-/* A common entry with so many bytes, and the entry of one function. */
+/* A CIE with this many bytes, and the entry of one function. */
 static void test_entries(void)
 {
 	static uint8_t bytes[4200];
@@ -324,7 +327,7 @@ static void call(unsigned int from, unsigned int to, bool tail)
 			(struct x86_shallow_call){.target = 0x1000 * to, .tail = tail};
 }
 
-/* Four calls in the place of a return are followed, and 64 calls of all functions together. */
+/* Four tail calls are followed, and 64 calls in total. */
 static void test_exits(void)
 {
 	for (unsigned int i = 0; i < 80; i++)
@@ -341,7 +344,7 @@ static void test_exits(void)
 	uses[4].return_address = false;
 	uses[5].return_address = true;
 	CHECK(!exits_of_first());
-	/* A function is begun by a call, or is a part of its caller. */
+	/* A function that a call enters, or a part of its caller. */
 	memset(uses, 0, sizeof(uses));
 	call(0, 1, false);
 	uses[1].next_word = true;
@@ -355,7 +358,7 @@ static void test_exits(void)
 	call(0, 0, false);
 	uses[0].shallow[uses[0].nr_shallow++].target = 0x1004;
 	CHECK(!exits_of_first());
-	/* Without memory no answer is given, and a function that cannot be examined is permitted. */
+	/* Without memory there is no answer; a function that cannot be examined is permitted. */
 	memset(uses, 0, sizeof(uses));
 	call(0, 1, false);
 	call(0, 2, true);
@@ -393,7 +396,7 @@ static void test_begins(void)
 	CHECK(is_begun_by_call(NULL, &function));
 	the_row.offset = 9;
 	CHECK(!is_begun_by_call(NULL, &function));
-	/* Without rows of unwind data, the function counts as one that a call begins. */
+	/* Without unwind data, the function counts as entered by a call. */
 	rows_fail = true;
 	CHECK(is_begun_by_call(NULL, &function));
 	rows_fail = false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parse unwind tables byte by byte: numbers of any length, and remembered rows up to the maximal depth and one deeper. */
+/*
+ * Parses unwind data byte by byte: numbers of any length, and remembered rows up to the maximal
+ * depth and one deeper.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,7 +175,10 @@ static void test_nested(void **unused)
 
 /* ---- operations ---- */
 
-/* Prints a row as BEGIN REGISTER+OFFSET SLOT, two flags (the return address is known, it is the last one), and the frame pointer. */
+/*
+ * Prints a row as BASE REGISTER+OFFSET SLOT, two flags (the return address is known, it is the
+ * outermost frame), and the frame pointer.
+ */
 static void show_row(const struct code_row *row, char *text)
 {
 	sprintf(text, "%u %u%+lld %u %d%d %u%+lld", row->base, row->reg, (long long)row->offset,
@@ -258,7 +264,7 @@ static void test_operations(void **unused)
 	}
 }
 
-/* Each encoding of the begin of the next row, in units of 4 bytes. */
+/* Each encoding of the start of the next row, in units of 4 bytes. */
 static void test_advances(void **unused)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that change where they return to: each one's caller has 4 bytes of data behind the call, which the function returns and
- * passes. They get at the return address by the frame pointer, by other pointers to the stack, and in code that they call or end in.
+ * Functions that change their return address: 4 bytes of data follow the call in each one's caller,
+ * which the function returns and skips. They find the return address by the frame pointer, by other
+ * pointers to the stack, and in code that they call or to which they jump at their end.
  */
 	.macro helper name
 	.type \name, @function
@@ -26,7 +27,10 @@
 	ret
 	end_helper call_\name
 	.endm
-	/* Returns the data behind the call whose return address is there, and changes that. */
+	/*
+	 * Returns the data after the call whose return address is at this operand, and skips the
+	 * data.
+	 */
 	.macro change at:vararg
 	mov \at, %rcx
 	mov (%rcx), %eax

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls the functions of changes.S, and others whose frames are alike but whose returns can be watched: with arguments on the stack, with a
- * frame pointer, with an aligned stack, and with pointers to their frames.
+ * Calls the functions of changes.S, and others with similar frames whose returns can be watched:
+ * with arguments on the stack, with a frame pointer, with an aligned stack, and with pointers to
+ * their frames.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes children while other threads throw. Each child throws, too, and says by its exit status what it has caught:
+ * Creates children while other threads throw. Each child throws, too, and reports by its exit
+ * status what it has caught:
  *
  *	forks fork | system | thread | vfork | spawn CHILDREN [wait]
  *	forks child
  *
- * `system`: by the system call, of which the C library does not know. `thread`: not from the first thread. `wait`: begins when there is a line of input.
- * Prints the number of children that have caught all. A child that does not end within PATIENCE seconds is killed, and the program
- * ends with status 9.
+ * `system`: by the system call, which the C library does not see. `thread`: not from the first
+ * thread. `wait`: starts after a line of input. Prints the number of children that have caught all
+ * exceptions. A child that does not end within PATIENCE seconds is killed, and the program ends
+ * with status 9.
  */
 #include <atomic>
 #include <cstdio>
@@ -110,7 +112,7 @@ static time_t now()
 	return time.tv_sec;
 }
 
-/* Whether it has ended as it should. */
+/* Returns whether the child has ended with the expected status. */
 static bool is_right(pid_t pid)
 {
 	const struct timespec pause = {0, 1000000};
@@ -145,7 +147,7 @@ static void *make_all(void *of)
 	return nullptr;
 }
 
-/* Something is called meanwhile, so that it can be seen that probes are there. */
+/* A function that is called meanwhile, so that the test sees that probes are set. */
 NOINLINE int idle(int value)
 {
 	const struct timespec pause = {0, 1000000};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Its personality and its walks ask for frame addresses and use them as pointers, as LuaJIT does: frames. */
+/*
+ * The personality routine and the walks of this program read frame addresses and use them as
+ * pointers, as LuaJIT does.
+ */
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -46,7 +49,7 @@ int main()
 {
 	for (int i = 0; i < 3; i++) {
 		outer(i);
-		/* Up to main(): how large frames are. */
+		/* Up to main(): the sizes of frames. */
 		for (int k = 1; k < 5; k++)
 			printf("%ld ", (long)(seen[k] - seen[k - 1]));
 		puts("");

@@ -15,11 +15,10 @@
 #define NI __attribute__((noinline))
 #define SIZE 4096
 
-static const uintptr_t
-		*slot; /* as a garbage collector has learned it: where the image's frame begins */
+static const uintptr_t *slot; /* as a garbage collector finds it: the base of the image's frame */
 static uint8_t *image;
 
-/* As a collector does it that moves nothing to which the stack points. */
+/* Acts as a collector that moves no object to which the stack points. */
 NI int collect(void)
 {
 	return slot[0] - (uintptr_t)image < SIZE;
@@ -36,7 +35,10 @@ NI int callback(const uintptr_t *frame)
 
 int main(int argc, char **argv)
 {
-	/* push %rbp; lea -8(%rsp),%rdi: where the call puts its return address; movabs $callback,%rax; call *%rax; pop %rbp; ret */
+	/*
+	 * push %rbp; lea -8(%rsp),%rdi: the address of the next return address; movabs
+	 * $callback,%rax; call *%rax; pop %rbp; ret
+	 */
 	uint8_t code[] = {0x55, 0x48, 0x8d, 0x7c, 0x24, 0xf8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0,
 			0xff, 0xd0, 0x5d, 0xc3};
 	uint8_t page[SIZE] = "SBCL image";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function of several pages calls a watched one from each of them, when the mapping of its file has been divided in between: pages of
- * code that were written to are mappings of their own.
+ * A function of several pages calls a watched function from each of them, after the mapping of its
+ * file was divided: pages of code that were written to are separate mappings.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ __attribute__((noinline)) int watched(int x)
 	return y + 1;
 }
 
-/* The page in its middle becomes one of the process's own. */
+/* Makes the page in its middle private to the process. */
 static int divide(void *address)
 {
 	volatile uint8_t *page = (uint8_t *)((uintptr_t)address & ~(uintptr_t)(PAGE - 1));

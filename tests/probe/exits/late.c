@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program without an unwinder, until it loads libraries: exceptions of theirs leave its callbacks, and they see its callers. */
+/*
+ * A program without an unwinder until it loads libraries: their exceptions leave its callbacks, and
+ * their unwinder walks through its callers.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 

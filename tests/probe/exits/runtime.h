@@ -3,10 +3,12 @@
 #define TESTS_PROBE_EXITS_RUNTIME_H
 
 /*
- * For the generated programs: each function counts its calls and its returns, without a frame of its own where it ends in a tail call.
+ * For the generated programs: each function counts its calls and its returns, without a frame of
+ * its own if it ends in a tail call.
  *
- * A function that ends in a tail call is noted as pending; whichever function returns in its stead counts both. What a function
- * has to count is between `low` and `high` of the list; each call begins with an empty list behind `high`.
+ * A function that ends in a tail call is noted as pending; the function that returns for it counts
+ * both. The functions that a function must count are between `low` and `high` of the list; each
+ * call starts with an empty list after `high`.
  */
 #include <cstdint>
 #include <cstdio>
@@ -55,7 +57,9 @@ static inline void note(unsigned int which, const char *name)
 	called[which]++;
 }
 
-/* The functions of a program that calls choose from. Not const: compilers must not know them. */
+/*
+ * The functions that calls of a program choose from. Not const, so that compilers do not know them.
+ */
 typedef uint64_t (*volatile functions[PROGRAM_FUNCTIONS_MAX])(uint64_t);
 static uint64_t graphs; /* the number that decides */
 static inline uint64_t chosen(uint64_t site, uint64_t count)
@@ -65,7 +69,7 @@ static inline uint64_t chosen(uint64_t site, uint64_t count)
 			65521 % count;
 }
 
-/* Calls, because compilers take long for what std::string becomes. */
+/* A function of its own, because std::string takes compilers long. */
 static NI std::string text_of(uint64_t size)
 {
 	return std::string(size, 'x');
@@ -75,12 +79,12 @@ static NI uint64_t length_of(const std::exception &e)
 	return std::string(e.what()).size();
 }
 
-/* In a function that returns itself. */
+/* For a function that returns itself. */
 #define BEGIN(which, x)                              \
 	const unsigned int low = first, high = last; \
 	note(which, __func__);                       \
 	opaque(x)
-/* Before each call, also behind a handler. */
+/* Before each call, also after a handler. */
 #define FRESH() (void)(first = last = high)
 #define CALL(call) (FRESH(), (call))
 static NI void count_pending(unsigned int low, unsigned int high)
@@ -98,7 +102,7 @@ static inline uint64_t end(unsigned int which, unsigned int low, unsigned int hi
 	return x;
 }
 #define END(which, x) return end(which, low, high, x)
-/* In a function that ends in a tail call. */
+/* For a function that ends in a tail call. */
 #define BEGIN_TAIL(which, x)           \
 	note(which, __func__);         \
 	pending[last++ % 256] = which; \
@@ -111,7 +115,7 @@ struct cleanup {
 	uint64_t value;
 	~cleanup() { sum = sum * 31 + value; }
 };
-/* What ends a thread must not come to a handler that ends exceptions. */
+/* The exception that ends a thread must not reach a handler that swallows exceptions. */
 static thread_local unsigned int swallowing;
 struct swallow {
 	swallow() { swallowing++; }

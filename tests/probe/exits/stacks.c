@@ -155,7 +155,7 @@ static NI void capture(void)
 static NI void run_often(void)
 {
 	sum += level_7(1, capture);
-	/* What took their indices meanwhile, if anything did. */
+	/* Calls that may have taken their indices meanwhile. */
 	for (unsigned int i = 0; i < 10; i++)
 		sum += level_3(i, capture);
 	if (times < AGAIN)
@@ -167,7 +167,7 @@ void Init_continuation(void);
 void Init_continuation(void) {}
 #endif
 
-/* ---- calls that are left ---- */
+/* ---- abandoned calls ---- */
 
 static jmp_buf target;
 

@@ -129,7 +129,7 @@ static void tails()
 	}
 }
 
-/* Until its standard input ends; every call is as without probes. */
+/* Until its standard input ends; the result of every call is the same as without probes. */
 static void loop()
 {
 	static int (*const table[])(int) = {tail_direct, tail_two, tail_three, tail_virtual,
@@ -154,7 +154,7 @@ static void loop()
 	printf("%lu wrong\n", wrong);
 }
 
-/* By their begins: the frames between, of what was made for probes, are in none of them. */
+/* Compared by the starts of functions: no frame of the probes' own code may be among them. */
 extern "C" int main(int argc, char **argv);
 extern "C" int level_one(int x);
 extern "C" int level_two(int x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Twenty functions so short, and so near to one another, that a probe in one can be a breakpoint only, or the kernel's; each is called
- * once. Knows nothing of SIDE.
+ * Twenty functions so short and so close to each other that a probe in one can only be a breakpoint
+ * or a uprobe. Each is called once. The program does not use SIDE.
  */
 #define SHORT(n)                                                                                   \
 	__asm__(".text\n.globl short_" #n "\n.type short_" #n ", @function\nshort_" #n ":\n"       \
@@ -15,7 +15,7 @@
 					what(20)
 
 EACH(SHORT)
-/* The last one has no room either. */
+/* The last one has no space either. */
 __asm__(".text\n.globl behind\n.type behind, @function\nbehind:\n.skip 16, 0x90\nret\n.size "
 	"behind, . - behind\n");
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What global probes are put into: calls with known arguments, in as many processes as are wanted, and a marker with a semaphore. Knows
- * nothing of SIDE, and says at its end what it has done.
+ * A program for global probes: calls with known arguments, in as many processes as requested, and a
+ * marker with a semaphore. It does not use SIDE, and prints at its end what it has called.
  *
- *	program ROUNDS [CHILDREN] [wait]	wait: for a line on standard input before each turn, and end when that ends
+ *	program ROUNDS [CHILDREN] [wait]
+ *
+ * wait: for a line of standard input before each round, and end when standard input ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +44,7 @@ __attribute__((noinline)) void serve(int64_t number)
 			 "993: .8byte 990b, _.stapsdt.base, served_semaphore\n"
 			 ".asciz \"kitchen\"\n.asciz \"served\"\n.asciz \"-8@%0 4@$7\"\n"
 			 "994: .balign 4\n.popsection\n" ::"r"(number));
-	/* An operand that is calculated of two registers. */
+	/* An operand that is computed from two registers. */
 	__asm__ volatile("990: nop\n"
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
 			 ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
@@ -60,12 +62,15 @@ __attribute__((noinline)) int32_t cook(const struct order *order, int32_t guests
 	return order->id * 10 - guests;
 }
 
-/* Returns the last one. Kernels take its first instruction for a nop: who is watched there by one returns something else. */
+/*
+ * Returns the last one. Kernels take its first instruction for a nop: with a uprobe there, the
+ * function returns another value.
+ */
 int64_t exchange(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e);
 __asm__(".text\n.globl exchange\n.type exchange, @function\nexchange:\n.cfi_startproc\n"
 	"xchg %rax, %r8\nret\n.cfi_endproc\n.size exchange, . - exchange\n");
 
-/* Instructions that kernels do not watch. */
+/* Instructions on which kernels set no uprobe. */
 static int64_t counted;
 void locked(int64_t *counter);
 void segmented(void);
@@ -76,7 +81,7 @@ __asm__(".text\n.globl locked\n.type locked, @function\nlocked:\n.cfi_startproc\
 
 __attribute__((noinline)) int64_t deep(int64_t depth);
 
-/* No compiler makes a loop of that. */
+/* Volatile, so that no compiler makes a loop of it. */
 static int64_t (*volatile again)(int64_t depth) = deep;
 
 int64_t deep(int64_t depth)
@@ -85,7 +90,7 @@ int64_t deep(int64_t depth)
 	return depth ? again(depth - 1) + depth : 0;
 }
 
-/* Values of every kind, at their ends, that follow from a number. */
+/* Values of every type, at their limits, computed from a number. */
 struct load {
 	int8_t s8;
 	uint8_t u8;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An older kernel, or one that permits less, for a command and all that it starts: refuse multi|bpf|perf COMMAND...
+ * Simulates an older kernel, or one that permits less, for a command and all its children:
  *
- *	multi	no link of BPF programs for many uprobes (before Linux 6.6)
+ *	refuse multi|bpf|perf COMMAND...
+ *
+ *	multi	no BPF links for many uprobes (before Linux 6.6)
  *	bpf	no BPF at all
  *	perf	no perf events either
  */
@@ -26,7 +28,7 @@
 
 int main(int argc, char **argv)
 {
-	/* The request for many uprobes is longer than those that came before. */
+	/* The request for many uprobes is longer than earlier requests. */
 	struct sock_filter multi[] = {LOAD(nr), SKIP_UNLESS(SYS_bpf, 5), LOAD(args[0]),
 			SKIP_UNLESS(LINK_CREATE, 3), LOAD(args[2]),
 			BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LINK_CREATE_SHORT, 0, 1),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs in the kernel, with a kernel that the test plays: each request, which links are made for which sides, what is reported if a
- * request fails, and records of the ring. The file under test is included, so that its calls can be replaced.
+ * BPF programs with a simulated kernel: each request, which links are made for which sides, what is
+ * reported if a request fails, and the records of the ring. The test includes the file, so that it
+ * can replace its calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,18 +30,19 @@
 
 static char requests[16384];
 static struct {
-	const char *request; /* that fails: the begin of its text */
+	const char *request; /* the request that fails: the start of its text */
 	unsigned int number; /* of those requests; 0: each one */
 	int error;
 } fails;
 static unsigned int nr_failing;
 static const char *log_text;
-static const char *type_text; /* of the file with the type of events; NULL: there is none */
+/* of the file with the type of events; NULL: the file does not exist */
+static const char *type_text;
 static int programs[16], maps[2];
 static unsigned int nr_programs, nr_mapped;
 static uint64_t lost_hits;
 
-/* Notes the request. Negative: it fails. */
+/* Notes the request. Returns a negative result if it must fail. */
 static int note(const char *text)
 {
 	CHECK(strlen(requests) + strlen(text) + 2 < sizeof(requests));
@@ -52,7 +54,7 @@ static int note(const char *text)
 	return -1;
 }
 
-static unsigned int zero_at; /* that new descriptor is 0 */
+static unsigned int zero_at; /* the number of the new descriptor that is 0 */
 static int last_event;
 
 static int number_zero(int fd)
@@ -75,7 +77,7 @@ static int new_file(size_t size)
 	return number_zero(fd);
 }
 
-/* All bytes of a request from there on. */
+/* Checks that all bytes of a request from this offset on are 0. */
 static void check_zeros(const void *request, size_t from, size_t size)
 {
 	for (size_t i = from; i < size; i++)
@@ -515,7 +517,7 @@ static void refused_programs(void)
 	expect_no_opening(true, "load multi", EPERM, -EPERM,
 			"the kernel does not permit BPF programs", ROOT);
 	expect_requests("map 27 0 0 8192\nmap 2 4 8 1\nwrite\nread\nload nothing multi sleepable\nload multi sleepable\n");
-	/* It is loaded once more for the reason, which is the last line of the kernel's text. */
+	/* It is loaded again to get the reason, which is the last line of the kernel's log. */
 	for (size_t i = 0; i < LENGTH(logs); i++) {
 		begin();
 		fail_at("load multi", 0, EINVAL);
@@ -528,7 +530,7 @@ static void refused_programs(void)
 	}
 	expect_no_opening(true, "load multi", EINVAL, -EINVAL,
 			"the kernel refuses BPF programs: Invalid argument", "");
-	/* One that is refused at first and not then is used. */
+	/* A program that is refused only the first time is used. */
 	begin();
 	fails.request = "load multi";
 	fails.number = 1;
@@ -595,7 +597,7 @@ static void refused_links(void)
 			expect_no_opening(true, "multi", cases[i].code, cases[i].wanted,
 					cases[i].text, cases[i].hint);
 	}
-	/* It would be a link without a file, which is closed. */
+	/* This would be a link without a file; it is closed. */
 	begin();
 	fails.request = NULL;
 	CHECK(!bpf_try(true, &error) && resources_descriptors() == before && !*error.text);
@@ -664,7 +666,10 @@ static void descriptor_zero(void)
 			bpf_close(global.bpf);
 			CHECK(resources_descriptors() == before && fcntl(0, F_GETFD) < 0);
 		}
-		/* The ring, the counter, a program that is tried, three programs, five links or eleven with two files more. */
+		/*
+		 * The ring, the counter, a trial program, three programs, and five links, or eleven
+		 * with two more files.
+		 */
 		CHECK(at == (i ? 13 : 42));
 		zero_at = 0;
 	}
@@ -682,7 +687,7 @@ static void descriptor_zero(void)
 
 /* ---- records ---- */
 
-static unsigned char *ring; /* our page, the kernel's, the data twice */
+static unsigned char *ring; /* the page of this process, the page of the kernel, the data twice */
 
 /* A record at a position, in both copies of the data. */
 static uint64_t add_record(
@@ -728,7 +733,7 @@ static void records(void)
 	CHECK(!global.hits.count && read_position() == at);
 	at = add_record(at, size, 0, 0, 1000);
 	at = add_record(at, size + 5, 0, SIDES - 1, 1001);
-	at = add_record(at, size, 0, SIDES, 1002); /* of no side */
+	at = add_record(at, size, 0, SIDES, 1002); /* of an unknown side */
 	at = add_record(at, size, 1u << 30, 1, 1003);
 	at = add_record(at, size - 1, 0, 1, 1004);
 	at = add_record(at, size, 0, 2, 1005);

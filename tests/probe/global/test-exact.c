@@ -100,10 +100,13 @@ static void test_numbers(void)
 	CHECK(defines(&entry, &field, "+8(%ax):u32"));
 	field = FIELD(REGISTER(0), ADD(8), ADD(-16), LOAD(8), ADD(24), LOAD(2));
 	CHECK(defines(&entry, &field, "+24(-8(%ax)):u16"));
-	/* Four bytes of a pointer are no address. */
+	/* Four bytes of a pointer are not an address. */
 	field = FIELD(REGISTER(0), LOAD(4), LOAD(8));
 	CHECK(defines(&entry, &field, NULL));
-	/* Operations after the last read are calculated later, unless they use another register or are a sum. */
+	/*
+	 * Operations after the last read are calculated later, unless they use another register or
+	 * combine two values.
+	 */
 	field = FIELD(REGISTER(0), LOAD(8), ADD(3), fetch_op(PROBE_FETCH_SHIFT_RIGHT, 0, 3, 0));
 	CHECK(defines(&entry, &field, "+0(%ax):u64") && text_nr_executed(&field.fetch) == 2);
 	field = FIELD(REGISTER(0), LOAD(8), fetch_op(PROBE_FETCH_ADD_REGISTER, 1, 8, 0));
@@ -643,7 +646,7 @@ static void test_groups(void)
 			strlen(text) == 15);
 }
 
-/* Files of this test in the form of tracefs. */
+/* Files of this test with the contents of tracefs. */
 static void test_definitions(void)
 {
 	char folder[] = "/tmp/side-tracefs-XXXXXX", text[512];
@@ -735,7 +738,7 @@ static void test_changed(void)
 	CHECK(!look_with(memory + 16, &scan, &side, true));
 	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &scan, &side, true));
 	CHECK(!conflict_has_change(&scan, getpid(), &side, 4096, true));
-	/* A file that cannot be read is no file without a difference. */
+	/* A file that cannot be read is an error. */
 	{
 		int kept = file.fd;
 
@@ -760,7 +763,7 @@ static void test_changed(void)
 			"cannot be read: No such file", ""));
 }
 
-/* A process that has loaded the agent: its recorder has set its breakpoints. */
+/* A process that has loaded the agent: its breakpoints count as the agent's. */
 static void test_recorder(const struct global *global)
 {
 	char directory[] = "/tmp/side-global-XXXXXX", path[64];
@@ -783,7 +786,7 @@ static void test_recorder(const struct global *global)
 	CHECK(!unlink(path) && !rmdir(directory));
 }
 
-/* This process maps a file of its own, and changes its code there. */
+/* This process maps a file of its own, and changes the mapped code. */
 static void test_conflict(void)
 {
 	char path[] = "/tmp/side-global-XXXXXX", other_path[] = "/tmp/side-global-XXXXXX",

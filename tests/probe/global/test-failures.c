@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of global probes with a tracefs and events of perf that the test plays: what is opened, switched on and released, while each
- * allocation and each call of the kernel fails in turn. The files are included, so that their calls can be replaced.
+ * The life of global probes with a simulated tracefs and simulated perf events: what is opened,
+ * enabled and released, while each allocation and each call of the kernel fails in turn. The test
+ * includes the files, so that it can replace their calls.
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +26,7 @@
 #include "../../resources.h"
 #include "probe/uprobe/parts.h"
 
-/* ---- what is played ---- */
+/* ---- the simulated kernel ---- */
 
 #define CPUS 3
 #define EVENT_BYTES ((1u << 20) + 65536)
@@ -35,13 +36,13 @@ static struct {
 	unsigned int without_lost; /* events that do not count what they lose */
 } seen;
 static struct {
-	const char *call;    /* that fails */
+	const char *call;    /* the call that fails */
 	unsigned int number; /* of that call; 0: each one */
 	int error;
 } fails;
 static unsigned int nr_calls;
 static char tracefs_folder[] = "/tmp/side-global-life-XXXXXX";
-static int tracefs_result; /* not 0: it cannot be opened */
+static int tracefs_result; /* not 0: the error of opening it */
 static uint64_t lost_by_event;
 
 static bool is_failing(const char *call)
@@ -178,7 +179,7 @@ static int play_tracefs(struct error *error)
 #undef global_tracefs_open
 #include "probe/uprobe/global.c"
 
-/* No kernel that takes programs of BPF. */
+/* A kernel without BPF. */
 int bpf_open(struct global *global, bool multi, struct error *error)
 {
 	(void)global;
@@ -513,7 +514,7 @@ static void watched(void)
 	CHECK(perf_lost(global->perf) == 12 + 5 * 3);
 	fails.call = NULL;
 	lost_by_event = 0;
-	/* Hits that are still kept are released with everything else. */
+	/* Hits that are still in the list are released with everything else. */
 	record.time = clock_monotonic_ns() - 1000000000u;
 	hits_add(&global->hits, &record, sizeof(record));
 	record.time = clock_monotonic_ns() + 3600000000000u;
@@ -578,7 +579,7 @@ static void failing_watch(void)
 		CHECK(!global_watch(global, true, &error) && nr_calls == times[i]);
 		CHECK(!global_watch(global, false, &error));
 	}
-	/* A CPU that is not there, and a kernel that does not count what events lose. */
+	/* An offline CPU, and a kernel that does not count the losses of events. */
 	fails.call = "cpu";
 	fails.number = nr_calls = 0;
 	fails.error = ENODEV;
@@ -593,12 +594,12 @@ static void failing_watch(void)
 	expect_seen(6, 3, 6, 0, 3, 3);
 	CHECK(seen.without_lost == 6);
 	fails.call = NULL;
-	/* Closed while it watches. */
+	/* Closing it while it watches. */
 	global_close(global);
 	expect_all_defined(true);
 }
 
-/* ---- hits that are kept ---- */
+/* ---- the list of hits ---- */
 
 /* The list grows twofold, up to its greatest size; each hit that finds no memory is lost. */
 static void kept_hits(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hits of global probes as events of side-uprobes: descriptions from a table, each kind of field, losses, times; questions to the agent;
- * and changes that wait for the main thread.
+ * Hits of global probes as events of side-uprobes: descriptions from a table, each type of field,
+ * losses, times; queries to the agent; and changes that wait for the main thread.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #include <side/builder.h>
 
-/* ---- the agent, as the loader finds it ---- */
+/* ---- the agent, as side-uprobes finds it ---- */
 
 #include "../../called.h"
 
@@ -124,7 +124,7 @@ static void clock_at(uint64_t ticks, int64_t ns)
 static void test_clock(void **unused)
 {
 	(void)unused;
-	/* One moment makes no line. */
+	/* One sample is not enough for a line. */
 	clock_at(1000, 5000);
 	assert_int_equal(clock_ticks(5010), 5010);
 	/* 2 ticks a nanosecond. */
@@ -133,12 +133,15 @@ static void test_clock(void **unused)
 	assert_int_equal(clock_ticks(5050), 1100);
 	assert_int_equal(clock_ticks(5200), 1400);
 	assert_int_equal(clock_ticks(4990), 980);
-	/* A moment that cannot be taken changes nothing. */
+	/* A failed sample changes nothing. */
 	sample_result = -1;
 	clock_at(77, 88);
 	assert_int_equal(clock_ticks(5050), 1100);
 	sample_result = 0;
-	/* Up to half a second the line begins where it began; then it goes through the one in the middle. */
+	/*
+	 * For half a second the line starts at its first sample; then it goes through the middle
+	 * one.
+	 */
 	clock_at(1000 + 3 * UINT64_C(500000000), 5000 + 500000000);
 	assert_int_equal(clock_ticks(5000 + 100), 1000 + 300);
 	clock_at(1000 + 3 * UINT64_C(500000001), 5000 + 500000001);
@@ -224,14 +227,14 @@ static void test_changes(void **unused)
 	assert_non_null(changed);
 	assert_int_equal(nr_handles, 0);
 	assert_int_equal(change_get(), CHANGE_NONE);
-	/* Changes in our own thread do not wait. */
+	/* Changes in the main thread do not wait. */
 	changed(false);
 	assert_int_equal(change_get(), CHANGE_NONE);
 	assert_int_equal(pthread_create(&thread, NULL, tell_both, NULL), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(sigwaitinfo(&set, &info), CHANGE_SIGNAL);
 		seen[nr_seen++] = change_get();
-		/* It waits for the answer. */
+		/* The other thread waits for the answer. */
 		usleep(20000);
 		assert_int_equal(__atomic_load_n(&stages, __ATOMIC_SEQ_CST), i);
 		change_done();
@@ -530,14 +533,16 @@ static void test_events(void **unused)
 	events_hit(events, &hit);
 	assert_int_equal(nr_called, 1);
 	assert_called("at 1112511627781 cpu 3;prov:ev 11 13 'name' 23 'abc' b0 2:xy { -29 some 31 } 17 19 0 37 'func';now;");
-	/* Unreadable values: a text and bytes with a negative length, a value that is none. */
+	/*
+	 * Unreadable values: a string and bytes with a negative length, and an unreadable number.
+	 */
 	hit.unreadable = 1 << 6;
 	memcpy(values + fields[1].at, &(int64_t){-14}, 8);
 	memcpy(values + fields[3].at, &(int64_t){-14}, 8);
 	memcpy(values + fields[2].at, &(int64_t){2}, 8);
 	events_hit(events, &hit);
 	assert_called("at 1112511627781 cpu 3;prov:ev 11 13 'name' 23 '' b1 0: { -29 none } 17 19 64 37 'func';now;");
-	/* Empty ones, and no agent, which is asked again each time until it is there. */
+	/* Empty values, and no agent: each hit searches it again until it is loaded. */
 	memcpy(values + fields[1].at, &(int64_t){0}, 8);
 	memcpy(values + fields[3].at, &(int64_t){0}, 8);
 	events->replay = NULL;
@@ -569,7 +574,7 @@ static void test_events(void **unused)
 	events_close(NULL);
 	free(bytes);
 	free(other);
-	/* A level that is none is the last one. */
+	/* An unknown level becomes the last one. */
 	bytes = make_table(&table, "ev", SIDE_LOGLEVEL_DEBUG, two, 2);
 	other = make_table(&other_table, "second", SIDE_LOGLEVEL_EMERG, two, 0);
 	assert_int_equal(events_open(NULL, &events, &error), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of side-uprobes with probes, sessions and a clock that the test plays: arguments at their limits, the command and its
- * environment, signals, changes, the intervals of its checks, when it ends, and with which status.
+ * The life of side-uprobes with simulated probes, sessions and a simulated clock: arguments at
+ * their limits, the command and its environment, signals, changes, the intervals of its checks, its
+ * end, and its exit status.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,7 +100,7 @@ int uprobes_main(int argc, char **argv);
 #undef nanosleep
 #undef sigemptyset
 
-/* ---- what it calls ---- */
+/* ---- replaced functions ---- */
 
 #include "../../called-messages.h"
 #include "../../resources.h"
@@ -309,7 +310,7 @@ static bool take(const char *first, ...)
 	return uprobes_parse_args(&taken, args);
 }
 
-/* So many times the same option. */
+/* Passes the same option `count` times. */
 static bool take_many(int count, const char *name, const char *value, const char *table)
 {
 	static char *args[2 * 70 + 4];
@@ -441,7 +442,7 @@ static void test_environment(void **unused)
 	assert_null(environment[before + 1]);
 	free(preload);
 	free(environment);
-	/* Nothing is read after the end. */
+	/* No argument after the end is read. */
 	{
 		char *const none[] = {NULL, (char *)(uintptr_t) "A=b", NULL};
 		char **all = environ;
@@ -501,7 +502,7 @@ static void test_command(void **unused)
 	assert_int_equal(work.files.rlim_cur, 300);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
 	assert_int_equal(now.rlim_cur, limit.rlim_max);
-	/* The command starts with the original limit. side-uprobes has the raised limit again. */
+	/* The command starts with the original limit. side-uprobes restores the raised limit. */
 	(void)snprintf(text, sizeof(text), "test $(ulimit -n) = 300 && exit 23");
 	run_shell(&work, text);
 	(void)getrlimit(RLIMIT_NOFILE, &now);
@@ -579,7 +580,7 @@ static void test_watching(void **unused)
 	assert_int_equal(uprobes_enable_probes(&work, false), 0);
 	assert_called("watch 0;clock;read 1;lost 7;");
 	assert_false(work.on);
-	/* Only what is new is lost. */
+	/* Only new losses are reported. */
 	read_hits(&work, false);
 	assert_called("clock;read 0;");
 	lost_there = 12;
@@ -839,7 +840,7 @@ static void test_turn(void **unused)
 		close(fds[0]);
 		close(fds[1]);
 	}
-	/* Its end is the moment itself. */
+	/* It ends exactly at the deadline. */
 	work.on = false;
 	work.until = played_now + 1;
 	uprobes_run_once(&work);
@@ -859,7 +860,7 @@ static void test_turn(void **unused)
 	assert_non_null(strstr(calls, "note /one has been replaced"));
 	assert_int_equal(work.looked_at_files, played_now);
 	*calls = '\0';
-	/* A session: changes, what is wanted, and whether it is there. */
+	/* A session: changes, the request, and whether the session exists. */
 	work.session = "web";
 	work.looked = played_now;
 	change_there = CHANGE_BEGINS;
@@ -993,7 +994,7 @@ static void test_end_other(void **unused)
 	close(fds[1]);
 }
 
-/* The whole of it in a process of its own. */
+/* Runs all of it in a child process. */
 static int live(char *log, size_t size, bool *is_ready, const char *first, ...)
 {
 	int ready[2], out[2], status, nr = 1;
@@ -1058,7 +1059,7 @@ static void test_failures(void **unused)
 	failing_at = 0;
 }
 
-/* The terminal's descriptors become those of /dev/null, also if one of them was closed. */
+/* The terminal's descriptors are replaced by /dev/null, even if one of them was closed. */
 static void test_ready(void **unused)
 {
 	int ready[2], status;
@@ -1112,7 +1113,7 @@ static void test_life(void **unused)
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--other", NULL), COMMAND_USAGE);
 	assert_string_equal(log,
 			"start 0 0;error 2 this program is a part of side, which runs it by itself [see `side help probes`];0;");
-	/* End another recorder. */
+	/* Ends another recorder. */
 	turn_result = true;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--end", "a:b", "--session", "web",
 					 "--ready", "@", "--quiet", NULL),
@@ -1130,7 +1131,10 @@ static void test_life(void **unused)
 	assert_non_null(strstr(log,
 			"watch 0;clock;read 1;note 9 hits found no room in the kernel's buffer and are lost;free 1;close 1;end turn;"));
 	lost_there = 0;
-	/* Another recorder of the session does not end; a session that does not want the event any more. */
+	/*
+	 * Another recorder of the session does not end; and a session that does not request the
+	 * event any more.
+	 */
 	turn_result = false;
 	assert_int_equal(live(log, sizeof(log), &is_ready, "--table", "0", "--session", "web",
 					 "--ready", "@", NULL),
@@ -1201,7 +1205,7 @@ int main(void)
 			cmocka_unit_test(test_ready),
 	};
 
-	/* A shell ignores it for what it starts in the background. */
+	/* A shell makes its background processes ignore it. */
 	(void)signal(SIGINT, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs for the kernel, run by an interpreter of this test: which hits they record, and each byte of a record. The calls of the kernel
- * are played, with memory that is there, that is there after a read that may sleep, and that is missing.
+ * BPF programs in an interpreter of this test: which hits they record, and each byte of a record.
+ * The test simulates the kernel's helpers, with resident memory, memory that a sleeping read makes
+ * resident, and missing memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static struct {
 	uint64_t registers[11];
 	unsigned char stack[512], gap[64], record[4096];
 	bool is_stored[4096];        /* bytes of the record that an instruction has written */
-	unsigned int nr_texts;       /* reads of texts */
+	unsigned int nr_texts;       /* reads of strings */
 	struct user_regs_struct hit; /* the registers of the program that was hit */
 	size_t reserved;
 	bool is_full, has_no_counter, is_submitted, is_sleepable;
@@ -65,7 +66,9 @@ static void *at(uint64_t address, size_t size, bool writes)
 	abort();
 }
 
-/* Whether the bytes can be read. A page that is absent is there afterwards if the call may sleep. */
+/*
+ * Returns whether the bytes can be read. If the call may sleep, it makes an absent page resident.
+ */
 static bool is_there(uint64_t address, size_t size, bool sleeps)
 {
 	for (uint64_t i = 0; i < size; i++) {
@@ -213,7 +216,7 @@ static void check_unused(const struct bpf_insn *code)
 	}
 }
 
-/* No byte of a record is written twice. */
+/* Checks that no byte of a record is written twice. */
 static void note_store(uint64_t address, size_t size)
 {
 	uint64_t begin = (uint64_t)(uintptr_t)machine.record;
@@ -401,7 +404,7 @@ static void heads(void)
 	assembly.overflow = true;
 	make_and_run();
 	CHECK(record()->time == 0x1111222233334444);
-	/* No space: one more is lost, or nothing happens. */
+	/* No space: a loss is counted, or nothing happens. */
 	machine.is_full = true;
 	make_and_run();
 	CHECK(!machine.is_submitted && machine.lost == 1);
@@ -435,7 +438,7 @@ static void filters(void)
 			}
 			filter.nr_pids = filter.nr_uids = filter.nr_cgroups = filter.nr_comms = nr;
 			CHECK(passes());
-			/* One of each kind must fit. */
+			/* One element of each list must match. */
 			filter.pids[i] ^= 0x80000000;
 			CHECK(!passes());
 			filter.nr_pids = 0;
@@ -457,7 +460,7 @@ static void filters(void)
 			CHECK(passes());
 		}
 	}
-	/* What is behind the last one does not count. */
+	/* Elements after the last one do not count. */
 	for (unsigned int i = 0; i < 2; i++) {
 		filter.pids[i] = (uint32_t)(PID + 1 - i);
 		filter.uids[i] = (uint32_t)(UID + 1 - i);
@@ -475,7 +478,7 @@ static void filters(void)
 			*numbers_of[i] = 0;
 		}
 	}
-	/* The thread and the group are no process and no user. */
+	/* A thread id does not match as a process, nor a group id as a user. */
 	filter.nr_pids = 1;
 	filter.pids[0] = TID;
 	CHECK(!passes());
@@ -569,7 +572,7 @@ static void check_number(
 	add_field(PROBE_FIELD_UNSIGNED, 8, 0, 0, ops, nr);
 	add_field(PROBE_FIELD_UNSIGNED, 8, 0, 0, fails, 2);
 	add_field(PROBE_FIELD_UNSIGNED, 8, 0, 0, &seven, 1);
-	/* This one does not come from the kernel. */
+	/* The kernel does not fetch this one. */
 	fields[3].source = GLOBAL_CONSTANT;
 	make_and_run();
 	CHECK(value_of(0) == 7 && value_of(2) == 0 && value_of(3) == 0xeeeeeeeeeeeeeeee);
@@ -712,14 +715,14 @@ static void too_many(void)
 	CHECK(make() == -E2BIG);
 }
 
-/* ---- texts and bytes ---- */
+/* ---- strings and bytes ---- */
 
 static void put_at(uint64_t address, const char *text)
 {
 	memcpy(machine.memory + (address - USER), text, strlen(text) + 1);
 }
 
-/* A text of up to 16 bytes with its NUL; NULL: it cannot be read. */
+/* Checks a string of up to 16 bytes with its NUL; NULL: it cannot be read. */
 static void check_text(uint64_t address, const char *wanted)
 {
 	const struct probe_fetch_op op = CONSTANT(address);
@@ -786,7 +789,7 @@ static void texts(void)
 	CHECK(machine.states[1] == ABSENT);
 }
 
-/* At most 3 elements of 4 bytes. `length`: -1 if there are as many as possible. */
+/* At most 3 elements of 4 bytes. `length`: -1 for the maximum. */
 static void check_several(uint64_t address, int64_t length, uint64_t wanted, bool is_unreadable)
 {
 	const struct probe_fetch_op ops[] = {CONSTANT(length), OF_SIZE(LENGTH, 0),

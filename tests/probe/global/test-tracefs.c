@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where tracefs is found, whose definitions are in it, and which are removed. The file under test is included, with a system that the test
- * plays.
+ * Where tracefs is found, who owns its definitions, and which are removed. The test includes the
+ * file and simulates the system.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,15 +26,15 @@ static char calls[4096];
 static char folder[] = "/tmp/side-tracefs-XXXXXX"; /* has definitions */
 static char empty[] = "/tmp/side-tracefs-XXXXXX";  /* has none */
 static struct {
-	const char *path, *leads_to; /* NULL: `error` */
+	const char *path, *leads_to; /* NULL: opening returns `error` */
 	int error;
 } paths[4];
-static const char *mount_list; /* NULL: cannot be read */
+static const char *mount_list; /* NULL: the list cannot be read */
 static const char *status_of_77;
 static int write_permission, fsopen_error, fsconfig_error, fsmount_error, definitions_error;
-static const char *hidden; /* the folder that is mounted */
+static const char *hidden; /* the directory that is mounted */
 static bool is_short, has_no_stream, avoids_zero;
-static unsigned int nr_interrupts; /* as many calls end with EINTR first */
+static unsigned int nr_interrupts; /* so many calls return EINTR first */
 static uid_t user;
 
 static void note(const char *text)
@@ -197,7 +197,7 @@ static void expect_calls(const char *wanted)
 	CHECK(!strcmp(calls, wanted));
 }
 
-/* ---- finding it ---- */
+/* ---- finding tracefs ---- */
 
 static struct error error;
 
@@ -223,7 +223,7 @@ static void leads(unsigned int index, const char *path, const char *to, int code
 	paths[index].error = code;
 }
 
-/* Whether it is found: the folder with definitions. */
+/* Checks which directory with definitions is found. */
 static void expect_found(const char *wanted)
 {
 	unsigned int before = resources_descriptors();
@@ -267,7 +267,7 @@ static void finding(void)
 	expect_found(STANDARD "\nmounts\n/a/tracing\n/b\n/c\n");
 	leads(3, "/a/tracing", folder, 0);
 	expect_found(STANDARD "\nmounts\n/a/tracing\n");
-	/* A mount of its own. */
+	/* A detached mount. */
 	begin();
 	fsopen_error = 0;
 	expect_found(STANDARD "\nmounts\nfsopen\nfsconfig\nfsmount\n");
@@ -331,7 +331,7 @@ static void owners(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		status_of_77 = cases[i].text;
 		CHECK(tracefs_start_time(77) == cases[i].started);
-		/* What another process with this number, or none, has left. */
+		/* Definitions of another process with this number, or of an exited one. */
 		snprintf(group, sizeof(group), "side_77_4712_%llu", (unsigned long long)space);
 		CHECK(tracefs_is_stale(group) == (cases[i].started != 4712));
 		snprintf(group, sizeof(group), "side_77_4713_%llu", (unsigned long long)space);
@@ -436,7 +436,7 @@ static void removing(int at)
 	CHECK(global_tracefs_clean(at) == 1);
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "-:%s/e3", left);
 	expect_text(at, "uprobe_events", text);
-	/* What cannot be removed does not count. */
+	/* Definitions that cannot be removed do not count. */
 	is_short = true;
 	CHECK(!global_tracefs_remove(at, "mine"));
 	is_short = false;

@@ -109,7 +109,7 @@ static void test_rules(void **unused)
 	(void)unused;
 	answer_text = "{\"sessions\":[{\"definition\":{\"channels\":[{\"rules\":[{\"event\":[\"a:b\",\"!a:c*\"]}]},{\"rules\":["
 		      "{\"event\":[\"d:*\",\"!d:e\"]}]}]}}]}";
-	/* malloc() keeps some free blocks. A block that is lost each time is more. */
+	/* malloc() keeps some free blocks. A leak in each round would use more. */
 	for (int i = 0; i < 2100; i++) {
 		memory = i == 1999 ? resources_memory() : memory;
 		assert_true(wanted("a:b", 0));
@@ -125,7 +125,7 @@ static void test_rules(void **unused)
 	assert_true(wanted("a:b", 0));
 	answer_text = "{\"sessions\":[{\"channels\":[]},{\"channels\":[{\"rules\":[{\"event\":[\"a:b\"]}]}]}]}";
 	assert_true(wanted("a:b", 0));
-	/* A rule without patterns wants all events. */
+	/* A rule without patterns requests all events. */
 	answer_text = "{\"sessions\":[{\"channels\":[{\"rules\":[{}]}]}]}";
 	assert_true(wanted("x:y", 0));
 	answer_text = "{\"sessions\":[]}";
@@ -195,7 +195,9 @@ static void test_turns(void **unused)
 	assert_false(wanted_take_turn("s", true, "a:b", 5));
 	assert_int_equal(nr_open, 0);
 	assert_int_equal(nr_sleeps, 0);
-	/* A holder that does not end: after 500 attempts its lock is not waited for any longer. */
+	/*
+	 * A holder that does not end: after 500 attempts the recorder stops waiting for its lock.
+	 */
 	(void)snprintf(socket_path, sizeof(socket_path), "%s/control.sock", folder);
 	pid = fork();
 	if (!pid) {

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions in which a probe can be a breakpoint only, or the kernel's: something jumps into their first bytes, there is no room beside
- * them, and where these bytes would lead is in the middle of the program. They begin with each instruction that the kernel does by
- * itself, and one that it does not. Knows nothing of SIDE.
+ * Functions in which a probe can only be a breakpoint or a uprobe: a jump leads into their first
+ * bytes, there is no space near them, and a punned jump would lead into the middle of the program.
+ * They start with each instruction that the kernel emulates, and one that it does not emulate. The
+ * program does not use SIDE.
  *
- *	watched		does what it reads: `N`: each function N times, `fork N`: in a child,
- *			`start N`: in a child that executes the program again, `exec N`: after it has
- *			done so itself; then says how often
+ *	watched		reads lines:
+ *			`N`: calls each function N times
+ *			`fork N`: the same in a child
+ *			`start N`: the same in a child that executes the program again
+ *			`exec N`: the same after it has executed itself
+ *			and prints the numbers of calls
  *
- * With LIBRARY these are the functions of a library, and with USES_LIBRARY the program calls those, too.
+ * With LIBRARY these are the functions of a library, and with USES_LIBRARY the program calls those,
+ * too.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +24,7 @@
 
 /* A word of 256 bytes, because the instructions clear the lower byte of its address. */
 static uint8_t scratch[256] __attribute__((aligned(256)));
-/* The program is so long that what the bytes say as a distance is in it. */
+/* The program is so long that the distance in these bytes leads into it. */
 static volatile uint8_t length[1u << 20] = {1};
 
 #define FUNCTION(name, first, last)                                              \
@@ -48,7 +53,7 @@ int begins_plain(int64_t number);
 void library_call_all(int64_t times);
 #endif
 
-/* One that takes a jump. */
+/* A function with space for a jump. */
 __attribute__((noinline)) int begins_plain(int64_t number)
 {
 	return (int)number * 3 + length[number & 0xff];

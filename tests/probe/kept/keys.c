@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Static keys, as kernels have them: a nop of five bytes becomes a jump, and a nop again. SECTION: where the table is; FORM: 1, addresses;
- * 2, distances of 32 bits.
+ * Static keys, as kernels have them: a nop of five bytes becomes a jump, and a nop again. SECTION:
+ * the section of the table; FORM: 1, addresses; 2, distances of 32 bits.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -39,7 +39,7 @@ __attribute__((noinline, noclone)) int key_first(int x)
 on:
 	return x + 2;
 }
-/* It is behind one short instruction. */
+/* It follows one short instruction. */
 __attribute__((noinline, noclone)) int key_second(int x)
 {
 	__asm__ volatile("test %%eax, %%eax" ::: "cc");

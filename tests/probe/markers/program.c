@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that are markers as well: each kind of field, known values; compiled as C and as C++, with several options.
+ * Events that are also markers: each type of field with known values; compiled as C and as C++,
+ * with several options.
  *
- *	program [wait]		wait: for a line on standard input before each round
+ *	program [wait]		wait: for a line of standard input before each round
  *
- * Says after each round which events were enabled: the words of enabled bits, in hexadecimal.
+ * Prints after each round which events were enabled: the enabled words, in hexadecimal.
  */
 #define SIDE_SDT
 #include <side/trace.h>
@@ -15,7 +16,7 @@
 static side_define_array(three, side_elem(side_type_u8()), 3);
 static side_define_struct(pair, side_field_list(side_field_u16("left"), side_field_u16("right")));
 
-/* Declared, and defined further down: marked in this file. */
+/* Declared here and defined below: marked in this file. */
 side_declare_event(ev_hidden);
 
 side_static_event(ev_none, "shelf", "none", SIDE_LOGLEVEL_INFO, side_field_list());

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
-/* The same as C++. */
+/* The same program as C++. */
 #include "program.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes set and removed while the program runs: all once before it begins ("once"), or at random by a thread of our own
- * until it ends ("storm"), or many at once when it is told to ("live").
+ * Sets and removes probes while the program runs: all once before it starts ("once"), at random by
+ * a thread of this library until it ends ("storm"), or many at once on request ("live").
  */
 #include "everything.h"
 
@@ -29,7 +29,7 @@ static const char *mode;
 static uint64_t state;
 static bool exits_wanted;
 
-/* Relaxed, all of them: figures. */
+/* Relaxed, all of them: counters that are read at the end. */
 static HANDLER void on_entry(const struct patch_hit *hit)
 {
 	struct place_report *location = hit->user;
@@ -44,7 +44,7 @@ static HANDLER void on_exit_(const struct patch_hit *hit)
 	__atomic_fetch_add(&location->exits, 1, __ATOMIC_RELAXED);
 }
 
-/* Children of vfork() are known as in the agent, by its vfork.c. */
+/* As the agent's vfork.c, notes children of vfork(). */
 __thread unsigned int agent_vforked;
 void (*context_vfork_begins)(void);
 
@@ -144,7 +144,7 @@ static void remove_some(struct probed_location **chosen, size_t count)
 	report->removed += count;
 }
 
-/* Some of those that have a probe, or of those that have none. */
+/* Chooses some of the locations with a probe, or of those without. */
 static size_t choose(struct probed_location **chosen, size_t most, bool with)
 {
 	size_t count = 0, from = draw(nr_places), step = 1 + draw(8);
@@ -164,7 +164,7 @@ static void *storm(void *unused)
 	sigset_t set;
 
 	(void)unused;
-	/* The program's signals are not this thread's. */
+	/* This thread blocks the program's signals. */
 	sigfillset(&set);
 	sigdelset(&set, SIGTRAP);
 	sigdelset(&set, SIGILL);
@@ -175,7 +175,7 @@ static void *storm(void *unused)
 
 		if (places_read(report, modules_path))
 			break;
-		/* Addresses of places change when there are more. */
+		/* The array of locations may move when it grows. */
 		count = choose(chosen, most, with);
 		if (with)
 			remove_some(chosen, count);
@@ -183,7 +183,7 @@ static void *storm(void *unused)
 			set_some(chosen, count, true);
 		report->rounds++;
 		note_figures();
-		/* Release: all that stands there. The test waits for it. */
+		/* Release: everything in the report. The test waits for it. */
 		__atomic_store_n(&report->ready, 1, __ATOMIC_RELEASE);
 		usleep((useconds_t)draw(PAUSE_US));
 	}
@@ -205,7 +205,10 @@ static void set_all(void)
 	report->ready = 1;
 }
 
-/* 10,000 of them as fast as may be, when somebody says so by a file; then they are taken away. For bench/probe-live.py. */
+/*
+ * Sets 10,000 probes as fast as possible when a file requests it, and removes them then. For
+ * bench/probe-live.py.
+ */
 static void *live(void *unused)
 {
 	static struct probed_location *chosen[LIVE];
@@ -264,7 +267,7 @@ static __attribute__((constructor)) void begin(void)
 		return;
 	mode = strdup(mode);
 	exits_wanted = !getenv("SIDE_EVERYTHING_ENTRIES");
-	/* Programs that this one starts are left alone. */
+	/* Programs that this one starts are not probed. */
 	unsetenv("SIDE_EVERYTHING");
 	state = seed ? strtoull(seed, NULL, 0) * 2 + 1 : 1;
 	snprintf(modules_path, sizeof(modules_path), "%s.modules", path);

@@ -3,13 +3,14 @@
 #define TESTS_PROBE_PROGRAMS_EVERYTHING_H
 
 /*
- * A library that is preloaded into a program that knows nothing of it, and puts a counting probe on every function that can
- * be probed, of the program and of its libraries.
+ * A preloaded library that sets a counting probe on every function of the program and of its
+ * libraries that can be probed. The program does not use it.
  *
- *	places.c       the functions of all that is mapped
- *	everything.c   probes set and removed, at random or once
+ *	places.c	finds the functions of all mapped files
+ *	everything.c	sets and removes probes, at random or once
  *
- * What it did and saw stands in a file that it maps (SIDE_EVERYTHING_REPORT), so that it is known whatever the end.
+ * The library writes its results to a mapped file (SIDE_EVERYTHING_REPORT), so that they remain
+ * however the program ends.
  */
 
 #include "probe/patch/patch.h"
@@ -21,18 +22,18 @@
 #define PLACES_MAX 400000
 #define ERRORS 128
 
-/* In the file; test-programs.py reads it. */
+/* In the report; test-programs.py reads it. */
 struct place_report {
 	uint64_t offset; /* in its file */
 	uint64_t entries, exits;
-	uint32_t module; /* a line of the list of modules */
-	uint8_t method;  /* that it got last, 255: it never had a probe */
+	uint32_t module; /* index in the list of modules */
+	uint8_t method;  /* the last method; 255: it never had a probe */
 	uint8_t can_exit, reserved[2];
 	char name[NAME_BYTES];
 };
 
 struct report {
-	uint64_t ready; /* all that was mapped at the begin has been read */
+	uint64_t ready; /* all files that were mapped at the start have been read */
 	uint64_t rounds, set, removed, refused, cut, lost, unseen, abandoned, traps, bytes,
 			slowest_us;
 	uint64_t errors[ERRORS]; /* by errno */
@@ -44,10 +45,13 @@ struct probed_location {
 	struct probe_site site;
 	struct place_report *report;
 	struct patch *probe; /* NULL: none */
-	size_t at;           /* in the report */
+	size_t at;           /* index in the report */
 };
 
-/* Files that are mapped now and were not before, unless `skip` is in their name; -1: too many. */
+/*
+ * Reads files that were mapped since the last call, unless `skip` is in their name. Returns -1 if
+ * there are too many.
+ */
 int places_read(struct report *report, const char *modules_path);
 extern struct probed_location *locations;
 extern size_t nr_places;

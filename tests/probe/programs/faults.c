@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions whose first instructions fault, each in several ways, and what a handler sees and does: faults MODE
+ * Functions whose first instructions fault, each in several ways, and what a handler receives and
+ * does: faults MODE
  *
- * The handler compares the address of the fault with a table of its own code, as runtimes do, and prints its arguments, relative to the function.
+ * The handler compares the address of the fault with a table of its own code, as runtimes do, and
+ * prints its arguments relative to the function.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,8 +20,8 @@
 #define PAGE 4096
 
 /*
- * The instruction that faults, the next one, and what returns -1, each as a distance from the function: addresses in data might be jumped to, so no
- * probe could be a jump over them.
+ * The instruction that faults, the next one, and the one that returns -1, each as a distance from
+ * the function: a jump might lead to an address in data, so no probe could be a jump over it.
  */
 struct offsets {
 	unsigned short at, next, fix;
@@ -60,7 +62,7 @@ static const struct function {
 	long (*call)(const void *, long);
 	const struct offsets *offsets;
 	const void *good;
-	bool any_memory; /* the handler may make that readable for another try */
+	bool any_memory; /* the handler may make the memory readable and retry */
 } functions[] = {
 #define ROW(name, good, any)                            \
 	{                                               \
@@ -104,7 +106,7 @@ static void act(ucontext_t *user)
 			_exit(3);
 		break;
 	case 's': registers[REG_RIP] += now->offsets->next - now->offsets->at; break; /* skip it */
-	case 'r': /* what is wrong is put right, and it is tried again */
+	case 'r': /* repair the cause, and retry */
 		if (now->any_memory && faults < 3)
 			mprotect(page, PAGE, faults < 2 ? PROT_NONE : PROT_READ | PROT_WRITE);
 		else
@@ -153,7 +155,7 @@ static void take(int number)
 	if (mode == 'n') {
 		signal(number, on_number);
 	} else if (mode == 'w') {
-		/* The kernel has it before any probe is set. */
+		/* The kernel knows the handler before any probe is set. */
 		sigaction(number, &action, NULL);
 		syscall(SYS_rt_sigaction, number, NULL, &raw, 8);
 		syscall(SYS_rt_sigaction, number, &raw, NULL, 8);
@@ -178,7 +180,7 @@ static void fault_in(const struct function *function, const void *with)
 		printf("%s: %ld\n", function->name, function->call(function->good, 1000));
 }
 
-/* By default: for the reader of the core dump, at the original address. */
+/* By default: dumps core, with the original address. */
 static void end_in(const char *name)
 {
 	for (size_t i = 0; i < FUNCTIONS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of all files that are mapped into this process. */
+/* Finds the functions of all files that are mapped into this process. */
 #include "everything.h"
 
 #include "probe/code/code.h"
@@ -21,7 +21,7 @@ static struct module {
 } modules[MODULES_MAX];
 static size_t nr_modules, nr_read;
 
-/* What the engine itself is made of, and what has no file. */
+/* The files of the engine itself, and mappings without a file. */
 static const char *const left_out[] = {"libprobe-everything", "libZydis", "liblzma", "linux-vdso"};
 
 static int note(struct dl_phdr_info *info, size_t size, void *unused)
@@ -111,7 +111,7 @@ int places_read(struct report *report, const char *modules_path)
 		fprintf(list, "%s\n", modules[i].path);
 	if (list)
 		fclose(list);
-	/* Relaxed: read when nobody writes any more. */
+	/* Relaxed: read after all writes. */
 	__atomic_store_n(&report->nr_places, nr_places, __ATOMIC_RELAXED);
 	return ret;
 }

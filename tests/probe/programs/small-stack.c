@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls a function on small stacks with nothing behind them: of coroutines, in two threads, and of handlers of signals. Prints on stderr how much
- * stack a hit at the begin of the function has used at most, and on how many alternate stacks the function was called; on
- * stdout what has come out.
+ * Calls a function on small stacks that end at a guard: of coroutines, in two threads, and of
+ * signal handlers. Prints on stderr the greatest stack use of a hit at the start of the function,
+ * and on how many alternate stacks the function was called; on stdout its results.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +32,10 @@ static volatile long sum;
 static volatile uintptr_t at_call;
 static size_t most;
 
-/* As deep as the function's begin, whose return address is the last word that is the program's. */
+/*
+ * Fills the stack up to the start of the function; the return address is the last word of the
+ * program.
+ */
 #define CALL(value)                                                \
 	do {                                                       \
 		__asm__ volatile("mov %%rsp, %0" : "=r"(at_call)); \
@@ -93,7 +96,7 @@ static void handle(int number)
 
 	(void)number;
 	__asm__ volatile("mov %%rsp, %0" : "=r"(pointer));
-	/* What the kernel has left of it. */
+	/* The remainder that the kernel leaves. */
 	if (pointer - (uintptr_t)alternate < ROOM)
 		return;
 	CALL(0);
@@ -125,7 +128,7 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, run_coroutine, NULL);
 	pthread_join(thread, NULL);
 	if (argc > 1 && !strcmp(argv[1], "signals")) {
-		/* What the kernel stores there is larger on many machines. */
+		/* On many machines the kernel stores more there. */
 		if (least <= CLASSICAL)
 			run_handler(CLASSICAL);
 		run_handler(least);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that use the stack pointer for their data, each on memory that nothing may be written to, and functions that change it as compilers do.
- * All are called, and the sum of what they return is printed.
+ * Functions that use the stack pointer for their data, each on read-only memory, and functions that
+ * change it as compilers do. The program calls all of them and prints the sum of their results.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 		".cfi_startproc\n" text "\n ret\n.cfi_endproc\n.size " #name ",.-" #name "\n");
 #define LOOP " mov %rsi,%rcx\n xor %eax,%eax\n1: pop %r8\n add %r8,%rax\n dec %rcx\n jnz 1b\n"
 
-/* The unwinder's data has another register. */
+/* The unwind data names another register. */
 FUNCTION(data_described,
 		" mov %rsp,%rdx\n.cfi_def_cfa_register %rdx\n mov %rdi,%rsp\n" LOOP
 		" mov %rdx,%rsp\n.cfi_def_cfa_register %rsp\n")
-/* It knows nothing of it. */
+/* The unwind data does not describe it. */
 FUNCTION(data_moved, " mov %rsp,%r11\n mov %rdi,%rsp\n" LOOP " mov %r11,%rsp")
 FUNCTION(data_exchanged, " xchg %rsp,%rdi\n" LOOP " mov %rdi,%rsp")
 FUNCTION(data_address, " mov %rsp,%r11\n lea 8(%rdi),%rsp\n dec %rsi\n" LOOP " mov %r11,%rsp")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls functions while the base of thread-local memory is another one, as emulators and loaders of foreign libraries have it: memory of zeros, of
- * any bytes, without access, a copy of the thread's own, and none. Prints what the functions return, and whether the memory is as it was.
+ * Calls functions while the base of thread-local memory is another one, as emulators and loaders of
+ * foreign libraries set it: memory of zeros, of random bytes, without access, a copy of the
+ * thread's own, and none. Prints the results of the functions, and whether the memory is unchanged.
  */
 #include <asm/prctl.h>
 #include <stdbool.h>
@@ -20,7 +21,7 @@ __asm__(".text\n.globl called\n.type called,@function\n.p2align 4\ncalled:\n.cfi
 	" cmp $5,%rax\n jne 1f\n nop\n1: add %rdi,%rax\n ret\n.cfi_endproc\n.size "
 	"called,.-called\n");
 
-/* Nothing of the C library, which has its errno there. */
+/* Does not use the C library, whose errno is in that memory. */
 static inline __attribute__((always_inline)) long prctl_base(long code, unsigned long value)
 {
 	long result;
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
 
 	prctl_base(ARCH_GET_FS, (unsigned long)&own);
 	for (int round = 0; round < 3; round++) {
-		/* The first hit of all may be one of these. */
+		/* The very first hit may be one of these. */
 		if (argc < 2 || strcmp(argv[1], "late") != 0 || round)
 			printf("own: %ld\n", call_with(own));
 		use("zeros", memory);

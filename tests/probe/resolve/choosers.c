@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that is chosen when the program is loaded (IFUNC), and calls of some of libc's that are. */
+/*
+ * An IFUNC (a function that a resolver chooses when the program is loaded), and calls of some
+ * IFUNCs of libc.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of which the compiler makes copies and pieces, with known numbers of calls. main() calls each function as often as the first
- * argument says, and through a pointer TIMES times. If there is a second argument, the program first waits for a line. Compiles as C and
- * as C++.
+ * Functions that the compiler copies and splits, with known numbers of calls. main() calls each
+ * function as often as the first argument states, and through a pointer TIMES times. If there is a
+ * second argument, the program first waits for a line. Compiles as C and as C++.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,14 +28,14 @@ struct two {
 	int a, b;
 };
 
-/* Only a copy exists, which gets the member instead of the pointer. */
+/* Only a copy exists, which receives the member instead of the pointer. */
 static __attribute__((noinline)) int first(const struct two *two, int unused)
 {
 	(void)unused;
 	return two->a + sink;
 }
 
-/* The beginning is inlined in callers, which call the piece check.part.0. */
+/* The start is inlined in callers, which call the piece check.part.0. */
 int check(int value)
 {
 	if (value < 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What people say of places and values, and what markers say of their operands, with damage in it: letters exchanged,
- * left out, repeated, put together from others. The same damage each time. Under libFuzzer (-DFUZZ_TARGET) its
- * bytes are the text.
+ * Damaged texts of locations and values, and damaged operands of markers: the test exchanges, omits
+ * and repeats letters, and combines texts. The damage is the same in each run. Under libFuzzer
+ * (-DFUZZ_TARGET) its input is the text.
  *
- * What counts: no crash, no sanitizer report, a sentence for what is refused, and operations that a table takes. Some must be
- * taken, so that it is known that the readers were reached.
+ * The test passes if there is no crash and no sanitizer report, if each refusal has a sentence, and
+ * if a table accepts the operations. Some texts must be accepted, which proves that the parsers
+ * were reached.
  */
 #include "probe/spec/operand.h"
 #include "probe/spec/typed-values.h"
@@ -56,7 +57,7 @@ static void check_error(int ret, const struct error *error)
 			strnlen(error->hint, sizeof(error->hint)) < sizeof(error->hint));
 }
 
-/* As a table would take it. */
+/* Checks the values as a table does. */
 static void check_values(const struct value *values, size_t count)
 {
 	struct probe_table_writer *writer = probe_table_writer_new();

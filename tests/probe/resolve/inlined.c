@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that is there only within two others, once in each. */
+/* A function that exists only inlined in two others, once in each. */
 #include <stdio.h>
 
 #define FUNCTION __attribute__((noinline, noipa))

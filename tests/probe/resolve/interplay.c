@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does on request what test-interplay.py counts: each round has each function called as often as was asked for, by so many threads, with
- * arguments that say the round. Requests are lines of standard input, or arguments.
+ * Executes requests that test-interplay.py counts: each round calls each function as often as
+ * requested, in the requested number of threads, with arguments that name the round. Requests are
+ * lines of standard input, or arguments.
  *
- *	work ROUND CALLS THREADS	calls, and says "worked"
- *	child ROUND CALLS		a child does that, and ends; "child PID"
- *	hold ROUND			a thread begins a call, and stays in it; "holding"
- *	free				all of those return; "freed"
+ *	work ROUND CALLS THREADS	calls, and prints "worked"
+ *	child ROUND CALLS		a child does that, and exits; "child PID"
+ *	hold ROUND			a thread starts a call and stays in it; "holding"
+ *	free				all of these return; "freed"
  *
  * With -DLIBRARY it is the library that the program is linked with.
  */
@@ -44,7 +45,10 @@ void middle(long value);
 void thrower(long value);
 long held(long value);
 
-/* One byte, and something jumps behind it: a jump of ours has no room. The kernel does a nop by itself. */
+/*
+ * One byte, and a jump leads to the next one: a probe's jump has no space. The kernel emulates a
+ * nop.
+ */
 long tiny(long value);
 __asm__(".text\n.p2align 4\n.globl tiny\n.type tiny, @function\ntiny:\n.cfi_startproc\nnop\n1: mov "
 	"%rdi, %rax\nret\n.cfi_endproc\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program of the guide: it knows nothing of tracing, but has a marker. `kitchen DISH GUESTS` cooks once; without
- * arguments it takes orders ("soup 4") from the FIFO orders, and serves into the FIFO meals, until it is ended.
+ * The program of the guide: no tracing, but a marker. `kitchen DISH GUESTS` cooks once; without
+ * arguments it reads orders ("soup 4") from the FIFO orders and writes to the FIFO meals.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void take(const char *dish, int guests, FILE *to)
 
 static void open_kitchen(void)
 {
-	/* For writing, too, so that it has no end when nobody orders. */
+	/* Opened for writing, too, so that it does not end while no process writes. */
 	FILE *orders = fopen("orders", "r+e"), *meals;
 	char dish[20];
 	int guests;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library with variables that each thread has of its own.
+// A library with thread-local variables.
 thread_local int library_of_library = 100;
 static thread_local int hidden = 7;
 

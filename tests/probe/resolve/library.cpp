@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What C++ and its library pass: texts and arrays by length, pointers that own, things that may be missing, numbers of all kinds,
-// and what each thread has of its own. Each function is called once, with what test-library.py knows.
+// Arguments of C++ and its library: strings and arrays with a length, smart pointers, optional
+// values, numbers of all types, and thread-local variables. Each function is called once, with
+// values that test-library.py knows.
 #include <atomic>
 #include <array>
 #include <cerrno>

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows how often it calls its function step(), and loses some of that, or ought not to:
+ * A program that counts the calls of its function step(), and provokes losses, or cases where no
+ * hit may be lost:
  *
- *	lost fork N	in N children of fork(), 10 times each, and in itself; getenv() is its own, as bash's is
+ *	lost fork N	in N children of fork(), 10 times each, and in itself; it defines getenv(),
+ *			as bash does
  *	lost vfork N	in N children of vfork(), 5 times each, and in itself
  *	lost flood N	N times while the recorder sleeps
  *	lost all N	in 100 children of vfork(), and then flood N
  *	lost bursts N	N times again and again, until it is killed
- *	lost deep N	nest(), which calls itself N times in each of three threads, so that all of these calls are open at once
- *	lost made N	N times from code that no file has
+ *	lost deep N	nest(), which calls itself N times in each of three threads, so that all of
+ *			these calls are open at once
+ *	lost made N	N times from generated code, which is in no file
  *	lost crowd N	speak(), N times in 64 threads
  *
- * It says how often in children of vfork(), and how often elsewhere.
+ * It prints how often it was called in children of vfork(), and how often elsewhere.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +34,7 @@ __attribute__((noinline)) void step(void)
 	steps = steps + 1;
 }
 
-/* Whoever calls it gets here, the recorder's library too. */
+/* Replaces the function of libc for all callers, including the agent. */
 char *getenv(const char *name)
 {
 	size_t size = strlen(name);
@@ -98,7 +101,7 @@ static void bursts(unsigned long times)
 
 static pthread_barrier_t all_deep;
 
-/* The innermost call of each thread waits for the others'. */
+/* The innermost call of each thread waits for the others. */
 __attribute__((noinline)) unsigned long nest(unsigned long more)
 {
 	volatile unsigned long below;

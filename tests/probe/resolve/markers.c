@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Markers as <sys/sdt.h> of SystemTap makes them, written by hand: a nop, and a note that says where and what. */
+/*
+ * Markers as <sys/sdt.h> of SystemTap makes them, written by hand: a nop, and a note with its
+ * address and operands.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In a section that moves as the program does, so that readers know by how much. */
+/* In a section that moves with the program, so that readers can compute the distance. */
 __asm__(".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 	".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n"
 	".size _.stapsdt.base, 1\n.popsection\n");
 
-/* As they lie beside each other: in a word of 32 bits, and across two. */
+/* As they are adjacent: in one word of 32 bits, and across two. */
 volatile uint16_t before_semaphore __attribute__((section(".probes"), used));
 volatile uint16_t marker_semaphore __attribute__((section(".probes"), used));
 volatile uint16_t behind_semaphore __attribute__((section(".probes"), used));
@@ -28,7 +31,7 @@ volatile int64_t marker_sum;
 __attribute__((noinline)) void mark(int32_t number, uint8_t small, int64_t *array, int64_t index)
 {
 	MARKER("first", "0", "-4@%0 1@%1 8@$-5", "r"(number), "q"(small));
-	/* As far apart as code that does something. */
+	/* As far apart as in real code. */
 	marker_sum += array[0] + index;
 	marker_sum -= array[1] * index;
 	MARKER("second", "marker_semaphore", "-8@(%0,%1,8) -8@8(%0) -8@marker_number(%%rip)",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls whose numbers are known: in threads, in themselves, and one that never returns. */
+/* Calls with known numbers: in threads, recursive ones, and one that never returns. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>

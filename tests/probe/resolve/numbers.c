@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of all forms as arguments, in structures, behind pointers, in registers of all kinds, and returned: test-numbers.py knows them. */
+/*
+ * Numbers of all types as arguments, in structures, behind pointers, in registers of all classes,
+ * and returned: test-numbers.py knows them.
+ */
 #include <complex.h>
 
 #ifdef __clang__
@@ -42,7 +45,7 @@ NEVER_INLINE int complexes(
 		float _Complex c, double _Complex z, long double _Complex l, float f, int i)
 {
 	KEEP(&i);
-	/* All of it: what is not used need not be passed. */
+	/* Uses all of it: compilers need not pass unused parts. */
 	return (int)(crealf(c) + cimagf(c)) + (int)(creal(z) + cimag(z)) +
 			(int)(creall(l) + cimagl(l)) + (int)f + i;
 }
@@ -53,7 +56,7 @@ NEVER_INLINE int wides(int a, __int128 w, unsigned __int128 u, int b, __int128 x
 	return a + (int)w + (int)u + b + (int)x + c;
 }
 
-/* Of the numbers of 16 bytes only the first halves are used. */
+/* Uses only the first halves of the numbers of 16 bytes. */
 NEVER_INLINE int parts(__int128 w, double _Complex c, int i)
 {
 	KEEP(&i);
@@ -123,7 +126,7 @@ int main(void)
 	struct one o = {7.5};
 	struct two t = {1 + 2 * I, 3};
 	struct wide_vector v = {{1, 2, 3, 4}};
-	/* Not known to the compiler, which would make copies of functions for them. */
+	/* Unknown to the compiler, which would copy functions for constants. */
 	volatile int sum, k = 1, m = 2, five = 5;
 
 	global = n;

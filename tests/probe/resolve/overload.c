@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls a function faster than anybody can write it down, and counts the calls itself. */
+/* Calls a function faster than a recorder can write, and counts the calls itself. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls functions of libc exactly as often as it is asked to, and otherwise none after main() has begun: it waits by bare system calls.
- * Each line of standard input is a number of calls, and in how many new threads they are made at the same time, 0 for the main thread.
+ * Calls functions of libc exactly as often as requested, and no other ones after main() has
+ * started: it waits by bare system calls. Each line of standard input has the number of calls and
+ * the number of new threads that make them at the same time; 0: the main thread.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that return all kinds of things. Waits as markers.c does. */
+/* Functions with all types of results. Waits as markers.c does. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions with the symbols that Rust gives them, in both of its schemes; compiled as C, so that no compiler of Rust is needed. */
+/*
+ * Functions with the symbols that Rust gives them, in both of its mangling schemes; compiled as C,
+ * so that no Rust compiler is needed.
+ */
 #include <stdio.h>
 
 #define FUNCTION __attribute__((noinline, noipa))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resolves a wish and prints the table that it becomes, a line for each thing, for tests that compare it with other
+ * Resolves a probe spec and prints the table, one line for each item. Tests compare it with other
  * readers of the same files.
  *
- * usage: probe-show FILE|PID probe|function|sdt SAID [exit|each] [ARGUMENT...]
+ *	usage: probe-show FILE|PID probe|function|sdt SPEC [exit|each] [ARGUMENT...]
  *
- * each: every argument by itself, with the error of each that is none.
+ * each: every argument alone, with the error of each that is invalid.
  */
 #include "probe/spec/resolve.h"
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For test-slots.py: calls whose return addresses are at known slots of the stack. The program prints the addresses behind
- * its calls, which are labels in assembly: side does not watch functions that read their return address.
+ * For test-slots.py: calls whose return addresses are at known slots of the stack. The program
+ * prints the addresses after its calls, which are labels in assembly: side does not watch functions
+ * that read their return address.
  */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* `begin`: its offset in the section. All labels behind calls but one have offsets whose bytes are letters. */
+/*
+ * `begin`: its offset in the section. All labels after calls but one have offsets whose bytes are
+ * letters.
+ */
 #define FUNCTION(name, begin, body)                  \
 	"\t.globl " #name "\n"                       \
 	"\t.type " #name ", @function\n"             \
@@ -35,13 +39,13 @@ __asm__("\t.section watched, \"ax\", @progbits\n" FUNCTION(leaf, 0x4000,
 		0x4141 - 9,
 		FRAME "\tcall leaf\n" LABEL(behind_leaf) "\tadd $1, %rax\n" END) FUNCTION(outer,
 		0x4241 - 9, FRAME "\tcall middle\n" LABEL(behind_middle) "\tadd $1, %rax\n" END)
-		/* A watched call that is the tail of another one. */
+		/* A watched tail call. */
 		FUNCTION(tail, 0x4300,
 				"\tadd $1, %rdi\n"
 				"\tjmp leaf\n"
 				"\tnopl 0(%rax)\n") FUNCTION(before_tail, 0x4341 - 9,
 				FRAME "\tcall tail\n" LABEL(behind_tail) "\tadd $1, %rax\n" END)
-		/* Text without an end, directly below the slot of the caller's return address. */
+		/* Text without a NUL, directly below the slot of the caller's return address. */
 		FUNCTION(texts, 0x4441 - 16,
 				"\tmovabs $0x6867666564636261, %rax\n"
 				"\tpush %rax\n"
@@ -55,7 +59,7 @@ __asm__("\t.section watched, \"ax\", @progbits\n" FUNCTION(leaf, 0x4000,
 		/* A return address whose lowest byte is 0. */
 		FUNCTION(aligned, 0x4600 - 9,
 				FRAME "\tcall leaf\n" LABEL(behind_aligned) "\tadd $1, %rax\n" END)
-		/* rdi calls of itself, so that side uses the gates of many numbers. */
+		/* rdi recursive calls, so that side uses gates with many numbers. */
 		FUNCTION(deep, 0x4741 - 21,
 				FRAME
 				"\tmov %rdi, %rax\n"

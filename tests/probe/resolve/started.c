@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * started ROUNDS [leave]: so many calls of cook(), in the process itself or, with leave, in a child that it leaves behind and that begins when
- * its parent has ended.
+ * started ROUNDS [leave]: calls cook() ROUNDS times, in the process itself or, with leave, in a
+ * child that starts when its parent has exited.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +27,10 @@ int main(int argc, char **argv)
 			return read(begun[0], &byte, 1) == 1 ? 7 : 1;
 		if (write(begun[1], &byte, 1) != 1)
 			return 1;
-		/* The end of the parent closes its end. The recorder has a second to see that this process still runs. */
+		/*
+		 * The exit of the parent closes its end of the pipe. The recorder has a second to
+		 * detect that this process still runs.
+		 */
 		close(ended[1]);
 		if (read(ended[0], &byte, 1))
 			return 1;

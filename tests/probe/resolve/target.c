@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is probed in tests of resolving, and run with probes in it: functions with arguments of many kinds. */
+/*
+ * A program for tests of resolving, which also run it with probes: functions with arguments of many
+ * types.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +33,7 @@ struct large {
 };
 
 volatile uint64_t target_counter = 4711;
-/* Each call leaves a mark, so no compiler makes two of these functions one. */
+/* Each call writes another mark, so that no compiler merges two of these functions. */
 volatile int target_mark;
 
 __attribute__((noinline, noipa)) int target_scalars(int8_t small, uint16_t middle, int32_t number,
@@ -91,7 +94,7 @@ int main(int argc, char **argv)
 	long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
 	int letter = 0;
 
-	/* Tests say when, so that they can put probes in before. */
+	/* Waits for the test, which sets probes first. */
 	if (argc > 2) {
 		puts("ready");
 		fflush(stdout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names as C++ has them: classes, overloads, templates, operators, references.
+// C++ names: classes, overloads, templates, operators, references.
 #include <stdint.h>
 
 volatile int name_mark;

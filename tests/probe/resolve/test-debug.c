@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forms of debug information that the installed compilers do not write: expressions, classes of arguments, sizes, labels. An
- * operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
+ * Forms of debug information that the installed compilers do not write: expressions, classes of
+ * arguments, sizes, labels. An operation is written as CODE:REGISTER:SIZE:VALUE, with the numbers
+ * of probe/table.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items that are in several pieces, and pointers that the compiler has removed: what is fetched, operation by operation, and each refusal. The
- * debug information is written by the test.
+ * Items in several pieces, and pointers that the compiler has removed: the operations of each
+ * fetch, and each refusal. The test writes the debug information.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -112,14 +112,14 @@ static void test_pieces(void **unused)
 
 #define TOO_LONG "-7 that takes too many steps to fetch | "
 
-/* A fetch with so many operations. */
+/* Makes a fetch with so many operations. */
 static void fill(struct fetch *fetch, unsigned int count)
 {
 	while (fetch->nr_ops < count)
 		assert_int_equal(fetch_op(fetch, PROBE_FETCH_LOAD, 0, 8, 0), 0);
 }
 
-/* Loads that end with the last operation that there is space for, and with one more. */
+/* Loads that end with the last operation for which there is space, and with one more. */
 static void test_long_fetches(void **unused)
 {
 	(void)unused;
@@ -144,7 +144,10 @@ static void test_long_fetches(void **unused)
 		fill(&piece.where.pieces[0].fetch, PROBE_TABLE_OPS_MAX - 1 + more);
 		show_item(item_load(&piece, 4, &error), &piece, &error);
 		assert_string_equal(more ? shown : "", wanted);
-		/* Beside the operations of one of both, the other one and their combination take 8. */
+		/*
+		 * In addition to the operations of the first one, the second one and their
+		 * combination take 8.
+		 */
 		fill(&left.where.pieces[0].fetch, 24 + more);
 		show_item(item_load(&left, 8, &error), &left, &error);
 		assert_string_equal(more ? shown : "", wanted);
@@ -171,7 +174,7 @@ static uint32_t variable(const char *name, uint32_t type, const uint8_t *bytes, 
 	return offset;
 }
 
-/* The expression of a pointer: a number with a sign, in as few bytes as it fits into. */
+/* The expression of a pointer: a signed number in the fewest bytes. */
 static size_t pointer_bytes(uint8_t bytes[5 + 10], uint32_t target, int offset)
 {
 	size_t size = 5;
@@ -192,7 +195,7 @@ static uint32_t pointer_to(uint32_t target, int offset)
 	return variable("p", type_pointer, bytes, size);
 }
 
-/* The same in a list whose first entries are of other addresses, or have another target. */
+/* The same in a list whose first entries are for other addresses, or have another target. */
 static uint32_t listed_pointer_to(uint32_t target, int offset)
 {
 	uint32_t entry = variable("p", type_pointer, NULL, 0);
@@ -253,7 +256,7 @@ static void test_removed_pointers(void **unused)
 	in_register = variable("r", type_int, of_register, sizeof(of_register));
 	in_memory = variable("m", type_int, of_memory, sizeof(of_memory));
 	nowhere = variable("n", type_int, NULL, 0);
-	/* The address is of 31 and of 32 operations. */
+	/* The address takes 31 and 32 operations. */
 	full[0] = variable("f", type_int, longest, 2 + 30);
 	full[1] = variable("g", type_int, longest, 2 + 31);
 	for (int i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of probe specs: locations, markers, expressions, enumerations, names and return values. The last permitted value, and one more.
- * The files are included; debug information is played.
+ * Limits of probe specs: locations, markers, expressions, enumerations, names and return values.
+ * The last permitted value, and one more. The test includes the files and simulates debug
+ * information.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -14,7 +15,7 @@
 
 #include "../../check.h"
 
-/* ---- played functions ---- */
+/* ---- replaced functions ---- */
 
 static unsigned int nr_siblings, nr_results;
 static int names_result;
@@ -106,7 +107,7 @@ static void test_places(void)
 	for (location.address = 1; location.address <= 200000; location.address++)
 		CHECK(!locations_add(&locations, &location));
 	CHECK(locations.count == 200000 && locations_add(&locations, &location) == -E2BIG);
-	/* One that is known needs no space. */
+	/* A known location needs no space. */
 	location.address = 200000;
 	CHECK(!locations_add(&locations, &location) && locations.count == 200000 &&
 			locations.items[199999].address == 200000);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A probe spec becomes a table while each allocation, and each read of a file, fails once: the error is reported, and a table that is made can be
- * opened. The program that is probed is this test.
+ * A probe spec becomes a table while each allocation, and each read of a file, fails once: the
+ * error must be reported, and a table that is written must be valid. The probed program is this
+ * test.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ int probed_two(int number, const struct pair *pair)
 
 static bool is_memory_reported;
 
-/* Reports locations, and functions, that lack something. */
+/* Notes locations and functions that were refused. */
 static void refused(void *user, const struct resolve_refusal *refusal)
 {
 	(void)user;
@@ -45,7 +46,7 @@ static void refused(void *user, const struct resolve_refusal *refusal)
 			refusal->reason, "out of memory: its instructions were not examined");
 }
 
-/* On success, *ret_table is to be freed. */
+/* On success, the caller frees *ret_table. */
 static int make_table(bool apart, void **ret_table, size_t *ret_size, struct error *error)
 {
 	static const char *const arguments[] = {"$params"}, *const contexts[] = {"s64:n:*(%rsp+8)"};
@@ -81,7 +82,7 @@ static void check_error(int ret, const char *name, const struct error *error)
 	const bool is_read = !strcmp(name, "pread") || !strcmp(name, "fstat");
 	bool is_right = false;
 
-	/* An allocation of the test's own calls has no sentence. */
+	/* A failed allocation of the test itself has no sentence. */
 	if (ret == -ENOMEM)
 		is_right = !is_read &&
 				(!*error->text || has(error, "out of memory") ||
@@ -129,7 +130,7 @@ static unsigned int fail_each(bool apart)
 			continue;
 		}
 		CHECK(!probe_table_open(&opened, table, size, &reason));
-		/* It is the same, unless the exit was left out, which is reported. */
+		/* The table is the same, unless the exit was omitted, which is reported. */
 		CHECK((size == whole_size && !memcmp(table, whole, size)) != is_memory_reported);
 		free(table);
 	}
@@ -139,7 +140,7 @@ static unsigned int fail_each(bool apart)
 
 int main(void)
 {
-	/* Some allocations only serve names and notes. */
+	/* Some allocations are for names and notes only. */
 	CHECK(fail_each(false) > 50 && fail_each(true) > 50);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of a file that a name means: symbols, versions, copies and pieces of functions, and C++ names with and without scopes and
- * arguments. The test includes names.c, and plays the functions.
+ * The functions of a file that a name selects: symbols, versions, copies and pieces of functions,
+ * and C++ names with and without scopes and arguments. The test includes names.c, and simulates the
+ * functions.
  */
 #include <stdio.h>
 #include <stdlib.h>

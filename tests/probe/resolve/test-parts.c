@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of events, names of functions and mappings of a process, part by part. The files under test are included. */
+/*
+ * Names of events, names of functions and mappings of a process, part by part. The test includes
+ * the files.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -38,14 +41,14 @@ static void names_of_events(void)
 	take(&apart, "a", "a_2");
 	take(&apart, "a", "a_3");
 	take(&apart, "b", "b_2");
-	/* A name that has a number of its own. */
+	/* A name that ends with a number. */
 	take(&apart, "a_2", "a_2_2");
 	take(&apart, "b_3", "b_3");
 	take(&apart, "b", "b_4");
 	CHECK(apart.count == 8);
 	apart_end(&apart);
 	CHECK(apart_begin(&apart, 9) && apart.capacity == 32);
-	/* Of a name that is numbered 200 characters stay. */
+	/* 200 characters of a numbered name are kept. */
 	memset(name, 'n', 210);
 	name[210] = '\0';
 	take(&apart, name, name);
@@ -163,7 +166,7 @@ static void former_versions(void)
 		spec_name_drop_old_versions(&locations, before, former, 0);
 		CHECK(locations.count == 4);
 		spec_name_drop_old_versions(&locations, before, former, 2);
-		/* The only ones after `before` stay. */
+		/* Only those after `before` remain. */
 		CHECK(locations.count == (before == 2 ? 4 : before == 1 ? 3 - 1 : 2));
 		CHECK(items[1].address == (before == 0 ? 2 : before == 1 ? 2 : 1));
 	}
@@ -264,7 +267,7 @@ static void added_mappings(void)
 	struct mapping_run run = {.path = NULL};
 	char deleted[64];
 
-	/* Code in two pieces, and memory after it that is none of the file. */
+	/* Code in two pieces, and memory after it that does not belong to the file. */
 	CHECK(resolve && !add(resolve, &run, file_path, 0x1000, 0x2000, 0, false) &&
 			!resolve->nr_modules);
 	CHECK(!add(resolve, &run, file_path, 0x2000, 0x5000, 0x1000, true));
@@ -305,7 +308,7 @@ static void added_mappings(void)
 
 /* ---- files ---- */
 
-/* Where the file of a mapping is found, if its path leads to no file or to another one. */
+/* Finds the file of a mapping if its path leads to no file or to another one. */
 static void lost_files(void)
 {
 	unsigned int before = resources_descriptors();
@@ -337,7 +340,7 @@ static void lost_files(void)
 	mapping.inode = file_inode;
 	fd = spec_module_open_mapped(getpid(), &mapping, &found);
 	CHECK(fd >= 0 && spec_module_is_file_of(file_path, &found) && !close(fd));
-	/* A process that is not there: the path may still lead to the file. */
+	/* A process that does not exist: the path may still lead to the file. */
 	fd = spec_module_open_mapped(0x7fffffff, &mapping, &found);
 	CHECK(fd >= 0 && spec_module_is_file_of(file_path, &found) && !close(fd));
 	mapping.path = other_path;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a probe spec to locations: which files are searched, in which order, and each refusal with its hint. The files, their functions,
- * their lines and their markers are played. The file under test is included, so that its static functions can be called.
+ * From a probe spec to locations: which files are searched, in which order, and each refusal with
+ * its hint. The test simulates files, functions, lines and markers. It includes the file, so that
+ * it can call its static functions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #define MODULES 4
 #define FUNCTIONS 4
 
-/* ---- played files ---- */
+/* ---- simulated files ---- */
 
 struct code_file {
 	struct code_function functions[FUNCTIONS];
@@ -143,7 +144,7 @@ static int played_inlined(struct debug *debug, const char *name,
 	return is_inlined && module->executable ? each(user, 0x1110) : 0;
 }
 
-/* Two statements in each of two functions, and one that is in none. */
+/* Two statements in each of two functions, and one outside of functions. */
 static int played_lines(struct debug *debug, const char *source, int line,
 		int (*each)(void *user, uint64_t address), void *user, int *nearest)
 {
@@ -278,14 +279,14 @@ static void test_everywhere(void **state)
 	assert_int_equal(locations.count, 1);
 	expect_place(0, 0, 0x1100, "cook", true);
 	assert_true(locations.one_name);
-	/* The program first, then each library but the loader. */
+	/* The program first, then each library except the loader. */
 	assert_int_equal(find("boil"), 0);
 	assert_called("open kitchen\nopen libstove.so.1\nopen libpot.so\n");
 	expect_place(0, 2, 0x1400, "boil", true);
 	add_function(1, "boil", 0x1340, 8);
 	expect_error(find("boil"), -EEXIST, "`boil` is in libstove.so.1 and in libpot.so",
 			"write which one is meant, as LIBRARY:SYMBOL");
-	/* A file that cannot be read is left out, and one that was refused is not opened. */
+	/* A file that cannot be read is skipped, and a refused one is not opened. */
 	opened[1] = -ENOEXEC;
 	assert_int_equal(find("boil"), 0);
 	expect_place(0, 2, 0x1400, "boil", true);
@@ -303,7 +304,7 @@ static void test_everywhere(void **state)
 	named = -E2BIG;
 	expect_error(find("heat"), -E2BIG, "more than 200000 functions are meant",
 			"name fewer of them");
-	/* A glob is for the program. */
+	/* A glob selects functions of the program. */
 	named = 0;
 	assert_int_equal(find("*"), 0);
 	assert_int_equal(locations.count, 2);
@@ -359,7 +360,7 @@ static void test_no_symbol(void **state)
 	begin();
 	expect_error(find("cool"), -ENOENT, "kitchen has no function `cool`",
 			"did you mean `cook`?");
-	/* What libraries have is offered after that. */
+	/* Names of libraries are offered after those of the program. */
 	expect_error(find("heap"), -ENOENT, "kitchen has no function `heap`",
 			"did you mean `heat`?");
 	expect_error(find("something_else"), -ENOENT, "kitchen has no function `something_else`",
@@ -512,7 +513,7 @@ static void test_addresses(void **state)
 {
 	(void)state;
 	begin();
-	/* As the process has it. */
+	/* A runtime address. */
 	assert_int_equal(find("0x20310"), 0);
 	assert_called("open libstove.so.1\n");
 	expect_place(0, 1, 0x1310, "heat", false);
@@ -523,7 +524,7 @@ static void test_addresses(void **state)
 	assert_null(locations.items[0].function);
 	assert_int_equal(find("0x20000"), 0);
 	expect_place(0, 1, 0x1000, "", false);
-	/* As the file of the program has it. */
+	/* An address in the file of the program. */
 	assert_int_equal(find("0x22000"), 0);
 	assert_called("open kitchen\n");
 	expect_place(0, 0, 0x22000, "", false);
@@ -537,7 +538,7 @@ static void test_addresses(void **state)
 	files[0].functions[1].nr_names = 0;
 	assert_int_equal(find("0x1200"), 0);
 	expect_place(0, 0, 0x1200, "", true);
-	/* As the file of a library has it. */
+	/* An address in the file of a library. */
 	assert_int_equal(find("libpot:0x1408"), 0);
 	assert_called("open libpot.so\n");
 	expect_place(0, 2, 0x1408, "boil", false);
@@ -548,7 +549,7 @@ static void test_addresses(void **state)
 	expect_error(find("0x30310"), -EIO, "cannot open libpot.so", "the hint of opening");
 	opened[0] = -EMFILE;
 	expect_error(find("0x1204"), -EMFILE, "cannot open kitchen", "the hint of opening");
-	/* The error of the library that is named, each time, and of no other one. */
+	/* Each time the error of the named library, and of no other one. */
 	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
 	assert_called("open libpot.so\n");
 	expect_error(find("libpot:0x1408"), -EIO, "cannot open libpot.so", "the hint of opening");
@@ -562,7 +563,7 @@ static void test_addresses(void **state)
 			"write LIBRARY:ADDRESS");
 }
 
-/* ---- functions that choose others ---- */
+/* ---- IFUNC resolvers ---- */
 
 static void test_choosers(void **state)
 {
@@ -578,7 +579,7 @@ static void test_choosers(void **state)
 	expect_error(find("cook"), -ENOTSUP,
 			"`cook` of kitchen leads to a function of the kernel's in this process (vDSO), which is in no file",
 			"use a probe of the kernel's, or of the function that calls it");
-	/* All functions of a glob but those. */
+	/* All functions of a glob except those. */
 	assert_int_equal(find("*"), 0);
 	assert_int_equal(locations.count, 1);
 	expect_place(0, 0, 0x1200, "serve", true);
@@ -592,7 +593,7 @@ static void test_choosers(void **state)
 	expect_place(2, 0, 0x1210, "serve", true);
 	assert_string_equal(locations.note, "kitchen cook 1100 of 3");
 	assert_true(locations.one_name);
-	/* None is there twice. */
+	/* No location is listed twice. */
 	assert_int_equal(find("*"), 0);
 	assert_int_equal(locations.count, 3);
 	expect_place(0, 0, 0x1200, "serve", true);
@@ -602,7 +603,7 @@ static void test_choosers(void **state)
 	files[0].functions[1].nr_names = 0;
 	assert_int_equal(find("cook"), 0);
 	expect_place(0, 0, 0x1200, "cook", true);
-	/* The first sentence stays. */
+	/* The first sentence remains. */
 	add_function(0, "cook", 0x1240, 0x40);
 	files[0].functions[2].chooses = true;
 	assert_int_equal(find("cook"), 0);
@@ -613,7 +614,7 @@ static void test_choosers(void **state)
 	expect_error(find("cook"), -ENOMEM, "out of memory", "");
 	assert_called("open kitchen\nchoose kitchen 1100\n");
 	assert_null(locations.note);
-	/* A location that is in another file is another one. */
+	/* A location in another file is another one. */
 	begin();
 	locations.items = calloc(1, sizeof(*locations.items));
 	locations.items[0] = (struct location){.module = &modules[0], .address = 5};
@@ -664,7 +665,10 @@ static void test_lines(void **state)
 	expect_error(find("cook.c:8"), -ENOENT, "line 8 of cook.c has no code",
 			"did you mean `cook.c:19`?");
 	nearest_line = 0;
-	/* The first statement in each function; the one in no function is a location of its own. */
+	/*
+	 * The first statement in each function; the one outside of functions is a separate
+	 * location.
+	 */
 	assert_int_equal(find("cook.c:7"), 0);
 	assert_called("open kitchen\nlines cook.c:7 in kitchen\n");
 	assert_int_equal(locations.count, 3);
@@ -757,7 +761,7 @@ static void test_markers(void **state)
 		assert_int_equal(!strstr(calls, "markers of libpot.so"), i > 1);
 	}
 	assert_int_equal(find_marker("k*:*"), 0);
-	/* Brackets and colons of its own. */
+	/* Brackets and colons in its names. */
 	the_marker.provider = "a:b";
 	the_marker.name = "c[d]";
 	assert_int_equal(find_marker("a:b:c[d]"), 0);

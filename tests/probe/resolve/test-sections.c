@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sections of a file say: markers, variables of threads, and functions that choose others. The test makes small ELF files in memory
- * and plays the functions of their code. The files under test are included.
+ * Sections of a file: markers, thread-local variables, and IFUNC resolvers. The test makes small
+ * ELF files in memory and simulates the functions of their code. It includes the files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "probe/spec/fetch.h"
 #include "probe/spec/parts.h"
 
-/* ---- played code ---- */
+/* ---- simulated code ---- */
 
 struct code_file {
 	struct code_function functions[4];
@@ -193,7 +193,7 @@ static void close_file(void)
 	module.elf = NULL;
 }
 
-/* ---- variables of threads ---- */
+/* ---- thread-local variables ---- */
 
 static void expect_fetch(const struct fetch *fetch, size_t index, enum probe_fetch_code wanted,
 		int64_t value)
@@ -217,7 +217,7 @@ static void test_program(void **state)
 {
 	static const struct {
 		uint64_t address, size, align;
-		int64_t begin; /* what is added to the offset of a variable */
+		int64_t begin; /* the constant that is added to the offset of a variable */
 	} cases[] = {{0x7008, 0x14, 16, -0x18}, {0x7000, 0x14, 16, -0x20},
 			{0x7000, 0x20, 16, -0x20}, {0x7004, 0x14, 8, -0x14},
 			{0x7001, 0x14, 1, -0x14}, {0x7001, 0x14, 0, -0x14},
@@ -261,7 +261,7 @@ static void test_library(void **state)
 	(void)state;
 	begin();
 	assert_int_equal(find_variable(4, &fetch), -ENOTSUP);
-	/* The number by which the loader knows the library; the first word counts. */
+	/* The loader's id of the library; the first word counts. */
 	add_relocation(0x8000, 0, R_X86_64_RELATIVE, 5);
 	add_relocation(0x8010, 0, R_X86_64_DTPMOD64, 0);
 	add_relocation(0x8020, 0, R_X86_64_DTPMOD64, 0);
@@ -272,7 +272,7 @@ static void test_library(void **state)
 	assert_int_equal(fetch.ops[1].size, 8);
 	expect_fetch(&fetch, 2, PROBE_FETCH_BLOCK, 0);
 	assert_int_equal(fetch.ops[3].value, 4);
-	/* That of a variable of another library. */
+	/* The word of a variable of another library. */
 	begin();
 	add_relocation(0x8010, 2, R_X86_64_DTPMOD64, 0);
 	assert_int_equal(find_variable(4, &fetch), -ENOTSUP);
@@ -297,7 +297,7 @@ static void test_library(void **state)
 	assert_int_equal(find_variable(9, &fetch), 0);
 	expect_fetch(&fetch, 0, PROBE_FETCH_THREAD, 2);
 	expect_fetch(&fetch, 2, PROBE_FETCH_MODULE, 0x8040);
-	/* Symbols that are not there. */
+	/* Symbols that do not exist. */
 	begin();
 	add_relocation(0x8040, 4, R_X86_64_TPOFF64, 7);
 	assert_int_equal(find_variable(9, &fetch), -ENOTSUP);
@@ -375,7 +375,7 @@ static void test_markers(void **state)
 	add_note("stapsdt", 3, 0x2000, 0x9000, 0, TEXTS, sizeof(TEXTS));
 	assert_int_equal(list_markers(), 0);
 	assert_called(one);
-	/* Others are not markers, and the damaged one is left out: it has no end. */
+	/* Other notes are not markers; the damaged one has no end and is skipped. */
 	begin();
 	add_note("stapsdt", 4, 0x2001, 0, 0, TEXTS, sizeof(TEXTS));
 	add_note("stapsdz", 3, 0x2002, 0, 0, TEXTS, sizeof(TEXTS));
@@ -412,7 +412,7 @@ static void test_markers(void **state)
 	assert_called("");
 }
 
-/* A text is 4096 bytes long at most. */
+/* A string has at most 4096 bytes. */
 static void test_texts(void **state)
 {
 	static char bytes[24 + 5000];
@@ -459,7 +459,10 @@ static void test_listeners(void **state)
 	assert_int_equal(resolve_markers(&all, note_marker, &each_result), 0);
 	assert_called("/bin/kitchen pot:boil( 4@%edi) at 2000, 4000 loaded 0 at 12000, -1 listeners, site 0\n");
 	close_file();
-	/* No semaphore; the end of the memory; code that cannot be probed; and the first result that is not 0 ends it. */
+	/*
+	 * No semaphore; the end of the memory; code that cannot be probed; and the first result
+	 * that is not 0, which ends the walk.
+	 */
 	begin();
 	module.bias = 0x10000;
 	module.loaded = true;
@@ -482,7 +485,7 @@ static void test_listeners(void **state)
 	close(memory);
 }
 
-/* ---- functions that choose others ---- */
+/* ---- IFUNC resolvers ---- */
 
 static struct resolve all;
 
@@ -494,7 +497,7 @@ static void add_function(const char *name, uint64_t address, bool chooses)
 			.address = address, .size = 0x10, .nr_names = 2, .chooses = chooses};
 }
 
-/* A library that is in a process, with a chooser and two functions that it may choose. */
+/* A library in a process, with a resolver and two functions that it may choose. */
 static void begin_choosing(int memory)
 {
 	begin();
@@ -507,7 +510,7 @@ static void begin_choosing(int memory)
 		code.choices[i][1] = 0x5300;
 		code.nr_choices[i] = 2;
 	}
-	/* The file is mapped from 0x1000 on at 0x105000; its code is 0x100000 from its addresses. */
+	/* The file is mapped from 0x1000 on at 0x105000; the bias of its code is 0x100000. */
 	module.loaded = true;
 	module.offset = 0x1000;
 	module.begin = 0x105000;
@@ -567,7 +570,7 @@ static void test_slots(void **state)
 	file.relocations[0].r_addend++;
 	expect_choice(0);
 	file.relocations[0].r_addend--;
-	/* The slot has the chooser itself, the middle of a function, or no function. */
+	/* The slot has the resolver itself, the middle of a function, or no function. */
 	put_word(memory, 0x108000, 0x105100);
 	expect_choice(0);
 	put_word(memory, 0x108000, 0x105201);
@@ -578,7 +581,7 @@ static void test_slots(void **state)
 	add_relocation(0x8010, 0, R_X86_64_IRELATIVE, 0x5100);
 	put_word(memory, 0x108010, 0x105300);
 	expect_choice(0x5300);
-	/* Slots of the name. */
+	/* Slots for the name. */
 	for (size_t i = 0; i < 3; i++) {
 		begin_choosing(memory);
 		add_relocation(0x8010, 1, types[i], 0);
@@ -646,7 +649,7 @@ static void test_outside(void **state)
 	close(memory);
 }
 
-/* A file that calls it by its name: another one than that of the function. */
+/* A file that calls it by a name: another file than that of the function. */
 static void test_callers(void **state)
 {
 	int memory = memfd_create("memory", MFD_CLOEXEC);

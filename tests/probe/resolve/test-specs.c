@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a probe request to the events and probes of a table: locations, values and code are played, and what is written to the table is
- * compared, with each refusal. The file under test is included, so that its static functions can be called.
+ * From a probe request to the events and probes of a table: the test simulates locations, values
+ * and code, and compares the written table, and each refusal. It includes the file, so that it can
+ * call its static functions.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,9 +17,9 @@
 #include "probe/spec/type.h"
 #include "probe/spec/variable.h"
 
-/* ---- what is played ---- */
+/* ---- simulated parts ---- */
 
-static int module_code_of; /* its address is that of the played code */
+static int module_code_of; /* its address is that of the simulated code */
 static char module_path[] = "/bin/kitchen", our_path[] = "/proc/1/root/bin/kitchen";
 static struct resolve_module the_module;
 static struct code_function function = {.address = 0x1000, .size = 0x100, .nr_names = 1};
@@ -30,8 +31,8 @@ static int entry_result, site_result;
 static struct probe_site site_of;
 static size_t nr_functions;
 static bool has_exceptions;
-static uint64_t instruction;      /* an instruction of 5 bytes begins there; 0: nowhere */
-static struct value variables[4]; /* what variable_values() finds */
+static uint64_t instruction;      /* an instruction of 5 bytes starts there; 0: none */
+static struct value variables[4]; /* the result of variable_values() */
 static int variable_result_of;
 static bool is_left_out;
 static struct variable_names names_of;
@@ -42,7 +43,7 @@ static int result_errors[80];
 static size_t nr_operands_of[4]; /* of the text "a", "b", ... */
 static int64_t added_result;
 static const char *failing_add;
-static unsigned int failing; /* allocation; 0: none */
+static unsigned int failing; /* the allocation that fails; 0: none */
 
 static int played_find(struct resolve *resolve, const struct probe_spec *request,
 		struct locations *locations, struct error *error)
@@ -322,14 +323,14 @@ static void test_simple(void **state)
 	assert_int_equal(make(), 0);
 	assert_called("event probe:cook call/1/8/0\nevent probe:cook_return call/1/8/0 duration/1/8/0 return_value/2/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 31 flags 0 semaphore 0\n");
-	/* A function that returns nothing, and one whose result fits into no field. */
+	/* A function without a result, and one whose result fits into no field. */
 	found_of[0] = nothing_of[0] = out_of[0] = true;
 	*calls = '\0';
 	assert_int_equal(make(), 0);
 	assert_called("refused 2 kitchen cook fa0: the return value is left out: no field can hold a number of that form; -\n"
 		      "event probe:cook call/1/8/0\nevent probe:cook_return call/1/8/0 duration/1/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 32 33 flags 0 semaphore 0\n");
-	/* No name: the address. */
+	/* Without a name: the address. */
 	begin();
 	places_of[0].name = "";
 	request.kernel = true;
@@ -342,7 +343,7 @@ static void test_simple(void **state)
 	request.kernel = true;
 	assert_int_equal(make(), 0);
 	assert_non_null(strstr(calls, "module /bin/kitchen kitchen 0 20\n"));
-	/* A register that functions keep. */
+	/* A register that functions preserve. */
 	begin();
 	request.arguments = (const char *const[]){"d"};
 	request.nr_arguments = 1;
@@ -408,7 +409,7 @@ static void test_refused(void **state)
 			"install its debug symbols, or use a build of it that is not stripped");
 }
 
-/* The instruction around the location: 15 bytes before it at most. */
+/* The instruction at the location starts 15 bytes before it at most. */
 static void test_instructions(void **state)
 {
 	(void)state;
@@ -470,7 +471,7 @@ static void test_several(void **state)
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n"
 		      "refused 2 kitchen cook fa0: told of them; -\n"
 		      "refused 0 kitchen cook.part.0 4444: it is only a piece of the function, whose beginning is inlined in callers; `--function 'cook.part.0'` probes it\n");
-	/* The first one cannot be probed, or both. */
+	/* The first one cannot be probed, or neither. */
 	begin();
 	nr_places = 2;
 	places_of[0].entry = false;
@@ -486,7 +487,7 @@ static void test_several(void **state)
 			"`side probe list` shows where functions begin");
 	assert_called("refused 0 kitchen cook fa0: there is no code of a known function at 0xfa0 of kitchen; -\n"
 		      "refused 0 kitchen cook fa1: there is no code of a known function at 0xfa1 of kitchen; -\n");
-	/* Each is an event of its own. */
+	/* Each is a separate event. */
 	begin();
 	nr_places = 2;
 	request.apart = true;
@@ -495,7 +496,7 @@ static void test_several(void **state)
 	assert_called("event probe:cook\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n"
 		      "event probe:cook_2\nprobe cook 1000 in 6 events 31 -1 flags 0 semaphore 0\n");
-	/* No return is seen: the compiler's own functions are not reported. */
+	/* No return can be seen: for functions of the compiler that is not reported. */
 	begin();
 	nr_places = 2;
 	request.exits = true;
@@ -507,7 +508,7 @@ static void test_several(void **state)
 			true);
 	assert_null(strstr(calls, "refused 1 kitchen _start"));
 	*calls = '\0';
-	/* Inlined code contains the beginning, so no piece is missing. */
+	/* Inlined code contains the start, so no piece is missing. */
 	begin();
 	piece_name = "cook.part.0";
 	places_of[0].inlined = true;
@@ -528,7 +529,7 @@ static void test_operands(void **state)
 	places_of[0].operands = "a";
 	places_of[1].operands = "b";
 	places_of[2].operands = "!";
-	/* A sign in any location counts, and a missing operand is 0. */
+	/* The sign at any location counts, and a missing operand is 0. */
 	assert_int_equal(make(), 0);
 	assert_called("event pot:b_oi_l function/6/1/256 address/3/8/0 arg1/2/8/0 arg2/1/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n"
@@ -556,7 +557,7 @@ static void test_all_arguments(void **state)
 	assert_int_equal(make(), 0);
 	assert_called("a S b event probe:cook a/2/4/0 S/2/4/0 b/2/4/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n");
-	/* The kernel cannot have one of them, and one is not there. */
+	/* The kernel cannot fetch one of them, and one does not exist. */
 	request.kernel = true;
 	names_of.names[2] = "X";
 	assert_int_equal(make(), 0);
@@ -576,7 +577,7 @@ static void test_all_arguments(void **state)
 	variable_result_of = 0;
 	names_result = -ENODATA;
 	expect_error(make(), -ENODATA, "no names of $params", "");
-	/* Of many functions some have none. */
+	/* Some of many functions have none. */
 	nr_places = 2;
 	request.apart = true;
 	*calls = '\0';
@@ -657,7 +658,7 @@ static void test_results(void **state)
 	found_of[0] = found_of[1] = false;
 	nothing_of[0] = nothing_of[1] = true;
 	assert_true(is_same_result(&locations, &the_error));
-	/* A result that cannot be read is neither the same nor another one. */
+	/* A result that cannot be read is neither equal nor different. */
 	result_errors[1] = -EMFILE;
 	expect_error(is_same_result(&locations, &the_error), -EMFILE, "no result of 1", "");
 	nr_places = 2;
@@ -691,7 +692,7 @@ static void test_fields(void **state)
 	value.size = 2;
 	assert_int_equal(spec_table_add_value(&values, &value, &the_error), 0);
 	assert_string_equal(values.items[2].name, "a_3");
-	/* Members have names of their own. */
+	/* Members have separate names. */
 	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_int_equal(values.count, 5);
 	assert_string_equal(values.items[4].name, "a");
@@ -699,7 +700,7 @@ static void test_fields(void **state)
 	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);
 	assert_string_equal(values.items[5].name, "s_2");
 	assert_int_equal(values.count, 7);
-	/* 64 at most. */
+	/* At most 64. */
 	values.count = 62;
 	strcpy(structure[0].name, "t");
 	assert_int_equal(spec_table_add_value(&values, structure, &the_error), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts that name locations, values and registers, without a file or with its symbols: each with its exact result or error. An operation is written as
- * CODE:REGISTER:SIZE:VALUE, as probe/table numbers them.
+ * Texts of locations, values and registers, without a file or with its symbols: each with its exact
+ * result or error. An operation is written as CODE:REGISTER:SIZE:VALUE, with the numbers of
+ * probe/table.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -180,11 +181,11 @@ static void test_registers(void **unused)
 	assert_int_equal(which.bits, 64);
 	assert_false(fetch_register_named("%rdi", 1, &which));
 	assert_false(fetch_register_named("", 0, &which));
-	/* The registers after xmm15 are no vectors. */
+	/* The registers after xmm15 are not vectors. */
 	which = (struct fetch_register){.number = FETCH_XMM0 + 16, .bits = 64};
 	assert_int_equal(fetch_register(&one, &which), 0);
 	assert_int_equal(one.ops[0].code, PROBE_FETCH_REGISTER);
-	/* Two operations, if there is space for one. */
+	/* Two operations, with space for one. */
 	assert_true(fetch_register_named("edi", 3, &which));
 	assert_int_equal(fetch_register(&full, &which), -E2BIG);
 }
@@ -272,7 +273,10 @@ static void test_too_many_operations(void **unused)
 	assert_int_equal(fetch_wide(&full, &one), 0);
 }
 
-/* rbx and r12 to r15, as operands or as addends. In other operations, these numbers are no registers. */
+/*
+ * rbx and r12 to r15, as operands or as addends. In other operations, these numbers are not
+ * registers.
+ */
 static void test_kept_registers(void **unused)
 {
 	(void)unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tree of debug information has: functions around an address, names of arguments and variables, and variables and types of other
- * units. The tree is played. The files under test are included.
+ * A tree of debug information: functions around an address, names of arguments and variables, and
+ * variables and types of other units. The test simulates the tree and includes the files.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "probe/spec/debug.h"
 #include "probe/spec/variable.h"
 
-/* ---- the played tree ---- */
+/* ---- the simulated tree ---- */
 
 struct tree {
 	int tag;
@@ -30,7 +30,7 @@ struct tree {
 static struct tree trees[TREES];
 static size_t nr_trees;
 static size_t all_units[4], nr_units;
-static unsigned int failing; /* number of the allocation that fails; 0: none */
+static unsigned int failing; /* the number of the allocation that fails; 0: none */
 static struct resolve_module the_owner;
 static struct debug *const the_debug = &(struct debug){.owner = &the_owner};
 
@@ -136,7 +136,7 @@ static int played_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *
 	return ret;
 }
 
-/* The demangled name: in capital letters here. */
+/* The demangled name: here, in capital letters. */
 static char *played_readable(const char *name)
 {
 	char *text = strdup(name);
@@ -220,7 +220,7 @@ static void begin(void)
 	*calls = '\0';
 }
 
-/* The last child of the parent; parent 0: none. */
+/* Adds the last child of the parent; parent 0: none. */
 static size_t add(size_t parent, int tag, const char *name)
 {
 	size_t *link = &trees[parent].child;
@@ -259,7 +259,7 @@ static size_t add_function(size_t parent, const char *name, uint64_t from, uint6
 	return function;
 }
 
-/* The names of all that is around the address. */
+/* Checks the names of all entries around the address. */
 static void expect_around(uint64_t address, const char *wanted)
 {
 	Dwarf_Die found[DEBUG_SCOPES_MAX];
@@ -295,7 +295,7 @@ static void test_around(void **state)
 	expect_around(0x2000, "");
 	expect_around(0xfff, "");
 	assert_called("whole one ");
-	/* A function inside of another one comes first. */
+	/* An inner function comes first. */
 	expect_around(0x3100, "other outer ");
 	expect_around(0x3200, "other outer inner ");
 	expect_around(0x32ff, "other outer inner ");
@@ -310,7 +310,10 @@ static void test_spans(void **state)
 
 	(void)state;
 	begin();
-	/* A function in three parts, one of which is empty, and a long one that begins before a short one. */
+	/*
+	 * A function in three parts, one of which is empty, and a long one that starts before a
+	 * short one.
+	 */
 	one = add_unit("one", 0, 0x9000);
 	function = add_function(one, "parts", 0x3000, 0x3010);
 	add_range(function, 0x2000, 0x2000);
@@ -323,12 +326,12 @@ static void test_spans(void **state)
 	expect_around(0x1010, "");
 	expect_around(0x2000, "");
 	expect_around(0x3000, "one parts ");
-	/* The first one that was read counts, at each address. */
+	/* At each address, the first one that was read counts. */
 	expect_around(0x4100, "one long ");
 	expect_around(0x4200, "one long ");
 	expect_around(0x4fff, "one long ");
 	expect_around(0x5000, "");
-	/* Of two units, too. */
+	/* The same with two units. */
 	begin();
 	one = add_unit("one", 0x1000, 0x2000);
 	add_function(one, "first", 0x1000, 0x1100);
@@ -340,7 +343,7 @@ static void test_spans(void **state)
 	expect_around(0x2000, "two second ");
 }
 
-/* What has no function is not kept, and only such tags are searched. */
+/* Entries without a function are not kept, and only certain tags are searched. */
 static void test_kinds(void **state)
 {
 	static const int with[] = {DW_TAG_namespace, DW_TAG_module, DW_TAG_structure_type,
@@ -384,7 +387,7 @@ static void test_kinds(void **state)
 	assert_called("");
 }
 
-/* The unit and 23 levels of it. */
+/* The unit and 23 levels below it. */
 static void test_depth(void **state)
 {
 	Dwarf_Die found[DEBUG_SCOPES_MAX];
@@ -407,7 +410,7 @@ static void test_many(void **state)
 	(void)state;
 	begin();
 	one = add_unit("one", 0x1000, 0x9000);
-	/* One more than what is allocated first, and one more than twice as much. */
+	/* One more than the first allocation, and one more than twice as much. */
 	for (unsigned int i = 0; i < 129; i++) {
 		add_function(one, "f", 0x1000 + 16 * i, 0x1010 + 16 * i);
 		if (i == 63 || i == 64 || i == 128) {
@@ -598,7 +601,7 @@ static void test_variables(void **state)
 	assert_int_equal(find_variable("sal"), 0);
 	trees[member].linkage = "";
 	assert_int_equal(find_variable("POT::LID"), 0);
-	/* A function of that name is none; the search ends at the first one. */
+	/* A function of that name is not a variable; the search ends at the first one. */
 	trees[salt].tag = DW_TAG_subprogram;
 	assert_int_equal(find_variable("salt"), 0);
 	trees[salt].tag = DW_TAG_variable;

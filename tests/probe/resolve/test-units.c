@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units, scopes and lines of a file: libdw is played, and each of its calls fails once. The file under test is included, so that its
- * static functions can be called.
+ * Units, scopes and lines of a file: the test simulates libdw, and each of its calls fails once. It
+ * includes the file, so that it can call its static functions.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -19,7 +19,7 @@
 
 /* ---- opening ---- */
 
-static const char *failing; /* function; NULL: none */
+static const char *failing; /* the function that fails; NULL: none */
 
 static bool is_failing(const char *name)
 {
@@ -28,7 +28,7 @@ static bool is_failing(const char *name)
 }
 
 static int the_dwfl, the_module, the_dwarf;
-static int given_fd; /* to libdw, which closes it */
+static int given_fd; /* the descriptor that libdw received, which it closes */
 
 static Dwfl *played_begin(const Dwfl_Callbacks *of)
 {
@@ -36,7 +36,7 @@ static Dwfl *played_begin(const Dwfl_Callbacks *of)
 	return is_failing("begin") ? NULL : (Dwfl *)&the_dwfl;
 }
 
-static bool is_first; /* the copy is descriptor 0 */
+static bool is_first; /* the copied descriptor is 0 */
 static int closed;
 
 static int played_dup(int fd)
@@ -240,7 +240,7 @@ static unsigned int played_around(
 
 struct played_line {
 	const char *path;
-	int number; /* -1: it cannot be read; likewise of the other ones */
+	int number; /* -1: it cannot be read; likewise for the other members */
 	int statement, end;
 	uint64_t address; /* 1: it cannot be read */
 };
@@ -494,15 +494,15 @@ static void test_open(void **state)
 		assert_string_equal(error.text, i < 3 ? texts[i] : "");
 		assert_string_equal(error.hint, "");
 		*error.text = '\0';
-		/* After an error it is tried again. */
+		/* After an error the next request tries again. */
 		errno = EMFILE;
 		assert_null(module_debug(&module));
 		assert_called(i < 3 ? wanted[i] : "");
-		/* libdw has the descriptor once it has the file. */
+		/* libdw owns the descriptor once it has the file. */
 		assert_int_equal(fcntl(lowest, F_GETFD), i == 4 ? 0 : -1);
 	}
 	close(lowest);
-	/* The copy is closed, or is used, also if it is the first descriptor. */
+	/* The copy is closed or used, even if it is descriptor 0. */
 	is_first = true;
 	closed = -1;
 	for (size_t i = 0; i < 2; i++) {
@@ -549,11 +549,11 @@ static void test_units(void **state)
 	headers[0].tree = 0;
 	assert_int_equal(debug_units(&debug_of, note_unit, &each_result), 0);
 	assert_called("two three ");
-	/* A unit that ends where it begins. */
+	/* A unit that ends where it starts. */
 	headers[1].next = 100;
 	assert_int_equal(debug_units(&debug_of, note_unit, &each_result), 0);
 	assert_called("");
-	/* The greater part of a unit. */
+	/* Most of a unit. */
 	headers[1].next = 300;
 	headers[0].tree = one;
 	part = add(0, DW_TAG_compile_unit, "part");
@@ -636,7 +636,7 @@ static void test_scopes(void **state)
 	trees[other].end = 0x1235;
 	expect_scopes(true, "cook unit ");
 	expect_scopes(false, "stir block cook unit ");
-	/* It is not known whether the address is in it. */
+	/* It is unknown whether the address is in it. */
 	trees[block].end = 1;
 	expect_scopes(false, "cook unit ");
 	trees[block].end = 0x1235;
@@ -645,7 +645,7 @@ static void test_scopes(void **state)
 	expect_scopes(false, "");
 	assert_int_equal(the_owner.debug_error, -ENOMEM);
 	failing = NULL;
-	/* 24 scopes at most. */
+	/* At most 24 scopes. */
 	for (int i = 0; i < 30; i++) {
 		other = add(other, DW_TAG_lexical_block, "b");
 		trees[other].begin = 0x1234;
@@ -692,17 +692,22 @@ static void test_sources(void **state)
 
 static void test_lines(void **state)
 {
-	static const struct played_line lines[] = {
-			/* Line 7 begins three times: the repetition directly after it is the same one. */
+	static const struct played_line lines[] = {/*
+			 * Line 7 starts three times: the repetition directly after it does not
+			 * count.
+			 */
 			{"a/cook.c", 7, 1, 0, 0x10}, {"a/cook.c", 7, 1, 0, 0x11},
 			{"a/cook.c", 9, 1, 0, 0x12}, {"a/cook.c", 7, 1, 0, 0x13},
-			/* Lines of other files, of no statement, at the end of code, and without an address. */
+			/*
+			 * Lines of other files, of no statement, at the end of code, and without an
+			 * address.
+			 */
 			{"b/book.c", 7, 1, 0, 0x14}, {"a/cook.c", 7, 1, 0, 0x15},
 			{NULL, 7, 1, 0, 0x16}, {"a/cook.c", 7, 0, 0, 0x17},
 			{"a/cook.c", 7, 1, 0, 0x18}, {"a/cook.c", 7, 1, 1, 0x19},
 			{"a/cook.c", 7, 1, 0, 0x1a}, {"a/cook.c", 7, 1, 0, 1},
 			{"a/cook.c", 7, 1, 0, 0x1b},
-			/* What cannot be read. */
+			/* Entries that cannot be read. */
 			{"a/cook.c", -1, 1, 0, 0x1c}, {"a/cook.c", 8, -1, 0, 0x1d},
 			{"a/cook.c", 8, 1, -1, 0x1e}, {"a/cook.c", 12, 1, 0, 0x1f},
 			{"a/cook.c", 10, 0, 0, 0x20}, {"a/cook.c", 8, 1, 1, 0x21}};
@@ -734,7 +739,7 @@ static void test_lines(void **state)
 	each_result = 0;
 	assert_int_equal(find_line("cook.c", 9), 0);
 	assert_called("lines of one 12 lines of two 12 nearest 12");
-	/* Lines are read only of units that have the file. */
+	/* Lines are read only from units that have the file. */
 	nr_files = 2;
 	assert_int_equal(find_line("cook.c", 7), 0);
 	assert_called("nearest 0");
@@ -748,7 +753,7 @@ static void test_lines(void **state)
 	assert_called("lines of one lines of two nearest 0");
 }
 
-/* ---- functions that were put into others ---- */
+/* ---- inlined functions ---- */
 
 static void test_inlined(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions of variables, from the text to the operations that fetch them: members, elements, counts, types of C++, Rust and Go
- * libraries, and each refusal. The debug information is written by the test. An operation is written as CODE:REGISTER:SIZE:VALUE, as probe/table
- * numbers them.
+ * Expressions of variables, from the text to the operations that fetch them: members, elements,
+ * counts, types of C++, Rust and Go libraries, and each refusal. The test writes the debug
+ * information. An operation is written as CODE:REGISTER:SIZE:VALUE, with the numbers of
+ * probe/table.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -109,7 +110,7 @@ static void template(unsigned int tag, const char *name, uint32_t type, int64_t 
 		dwarf_negative(&dwarf, DW_AT_const_value, value);
 }
 
-/* Memory at a constant address, by which the test tells the variables apart. */
+/* Memory at a constant address, which identifies the variable. */
 static void at_address(const char *name, uint32_t type, uint64_t address)
 {
 	uint8_t bytes[9] = {DW_OP_addr};
@@ -510,7 +511,10 @@ static void write_structures(void)
 	}
 }
 
-/* Bit fields in both forms, members that are too far away or lack something, and structures that are complete elsewhere. */
+/*
+ * Bit fields in both forms, members that are too far away or incomplete, and structures that are
+ * complete elsewhere.
+ */
 static void write_members(void)
 {
 	uint32_t type, far;
@@ -610,7 +614,10 @@ static void write_strange_libraries(void)
 	at_address("declared", type, 0xa200);
 }
 
-/* The registers of arguments that the function reads, instead of its code: a bit for each; -ENOMEM: out of memory. */
+/*
+ * The argument registers that the function reads, instead of its code: a bit for each; -ENOMEM: out
+ * of memory.
+ */
 static int read_registers;
 static const struct code_function played_function = {.address = 0x1234};
 
@@ -664,7 +671,7 @@ static void write_passed(void)
 	parameter("behind", large, NULL, 0);
 	parameter("full", ints, whole, sizeof(whole));
 	dwarf_end_children(&dwarf);
-	/* Only this file calls it. */
+	/* Called by this file only. */
 	(void)begin_function("own", 0x2240, 0);
 	parameter("invalid", type_long, base_pointer, 0);
 	dwarf_end_children(&dwarf);
@@ -1432,7 +1439,7 @@ static void test_refusals(void **unused)
 	FIND_ALL(refused, false);
 }
 
-/* Locations after the beginning of a function, and functions and code without debug information. */
+/* Locations after the start of a function, and functions and code without debug information. */
 static void test_locations(void **unused)
 {
 	const struct location before = location;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that begin and end operations in turns: all begin, and then all end, the first one first. */
+/*
+ * Threads that start and end operations in turns: all start, and then all end, the first one first.
+ */
 #include <pthread.h>
 #include <sched.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that gets pointers, of which some lead nowhere: to the first page, to what is not mapped, and none at all. */
+/*
+ * A function with pointer arguments, some of which are invalid: to the first page, to unmapped
+ * memory, and null.
+ */
 struct inner {
 	double weight;
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks its own calls by libunwind. */
+/* Walks its own stack with libunwind. */
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables that compilers have in many ways: split over registers, calculated, constants, without a place, as parameters of the
- * caller. A line that ends with PLACE is where a test looks at them.
+ * Variables that compilers keep in many ways: split over registers, calculated, constant, without a
+ * location, as parameters of the caller. A test reads them at the lines that end with PLACE.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,7 +61,7 @@ NOT_MERGED int64_t use(int64_t n)
 	return n;
 }
 
-/* Two halves of a structure, each in its own register; one is gone later. */
+/* Two halves of a structure, each in its own register; one is lost later. */
 NOT_MERGED int64_t split(struct two both, int turn)
 {
 	struct two sum = {.left = both.left + turn, .right = both.right * 3};
@@ -74,7 +74,7 @@ NOT_MERGED int64_t split(struct two both, int turn)
 	return sum.left - sum.right;
 }
 
-/* What is calculated from others is not kept, but how is. */
+/* The compiler does not keep the calculated value, but describes the calculation. */
 NOT_MERGED int64_t derived(int64_t n, uint32_t m)
 {
 	int64_t doubled = 2 * n, less = n - 7, inverse = -n, flipped = ~n;
@@ -86,7 +86,7 @@ NOT_MERGED int64_t derived(int64_t n, uint32_t m)
 			product;
 }
 
-/* Known before it runs. */
+/* Known at compile time. */
 NOT_MERGED int64_t constant(int n)
 {
 	const int answer = 42;
@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) int64_t total(const struct two *thi
 	return thing->left * by + thing->right;
 }
 
-/* A pointer to what is only in registers. */
+/* A pointer to an object that is only in registers. */
 NOT_MERGED int64_t pointed(int64_t first, int64_t second)
 {
 	struct two here = {first, second};
@@ -114,7 +114,7 @@ NOT_MERGED int64_t pointed(int64_t first, int64_t second)
 	return use(total(&here, 3)) + first;
 }
 
-/* What came in is gone when it is looked at. */
+/* The arguments are lost when they are read. */
 NOT_MERGED int64_t spent(int64_t n, const char *word)
 {
 	use(n + *word);
@@ -173,7 +173,7 @@ int main(void)
 	enum mood moods[] = {CALM, GLOOMY};
 	int table[2][3] = {{1, 2, 3}, {4, 5, 6}}, number = 99, *near = &number, **middle = &near;
 	char *words[] = {(char *)"alpha", (char *)"beta"};
-	/* An unknown text: clang 19 copies a function for a constant one. */
+	/* An unknown string: clang 19 copies a function for a constant one. */
 	const char *volatile gone = "gone";
 
 	split((struct two){1000, -1}, 2);

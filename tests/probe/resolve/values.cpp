@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What C++ has besides: members without `this->`, references, text of the library, things of namespaces and classes.
+// Features of C++: members without `this->`, references, strings of the library, entries of
+// namespaces and classes.
 #include <stdint.h>
 
 #include <memory>
@@ -87,7 +88,7 @@ int main()
 	shop::store store;
 
 	inner(3);
-	/* Of an unknown text: clang 19 copies a function for a constant one. */
+	/* An unknown string: clang 19 copies a function for a constant one. */
 	const char *volatile tea = "tea";
 	shop::weigh(tea, {"green", "black"});
 	shop::with_part(3);

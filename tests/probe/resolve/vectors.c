@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All vector registers before and behind a call, which is the first one of its thread: whatever happens in a probe there
- * must not be seen in them. Says "whole", or which register was changed.
+ * Compares all vector registers before and after a call, which is the first one of its thread: a
+ * probe must not change them. Prints "whole", or which register was changed.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #define REGISTERS 16
 #define BYTES 32
 
-/* Does nothing, but has room for a jump. */
+/* Does nothing, but has space for a jump. */
 __asm__(".pushsection .text\n.globl vectors_called\n.type vectors_called, @function\n"
 	"vectors_called:\n.cfi_startproc\nmovl $1, %eax\nnop\nnop\nret\n.cfi_endproc\n"
 	".size vectors_called, .-vectors_called\n.popsection\n");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Meets a breakpoint 100 times, and calls the allocator after each time, which a sanitizer reports if it takes this for a signal handler. */
+/*
+ * Executes a breakpoint 100 times and calls the allocator after each; a sanitizer reports that if
+ * it considers this a signal handler.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

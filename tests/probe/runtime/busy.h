@@ -2,12 +2,12 @@
 #ifndef TESTS_PROBE_RUNTIME_BUSY_H
 #define TESTS_PROBE_RUNTIME_BUSY_H
 
-/* Threads that never pause, and call work() all the time, beside what a program does. */
+/* Threads that call work() without a pause, beside the main program. */
 #include <pthread.h>
 
 #define BUSY_THREADS 2
 
-static long stop, calls; /* how often work() was called is known at the end */
+static long stop, calls; /* the number of calls of work() is printed at the end */
 static pthread_t busy_threads[BUSY_THREADS];
 
 __attribute__((noinline)) long work(long n);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A program with events of its own, and a process that runs beside it on the same thread-local memory. Writes how often each has called. */
+/*
+ * A program with its own events, and a process that shares its thread-local memory and runs beside
+ * it. Prints how often each has called.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

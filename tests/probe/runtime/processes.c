@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that share the memory of another one and are no threads of it, beside it or instead of it: processes KIND. All call watched
- * functions and check the results. Writes `right`, and how often the process and its threads have called deep(), and the others.
+ * Processes that share the memory of another one without being its threads, beside it or while it
+ * waits: processes KIND. All call watched functions and check the results. Prints `right`, and how
+ * often the process with its threads, and the others, have called deep().
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -60,7 +61,7 @@ static int child(void *unused)
 {
 	(void)unused;
 	others += work(ROUNDS);
-	/* As the C library's function would end the threads' process: not. */
+	/* Not by the C library, whose function would end the process with the threads. */
 	syscall(SYS_exit, 3);
 	return 0;
 }
@@ -70,7 +71,10 @@ static char *new_memory(size_t size)
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* clone() without the C library, whose stack begins with the function; no syscall() either. */
+/*
+ * clone() without the C library, with a stack that starts at the function; it does not call
+ * syscall() either.
+ */
 static long raw_clone(long flags, char *stack, void *tls)
 {
 	register long r8 __asm__("r8") = (long)tls;
@@ -94,7 +98,7 @@ static long raw_clone(long flags, char *stack, void *tls)
 	return ret;
 }
 
-/* A copy of this thread's, so that each variable has the address of another one, and the same contents. */
+/* A copy of this thread's memory: each variable has another address and the same contents. */
 static void *copied_tls(void)
 {
 	char *self = (char *)__builtin_thread_pointer(),
@@ -103,7 +107,7 @@ static void *copied_tls(void)
 	uintptr_t begin = (uintptr_t)self - TLS_BELOW;
 	size_t below = TLS_BELOW;
 
-	/* What is mapped. */
+	/* The mapped part. */
 	while (below && msync((void *)((begin + TLS_BELOW - below) & ~4095ul), 4096, MS_ASYNC))
 		below -= 4096;
 	memcpy(copy - below, self - below, below + 1024);
@@ -153,7 +157,10 @@ static void *thread(void *kind)
 	return NULL;
 }
 
-/* As a sanitizer's: a forked copy of the memory of whose thread no function of the C library is called. */
+/*
+ * As a sanitizer does: a forked copy of the memory, whose thread calls no function of the C
+ * library.
+ */
 static void copied(void)
 {
 	int pid;
@@ -191,7 +198,7 @@ static void on_signal(int number)
 	signals += work(5);
 }
 
-/* One thread on many stacks, that of signals among them, and a child. */
+/* One thread on many stacks, including signal stacks, and a child. */
 static void stacks(void)
 {
 	stack_t alternate = {.ss_sp = new_memory(STACK), .ss_size = STACK};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a sandbox that permits write() and exit_group() only: sets registers, flags and modes, meets a breakpoint, and compares all of them. Prints
- * how often they were the same. With "alternate", signals have a stack of their own. With "interrupted" there is no sandbox, but a timer's signal
- * at any instruction, whose handler makes a backtrace.
+ * In a sandbox that permits write() and exit_group() only: sets registers, flags and modes,
+ * executes a breakpoint, and compares all of them. Prints how often they were the same. With
+ * "alternate", signals have an alternate stack. With "interrupted" there is no sandbox, but a timer
+ * signal at any instruction, whose handler makes a backtrace.
  */
 #include <execinfo.h>
 #include <linux/filter.h>
@@ -23,10 +24,10 @@
 #define ROUNDS_INTERRUPTED 40000
 #define INTERVAL_US 40
 #define FRAMES 30
-#define GENERAL 14 /* registers besides rsp and r15, which has the address of the state */
+#define GENERAL 14 /* registers besides rsp and r15; r15 is the address of the state */
 #define VECTORS 16
 #define VECTOR_BYTES 32
-#define FLAGS 0x200cd5u /* identification, direction, and those of arithmetic */
+#define FLAGS 0x200cd5u /* identification, direction, and the arithmetic flags */
 
 struct state {
 	uint64_t general[GENERAL], flags;
@@ -122,7 +123,7 @@ static void choose(void)
 
 	fill(&before, sizeof(before));
 	before.flags = (before.flags & FLAGS) | 0x202;
-	/* Traps of floating point are masked, and nothing is pending. */
+	/* Floating-point exceptions are masked, and none is pending. */
 	before.mode = 0x1f80 | (before.mode & 0xe000);
 	before.control = 0x37f | roundings[before.control % 4];
 	before.unused = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that go into a sandbox (seccomp) which kills for most system calls: sandbox KIND. Each calls jumped(), a function for
- * a jump, told(), another one with a text, and tiny(), which has space for a breakpoint only, before it and in it. Prints the number of calls.
+ * Programs that enter a sandbox (seccomp) which kills them for most system calls: sandbox KIND.
+ * Each calls jumped(), a function with space for a jump, told(), another one with a string
+ * argument, and tiny(), which has space for a breakpoint only, before the sandbox and inside it.
+ * Prints the number of calls.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
@@ -41,7 +43,7 @@ __attribute__((noinline)) long told(long n, const char *text)
 	return n + text[0];
 }
 
-/* Without padding behind it: no jump. */
+/* Without padding after it, so no jump fits. */
 void tiny(void);
 __asm__(".text\n"
 	".globl tiny\n"
@@ -82,23 +84,23 @@ static struct sock_filter signals[] = {LOAD, ALLOW(write), ALLOW(exit_group), AL
 static struct sock_filter with_return[] = {LOAD, ALLOW(write), ALLOW(exit_group),
 		ALLOW(rt_sigreturn), ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(getpid),
 		ALLOW(gettid), ALLOW(rt_tgsigqueueinfo), ALLOW(tgkill), KILL};
-/* The program can set actions, but no mask. */
+/* The program can set signal actions, but no mask. */
 static struct sock_filter mixed[] = {
 		LOAD, ALLOW(write), ALLOW(exit_group), ALLOW(exit), ALLOW(rt_sigaction), KILL};
-/* By ranges, arithmetic and memory, as compilers of filters make them. */
+/* Ranges, arithmetic and memory, as compilers of filters generate them. */
 static struct sock_filter odd[] = {LOAD, BPF_STMT(BPF_ST, 3),
 		BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 0), BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
 		BPF_STMT(BPF_MISC | BPF_TAX, 0), BPF_STMT(BPF_LD | BPF_MEM, 3),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_rt_sigreturn, 0, 2),
 		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_rt_sigreturn, 1, 0), KILL,
 		BPF_STMT(BPF_JMP | BPF_JA, 1), KILL, BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-/* What the C library needs for a thread, and nothing else. */
+/* The system calls that the C library needs for a thread, and no other. */
 static struct sock_filter threads[] = {LOAD, ALLOW(write), ALLOW(exit_group), ALLOW(exit),
 		ALLOW(clone3), ALLOW(clone), ALLOW(mmap), ALLOW(mprotect), ALLOW(munmap),
 		ALLOW(madvise), ALLOW(rseq), ALLOW(set_robust_list), ALLOW(futex),
 		ALLOW(rt_sigprocmask), ALLOW(rt_sigaction), ALLOW(getrandom), ALLOW(brk), KILL};
 
-/* What is missing is forbidden: this ends the program. */
+/* Missing system calls are forbidden: this ends the program. */
 static struct sock_filter without_return[] = {LOAD,
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 0, 1), KILL,
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
@@ -130,7 +132,7 @@ static long bare_filter(const struct sock_fprog *program)
 	return bare_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)program);
 }
 
-/* The child calls only what is in registers and on its own part of the stack. */
+/* The child calls only functions in registers, and uses its own part of the stack. */
 static int in_vfork(void)
 {
 	pid_t child = vfork();
@@ -154,7 +156,7 @@ static void *busy(void *unused)
 		;
 	work(AFTER);
 	__atomic_fetch_add(&ended, 1, __ATOMIC_RELEASE);
-	/* Until exit_group(): its own end takes calls. */
+	/* Waits for exit_group(): its own exit needs system calls. */
 	for (;;)
 		;
 	return unused;
@@ -167,7 +169,7 @@ static void on_signal(int number)
 	handled += number == SIGUSR1;
 }
 
-/* What a program may do in its sandbox: 0, or what was wrong. */
+/* Changes signals as the sandbox permits. Returns 0, or the number of the failed check. */
 static int change_signals(int can_return)
 {
 	struct sigaction action = {.sa_handler = on_signal}, before;
@@ -198,7 +200,7 @@ static void *brief(void *unused)
 	return unused;
 }
 
-/* Without the C library, which asks for more. */
+/* Does not use the C library, which needs more system calls. */
 static void finish(long before)
 {
 	char text[80];
@@ -215,13 +217,13 @@ int main(int argc, char **argv)
 	int ret = 0, status;
 	long before;
 
-	/* Until a tracer has attached. */
+	/* Waits until a tracer has attached. */
 	if (argc > 2 && strncmp(kind, "then-", 5) && getchar() == EOF)
 		return 4;
 	if (strcmp(kind, "first") && (argc < 3 || strncmp(kind, "then-", 5)))
 		work(BEFORE);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* In a program that another one starts: this one, without further arguments. */
+	/* In a program that this one starts: the same file, without further arguments. */
 	if (argc > 2 && !strncmp(kind, "then-", 5)) {
 		if (prctl_filter(!strcmp(kind, "then-kill") ? USE(without_return)
 						    : !strcmp(kind, "then-fail")

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs started by posix_spawn() and system(), beside threads that never pause. Writes how often work() was called: spawn ROUNDS */
+/*
+ * Starts programs by posix_spawn() and system(), beside threads that never pause. Prints how often
+ * work() was called: spawn ROUNDS
+ */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thousands of threads on few stacks, beside two that never pause: joined, detached and canceled ones. Writes how often work() was called, and
- * how many threads it has started: threads ROUNDS
+ * Starts thousands of threads on few stacks, beside two that never pause: joined, detached and
+ * canceled ones. Prints how often work() was called, and how many threads were started: threads
+ * ROUNDS
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Children of vfork(), which call watched functions on parts of the stack where their parents have not been: vforked ROUNDS. Some have
- * a stack of their own, and half of the parents have never had a hit before. Writes `right`, and how often parents and children have called each function.
+ * Children of vfork(), which call watched functions on parts of the stack that their parents have
+ * not used: vforked ROUNDS. Some have their own stack, and half of the parents have never had a hit
+ * before. Prints `right`, and how often parents and children have called each function.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,7 +23,7 @@ __attribute__((noinline)) long leaf(long n)
 	return n * 3 + 1;
 }
 
-/* Its own call has its hit above the memory that it takes, and that of leaf() below. */
+/* The hit of its own call is above the memory that it takes, and the hit of leaf() is below. */
 __attribute__((noinline)) long deep(long n)
 {
 	volatile char memory[DEEP];

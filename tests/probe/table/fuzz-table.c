@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: the reader of tables on any bytes. */
+/* Fuzzes the reader of tables with libFuzzer. */
 #include "fuzz-target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
 #define TESTS_PROBE_TABLE_FUZZ_TARGET_H
 
 /*
- * What both the libFuzzer target and the mutation test do with a piece of bytes: everything in a table that is accepted
- * must be readable (the sanitizers watch), and a writer must take it again.
+ * Reads the input as a table, for the libFuzzer target and the mutation test: all parts of an
+ * accepted table must be readable (the sanitizers watch), and a writer must accept them.
  */
 
 #include "probe/table/table.h"
@@ -56,14 +56,14 @@ static inline void fuzz_probes(const struct probe_table *table, struct probe_tab
 	}
 }
 
-/* Returns whether it is one. */
+/* Returns whether the input is a valid table. */
 static inline bool fuzz_table(const uint8_t *data, size_t size)
 {
 	struct probe_table_writer *writer;
 	struct probe_table_module module;
 	struct probe_table table;
 	const char *reason = NULL;
-	/* As it is in a mapping. */
+	/* Aligned, as in a mapping. */
 	uint8_t *copy = aligned_alloc(8, (size + 8) & ~(size_t)7);
 
 	if (!copy)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact values of tables of probes: each error of the reader with a table that has one damaged record, each failing call of the writer,
- * the types that fields get. The files are included, so that their own functions can be called and their calls fail.
+ * Exact values of probe tables: each error of the reader with a table that has one damaged record,
+ * each failing call of the writer, and the types of fields. The test includes the files, so that it
+ * can call their static functions and let their calls fail.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* Calls until one fails; 0: none does. */
+/* The number of the call that fails; 0: none. */
 static unsigned int calloc_fails, realloc_fails, memfd_fails, seal_fails, stat_fails;
 static unsigned int nr_reallocs, nr_frees, nr_writes;
 static int nr_open;
@@ -369,7 +370,7 @@ static void test_probe(void **state)
 	}
 }
 
-/* ---- one damage, one reason ---- */
+/* ---- one damaged record, one reason ---- */
 
 struct damaged {
 	char *bytes;
@@ -692,10 +693,10 @@ static int64_t add_one(struct probe_table_writer *writer, int kind)
 				    : probe_table_add_probe(writer, &probe);
 }
 
-/* Each allocation fails once; each time the writer is what it was. */
+/* Each allocation fails once; after each failure the writer is unchanged. */
 static void test_no_memory(void **state)
 {
-	static const unsigned int parts_grown[] = {2, 3, 5}; /* that have their own buffers */
+	static const unsigned int parts_grown[] = {2, 3, 5}; /* parts with their own buffers */
 
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
@@ -750,7 +751,9 @@ static void test_growth(void **state)
 	assert_memory_equal(writer->parts[TABLE_STRINGS].bytes, "1234567\0001234567\0001", 17);
 	assert_int_equal(table_write_append_record(writer, TABLE_OPS, NULL, 0), 0);
 	assert_int_equal(nr_reallocs, 2);
-	/* Up to the limit of a table there is no memory here; beyond it is another error. */
+	/*
+	 * Below the limit of a table, the writer runs out of memory; above it, the error differs.
+	 */
 	writer->parts[TABLE_STRINGS].size = PROBE_TABLE_MAX - 8;
 	realloc_fails = 1;
 	assert_int_equal(table_write_append_record(writer, TABLE_STRINGS, bytes, 8), -ENOMEM);
@@ -788,7 +791,7 @@ static void test_largest(void **state)
 	probe_table_writer_free(writer);
 }
 
-/* Fetches that are those of the probe before are written once. */
+/* Fetches that equal those of the probe before are written once. */
 static void test_shared_fetches(void **state)
 {
 	static const struct {
@@ -816,7 +819,7 @@ static void test_shared_fetches(void **state)
 		assert_int_equal(record.first_piece, 2 * (i + 1));
 	}
 	{
-		/* The exit of the last probe is the one that was remembered: its entry is none. */
+		/* The last probe has no entry: its exit is remembered. */
 		struct probe_table_probe probe = make_probe();
 		struct table_probe record;
 
@@ -902,7 +905,7 @@ static void test_refusals(void **state)
 	free(name);
 }
 
-/* A fetch of 32 operations is read; not one of 33, even if there are so many. */
+/* A fetch of 32 operations is read; one of 33 is not, although the table has so many. */
 static void test_most_operations(void **state)
 {
 	static struct probe_fetch_op many[32];
@@ -938,7 +941,7 @@ static void test_most_operations(void **state)
 	free(bytes);
 }
 
-/* An event of 64 fields is read; not one of 65, even if there are so many. */
+/* An event of 64 fields is read; one of 65 is not, although the table has so many. */
 static void test_most_fields(void **state)
 {
 	static char names[64][8];

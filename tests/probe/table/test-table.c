@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of probes: what is written is read again, what cannot be is refused, and no damage of one is worse than that. */
+/*
+ * Tables of probes: written values are read unchanged, invalid values are refused, and damaged
+ * tables cause nothing worse than a refusal.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,7 +169,7 @@ static void test_what_is_written_is_read(void **state)
 	for (uint32_t i = 0; i < 1000; i++)
 		check_probe(&table, i);
 	free(bytes);
-	/* A name of one place in ten thousand is not repeated operations. */
+	/* Equal operations of ten thousand probes are not repeated. */
 	assert_true(size < 1000 * 200);
 
 	fd = probe_table_memfd(writer);
@@ -234,13 +237,13 @@ static void test_structures(void **state)
 				.size = inside[i] ? inside[i] : 4};
 	}
 	assert_int_equal(probe_table_add_event(writer, &event), 2);
-	/* Other structures may have that name, too. */
+	/* Members of other structures may have that name, too. */
 	text[4][0] = 'a';
 	assert_int_equal(probe_table_add_event(writer, &event), 3);
 	text[4][0] = 'd';
 	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
 	text[4][0] = 'c';
-	/* One goes on behind the one that it is in, or the event; one is empty. */
+	/* One structure ends after its parent, or after the event; one is empty. */
 	in[3].size = 4;
 	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
 	in[3].size = 3;
@@ -262,7 +265,7 @@ static void test_structures(void **state)
 	probe_table_writer_free(writer);
 }
 
-/* What each of these changes of a good probe makes of it is refused, and leaves the writer as it was. */
+/* Each of these changes of a valid probe is refused, and leaves the writer unchanged. */
 static void test_writer_refuses(void **state)
 {
 	struct probe_table_writer *writer = written(0);
@@ -325,7 +328,10 @@ static void test_damage(void **state)
 		}
 		accepted += fuzz_table(damaged, size);
 	}
-	/* Names and addresses may be any: so neither all nor none. */
+	/*
+	 * Names and addresses may have any value, so some damaged tables are accepted, and some are
+	 * not.
+	 */
 	assert_true(accepted > 0 && accepted < rounds);
 	free(damaged);
 	free(bytes);

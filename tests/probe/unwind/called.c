@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library without frame pointers, as distributions build theirs. */
+/* A library without frame pointers, as distributions build them. */
 #include "called.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Comes to place() in all ways that the unwinder's data has rows for: plain frames, large ones, of a size that is known only then,
- * aligned ones, by a table of linkage, out of a library's and libc's functions, in a signal's handler on another stack, in a
- * thread, on stacks that come and go. Without frame pointers.
+ * Calls place() through every form of unwind data: plain frames, large ones, frames of dynamic
+ * size, aligned ones, through a linkage table, from callbacks of a library and of libc, in a signal
+ * handler on another stack, in a thread, and on temporary stacks. Compiled without frame pointers.
  */
 #include "called.h"
 
@@ -27,7 +27,7 @@ FUNCTION void place(int number)
 	total += number;
 }
 
-/* A probe of its own, whose return is seen, may be between. */
+/* A probe whose return is watched may be between. */
 FUNCTION int between(int number);
 FUNCTION int between(int number)
 {
@@ -85,7 +85,7 @@ static void on_signal(int number)
 
 FUNCTION static void raise_somewhere(void)
 {
-	/* It is there when this returns, with the frame in the middle of something. */
+	/* The probe is here, in the middle of a changed frame. */
 	__asm__ volatile("push %%rbx\n\t.cfi_adjust_cfa_offset 8\n\tud2\n\tpop %%rbx\n\t"
 			 ".cfi_adjust_cfa_offset -8"
 			 :
@@ -100,7 +100,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
 }
 
-/* Deeper than what is looked at of a stack at once, and shallow again. */
+/* Deeper than the part of a stack that is checked at once, and shallow again. */
 FUNCTION static int deep(int depth)
 {
 	char room[60000];
@@ -110,7 +110,7 @@ FUNCTION static int deep(int depth)
 	return (depth ? deep(depth - 1) : between(7)) + room[depth];
 }
 
-/* On a stack that the program has made, and which is not there the next time. */
+/* On a stack that the program allocates, and that does not exist the next time. */
 static ucontext_t outside, inside;
 
 static void on_own_stack(void)

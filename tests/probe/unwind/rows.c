@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of an ELF file, one a line: address, kind, distance, frame. As the agent makes them, but out of the file. */
+/*
+ * Prints the rows of an ELF file, one a line: address, kind, distance, frame. It makes them from
+ * the file, as the agent makes them from memory.
+ */
 #include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>

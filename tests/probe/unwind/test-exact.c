@@ -94,7 +94,7 @@ static void test_kinds(void)
 {
 	memset(words, 0, sizeof(words));
 	words[11] = 0x2000 + 1;
-	/* The return address is below the begin of the frame, two words above the stack pointer. */
+	/* The return address is below the frame's base, two words above the stack pointer. */
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x1011, at(10), 0, false), 0x1011, 0x2001, 0));
 	/* A row begins at its address. There is no row before it. */
@@ -106,11 +106,11 @@ static void test_kinds(void)
 	words[30] = 0;
 	words[31] = 0x2002;
 	CHECK(is_walk(walk_from(0x1020, at(10), at(20), true), 0x1021, 0x2002, 0));
-	/* The word below the frame pointer is the begin of the frame. */
+	/* The word below the frame pointer is the frame's base. */
 	words[19] = at(40);
 	words[39] = 0x2003;
 	CHECK(is_walk(walk_from(0x1030, at(10), at(20), true), 0x2003, 0, 0));
-	/* A saved frame pointer, two words below the begin at three. */
+	/* A saved frame pointer, two words below the base, which is three words up. */
 	words[12] = 0x1021;
 	words[11] = at(30);
 	CHECK(is_walk(walk_from(0x1070, at(10), 7, true), 0x1021, 0x2002, 0));
@@ -163,7 +163,7 @@ static void test_return_addresses(void)
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x1020, 0x2001, 0));
 	words[11] = 0x1010;
 	CHECK(is_walk(walk_from(0x1010, at(10), 0, true), 0x1010, 0, 0));
-	/* A saved begin that cannot be read. */
+	/* A saved base that cannot be read. */
 	words[13] = 0;
 	CHECK(is_walk(walk_from(0x1030, at(10), 0x9008, true), 0, 0, 0));
 	CHECK(is_walk(walk_from(0x1030, at(10), 0x7008, true), 0, 0, 0) && nr_reads > 0);
@@ -173,11 +173,11 @@ static void test_unknown(void)
 {
 	memset(words, 0, sizeof(words));
 	words[10] = 0x2001;
-	/* At the begin of a function, which was called. */
+	/* At the start of a function, which was called. */
 	CHECK(is_walk(walk_from(0x5000, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x1080, at(10), 0, true), 0x2001, 0, 0));
 	CHECK(is_walk(walk_from(0x100f, at(10), 0, true), 0x2001, 0, 0));
-	/* Further up with the frame pointer, which is not below the stack. */
+	/* Further up by the frame pointer, which is not below the stack. */
 	words[10] = 0x5000;
 	words[20] = at(30);
 	words[21] = 0x2002;
@@ -322,7 +322,7 @@ static void test_added_rows(void)
 static void test_lengths(void)
 {
 	unsigned char bytes[48];
-	/* Behind its 24 bytes everything is a length. */
+	/* Any length fits only within its 24 bytes. */
 	const struct code_cursor all = {bytes, 0, 24, 0x1000, false};
 
 	memset(bytes, 0, 24);
@@ -342,7 +342,7 @@ static void test_lengths(void)
 	CHECK(unwind_build_length(&all, 25) == 0 && unwind_build_length(&all, 28) == 0);
 }
 
-/* The entry's word `back` counts from itself to a CIE of `length` bytes, which is at `at`. */
+/* The entry's word `back` is the distance from itself to a CIE of `length` bytes at `at`. */
 static bool finds_cie(size_t at, uint32_t length, size_t entry, uint32_t back)
 {
 	static const uint8_t cie[] = {
@@ -391,7 +391,7 @@ static void test_kept_cie(void)
 			builder.cie.code_factor == 4);
 	CHECK(unwind_build_find_cie(&builder, &all, 104) && builder.cie.code_factor == 4);
 	CHECK(unwind_build_find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
-	bytes[36 + 4] = 9; /* a version that there is not */
+	bytes[36 + 4] = 9; /* an unknown version */
 	CHECK(!unwind_build_find_cie(&builder, &all, 104) &&
 			!unwind_build_find_cie(&builder, &all, 104));
 	CHECK(unwind_build_find_cie(&builder, &all, 100) && builder.cie.code_factor == 1);
@@ -439,7 +439,7 @@ static void test_build(void)
 	CHECK(unwind_build(&image, rows, 2) == 4);
 	image.lowest = 0x2000;
 	CHECK(unwind_build(&image, rows, 8) == 3 && rows[0].at == 0 && rows[0].distance == 1);
-	/* There are no rows before the begin of the module. */
+	/* There are no rows before the start of the module. */
 	image.lowest = 0x2021;
 	CHECK(unwind_build(&image, rows, 8) == 0);
 	image.lowest = 0x1000;
@@ -451,7 +451,7 @@ static void test_build(void)
 		CHECK(unwind_build(&image, rows, 8) == (i == 1 ? 4 : 0));
 		bytes[i == 1 ? 8 : i]--;
 	}
-	/* A description whose CIE does not exist, or would be before the beginning. */
+	/* A description whose CIE does not exist, or would be before the start of the data. */
 	bytes[60] = 0;
 	CHECK(unwind_build(&image, rows, 8) == 0);
 	bytes[60] = 61;
@@ -459,7 +459,7 @@ static void test_build(void)
 	CHECK(build_with(2, 0x03, 0x3b, 0x1000) == 0 && build_with(1, 0x03, 0x3b, 0x1040) == 0);
 }
 
-/* The table has two functions of 0x20 bytes, which begin at these addresses. */
+/* The table has two functions of 0x20 bytes, which start at these addresses. */
 static size_t build_two(uint64_t one, uint64_t other, struct unwind_row rows[8])
 {
 	unsigned char bytes[160] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 2, 0, 0, 0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows that were found before are those that a search finds: stacks that are made up, walked with and without them, so many
- * that their places are taken by others all the time; and by threads that take them from each other.
+ * Cached rows equal the rows that a search finds. The test walks random stacks with and without the
+ * cache: so many that entries are replaced all the time, and in threads that replace each other's
+ * entries.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void make_modules(void)
 					.frame = next_of(&state) % 3 ? UNWIND_FRAME_SAME : 2};
 			at += 1 + (uint32_t)(next_of(&state) % 40);
 		}
-		/* The last one of them at the end of what a program may have. */
+		/* The last module is at the end of the address space of programs. */
 		modules[m] = (struct unwind_module){.start = m + 1 < MODULES
 						? UINT64_C(0x400000) << m * 10
 						: (UINT64_C(1) << 47) - at,
@@ -91,7 +92,7 @@ static void *compare(void *argument)
 					? some_address(&state)
 					: (uintptr_t)(stack + next_of(&state) % WORDS);
 		nr = unwind_walk(&without, &begin, &memory, as_it_is, right, MOST);
-		/* The second time most of them are known. */
+		/* The second time most rows are in the cache. */
 		for (unsigned int again = 0; again < 2; again++) {
 			if (unwind_walk(&with, &begin, &memory, as_it_is, got, MOST) != nr ||
 					memcmp(got, right, nr * sizeof(*got)) != 0) {
