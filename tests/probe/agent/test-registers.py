@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a probe's hit can reach uses general registers only, for no others are saved: looked up in the instructions of the libraries
-as they are, from the functions where hits arrive, through all direct calls; what is called by pointers is among the places to begin."""
+"""Code that a probe hit can reach uses general registers only, because a hit saves no others. The test reads the
+instructions of the built libraries, from the functions where hits arrive through all direct calls; functions that are
+called by pointers are among the starting points.
+"""
 import os
 import re
 import subprocess
@@ -9,9 +11,9 @@ import unittest
 
 AGENT, LIBSIDE = os.environ['AGENT'], os.environ['LIBSIDE']
 VECTOR = re.compile(r'%[xyz]mm\d|%st\b|%mm\d|%k[1-7]\b')
-# They read or save what was there before anything else ran.
+# They read or save the values from before any other code ran.
 MAY = {'vector_value', 'call_saved'}
-# Of libc: system calls and no more, or what the kernel has mapped, which is compiled without vector registers.
+# Functions of libc that only make a system call, and mappings of the kernel, which is compiled without vector registers.
 HARMLESS = {'syscall', 'getpid', '__errno_location', 'clock_gettime', 'sched_yield', 'sched_getcpu', 'nanosleep', 'mmap',
             'mmap64', 'munmap', 'madvise', 'write', 'close', 'open', 'openat', 'read', 'pread64', 'prctl', 'ioctl', '__tls_get_addr',
             'pthread_sigmask', 'getuid', 'geteuid', 'getgid', 'getegid', '__stack_chk_fail', 'getppid', 'gettid',
@@ -35,7 +37,7 @@ class Library:
                 self.functions[name].append(line.split('\t', 1)[1] if '\t' in line else '')
 
     def reached(self, roots):
-        """Names of functions that are reached, each with the one that it was reached from."""
+        """Names of the functions that are reached, each with its caller."""
         found, left = {root: None for root in roots}, list(roots)
         while left:
             name = left.pop()
@@ -73,7 +75,7 @@ class Registers(unittest.TestCase):
         library = Library(AGENT)
         roots = ['probe_hit_entry', 'probe_hit_exit', 'patch_enter', 'patch_enter_followed', 'patch_leave']
         roots += [name for name, section in library.sections.items() if section == 'side_gp_only']
-        # Called by pointers: rings' ways, plans' operations, filters.
+        # Called by pointers: methods of rings, operations of plans, filters.
         roots += [name for name in library.functions
                   if re.match(r'(ring_publish|ring_section|ring_timed|ring_scalar|ring_prefixed|serialize_|plan_serialize|filter_matches|ring_portable)', name)]
         found = self.check(library, roots, set())

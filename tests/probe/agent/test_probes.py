@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Probes in a program without any events of its own; what arrives is read by babeltrace2 and compared with what the program does."""
+"""Probes in a program without events of its own; the test reads the trace with babeltrace2 and compares it with the calls of the program."""
 import os
 import re
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 PROGRAM, RECORD, SIGNALS = os.environ['PROGRAM'], os.environ['RECORD'], os.environ['SIGNALS']
-FAULTS = os.environ.get('FAULTS')  # of this test only, not of those that borrow from it
+FAULTS = os.environ.get('FAULTS')  # of this test only, not of tests that import from it
 UNSIGNED, SIGNED, HEX, BOOL, FLOAT, STRING, BYTES, BACKTRACE = range(1, 9)
 (CONSTANT, REGISTER, VECTOR, MODULE, SITE, FUNCTION, CALL, DURATION, RETURN, CALLS,
  UNREADABLE) = range(1, 12)
@@ -25,7 +25,7 @@ def reg(number):
 
 
 class Recording:
-    """What the table was, what became of it, and the events."""
+    """The table, the state of each probe, and the events."""
     OPTIONS = []
 
     def __init__(self, lines, count=10, twice=False, environment=None, command=None, libraries=False):
@@ -44,7 +44,7 @@ class Recording:
         self.lines = shown.stdout.splitlines()
 
     def events(self, name):
-        """Payloads of those events as dictionaries of texts."""
+        """Payloads of these events as dictionaries of strings."""
         found = []
         for line in self.lines:
             if f' {name}: ' not in line:
@@ -84,7 +84,7 @@ ADD_FIELDS = [('a', SIGNED, 4, 0, [reg(RDI)]), ('b', SIGNED, 8, 0, [reg(RSI)])]
 
 
 def additions(count):
-    """What add() is called with: in main, around the vectors, in four threads, in a child."""
+    """The arguments of add(): in main, around the vectors, in four threads, in a child."""
     wanted = [(i, -i) for i in range(count)] + [(7, 8)] + [(1, i) for i in range(count)] * 4 + [(1000, 1)]
     return sorted(wanted)
 
@@ -105,7 +105,7 @@ class Entry(unittest.TestCase):
         self.assertIn('breakpoint 1', recording.said)
 
     def test_breakpoint_and_signals(self):
-        """A program with handlers and masks of its own for the signals of traps."""
+        """A program with its own handlers and masks for the signals of traps."""
         count = 20
         recording = Recording([line.replace(PROGRAM, SIGNALS) for line in entry_of('add', 'adds', ADD_FIELDS, TRAP)],
                               command=[SIGNALS, str(count)])
@@ -113,7 +113,7 @@ class Entry(unittest.TestCase):
         self.assertEqual([int(e['a']) for e in recording.events('probe:adds')], list(range(6 * count + 1)))
 
     def test_memory_and_faults(self):
-        """A program that uses the signals of faults in all ways sees the same as without probes, which read as ever."""
+        """A program that uses the signals of faults in all ways behaves as without probes, and its probes record correct values."""
         count = 40 if os.environ.get('SIDE_TEST_LONG') else 2
         fields = [('value', UNSIGNED, 8, 0, [reg(RDI), op(LOAD, 8)]), ('name', STRING, 1, 32, [reg(RSI)]),
                   ('mark', HEX, 8, 0, [op(UNREADABLE)])]
@@ -130,7 +130,7 @@ class Entry(unittest.TestCase):
         seen = {(int(e['value']), None if int(e['mark'], 0) & 2 else e['name'], int(e['mark'], 0)) for e in events}
         good = (4711, '"sixteen letters."', 0)
         self.assertIn(good, seen)
-        # The page that faults, all of it gone, and null.
+        # The page that faults, a page that is completely unmapped, and null.
         self.assertEqual(seen, {good, (0, None, 3), (4711, None, 2)})
 
     def test_two_tables_at_one_place(self):
@@ -190,7 +190,7 @@ class Calls(unittest.TestCase):
         begun, ended = recording.events('probe:call'), recording.events('probe:call_return')
         self.assertEqual([int(e['n']) for e in begun], list(range(20, -1, -1)) + [3, 2, 1, 0])
         self.assertEqual([int(e['result']) for e in ended], list(range(1, 22)) + [1, 2, 3, 4])
-        # The same call at its begin and at its end, and what is outside takes longer than what is inside.
+        # The same call at its entry and exit; an outer call takes longer than an inner one.
         pairs = {e['call']: int(e['n']) for e in begun}
         self.assertEqual(len(pairs), 25)
         self.assertEqual([pairs[e['call']] + 1 for e in ended], [int(e['result']) for e in ended])
@@ -209,7 +209,7 @@ class Contexts(unittest.TestCase):
         fields = [(f'r{i}', HEX, 8, 0, [reg(i)]) for i in range(17)] + [('flags', HEX, 8, 0, [reg(49)])]
         events = Recording(entry_of('add', 'adds', fields, ALL), 0).events('probe:adds')
         event = next(e for e in events if int(e['r5'], 0) == 7 and int(e['r4'], 0) == 8)
-        # What keeps_vectors() has made of them.
+        # The registers after keeps_vectors().
         stack, kept = int(event['r7'], 0), int(event['r12'], 0)
         self.assertEqual(stack % 16, 8)
         self.assertTrue(0 < kept - stack <= 256 + 24, (hex(stack), hex(kept)))
@@ -219,12 +219,12 @@ class Contexts(unittest.TestCase):
         events = Recording(entry_of('down', 'downs', fields)).events('probe:downs')
         deep = re.findall(r'= (0x[0-9A-F]+)', events[20]['calls'])
         self.assertEqual(len(deep), 8)
-        # It calls itself from one place.
+        # It calls itself from one location.
         self.assertEqual(len(set(deep[:7])), 1)
 
 
 class Filtered:
-    """Where there is a filter, records are not made where the probe hits, but of arguments: of the same values."""
+    """With a filter, records are made of arguments instead of directly in the hit: with the same values."""
 
     def setUp(self):
         Recording.OPTIONS = ['-f', '1 == 1']
@@ -247,7 +247,7 @@ class ContextsFiltered(Filtered, Contexts):
 
 class Libraries(unittest.TestCase):
     def test_loaded_and_unloaded(self):
-        """Each time from the first call on, which is one of its constructor."""
+        """Each time from the first call on, which its constructor makes."""
         library, loading = os.environ['LIBRARY'], os.environ['LOADING']
         wishes = [line.replace(PROGRAM, library) for line in entry_of('library_work', 'works', [ADD_FIELDS[0]])]
         recording = Recording(wishes, command=[loading, library, '20'])
@@ -257,7 +257,7 @@ class Libraries(unittest.TestCase):
 
 class Listeners(unittest.TestCase):
     def test_console_tracer(self):
-        """It uses all registers, which the program must not notice."""
+        """The tracer uses all registers; the program must not notice that."""
         library = os.path.join(os.path.dirname(os.environ['SIDE_LIB_DIR'].split(':')[0]), 'console',
                                'libside-console-tracer.so.0')
         if not os.path.exists(library):
@@ -266,7 +266,7 @@ class Listeners(unittest.TestCase):
         seen = sorted((int(e['a']), int(e['b'])) for e in recording.events('probe:adds'))
         self.assertEqual(seen, additions(5))
         said = recording.said + recording.complaints
-        # It prints descriptions, too.
+        # The tracer prints descriptions, too.
         self.assertGreaterEqual(len(re.findall(r'provider: probe, event: adds', said)), len(seen), said[:500])
 
 

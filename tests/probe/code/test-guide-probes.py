@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Every command of docs/reference/probes.md is run, in order, and says what stands there.
+"""Runs every command of docs/reference/probes.md in order, and compares its output with the page.
 
 usage: test-guide-probes.py GUIDE
 """
@@ -16,7 +16,7 @@ from harness import *
 
 
 def end_daemon(env):
-    """It and its sessions end with the test."""
+    """Ends the daemon and its sessions with the test."""
     found = side("daemon", "--json", "--no-daemon", env=env)
     if found.status:
         return

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side probe list` against objdump and nm: which functions there are, where instructions begin, what is chosen."""
+"""Compares `side probe list` with objdump and nm: which functions exist, where instructions start, and which method is chosen."""
 import lzma
 import re
 import shutil
@@ -11,7 +11,7 @@ SITES = os.environ["SITES"]
 PROGRAM = os.environ["CHANGED"]
 LIBC = os.environ["LIBC"]
 
-# Of each function of sites.S: method, bytes that are displaced, inner boundaries, a word of the reason.
+# Of each function of sites.S: method, displaced bytes, inner boundaries, a word of the reason.
 WANTED = {
     "site_jump": ("jump", 11, [4], None),
     "site_one": ("jump", 5, [], None),
@@ -52,7 +52,7 @@ def test_methods():
     addresses = symbols(SITES)
     for name, (method, displaced, boundaries, reason) in WANTED.items():
         site = found[name]
-        # Where the kernel may be asked, it watches what only a breakpoint could be.
+        # If uprobes are permitted, the kernel watches locations that otherwise need a breakpoint.
         if method == "breakpoint" and site["method"] == "uprobe":
             method = "uprobe"
         equal((site["method"], site["displaced"], site["boundaries"]), (method, displaced, boundaries), name)
@@ -61,7 +61,7 @@ def test_methods():
         if reason:
             contains(site["reason"], reason, name)
     equal(sorted(found), sorted(list(WANTED) + ["site_changed"]))
-    # Two bytes reach it, and there is nothing that was ever executed.
+    # Two bytes reach it, and no thread ever executes the bytes there.
     for name in ("site_short", "site_table", "site_late_system_call"):
         away = found[name]["springboard"] - (found[name]["address"] + 2)
         true(-128 <= away <= 127, f"{name}: {away}")
@@ -101,7 +101,7 @@ def instructions(path):
 
 
 def frames(path):
-    """Begins of functions in the unwinder's data."""
+    """Starts of functions in the unwind data."""
     found, signal = set(), set()
     for line in run("objdump", "--dwarf=frames", path).splitlines():
         words = line.split()
@@ -136,7 +136,7 @@ def compare_with_objdump(path):
         if site["method"] in ("jump", "short", "punned", "uprobe", "breakpoint"):
             places.append(site["address"] + site["displaced"])
         wrong += [(site["function"], hex(a)) for a in [site["address"]] + places if a not in begins]
-    # Behind the last instruction of all nothing begins.
+    # After the last instruction, no instruction starts.
     equal([w for w in wrong if int(w[1], 16) <= max(begins)], [], f"boundaries of {path}")
     return found
 
@@ -168,7 +168,7 @@ def test_names():
 
 
 def test_stripped():
-    """What is left of a file without symbols, and without section headers."""
+    """A file without symbols, and without section headers."""
     with tempfile.TemporaryDirectory() as folder:
         stripped = folder + "/stripped"
         run("strip", "-o", stripped, PROGRAM)

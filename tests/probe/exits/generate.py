@@ -16,7 +16,7 @@ class Program:
         self.number, self.chance = number, chance
         self.functions = []
         self.sites = 0
-        # What may be left by longjmp(): functions without destructors and handlers.
+        # Functions that longjmp() may leave: without destructors and handlers.
         self.plain = []
 
     def name(self, index):
@@ -34,7 +34,7 @@ class Program:
         return f"{table}_{self.number}[chosen({self.number * 64 + self.sites}, {size})]"
 
     def tables(self):
-        """Of the functions that can be chosen; in a program each function chooses among those before it."""
+        """The tables of functions that can be chosen; in a program each function chooses among earlier ones."""
         return "".join(f"extern functions {name}_{self.number};\n" for name in ("all", "plain"))
 
     def filled_tables(self):
@@ -50,7 +50,7 @@ class Program:
     def argument(self):
         return f"x * {self.chance.randrange(3, 99, 2)} + {self.chance.randrange(100)}"
 
-    # ---- kinds of function: the lines between the braces ----
+    # ---- forms of functions: the lines between the braces ----
 
     def throws(self, which):
         what = self.chance.choice(("oops{x}", "std::runtime_error(text_of(x % 40))", "std::logic_error(\"logic\")", "x"))
@@ -136,7 +136,7 @@ class Program:
                 "#endif", f"END({which}, x);"]
 
     def quiet(self):
-        """One that only returns."""
+        """A function that only returns."""
         return self.name(0)
 
     def add(self):
@@ -159,7 +159,7 @@ class Program:
                 self.plain.append(index)
         text = ""
         if any("made_" in line for line in body):
-            # A coroutine catches all, also the end of a thread, and no C++ program may keep that.
+            # A coroutine catches all exceptions, also the end of a thread, and no C++ program may swallow that.
             text += "\n".join(("#ifdef COROUTINES", f"static NI generator made_{which}(uint64_t x)", "{",
                                "\tfor (uint64_t i = 0; i < x % 4; i++) {", "\t\tuint64_t value;", "", "\t\t{", "\t\t\tswallow here;", "",
                                f"\t\t\tvalue = {self.quiet_or_any()}(x + i);", "\t\t}", "\t\tco_yield value;", "\t}", "}", "#endif", ""))
@@ -204,7 +204,7 @@ def generate(seed, programs):
     text = '#include "runtime.h"\n\nstatic pthread_t first_thread;\n\n'
     text += "\n".join(Program(number, chance).text() for number in range(programs))
     calls = "\n".join(f"\tprogram_{number}();" for number in range(programs))
-    # At the end of every other one an exception meets noexcept.
+    # At the end of every second one, an exception reaches noexcept.
     end = "\tunexpected(1);\n" if seed % 2 else ""
     return text + f"""
 extern "C" NI void unexpected(uint64_t x) noexcept

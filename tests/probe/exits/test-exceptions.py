@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Random C++ programs do the same with and without probes on the returns of all their functions, and what is recorded is what they count.
+"""Random C++ programs behave the same with and without probes on the returns of all their functions, and the trace has
+the calls that they count.
 
-The programs (generate.py) have exceptions, tail calls, longjmp(), coroutines and threads that end in the middle. They are compiled by gcc and
-clang, with the unwinders that programs have: libgcc's, shared and linked statically, and LLVM's.
+The programs (generate.py) have exceptions, tail calls, longjmp(), coroutines and threads that end inside a call. They
+are compiled by gcc and clang, with the unwinders that programs use: libgcc's, shared and linked statically, and
+LLVM's.
 
-A file has many programs, and a number that it is started with decides what half of their calls lead to: each number makes other programs of it.
+A file has many programs. Its argument is a number that decides where half of their calls lead: each number makes
+other programs of it.
 
-usage: test-exceptions.py, with SIDE_TEST_SEED=N or SIDE_TEST_SEED=FIRST-LAST for those seeds only; SIDE_TEST_LONG=1 makes 100,000 programs.
-SIDE_TEST_LLVM=FOLDER has LLVM's C++ library and unwinder, if they are not installed.
+usage: test-exceptions.py, with SIDE_TEST_SEED=N or SIDE_TEST_SEED=FIRST-LAST for those seeds only; SIDE_TEST_LONG=1
+makes 100,000 programs. SIDE_TEST_LLVM=FOLDER has LLVM's C++ library and unwinder, if they are not installed.
 """
 import atexit
 import collections
@@ -30,13 +33,13 @@ ENV = environment(SIDE_RUNTIME=FOLDER + "/run", SIDE_TIMEOUT_FACTOR="30")
 PROGRAMS = 100 if LONG else 25 # of a file
 NUMBERS = 20 if LONG else 1 # that it is started with
 ENTRY_ONLY = 5 # one start of so many in the long form records no returns,
-EVERYTHING = 10 # and one of so many all functions, with those of the unwinder
+EVERYTHING = 10 # and one of so many all functions, including those of the unwinder
 FILES = 50 if LONG else 20
 STATIC = ("-static-libgcc", "-static-libstdc++")
 
 
 def llvm_unwinder():
-    """LLVM's unwinder as a program of clang's is linked with it; libstdc++ goes by it as well."""
+    """LLVM's unwinder as clang links it with a program; libstdc++ uses it as well."""
     for library in sorted(glob.glob("/usr/lib/llvm-*/lib/libunwind.so.1")):
         return ("-DNO_FORCED_UNWIND", "-nodefaultlibs", "-Wl,-Bstatic", "-lstdc++", "-Wl,-Bdynamic", library,
                 "-Wl,-rpath," + os.path.dirname(library), "-lm", "-lc", "-lgcc")
@@ -44,7 +47,7 @@ def llvm_unwinder():
 
 
 def libcxx():
-    """LLVM's C++ library and unwinder. (In Debian its headers exclude those of the other libunwind, so they are seldom there.)"""
+    """LLVM's C++ library and unwinder. (In Debian its headers conflict with those of the other libunwind, so they are seldom installed.)"""
     for folder in (os.environ.get("SIDE_TEST_LLVM", ""), *sorted(glob.glob("/usr/lib/llvm-*"))):
         headers, libraries = folder + "/include/c++/v1", folder + "/lib"
         if os.path.exists(headers + "/cstdio") and os.path.exists(libraries + "/libunwind.so"):
@@ -76,7 +79,7 @@ def compiled(seed, variant):
 
 
 def counted(text):
-    """{function: (calls, returns)}: as the program has printed them."""
+    """{function: (calls, returns)}, as the program has printed them."""
     return {name: (int(calls), int(returns)) for name, calls, returns in re.findall(r"^(f_\d+_\d+) (\d+) (\d+)$", text, re.M)}
 
 
@@ -92,7 +95,7 @@ def recorded(trace):
 
 
 def check(seed):
-    """How many calls the programs of a file have made."""
+    """Checks the programs of a file. Returns how many calls they have made."""
     variant = VARIANTS[seed % len(VARIANTS)]
     program = compiled(seed, variant)
     what = f"SIDE_TEST_SEED={seed}: {' '.join(variant)}"

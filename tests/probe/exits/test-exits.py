@@ -45,7 +45,7 @@ def traced(command, *options):
 
 
 def same(command, *options):
-    """What is counted, when both runs do the same."""
+    """The counts, if both runs behave the same."""
     alone = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER, env=ENV, timeout=60)
     done, counts = traced(command, *options)
     equal((done.status, done.out), (alone.returncode, alone.stdout), f"{command} {options}\n{done.err}")
@@ -54,7 +54,7 @@ def same(command, *options):
 
 
 def unwinders():
-    """How programs have an unwinder: (name, compiler, options)."""
+    """The unwinders of programs: (name, compiler, options)."""
     yield "shared", "g++", ()
     yield "static", "g++", STATIC
     if shutil.which("clang++"):
@@ -68,7 +68,7 @@ def unwinders():
 def test_exceptions():
     for name, compiler, options in unwinders():
         program = compiled(compiler, "unwinds.cpp", "unwinds-" + name, "-O2", *options)
-        # 12 calls: 4 return, 4 throw an error, of the others two are caught at once.
+        # 12 calls: 4 return, 4 throw an error, and two of the others are caught directly.
         _, counts = same([program, "exceptions"], "--exit", "--function", "thrower", "--function", "middle", "--function", "outer")
         equal({function: counts[function] for function in ("thrower", "middle", "outer")},
               {"thrower": (12, 4), "middle": (12, 4), "outer": (12, 6)}, name)
@@ -78,7 +78,7 @@ def test_exceptions():
 def test_tail_calls():
     for name, compiler, options in unwinders():
         program = compiled(compiler, "unwinds.cpp", "unwinds-" + name, "-O2", *options)
-        # Of thrower's 30 calls each third returns, whatever leads to it.
+        # A third of thrower's 30 calls returns, whatever its caller.
         _, counts = same([program, "tails"], "--function", "t*", "--exit")
         equal(counts["thrower"][0], 30, name)
         tails = [function for function in counts if function.startswith("tail_")]
@@ -94,7 +94,7 @@ def test_backtrace():
         done, counts = same([program, "backtrace"], "--function", "level_*", "--exit")
         equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n", name)
         equal(counts["level_two"][1], 1, name)
-    # One that the C library loads when it is asked first, when probes are there already.
+    # An unwinder that the C library loads at its first use, after probes were set.
     program = compiled("gcc", "looks.c", "looks-backtrace", "-O1", "-DBACKTRACE", "-rdynamic", "-ldl")
     done, counts = same([program, "backtrace"], "--exit", "--function", "level_*", "--function", "main")
     equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n" * 2)
@@ -109,10 +109,10 @@ def forks(name, compiler, options):
 
 
 def test_forks():
-    """Children that are made while other threads throw can throw. The program itself ends with status 9 if one waits for ever."""
+    """Children that are created while other threads throw can throw. The program itself ends with status 9 if a child hangs."""
     ways = {"fork": ("--function", "main"), "system": ("--function", "*"), "thread": ("--function", "*", "--exit"),
             "vfork": ("--function", "main"), "spawn": ("--function", "catcher", "--exit")}
-    # All in the long form. LLVM's unwinder takes a lock of the loader: without probes, too, its forked children wait for ever.
+    # All in the long form. LLVM's unwinder takes a lock of the loader: even without probes, its forked children hang.
     some = {"shared": ways, "static": ("fork",), "clang": ("thread",), "clang-static": ("system",), "llvm": ("vfork", "spawn")}
     for name, compiler, options in unwinders():
         program = forks(name, compiler, options)
@@ -123,7 +123,7 @@ def test_forks():
 
 
 def test_forks_of_attached():
-    """The same in a program that runs already, while it has probes."""
+    """The same in a running program, while it has probes."""
     program = forks("shared", "g++", ())
     for how in ("fork", "system"):
         with subprocess.Popen([program, how, str(CHILDREN), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -138,7 +138,7 @@ def test_forks_of_attached():
 
 
 def test_running():
-    """In a program that runs already: probes come and go while exceptions leave tail calls."""
+    """In a running program: probes are set and removed while exceptions leave tail calls."""
     for name, compiler, options in unwinders():
         program = compiled(compiler, "unwinds.cpp", "unwinds-" + name, "-O2", *options)
         with subprocess.Popen([program, "loop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as running:
@@ -155,7 +155,7 @@ def test_running():
 
 
 def test_static():
-    """What no recorder can be loaded into is refused before it begins."""
+    """Programs into which no agent can be loaded are refused before they start."""
     for option in ("-static", "-static-pie"):
         program = compiled("g++", "unwinds.cpp", "unwinds-whole" + option, "-O1", option)
         done, _ = traced([program, "exceptions"], "--function", "middle", "--exit")
@@ -164,7 +164,7 @@ def test_static():
 
 
 def test_changes():
-    """Functions that change their return address by the frame pointer, by other pointers, and in what they call or end in."""
+    """Functions that change their return address by the frame pointer, by other pointers, and in functions that they call or jump to."""
     own, called = "it reads", "a function that it calls"
     reasons = {"by_frame": own, "by_lea": own + " its own", "by_copy": own + " its own", "by_sum": own + " its own", "by_pointer": own + " its own",
                "in_label": own, "in_called": called, "in_tail": called, "in_chain": called}
@@ -183,20 +183,20 @@ def test_changes():
 
 
 def test_late():
-    """Plug-ins that bring the unwinder: that of the system, one of their own, and both at once."""
+    """Plug-ins that bring the unwinder: that of the system, their own, and both at once."""
     plugins = [compiled(compiler, "unwinds.cpp", f"plugin-{name}.so", "-O2", "-shared", "-fPIC", "-DPLUGIN", *options)
                for name, compiler, options in unwinders() if name != "llvm"]
     program = compiled("gcc", "late.c", "late", "-O2", "-ldl")
     for some in [[plugin] for plugin in plugins] + [plugins]:
         _, counts = same([program, *some], "--exit", "--function", "callback", "--function", "tail", "--function", "outer")
-        # 9 times each, of which 3 return.
+        # 9 times each; 3 of these calls return.
         equal((counts["callback"], counts["tail"], counts["outer"]),
               ((18 * len(some), 6 * len(some)), (9 * len(some), 3 * len(some)), (2 * len(some), 2 * len(some))), some)
         same([program, *some], "--function", "*", "--exit")
 
 
 def without_data(program):
-    """As Free Pascal compiles programs: without unwind data, the instructions must show where the return address is."""
+    """Programs without unwind data, as Free Pascal compiles them: the instructions must show where the return address is."""
     bare = program + "-bare"
     subprocess.run(["objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program, bare], check=True)
     return bare
@@ -205,11 +205,11 @@ def without_data(program):
 def test_own_setjmp():
     for level in ("-O0", "-O1", "-O2"):
         program = compiled("gcc", "looks.c", "looks" + level, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
-        # What the C library adds has unwind data, and what is compiled here has none: nothing is known of that.
+        # The C library's startup code has unwind data, and the code that is compiled here has none: it counts as unknown.
         done, counts = same([program, "setjmp"], "--function", "*", "--exit")
         equal(counts["guard_plain"], (20, 0), done)
         done, counts = same([without_data(program), "setjmp"], "--function", "*", "--exit")
-        # What only calls such functions is seen returning, once a call.
+        # A caller of such functions is seen returning, once for each call.
         equal({name: counts["guard_" + name] for name in ("plain", "pop", "register", "frame")}, dict.fromkeys(("plain", "pop", "register", "frame"), (20, 20)), done)
         equal({name: counts[name][1] for name in counts if name.startswith("my_setjmp")},
               dict.fromkeys(("my_setjmp", "my_setjmp_by_pop", "my_setjmp_by_register", "my_setjmp_behind_frame"), 0))
@@ -250,7 +250,7 @@ end.
 
 
 def test_free_pascal():
-    """Its files have no unwind data, and its exceptions are a setjmp() of its own."""
+    """Files of Free Pascal have no unwind data, and its exceptions use its own setjmp()."""
     if not shutil.which("fpc"):
         print("fpc is not installed: Free Pascal itself is not tested")
         return
@@ -273,7 +273,7 @@ def test_callers_of_callers():
                 equal(set(done.out.split()), {"program"}, done)
                 equal(counts["asks_above"], (3, 0), each)
                 equal(counts["asks"], (3, 3), each)
-            # Asked for by its name it is refused before the program begins.
+            # A request for it by name is refused before the program starts.
             done, _ = traced([program, "callers"], "--function", "asks_above", "--exit")
             equal((done.status, done.out), (1, ""), done)
             contains(done.err, "a function that it calls reads its return address")
@@ -292,7 +292,7 @@ def test_tables_of_return_addresses():
     equal(done.out, "1\n1\n1\n1\n")
     equal(counts["camlModule__build_2"], (4, 0))
     contains(done.err, "OCaml, whose runtime finds stack maps by return addresses")
-    # All names but those that the loader needs are gone.
+    # All names except those that the loader needs are removed.
     stripped = program + "-stripped"
     subprocess.run(["strip", "-o", stripped, program], check=True)
     same([stripped, "table"], "--function", "*", "--exit")
@@ -333,7 +333,7 @@ def test_frame_addresses_of_own_unwinder():
         same([program], "--function", "*", "--exit")
         subprocess.run(["strip", "-o", program + "-stripped", program], check=True)
         same([program + "-stripped"], "--function", "*", "--exit")
-    # Other programs with such an unwinder only answer.
+    # Other programs with such an unwinder behave the same with probes on returns.
     program = compiled("g++", "unwinds.cpp", "unwinds-static", "-O2", *STATIC)
     _, counts = same([program, "exceptions"], "--function", "middle", "--exit")
     equal(counts["middle"], (12, 4))
@@ -358,7 +358,7 @@ def test_images():
 
 
 def test_list():
-    """`side probe list` names the same reasons, before anything is recorded."""
+    """`side probe list` prints the same reasons, before any recording."""
     program = compiled("gcc", "looks.c", "looks-list", "-O2", "-fno-omit-frame-pointer")
     sites = {site["function"]: site for site in json_lines(side("probe", "list", "--json", program).out) if site["type"] == "probe_site"}
     equal({name: sites[name].get("no_exit") for name in ("asks", "asks_above", "own_caller", "callers_caller", "main")},
@@ -370,14 +370,14 @@ def test_list():
 
 
 def test_divided_mapping():
-    """Calls from a large function are watched in all parts of it, also when its code has become several mappings."""
+    """Calls from a large function are watched in all parts of it, also after its code has become several mappings."""
     program = compiled("gcc", "large.c", "large", "-O1", "-ldl")
     done, counts = same([program], "--function", "watched", "--exit")
     equal(counts["watched"], (5, 5), done)
 
 
 def test_global():
-    """The kernel's return probes end programs whose exceptions leave the function: only when that is asked for twice."""
+    """The kernel's return probes crash programs whose exceptions leave the function: they are set only if the user confirms it."""
     program = compiled("g++", "unwinds.cpp", "unwinds-global", "-O1")
     stripped = program + "-static-stripped"
     subprocess.run(["g++", "-w", "-O1", "-static", "-s", HERE + "/unwinds.cpp", "-o", stripped], check=True)
@@ -390,12 +390,12 @@ def test_global():
         shutil.rmtree(FOLDER + "/trace", ignore_errors=True)
         done = side("trace", "--global", "-o", FOLDER + "/trace", "-c", each + " exceptions", "--function", function, "--exit",
                     env=ENV, cwd=FOLDER)
-        # Before the program begins.
+        # Before the program starts.
         equal((done.status, done.out, os.path.exists(FOLDER + "/trace")), (1, "", False), done)
         if each == program:
             contains(done.err, "handles exceptions")
             contains(done.err, "--force")
-    # To overwrite a trace is another question.
+    # Overwriting a trace is another question.
     os.mkdir(FOLDER + "/there")
     with open(FOLDER + "/there/file", "w", encoding="ascii"):
         pass
@@ -407,11 +407,11 @@ def test_global():
     equal((done.status, done.out.splitlines()[0]), (0, "2"), done)
     done, counts = traced([program, "exceptions"], "--global", "--allow-unsafe-exit", "--function", "main", "--exit")
     equal((done.status, done.out.splitlines()[0], counts["main"]), (0, "2", (1, 1)), done)
-    # What no exception leaves; then with the warning.
+    # Functions that no exception leaves; then with the warning.
     done, counts = traced([program, "exceptions"], "--global", "--force", "--function", "main", "--exit")
     equal((done.status, done.out.splitlines()[0], counts["main"]), (0, "2", (1, 1)), done)
     contains(done.err, "an exception that leaves one of these functions ends the program")
-    # C has none.
+    # C has no exceptions.
     program = compiled("gcc", "late.c", "late-global", "-O1", "-ldl")
     done, counts = traced([program], "--global", "--function", "main", "--exit")
     equal((done.status, counts["main"]), (0, (1, 1)), done)

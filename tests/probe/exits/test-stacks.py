@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Programs that copy parts of their stack away and back do the same when the returns of their functions are watched.
+"""Programs that copy parts of their stack away and back behave the same when the returns of their functions are watched.
 
-Each is run with and without probes. What it prints and its status must be the same, and what is recorded must be what it counts.
+Each is run with and without probes. Its output and status must be the same, and the trace must have the calls that it
+counts.
 """
 import atexit
 import collections
@@ -50,7 +51,7 @@ def compiled(name, *options):
 
 
 def same(command, *functions):
-    """Both runs do the same. The result, and {function: [calls, returns]}."""
+    """Checks that both runs behave the same. Returns the result, and {function: [calls, returns]}."""
     options = [option for function in functions for option in ("--function", function, "--exit")]
     trace = FOLDER + "/trace"
     shutil.rmtree(trace, ignore_errors=True)
@@ -70,21 +71,21 @@ def printed(done):
 
 
 def test_once():
-    """Up to 12,000 calls are open at one time, most of them in copies."""
+    """Up to 12,000 calls are open at one time, most of them in copied stacks."""
     for options, count in ((("-O0",), 300), (("-O2",), 1500), (("-O2", "-fno-omit-frame-pointer"), 40)):
         done, counts = same([compiled("once", *options), "once", str(count)], "level_*", "[!l]*")
         equal({name: counts[name] for name in printed(done)}, printed(done), done)
 
 
 def test_often():
-    """A program that is known for it: entries only."""
+    """A program with a known name: entries only."""
     done, counts = same([compiled("often", "-O2", "-DKNOWN", "-rdynamic"), "often"], "*")
     equal({name: counts[name] for name in printed(done)}, {name: [calls, 0] for name, (calls, _) in printed(done).items()}, done)
     contains(done.err, "its file copies parts of stacks away and back")
 
 
 def test_late():
-    """The library comes when calls are open, and these return several times. Those that begin later are not watched."""
+    """The library is loaded while calls are open, and these return several times. Later calls are not watched."""
     library = FOLDER + "/libknown.so"
     subprocess.run(["gcc", "-x", "c", "-", "-shared", "-fpic", "-o", library], input="void Init_continuation(void) {}", text=True, check=True)
     for options in (("-O0",), ("-O2",)):
@@ -97,7 +98,7 @@ def test_late():
 
 
 def test_left():
-    """Calls that never return are no copies: their indices are used again, and returns go on being seen."""
+    """Calls that never return are not copies: their indices are reused, and further returns are seen."""
     done, counts = same([compiled("thrown", "-O2"), "thrown"], "level_*")
     right = printed(done)
     true(right["level_7"][0] > right["level_7"][1] >= 20000, right)
@@ -106,7 +107,7 @@ def test_left():
 
 
 def test_refused():
-    """A sandbox, entered by a bare system call, in which the kernel reads no stack: no open call is taken for abandoned."""
+    """A sandbox, entered by a bare system call, in which the kernel reads no stack: no open call counts as abandoned."""
     done, counts = same([compiled("refused", "-O2"), "refused", "5000"], "level_*")
     equal({name: counts[name] for name in printed(done)}, printed(done), done)
     true("lost" not in done.err, done.err)
@@ -119,7 +120,7 @@ def test_greenlet():
         return
     with open(FOLDER + "/greenlets.py", "w") as out:
         out.write(GREENLETS)
-    # Each C function that a greenlet is in, and those by which it came there.
+    # Each C function inside which a greenlet is switched, and its callers.
     _, counts = same([python, FOLDER + "/greenlets.py"], "PyObject_*", "_PyEval_*", "PyEval_*", "_PyObject_*", "PyList_*")
     true(sum(returns for _, returns in counts.values()) > 1000, dict(counts))
 

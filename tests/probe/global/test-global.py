@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Global probes: what the kernel sees of a program is what the program did, whoever runs it and when; nothing stays behind, and probes
-of ours in a process and the kernel's do not destroy one another.
+"""Global probes: the kernel sees all calls of a program, whichever user starts it and when; nothing remains afterwards,
+and side's probes in a process and the kernel's do not destroy each other.
 
-usage: test-global.py [TEST...]; in the machine of SIDE_KERNEL where this one does not permit it
+usage: test-global.py [TEST...]; in the machine of SIDE_KERNEL if this one does not permit it
 """
 import atexit
 import contextlib
@@ -35,7 +35,7 @@ PATIENCE = 120
 INSIDE = bool(os.environ.get("GLOBAL_INSIDE"))
 NOBODY = 65534
 
-# A look at tracefs from outside; it may not be mounted anywhere.
+# Reads tracefs from outside; it may not be mounted.
 LOOK = "[ -e /sys/kernel/tracing/uprobe_events ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
 
 
@@ -45,7 +45,7 @@ def shell(script, **options):
 
 
 def ended(pid):
-    """Whether a process has given back all that it had."""
+    """Returns whether a process has released everything."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
             return file.read().rpartition(")")[2].split()[0] == "Z"
@@ -54,7 +54,7 @@ def ended(pid):
 
 
 def watcher(pid):
-    """The child that has the kernel watch."""
+    """The child process that sets the kernel's probes."""
     for number in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as file:
             if int(file.read().rpartition(")")[2].split()[1]) == pid:
@@ -63,7 +63,7 @@ def watcher(pid):
 
 
 def permitted():
-    """Why this kernel watches nothing for us, or None."""
+    """Why this kernel sets no probes for this user, or None."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([SIDE, "trace", "--global", "-o", folder + "/t", "-c", PROGRAM, "--function", "cook"],
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="side-global-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         os.chmod(self.folder, 0o755)
-        # A file of its own: probes are the file's, and others may run that one.
+        # A separate file: probes belong to the file, and other processes may execute the original.
         self.program = self.folder + "/kitchen"
         shutil.copy(PROGRAM, self.program)
         self.traces = 0
@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
         return f"{self.folder}/trace-{self.traces}"
 
     def trace(self, command, *words, status=0, **options):
-        """What was recorded of a command."""
+        """The trace of a command."""
         output = self.output()
         self.said = self.side("trace", "--global", "-o", output, "--exe", self.program, "-c", command, *words, status=status,
                               **options)
@@ -129,7 +129,7 @@ class Values(Case):
             taken += number
             self.assertEqual(end["fields"]["return_value"], -30 - number)
             self.assertEqual(end["fields"]["call"], number + 1)
-            # The two stand in one clock, which is that of the trace.
+            # Both times are of the clock of the trace.
             self.assertLess(abs(end["ns"] - entry["ns"] - end["fields"]["duration"]), 2000)
             self.assertGreater(end["ns"], entry["ns"])
 
@@ -152,7 +152,7 @@ class Values(Case):
                                     ("deep_return", 2, None, 3), ("deep_return", 1, None, 6)], way)
 
     def test_time(self):
-        """Hits lie between what the clock said before and afterwards."""
+        """Hits are between the clock's values before and afterwards."""
         before = time.time_ns()
         events = self.trace(f"{self.program} 3", "--function", "cook")
         after = time.time_ns()
@@ -161,13 +161,13 @@ class Values(Case):
             self.assertTrue(before - 1000000 < event["ns"] < after + 1000000, (before, event["ns"], after))
 
     def test_many(self):
-        """All functions of the program are one event, which says which one it was."""
+        """All functions of the program are one event, which has the name of the function."""
         events = self.trace(f"{self.program} 2", "--function", "*e*")
         names = [event["fields"]["function"] for event in events]
         self.assertEqual([name for name in names if name in ("serve", "deep")], ["serve"] * 2 + ["deep"] * 4)
 
     def test_counted(self):
-        """What says elsewhere how long it is, a BPF program has."""
+        """A BPF program fetches arrays whose length is elsewhere."""
         for way in ("uprobe_multi", "perf_event"):
             events = self.trace(f"{self.program} 4", "--by", way, "--function", "cook", "--arg", "some=string(order->dish, guests)",
                                 "--arg", "first=*order->list@guests", "--arg", "all=bytes(order->dish, 4)")
@@ -182,18 +182,20 @@ class Values(Case):
         for way in WAYS:
             events = self.trace(f"{self.program} 1", "--by", way, "--function", "cook", "--arg", "s64:none:%rsi+16", "--arg", "string:nothing:%rsi")
             self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]),
-                             # tracefs does not report it of numbers.
+                             # tracefs does not report that for numbers.
                              (0 if way == "tracefs" else None, None), way)
 
 
 def cut(value, size, signed):
-    """A number in so many bytes."""
+    """A number truncated to so many bytes."""
     value &= (1 << 8 * size) - 1
     return value - (1 << 8 * size) if signed and value >> (8 * size - 1) else value
 
 
 class Captures(Case):
-    """Registers, memory, texts and return values: the same by each way, and what the program has by the numbers of its rounds."""
+    """Registers, memory, strings and return values: the same with each backend, and equal to the values that the program
+    computes from the round.
+    """
     NAMES = ("", "one", "two words", "drei \u00e4\u00f6")
     LOAD = (("s8", 1, True, lambda n: -128 + n), ("u8", 1, False, lambda n: 255 - n), ("s16", 2, True, lambda n: -32768 + n),
             ("u16", 2, False, lambda n: 65535 - n), ("s32", 4, True, lambda n: -(1 << 31) + n),
@@ -203,24 +205,24 @@ class Captures(Case):
     def table(self):
         """(argument, field, value by number of the round)"""
         rows = []
-        # Each register whole and in its parts, with and without a sign.
+        # Each register whole and in its parts, signed and unsigned.
         registers = (("%rdi", "%edi", "%di", "%dil", lambda n: -n), ("%rsi", "%esi", "%si", "%sil", lambda n: -(1 << 31) + n),
                      ("%rdx", "%edx", "%dx", "%dl", lambda n: 200 + n), ("%r9", "%r9d", "%r9w", "%r9b", lambda n: -1 - n))
         for *names, value in registers:
             for name, size in zip(names, (8, 4, 2, 1)):
-                # Of an argument only its own bytes are its own.
+                # Only the bytes of an argument are defined.
                 if size > {"%rsi": 4, "%rdx": 1}.get(names[0], 8):
                     continue
                 for sign in "us":
                     rows.append((f"{sign}{8 * size}:{sign}_{name[1:]}:{name}", f"{sign}_{name[1:]}",
                                  lambda n, value=value, size=size, sign=sign: cut(value(n), size, sign == "s")))
-        # Memory behind one, by offset and by name, and from there on.
+        # Memory behind a pointer, by offset and by name, and further pointers.
         offset = 0
         for name, size, signed, value in self.LOAD:
             offset = (offset + size - 1) & -size
             rows.append((f"{name}:at_{name}:%rcx+{offset}", f"at_{name}", value))
             rows.append((f"load->{name}", f"load_{name}", value))
-            # As another type of that size.
+            # As another type of the same size.
             other = ("u" if signed else "s") + name[1:]
             rows.append((f"{other}:as_{name}:%rcx+{offset}", f"as_{name}",
                          lambda n, value=value, size=size, signed=signed: cut(value(n), size, not signed)))
@@ -229,7 +231,7 @@ class Captures(Case):
                  ("load->row[2]", "load_row_2", lambda n: 65535 - n), ("load->next->s8", "load_next_s8", lambda n: n),
                  ("load->next->s64", "load_next_s64", lambda n: (1 << 63) - 1 - n),
                  ("orders_taken", "orders_taken", lambda n: 0),
-                 # Texts: behind a register, behind memory, empty, longer, not ASCII, and where there is none, which is no text.
+                 # Strings: behind a register, behind memory, empty, longer, not ASCII, and an invalid pointer.
                  ("string:by_register:%r8", "by_register", lambda n: chr(ord("a") + n) * 40 * n),
                  ("text", "text", lambda n: chr(ord("a") + n) * 40 * n),
                  ("load->text", "load_text", lambda n: self.NAMES[n]), ("load->next->text", "load_next_text", lambda n: "inner"),
@@ -274,7 +276,7 @@ class Marker(Case):
             self.assertEqual([(event["fields"]["arg1"], event["fields"]["arg2"]) for event in events],
                              [(0, 7), (1, 7), (2, 7)], way)
             self.assertEqual(self.said.stdout, "3 1\n", way)
-        # And it is back again for who is still there.
+        # The file is back for processes that still run.
         program = self.start(self.program, "1", "0", "wait")
         for wanted in (0, 1, 0):
             if wanted:
@@ -304,7 +306,7 @@ class Reach(Case):
             self.assertTrue(all(numbers == list(range(20)) for numbers in by_process.values()), way)
 
     def test_never_mapped(self):
-        """Set before any process has the file; hit in each that starts."""
+        """Set before any process has mapped the file; hit in each process that starts."""
         self.program = self.folder + "/later"
         shutil.copy(PROGRAM, self.program)
         events = self.trace(f"sh -c '{self.program} 5; {self.program} 6; {self.program} 7'", "--function", "cook")
@@ -324,7 +326,7 @@ class Reach(Case):
         program.communicate()
 
     def test_until_told(self):
-        """Without a command: until a signal, whoever sends it."""
+        """Without a command: until any process sends a signal."""
         for number in signal.SIGINT, signal.SIGTERM:
             recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook")
             self.assertIn("1 location is watched by", recorder.stderr.readline())
@@ -335,7 +337,7 @@ class Reach(Case):
             self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6, number)
 
     def test_duration(self):
-        """Without a command: for the time that was said."""
+        """Without a command: for the given duration."""
         began = time.monotonic()
         recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook",
                               "--duration", "700ms")
@@ -347,7 +349,7 @@ class Reach(Case):
         self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6)
 
     def test_counts_of_the_kernel(self):
-        """The same place, defined by somebody else at the same time: the kernel's own count is ours."""
+        """Another tool defines the same location at the same time: its count equals side's."""
         nm = subprocess.run(["nm", self.program], capture_output=True, text=True, check=True).stdout
         offset = next(line.split()[0] for line in nm.splitlines() if line.split()[-1] == "cook")
         group = f"check_{os.getpid()}"
@@ -382,7 +384,7 @@ class Reach(Case):
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--pid", "1")), 0, way)
 
     def test_pid(self):
-        """Of two that run it one is meant."""
+        """One of two processes is selected."""
         for way in WAYS:
             meant, other = (self.start(self.program, "5", "0", "wait") for _ in range(2))
             recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program, "--function",
@@ -401,7 +403,7 @@ class Reach(Case):
             self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", "root")), 3, way)
 
     def test_user_of_the_dead(self):
-        """tracefs does not know whose a hit was: who has ended before he could be asked for is counted."""
+        """tracefs does not know the user of a hit: a hit whose process exits before side reads its user is counted as lost."""
         output = self.output()
         recorder = self.start(SIDE, "--json", "trace", "--global", "--by", "tracefs", "-o", output, "--exe", self.program, "--function",
                               "cook", "--uid", str(NOBODY), "-c", "sh -c 'echo ready; cat'")
@@ -416,7 +418,7 @@ class Reach(Case):
         self.assertEqual((events, summary["lost"]), ([("probe:cook_lost", 5)], 5))
 
     def test_cgroup(self):
-        """Just that group, of version 2: not its parent, and not what was in another one before."""
+        """The selected cgroup (version 2) only: not its parent, and not the processes of another one."""
         top = unified()
         if not top:
             self.skipTest("control groups of version 2 are not there, and cannot be mounted")
@@ -434,7 +436,7 @@ class Reach(Case):
 
 
 def unified():
-    """Where control groups of version 2 are."""
+    """The mount point of cgroup version 2."""
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         for line in mounts:
             if line.split()[2] == "cgroup2":
@@ -455,15 +457,15 @@ class Containers(Case):
         return [(event["fields"]["pid"], event["fields"]["tid"]) for event in events]
 
     def test_pid_namespace(self):
-        """Numbers are those that everybody outside sees."""
+        """Process ids are those of the outer namespace."""
         ids = self.ids(f"unshare --mount --pid --fork --mount-proc sh -c '{self.program} 2'")
         self.assertEqual(len(ids), 2)
         self.assertEqual(len(set(ids)), 1)
-        # The shell is 1 in there.
+        # Inside the namespace the shell is process 1.
         self.assertGreater(ids[0][0], 20)
 
     def test_other_path(self):
-        """A bind mount, in a mount namespace of its own."""
+        """A bind mount in a separate mount namespace."""
         other = self.folder + "/elsewhere"
         with open(other, "w", encoding="ascii"):
             pass
@@ -471,7 +473,7 @@ class Containers(Case):
         self.assertEqual(len(ids), 3)
 
     def test_layers(self):
-        """A file of a lower layer is watched through all layers above it that have not got a copy."""
+        """A file of a lower layer is watched through all upper layers that have no copy of it."""
         for name in ("low", "up", "work", "all"):
             os.mkdir(f"{self.folder}/{name}")
         shutil.move(self.program, self.folder + "/low/kitchen")
@@ -483,7 +485,7 @@ class Containers(Case):
         self.assertEqual(len(self.ids(f"unshare --mount sh -c '{mount}; {at}/all/kitchen 3; {at}/low/kitchen 1'")), 4)
 
     def hide(self, *more):
-        """A process whose program is in its mount namespace alone; here another file has that path. Waits for a line."""
+        """A process whose program exists in its mount namespace only; outside, another file has that path. Waits for a line."""
         hidden = self.folder + "/hidden"
         os.makedirs(hidden, exist_ok=True)
         shutil.copy(self.program, hidden + "/kitchen")
@@ -496,7 +498,7 @@ class Containers(Case):
         return process, hidden
 
     def watch_hidden(self, process, *words, function="cook"):
-        """The events of one turn of the process."""
+        """Returns the events of one round of the process."""
         output = self.output()
         recorder = self.start(SIDE, "trace", "--global", "-o", output, *words, "--function", function)
         line = recorder.stderr.readline()
@@ -508,7 +510,7 @@ class Containers(Case):
         return [event["fields"]["pid"] for event in self.read(output)]
 
     def test_hidden_file(self):
-        """Named through the process, by a path or a link; the file that has the same path here is not meant."""
+        """Selected through the process, by a path or a link; the file with the same path outside is not watched."""
         for words in (lambda pid, path: ("--pid", str(pid)), lambda pid, path: ("--exe", f"/proc/{pid}/exe"),
                       lambda pid, path: ("--pid", str(pid), "--exe", f"/proc/{pid}/exe", "--by", "tracefs"),
                       lambda pid, path: ("--exe", f"/proc/{pid}/root{path}/kitchen"),
@@ -518,7 +520,7 @@ class Containers(Case):
             self.assertEqual(self.watch_hidden(process, *given), [process.pid] * 4, given)
 
     def test_hidden_library(self):
-        """The C library of that namespace, which is another file than ours."""
+        """The C library of that namespace, which is another file than the one outside."""
         with open("/proc/self/maps", encoding="utf-8") as maps:
             libc = next(line.split()[-1] for line in maps if "/libc.so.6" in line or "/libc-" in line)
         copy = self.folder + "/libc-copy"
@@ -530,7 +532,7 @@ class Containers(Case):
         self.assertEqual(self.watch_hidden(process, "--pid", str(process.pid), function="libc:exit"), [process.pid])
 
     def test_replaced_before(self):
-        """A process runs a file that was replaced since: its own is watched, not the new one."""
+        """A process executes a file that was replaced since: its own file is watched, not the new one."""
         process = self.start(self.program, "4", "0", "wait")
         wait_until(lambda: os.readlink(f"/proc/{process.pid}/exe") == self.program, "the program")
         shutil.copy(self.program, self.program + ".new")
@@ -538,7 +540,7 @@ class Containers(Case):
         self.assertEqual(self.watch_hidden(process, "--exe", f"/proc/{process.pid}/exe"), [process.pid] * 4)
 
     def test_hidden_messages(self):
-        """What leads nowhere is refused before anything is watched."""
+        """Invalid paths are refused before any probe is set."""
         process, hidden = self.hide()
         for name in (f"/proc/{process.pid}/root{hidden}/none", f"/proc/{process.pid}/root/../{hidden}/none", self.folder + "/none"):
             said = self.side("trace", "--global", "-o", self.output(), "--exe", name, "--function", "cook", status=1).stderr
@@ -548,7 +550,7 @@ class Containers(Case):
         process.communicate("\n", timeout=PATIENCE)
 
     def test_replaced(self):
-        """A package is upgraded: what starts then is not watched, and that is said."""
+        """A package is upgraded: processes that start later are not watched, and side reports that."""
         events = self.trace(f"sh -c '{self.program} 3; cp {self.program} {self.program}.new; "
                             f"mv {self.program}.new {self.program}; {self.program} 5'", "--function", "cook")
         self.assertEqual(len(events), 3)
@@ -562,12 +564,12 @@ class Left(Case):
         return [line for line in shell("cat uprobe_events").splitlines() if self.program in line]
 
     def test_killed(self):
-        """What a recorder leaves that was killed, the next one removes, and nothing else."""
+        """The next recorder removes what a killed one has left, and nothing else."""
         theirs = f"others_{os.getpid()}"
         shell(f"echo 'p:{theirs}/cook {self.program}:0x1000' >> uprobe_events")
         self.addCleanup(shell, f"echo '-:{theirs}/cook' >> uprobe_events")
         living = self.recorder("tracefs")
-        # Any other recorder of this machine may be the next one.
+        # The next recorder may be any other one on this machine.
         for _ in range(10):
             killed = self.recorder("tracefs")
             groups = {line.split(":")[1].split("/")[0] for line in self.definitions()}
@@ -579,7 +581,7 @@ class Left(Case):
                 break
         else:
             self.fail("never was anything left")
-        # By another way, which needs no definition.
+        # With another backend, which needs no definition.
         self.assertEqual(len(self.trace(f"{self.program} 2", "--by", "uprobe_multi", "--function", "cook")), 2)
         left = "".join(self.definitions())
         self.assertNotIn(f"side_{recorder}_", left)
@@ -617,7 +619,7 @@ class Conflict(Case):
         return self.start(SIDE, "-q", "trace", "-o", self.output(), "-c", command, "--function", "cook")
 
     def test_jump_first(self):
-        """Where a process has a jump of ours the kernel's probe would end it: it is not set."""
+        """If a process has a jump of side at the location, the kernel's probe would crash it: it is not set."""
         recorder = self.inner(f"{self.program} 5 0 wait")
         recorder.stdin.write("\n")
         recorder.stdin.flush()
@@ -633,7 +635,7 @@ class Conflict(Case):
         self.assertEqual(len(self.read(f"{self.folder}/trace-1")), 10)
 
     def test_kernel_first(self):
-        """A place that the kernel watches takes no jump, and goes on being watched."""
+        """A location that the kernel watches gets no jump, and the kernel continues to watch it."""
         for way in WAYS:
             recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program,
                                   "--function", "cook", "-c", "sh -c 'echo ready; cat'")
@@ -649,7 +651,9 @@ class Conflict(Case):
 
 
 class Order(Case):
-    """One place, which a jump and the kernel have in turn: whoever comes second is told of the first, and nobody is hurt."""
+    """One location with a jump and a kernel probe, in both orders: the second one is refused with the name of the first,
+    and the program continues.
+    """
 
     def setUp(self):
         super().setUp()
@@ -709,7 +713,7 @@ class Order(Case):
 
 class Losses(Case):
     def test_sleeper(self):
-        """Who does not read loses what found no room, and all of that is counted, also when nothing comes afterwards."""
+        """A recorder that does not read loses hits when the buffer is full. All of them are counted, even if no further hit follows."""
         for way in WAYS:
             output = self.output()
             recorder = self.start(SIDE, "--json", "trace", "--global", "--by", way, "-o", output, "--exe", self.program, "--function",
@@ -729,7 +733,7 @@ class Losses(Case):
 
 
 class Falls(Case):
-    """What a kernel does not have, or permit, is said, and the next way is taken."""
+    """A missing or forbidden kernel feature is reported, and the next backend is used."""
 
     def setUp(self):
         super().setUp()
@@ -787,7 +791,7 @@ class Refused(Case):
         self.assertIn("write `--global`", done.stderr)
 
     def test_command(self):
-        """Its status and its environment are its own."""
+        """Its status and its environment are unchanged."""
         self.trace("sh -c 'exit 7'", "--function", "cook", status=7)
         self.trace("env", "--function", "cook", env={**os.environ, "LD_PRELOAD": "libm.so.6"})
         self.assertIn("LD_PRELOAD=libm.so.6\n", self.said.stdout)
@@ -797,7 +801,7 @@ class Refused(Case):
         self.assertIn("sh was ended by signal 15 (Terminated)", self.said.stderr)
 
     def test_manners(self):
-        """Who watches speaks as its caller does: nothing that is not wrong, or in JSON."""
+        """side-uprobes prints messages as its caller does: correct ones, or JSON."""
         words = ("trace", "--global", "--exe", self.program, "-c", f"{self.program} 2", "--function", "cook")
         self.assertEqual(self.side("-q", *words, "-o", self.output()).stderr, "")
         lines = [json.loads(line) for line in self.side("--json", *words, "-o", self.output()).stderr.splitlines()]
@@ -808,7 +812,7 @@ class Refused(Case):
 
 
     def test_descriptors(self):
-        """Whether there are enough is known before the first place is watched, for giving them back takes long; and one a place is."""
+        """side checks before the first probe whether the descriptors suffice, because removing probes takes long; each location needs one."""
         self.trace(f"{self.program} 2", "--function", "*", "-v")
         places = int(re.search(r"(\d+) locations are watched", self.said.stderr)[1])
         cpus = len(os.sched_getaffinity(0))
@@ -825,7 +829,7 @@ class Refused(Case):
                 self.assertEqual(sum(event["fields"].get("function") == "cook" for event in self.read(output)), 2)
 
     def test_exchange(self):
-        """An instruction that kernels take for another one is left alone."""
+        """side sets no probe on an instruction that kernels mistake for another one."""
         self.trace(f"{self.program} 2", "--function", "exchange", status=1)
         self.assertIn("takes an exchange of registers there for a nop", self.said.stderr)
         events = self.trace(f"{self.program} 2", "--function", "*")
@@ -837,7 +841,7 @@ class Refused(Case):
 
 
     def test_prefixes(self):
-        """Nor are those that it does not watch, for it does not say so of programs that start later."""
+        """Nor on instructions that kernels do not watch, because they report no error for programs that start later."""
         events = self.trace(f"{self.program} 2", "--function", "*")
         seen = {event["fields"]["function"] for event in events}
         for function in ("locked", "segmented"):
@@ -870,7 +874,7 @@ class Daemon(Case):
         subprocess.run([self.program, str(rounds)], check=True, capture_output=True)
 
     def test_session(self):
-        """Between `start` and `stop` each hit is recorded, and none outside of that."""
+        """Each hit between `start` and `stop` is recorded, and no other one."""
         output = self.output()
         self.ask("create", "dinner", "-o", output)
         said = self.ask("enable-event", "cook", "--global", "--exe", self.program, "--function", "cook", "--exit", "--arg", "guests")
@@ -895,7 +899,7 @@ class Daemon(Case):
         wait_until(lambda: ended(recorder), "the end of a recorder that nobody wants")
 
     def test_of_a_process(self):
-        """Without a file: that of the process, whose hits alone count."""
+        """Without a file: the file of the process; only its hits count."""
         output = self.output()
         meant, other = (self.start(self.program, "5", "0", "wait") for _ in range(2))
         self.ask("create", "one", "-o", output)
@@ -908,7 +912,7 @@ class Daemon(Case):
         self.assertEqual([event["fields"]["pid"] for event in self.read(output)], [meant.pid] * 5)
 
     def test_twice(self):
-        """The second probe of a name takes the place of the first."""
+        """The second probe of a name replaces the first."""
         output = self.output()
         self.ask("create", "dinner", "-o", output)
         self.ask("start")
@@ -920,7 +924,7 @@ class Daemon(Case):
         self.ask("destroy")
 
     def test_of_one_session(self):
-        """What is watched for one session, or for a trace, is no other's that wants programs' events of the same name."""
+        """Probes of one session, or of a trace, are not recorded by other sessions that select program events of the same name."""
         outputs = {name: self.output() for name in ("dinner", "tea", "all")}
         for name, output in outputs.items():
             self.ask("create", name, "-o", output)
@@ -930,7 +934,7 @@ class Daemon(Case):
         for name in outputs:
             self.ask("start", name)
         self.run_program(3)
-        # With a daemon in sight, but not its own.
+        # With a running daemon that this command does not use.
         traced = self.trace(f"{self.program} 2", "--function", "cook", env=self.env)
         self.assertEqual(len(traced), 2, self.said.stderr)
         found = {}
@@ -942,7 +946,7 @@ class Daemon(Case):
         self.assertNotIn("probe:cook", found["all"])
 
     def test_killed(self):
-        """A session's recorder that is killed leaves nothing in programs; the session can be given the probe again."""
+        """A killed recorder of a session leaves nothing in programs; the session can set the probe again."""
         for way in ("uprobe_multi", "tracefs"):
             output = self.output()
             self.ask("create", "dinner", "-o", output)
@@ -950,7 +954,7 @@ class Daemon(Case):
             probe = ("enable-event", "cook", "--global", "--by", way, "--exe", self.program, "--function", "cook")
             self.ask(*probe)
             self.run_program(2)
-            # What the kernel's buffer has is lost with its reader; what was hit before a stop is recorded.
+            # Hits in the kernel's buffer are lost with its reader; hits before a stop are recorded.
             self.ask("stop")
             self.ask("start")
             recorder = self.recorder()
@@ -964,7 +968,7 @@ class Daemon(Case):
             self.assertEqual(len(self.read(output)), 5, way)
 
     def recorder(self):
-        """The one that watches for this daemon."""
+        """The recorder of this daemon."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 with open(f"/proc/{pid}/comm", "rb") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
@@ -980,7 +984,7 @@ class Daemon(Case):
 
 
 class Guide(Daemon):
-    """Each command of the page, in order."""
+    """Runs each command of the page in order."""
     test_session = test_twice = test_refused = test_killed = None
 
     def test_page(self):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Places of one process that could have a breakpoint only, and that the kernel watches instead (uprobes): what is recorded is what the
-program did, whichever way; forked children go on by themselves; nothing stays behind, and where the kernel may not be asked there are
-breakpoints. The same of a program that is started for it.
+"""Locations of one process that would need a breakpoint, and that the kernel watches instead (uprobes): each method
+records all calls of the program; forked children set their own probes; nothing remains afterwards, and without
+permission for uprobes there are breakpoints. The same for a program that side starts.
 
 usage: test-uprobe.py [TEST...]
 """
@@ -28,7 +28,7 @@ REFUSE = os.environ["GLOBAL_REFUSE"]
 PATIENCE = 120
 EMULATED = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition")
 OTHERS = ("begins_stepped", "begins_plain")
-# As they are executed.
+# In the order of execution.
 FUNCTIONS = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition", "begins_stepped", "begins_plain")
 EACH = ("--function", "begins_*", "--arg", "s64:number:%rdx")
 
@@ -42,7 +42,7 @@ def ended(pid):
 
 
 def watchers(pid):
-    """Who has the kernel watch that process."""
+    """The processes that have the kernel watch that process."""
     found = []
     for other in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{other}/cmdline", "rb") as file:
@@ -63,7 +63,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="side-uprobe-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        # A file of its own: uprobes are the file's, and others may run that one.
+        # A separate file: uprobes belong to the file, and other processes may execute the original.
         self.program = self.folder + "/watched"
         shutil.copy(PROGRAM, self.program)
         self.env = {**os.environ, "SIDE_RUNTIME": self.folder + "/run"}
@@ -94,7 +94,7 @@ class Case(unittest.TestCase):
         return f"{self.folder}/trace-{self.traces}"
 
     def find_places(self):
-        """Addresses in the process, with what the file has there."""
+        """Addresses in the process, with the bytes of the file."""
         done = self.side("--json", "probe", "list", str(self.pid), "watched:begins_*")
         sites = [json.loads(line) for line in done.stdout.splitlines()]
         self.methods = {site["function"]: site["method"] for site in sites if site["type"] == "probe_site"}
@@ -110,13 +110,13 @@ class Case(unittest.TestCase):
             self.assertEqual(self.byte(function), byte, function)
 
     def turn(self, line):
-        """The program does it, and has done it."""
+        """Lets the program execute one request, and waits until it is done."""
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         self.assertEqual(int(self.process.stdout.readline()), int(str(line).split()[-1]))
 
     def stepped(self):
-        """Whether the kernel has ever executed a copy of an instruction of it."""
+        """Returns whether the kernel has ever single-stepped an instruction of the process."""
         with open(f"/proc/{self.pid}/maps", encoding="utf-8", errors="replace") as maps:
             return "[uprobes]" in maps.read()
 
@@ -126,7 +126,7 @@ class Case(unittest.TestCase):
         return [event for event in events if event["type"] == "event" and event["event"] != "side:uprobes"]
 
     def numbers(self, events, pid=None):
-        """Of each function the arguments of its calls, in order, of all processes or one."""
+        """The arguments of each function's calls, in order, of all processes or one."""
         found = {}
         for event in events:
             fields = event["fields"]
@@ -140,7 +140,7 @@ class Case(unittest.TestCase):
 
     @contextlib.contextmanager
     def recording(self, *words, before=()):
-        """While it is recorded; what was said is in self.said afterwards."""
+        """Runs during a recording; the messages are in self.said afterwards."""
         output = self.output()
         recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-p", str(self.pid), "-o", output, *words], stderr=subprocess.PIPE, text=True,
                                     env=self.env)
@@ -170,7 +170,7 @@ class Watched(Case):
         self.assertIn("1 jump, 0 padding, 0 short, 0 punned, 5 uprobe, 1 breakpoint, 0 none", said)
 
     def test_same(self):
-        """What the kernel sees is what the process would see, without a step; then all is as before."""
+        """The kernel records the same as the process would, without a single step; then everything is as before."""
         with self.recording(*EACH) as output:
             for function in EMULATED:
                 self.assertEqual(self.byte(function), 0xcc)
@@ -200,7 +200,7 @@ class Watched(Case):
         self.check(self.read(output), [7, 8, 9])
 
     def test_not(self):
-        """What the kernel does not know, or sees in another way, the process records."""
+        """The process records locations that the kernel does not watch, or would record differently."""
         for words in (("--context", "vtid"), ("--filter", "$ctx.vtid > 0")):
             with self.recording(*EACH, *words) as output:
                 self.turn(2)
@@ -210,7 +210,7 @@ class Watched(Case):
             self.assert_own_bytes()
 
     def test_returns(self):
-        """They are seen in the process; where they are not, the kernel may watch the entry."""
+        """Returns are seen in the process; if no return is watched, the kernel may watch the entry."""
         with self.recording(*EACH, "--exit") as output:
             self.turn(2)
         self.assertIn("1 jump, 4 breakpoint, 2 uprobe", self.said)
@@ -219,7 +219,7 @@ class Watched(Case):
         self.assertEqual(sum(event["event"] == "probe:begins_return" for event in events), 2 * 5)
 
     def test_fork(self):
-        """Children of any depth have what their parent had, and set it by themselves."""
+        """Children of any depth have the probes of their parent, and set them by themselves."""
         with self.recording(*EACH) as output:
             self.turn(2)
             self.turn("fork 3")
@@ -234,7 +234,7 @@ class Watched(Case):
         self.assert_own_bytes()
 
     def test_killed(self):
-        """Whoever records is killed: nobody watches any more, and the next recording is whole."""
+        """The recorder is killed: no process watches any more, and the next recording is complete."""
         with self.recording(*EACH):
             self.turn(1)
             watcher = watchers(self.pid)[0]
@@ -249,7 +249,7 @@ class Watched(Case):
         self.check(self.read(output), [0, 1, 2])
 
     def test_watcher_killed(self):
-        """What nobody has seen from then on is nowhere counted, so it is said."""
+        """Hits after the end of the watcher are not counted, so side reports that it has exited."""
         with self.recording(*EACH) as output:
             self.turn(3)
             os.kill(watchers(self.pid)[0], signal.SIGKILL)
@@ -260,7 +260,7 @@ class Watched(Case):
         self.assertEqual({function: found[function] for function in OTHERS}, {function: [*range(3), *range(5)] for function in OTHERS})
 
     def test_ends(self):
-        """The program ends: what it did until then is recorded."""
+        """The program exits: all hits until then are recorded."""
         with self.recording(*EACH) as output:
             self.turn(50)
             self.process.stdin.close()
@@ -310,9 +310,9 @@ class Session(Case):
         self.check(events, [0, 1], child)
 
     def test_again(self):
-        """A probe of the same name takes the place of the former one, whichever way each has."""
+        """A probe of the same name replaces the former one, whatever the methods."""
         for words, said in ((EACH, "5 uprobe"), (EACH, "5 uprobe"), ((*EACH, "--no-uprobe"), "6 breakpoint"),
-                            # What is there already is let be.
+                            # Existing probes are not changed.
                             (EACH, "6 breakpoint")):
             self.enable("each", *words, said=said)
             self.turn(2)
@@ -323,7 +323,7 @@ class Session(Case):
         self.assert_own_bytes()
 
     def test_two(self):
-        """Two probes at one place: where the process sets the second, the first has all that it sees, too."""
+        """Two probes at one location: if the process sets the second, the first records all hits, too."""
         self.enable("each", said="5 uprobe")
         self.turn(2)
         self.enable("push", "--function", "begins_push", "--arg", "s64:number:%rdx", said="1 breakpoint")
@@ -336,7 +336,7 @@ class Session(Case):
         self.assert_own_bytes()
 
     def test_remembers(self):
-        """A probe that the kernel was not to watch it does not watch later either."""
+        """A probe that the kernel did not watch at first is not watched by it later."""
         self.enable("each", *EACH, "--no-uprobe", said="6 breakpoint")
         self.turn(2)
         self.side("add-context", "-u", "-e", "each", "--pid", str(self.pid), "-t", "reg:rsp")
@@ -353,14 +353,14 @@ class Session(Case):
 
 
 class Started(unittest.TestCase):
-    """The same of a program that is started: `side trace -c`."""
+    """The same for a program that is started: `side trace -c`."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="side-uprobe-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.program = self.folder + "/watched"
         shutil.copy(PROGRAM, self.program)
-        # It is started under other recordings, too: those have nothing to do with it.
+        # It is started while other recordings run, which do not concern it.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("SIDE_AGENT")}
         self.env["LD_LIBRARY_PATH"] = self.folder
         self.traces = 0
@@ -378,7 +378,7 @@ class Started(unittest.TestCase):
         self.assertEqual(int(self.recorder.stdout.readline()), int(str(line).split()[-1]))
 
     def finish(self, status=0):
-        """What was recorded, in the order of time, by process; as the recorder has it."""
+        """The events in the order of time, by process, as the recorder has written them."""
         _, self.said = self.recorder.communicate(timeout=PATIENCE)
         self.assertEqual(self.recorder.returncode, status, self.said)
         self.assertEqual(watchers(self.pid), [])
@@ -400,7 +400,7 @@ class Started(unittest.TestCase):
 
     @staticmethod
     def calls(*times):
-        """In their order."""
+        """The calls in their order."""
         return [(function, number) for count in times for number in range(count) for function in FUNCTIONS]
 
     def need_kernel(self):
@@ -408,7 +408,7 @@ class Started(unittest.TestCase):
             self.skipTest("the kernel watches nothing for us here")
 
     def test_same(self):
-        """By the kernel and by breakpoints the same values, in the same order."""
+        """The kernel and breakpoints record the same values in the same order."""
         self.need_kernel()
         found = self.run_all((1000, 3))
         self.assertIn("7 of 7 locations: 1 jump, 1 breakpoint, 5 uprobe", self.said)
@@ -423,7 +423,7 @@ class Started(unittest.TestCase):
         self.assertEqual(found, {self.pid: self.calls(1000, 3)})
 
     def test_children(self):
-        """Children set such places by themselves: forked ones, those that execute the program again, and the process itself when it does."""
+        """Children set such probes by themselves: forked ones, those that execute the program again, and the process itself after exec."""
         self.need_kernel()
         for words in ((), ("--no-uprobe",)):
             found = self.run_all((2, "fork 3", "start 4", 1, "exec 5", 6, "fork 7"), *words)
@@ -432,7 +432,7 @@ class Started(unittest.TestCase):
             self.assertEqual(sorted(found.values(), key=len), [self.calls(3), self.calls(4), self.calls(7)])
 
     def test_library(self):
-        """Places of a library are watched as those of the program."""
+        """Locations of a library are watched like those of the program."""
         self.need_kernel()
         shutil.copy(BOTH, self.program)
         shutil.copy(LIBRARY, self.folder)
@@ -443,7 +443,7 @@ class Started(unittest.TestCase):
             self.assertEqual(found, {self.pid: self.calls(20, 20)})
 
     def test_asked(self):
-        """What was asked for and keeps the kernel out is said without `-v`; what the code is like is not."""
+        """An option that excludes uprobes is reported without `-v`; a property of the code is not."""
         self.need_kernel()
         for number, (words, places, why) in enumerate((
                 (("--exit",), 3, "the probe records the return"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
@@ -457,14 +457,14 @@ class Started(unittest.TestCase):
         self.assertEqual(found, {self.pid: self.calls(2)})
 
     def test_listed(self):
-        """`side probe list` says of each place why it is a breakpoint and not a uprobe."""
+        """`side probe list` prints for each location why it gets a breakpoint and not a uprobe."""
         self.need_kernel()
         done = subprocess.run([SIDE, "probe", "list", self.program, "begins_*"], capture_output=True, text=True, check=True, env=self.env)
         said = {line.split()[3]: line for line in done.stdout.splitlines()[1:]}
         self.assertEqual({function for function, line in said.items() if "no uprobe: the kernel would single-step" in line}, {"begins_stepped"})
 
     def test_script(self):
-        """The program that runs a script is watched from its start, also when env executes it."""
+        """The interpreter of a script is watched from its start, also if env executes it."""
         self.env["PATH"] = self.folder + ":" + self.env["PATH"]
         program = self.program
         for number, line in enumerate((program, "/usr/bin/env watched")):
@@ -485,7 +485,7 @@ class Started(unittest.TestCase):
         self.assertEqual(self.by_kernel, 5 * 3)
 
     def test_ends(self):
-        """However it ends, what it did is recorded; its status is that of the trace."""
+        """However the program ends, its calls are recorded; its status is the status of the trace."""
         self.need_kernel()
         self.start()
         self.turn(50)
@@ -499,7 +499,7 @@ class Started(unittest.TestCase):
         self.assertEqual(self.finish(128 + signal.SIGTERM), {self.pid: self.calls(50)})
 
     def test_killed(self):
-        """The recorder is killed: nobody watches any more, and the program goes on."""
+        """The recorder is killed: no process watches any more, and the program continues."""
         self.need_kernel()
         self.start()
         self.turn(5)
@@ -511,7 +511,7 @@ class Started(unittest.TestCase):
         wait_until(lambda: ended(self.pid), "the end of the program")
 
     def test_watcher_killed(self):
-        """What nobody has seen from then on is nowhere counted, so it is said; the program goes on."""
+        """Hits after the end of the watcher are not counted, so side reports that it has exited; the program continues."""
         self.need_kernel()
         self.start()
         self.turn(3)
@@ -522,7 +522,7 @@ class Started(unittest.TestCase):
         self.assertEqual([call for call in found if call[0] in OTHERS], [call for call in self.calls(3, 5) if call[0] in OTHERS])
 
     def test_not_run(self):
-        """What cannot be executed is said, and nobody watches."""
+        """A file that cannot be executed is reported, and no process watches."""
         self.need_kernel()
         with open(self.program, "r+b") as file:
             whole = file.read()
@@ -535,9 +535,8 @@ class Started(unittest.TestCase):
         self.assertFalse(os.path.exists(self.folder + "/none"))
 
     def test_slow(self):
-        """
-        Kernels that give places back one by one watch few of them, for it takes long; the others have breakpoints. Also where there are not
-        descriptors for all of them.
+        """Kernels that remove probes one by one get few of them, because that takes long; the other locations get
+        breakpoints. The same if the descriptors do not suffice for all of them.
         """
         self.need_kernel()
         for before, places, said, kernel in (
@@ -558,7 +557,7 @@ class Started(unittest.TestCase):
             self.assertEqual((len(events), sum("pid" in event for event in events)), (20 if places == "short_*" else 11, kernel))
 
     def test_none(self):
-        """No uprobes for who records: breakpoints, and why."""
+        """Uprobes are not permitted: side sets breakpoints and reports why."""
         found = self.run_all((20,), before=(REFUSE, "perf"))
         self.assertIn("1 jump, 6 breakpoint", self.said)
         self.assertIn("5 of the locations can have only a breakpoint, not a uprobe: ", self.said)
@@ -566,7 +565,7 @@ class Started(unittest.TestCase):
 
 
 class Some(Case):
-    """Where the kernel can watch a part of the places, it watches that."""
+    """If the kernel can watch a part of the locations, it watches that part."""
 
     def setUp(self):
         if not permitted():
@@ -574,7 +573,7 @@ class Some(Case):
         super().setUp()
 
     def test_replaced(self):
-        """A library of a running program has been replaced: its places the process has, those of the program the kernel."""
+        """A library of a running program has been replaced: the process watches its locations, and the kernel those of the program."""
         self.end()
         shutil.copy(BOTH, self.program)
         shutil.copy(LIBRARY, self.folder)
@@ -596,7 +595,7 @@ class Some(Case):
 
 class Refused(Case):
     def test_none(self):
-        """No uprobes for who records: breakpoints, and why."""
+        """Uprobes are not permitted: side sets breakpoints and reports why."""
         with self.recording(*EACH, before=(REFUSE, "perf")) as output:
             self.turn(20)
         self.assertIn("1 jump, 6 breakpoint", self.said)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs whose code is not only code, or does not stay as it is in the file: constants between functions, text relocations,
-sleds of XRay, static keys, and copies. Each one prints the same with and without probes, and hits are counted.
+"""Programs with data among the code, or with code that differs from the file: constants between functions, text
+relocations, sleds of XRay, static keys, and copies. Each program prints the same with and without probes, and all
+hits are counted.
 
 usage: test-kept.py [TEST...]
 """
@@ -41,7 +42,7 @@ class Folder(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def compile(self, compiler, source, *flags, name="program"):
-        """Of a text, or of a file beside this one."""
+        """Compiles a text, or a file beside this one."""
         path = os.path.join(HERE, source)
         if "\n" in source:
             path = self.path(name + ".c")
@@ -76,13 +77,13 @@ FILLS = {"cc": ["0xcccccccccccccccc"], "90": ["0x9090909090909090"], "long": ["0
 
 
 def spinner(name):
-    """A function that takes no jump: something jumps to its third byte."""
+    """A function that takes no jump: a jump leads to its third byte."""
     return (f".globl {name}\n.type {name},@function\n.p2align 4\n{name}:\n.cfi_startproc\nxor %eax,%eax\n1: inc %eax\ncmp %edi,%eax\njl 1b\nret\n"
             f".cfi_endproc\n.size {name},.-{name}\n")
 
 
 def leaf(name):
-    """One that is over before five bytes."""
+    """A function of fewer than five bytes."""
     return f".globl {name}\n.type {name},@function\n.p2align 4\n{name}:\n.cfi_startproc\nmov %edi,%eax\nret\n.cfi_endproc\n.size {name},.-{name}\n"
 
 
@@ -140,7 +141,7 @@ def constants(rng, fixed, count):
 
 class Constants(Folder):
     def test_layouts(self):
-        """Whatever is between functions: it is as it was, and each call is seen."""
+        """Constants between functions are unchanged, and each call is seen."""
         for seed in range(200 if LONG else 12):
             rng = random.Random(seed)
             compiler = COMPILERS[seed % len(COMPILERS)]
@@ -157,7 +158,7 @@ class Constants(Folder):
                 self.assertEqual({name: hits.get(name) for name in names}, {name: 3 for name in names}, err)
 
     def test_springboards_remain(self):
-        """What compilers put between functions is still used."""
+        """Padding that compilers insert between functions is still used for springboards."""
         source = ("#include <stdio.h>\nint probed_0(int x), probed_1(int x);\n__asm__(\"" +
                   (spinner("probed_0") + ".p2align 4,0xcc\n.skip 16,0xcc\n" + leaf("probed_1") + ".p2align 4,0xcc\n.skip 16, 0xcc\n").replace("\n", "\\n")
                   + "\");\nint main(void)\n{\nprintf(\"%d\\n\", probed_0(3) + probed_1(4));\nreturn 0;\n}\n")
@@ -167,7 +168,7 @@ class Constants(Folder):
         self.assertEqual(self.trace(program, "--function", "probed_*")[2], {"probed_0": 1, "probed_1": 1})
 
     def test_inside(self):
-        """A constant within a function, behind its jump: what an instruction reads is not displaced."""
+        """A constant within a function, after its jump: bytes that an instruction reads are not displaced."""
         source = """#include <stdio.h>
 unsigned long inner(void);
 __asm__(".text\\n.globl inner\\n.type inner,@function\\n.p2align 4\\ninner:\\n.cfi_startproc\\njmp 1f\\nvalue: .byte 0x90,0x90,0x90,0xcc,0x90,0x66,0x90,0x90\\n"
@@ -211,7 +212,7 @@ class Relocations(Folder):
                     found = self.sites(program, "get_*")
                     self.assertIn("text relocation", found["get_first"].pop("reason"))
                     self.assertEqual(found["get_first"]["method"], "none")
-                    # Its relocated bytes are behind the jump.
+                    # Its relocated bytes follow the jump.
                     self.assertEqual(found["get_behind"]["method"], "jump")
                     done = run(SIDE, "trace", "-o", self.path("no"), "-c", program, "--function", "get_first", status=1)
                     self.assertIn("text relocation", done.stderr)
@@ -235,13 +236,13 @@ class Relocations(Folder):
         self.assertEqual(done.stdout, plain, done.stderr)
 
     def test_linker_leftovers(self):
-        """Relocations that only the linker knows (--emit-relocs) change nothing in the process."""
+        """Relocations that only the linker uses (--emit-relocs) change nothing in the process."""
         program = self.compile(COMPILERS[0], self.source().replace("movabs $value,%rax", "lea value(%rip),%rax").replace(
             "movabs $value,%rcx", "lea value(%rip),%rcx"), "-O1", "-pie", "-fPIE", "-Wl,--emit-relocs")
         self.assertEqual({site["method"] for site in self.sites(program, "get_*").values()}, {"jump"})
 
 
-# ---- what the program changes itself ----
+# ---- code that the program changes itself ----
 
 class Sleds(Folder):
     def test_xray(self):
@@ -274,7 +275,7 @@ class Sleds(Folder):
                     program = self.compile(compiler, "keys.c", level, *flags, f"-DFORM={form}", f'-DSECTION="{section}"', "-DCOUNT=3")
                     plain = run(program).stdout
                     found = self.sites(program, "key_*")
-                    # Some compilers put another instruction first.
+                    # Some compilers emit another instruction first.
                     if found["key_first"]["bytes"].startswith("0f1f440000"):
                         self.assertEqual(found["key_first"]["method"], "none")
                         self.assertIn("static key", found["key_first"]["reason"])
@@ -302,7 +303,7 @@ class Sleds(Folder):
         self.assertEqual((out, process.returncode), (plain, 0))
 
 
-# ---- what the program copies ----
+# ---- code that the program copies ----
 
 BLOB = """#include <stdio.h>
 #include <string.h>
@@ -373,7 +374,7 @@ class Copies(Folder):
 
     def programs(self):
         pie, fixed = ["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]
-        # Without optimization, clang has constants elsewhere.
+        # Without optimization, clang emits constants elsewhere.
         builds = [("gcc", pie, "-O0"), ("gcc", fixed, "-O1"), ("clang", pie, "-O1"), ("gcc", fixed, "-O0"), ("gcc", pie, "-O1"),
                   ("clang", fixed, "-O1")]
         for compiler, flags, level in builds if LONG else builds[:3]:
@@ -384,7 +385,7 @@ class Copies(Folder):
             yield program
 
     def boundaries(self, program):
-        """An instruction within each function: probes there are breakpoints, or jumps of other forms."""
+        """An instruction inside each function: probes there are breakpoints, or jumps of other methods."""
         text, found = run("objdump", "-d", "--no-show-raw-insn", program).stdout, []
         for name in self.NAMES:
             code = text.split(f"<{name}>:\n")[1].split("\n\n")[0].splitlines()
@@ -394,7 +395,7 @@ class Copies(Folder):
         return found
 
     def test_copied(self):
-        """A copy has the jumps and breakpoints of probes, and does what the original does; only originals have hits."""
+        """A copy contains the jumps and breakpoints of probes, and behaves like the original; only originals have hits."""
         for program in self.programs():
             words = [word for name in self.NAMES for word in ("--function", name)]
             for probes in (words, words + ["--exit"], [word for place in self.boundaries(program) for word in ("--probe", place)]):
@@ -431,7 +432,7 @@ class Copies(Folder):
                     self.assertEqual((out, process.returncode), ("right\n", 0))
 
     def test_faults_of_the_program(self):
-        """A jump into nothing, and a trap, are the program's as ever."""
+        """A jump to an invalid address, and a trap, behave as without probes."""
         source = """#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -470,7 +471,7 @@ int main(void)
 
     @unittest.skipUnless(shutil.which("node"), "there is no node")
     def test_node(self):
-        """Refused, with that reason, and beside other functions left out."""
+        """Refused with that reason; skipped if other functions are selected as well."""
         node = os.path.realpath(shutil.which("node"))
         if "embedded_blob_code_size_" not in run("nm", node, status=None).stdout:
             self.skipTest("this node has no symbols")
@@ -543,7 +544,7 @@ int main(int argc, char **argv, char **environment)
 
 class Files(Folder):
     def attach(self, program, word, *probes):
-        """Probes of a program that waits; then it goes on, and ends when they are gone."""
+        """Sets probes in a waiting program; then the program continues, and exits after they are removed."""
         trace = self.path("trace")
         shutil.rmtree(trace, True)
         with subprocess.Popen([program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
@@ -566,7 +567,7 @@ class Files(Folder):
         return listed, len(re.findall(r"probe:\S+: ", run(SIDE, "view", trace).stdout))
 
     def test_moved(self):
-        """Programs whose code is on other pages, or whose file is memory."""
+        """Programs whose code is on other pages, or whose file is in memory."""
         for flags in (["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]):
             program = self.compile(COMPILERS[-1], MOVED, "-O1", *flags)
             for word in ("wait", "move", "memory"):
@@ -576,7 +577,7 @@ class Files(Folder):
                     self.assertEqual(hits, 200)
 
     def test_no_names(self):
-        """A file that names no function: addresses that its entry leads to are probed, others are refused."""
+        """A file that names no function: addresses that are reachable from its entry are probed, others are refused."""
         for flags in (["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]):
             for compiler in COMPILERS:
                 with self.subTest(flags=flags, compiler=compiler):
@@ -593,7 +594,7 @@ class Files(Folder):
                     self.assertIn("nothing leads to", done.stderr)
 
     def test_corrections(self):
-        """A marker whose provider has colons is found, and no name is its own correction."""
+        """A marker whose provider contains colons is found, and no name is suggested as its own correction."""
         note = ('.text\\n990: nop\\n.pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n991: .asciz \\"stapsdt\\"\\n'
                 '992: .balign 4\\n993: .8byte 990b,0,0\\n.asciz \\"my::app\\"\\n.asciz \\"one[1]\\"\\n.asciz \\"\\"\\n994: .balign 4\\n.popsection\\n')
         program = self.compile(COMPILERS[0], f'int main(void)\n{{\n__asm__ volatile("{note}");\nreturn 0;\n}}\n', "-O1")

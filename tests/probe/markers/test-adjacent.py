@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Markers, begins of functions and instructions so near to one another that jumps at them would need the same bytes: each one is set, in any
-order, and its values are right.
+"""Markers, starts of functions and instructions so close together that their jumps would need the same bytes: each probe
+is set, in any order, and records correct values.
 
 usage: test-adjacent.py [TEST...]
 """
@@ -21,7 +21,7 @@ COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 ENV = {**os.environ, "LC_ALL": "C"}
 ENV.pop("LD_PRELOAD", None)
 
-# Between two markers: instructions of one to four bytes that change nothing.
+# Between two markers: instructions of one to four bytes without an effect.
 BETWEEN = ["", "", "", "nop\\n", "xchg %ax,%ax\\n", "movl %ebx,%ebx\\n", "mov %rbx,%rbx\\n", "lea 0(%rbx),%rbx\\n", "nopl (%rax)\\n"]
 MARKER = ('990: nop\\n.pushsection .note.stapsdt,\\"\\",\\"note\\"\\n.balign 4\\n.4byte 992f-991f,994f-993f,3\\n991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n'
           '993: .8byte 990b,_.stapsdt.base,0\\n.asciz \\"adj\\"\\n.asciz \\"{name}\\"\\n.asciz \\"{arguments}\\"\\n994: .balign 4\\n.popsection\\n')
@@ -100,7 +100,7 @@ class Adjacent(unittest.TestCase):
                            *[word for name in names for word in ("--sdt", "adj:" + name)])
                 self.assertNotIn("not set", done.stderr)
                 events = self.events("t")
-                # These two have one address, and no order.
+                # These two have the same address, and no order.
                 for i in range(0, len(events) - 1, len(said) + 1):
                     events[i:i + 2] = sorted(events[i:i + 2], key=lambda event: event[0] != "marked")
                 wanted = [(name, 100 + i) for i in range(5) for name in ["marked", *sorted(said)]]
@@ -137,7 +137,7 @@ class Adjacent(unittest.TestCase):
         tracer.communicate(timeout=PATIENCE)
 
     def test_one_after_the_other(self):
-        """Probes that come and go while the program runs, each in a session of its own: those that are there see every call."""
+        """Probes are set and removed while the program runs, each in its own session: probes that are set see every call."""
         for seed in range(6 if LONG else 2):
             rng, said = self.build(seed + 50, 4)
             names, there, hits = sorted(said), {}, {}
@@ -164,7 +164,7 @@ class Adjacent(unittest.TestCase):
                 self.assertEqual(process.returncode, 0)
 
     def test_calls_go_on(self):
-        """The begin of a function becomes a breakpoint while a call is under way, and its return is seen."""
+        """The start of a function becomes a breakpoint during a call, and its return is seen."""
         _, said = self.build(3, 4)
         with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
             first = self.start(process, "first", "--function", "marked", "--exit")

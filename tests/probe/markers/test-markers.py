@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Events that are markers: what the note says, the two nops, the semaphore, and each argument as gdb, the kernel, perf and side see it.
+"""Events that are markers: the note, the two nops, the semaphore, and each argument as gdb, the kernel, perf and side
+read it.
 
 usage: test-markers.py [TEST...]; MARKERS: programs, compiled in several ways, one a line
 """
@@ -36,7 +37,7 @@ def run(*words, status=0, **options):
 
 
 class Elf:
-    """The little that is needed of a file: by the format, not by a library."""
+    """Reads the few parts of an ELF file that the test needs, without a library."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -86,7 +87,7 @@ class Notes(unittest.TestCase):
                     self.assertEqual(elf.data[at:at + 6], bytes.fromhex("90 0f1f440000"), name)
                     at = elf.offset(semaphore)
                     self.assertEqual(elf.data[at:at + 2], b"\0\0", name)
-                    # perf goes by this section.
+                    # perf finds markers by this section.
                     section = elf.sections[".probes"]
                     self.assertEqual(semaphore - at, section[3] - section[4], name)
                     words = [word.partition("@") for word in arguments.split()]
@@ -109,7 +110,7 @@ class Gdb(unittest.TestCase):
         commands = ["info probes stap shelf", "break -probe-stap shelf:numbers", "run", "print $_probe_argc"]
         commands += [f"print $_probe_arg{i}" for i in range(12)]
         commands += ["delete", "break -probe-stap shelf:others", "continue", "print (char *) $_probe_arg0", "print/x $_probe_arg1",
-                     # A struct side_arg_vec: a pointer, and how many; the arguments are of 64 bytes, a value is at 4.
+                     # A struct side_arg_vec: a pointer and a count; an argument has 64 bytes, its value is at 4.
                      "print *(unsigned int *) ($_probe_arg2 + 16)", "print *(unsigned char *) (*(char **) $_probe_arg2 + 64 + 4)",
                      "print *(unsigned short *) (*(char **) $_probe_arg3 + 64 + 4)", "print *(unsigned int *) ($_probe_arg4 + 16)",
                      "delete", "break -probe-stap shelf:hidden", "continue", "print $_probe_arg0",
@@ -129,12 +130,12 @@ class Gdb(unittest.TestCase):
                 self.assertEqual(values[19], "-1", said)
                 self.assertRegex(values[20], '"x"$')
                 self.assertEqual(len(re.findall("^stap shelf ", said, re.MULTILINE)), len(list(Elf(program).markers())))
-                # A process that gdb leaves to itself has no listener any more.
+                # A process that gdb has detached from has no listener any more.
                 self.assertIn("\n0 0\n", said)
 
 
 def append(path, text):
-    """Python's own files look for their end, which these have not."""
+    """Python's own append mode seeks to the end, which these files do not have."""
     file = os.open(f"{TRACEFS}/{path}", os.O_WRONLY | os.O_APPEND)
     try:
         if text:
@@ -144,7 +145,7 @@ def append(path, text):
 
 
 def uprobes():
-    """Does this kernel take probes of ours?"""
+    """Returns whether this kernel permits uprobes."""
     if not see_tracefs():
         return False
     with contextlib.suppress(OSError):
@@ -174,7 +175,7 @@ class Traced(unittest.TestCase):
 
 @unittest.skipUnless(uprobes(), "no uprobes for us in tracefs")
 class Kernel(Traced):
-    """A definition with a reference counter, as any tool would write it."""
+    """A definition with a reference counter, as any tool writes it."""
 
     def setUp(self):
         super().setUp()
@@ -221,10 +222,10 @@ class Kernel(Traced):
                 self.assertEqual(round_of(), [0, 0])
                 event = self.define(copy, "shelf:numbers")
                 self.enable(event, True)
-                # Bytes 4 and 5 of the one event, and nothing of the other.
+                # Bytes 4 and 5 of the one event, and none of the other.
                 self.assertEqual(round_of(), [1 << 32, 0])
                 self.assertEqual(round_of(), [1 << 32, 0])
-                # It is there in a process that begins now, before its first instruction.
+                # The semaphore is raised in a process that starts now, before its first instruction.
                 self.assertEqual(run(copy), "100000000 0\n")
                 self.enable(event, False)
                 self.assertEqual(round_of(), [0, 0])
@@ -265,7 +266,7 @@ class Kernel(Traced):
 
 
 def bpf_refused():
-    """Why bpftrace cannot attach here; nothing: it can."""
+    """Why bpftrace cannot attach here; empty: it can."""
     if not shutil.which("bpftrace"):
         return "there is no bpftrace"
     if os.geteuid():
@@ -276,7 +277,7 @@ def bpf_refused():
 
 @unittest.skipUnless(shutil.which("bpftrace") and not os.geteuid(), "no bpftrace, or not root, which it wants")
 class Bpftrace(Traced):
-    """The commands of the guide, for BPF's own user."""
+    """The commands of the guide, for users of BPF."""
 
     def test_list(self):
         for program in MARKERS:
@@ -284,7 +285,7 @@ class Bpftrace(Traced):
             self.assertEqual(listed, sorted({f"usdt:{program}:{name}" for name, *_ in Elf(program).markers()}))
 
     def trace(self, program, script, *options):
-        """Lines of the script's own."""
+        """The lines that the script prints."""
         output = f"{self.folder}/bpftrace"
         run("bpftrace", *options, "-o", output, "-e", script.replace("FILE", program))
         with open(output, encoding="utf-8") as file:
@@ -308,7 +309,7 @@ class Bpftrace(Traced):
 
     @staticmethod
     def interrupt(listener):
-        """One Ctrl-C may come just before it sleeps, and is lost then: again, until it has ended."""
+        """A single Ctrl-C may arrive just before it sleeps and be lost: repeat it until it has exited."""
         for _ in range(PATIENCE):
             listener.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -317,7 +318,7 @@ class Bpftrace(Traced):
         listener.kill()
 
     def test_beside_side(self):
-        """BPF and `side` listen to one marker, in the same processes: each sees all of it."""
+        """BPF and `side` listen to one marker, in the same processes: each sees all hits."""
         reason = bpf_refused() or (None if uprobes() else "no uprobes for us in tracefs")
         if reason:
             self.skipTest(reason)
@@ -327,7 +328,7 @@ class Bpftrace(Traced):
         with subprocess.Popen(["bpftrace", "-o", output, "-e", f"usdt:{program}:shelf:numbers {{ @hits[pid] = count(); }}"],
                               stderr=subprocess.DEVNULL, env=ENV) as listener:
             try:
-                # It has counted itself in once it listens.
+                # Once it listens, it has raised the semaphore.
                 deadline = time.monotonic() + PATIENCE
                 while run(program) == "0 0\n":
                     self.assertLess(time.monotonic(), deadline, "bpftrace does not come")
@@ -344,7 +345,7 @@ class Bpftrace(Traced):
 
 
 class InProcess(Traced):
-    """By our own probes, which need nobody's permission."""
+    """With side's probes inside the process, which need no permission."""
 
     def test_side(self):
         self.check_side()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs with libprobe-everything.so in them: starting one, and reading its report (everything.h)."""
+"""Runs programs with libprobe-everything.so preloaded, and reads its report (everything.h)."""
 import os
 import struct
 import subprocess
@@ -22,7 +22,7 @@ class Skip(Exception):
 
 
 class Report:
-    """What stands in the file now."""
+    """The present contents of the report."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -45,7 +45,7 @@ class Report:
 
 
 def environment(program, report, mode, **more):
-    """`program` is the name of the file that is executed, behind all links."""
+    """`program` is the name of the executed file, after all links."""
     return dict(os.environ, LD_PRELOAD=LIBRARY, SIDE_EVERYTHING=os.path.basename(os.path.realpath(program)),
                 SIDE_EVERYTHING_REPORT=report, SIDE_EVERYTHING_MODE=mode,
                 SIDE_EVERYTHING_SEED=os.environ.get("SEED", "1"), **more)
@@ -64,12 +64,12 @@ def is_stormy(report):
 
 
 def check_storm(report):
-    """The storm did something, and nothing was lost or refused for no good reason."""
+    """Checks that the storm set probes, and that nothing was lost or refused without a reason."""
     got = Report(report)
     print(got)
     assert is_stormy(got), "too few probes were set, removed or hit"
     assert got.head["lost"] == 0, "hits were lost"
-    # Two places that share bytes exclude each other; a thread may block signals just when it is looked at.
+    # Two locations that share bytes exclude each other; a thread may block signals when it is checked.
     unexpected = set(got.errors) - {ESTALE, EADDRINUSE, EDEADLK, 16}
     assert not unexpected, f"refused with {unexpected}"
     assert got.head["refused"] * 50 < got.head["set"], "too many were refused"

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-What probes count is what the kernel counts: a program does the same again, with a probe on every function, then with uprobes
-of the kernel on some of the functions that were hit, on a copy of its file that nobody else runs: test-counts.py sqlite|python|redis
+"""The counts of probes equal those of the kernel: a program runs with a probe on every function, then again with uprobes
+on some of the functions that were hit, on a private copy of its file: test-counts.py sqlite|python|redis
 
-SIDE_TEST_LONG=1 does it twenty times, each time with other functions, of which each costs the kernel 50 ms at the end.
+SIDE_TEST_LONG=1 does it twenty times, each time with other functions; each function costs the kernel 50 ms at the
+end.
 """
 import shutil
 import socket
@@ -31,7 +31,7 @@ SCRIPT = "for i in range(1000): text = repr([i])\nprint(text)"
 
 
 def write(path, text):
-    # What others have set there stays. (Python's own way to append asks for the end of the file, which has none.)
+    # Definitions of other tools are kept. (Python's append mode seeks to the end of the file, which has none.)
     fd = os.open(f"{TRACING}/{path}", os.O_WRONLY | os.O_APPEND)
     try:
         for line in text.splitlines(True):
@@ -48,7 +48,7 @@ def need(name):
 
 
 class Sqlite:
-    """Its library."""
+    """The library of SQLite."""
     name = "sqlite3"
     is_laid_out = False
 
@@ -70,9 +70,9 @@ class Sqlite:
 
 
 class Python:
-    """
-    The interpreter, which has fixed addresses. How often it compares objects follows from where they lie, so the kernel counts
-    in a run that has our probes, too: on all functions but those that it watches, where they are refused.
+    """The interpreter, which has fixed addresses. How often it compares objects depends on their addresses, so the
+    kernel counts in a run that has side's probes, too: on all functions except those that it watches, where side
+    refuses them.
     """
     name = "python"
     is_laid_out = True
@@ -93,7 +93,7 @@ class Python:
 
 
 class Redis:
-    """What a server does for each of its requests, and not at times."""
+    """The work of a server for each of its requests, without periodic work."""
     name = "redis-server"
     is_laid_out = False
 
@@ -105,7 +105,7 @@ class Redis:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        # It is what its file is called.
+        # The process has the name of its file.
         with subprocess.Popen([self.file, "--port", port, "--bind", "127.0.0.1", "--dir", self.place, "--save", ""], env=env,
                               stdout=subprocess.DEVNULL) as process:
             wait_until(lambda: run([self.client, "-p", port, "ping"]).stdout == "PONG\n", "redis-server answers", process=process)
@@ -125,7 +125,7 @@ def settings(place, load):
 
 
 def ours(place, load):
-    """Of each function of the file that was hit: where in the file, how often, by which method."""
+    """For each function of the file that was hit: offset in the file, count, method."""
     output = load.execute(settings(place, load))
     report = Report(f"{place}/report")
     assert not report.head["lost"] and not report.head["refused"], str(report)
@@ -134,10 +134,10 @@ def ours(place, load):
 
 
 def choose(hit, library, turn):
-    """Those that are there for another reason than a plain jump first, then some of all: others each time."""
+    """Chooses functions with a method other than a plain jump first, then some of all: others each time."""
     with open(library, "rb") as file:
         code = file.read()
-    # Instructions with such prefixes get no uprobe; nobody says so.
+    # Kernels set no uprobe on instructions with such prefixes, and report no error.
     hit = [(offset, *said) for offset, said in sorted(hit.items()) if code[offset] not in b"\xf0\x26\x2e\x36\x3e"]
     rare = [each for each in hit if each[2] != 1][:FUNCTIONS // 3]
     rest = [each for each in hit if each[2] == 1]
@@ -153,18 +153,18 @@ def profile(library):
 
 
 def kernels(place, load, chosen):
-    """The same by uprobes: a dictionary of hits by place in the file."""
+    """The same with uprobes: a dictionary of hits by offset in the file."""
     library = load.file
     write("uprobe_events", "".join(f"p:{GROUP}/f{offset:x} {library}:{offset:#x}\n" for offset, _, _ in chosen))
     try:
         write(f"events/{GROUP}/enable", "1")
         env = settings(place, load)
         if not load.is_laid_out:
-            # Programs that read their environment find as much in it as before: this one is unset as soon as it was read.
+            # Programs that read their environment must find it unchanged: this variable is unset as soon as it was read.
             del env["SIDE_EVERYTHING"]
         output = load.execute(env)
         seen = profile(library)
-        # The file is read page by page: where others take places away meanwhile, the next page begins behind some of ours.
+        # The file is read page by page: if other tools remove definitions meanwhile, the next page may skip some of ours.
         for _ in range(20):
             if all(offset in seen for offset, _, _ in chosen):
                 break
@@ -176,7 +176,7 @@ def kernels(place, load, chosen):
 
 
 def compare(place, load, turn):
-    """What is said of one run of each."""
+    """Compares one run of each."""
     output, hit = ours(place, load)
     again, same = ours(place, load)
     # Functions that are called at random times are not compared.
@@ -187,9 +187,9 @@ def compare(place, load, turn):
     assert output == again == kernel_output, f"{output}\n{again}\n{kernel_output}"
     wrong = [each for each in chosen if seen.get(each[0]) != each[1]]
     if wrong:
-        # It may be one that is seldom called at random times: then neither are we of one mind.
+        # A function may seldom be called at random times: then both counts may differ.
         more = [ours(place, load)[1] for _ in range(3)]
-        # Or the kernel saw the one run that was another: what python3 finds in its cache of types depends on addresses.
+        # Or the kernel saw an unusual run: the lookups of python3 in its type cache depend on addresses.
         _, once_more = kernels(place, load, wrong)
         random = [each for each in wrong if any(other.get(each[0], (0,))[0] != each[1] for other in more)
                   or once_more.get(each[0]) != seen.get(each[0])]

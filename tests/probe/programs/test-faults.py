@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-A program that handles faults of its own code sees what it sees without probes, wherever in the code a probe is (faults.c); each call is recorded
-once, however often its instruction is tried; and a core dump names the instruction of the program.
+"""A program that handles faults of its own code behaves as without probes, wherever in the code a probe is (faults.c);
+each call is recorded once, however often its instruction is retried; and a core dump has the address of the program's
+instruction.
 """
 import os
 import re
@@ -28,7 +28,7 @@ def run(*command, cwd=None, **more):
     return done.returncode, done.stdout, done.stderr
 
 
-# Of each function: its address, where in it the instruction is that faults, and where the next one is.
+# Of each function: its address, the offset of the instruction that faults, and the offset of the next one.
 PLACES = {line.split()[0]: [int(word, 0) for word in line.split()[1:]] for line in run(PROGRAM, "o")[1].splitlines()}
 
 
@@ -37,7 +37,7 @@ def at_begins():
 
 
 def at_faults():
-    """The instruction that faults, and the one behind it."""
+    """The instruction that faults, and the one after it."""
     options = []
     for i, name in enumerate(FUNCTIONS):
         where = PLACES[name][1 if i % 3 else 2]
@@ -100,7 +100,7 @@ def bytes_at(process, address):
 
 
 def test_running_program():
-    """Its handlers are the kernel's already, set by a bare system call."""
+    """The kernel has its handlers already: it installs them by a bare system call."""
     plain = run(PROGRAM, "w", input="\n")
     with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
             [PROGRAM, "w"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True) as program:
@@ -124,7 +124,7 @@ def limit():
 
 
 def program_counter(path):
-    """Of the thread that has faulted, which is the first one."""
+    """The program counter of the thread that has faulted, which is the first one."""
     with open(path, "rb") as file:
         core = file.read(1 << 20)
     offset, size, count = struct.unpack_from("<Q", core, 32)[0], *struct.unpack_from("<HH", core, 54)

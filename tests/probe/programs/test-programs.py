@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-A probe on every function of a program and of its libraries, set and removed at random while it works; each load verifies its
-results: test-programs.py PROGRAM
+"""A probe on every function of a program and of its libraries, set and removed at random while it works; each workload
+verifies its results: test-programs.py PROGRAM
 
-SIDE_TEST_LONG=1 makes minutes of it, SEED another one.
+SIDE_TEST_LONG=1 runs it for minutes, SEED selects another sequence.
 """
 import filecmp
 import hashlib
@@ -52,7 +51,7 @@ def listens(port):
 
 
 def until_end(work):
-    """At least once, and for as long as the test is to take."""
+    """Repeats the workload at least once, and for the duration of the test."""
     end = time.monotonic() + SECONDS
     while True:
         work()
@@ -97,7 +96,7 @@ def redis_load(process, port, client):
     ask("del", "numbers")
     ask("rpush", "numbers", *range(100, 0, -1))
     assert ask("sort", "numbers").split() == [str(number) for number in range(1, 101)]
-    # A process of its own, which has the probes.
+    # A separate process, which has the probes.
     saved = ask("lastsave")
     if "started" in ask("bgsave"):
         wait_until(lambda: "rdb_bgsave_in_progress:0" in ask("info", "persistence"), f"what was last saved at {saved} is saved", process=process)
@@ -166,7 +165,7 @@ def python(place, report):
     command = [program, "-c", script, report]
     with open(f"{place}/none", "wb") as file:
         file.write(b"ready now")
-    # What fails without probes is not their fault.
+    # A failure without probes is no failure of probes.
     plain = run([program, "-c", script, f"{place}/none", "0"] + modules.split(), cwd=place)
     done = run(command + [str(SECONDS)] + modules.split(), cwd=place, env=environment(program, report, "storm"))
     assert done.returncode == 0, f"python3 ended with {done.returncode}:\n{done.stdout[-3000:]}"
@@ -195,7 +194,7 @@ def openssl(place, report):
         done = run([program, "speed", "-seconds", str(seconds), "-bytes", "4096", "sha256", "aes-128-cbc", "rsa2048", "ecdsap256"],
                    env=environment(program, report, "storm"))
         assert done.returncode == 0 and "nistp256" in done.stdout, done.stdout
-        # On a busy machine it may end before all its functions are known.
+        # On a busy machine the program may exit before all its functions are known.
         if is_stormy(Report(report)) or seconds >= 16:
             return
         seconds *= 2

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Where the stack pointer is no stack, no probe of the process's own writes below it: on every instruction of the functions of
-stack-pointer.c, with probes by the kernel where they are possible, and without. Functions of compilers keep their probes everywhere.
+"""If the stack pointer does not point to a stack, no probe inside the process writes below it: on every instruction of
+the functions of stack-pointer.c, with kernel probes where they are possible, and without. Functions as compilers
+generate them keep their probes everywhere.
 """
 import os
 import re
@@ -18,7 +18,7 @@ PLAIN = subprocess.run([PROGRAM], stdout=subprocess.PIPE, check=True, text=True)
 
 
 def instructions():
-    """Of each function: where its instructions begin."""
+    """Of each function: where its instructions start."""
     found, name = {}, None
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", PROGRAM], stdout=subprocess.PIPE, check=True, text=True).stdout
     for line in text.splitlines():

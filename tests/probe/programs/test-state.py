@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Probes keep all that the processor keeps for a thread, wherever they are: test-state.py [SEED]
+"""Probes preserve the whole processor state of a thread, wherever they are: test-state.py [SEED]
 
-Functions of random instructions, of which some begin and end with the alignment check or the direction flag set, change the direction flag, the flags of arithmetic, the alignment check, the stack pointer (also to addresses
-that no word is at), x87 and SSE control words and registers, and the red zone. A program calls each of them with random
-registers and prints all registers and memory as they are behind the call. With probes on random instructions it must print the same, and each
-probe must have as many hits as the function has calls. SIDE_TEST_LONG=1: a hundred times as many.
+The test generates functions of random instructions. Some start and end with the alignment check or the direction flag
+set. They change the direction flag, the arithmetic flags, the alignment check, the stack pointer (also to unaligned
+addresses), x87 and SSE control words and registers, and the red zone. A program calls each of them with random
+registers and prints all registers and memory after the call. With probes on random instructions it must print the
+same, and each probe must have as many hits as the function has calls. SIDE_TEST_LONG=1: a hundred times as many.
 """
 import os
 import random
@@ -123,7 +123,7 @@ class Writer:
         self.down, self.aligned, self.check, self.red, self.labels = 0, True, self.begins, False, 0
 
     def put(self, *lines, probed=True):
-        """Instructions. Each of them may have a probe, except where a jump goes past it: then the count of calls is not that of hits."""
+        """Emits instructions. Each of them may have a probe, unless a jump skips it: then its hits are not the calls of the function."""
         for line in lines:
             if probed:
                 self.lines.append(f".Li{self.number}_{self.sites}:")
@@ -131,7 +131,7 @@ class Writer:
             self.lines.append(" " + line)
 
     def move(self, line, by):
-        """The stack pointer, described by the unwind data."""
+        """Moves the stack pointer, described by the unwind data."""
         self.put(line)
         self.lines.append(f" .cfi_adjust_cfa_offset {by}")
 
@@ -150,7 +150,7 @@ class Writer:
             f"rcl $1,%{one}"]))
 
     def strings(self):
-        """By the direction flag, in the middle of memory: a few bytes, then both registers are back where they were."""
+        """String instructions by the direction flag, in the middle of memory: a few bytes, then both registers are restored."""
         if self.check:
             self.put("lodsb", "stosb")
             return
@@ -161,7 +161,7 @@ class Writer:
         self.put(self.draw.choice(["std", "std", "cld"]))
 
     def alignment(self):
-        """The flag is set or cleared by way of the stack, which is aligned then."""
+        """Sets or clears the flag through the stack, which is aligned then."""
         if not self.aligned or self.red:
             return
         self.check = not self.check
@@ -175,7 +175,7 @@ class Writer:
         kind = self.draw.randrange(4)
         if kind == 0 and self.down < 400 and not self.check:
             by = self.draw.choice([1, 2, 3, 8, 13, 16, 40, 64])
-            # Flags of the difference are those of an address, which is another one in each run.
+            # The flags of the difference depend on an address, which differs between runs.
             self.move(f"lea -{by}(%rsp),%rsp" if self.draw.random() < .5 else f"sub ${by},%rsp", by)
             self.put("test %ecx,%edx")
             self.down += by
@@ -263,7 +263,7 @@ def run(*command, cwd):
 
 
 def counts(directory):
-    """How many events there are of begins, or of instructions, and of returns."""
+    """The numbers of events of starts or instructions, and of returns."""
     status, out, err = run(SIDE, "view", "--color=never", "trace", cwd=directory)
     assert not status, err
     names = re.findall(r"^\[[^\]]*\] .*? \S*:(\S+): ", out, re.M)
@@ -280,7 +280,7 @@ def probe(directory, plain, options, expected, what):
         raise AssertionError(f"{what}: {options}: {wrong[:3]}")
     seen, returns = counts(directory)
     assert seen == expected, f"{what}: {options}: {seen} events instead of {expected}"
-    # Functions that store below their return address have none.
+    # Functions that store below their return address have no returns.
     assert returns > expected / 4 if "--exit" in options else not returns, f"{what}: {returns} returns of {expected}"
 
 
@@ -298,7 +298,7 @@ def one(seed):
             chosen = [(number, draw.choice(places)) for number, places in sites.items()]
             options = [word for number, place in chosen for word in ("--probe", f"state_{number}+{place:#x}" if place else f"state_{number}")]
             if turn % 3 == 2:
-                # By breakpoints, as in functions without space for a jump.
+                # With breakpoints, as in functions without space for a jump.
                 options = [word for i, word in enumerate(options) if i < FUNCTIONS] + ["--no-uprobe"]
             probe(directory, plain, options, options.count("--probe") * CALLS, f"seed {seed}, probes inside")
         everything = ["--function", "state_*"]

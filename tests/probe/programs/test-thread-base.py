@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Hits while the program has another base of thread-local memory neither read nor write there, and are counted as lost (thread-base.c). Those with the
-C library's base are recorded, before and after.
+"""Hits while the program uses another base of thread-local memory do not access that memory, and are counted as lost
+(thread-base.c). Hits with the C library's base, before and after, are recorded.
 """
 import os
 import re

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs inside gdb: what a table's fetches give at their place, by registers and memory as gdb reads them.
+"""Runs inside gdb: computes a table's fetches at their location, by registers and memory as gdb reads them.
 
 JOB in the environment is a JSON object: binary, jobs: [{address, fields: [[name, type, size, limit, ops, members]],
-expressions}]. For each job a line of JSON: values by the fetches, and by gdb's own reading of the expressions.
+expressions}]. For each job it prints a line of JSON: values by the fetches, and by gdb's own reading of the
+expressions.
 """
 import json
 import os
@@ -47,7 +48,7 @@ SUMS = {1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: lambda a, b: a * b, 6: 
 
 
 def members(value):
-    """Of a structure, also those of what it is derived from and of what has no name."""
+    """The members of a structure, including those of base classes and of unnamed members."""
     found = {}
     for field in value.type.strip_typedefs().fields():
         if not hasattr(field, "bitpos") or field.artificial:
@@ -82,7 +83,7 @@ def numbers_of(value):
 
 
 def own(text):
-    """What gdb has for it: a number, a text, bytes, members; "none" where the compiler has not kept it."""
+    """gdb's own value: a number, a string, bytes, members; "none" if the compiler has not kept it."""
     try:
         return own_value(gdb.parse_and_eval(text))
     except gdb.error:
@@ -121,13 +122,13 @@ def thread_pointer():
 
 
 def block(module):
-    """Of the thread's own variables, as the C library has its list."""
+    """The thread-local block, from the list of the C library."""
     blocks = int.from_bytes(memory(thread_pointer() + 8, 8), "little")
     return int.from_bytes(memory(blocks + 16 * module, 8), "little")
 
 
 def run(ops, bias, site):
-    """The number, and how many of it there are if that is said."""
+    """The number, and the length if the fetch sets one."""
     number, length = 0, None
     aside = []
     for code, reg, size, value in ops:

@@ -38,7 +38,7 @@ def output():
 
 
 def read(trace):
-    """{event: [(call, its other number)]}, as babeltrace2 has them, sorted by calls."""
+    """{event: [(call, its other number)]}, as babeltrace2 prints them, sorted by calls."""
     done = subprocess.run(["babeltrace2", "--names", "payload", trace], capture_output=True, text=True, check=True)
     found = {}
     for line in done.stdout.splitlines():
@@ -57,7 +57,7 @@ def result(number):
 
 
 def check(found, entries, returns, name="chosen_work", times=THREADS):
-    """The numbers of those calls, and what those returned, in each thread; and of whatever has both, the pairs."""
+    """Checks the numbers of those calls, and their results, in each thread; and the pairs of events with both."""
     calls, exits = found.pop(name, []), found.pop(name + "_return", [])
     equal(sorted(value for _, value in calls), sorted([*entries] * times))
     equal(sorted(value for _, value in exits), sorted(result(number) for number in [*returns] * times))
@@ -84,13 +84,13 @@ CHOICES = [
     ("number == 7", [7], [7]),
     ("number % 10 == 3", range(3, ROUNDS, 10), range(3, ROUNDS, 10)),
     ("number < 0", [], []),
-    # Of the return alone.
+    # Of the return only.
     ("return_value < 0", [], range(1, ROUNDS, 2)),
     ("duration >= 0", [], ALL),
-    # Either.
+    # Either event.
     ("number == 2 || return_value == -5", [2], [2, 5]),
     ("number == 2 || return_value == 2", [2], [2]),
-    # Both events have it.
+    # A field of both events.
     ("call > 0", ALL, ALL),
     ("$ctx.vtid > 0", ALL, ALL),
     ("number == 4 && $ctx.vtid > 0", [4], [4]),
@@ -105,7 +105,7 @@ def test_program_that_side_starts():
 
 
 def test_fields_of_both():
-    """No event has them all: an error, and the entry's condition is enough to record for the other."""
+    """If no event has all fields: an error. The entry's condition suffices to record the other event."""
     done = side("trace", "-q", "-o", output(), "-c", f"{PROGRAM} {ROUNDS}", *WORK, "--filter", "number > 40 && return_value < 0", env=ENV)
     equal(done.status, 1, done.err)
     contains(done.err, "no event of chosen_work has the fields that `--filter number > 40 && return_value < 0` names")
@@ -117,7 +117,7 @@ def test_fields_of_both():
 
 
 def test_contexts_and_large_events():
-    """Records that are not made where the probe hits."""
+    """Records that are not made directly in the hit."""
     for more in (("--context", "vtid"), ("--context", "backtrace"), ("--context", "regs"), ("--arg=u64:above:%rsp+64",) * 12):
         check(traced(*WORK, *more, "--filter", "number == 9"), [9], [9])
 
@@ -133,7 +133,7 @@ def test_recursion():
 
 
 def test_calls_that_do_not_return():
-    """The next calls have the same gates."""
+    """The next calls use the same gates."""
     for remainder in range(3):
         trace = output()
         good("trace", "-o", trace, "-c", f"{PROGRAM} {ROUNDS}", "--function", "chosen_leap", "--exit", "--arg", "number", "--filter",
@@ -179,7 +179,7 @@ def test_program_that_runs():
 
 
 def test_sessions():
-    """Several at one function, each with a filter of its own; one that changes."""
+    """Several sessions with one function, each with its own filter; one filter changes."""
     program, kept = Program(), {}
     for name, words in (("seven", ("--filter", "number == 7")), ("odd", ("--filter", "return_value < 0")), ("all", ()),
                         ("many", ("--filter", "number > 7"))):
@@ -205,7 +205,7 @@ def test_sessions():
 
 
 def test_channels():
-    """Of one session, each with a filter of its own on the same probe, of the entry or of the return, or with none."""
+    """Channels of one session, each with its own filter on the same probe, of the entry or of the return, or without one."""
     program, kept = Program(), output()
     choices = {"seven": ("number == 7", [7]), "tens": ("number % 10 == 3", [*range(3, ROUNDS, 10)]), "none": ("number < 0", []),
                "all": (None, [*ALL]), "odd": ("return_value < 0", [])}
@@ -213,7 +213,7 @@ def test_channels():
     def enable(channel):
         expression = choices[channel][0]
         good("enable-channel", channel, "-s", "channels")
-        # The first one has the probe, and others have its events.
+        # The first one has the probe, and the others share its events.
         words = ("chosen_work", "--pid", program.pid, *WORK) if channel == "seven" else ("probe:chosen_work*",)
         good("enable-event", *words, "-s", "channels", "-c", channel, *(("--filter", expression) if expression else ()))
 
@@ -240,7 +240,7 @@ def test_channels():
 
 
 def test_more_probes_than_marks():
-    """What cannot be kept with a call is a loss, and reported."""
+    """A call that cannot keep a mark for each probe is a loss, and reported."""
     program, kept = Program(), []
     for i in range(18):
         kept.append(output())

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side report --calls` and `--tree`: against the program's source, babeltrace2's durations, and uftrace if it is there."""
+"""`side report --calls` and `--tree`: compared with the program's source, babeltrace2's durations, and uftrace if it is installed."""
 import atexit
 import os
 import re
@@ -14,7 +14,7 @@ SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 PROGRAM, TRACE = FOLDER + "/nested", FOLDER + "/trace"
-# What the source says.
+# The numbers of the source.
 CALLS = {"work": 1, "worker": 3, "middle": 31, "leaf": 154, "fibonacci": 177, "around": 1, "leave": 1}
 
 
@@ -62,12 +62,12 @@ for name in ("worker", "middle", "leaf"):
 equal(functions["leaf"]["self_ns"], functions["leaf"]["total_ns"])
 inner = [line for line in of_type(report("--tree"), "branch") if line["function"] == "middle" and line["calls"] == 30]
 equal(functions["worker"]["self_ns"], functions["worker"]["total_ns"] - inner[0]["total_ns"], "it calls nothing else")
-# Within itself it is counted once: what all of it took is what the outermost call took.
+# A recursive function counts once: its duration is that of the outermost call.
 equal(functions["fibonacci"]["total_ns"], max(seen["fibonacci"]))
 equal(functions["fibonacci"]["self_ns"], max(seen["fibonacci"]), "it calls nothing else")
 true(functions["around"].get("unfinished") == 1 or functions["around"].get("untimed") == 1, functions["around"])
 
-# The tree: who called whom, how often.
+# The tree: callers, callees and counts.
 ways, path = {}, []
 for branch in of_type(report("--tree"), "branch"):
     path[branch["depth"]:] = [branch["function"]]
@@ -76,7 +76,7 @@ equal(ways["worker"], 3, "threads begin on their own")
 equal((ways["worker/middle"], ways["work/middle"], ways["middle/leaf"]), (30, 1, 153), ways)
 equal((ways["work/fibonacci"], ways["fibonacci/fibonacci"]), (1, 176), ways)
 
-# For people: the same numbers, as many rows as asked for.
+# As text: the same numbers, in as many rows as requested.
 text = side("report", "-q", TRACE, "--calls", "-n", "3").out
 true(re.search(r"^ *TOTAL +SELF +CALLS +MIN +MEAN +MAX +FUNCTION$", text, re.MULTILINE), text)
 true(re.search(r"^… and \d+ more$", text, re.MULTILINE), text)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Probes from the command line to the trace: what babeltrace2 reads is what the program's source says.
+"""Probes from the command line to the trace: the events that babeltrace2 reads equal the calls in the program's source.
 
 usage: test-commands.py [TEST...]
 """
@@ -23,10 +23,10 @@ from waiting import wait_until
 SOURCES = os.environ["SOURCES"]
 FOLDER = tempfile.mkdtemp()
 RUNTIME = FOLDER + "/run"
-# On a busy machine a recorder can answer late; events that wait for it in vain are lost.
+# On a busy machine a recorder may answer late; events that have waited too long are lost.
 ENV = environment(SIDE_RUNTIME=RUNTIME, LANG="C.UTF-8", SIDE_TIMEOUT_FACTOR="30")
 CALLS = 100000
-# In target.c, but for the pointer to the next one.
+# The members in target.c, except the pointer to the next one.
 FIRST = {"number": -10, "name": "first", "text": "one", "low": 5, "high": 17, "whole": 0x1122334455667788, "half": 0x55667788,
          "weight": 2.5}
 SECOND = {"number": 20, "name": "second", "text": "two", "low": 0, "high": 0, "whole": 0, "half": 0, "weight": 0.0}
@@ -52,7 +52,7 @@ def good(*words):
 
 
 def read(trace):
-    """[(event, {field: value})] as babeltrace2 has them."""
+    """[(event, {field: value})] as babeltrace2 prints them."""
     done = subprocess.run(["babeltrace2", "--names", "payload,context", trace], capture_output=True, text=True, check=True)
     found = []
     for line in done.stdout.splitlines():
@@ -68,7 +68,7 @@ def of(events, name):
 
 
 def durations_fit(trace, function):
-    """Calls of one thread that follow each other do not overlap. A clock with a coarse time stamp may report 0. Returns their number."""
+    """Checks that consecutive calls of one thread do not overlap. A coarse clock may report 0. Returns the number of calls."""
     before, numbers = None, set()
     for event in map(json.loads, good("view", "--json", trace).out.splitlines()):
         if event["event"] == f"probe:{function}_return":
@@ -81,7 +81,7 @@ def durations_fit(trace, function):
 
 
 class Program:
-    """Says when it is ready, and goes on when it is told to."""
+    """Prints when it is ready, and continues on request."""
 
     def __init__(self, path, rounds=ROUNDS):
         self.process = subprocess.Popen([path, str(rounds), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -132,7 +132,7 @@ def test_trace_with_arguments():
 
 
 def test_threads_of_several_locations():
-    """Two locations may be a begin and an end: the thread is recorded with them, unless contexts were chosen."""
+    """Two locations may be a pair of start and end: the thread is recorded with them, unless contexts were selected."""
     path = compiled("target.c", "-g", "-O2")
     both = ("--function", "target_scalars", "--function", "target_item")
     for number, (words, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), {"vtid"}), (both[:2], set()),
@@ -148,7 +148,7 @@ def test_threads_of_several_locations():
 
 
 def test_pairs_of_threads():
-    """Pairs of what is recorded by default are those of each thread, although all begin before the first one ends."""
+    """Pairs of the default fields are those of each thread, although all start before the first one ends."""
     path = compiled("turns.c", "-O1", "-pthread")
     begin, end = ([word for word in (f"--function operation_{what} --arg u64:thread:%rdi").split()] for what in ("begin", "end"))
     for number, words in enumerate(([*begin, *end], [*begin, *end, "--exit"], [*begin, "--exit", *end, "--exit"])):
@@ -167,7 +167,7 @@ def test_pairs_of_threads():
 
 
 def test_returns_beside_entries():
-    """Of a function that several ask for, returns are recorded for who wants them, whoever came first."""
+    """If several events use a function, returns are recorded for those that request them, in any order of requests."""
     path = compiled("target.c", "-g", "-O2")
     entry, exits = ("--probe", "target_scalars"), ("--function", "target_scalars", "--exit")
     for number, places in enumerate(((*entry, *exits), (*exits, *entry), (*entry, *exits, *entry))):
@@ -181,7 +181,7 @@ def test_returns_beside_entries():
 
 
 def nested(trace, name):
-    """The payload of each of these events, as babeltrace2 has it."""
+    """The payload of each of these events, as babeltrace2 prints it."""
     done = subprocess.run(["/usr/bin/python3", "-c", """
 import bt2, json, sys
 def plain(value):
@@ -203,7 +203,7 @@ for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
 
 
 def test_whole_structures():
-    """What the source has put into them: in memory, in registers, behind pointers, returned, and inside one another."""
+    """The values of the source: in memory, in registers, behind pointers, returned, and nested."""
     path, trace = compiled("target.c", "-g", "-O2"), FOLDER + "/whole"
     for way in (), ("--filter", "item.low == 5 && item.number == -10"):
         shutil.rmtree(trace, ignore_errors=True)
@@ -233,7 +233,7 @@ def test_whole_structures():
 
 
 def test_structures_with_too_many_members():
-    """As many as there is room for, with a word; all of those are right."""
+    """As many members as there is space for, with a message; all of them are correct."""
     with open(f"{FOLDER}/wide.c", "w", encoding="utf-8") as file:
         file.write("struct wide { " + " ".join(f"int m{i};" for i in range(200)) + " };\n"
                    "struct chain { struct { struct { struct { struct { struct { struct { int deep; } f; } e; } d; } c; } b; } a; };\n"
@@ -251,7 +251,7 @@ def test_structures_with_too_many_members():
 
 
 def test_all_arguments():
-    """By name and type, without naming them; of many functions each is an event of its own."""
+    """By name and type, without naming them; each of many functions is a separate event."""
     path, trace = compiled("target.c", "-g", "-O2"), FOLDER + "/arguments"
     good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--args")
     scalars = [{"small": -5, "middle": 60000, "number": i, "large": 1 << 40, "flag": bool(i & 1), "color": 7} for i in range(ROUNDS)]
@@ -269,7 +269,7 @@ def test_all_arguments():
     equal(["return_value" in f for f in nested(trace, "probe:target_static_return")], [False] * ROUNDS)
     (begin,) = nested(trace, "probe:main")
     equal(begin["argc"], 2)
-    # Those of which nobody knows the arguments are there, too.
+    # Functions with unknown arguments are recorded, too.
     equal(nested(trace, "probe:_start"), [{"call": 0}])
     number = next(n for n, line in enumerate(open(SOURCES + "/target.c", encoding="utf-8"), 1) if "line of the sum" in line)
     shutil.rmtree(trace)
@@ -277,11 +277,11 @@ def test_all_arguments():
     good("trace", "-o", trace, "-c", f"{plain} {ROUNDS}", "--probe", f"target.c:{number}", "--arg", "$vars")
     equal([(f["text"], f["sum"]) for _, f in read(trace)], [("hello", "15")] * ROUNDS)
     shutil.rmtree(trace)
-    # Those of one name are numbered, also where that is another one's name.
+    # Functions with one name are numbered, even if the result is another one's name.
     good("trace", "-o", trace, "-c", compiled("alike.cpp", "-g", "-O2"), "--function", "alike*", "--args")
     equal(sorted((name, int(fields["value"])) for name, fields in read(trace)),
           [("probe:alike", 10), ("probe:alike_2", 10), ("probe:alike_2_2", 10), ("probe:alike_3", 10)])
-    # Thousands: each in a time that does not depend on how many there are.
+    # Thousands: the time for each does not depend on their number.
     shutil.rmtree(trace)
     source = FOLDER + "/thousands.c"
     with open(source, "w", encoding="utf-8") as file:
@@ -299,7 +299,7 @@ def test_all_arguments():
 
 
 def test_a_filter_of_fields_that_no_event_has():
-    """An error, with --quiet too; what it suggests works."""
+    """An error, also with --quiet; the suggestion works."""
     path, words = compiled("target.c", "-g", "-O2"), ["trace", "-q", "--filter", "number >= 0", "--function", "target_scalars"]
     for more, status in (([], 1), (["--args"], 0), (["--arg", "s32:number:%edx"], 0)):
         trace = f"{FOLDER}/no-fields-{len(more)}-{status}"
@@ -316,7 +316,7 @@ def left_behind():
 
 
 def test_print():
-    """What is recorded is shown meanwhile, and nothing is left of it unless somebody wants it."""
+    """Events are printed while they are recorded, and no trace remains unless the user requests it."""
     path = compiled("target.c", "-g", "-O2")
     env, line = dict(ENV, TMPDIR=FOLDER), r"probe:target_scalars: \{ number = (\d+) \}\n"
     words = ["trace", "--print", "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--arg", "number"]
@@ -328,11 +328,11 @@ def test_print():
     equal(left_behind(), set())
     done = side(*words, "--json", "-q", env=env)
     equal([o["fields"]["number"] for o in json_lines(done.err) if o.get("event") == "probe:target_scalars"], list(range(ROUNDS)))
-    # With -o it is kept.
+    # With -o the trace is kept.
     done = side(*words, "-o", FOLDER + "/printed", env=env)
     equal(re.findall(line, done.err), re.findall(line, good("view", FOLDER + "/printed").out))
     contains(done.err, "see it with")
-    # Nothing happens.
+    # No event occurs.
     done = side("trace", "--print", "-c", "true", "--function", "libc:mktime", env=env)
     equal((done.status, done.out), (0, ""), done.err)
     contains(done.err, "nothing was recorded")
@@ -340,7 +340,7 @@ def test_print():
 
 
 def test_print_of_a_program_that_runs():
-    """Until Ctrl-C, then to the last event; or until nobody reads any more."""
+    """Until Ctrl-C, then to the last event; or until the reader has exited."""
     program = Program(compiled("target.c", "-g", "-O2"), 200000)
     env = dict(ENV, TMPDIR=FOLDER)
     words = [SIDE, "trace", "--print", "-p", program.pid, "--function", "target_scalars", "--arg", "number", "--buffer-size", "64M"]
@@ -372,7 +372,7 @@ def test_print_of_a_program_that_runs():
 
 
 def test_values_that_cannot_be_read():
-    """What a pointer to nowhere leads to is no 0: in text, JSON, babeltrace2, filters, reports and tables."""
+    """A value behind an invalid pointer is not 0: in text, JSON, babeltrace2, filters, reports and tables."""
     path, trace = compiled("unreadable.c", "-g", "-O1"), FOLDER + "/led-nowhere"
     fields = ["p->number", "p->zero", "p->inner->weight", "p->inner->name", "p->inner->numbers", "s", "round", "whole=*p", "s32:by_address:%rdi+0",
               "string:by_text:%rsi"]
@@ -380,7 +380,7 @@ def test_values_that_cannot_be_read():
     values = {"p_number": [7, 9, None, None], "p_zero": [0, 0, None, None], "p_inner_weight": [2.5, None, None, None],
               "p_inner_name": ["inner", None, None, None], "p_inner_numbers": [[1, 2, 3], None, None, None],
               "s": ["hello", None, None, None], "round": [1, 2, 3, 4], "by_address": [7, 9, None, None], "by_text": ["hello", None, None, None]}
-    # With a filter, fields go another way into the record.
+    # With a filter, fields reach the record in another way.
     for more in ([], ["--filter", "round > 0"]):
         shutil.rmtree(trace, ignore_errors=True)
         good("trace", "-o", trace, *words, *more)
@@ -409,7 +409,7 @@ def test_values_that_cannot_be_read():
 
 
 def labels(trace, name):
-    """The labels and numbers of a field, as babeltrace2 shows those of an enumeration."""
+    """The labels and numbers of a field, as babeltrace2 prints those of an enumeration."""
     done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
     return re.findall(name + r' = \( "?(\w+)"? : container = (-?\d+) \)', unguarded(done.stdout))
 
@@ -423,14 +423,14 @@ def test_enumerations_have_labels():
     done = side("trace", "-o", FOLDER + "/filter", "-c", path, "--function", "target_item", "--filter", "n ==", env=ENV)
     equal(done.status, 2, done.err)
     true(not os.path.exists(FOLDER + "/filter"), "it was not started")
-    # Of numbers with a sign and of one byte, at the entry and inside.
+    # Of signed numbers and of one byte, at the entry and inside.
     path = compiled("values.c", "-g", "-O0")
     good("trace", "-o", trace + "-c", "-c", path, "--function", "fields", "--arg", "mood", "--arg", "moods[1]")
     equal((set(labels(trace + "-c", "mood")), set(labels(trace + "-c", "moods_1"))), ({("GLOOMY", "-3")}, {("GLOOMY", "-3")}))
 
 
 def test_programs_that_are_not_started():
-    """What cannot be traced is said before the program does anything."""
+    """A program that cannot be traced is reported before it starts."""
     static = compiled("target.c", "-static", name="static")
     lost, circle, script = (FOLDER + "/" + name for name in ("lost", "circle", "script"))
     for path, text in (lost, "#!/nowhere/sh\n"), (circle, f"#!{circle}\n"), (script, f"#! {static} -e\ntouch started\n"):
@@ -452,7 +452,7 @@ def test_programs_that_are_not_started():
 
 
 def test_sums_under_overload():
-    """What is recorded and what is said to be lost are what the program has counted, twice: entries and exits."""
+    """The sum of recorded and lost events is the program's count, twice: entries and exits."""
     program = Program(compiled("overload.c", "-O2"), CALLS)
     session = Session()
     good("enable-channel", "-u", "-s", session.name, "small", "--buffer-size", "64k")
@@ -481,7 +481,7 @@ def test_trace_of_all_functions():
 
 
 def test_functions_that_are_chosen():
-    """IFUNC: what is probed is what was chosen, and each call of it is seen."""
+    """IFUNC: the chosen function is probed, and each call of it is seen."""
     path = compiled("choosers.c", "-O1", "-fno-builtin")
     trace = FOLDER + "/chosen"
     done = good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "chosen_way", "--arg", "s32:n:%edi",
@@ -511,7 +511,7 @@ def test_functions_that_are_chosen():
 
 
 def test_libunwind():
-    """Behind a probe it sees what it sees without; where a return is watched, its walk ends there and nothing else happens."""
+    """After a probe libunwind prints the same as without; if a return is watched, its walk ends there, without another effect."""
     path = f"{FOLDER}/unwinds"
     if subprocess.run(["gcc", "-w", "-O1", f"{SOURCES}/unwinds.c", "-o", path, "-lunwind"], capture_output=True).returncode:
         print("# libunwind is not installed")
@@ -588,7 +588,7 @@ def test_markers():
 
 
 def test_markers_alone():
-    """As readelf has the notes."""
+    """The same as readelf prints from the notes."""
     path = compiled("markers.c", "-g", "-O2")
     notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
     wanted = [(provider, name, int(address, 16), int(semaphore, 16), arguments) for provider, name, address, semaphore, arguments in
@@ -614,7 +614,7 @@ def listeners(program):
 
 
 class Semaphores:
-    """Of a program: who listens to its markers, as it sees it."""
+    """The semaphores of a program: who listens to its markers, as the program sees it."""
 
     def __init__(self, program, path):
         self.path = f"/proc/{program.pid}/mem"
@@ -634,7 +634,7 @@ class Semaphores:
 
 
 def state(pid):
-    """Its letter and its parent; None: it has ended."""
+    """Its state letter and its parent; None: it has exited."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             words = file.read().rsplit(")", 1)[1].split()
@@ -689,7 +689,7 @@ def test_a_semaphore_of_two_sessions():
 
 
 def test_a_semaphore_when_the_tracer_is_killed():
-    """What a killed one has left counts on, for its recording goes on with the next one, and is taken back by that."""
+    """The semaphore of a killed tracer stays raised, because the next one continues its recording, and lowers it."""
     path = compiled("markers.c", "-g", "-O2")
     program, session = Program(path), Session()
     semaphores = Semaphores(program, path)
@@ -757,7 +757,7 @@ def test_a_program_that_runs():
 
 
 def test_what_is_returned():
-    """By members, from registers, memory and where a pointer leads; the contexts of a return are those of its entry."""
+    """By members, from registers, memory and through pointers; the contexts of a return are those of its entry."""
     path, trace = compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer"), FOLDER + "/returned"
     kept = ("rbx", "rbp", "r12", "r13", "r14", "r15")
     contexts = [word for name in (*kept, "rsp", "rip") for word in ("--context", f"reg:{name},exit:reg:{name}")]
@@ -786,7 +786,7 @@ def test_what_is_returned():
 
 
 def test_contexts_of_a_return():
-    """Added to the event of the return, they are not of the entry."""
+    """Contexts that are added to the event of the return are not those of the entry."""
     program, session = Program(compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer")), Session()
     words = ["-u", "-s", session.name, "--pid", program.pid]
     good("start", session.name)
@@ -862,7 +862,7 @@ def test_the_first_hit_changes_nothing():
 
 
 def test_scripts():
-    """Of a script the places are those of the program that runs it: behind "#!", behind env, and the shell if nothing is there."""
+    """The locations of a script are those of its interpreter: after "#!", after env, and the shell without "#!"."""
     place = FOLDER + "/scripts"
     os.makedirs(place, exist_ok=True)
     env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
@@ -881,7 +881,7 @@ def test_scripts():
 
 
 def test_commands_that_do_not_run():
-    """What is in the way: the command, its rights, or who is to run it."""
+    """The message names the obstacle: the command, its permissions, or its interpreter."""
     place = FOLDER + "/nobody"
     os.makedirs(place, exist_ok=True)
     env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
@@ -907,7 +907,7 @@ def test_commands_that_do_not_run():
 
 
 def test_nothing_is_offered_that_does_not_help():
-    """A program of another kind of processor is out of everybody's reach, a static one is not."""
+    """A program for another processor cannot be traced, a static one can."""
     narrow = FOLDER + "/narrow"
     shutil.copy(compiled("target.c", "-g", "-O2"), narrow)
     with open(narrow, "r+b") as file:
@@ -922,7 +922,7 @@ def test_nothing_is_offered_that_does_not_help():
 
 
 def test_words_of_shells():
-    """A pipe in the command is told; one in quotes is nobody's concern."""
+    """A pipe in the command is reported; one in quotes is not."""
     for command, sign in (("echo one | cat", "|"), ("echo one 2>/dev/null", "2>/dev/null"), ("echo one '|' \\| a|b \"> x\"", None)):
         done = side("trace", "--force", "-o", FOLDER + "/shell-trace", "-c", command, "--function", "libc:_exit")
         equal(done.status, 0, done.err)
@@ -938,7 +938,7 @@ def refused(why, status, *words):
 
 
 def test_names_of_libraries():
-    """Each hint is what can be traced: the name of the library, and the functions that only a library has."""
+    """Each hint names what can be traced: the name of the library, and the functions that only a library has."""
     program = compiled("target.c", "-g", "-O2")
     trace = ["trace", "--force", "-o", FOLDER + "/libraries", "-c", program]
     for word, hint, right in (("libcc:_exit", "did you mean `libc`?", "libc:_exit"), ("_exiit", "did you mean `_exit` or `_Exit`?", "_exit"),
@@ -947,7 +947,7 @@ def test_names_of_libraries():
         equal((word, done.status, done.err.splitlines()[1:]), (word, 1, ["hint: " + hint]), done.err)
         good(*trace, "--function", right)
     refused("has not loaded `nothing_like_it`\nhint: the loaded ones are ", 1, *trace, "--function", "nothing_like_it:main")
-    # -f is the filter of all that records.
+    # -f filters all recorded events.
     refused("rows >", 2, *trace, "--function", "main", "-f", "rows >")
     refused("rows >", 2, "record", "-f", "rows >", "-o", FOLDER + "/libraries", "true")
 

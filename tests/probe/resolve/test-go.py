@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Programs of Go: the kernel watches their functions, each call is seen once although stacks grow in between, texts and slices are what they
-are, stripped files have their names, and nothing of the program goes wrong, whatever of its runtime is watched.
+"""Programs of Go: the kernel watches their functions, each call is seen once although stacks grow in between, strings
+and slices are correct, stripped files have function names, and the program works, whichever function of its runtime
+is watched.
 """
 import atexit
 import collections
@@ -26,7 +26,7 @@ if not shutil.which("go"):
 
 
 def compiled(name, *options):
-    """Offline, and with nothing outside of FOLDER."""
+    """Compiled offline, without files outside of FOLDER."""
     env = {**os.environ, "GOCACHE": FOLDER + "/cache", "GOPATH": FOLDER + "/path", "GOFLAGS": "-mod=mod", "GO111MODULE": "off",
            "GOPROXY": "off", "HOME": FOLDER}
     subprocess.run(["go", "build", "-o", f"{FOLDER}/{name}", *options, SOURCES + "/going.go"], check=True, env=env, cwd=FOLDER)
@@ -50,7 +50,7 @@ def traced(path, *words, status=0):
 
 
 def is_whole(out, events=None):
-    """What it says of itself is what it always says, and what was seen of it."""
+    """Checks that the program prints its usual output, and that all its calls were recorded."""
     lines = out.splitlines()
     equal(lines[:-1], PLAIN[:-1])
     equal(lines[-1].split(), PLAIN[-1].split())
@@ -72,7 +72,7 @@ for site in found.values():
 for path in (stripped, dynamic):
     if path:
         equal(set(sites(path, "main.*")) >= set(found), True, path)
-# Behind the look at the stack's room, which happens again after it has grown.
+# After the stack check, which is repeated after the stack has grown.
 entry = {site["function"]: site["address"] for site in found.values()}
 symbols = {line.split()[2]: int(line.split()[0], 16)
            for line in subprocess.run(["nm", static], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -98,11 +98,11 @@ for path in (static, stripped):
 done, events = traced(static, "--global", "--function", "main.cook", "--args")
 fields = events[0]["fields"]
 equal((len(events), fields["dish"], bytes(fields["raw"])), (1, "soup", b"abc"), fields)
-# It comes in a vector register.
+# It is in a vector register.
 true("weight" not in fields and "which the kernel cannot have" in done.err, (fields, done.err))
 done, events = traced(static, "--global", "--function", "main.(*order).serve", "--arg", "of.dish", "--arg", "plates")
 equal([(event["fields"]["of_dish"], event["fields"]["plates"]) for event in events], [("bread", 7)])
-# Of the runtime, too, where barriers stand that must leave all registers.
+# Functions of the runtime, too, with write barriers that must preserve all registers.
 done, events = traced(static, "--global", "--function", "runtime.gc*")
 is_whole(done.out)
 true(any(event["fields"]["function"].startswith("runtime.gcWriteBarrier") for event in events), len(events))

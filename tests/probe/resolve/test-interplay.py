@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Several events, sessions, channels and options at one place: what each of them records is what a model of it says.
+"""Several events, sessions, channels and options at one location: each records what a model predicts.
 
-Operations are chosen at random, by a seed: probes are enabled, enabled again with other options, disabled and given contexts,
-sessions are stopped and started, and one program works in between, in threads and in a child, with known arguments. At the end each
-session's traces are read by babeltrace2 and compared with the model, value by value. A difference is told with the seed and the
-commands that led there. So is `side trace`, with several wishes at once.
+Operations are chosen at random, by a seed: probes are enabled, enabled again with other options, disabled and given
+contexts, sessions are stopped and started, and one program works in between, in threads and in a child, with known
+arguments. At the end babeltrace2 reads the traces of each session, and the test compares them with the model, value
+by value. A difference is printed with the seed and the commands before it. `side trace` with several specs at once is
+tested in the same way.
 
-usage: test-interplay.py [TEST...], with SIDE_TEST_SEED=N for that seed, SIDE_TEST_SEEDS=N from it on, and SIDE_TEST_OPERATIONS=N of each.
+usage: test-interplay.py [TEST...], with SIDE_TEST_SEED=N for that seed, SIDE_TEST_SEEDS=N from it on, and
+SIDE_TEST_OPERATIONS=N of each.
 """
 import atexit
 import collections
@@ -34,8 +36,8 @@ SEEDS = int(os.environ.get("SIDE_TEST_SEEDS", "1"))
 OPERATIONS = int(os.environ.get("SIDE_TEST_OPERATIONS", "0"))
 MINUTES = 4 if LONG else 0
 CHANNELS = ("ring", "other")
-# The same code with an address that is not known, with a known one, where a short function gets a breakpoint, and with marks for
-# indirect branches.
+# The same code at an unknown address, at a known one, where a short function gets a breakpoint, and with landing marks
+# for indirect branches.
 PROGRAMS = {"moving": ("-fpie", "-pie"), "fixed": ("-fno-pie", "-no-pie"), "marked": ("-fpie", "-pie", "-fcf-protection=full")}
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
@@ -56,7 +58,7 @@ def compiled(name):
     return path
 
 
-# What one call of each does for a value: (function, arguments, what it returns), None where longjmp() leaves it.
+# The effects of one call for a value: (function, arguments, result); None if longjmp() leaves it.
 def calls_of(value):
     yield "plain", {"value": value, "small": value % 5}, value * 3 + value % 5
     for left in range(4):
@@ -70,7 +72,7 @@ def calls_of(value):
     yield "in_library", {"value": value}, value + 7
 
 
-# Where: what is written, which functions that is, whether their returns may be asked for, and whether arguments have names there.
+# Specs: the text, its functions, whether returns may be requested, and whether arguments have names there.
 PLACES = (
     ("--function", "plain", ("plain",), True, True), ("--function", "deep", ("deep",), True, True),
     ("--function", "leaps", ("leaps",), True, True), ("--function", "landed", ("landed",), True, True),
@@ -84,18 +86,18 @@ PLACES = (
     ("--probe", "deep", ("deep",), False, True), ("--probe", "landed", ("landed",), False, True),
     ("--probe", "ADDRESS:plain", ("plain",), False, True), ("--probe", "ADDRESS:leaps", ("leaps",), False, True),
     ("--probe", "in_library", ("in_library",), False, True))
-# Most of them at few places.
+# Most of them at few locations.
 OFTEN = ("plain", "tiny", "landed", "held", "held")
 
 
 class Wish:
-    """An event that somebody asks for: its options, and what is recorded of a call."""
+    """A requested event: its options, and the values of a recorded call."""
 
     def __init__(self, chance, addresses, favourite=None):
         likely = [place for place in PLACES if favourite in place[2]]
         kind, place, self.functions, exits, named = chance.choice(likely if likely and chance.random() < 0.7 else PLACES)
         place = addresses[place[8:]] if place.startswith("ADDRESS:") else place
-        # Which one it was is said where that is a question.
+        # If several functions are possible, the event has the name of the function.
         self.several = len(self.functions) > 1
         self.exits = exits and chance.random() < 0.5
         self.words = [kind, place]
@@ -126,7 +128,7 @@ class Wish:
 
 
 class Filter:
-    """Nothing, a comparison of what an argument is, of what is returned, or one of both."""
+    """No filter, a comparison of an argument, of a result, or one of both."""
 
     def __init__(self, chance, round_now):
         self.parts = []
@@ -141,7 +143,7 @@ class Filter:
 
 
 def contexts(chance):
-    """Fields and contexts that change how a place is set, and nothing of what is compared."""
+    """Fields and contexts that change the method of a probe, but not the compared values."""
     return chance.choice(([], [], ["reg:rdi"], ["regs"], ["backtrace"], ["reg:rbx", "backtrace"], ["vtid"], ["procname", "reg:rdi"]))
 
 
@@ -171,7 +173,7 @@ for top in sys.argv[1:]:
 
 
 def recorded(*traces):
-    """{trace: [(process, event, fields)]} as babeltrace2 has them; of what the kernel has watched, the process is a field."""
+    """{trace: [(process, event, fields)]} as babeltrace2 prints them; for events of the kernel, the process is a field."""
     done = subprocess.run(["/usr/bin/python3", "-c", READER, *traces], capture_output=True, text=True, check=True)
     found = {trace: [] for trace in traces}
     for line in done.stdout.splitlines():
@@ -198,7 +200,7 @@ class Failure(Exception):
 
 
 class Story:
-    """The commands until now, and what each of them must have had recorded."""
+    """The commands until now, and the events that each of them must have recorded."""
 
     def __init__(self, seed):
         self.seed, self.chance, self.lines = seed, random.Random(seed), []
@@ -234,7 +236,7 @@ class Story:
         raise Failure(f"{what}\nseed {self.seed}, {self.path}:\n" + "\n".join(self.lines))
 
     def compare(self, traces):
-        """What stands in these traces is what is expected of them."""
+        """Checks that these traces have the expected events."""
         for trace, events in recorded(*traces).items():
             got = collections.Counter(key(*event) for event in events)
             wanted = +self.expected[trace]
@@ -246,7 +248,7 @@ class Story:
             self.check_calls(events)
 
     def check_calls(self, events):
-        """Where something is known of both, one call's begin and end have one number; and registers are arguments."""
+        """If both the entry and the return of a call are recorded, they have one number; and registers equal arguments."""
         begun = collections.defaultdict(dict)
         for pid, name, fields in events:
             if "rdi" in fields and "value" in fields and not name.endswith("_return") and fields["rdi"] != fields["value"]:
@@ -291,13 +293,13 @@ class Story:
 
 
 def addresses_of(path):
-    """Of functions, as the file has them."""
+    """The addresses of functions in the file."""
     listed = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
     return {words[2]: "0x" + words[0].lstrip("0") for words in map(str.split, listed.splitlines()) if len(words) == 3}
 
 
 def count(wanted, wish, condition, name, pid, call, returns):
-    """One call adds to what is wanted of an event, its begin or its end."""
+    """Adds one call to the expected events, its entry or its return."""
     function, arguments, result = call
     if function not in wish.functions:
         return
@@ -321,7 +323,7 @@ class Sessions(Story):
         self.sessions = {}
         self.holding = 0
         self.enabled = {}  # (session, channel, name): (wish, filter)
-        self.held = []     # values of calls that are under way, and have been watched by some event since they began
+        self.held = []     # values of open calls that an event has watched since they began
         for _ in range(self.chance.randint(1, 3)):
             Sessions.numbers += 1
             name = f"s{Sessions.numbers}"
@@ -390,9 +392,8 @@ class Sessions(Story):
             self.holding += 1
 
     def watch_held(self):
-        """
-        "The return of a call that was under way when an event came is recorded for that one, too, if some other one has watched
-        for it since the call began" (docs/reference/probes.md).
+        """"The return of a call that was under way when an event came is recorded for that one, too, if some other one
+        has watched for it since the call began" (docs/reference/probes.md).
         """
         def watches(wish, condition):
             fields = wish.result(0)
@@ -456,7 +457,7 @@ class Sessions(Story):
 
 
 class Trace(Story):
-    """`side trace`: several wishes at once, of a program that is started, or of one that runs."""
+    """`side trace`: several specs at once, of a program that is started, or of a running one."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -475,7 +476,7 @@ class Trace(Story):
             self.words.append("--no-uprobe")
 
     def do(self):
-        """[(process, value)] of all calls that the program makes, if requests are told to it; else these."""
+        """[(process, value)] of all calls that the program makes on request, or of these."""
         calls = self.chance.randint(1, 4)
         requests = [f"work 1 {calls} 3", f"child 2 {calls}", f"work 3 {calls} 1"]
         bases = [(0, 8000), (0, 9000), (0, 10000), (1, 16000), (0, 24000)]
@@ -509,7 +510,7 @@ class Trace(Story):
             return file.read()
 
     def answers(self, log):
-        """How many of the wishes are set, or are left to the kernel as a whole, which is set before."""
+        """How many of the specs are set, or are left to the kernel as a whole, which is set before."""
         return len(re.findall(r"^side: .* (?:is set in process|are watched)", self.said(log), re.M))
 
     def play(self):
@@ -535,7 +536,7 @@ class Trace(Story):
         shutil.rmtree(self.trace)
 
     def compare_all(self, events):
-        """Whatever they are called here: of one place there may be several of a name."""
+        """Compares without names: one location may have several events with a name."""
         got = collections.Counter(key(p, "probe:" + ("_return" if "duration" in f else ""), f) for p, _, f in events)
         wanted = self.expected[self.trace]
         if got != wanted:
@@ -552,7 +553,7 @@ class Trace(Story):
 # ---- tests ----
 
 def play(make, first, rounds, seconds, *arguments):
-    """Seeds from the first one on; each failure is told, and is one of the whole."""
+    """Runs all seeds from the first one on; each failure is printed and fails the test."""
     begun, failures, seed = time.monotonic(), [], first
     if SEED:
         first, rounds, seconds = int(SEED), SEEDS, 0

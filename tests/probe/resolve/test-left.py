@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-What is left of probes: a redis-server that had one on each of its functions, and on each of libc's, answers as before, and has the
-code of its files again, but for the pads of short jumps in the padding between functions, the signals handled and ignored that it had before,
-and no thread or file more than another one that had none and answered the same; nor more memory, but for what the agent says that it keeps, and one percent.
+"""After probes on each function of a redis-server and of libc were removed, it answers as before. Its code equals its
+files again, except for springboards in the padding between functions. It handles and ignores the same signals as
+before. It has no more threads and files than another one without probes that answered the same requests, and no more
+memory, except what the agent reports, and one percent.
 """
 import atexit
 import json
@@ -35,7 +35,7 @@ def good(*words):
 
 
 class Server:
-    """A redis-server, and what the kernel knows of it."""
+    """A redis-server, and what /proc shows of it."""
 
     def __init__(self, name):
         with socket.socket() as free:
@@ -45,8 +45,8 @@ class Server:
         os.mkdir(folder)
         self.process = subprocess.Popen(["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
                                          "--hz", "100"], stdout=subprocess.DEVNULL,
-                                        # Freed memory goes back at once, without a cache for each thread that holds another amount in
-                                        # each run; and a thread more is no heap more.
+                                        # Freed memory returns to the system at once, without a cache of each thread whose size differs in
+                                        # each run; and another thread makes no further heap.
                                         env=os.environ | {"MALLOC_CONF": "narenas:1,dirty_decay_ms:0,muzzy_decay_ms:0,tcache:false"})
         self.pid = str(self.process.pid)
         atexit.register(self.process.kill)
@@ -66,7 +66,7 @@ class Server:
             return file.read()
 
     def code_is_that_of_files(self):
-        """All that is executable and has a file; how many bytes."""
+        """Compares all executable mappings of files; returns the number of bytes."""
         compared = 0
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
             for line in self.read("maps").splitlines():
@@ -86,7 +86,7 @@ class Server:
         return compared
 
     def threads(self):
-        """But those that jemalloc makes, one for each few of its arenas that any thread has ever used."""
+        """Without the threads of jemalloc, which makes one for every few arenas in use."""
         names = []
         for task in os.listdir(f"/proc/{self.pid}/task"):
             try:
@@ -105,16 +105,16 @@ class Server:
         return sorted(re.sub(r"\[\d+\]|\d+$", "", link).replace("probed", "plain") for link in links)
 
     def signals(self):
-        """Which have a handler, and which are ignored."""
+        """The handled and the ignored signals."""
         return re.findall(r"^(Sig(?:Cgt|Ign)):\s*(\S+)", self.read("status"), re.M)
 
     def memory(self):
-        """KiB that stand in memory, and those of them that are no file's."""
+        """KiB of resident memory, and the anonymous part of them."""
         figures = dict(re.findall(r"^(\w+):\s+(\d+) kB", self.read("smaps_rollup"), re.M))
         return int(figures["Rss"]), int(figures["Anonymous"])
 
     def kept(self):
-        """KiB of them that the agent keeps, as it says itself."""
+        """KiB that the agent keeps, as it reports."""
         last = json.loads(good("probe", "list", "--json", self.pid, "libc.so*:malloc").out.splitlines()[-1])
         equal((last["type"], last["signals"], last["springboards"]), ("probe_kept", False, 0))
         return last["bytes"] // 1024
@@ -146,7 +146,7 @@ def main():
         wait_until(lambda: probed.files() == plain.files(), f"{probed.files()} instead of {plain.files()}")
         equal(probed.signals(), signals)
         equal(probed.ask("get", "key:__rand_int__"), plain.ask("get", "key:__rand_int__"))
-        # What the agent says that it keeps is all that is more, but for one percent.
+        # All additional memory is what the agent reports, except for one percent.
         kept = probed.kept()
         allowed = plain.memory()[0] // 100
         wait_until(lambda: abs(probed.memory()[1] - plain.memory()[1] - kept) <= allowed,

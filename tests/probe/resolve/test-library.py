@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What users of C++ and Rust ask for by the names of their sources: texts and arrays with a length, what pointers of libraries
-lead to, all kinds of numbers, variables of threads. What babeltrace2 reads of the trace is what the source passes.
+"""Values of C++ and Rust, selected by the names in their sources: strings and arrays with a length, smart pointers, all
+types of numbers, thread-local variables. The values that babeltrace2 reads equal those of the source.
 """
 import atexit
 import os
@@ -46,7 +46,7 @@ RUST = {
 def plain(value):
     if isinstance(value, bt2._VariantFieldConst):
         return plain(value.selected_option)
-    # What is behind a pointer: several with their number, or nothing that could be read.
+    # Values behind a pointer: an array with its length, or an unreadable value.
     if isinstance(value, bt2._StructureFieldConst):
         return plain(value["elements"]) if len(value) else None
     if isinstance(value, bt2._ArrayFieldConst):
@@ -88,14 +88,14 @@ def built(compiler, option):
     library, path = f"{FOLDER}/liblibrary-{compiler}.so", f"{FOLDER}/cpp-{compiler}{option}"
     if not os.path.exists(library):
         subprocess.run([compiler, "-g", "-O1", "-fPIC", "-shared", f"{SOURCES}/library-thread.cpp", "-o", library], check=True)
-    # What is not said of the library in each unit, its own debug information says for clang.
+    # For clang, types of the library are in its own debug information, and not in each unit.
     whole = ["-fstandalone-debug"] if compiler == "clang++" else []
     subprocess.run([compiler, "-w", "-std=c++20", "-g", option, *whole, f"{SOURCES}/library.cpp", library, "-o", path], check=True)
     return path
 
 
 def ask(path, functions, prefix=""):
-    """All values of all functions, each of which is hit once."""
+    """Requests all values of all functions, each of which is hit once."""
     words = []
     for function, values in functions.items():
         words += ["--function", prefix + function]
@@ -117,7 +117,7 @@ def ask(path, functions, prefix=""):
 
 
 def kept(path, functions, prefix=""):
-    """Without what an optimizing compiler has not kept there, which is little."""
+    """Without the few values that an optimizing compiler has not kept."""
     found = {}
     for function, values in functions.items():
         done = subprocess.run([SHOW, path, "function", prefix + function, "each", *values], capture_output=True, text=True, check=True)

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-What `side trace` says of events that were lost: the reasons make up the whole, in text, JSON and trace (as babeltrace2 reads it),
-and the whole is what the program knows to have done. And nothing is lost where nothing needs to be.
+"""The messages of `side trace` about lost events: the reasons add up to the total, in text, JSON and trace (as
+babeltrace2 reads it), and recorded and lost events add up to the calls of the program. Nothing is lost without need.
 """
 import atexit
 import collections
@@ -38,7 +37,7 @@ def read(trace):
         if message.event.name == "side:lost":
             lost[str(fields["reason"])] += int(fields["count"])
         else:
-            # Of one function it is the event's name, of several a field.
+            # For one function it is the event's name, for several a field.
             function = fields["function"] if fields and "function" in fields else message.event.name.split(":")[1]
             seen[str(function)] += 1
             events[message.event.name] += 1
@@ -47,7 +46,7 @@ def read(trace):
 
 
 class Traced:
-    """By `side trace`, with --json or without; the figures of all sides, which must be the same."""
+    """A run of `side trace`, with --json or without; the statistics of all outputs, which must be the same."""
 
     def __init__(self, name, *command, function="step", options=(), **more):
         trace = f"{FOLDER}/{name}"
@@ -76,7 +75,7 @@ class Traced:
 
 
 def test_forked_children_lose_nothing():
-    # The rings are mapped in each child: nothing of the program's own is called for that.
+    # The rings are mapped in each child, without calling a function that the program defines.
     for function in ("step", "*"):
         traced = Traced("fork", "fork", "20", function=function)
         equal((traced.summary["lost"], traced.reasons, traced.own), (0, {}, 220), traced.done.err)
@@ -104,7 +103,7 @@ def test_full_rings():
     contains(traced.hint(FULL), "a larger `--buffer-size`")
     contains(traced.hint(FULL), "(it was 64.0 KiB)")
     contains(traced.text.err, " events were lost while a ring was full\nhint: a larger `--buffer-size`, or fewer locations, would keep more")
-    # And with what is said to help.
+    # With the hint.
     traced = Traced("larger", "flood", "100000", options=["--buffer-size", "8M"])
     equal((traced.reasons, traced.seen["step"]), ({}, 100000))
 
@@ -117,14 +116,14 @@ def test_many_open_calls():
 
 
 def test_too_many_open_calls():
-    # Where address space is limited it does not grow: what is not seen is counted.
+    # If address space is limited the table does not grow: calls that are not seen are counted.
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (1 << 40, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     traced = Traced("limited", "deep", "44000", function="nest", options=["--exit", "--buffer-size", "32M"], preexec_fn=limit)
     equal(traced.own, 132000)
     equal((traced.events["probe:nest"], set(traced.reasons)), (132000, {OPEN}))
-    # A thread takes some of the table at once, and may leave some of that.
+    # A thread takes a part of the table at once, and may leave some of it unused.
     true(132000 - 131072 <= traced.reasons[OPEN] < 1200, traced.reasons)
     equal(traced.events["probe:nest_return"] + traced.reasons[OPEN], 132000)
     contains(traced.text.err, " events were lost at returns of functions, because too many calls were open at once")
@@ -137,7 +136,7 @@ def test_returns_to_code_of_no_file():
 
 
 def test_crowd_of_threads():
-    # Arguments for a filter are made in one of a few blocks: whatever finds none is counted.
+    # Arguments for a filter are made in one of a few blocks: a hit that finds none is counted.
     traced = Traced("crowd", "crowd", "64000", function="speak",
                     options=["--arg", "text", "--filter", 'text != "another one"', "--buffer-size", "32M"])
     equal(traced.own, 64000)
@@ -148,7 +147,7 @@ def test_crowd_of_threads():
 def test_both():
     traced = Traced("all", "all", "100000", options=["--buffer-size", "64K"])
     equal((traced.borrowed, traced.own), (500, 100100))
-    # Those that were lost for want of a ring's room are of this process alone.
+    # Events that were lost because a ring was full belong to this process alone.
     equal(traced.reasons[VFORK], traced.borrowed)
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
     lines = traced.text.err.splitlines()

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Numbers that are not just bytes of 1, 2, 4 or 8: binary16, binary128, numbers of the x87, complex ones, integers of 128 bits. What a trace has
-is what the program has passed and returned, and what gdb has for it, by gcc and clang, with optimisation and without. What no
-field can hold is refused, and what stands behind it is right.
+"""Numbers that are not bytes of 1, 2, 4 or 8: binary16, binary128, x87 and complex numbers, integers of 128 bits. The
+trace has the values that the program has passed and returned, and that gdb prints, for gcc and clang, with
+optimization and without. A value that no field can hold is refused, and later arguments are correct.
 """
 import atexit
 import json
@@ -22,7 +21,7 @@ atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 OPTIONS = ("-O0", "-O2")
 W, U = -(1 << 100) - 7, (1 << 128) - 6
-# 0.1L as it is: a number of the x87 has 64 bits.
+# The exact 0.1L: an x87 number has 64 bits.
 TENTH = Fraction(0xcccccccccccccccd, 1 << 67)
 ONE_TWO = {"real": 1, "imag": 2}
 FUNCTIONS = {
@@ -37,12 +36,12 @@ ONLY_GCC = {
 }
 MEMBERS = {"q": TENTH, "c": ONE_TWO, "z": {"real": 3, "imag": 4}, "l": {"real": 5, "imag": 6}, "w": W, "u": U}
 RESULTS = {"give_quad": TENTH / 2, "give_complex_float": ONE_TWO, "give_complex": {"real": 3, "imag": 2.5}, "give_wide": 3 * W}
-# In registers that no probe sees, or of a form that no field has.
+# In registers that probes do not save, or of a type that no field has.
 UNSEEN = ["give_long_complex", "give_extended"]
 
 
 def is_untold(compiler, name):
-    """clang calls each complex number "complex": of 32 bytes it may be of either form."""
+    """clang calls each complex number "complex": one of 32 bytes may have either type."""
     return compiler == "clang" and name == "l"
 
 
@@ -62,14 +61,14 @@ def built(compiler, option):
 
 
 def numbers(value):
-    """All of it in order, as fractions."""
+    """All numbers in order, as fractions."""
     if isinstance(value, dict):
         return [number for one in value.values() for number in numbers(one)]
     return [Fraction(value)]
 
 
 def are_near(left, right, digits):
-    """Of a binary128 33 digits are written; gdb writes few of a small form."""
+    """babeltrace2 prints 33 digits of a binary128; gdb prints few of a small type."""
     left, right = numbers(left), numbers(right)
     return len(left) == len(right) and all(abs(a - b) <= abs(b) / 10 ** digits for a, b in zip(left, right))
 
@@ -87,7 +86,7 @@ def traced(program, *words):
 
 
 def gdb_arguments(program, function):
-    """The values that gdb shows at the beginning of the function, as text. The debug information of optimized code is right before the first instruction."""
+    """The values that gdb prints at the start of the function. The debug information of optimized code is correct before the first instruction."""
     where = "*" + function if program.endswith("gcc-O2") else function
     done = subprocess.run(["gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", f"break {where}", "-ex", "run", "-ex", "info args",
                            program], capture_output=True, text=True, timeout=120)
@@ -115,19 +114,20 @@ def test_arguments():
                         continue
                     where = (compiler, option, name, argument, events[name])
                     if argument not in events[name]:
-                        # In which way clang passes what has a binary128 in it depends on its version. Without it, the registers of the others are unknown.
+                        # How clang passes a structure with a binary128 depends on its version. Without that version,
+                        # the registers of the others are unknown.
                         unknown = compiler == "clang" and name == "structures"
                         if option == "-O0":
                             true(unknown and late and not events[name], (*where, found))
                         else:
-                            # gdb cannot read what clang 19 writes of a number of which a half is unused.
+                            # gdb cannot read what clang 19 writes about a number of which a half is unused.
                             lost = "optimized out" in found[argument] or late and "error reading variable" in found[argument]
                             true(unknown and (argument == "o" or late) or lost, (*where, found))
                         continue
                     if option == "-O2" and "optimized out" in found[argument]:
                         continue
                     if late and option == "-O2" and isinstance(value, dict):
-                        # It keeps some members only.
+                        # It keeps only some members.
                         value = {member: one for member, one in value.items() if member in events[name][argument]}
                         true(value, where)
                     true(are_near(events[name][argument], value, 7 if name == "halves" else 32), where)
@@ -142,7 +142,7 @@ def test_arguments():
 
 
 def test_unused_halves():
-    """clang passes no unused half of a number: then the number is left out, and no value of a register is reported as part of it."""
+    """clang passes no unused half of a number: then the number is omitted, and no register value is reported as part of it."""
     wanted = {"w": W, "c": {"real": 3, "imag": 4}, "i": 77}
     for compiler in COMPILERS:
         for option in OPTIONS:

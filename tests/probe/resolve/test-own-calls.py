@@ -20,7 +20,7 @@ ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FAC
 PROGRAM = FOLDER + "/raw-calls"
 # Each is called once in a round of the program.
 CALLED = ("malloc", "free", "pthread_mutex_lock", "pthread_mutex_unlock", "read", "write", "poll")
-# Not by the program.
+# The program does not call them.
 OTHERS = ("calloc", "mmap", "pthread_create", "pwrite", "fgets")
 # The loader calls them at the end of every program, as gdb shows.
 AT_END = ("pthread_mutex_lock", "pthread_mutex_unlock")
@@ -35,7 +35,7 @@ def functions(names, *more):
 
 
 def recorded(trace):
-    """{event: number of records}, as babeltrace2 reads them; nothing if nothing was recorded."""
+    """{event: number of records}, as babeltrace2 reads them; empty if nothing was recorded."""
     if not any("metadata" in files for _, _, files in os.walk(trace)):
         return {}
     text = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True).stdout
@@ -65,7 +65,7 @@ class Program:
 
 
 class Tracer:
-    """`side trace -p` of a program, from when the probes are set until the end of a `with`; then `counts`."""
+    """`side trace -p` of a program, from the time when the probes are set until the end of a `with`; then `counts`."""
     number = 0
 
     def __init__(self, program, *words):
@@ -76,7 +76,7 @@ class Tracer:
 
     def __enter__(self):
         self.text = ""
-        # Each function with a line of its own, printed when its probe is set.
+        # Each function has its own line, printed when its probe is set.
         while not re.search(r"^side: \S+ is set in process", self.text, re.M):
             line = self.process.stderr.readline()
             true(line, self.text)
@@ -96,7 +96,7 @@ def expected(rounds, *suffixes):
 
 
 def test_program_without_calls():
-    """Attached to for the first time and again, by entries, with returns; the whole library."""
+    """Attached for the first time and again, by entries, with returns; the whole library."""
     with Program() as program:
         for words in ([], ["--exit"]):
             with Tracer(program, *words, *functions(CALLED + OTHERS)) as tracer:
@@ -119,7 +119,7 @@ def test_exact_counts():
 
 
 def test_threads_of_the_program():
-    """They get the stacks and the numbers of threads of side that have ended; all their own calls are recorded."""
+    """They get the stacks and the numbers of side's threads that have exited; all their own calls are recorded."""
     with Program() as program:
         for _ in range(3):
             with Tracer(program, "--exit", "--function", "own_function", "--function", "libc:read") as tracer:
@@ -166,7 +166,7 @@ def test_sessions():
 
 
 def test_wrapped_libraries():
-    """Calls that libc makes itself for a thread of side are not the program's either."""
+    """Calls that libc makes for a thread of side do not belong to the program either."""
     trace = FOLDER + "/wrapped"
     with Program(SIDE, "record", "-q", "-w", "libc", "-w", "pthread", "-o", trace, "--", PROGRAM, env=ENV) as program:
         program.work(ROUNDS)

@@ -55,7 +55,7 @@ def expect(function, count, command=RUNS, **env):
 
 
 def test_forms():
-    """By path and by name, alone and among others, with what the linker takes between them."""
+    """By path and by name, alone and among others, with the separators that the linker accepts."""
     expect("libserves:serve", 40, LD_PRELOAD=SERVES)
     expect("libserves:serve", 40, LD_PRELOAD="libserves.so.2", LD_LIBRARY_PATH=FOLDER)
     expect("serve", 40, LD_PRELOAD=f"{BELOW}:{SERVES}")
@@ -73,7 +73,7 @@ def test_starter():
 
 
 def test_absent():
-    """Without it nothing is started, as before; nor for a program that loads no libraries."""
+    """If the library is missing, no program is started, as before; nor for a program that loads no libraries."""
     for command, env in ((RUNS, {}), (STATIC, {"LD_PRELOAD": SERVES})):
         result, _ = trace("libserves:serve", command, **env)
         true(result.status not in (0, 3), str(result))
@@ -86,7 +86,7 @@ def test_file():
         file.write(f"# served to all\n{BELOW} # and\n{SERVES}\n")
     there = os.path.exists("/etc/ld.so.preload")
     inside = ["unshare", "--mount", "--map-root-user"] if os.getuid() else ["unshare", "--mount"]
-    # Where the file does not exist, all of /etc is laid over by one that has it.
+    # If the file does not exist, an overlay of /etc has it.
     lay = (f"mount --bind {listed} /etc/ld.so.preload" if there else
            f"mkdir -p {FOLDER}/etc && cp -r /etc/ld.so.conf /etc/ld.so.conf.d /etc/ld.so.cache /etc/passwd {FOLDER}/etc && "
            f"cp {listed} {FOLDER}/etc/ld.so.preload && mount --bind {FOLDER}/etc /etc")

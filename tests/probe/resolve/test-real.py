@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Programs of the distribution do the same with a probe on each of their functions, entry and exit: a job of each runs plain and under
-`side trace`, and says the same, to its last byte, with the same status; and what it has called is in the trace.
+"""Programs of the distribution behave the same with a probe on each of their functions, entry and exit: a job of each
+runs plain and under `side trace`, with the same output and status; and its calls are in the trace.
 
-SIDE_TEST_LONG=1: more programs, among them compilers and what makes code while it runs, and the functions of all their libraries.
+SIDE_TEST_LONG=1: more programs, among them compilers and programs that generate code, and the functions of all their
+libraries.
 """
 import atexit
 import os
@@ -18,7 +18,7 @@ from harness import *
 
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
-# Where what stands there is not a script that calls another one.
+# Unless the file is a script that calls another one.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 ENV = environment(LC_ALL="C", TZ="UTC", HOME=FOLDER, GIT_CONFIG_NOSYSTEM="1", GIT_PAGER="cat", PERL_HASH_SEED="0", PYTHONHASHSEED="0")
 TIMEOUT = 1200 if LONG else 180
@@ -64,7 +64,7 @@ CPLUSPLUS = """
 int find(std::map<std::string, int> &map) { try { return map.at("x"); } catch (...) { return 1; } }
 """
 
-# Its command, with what is looked for in its functions, and one of these that it calls, if they have names.
+# Its command, a pattern of its functions, and one function that it calls, if they have names.
 JOBS = [
     (["gzip", "-9c", "text"], ["gzip"], None),
     (["xz", "-T2", "-c", "text"], ["xz", "liblzma.so*"], "lzma_code"),
@@ -142,7 +142,7 @@ def compare(command, objects, function):
     true(done.out == plain.stdout, f"{program} says something else than without probes")
     calls = calls_in(trace)
     true(sum(calls.values()) > 20, f"{program}: {len(calls)} functions were seen")
-    # On a machine that has no time for the recorder, some are lost, and it is said.
+    # If the machine is too busy for the recorder, some events are lost and reported.
     lost = LOST.search(errors)
     true(lost or not function or calls.get(function), f"{program}: {function} is not among {len(calls)} functions")
     print(f"{program}: the same {len(done.out)} bytes, status {done.status}; {sum(calls.values())} calls of {len(calls)} functions"

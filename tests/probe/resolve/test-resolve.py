@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a person says of a place becomes that place: compared with nm, readelf and gdb, for programs that gcc and clang
-have made, with and without debug information, stripped, position-independent and not.
+"""A spec of a location leads to that location: compared with nm, readelf and gdb, for programs of gcc and clang, with
+and without debug information, stripped, position-independent and not.
 """
 import atexit
 import json
@@ -121,7 +121,7 @@ def test_cpp_names():
                            ("net::server::twice<int>", "int net::server::twice<int>(int)"),
                            ("_ZN3net6server4readEi", "net::server::read(int)")]:
             found = Shown(path, "function", said)
-            # A compiler may have made a copy of it, and only that is there.
+            # A compiler may have made a copy of it, and only the copy exists.
             copies = [n for n in names if n.startswith(name)]
             equal((said, found.address), (said, names[copies[0]][0]))
             equal(found.probes[0]["function"], copies[0])
@@ -208,7 +208,7 @@ def test_values_said_by_hand():
     holds(self > 4096)
     equal(values, {"n": -10, "inline": "first", "text": "one", "next": 20, "second": "two", "c": 4711, "raw": "f6ffffff",
                    "w": 2.5})
-    # Types as programs write them are the same.
+    # Types as programs spell them are equal.
     for one, other in [("s32", "int32_t"), ("u64", "uint64"), ("u8", "uint8_t"), ("s16", "int16"), ("u64", "size_t")]:
         equal(Shown(path, "function", "target_item", f"{one}:n:%rdi+4").fields,
               Shown(path, "function", "target_item", f"{other}:n:%rdi+4").fields)
@@ -290,7 +290,7 @@ def test_processes():
         equal(Shown(process.pid, "function", "malloc").address, found.address)
         chosen = Shown(process.pid, "function", "strlen")
         holds("which it has chosen" in chosen.told and chosen.address != symbols(libc, "-D").get("strlen", [0])[0], chosen.told)
-        # Of two versions of a name the one that programs of today get is meant.
+        # Of two versions of a name, programs that are linked today get the selected one.
         equal(len(Shown(process.pid, "function", "libc:realpath").probes), 1)
         os.unlink(path)
         equal(Shown(process.pid, "function", "target_item", "text").address, names["target_item"][0])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Values that a probe reads from slots of return addresses, while side watches the returns: they are the program's, which prints the addresses behind its
-calls. The slots are those of the call itself, of its callers, and of the call that returns; whole or in part, in numbers, bytes and text.
+"""Values that a probe reads from slots of return addresses, while side watches the returns, are the program's: it prints
+the addresses after its calls. The slots are those of the call itself, of its callers, and of the call that returns;
+whole or in part, in numbers, bytes and strings.
 """
 import atexit
 import os
@@ -15,7 +15,7 @@ from harness import *
 FOLDER = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 SOURCE = os.environ["SOURCES"] + "/slots.c"
-# At this address all bytes of the printed labels are letters, but for the lowest one of behind_aligned.
+# At this address all bytes of the printed labels are letters, except the lowest one of behind_aligned.
 FIXED = ["-no-pie", "-Wl,--section-start=watched=0x61620000"]
 TURNS, DEPTH = 3, 40
 OTHERS = [word for name in ("middle", "outer", "tail", "texts", "aligned", "before_tail", "before_texts", "before_deep")
@@ -34,7 +34,7 @@ def traced(path, *options):
     done = side("trace", "-q", "-o", FOLDER + "/trace", "-c", path, *options)
     equal(done.status, 0, done.err)
     labels = {name: int(value) for name, value in (line.split() for line in done.out.splitlines())}
-    # What the functions return: outer, before_tail, before_texts and aligned three times, and before_deep.
+    # The results of the functions: outer, before_tail, before_texts and aligned three times, and before_deep.
     equal(labels.pop("sum"), sum((n + 3) + (n + 3) + (n + 2) + (n + 2) for n in range(TURNS)) + DEPTH + 1)
     seen = side("view", "-q", "--json", FOLDER + "/trace")
     equal(seen.status, 0, seen.err)
@@ -72,7 +72,7 @@ def check_leaf(path, has_text):
     equal([entry["across"] & 0xffffffff for entry in entries], [n >> 32 for n in own])
     equal([entry["odd"][:5] for entry in entries], [bytes_of(n)[3:] for n in own])
     equal([entry["whole"][:8] for entry in entries], [bytes_of(n) for n in own])
-    # At the begin of leaf, rbp is the frame of the caller, which has an unwatched caller but for outer and middle.
+    # At the start of leaf, rbp is the frame of the caller, which has an unwatched caller except for outer and middle.
     equal([entry["frame"] for entry in entries[::4]], [labels["behind_middle"]] * TURNS)
     equal([entry["whole"][16:] for entry in entries[::4]], [bytes_of(labels["behind_middle"])] * TURNS)
     equal([entry["end"] >> 24 for entry in entries[::4]], [labels["behind_middle"] & (1 << 40) - 1] * TURNS)
@@ -111,7 +111,7 @@ def check_filter(path):
 
 
 def check_inside(path):
-    """A location inside of a function whose call is watched."""
+    """A location inside a function whose call is watched."""
     labels, events = traced(path, *OTHERS, "--function", "leaf", "--exit", "--probe", "leaf+0xb", "--arg", "x64:own:%rsp+8",
                             "--arg", "x64:frame:*(%rsp+0)+8", "--arg", "bytes[12]:odd:%rsp+6")
     equal(labels["leaf_inside"] - labels["leaf"], 0xb)

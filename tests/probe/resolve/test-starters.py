@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`side trace -c` with programs that start another one, and with processes that COMMAND leaves behind: each call of the program that is
-meant is in the trace, as babeltrace2 reads it, or nothing is started.
+"""`side trace -c` with programs that start another one, and with processes that COMMAND leaves behind: each call of the
+selected program is in the trace, as babeltrace2 reads it, or nothing is started.
 """
 import atexit
 import random
@@ -15,7 +15,7 @@ ENV = environment(SIDE_RUNTIME=FOLDER + "/run", LANG="C.UTF-8", SIDE_TIMEOUT_FAC
 PROGRAM = FOLDER + "/started"
 subprocess.run(["gcc", "-O1", "-w", os.environ["SOURCES"] + "/started.c", "-o", PROGRAM], check=True)
 FLAG = FOLDER + "/flag"
-# What begins a command; {rest} is what it starts.
+# Prefixes of a command; {rest} is the command that they start.
 STARTERS = {
     "env": ("env {rest}", "env A=b LONG='x y' {rest}", "env -u FOO --unset=BAR {rest}", "env -C / -- {rest}", "env --chdir / {rest}", "/usr/bin/env {rest}"),
     "nice": ("nice {rest}", "nice -n 3 {rest}", "nice -3 {rest}", "nice --adjustment=3 {rest}"),
@@ -74,7 +74,7 @@ def test_each():
 
 
 def test_several():
-    """One behind the other, drawn; the status is that of the program."""
+    """One after another, at random; the status is that of the program."""
     chance = random.Random(19)
     for _ in range(200 if LONG else 8):
         names = chance.sample(sorted(FOUND), chance.randrange(2, 5))
@@ -93,7 +93,7 @@ def test_names():
                     f"env --chdir={FOLDER}/bin nice ./only-there 3"):
         result, output = trace(command)
         equal((command, result.status, calls(output)), (command, 0, 3), result.err)
-    # A program of ours that has such a name is none of those.
+    # A program of the test with such a name is not a starter.
     shutil.copy(PROGRAM, FOLDER + "/nice")
     result, output = trace("./nice 3")
     equal((result.status, calls(output)), (0, 3), result.err)
@@ -103,7 +103,7 @@ def test_names():
 
 
 def test_refused():
-    """Before anything starts: what removes the recorder, changes the user, or starts nothing."""
+    """Before anything starts: commands that remove the agent, change the user, or start nothing."""
     for start, says in (("env -i", "removes LD_PRELOAD"), ("env -", "removes LD_PRELOAD"), ("nice env --ignore-environment A=b", "removes LD_PRELOAD"),
                         ("env -u LD_PRELOAD", "changes `LD_PRELOAD`"), ("env LD_PRELOAD=x.so", "changes `LD_PRELOAD`"),
                         ("strace -E LD_PRELOAD", "changes `LD_PRELOAD`"), ("env -S", "cannot follow `env -S`"), ("sudo", "through `sudo`"),
@@ -118,11 +118,11 @@ def test_refused():
 
 
 def test_left_behind():
-    """A child that outlives its parent: missed and reported, or waited for."""
+    """A child that outlives its parent: lost and reported, or waited for."""
     result, output = trace(f"{PROGRAM} 6 leave")
     equal(result.status, 7, result.err)
     contains(result.err, "\nhint: `--wait` waits for all\n")
-    # One that has had no event yet has not joined the recording, and is reported all the same.
+    # A child without an event has not joined the recording, and is reported as well.
     for words in ((), ("-w", "libc"), ("-e", "nothing:here")):
         result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", *words, "--", PROGRAM, "6", "leave", env=ENV)
         equal(result.status, 7, result.err)
@@ -142,7 +142,7 @@ def test_left_behind():
 
 
 def test_global():
-    """The kernel follows them, too, where it may be asked."""
+    """The kernel follows them, too, if uprobes are permitted."""
     if trace(f"{PROGRAM} 1", "--global")[0].status:
         skip("global probes are not permitted here")
     result, output = trace(f"env -i A=b nice {PROGRAM} 5", "--global")

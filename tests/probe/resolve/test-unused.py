@@ -115,7 +115,7 @@ class Function:
             body.append('printf("%s", "");')
         callee = ""
         if self.form == "call":
-            # The other function reads nothing of the structure but what this one reads, too.
+            # The other function reads only members of the structure that this one reads, too.
             first = next((f"sink = (long)s.{name};" for name, _, _ in self.members if name in self.used), "")
             callee = f"__attribute__((noinline)) void g{self.name}({numbers}struct {self.name} s) {{ {first} sink = 3; }}\n"
             body.append(f"g{self.name}({''.join(f'a{i}, ' for i in range(self.before))}s);")

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Variables wherever compilers keep them: what a probe would record at a place is what gdb has there, and what it
-refuses gdb has not either (but for what it finds out from the callers, which a probe cannot).
+"""Variables in all locations that compilers choose: a probe at a location records the value that gdb prints there, and
+refuses what gdb cannot print either (except values that gdb finds out from callers, which a probe cannot).
 
-gcc and clang, with and without optimisation, DWARF 4 and 5, and each way to put debug information into files.
+gcc and clang, with and without optimization, DWARF 4 and 5, and each way to put debug information into files.
 """
 import atexit
 import json
@@ -21,7 +21,7 @@ atexit.register(shutil.rmtree, FOLDER)
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 STRING, BYTES, STRUCT = 6, 7, 9
 
-# At a line: expressions. None: gdb's value is all that is known.
+# At a line: expressions. None: only gdb's value is known.
 LINES = {
     "split": ["both", "sum", "both.left", "both.right", "sum.left", "sum.right", "turn"],
     "loop": ["sum.left", "sum.right", "i", "turn"],
@@ -40,7 +40,7 @@ LINES = {
                 "values_names[1]", "values_grid[1][2]", "**values_grid", "values_grid[0]", "values_grid",
                 "values_sink", "values_static"],
 }
-# At a function's first instruction, with what callers have passed.
+# At a function's first instruction, with the arguments of callers.
 ENTRIES = {
     "split": {"both.left": 1000, "both.right": -1, "turn": 2},
     "derived": {"n": -5, "m": 0x12345678},
@@ -64,7 +64,7 @@ def built(compiler, *options, source="values.c", name="values"):
 
 
 def shown(path, kind, said, expressions):
-    """For each of them the field, or the sentence why there is none."""
+    """For each of them the field, or the reason why there is none."""
     done = subprocess.run([SHOW, path, kind, said, "each", *expressions], capture_output=True, text=True, timeout=120)
     equal(done.stderr, "")
     found, address, within = [], 0, []
@@ -78,7 +78,7 @@ def shown(path, kind, said, expressions):
             name, kind, size, limit, *ops = rest.split(" ")
             if name not in ("function", "address") or int(kind) == STRUCT:
                 field = [name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops], []]
-                # Those that are in a structure stand behind it; `size` says how many.
+                # The members of a structure follow it; `size` is their number.
                 while within and not within[-1][1]:
                     within.pop()
                 (within[-1][0] if within else found).append(field)
@@ -107,7 +107,7 @@ def lines(source):
 
 
 def plain(value):
-    """Without what kind of a thing it is."""
+    """Without the type."""
     if not isinstance(value, dict):
         return value
     ((kind, inner),) = value.items()
@@ -115,7 +115,7 @@ def plain(value):
 
 
 def compare_lines(path, source, wanted, truth):
-    """How many of the values were there, and how many of these were whole structures. `truth`: what gdb has of the first file."""
+    """Returns how many of the values exist, and how many of these are whole structures. `truth`: gdb's values of the first file."""
     numbers, jobs, fields = lines(source), [], []
     for place, expressions in wanted.items():
         address, found = shown(path, "probe", f"{source}:{numbers[place]}", expressions)
@@ -124,14 +124,14 @@ def compare_lines(path, source, wanted, truth):
         jobs.append({"address": address, "fields": [[e, *f[1:]] for e, f in found.items() if isinstance(f, list)],
                      "expressions": expressions})
         fields.append((place, found))
-    # The order of the lines is the one in which the program comes there.
+    # The lines are in the order in which the program reaches them.
     there = whole = 0
     for (place, found), result in zip(fields, gdb(path, jobs)):
         for expression, field in found.items():
             where, said = (path, place, expression), plain(result["gdb"][expression])
             truth.setdefault((place, expression), said)
             if isinstance(field, list):
-                # gdb 16 reads a structure as a whole, and has no member of one that is kept in part (clang 19).
+                # gdb 16 reads a structure as a whole, and prints no member of one that is kept in part (clang 19).
                 value, true_value = plain(result["values"][expression]), truth[place, expression] if said == "none" else said
                 if said == "none" and isinstance(true_value, dict):
                     true_value = {name: one for name, one in true_value.items() if name in value}
@@ -164,7 +164,7 @@ def test_lines():
         truth = {}
         for options, least in ((("-gdwarf-5", "-O0"), total - 15), (("-gdwarf-4", "-O2"), total / 2),
                                (("-gdwarf-5", "-O2"), total / 2), (("-gdwarf-5", "-O3", "-flto"), total / 2)):
-            # gdb has 0 where clang's linker leaves only a part of a variable.
+            # gdb prints 0 if clang's linker leaves only a part of a variable.
             lost = ("globals",) if compiler == "clang" and "-flto" in options else ()
             wanted = {place: said for place, said in LINES.items() if place not in lost}
             there, whole = compare_lines(built(compiler, *options), "values.c", wanted, truth)
@@ -196,7 +196,7 @@ def test_cpp():
             address, found = shown(path, "probe", f"values.cpp:{lines('values.cpp')['part']}", ["large"])
             (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
             equal(result["values"], {"large": 7000})
-            # An object, with what it is derived from.
+            # An object with its base classes.
             address, found = shown(path, "function", "shop::store::sell", ["*this", "address"])
             (result,) = gdb(path, [{"address": address, "fields": [[e, *f[1:]] for e, f in found.items()]}])
             whole = {name: plain(value) for name, value in result["values"].items()}
@@ -211,7 +211,7 @@ def test_cpp():
 
 
 def test_names_as_people_write_them():
-    """Spaces, const before or behind, the arguments that nobody writes, the end of a name, all of a template, a lambda."""
+    """Spaces, const before or after, omitted arguments, the end of a name, a whole template, a lambda."""
     ways = {"shop::weigh": 1, "weigh": 1, "weigh(const char *, const std::vector<std::string> &)": 1,
             "shop::weigh(char const*, std::vector<std::string> const&)": 1, "shop::weigh(const char*)": 0, "store::sell": 1,
             "shop::store::sell(const std::string &, long &, std::string, shop::state)": 1, "shop::doubled": 2, "doubled<int>": 1,
@@ -232,7 +232,7 @@ def test_names_as_people_write_them():
 
 
 def test_other_units():
-    """A structure whose members, and a variable, only another file knows."""
+    """A structure whose members, and a variable, are in another file only."""
     with open(f"{FOLDER}/knows.c", "w", encoding="utf-8") as file:
         file.write("struct box { int a; const char *label; }; struct box kept = {8, \"label\"}; int far_away = 17;\n"
                    "struct box *get(void) { return &kept; }\n")
@@ -248,7 +248,7 @@ def test_other_units():
         equal(result["values"], {"p->a": 8, "p->label": "label", "far_away": 17, "kept.a": 8})
 
 
-# ---- where debug information may be ----
+# ---- locations of debug information ----
 
 
 def all_shown(path):
@@ -300,7 +300,7 @@ def test_beside():
 
 
 def test_common_part():
-    """What several files have in common is in another file (.gnu_debugaltlink)."""
+    """The common parts of several files are in another file (.gnu_debugaltlink)."""
     if not shutil.which("dwz"):
         skip("dwz is not installed")
     for compiler in COMPILERS:

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-Probes where a thread is not what the C library makes of one: threads that have only begun, and processes that share the memory of another
-one. The programs check their own results; counts are compared with babeltrace2's.
+"""Probes in threads that the C library has not set up: threads that have just started, and processes that share the
+memory of another one. The programs check their own results; the test compares counts with babeltrace2's.
 """
 import atexit
 import collections
@@ -63,7 +62,7 @@ KINDS = {"libc": "by the C library's clone()", "inner": "on a stack within its p
 
 
 def test_processes():
-    """A process in the memory of another one: results are right, and each call is in the trace or among the losses."""
+    """A process in the memory of another one: results are correct, and each call is in the trace or among the losses."""
     program = compiled("processes")
     for kind, what in KINDS.items():
         for options in (["--exit"],) if kind != "raw" and not LONG else ([], ["--exit"]):
@@ -83,7 +82,7 @@ def test_processes():
 
 
 def test_vforked():
-    """A child of vfork() runs in the place of its parent: each of its hits is lost for that one reason, and its parent's are not touched."""
+    """A child of vfork() runs on the stack of its parent: each of its hits is lost for that one reason, and its parent's are not changed."""
     program = compiled("vforked")
     for options in ([], ["--exit"]):
         done, counts = traced([program, "200" if LONG else "20"], "--function", "deep", *options, "--function", "leaf", *options,
@@ -102,7 +101,7 @@ def test_vforked():
 
 
 def test_events():
-    """Events of the program's own in a process that the C library's clone() has made."""
+    """Events of the program in a process that the C library's clone() has created."""
     program = os.environ["EVENTS"]
     trace = tempfile.mkdtemp(dir=FOLDER)
     done = side("record", "-o", trace, "--force", "--buffer-size", "64M", "--", program, env=ENV)
@@ -117,14 +116,14 @@ def test_events():
 
 
 def test_spawn():
-    """What posix_spawn() executes in the memory of its parent, in a program with threads that never pause."""
+    """The program that posix_spawn() executes in the memory of its parent, in a program with threads that never pause."""
     program = compiled("spawn")
     done, counts = traced([program, "300" if LONG else "20"], "--function", "libc:sigaction", "--function", "libc:execve", "--function", "work")
     equal(done.status, 0, done.err)
     equal(counts["work"], int(done.out), "calls of work()")
 
 
-# What a program's sandbox is, and which functions have no hits in it.
+# The sandbox of a program, and the functions that have no hits in it.
 SANDBOXES = {"filter": "", "first": "", "seccomp": "", "prctl": "", "odd": "", "threads": "", "sync": "", "twice": "", "permits": "",
              "returns": "", "partly": "", "signals": "", "mixed": "tiny", "fails": "", "clock": "tiny jumped told", "strict": "tiny jumped told"}
 SANDBOX_PROBES = {"tiny": ["--function", "tiny"], "jumped": ["--function", "jumped", "--exit"],
@@ -147,7 +146,7 @@ def check_sandbox(kind, out, err, counts):
 
 
 def test_sandboxes():
-    """A program that goes into a sandbox is not ended in it, and what can go on being recorded is."""
+    """A program that enters a sandbox is not killed in it, and the permitted recording continues."""
     program = compiled("sandbox")
     for kind in SANDBOXES:
         done, counts = traced([program, kind], *sandbox_options("tiny jumped told"))
@@ -156,7 +155,7 @@ def test_sandboxes():
 
 
 def test_sandbox_of_crash():
-    """A program that crashes in its sandbox does so by its own signal."""
+    """A program that crashes in its sandbox dies of its own signal."""
     program = compiled("sandbox")
     done, counts = traced([program, "crash"], *sandbox_options("tiny jumped told"))
     equal(done.status, 128 + 11, done.err)
@@ -164,7 +163,7 @@ def test_sandbox_of_crash():
 
 
 def test_sandbox_of_child():
-    """That of a forked child is not its parent's."""
+    """The sandbox of a forked child does not apply to its parent."""
     program = compiled("sandbox")
     done, counts = traced([program, "child"], *sandbox_options("tiny jumped told"))
     equal((done.status, done.out), (0, "1000 1000 0\n"), done.err)
@@ -189,7 +188,7 @@ def test_sandbox_of_vfork():
 
 
 def test_state_in_sandbox():
-    """What a breakpoint restores without a system call: vector registers, flags, x87 and MXCSR, the signal mask and the alternate stack."""
+    """A breakpoint restores without a system call: vector registers, flags, x87 and MXCSR, the signal mask and the alternate stack."""
     program = compiled("resume")
     for where in ("", "alternate"):
         done, counts = traced([program, where], "--function", "tiny")
@@ -207,7 +206,7 @@ FIXED_ADDRESSES = 0x40000  # ADDR_NO_RANDOMIZE: some versions of ThreadSanitizer
 
 
 def test_sanitizer_gets_control_back():
-    """ThreadSanitizer's handler calls side's: it must return there, or all that follows is in a signal handler for it."""
+    """ThreadSanitizer's handler calls side's: it must return there, or ThreadSanitizer considers all later code part of a signal handler."""
     try:
         program = compiled("allocates", "-fsanitize=thread")
     except subprocess.CalledProcessError:
@@ -240,7 +239,7 @@ def test_emulated_processor():
 
 
 def test_sandbox_before():
-    """One that was there when the program started."""
+    """A sandbox that existed when the program started."""
     program = compiled("sandbox")
     for kind in ("then-kill", "then-fail", "then-all"):
         done, counts = traced([program, kind, "x"], *sandbox_options("tiny jumped told"))
@@ -250,7 +249,7 @@ def test_sandbox_before():
 
 
 def test_sandbox_attached():
-    """The same in a program that runs already."""
+    """The same in a running program."""
     program = compiled("sandbox")
     for kind in ("filter", "seccomp", "permits", "sync"):
         trace = tempfile.mkdtemp(dir=FOLDER)

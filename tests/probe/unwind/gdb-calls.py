@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Inside gdb: at each stop of a function, the frames, each as module+offset.  FUNCTION is what it stops at.
+# Runs inside gdb: at each stop in a function, the frames, each as module+offset. FUNCTION is the location of the stop.
 import os
 
 import gdb
 
 
 def modules():
-    """[(start, end, file, address of its begin)]"""
+    """[(start, end, file, address of its start)]"""
     found, begins = [], {}
     with open(f'/proc/{gdb.selected_inferior().pid}/maps') as maps:
         for line in maps:
@@ -24,7 +24,7 @@ def frames():
     while frame:
         pc = frame.pc()
         place = [f'{path}+{pc - begin:#x}' for start, end, path, begin in mapped if start <= pc < end]
-        # Not what only debug information knows of: inlined functions, and those that have ended in a jump.
+        # Without frames that exist only in debug information: inlined functions, and those that have ended in a jump.
         if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):
             yield place[0] if place else hex(pc)
         frame = frame.older()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Backtraces of hits in programs without frame pointers are those that gdb sees at the same places."""
+"""Backtraces of hits in programs without frame pointers equal gdb's at the same locations."""
 import itertools
 import os
 import re
@@ -15,7 +15,7 @@ MOST = 48
 
 
 def by_gdb(function, command):
-    """For each time that it gets there: the callers, as module+offset."""
+    """For each stop: the callers, as module+offset."""
     done = subprocess.run(['gdb', '-nx', '-batch', '-x', HERE + '/gdb-calls.py', '--args', *command], capture_output=True,
                           text=True, timeout=250, env={**os.environ, 'FUNCTION': function}, stdin=subprocess.DEVNULL)
     seen = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith('CALLS ')]
@@ -23,12 +23,12 @@ def by_gdb(function, command):
         raise unittest.SkipTest('gdb may not run programs here')
     if not seen:
         raise AssertionError(done.stdout + done.stderr)
-    # Where a stack of the program's own begins, gdb takes what stands there for calls.
+    # At the start of a stack that the program allocates, gdb takes arbitrary words for calls.
     return [list(itertools.takewhile(lambda frame: '+' in frame, frames[1:])) for frames in seen]
 
 
 def wishes(path, function, exits=None):
-    """A backtrace whenever `function` begins; `exits`: another one whose return is seen, too."""
+    """A backtrace at each start of `function`; `exits`: another one whose return is watched, too."""
     lines = ['event probe place', f'field calls {BACKTRACE} 8 {MOST}']
     if exits:
         lines += ['event probe other', 'event probe other_return', f'field calls {BACKTRACE} 8 {MOST}']
@@ -39,7 +39,7 @@ def wishes(path, function, exits=None):
 
 
 def in_modules(recording, name='probe:place'):
-    """The same from a recording, with the addresses that it has of libraries."""
+    """The same from a recording, with its addresses of libraries."""
     bases = []
     for line in recording.lines:
         found = re.search(r'library_load: .*path = "([^"]+)", base = (0x[0-9A-Fa-f]+), size = (\d+|0x[0-9A-Fa-f]+)', line)
@@ -68,10 +68,10 @@ class Calls(unittest.TestCase):
         self.compare([PROGRAM], PROGRAM, 'place', least=15)
 
     def test_while_returns_are_seen(self):
-        """A function between has another return address on the stack, and at its exit the calls are those of its caller."""
+        """A function in between has a replaced return address on the stack, and at its exit the backtrace is that of its caller."""
         recording = self.compare([PROGRAM], PROGRAM, 'place', exits='between', least=15)
         exits = {tuple(calls) for calls in in_modules(recording, 'probe:other_return')}
-        # That of place(), the next one up is where between() returns to.
+        # The backtrace of place(); the next frame is the return address of between().
         entries = {tuple(calls[1:]) for calls in in_modules(recording)}
         self.assertTrue(exits and exits <= entries, exits - entries)
 

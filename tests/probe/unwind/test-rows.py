@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of programs and libraries of this machine, compared with what readelf says of the same files, address by address."""
+"""The rows of programs and libraries of this machine equal readelf's output for the same files, address by address."""
 import bisect
 import os
 import re
@@ -28,13 +28,13 @@ def frame_of(said):
 
 
 def wanted(begin, returns, frame, signal):
-    """Rows that are right for one line of readelf: (kind, distance or None, frames or None)."""
+    """The rows that are correct for one line of readelf: (kind, distance or None, frames or None)."""
     if signal:
         return [(SIGNAL, 0, {0})]
     if returns == 'u':
         return [(LAST, 0, {0})]
     if begin == 'exp':
-        # What it computes is not said: the shapes are looked at in a test of their own.
+        # readelf does not print expressions: another test checks their forms.
         return [(UNKNOWN, 0, {0}), (SAVED, None, None), (SLOT, None, None)]
     register, offset = re.fullmatch(r'(\w+)\+(\d+)', begin).groups()
     if returns != 'c-8' or int(offset) % 8 or register not in ('rsp', 'rbp') or int(offset) // 8 > 32767:
@@ -43,7 +43,7 @@ def wanted(begin, returns, frame, signal):
 
 
 def said_by_readelf(path):
-    """(address, what is right there) for each line of each function, and where functions end."""
+    """(address, correct rows) for each line of each function, and the ends of functions."""
     text = subprocess.check_output(['readelf', '--debug-dump=frames-interp,no-follow-links', path], text=True,
                                    stderr=subprocess.DEVNULL)
     signals, columns, signal, end = set(), None, False, None
@@ -90,7 +90,7 @@ class Rows(unittest.TestCase):
                 compared += 1
                 if not fits(row, right):
                     wrong.append((hex(at), row, right))
-                # Nothing is known behind a function where no other one begins.
+                # After a function that no other one follows, nothing is known.
                 if end not in begins and bisect.bisect_right(addresses, end):
                     behind = rows[bisect.bisect_right(addresses, end) - 1][1]
                     if behind[0] != UNKNOWN:
@@ -104,7 +104,7 @@ class Rows(unittest.TestCase):
         self.assertGreater(seen, 1)
 
     def test_damage(self):
-        """Files whose bytes are changed give other rows, and nothing else happens."""
+        """Files with changed bytes yield other rows, and cause no other effect."""
         import random
         import tempfile
         random.seed(5)
