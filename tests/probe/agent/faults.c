@@ -40,8 +40,8 @@ struct thing {
 };
 
 /* The function with the probe. */
-FUNCTION int look(const struct thing *thing, const char *name);
-FUNCTION int look(const struct thing *thing, const char *name)
+FUNCTION int read_thing(const struct thing *thing, const char *name);
+FUNCTION int read_thing(const struct thing *thing, const char *name)
 {
 	return (thing != NULL) + (name != NULL);
 }
@@ -50,10 +50,10 @@ static struct thing *good;
 static char *page, *other_stack;
 
 /* Hits that load; the last argument is invalid. */
-static void look_often(void)
+static void read_often(void)
 {
 	for (int i = 0; i < CALLS; i++)
-		look(good, good->name);
+		read_thing(good, good->name);
 }
 
 static unsigned long long blocked(void)
@@ -78,7 +78,7 @@ static const char *where(const void *address)
 /* ---- handlers ---- */
 
 static sigjmp_buf back;
-static enum { MEND, SKIP, JUMP } then;
+static enum { REPAIR, SKIP, JUMP } then;
 static volatile unsigned int times;
 
 /* movq $1, (%rax), with all registers set to known values; and the address after it. */
@@ -97,7 +97,7 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	".popsection\n");
 
-static void say(int number, const siginfo_t *info, const ucontext_t *user)
+static void print_fault(int number, const siginfo_t *info, const ucontext_t *user)
 {
 	const greg_t *regs = user->uc_mcontext.gregs;
 	unsigned long long saved;
@@ -132,7 +132,7 @@ static void say(int number, const siginfo_t *info, const ucontext_t *user)
 
 static void go_on(ucontext_t *user)
 {
-	look_often();
+	read_often();
 	times++;
 	if (then == JUMP)
 		siglongjmp(back, 1);
@@ -144,7 +144,7 @@ static void go_on(ucontext_t *user)
 
 static void on_info(int number, siginfo_t *info, void *context)
 {
-	say(number, info, context);
+	print_fault(number, info, context);
 	go_on(context);
 }
 
@@ -152,14 +152,14 @@ static void on_info(int number, siginfo_t *info, void *context)
 static void on_plain(int number)
 {
 	printf("signal %d, blocked %llx\n", number, blocked());
-	look_often();
+	read_often();
 	times++;
 	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 }
 
 static void set(int number, int flags, const int *masked)
 {
-	struct sigaction action = {.sa_flags = flags}, said;
+	struct sigaction action = {.sa_flags = flags}, installed;
 
 	if (flags & SA_SIGINFO)
 		action.sa_sigaction = on_info;
@@ -168,20 +168,20 @@ static void set(int number, int flags, const int *masked)
 	for (; masked && *masked; masked++)
 		sigaddset(&action.sa_mask, *masked);
 	printf("set %d", sigaction(number, &action, NULL));
-	sigaction(number, NULL, &said);
-	printf(" %d %x %d\n", said.sa_sigaction == action.sa_sigaction,
-			(unsigned int)said.sa_flags & ~0x4000000u,
-			memcmp(&said.sa_mask, &action.sa_mask, MASK_BYTES));
+	sigaction(number, NULL, &installed);
+	printf(" %d %x %d\n", installed.sa_sigaction == action.sa_sigaction,
+			(unsigned int)installed.sa_flags & ~0x4000000u,
+			memcmp(&installed.sa_mask, &action.sa_mask, MASK_BYTES));
 }
 
 static void fault(void)
 {
 	mprotect(page, PAGE, PROT_NONE);
-	look((struct thing *)(void *)page, page);
+	read_thing((struct thing *)(void *)page, page);
 	if (!sigsetjmp(back, 1))
 		store(page + 24);
 	printf("times %u blocked %llx\n", times, blocked());
-	look_often();
+	read_often();
 }
 
 /* ---- all ways ---- */
@@ -193,11 +193,11 @@ static void all_flags(void)
 	static const int masked[] = {SIGUSR1, SIGBUS, SIGTERM, 0};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		for (then = MEND; then <= JUMP; then++) {
+		for (then = REPAIR; then <= JUMP; then++) {
 			set(SIGSEGV, flags[i], i & 1 ? masked : NULL);
 			fault();
 		}
-		then = MEND;
+		then = REPAIR;
 		/* Any thread may receive a signal that is sent to the process. */
 		if (gettid() == getpid())
 			kill(getpid(), SIGSEGV);
@@ -215,13 +215,13 @@ static void bus(void)
 
 	set(SIGBUS, SA_SIGINFO, NULL);
 	then = SKIP;
-	look((struct thing *)(void *)mapped, mapped);
+	read_thing((struct thing *)(void *)mapped, mapped);
 	store(mapped + 8);
-	look_often();
+	read_often();
 	(void)mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			0);
 	fclose(file);
-	then = MEND;
+	then = REPAIR;
 }
 
 /* Prints how a child ends. */
@@ -236,7 +236,7 @@ static void end_of(const char *name, void (*way)(void))
 		struct rlimit none = {0};
 
 		setrlimit(RLIMIT_CORE, &none);
-		look_often();
+		read_often();
 		way();
 		fflush(stdout);
 		_exit(9);
@@ -262,7 +262,7 @@ static void by_sent(void)
 static void by_ignored(void)
 {
 	printf("%d\n", signal(SIGSEGV, SIG_IGN) == SIG_ERR);
-	look_often();
+	read_often();
 	kill(getpid(), SIGSEGV);
 	printf("still there\n");
 	fflush(stdout);
@@ -272,7 +272,7 @@ static void by_ignored(void)
 
 static void by_second(void)
 {
-	then = MEND;
+	then = REPAIR;
 	set(SIGSEGV, (int)(SA_SIGINFO | SA_RESETHAND), NULL);
 	fault();
 	printf("default again: %d\n", signal(SIGSEGV, SIG_DFL) == SIG_DFL);
@@ -289,7 +289,7 @@ static void by_blocked(void)
 	sigaddset(&set_of, SIGSEGV);
 	sigprocmask(SIG_BLOCK, &set_of, NULL);
 	kill(getpid(), SIGSEGV);
-	look_often();
+	read_often();
 	fflush(stdout);
 	mprotect(page, PAGE, PROT_NONE);
 	store(page);
@@ -311,7 +311,7 @@ static void on_overflow(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)context;
-	look_often();
+	read_often();
 	if (info->si_code > 0)
 		(void)!write(1, text, sizeof(text) - 1);
 	_exit(3);
@@ -319,11 +319,11 @@ static void on_overflow(int number, siginfo_t *info, void *context)
 
 static FUNCTION int deeper(int depth)
 {
-	volatile char room[1024] = {0};
+	volatile char space[1024] = {0};
 
-	room[depth & 1023] = (char)depth;
-	look(good, good->name);
-	return depth < 0 ? 0 : deeper(depth + 1) + room[0];
+	space[depth & 1023] = (char)depth;
+	read_thing(good, good->name);
+	return depth < 0 ? 0 : deeper(depth + 1) + space[0];
 }
 
 static void by_overflow(void)
@@ -352,10 +352,10 @@ static void null_checks(void)
 	for (int i = 0; i < 5; i++) {
 		set(SIGSEGV, SA_SIGINFO | SA_ONSTACK, NULL);
 		fault();
-		sum += (unsigned int)look(good, NULL);
+		sum += (unsigned int)read_thing(good, NULL);
 	}
 	printf("sum %u\n", sum);
-	then = MEND;
+	then = REPAIR;
 }
 
 static void *in_thread(void *argument)
@@ -363,7 +363,7 @@ static void *in_thread(void *argument)
 	stack_t stack = {.ss_sp = argument, .ss_size = STACK};
 
 	sigaltstack(&stack, NULL);
-	look_often();
+	read_often();
 	all_flags();
 	stack = (stack_t){.ss_flags = SS_DISABLE};
 	sigaltstack(&stack, NULL);
@@ -372,7 +372,7 @@ static void *in_thread(void *argument)
 
 static void in_another_process(void)
 {
-	struct sigaction said;
+	struct sigaction installed;
 	int status = 0;
 	pid_t child;
 
@@ -383,8 +383,8 @@ static void in_another_process(void)
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
-	sigaction(SIGSEGV, NULL, &said);
-	printf("after vfork %d\n", said.sa_sigaction == on_info);
+	sigaction(SIGSEGV, NULL, &installed);
+	printf("after vfork %d\n", installed.sa_sigaction == on_info);
 	fault();
 }
 
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
 	stack = (stack_t){.ss_sp = other_stack, .ss_size = STACK};
 	for (unsigned int round = 0; round < rounds; round++) {
 		sigaltstack(&stack, NULL);
-		look_often();
+		read_often();
 		end_of("default", by_default);
 		all_flags();
 		bus();

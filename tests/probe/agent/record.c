@@ -177,7 +177,7 @@ static int read_table(void)
 	return fd;
 }
 
-static void say_answers(struct session *session)
+static void print_answers(struct session *session)
 {
 	struct session_probe_answer *answers;
 	size_t nr;
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "probe-record: %s\n", error.text);
 		return 1;
 	}
-	say_answers(session);
+	print_answers(session);
 	status = session_summary(session)->status;
 	session_destroy(session);
 	/* The status of the program, so that the test sees an end by a signal. */

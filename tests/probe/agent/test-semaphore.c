@@ -41,7 +41,7 @@ static void *other(void *nothing)
 }
 
 /* Acts as the traced program: a listener exists all the time. */
-static void *look(void *nothing)
+static void *watch_semaphore(void *nothing)
 {
 	while (!atomic_load(&ends))
 		for (unsigned int k = 0; k < 4; k++)
@@ -62,7 +62,8 @@ static void many(void)
 	for (unsigned int k = 0; k < 4; k++)
 		check(probe_semaphore_change(address_of(k), true), "one is raised");
 	for (unsigned int i = 0; i < THREADS + 1; i++)
-		check(!pthread_create(&threads[i], NULL, i < THREADS ? other : look, NULL),
+		check(!pthread_create(&threads[i], NULL, i < THREADS ? other : watch_semaphore,
+				      NULL),
 				"a thread");
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		check(probe_semaphore_change(address_of(i % 4), true), "raised once more");

@@ -120,11 +120,11 @@ class Entry(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             alone, probed = os.path.join(scratch, 'alone'), os.path.join(scratch, 'probed')
             subprocess.run([FAULTS, str(count), alone], check=True, timeout=200)
-            recording = Recording([line.replace(PROGRAM, FAULTS) for line in entry_of('look', 'looks', fields)],
+            recording = Recording([line.replace(PROGRAM, FAULTS) for line in entry_of('read_thing', 'reads', fields)],
                                   command=[FAULTS, str(count), probed])
             with open(alone, encoding='ascii') as one, open(probed, encoding='ascii') as other:
                 self.assertEqual(one.read().splitlines(), other.read().splitlines())
-        events = recording.events('probe:looks')
+        events = recording.events('probe:reads')
         self.assertGreater(len(events), 10000)
         # (babeltrace2 shows the string before in place of an empty one.)
         seen = {(int(e['value']), None if int(e['mark'], 0) & 2 else e['name'], int(e['mark'], 0)) for e in events}

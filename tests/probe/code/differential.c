@@ -117,7 +117,7 @@ static void draw_state(void)
 }
 
 /* True for instructions whose result differs between runs, or that would damage the test itself. */
-static bool unwanted(const struct probe_site *site)
+static bool is_excluded(const struct probe_site *site)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction decoded;
@@ -308,7 +308,7 @@ static void collect(const char *path)
 
 		if (code_entry(file, &functions[i], site))
 			abort();
-		if (site->method == PROBE_NONE || unwanted(site))
+		if (site->method == PROBE_NONE || is_excluded(site))
 			continue;
 		move_site(site);
 		nr_sites++;
@@ -412,7 +412,7 @@ static unsigned int compare_form(const uint8_t *bytes, size_t size, unsigned int
 				site.reason);
 		complain(&site, NULL, 0, "of");
 		wrong = 1;
-	} else if (!unwanted(&site)) {
+	} else if (!is_excluded(&site)) {
 		move_site(&site);
 		wrong = compare(&site, rounds, ended);
 	}
@@ -439,7 +439,7 @@ static unsigned int compare_refusals(void)
 {
 	static const struct {
 		const char *bytes;
-		const char *says;
+		const char *reason;
 	} refused[] = {
 			{"\x0f\x05\xc3\xc3\xc3\xc3", "system call"},
 			{"\xcd\x80\xc3\xc3\xc3\xc3", "interrupt"},
@@ -461,8 +461,8 @@ static unsigned int compare_refusals(void)
 		if (code_entry(file, &function, &site))
 			abort();
 		if (site.method != PROBE_NONE || !site.reason ||
-				!strstr(site.reason, refused[i].says)) {
-			printf("not refused: %s (%s)\n", refused[i].says,
+				!strstr(site.reason, refused[i].reason)) {
+			printf("not refused: %s (%s)\n", refused[i].reason,
 					site.reason ? site.reason : "-");
 			wrong++;
 		}

@@ -95,7 +95,7 @@ def test_backtrace():
         equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n", name)
         equal(counts["level_two"][1], 1, name)
     # An unwinder that the C library loads at its first use, after probes were set.
-    program = compiled("gcc", "looks.c", "looks-backtrace", "-O1", "-DBACKTRACE", "-rdynamic", "-ldl")
+    program = compiled("gcc", "return-readers.c", "readers-backtrace", "-O1", "-DBACKTRACE", "-rdynamic", "-ldl")
     done, counts = same([program, "backtrace"], "--exit", "--function", "level_*", "--function", "main")
     equal(done.out, "level_one\nlevel_two\nlevel_three\nmain\n" * 2)
     equal(counts["level_two"], (2, 2), counts)
@@ -204,7 +204,7 @@ def without_data(program):
 
 def test_own_setjmp():
     for level in ("-O0", "-O1", "-O2"):
-        program = compiled("gcc", "looks.c", "looks" + level, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+        program = compiled("gcc", "return-readers.c", "readers" + level, level, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
         # The C library's startup code has unwind data, and the code that is compiled here has none: it counts as unknown.
         done, counts = same([program, "setjmp"], "--function", "*", "--exit")
         equal(counts["guard_plain"], (20, 0), done)
@@ -267,7 +267,7 @@ def test_callers_of_callers():
         for compiler in ("gcc", "clang"):
             if not shutil.which(compiler):
                 continue
-            program = compiled(compiler, "looks.c", f"looks-{compiler}{level}", level, "-fno-omit-frame-pointer")
+            program = compiled(compiler, "return-readers.c", f"readers-{compiler}{level}", level, "-fno-omit-frame-pointer")
             for each in (program, without_data(program)):
                 done, counts = same([each, "callers"], "--function", "*", "--exit")
                 equal(set(done.out.split()), {"program"}, done)
@@ -280,14 +280,14 @@ def test_callers_of_callers():
 
 
 def test_gprof():
-    program = compiled("gcc", "looks.c", "looks-pg", "-O1", "-pg")
+    program = compiled("gcc", "return-readers.c", "readers-pg", "-O1", "-pg")
     done, counts = same([program, "callers"], "--function", "asks*", "--exit")
     equal((counts["asks"], counts["asks_above"]), ((3, 0), (3, 0)), done)
     contains(done.err, "gprof")
 
 
 def test_tables_of_return_addresses():
-    program = compiled("gcc", "looks.c", "looks-table", "-O1", "-rdynamic", "-DTABLE")
+    program = compiled("gcc", "return-readers.c", "readers-table", "-O1", "-rdynamic", "-DTABLE")
     done, counts = same([program, "table"], "--function", "camlModule__*", "--exit")
     equal(done.out, "1\n1\n1\n1\n")
     equal(counts["camlModule__build_2"], (4, 0))
@@ -359,7 +359,7 @@ def test_images():
 
 def test_list():
     """`side probe list` prints the same reasons, before any recording."""
-    program = compiled("gcc", "looks.c", "looks-list", "-O2", "-fno-omit-frame-pointer")
+    program = compiled("gcc", "return-readers.c", "readers-list", "-O2", "-fno-omit-frame-pointer")
     sites = {site["function"]: site for site in json_lines(side("probe", "list", "--json", program).out) if site["type"] == "probe_site"}
     equal({name: sites[name].get("no_exit") for name in ("asks", "asks_above", "own_caller", "callers_caller", "main")},
           {"asks": None, "asks_above": "a function that it calls reads its return address",

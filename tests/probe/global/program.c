@@ -25,7 +25,7 @@ struct order {
 
 int64_t orders_taken;
 void serve(int64_t number);
-int32_t cook(const struct order *order, int32_t guests, const char *who);
+int32_t cook(const struct order *order, int32_t guests, const char *guest_name);
 static volatile int64_t sink;
 
 /* As <sys/sdt.h> makes it. */
@@ -55,9 +55,10 @@ __attribute__((noinline)) void serve(int64_t number)
 	sink += number;
 }
 
-__attribute__((noinline)) int32_t cook(const struct order *order, int32_t guests, const char *who)
+__attribute__((noinline)) int32_t cook(
+		const struct order *order, int32_t guests, const char *guest_name)
 {
-	sink += order->id + guests + *who;
+	sink += order->id + guests + *guest_name;
 	orders_taken += guests;
 	return order->id * 10 - guests;
 }

@@ -673,7 +673,7 @@ static void test_definitions(void)
 
 /* ---- changed code ---- */
 
-static int look_with(const unsigned char *memory, struct conflict_scan *scan,
+static int check_with(const unsigned char *memory, struct conflict_scan *scan,
 		struct global_side *side, bool recorded)
 {
 	return conflict_has_change(scan, getpid(), side, (uint64_t)(uintptr_t)memory, recorded);
@@ -693,31 +693,31 @@ static void test_changed(void)
 	for (int i = 0; i < 32; i++)
 		memory[i] = bytes[i] = (unsigned char)i;
 	CHECK(file.fd >= 0 && pwrite(file.fd, bytes, 32, 0) == 32);
-	CHECK(!look_with(memory + 16, &scan, &side, true));
+	CHECK(!check_with(memory + 16, &scan, &side, true));
 	memory[16] = BREAKPOINT;
-	CHECK(look_with(memory + 16, &scan, &side, true) &&
-			!look_with(memory + 16, &scan, &side, false));
+	CHECK(check_with(memory + 16, &scan, &side, true) &&
+			!check_with(memory + 16, &scan, &side, false));
 	memory[16] = LONG_JUMP;
-	CHECK(look_with(memory + 16, &scan, &side, false));
+	CHECK(check_with(memory + 16, &scan, &side, false));
 	memory[16] = CALL;
-	CHECK(look_with(memory + 16, &scan, &side, false));
+	CHECK(check_with(memory + 16, &scan, &side, false));
 	bytes[16] = LONG_NOP;
-	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && !look_with(memory + 16, &scan, &side, true));
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && !check_with(memory + 16, &scan, &side, true));
 	memory[16] = LONG_NOP;
 	/* A jump over the location begins at most four bytes before it. */
 	memory[11] = LONG_JUMP;
-	CHECK(!look_with(memory + 16, &scan, &side, true));
+	CHECK(!check_with(memory + 16, &scan, &side, true));
 	memory[11] = 11;
 	memory[12] = LONG_JUMP;
-	CHECK(look_with(memory + 16, &scan, &side, true));
+	CHECK(check_with(memory + 16, &scan, &side, true));
 	memory[12] = BREAKPOINT;
-	CHECK(!look_with(memory + 16, &scan, &side, true));
+	CHECK(!check_with(memory + 16, &scan, &side, true));
 	memory[12] = 1;
 	memory[11] = LONG_JUMP;
 	/* The end of the jump at 11, which ends at 16. */
-	CHECK(!look_with(memory + 16, &scan, &side, true));
+	CHECK(!check_with(memory + 16, &scan, &side, true));
 	memory[11] = 11;
-	CHECK(look_with(memory + 16, &scan, &side, true));
+	CHECK(check_with(memory + 16, &scan, &side, true));
 	/* Jumps that end before the location: their bytes are no difference, and those after their end are. */
 	memcpy(memory, bytes, 32);
 	for (int begin = 7; begin <= 12; begin++) {
@@ -725,7 +725,7 @@ static void test_changed(void)
 			memory[begin] = LONG_JUMP;
 			if (changed > begin)
 				memory[changed] ^= 0x20;
-			CHECK(look_with(memory + 16, &scan, &side, true) ==
+			CHECK(check_with(memory + 16, &scan, &side, true) ==
 					(begin == 12 ||
 							(changed > begin &&
 									(begin < 8 || changed > begin + 4))));
@@ -735,15 +735,15 @@ static void test_changed(void)
 	/* The file ends before the location, and memory that cannot be read. */
 	CHECK(!ftruncate(file.fd, 16));
 	memory[16] = LONG_JUMP;
-	CHECK(!look_with(memory + 16, &scan, &side, true));
-	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && look_with(memory + 16, &scan, &side, true));
+	CHECK(!check_with(memory + 16, &scan, &side, true));
+	CHECK(pwrite(file.fd, bytes, 32, 0) == 32 && check_with(memory + 16, &scan, &side, true));
 	CHECK(!conflict_has_change(&scan, getpid(), &side, 4096, true));
 	/* A file that cannot be read is an error. */
 	{
 		int kept = file.fd;
 
 		file.fd = -1;
-		CHECK(look_with(memory + 16, &scan, &side, true) == -EBADF);
+		CHECK(check_with(memory + 16, &scan, &side, true) == -EBADF);
 		scan.error = &error;
 		CHECK(is_refused(conflict_check_mapping(&scan, getpid(), 0, 4096, 0, 0, false),
 				-EBADF, "cannot be read: Bad file descriptor", ""));
@@ -754,9 +754,9 @@ static void test_changed(void)
 	memory[11] = 11;
 	/* At the beginning of the file, fewer bytes are before the location. */
 	side.offset = 0;
-	CHECK(!look_with(memory, &scan, &side, true));
+	CHECK(!check_with(memory, &scan, &side, true));
 	memory[0] = LONG_JUMP;
-	CHECK(look_with(memory, &scan, &side, true));
+	CHECK(check_with(memory, &scan, &side, true));
 	close(file.fd);
 	unlink(path);
 	CHECK(is_refused(conflict_check(&global, (scan.error = &error)), -ENOENT,

@@ -111,7 +111,7 @@ class Values(Case):
     def check_values(self, way):
         events = self.trace(f"{self.program} 4", "--by", way, "--function", "cook", "--exit", "--arg", "guests",
                             "--arg", "order->dish", "--arg", "order->id", "--arg", "order->table", "--arg", "order->mood",
-                            "--arg", "order->hours", "--arg", "order->list[1]", "--arg", "who", "--arg", "orders_taken",
+                            "--arg", "order->hours", "--arg", "order->list[1]", "--arg", "guest_name", "--arg", "orders_taken",
                             "--arg", "s64:third:%rdi+40", "--arg", "bytes[3]:raw:*(%rdi+8)", "--arg", "u32:number:%esi")
         self.assertIn(f"2 locations are watched by {way}", self.said.stderr)
         entries = [event for event in events if event["event"] == "probe:cook"]
@@ -124,7 +124,7 @@ class Values(Case):
             self.assertEqual(fields.pop("comm"), "kitchen")
             self.assertEqual(fields, {
                 "call": number + 1, "guests": number, "order_dish": "soup of the day", "order_id": -3, "order_table": 65535,
-                "order_mood": -7, "order_hours": 1.5, "order_list_1": -8, "who": "guest", "orders_taken": taken, "third": 9,
+                "order_mood": -7, "order_hours": 1.5, "order_list_1": -8, "guest_name": "guest", "orders_taken": taken, "third": 9,
                 "raw": [ord(letter) for letter in "sou"], "number": number})
             taken += number
             self.assertEqual(end["fields"]["return_value"], -30 - number)

@@ -199,7 +199,7 @@ static enum change_state seen[4];
 static unsigned int nr_seen;
 static uint32_t stages;
 
-static void *tell_both(void *unused)
+static void *notify_both(void *unused)
 {
 	(void)unused;
 	changed(false);
@@ -230,7 +230,7 @@ static void test_changes(void **unused)
 	/* Changes in the main thread do not wait. */
 	changed(false);
 	assert_int_equal(change_get(), CHANGE_NONE);
-	assert_int_equal(pthread_create(&thread, NULL, tell_both, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, notify_both, NULL), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(sigwaitinfo(&set, &info), CHANGE_SIGNAL);
 		seen[nr_seen++] = change_get();

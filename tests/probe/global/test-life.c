@@ -114,7 +114,7 @@ void output_start(const struct common_options *common, const char *verb)
 static struct global *const the_global = (struct global *)(uintptr_t)0x1000;
 static struct uprobes_events *const the_events = (struct uprobes_events *)(uintptr_t)0x2000;
 static int open_result, events_result, watch_result, hits_fd = -1;
-static const char *error_text = "", *error_mend = "", *why_text = "", *replaced[3];
+static const char *error_text = "", *error_hint = "", *why_text = "", *replaced[3];
 static bool permission, wanted_events, wanted_session, turn_result;
 static uint32_t nr_sides;
 static enum global_backend used_way;
@@ -124,7 +124,7 @@ static enum change_state change_there;
 static void fill_error(struct error *error)
 {
 	(void)snprintf(error->text, sizeof(error->text), "%s", error_text);
-	(void)snprintf(error->hint, sizeof(error->hint), "%s", error_mend);
+	(void)snprintf(error->hint, sizeof(error->hint), "%s", error_hint);
 	error->kind = permission ? ERROR_PERMISSION : ERROR_FAILED;
 }
 
@@ -589,7 +589,7 @@ static void test_watching(void **unused)
 	lost_there = 0;
 	watch_result = -EPERM;
 	error_text = "a %% text";
-	error_mend = "a hint";
+	error_hint = "a hint";
 	permission = true;
 	used_way = GLOBAL_TRACEFS;
 	assert_int_equal(uprobes_enable_probes(&work, true), COMMAND_NOT_PERMITTED);
@@ -597,7 +597,7 @@ static void test_watching(void **unused)
 	error_text = "a text";
 	assert_false(work.on);
 	why_text = "no BPF";
-	error_mend = "";
+	error_hint = "";
 	permission = false;
 	assert_int_equal(uprobes_enable_probes(&work, true), COMMAND_FAILED);
 	assert_called("watch 1;error 1 tracefs: a text; no BPF [-];");
@@ -708,7 +708,7 @@ static void test_process(void **unused)
 
 static void test_files(void **unused)
 {
-	static const char says[] =
+	static const char message_format[] =
 			"%s has been replaced: what starts now runs another file, where nothing is watched";
 	struct uprobes_work work = work_there();
 	char one[300], two[300], expected[1500];
@@ -719,8 +719,8 @@ static void test_files(void **unused)
 	used_way = GLOBAL_PERF;
 	uprobes_check_files(&work, 17);
 	assert_int_equal(work.looked_at_files, 17);
-	(void)snprintf(one, sizeof(one), says, "/one");
-	(void)snprintf(two, sizeof(two), says, "/two");
+	(void)snprintf(one, sizeof(one), message_format, "/one");
+	(void)snprintf(two, sizeof(two), message_format, "/two");
 	(void)snprintf(expected, sizeof(expected),
 			"note %s; set the probes again;hello perf_event (%s);note %s; set the probes again;hello perf_event (%s);",
 			one, one, two, two);
@@ -874,7 +874,7 @@ static void test_turn(void **unused)
 	wanted_events = true;
 	watch_result = -EIO;
 	error_text = "a text";
-	error_mend = "";
+	error_hint = "";
 	permission = false;
 	uprobes_run_once(&work);
 	assert_called("watch 1;error 1 a text [-];");
@@ -912,14 +912,14 @@ static void test_open_all(void **unused)
 	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 cannot wait for hits [-];");
 	error_text = "a text";
-	error_mend = "a hint";
+	error_hint = "a hint";
 	permission = true;
 	open_result = -EPERM;
 	assert_int_equal(uprobes_open_probes(&work), COMMAND_NOT_PERMITTED);
 	assert_called("open 0;error 3 a text [a hint];");
 	open_result = 0;
 	events_result = -ENOMEM;
-	error_mend = "";
+	error_hint = "";
 	permission = false;
 	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 a text [-];");

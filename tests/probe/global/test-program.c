@@ -123,7 +123,7 @@ static uint64_t reserve(uint64_t map, uint64_t size, uint64_t flags)
 	return (uint64_t)(uintptr_t)machine.record;
 }
 
-static uint64_t look_up(uint64_t map, uint64_t key)
+static uint64_t find_element(uint64_t map, uint64_t key)
 {
 	CHECK(map == LOST && *(uint32_t *)at(key, 4, false) == 0);
 	return machine.has_no_counter ? 0 : (uint64_t)(uintptr_t)&machine.lost;
@@ -134,7 +134,7 @@ static uint64_t call(int helper)
 	const uint64_t *r = machine.registers;
 
 	switch (helper) {
-	case 1: return look_up(r[1], r[2]);
+	case 1: return find_element(r[1], r[2]);
 	case 5: return 0x1111222233334444;
 	case 8: return 0x77;
 	case 14: return PID << 32 | TID;

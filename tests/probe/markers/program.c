@@ -66,7 +66,7 @@ static void fire(uint32_t round)
 			side_arg_list(side_arg_dynamic_field("x", side_arg_dynamic_u32(round))));
 }
 
-static void say(void)
+static void print_enabled(void)
 {
 	printf("%llx %llx\n", (unsigned long long)side_event_state__ev_numbers.enabled,
 			(unsigned long long)side_event_state__ev_exported.enabled);
@@ -81,12 +81,12 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "wait")) {
 		while (fgets(line, sizeof(line), stdin)) {
 			fire(++round);
-			say();
+			print_enabled();
 		}
 		return 0;
 	}
 	while (round < 3)
 		fire(++round);
-	say();
+	print_enabled();
 	return 0;
 }

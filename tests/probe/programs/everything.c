@@ -71,7 +71,7 @@ static uint64_t now_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-static void note_figures(void)
+static void note_statistics(void)
 {
 	struct patch_stats stats;
 
@@ -182,7 +182,7 @@ static void *storm(void *unused)
 		else
 			set_some(chosen, count, true);
 		report->rounds++;
-		note_figures();
+		note_statistics();
 		/* Release: everything in the report. The test waits for it. */
 		__atomic_store_n(&report->ready, 1, __ATOMIC_RELEASE);
 		usleep((useconds_t)draw(PAUSE_US));
@@ -201,7 +201,7 @@ static void set_all(void)
 			chosen[i] = &locations[from + i];
 		set_some(chosen, count, false);
 	}
-	note_figures();
+	note_statistics();
 	report->ready = 1;
 }
 

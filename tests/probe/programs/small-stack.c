@@ -17,7 +17,7 @@
 #define STACK 4096
 #define CALLS 25
 #define FILL 0xa5
-#define ROOM (1024 + 256) /* for a hit, and for the handler itself */
+#define SPACE (1024 + 256) /* for a hit, and for the handler itself */
 #define CLASSICAL 2048
 
 long small_leaf(long value, const char *text);
@@ -97,7 +97,7 @@ static void handle(int number)
 	(void)number;
 	__asm__ volatile("mov %%rsp, %0" : "=r"(pointer));
 	/* The remainder that the kernel leaves. */
-	if (pointer - (uintptr_t)alternate < ROOM)
+	if (pointer - (uintptr_t)alternate < SPACE)
 		return;
 	CALL(0);
 	called++;
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 		if (least <= CLASSICAL)
 			run_handler(CLASSICAL);
 		run_handler(least);
-		run_handler(least + ROOM);
+		run_handler(least + SPACE);
 	}
 	fprintf(stderr, "used %zu\nhandlers %d\n", most, (int)called);
 	printf("%ld\n", sum - called);

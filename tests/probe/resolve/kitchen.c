@@ -11,7 +11,7 @@ struct order {
 	int table;
 	int guests;
 	char dish[24];
-	const char *wish;
+	const char *remark;
 };
 
 int orders_taken;
@@ -42,7 +42,7 @@ __attribute__((noinline)) int cook(struct order *order, double hours)
 
 static void take(const char *dish, int guests, FILE *to)
 {
-	struct order order = {.table = 7, .guests = guests, .wish = "no salt"};
+	struct order order = {.table = 7, .guests = guests, .remark = "no salt"};
 
 	snprintf(order.dish, sizeof(order.dish), "%s", dish);
 	serve(to, order.dish, cook(&order, guests > 2 ? 1.5 : 0.5));

@@ -25,7 +25,7 @@ static struct resolve_module the_module;
 static struct code_function function = {.address = 0x1000, .size = 0x100, .nr_names = 1};
 static struct location places_of[80];
 static size_t nr_places;
-static bool has_told, has_one_name;
+static bool has_reported, has_one_name;
 static const char *piece_name;
 static int entry_result, site_result;
 static struct probe_site site_of;
@@ -55,7 +55,7 @@ static int played_find(struct resolve *resolve, const struct probe_spec *request
 	locations->items = malloc(nr_places * sizeof(*locations->items));
 	memcpy(locations->items, places_of, nr_places * sizeof(*locations->items));
 	locations->count = nr_places;
-	locations->note = has_told ? strdup("told of them") : NULL;
+	locations->note = has_reported ? strdup("told of them") : NULL;
 	locations->one_name = has_one_name;
 	locations->piece = (struct location){
 			.module = &the_module, .name = piece_name, .address = 0x4444};
@@ -266,7 +266,7 @@ static void begin(void)
 				.address = 0x1000 / 100 * 100 + i,
 				.name = "cook",
 				.entry = true};
-	has_told = has_one_name = false;
+	has_reported = has_one_name = false;
 	piece_name = NULL;
 	entry_result = site_result = 0;
 	site_of = (struct probe_site){.address = 0x1000, .method = PROBE_JUMP};
@@ -463,7 +463,7 @@ static void test_several(void **state)
 	(void)state;
 	begin();
 	nr_places = 2;
-	has_told = true;
+	has_reported = true;
 	piece_name = "cook.part.0";
 	assert_int_equal(make(), 0);
 	assert_called("event probe:cook function/6/1/256 address/3/8/0\n" MODULE
@@ -481,7 +481,7 @@ static void test_several(void **state)
 		      "event probe:cook function/6/1/256 address/3/8/0\n" MODULE
 		      "probe cook 1000 in 6 events 30 -1 flags 0 semaphore 0\n");
 	places_of[1].entry = false;
-	has_told = true;
+	has_reported = true;
 	piece_name = "cook.part.0";
 	expect_error(make(), -ENOTSUP, "there is no code of a known function at 0xfa1 of kitchen",
 			"`side probe list` shows where functions begin");

@@ -713,7 +713,7 @@ static void test_operands(void **unused)
 
 /* ---- values ---- */
 
-static void show_said(const char *text)
+static void show_typed(const char *text)
 {
 	struct error error;
 	struct value value;
@@ -856,12 +856,12 @@ static const struct case_of contexts[] = {
 		{"nope", "-22 `nope` is not of that form"},
 };
 
-static void test_said(void **unused)
+static void test_typed(void **unused)
 {
 	char text[700];
 
 	(void)unused;
-	check_all(values_of_users, LENGTH(values_of_users), show_said);
+	check_all(values_of_users, LENGTH(values_of_users), show_typed);
 	check_all(contexts, LENGTH(contexts), show_context);
 	/* Names of fields and of symbols that are too long. */
 	for (size_t length = FETCH_NAME_MAX - 2; length < FETCH_NAME_MAX + 2; length++) {
@@ -869,14 +869,14 @@ static void test_said(void **unused)
 		memcpy(text, "u8:", 3);
 		strcpy(text + 3 + length, ":%al");
 		*shown = '\0';
-		show_said(text);
+		show_typed(text);
 		assert_int_equal(!strncmp(shown, "-22 ", 4), length > FETCH_NAME_MAX - 1);
 	}
 	for (size_t length = 511; length < 513; length++) {
 		memset(text, 's', sizeof(text));
 		memcpy(text, "u8:n:", 5);
 		text[5 + length] = '\0';
-		show_said(text);
+		show_typed(text);
 		assert_int_equal(!strncmp(shown, "-22 the program has no symbol `ss", 33),
 				length < 512);
 	}
@@ -1025,7 +1025,7 @@ int main(void)
 			cmocka_unit_test(test_numbers),
 			cmocka_unit_test(test_written),
 			cmocka_unit_test(test_operands),
-			cmocka_unit_test(test_said),
+			cmocka_unit_test(test_typed),
 			cmocka_unit_test(test_symbols),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that enter a sandbox (seccomp) which kills them for most system calls: sandbox KIND.
- * Each calls jumped(), a function with space for a jump, told(), another one with a string
+ * Each calls jumped(), a function with space for a jump, named(), another one with a string
  * argument, and tiny(), which has space for a breakpoint only, before the sandbox and inside it.
  * Prints the number of calls.
  */
@@ -37,7 +37,7 @@ __attribute__((noinline)) long jumped(long n)
 	return n + 1;
 }
 
-__attribute__((noinline)) long told(long n, const char *text)
+__attribute__((noinline)) long named(long n, const char *text)
 {
 	__asm__ volatile("nop;nop;nop;nop;nop" : "+r"(n));
 	return n + text[0];
@@ -61,7 +61,7 @@ static void work(long rounds)
 {
 	for (long i = 0; i < rounds; i++) {
 		jumped(i);
-		told(i, "text");
+		named(i, "text");
 		tiny();
 	}
 	__atomic_fetch_add(&jumps, rounds, __ATOMIC_RELAXED);

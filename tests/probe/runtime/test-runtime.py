@@ -125,9 +125,9 @@ def test_spawn():
 
 # The sandbox of a program, and the functions that have no hits in it.
 SANDBOXES = {"filter": "", "first": "", "seccomp": "", "prctl": "", "odd": "", "threads": "", "sync": "", "twice": "", "permits": "",
-             "returns": "", "partly": "", "signals": "", "mixed": "tiny", "fails": "", "clock": "tiny jumped told", "strict": "tiny jumped told"}
+             "returns": "", "partly": "", "signals": "", "mixed": "tiny", "fails": "", "clock": "tiny jumped named", "strict": "tiny jumped named"}
 SANDBOX_PROBES = {"tiny": ["--function", "tiny"], "jumped": ["--function", "jumped", "--exit"],
-                  "told": ["--function", "told", "--exit", "--arg", "u64:n:%rdi", "--arg", "string:text:%rsi"]}
+                  "named": ["--function", "named", "--exit", "--arg", "u64:n:%rdi", "--arg", "string:text:%rsi"]}
 
 
 def sandbox_options(names):
@@ -149,7 +149,7 @@ def test_sandboxes():
     """A program that enters a sandbox is not killed in it, and the permitted recording continues."""
     program = compiled("sandbox")
     for kind in SANDBOXES:
-        done, counts = traced([program, kind], *sandbox_options("tiny jumped told"))
+        done, counts = traced([program, kind], *sandbox_options("tiny jumped named"))
         equal(done.status, 0, f"{kind}: {done.out} {done.err}")
         check_sandbox(kind, done.out, done.err, counts)
 
@@ -157,17 +157,17 @@ def test_sandboxes():
 def test_sandbox_of_crash():
     """A program that crashes in its sandbox dies of its own signal."""
     program = compiled("sandbox")
-    done, counts = traced([program, "crash"], *sandbox_options("tiny jumped told"))
+    done, counts = traced([program, "crash"], *sandbox_options("tiny jumped named"))
     equal(done.status, 128 + 11, done.err)
-    equal((counts["tiny"], counts["jumped"], counts["told_return"]), (1005, 1005, 1005), done.err)
+    equal((counts["tiny"], counts["jumped"], counts["named_return"]), (1005, 1005, 1005), done.err)
 
 
 def test_sandbox_of_child():
     """The sandbox of a forked child does not apply to its parent."""
     program = compiled("sandbox")
-    done, counts = traced([program, "child"], *sandbox_options("tiny jumped told"))
+    done, counts = traced([program, "child"], *sandbox_options("tiny jumped named"))
     equal((done.status, done.out), (0, "1000 1000 0\n"), done.err)
-    equal((counts["tiny"], counts["jumped"], counts["told"], counts["told_return"]), (1005, 1005, 1005, 1005), done.err)
+    equal((counts["tiny"], counts["jumped"], counts["named"], counts["named_return"]), (1005, 1005, 1005, 1005), done.err)
 
 
 def test_sandbox_unseen():
@@ -182,9 +182,9 @@ def test_sandbox_unseen():
 def test_sandbox_of_vfork():
     """The child of a vfork() enters one by a bare system call: a hit there is not recorded, and does not end it."""
     program = compiled("sandbox")
-    done, counts = traced([program, "vfork"], *sandbox_options("tiny jumped told"))
+    done, counts = traced([program, "vfork"], *sandbox_options("tiny jumped named"))
     equal((done.status, done.out), (0, "1005 1005 5\n"), done.err)
-    equal((counts["tiny"], counts["jumped"], counts["told"], counts["told_return"]), (1005, 1005, 1005, 1005), done.err)
+    equal((counts["tiny"], counts["jumped"], counts["named"], counts["named_return"]), (1005, 1005, 1005, 1005), done.err)
 
 
 def test_state_in_sandbox():
@@ -242,9 +242,9 @@ def test_sandbox_before():
     """A sandbox that existed when the program started."""
     program = compiled("sandbox")
     for kind in ("then-kill", "then-fail", "then-all"):
-        done, counts = traced([program, kind, "x"], *sandbox_options("tiny jumped told"))
+        done, counts = traced([program, kind, "x"], *sandbox_options("tiny jumped named"))
         equal((kind, done.out), (kind, "1005 1005 5\n"), done.err)
-        equal((counts["tiny"], counts["jumped"], counts["told_return"]), (1005, 1005, 1005), f"{kind}: {done.err}")
+        equal((counts["tiny"], counts["jumped"], counts["named_return"]), (1005, 1005, 1005), f"{kind}: {done.err}")
         true("in which a breakpoint would end it" not in done.err, done.err)
 
 
@@ -254,7 +254,7 @@ def test_sandbox_attached():
     for kind in ("filter", "seccomp", "permits", "sync"):
         trace = tempfile.mkdtemp(dir=FOLDER)
         with subprocess.Popen([program, kind, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-            with subprocess.Popen([SIDE, "trace", "-o", trace, "--force", "-p", str(running.pid), *sandbox_options("tiny jumped told")],
+            with subprocess.Popen([SIDE, "trace", "-o", trace, "--force", "-p", str(running.pid), *sandbox_options("tiny jumped named")],
                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, env=ENV) as tracer:
                 said = ""
                 while said.count("is set in process") < 3:
@@ -267,7 +267,7 @@ def test_sandbox_attached():
         read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
         counts = collections.Counter(re.findall(r" probe:(\w+):", read.stdout))
         jumps, _, _ = map(int, out.split())
-        equal((counts["tiny"], counts["jumped"], counts["told_return"]), (jumps, jumps, jumps), f"{kind}: {said}")
+        equal((counts["tiny"], counts["jumped"], counts["named_return"]), (jumps, jumps, jumps), f"{kind}: {said}")
 
 
 if __name__ == "__main__":

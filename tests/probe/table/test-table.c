@@ -220,7 +220,7 @@ static void test_structures(void **state)
 {
 	static const char names[] = "asbtcdefug";
 	static const uint8_t inside[10] = {0, 5, 0, 2, 0, 0, 0, 0, 1, 0},
-			     cells[10] = {0, 1, 4, 5, 7, 8, 6, 2, 3, 9};
+			     positions[10] = {0, 1, 4, 5, 7, 8, 6, 2, 3, 9};
 	struct probe_table_writer *writer = written(0);
 	struct probe_table_field in[10];
 	struct probe_table_event event = {
@@ -255,7 +255,7 @@ static void test_structures(void **state)
 	assert_int_equal(probe_table_add_event(writer, &event), -EINVAL);
 	probe_table_nest(&nest, inside, 10);
 	assert_int_equal(nest.nr_top, 4);
-	assert_memory_equal(nest.arg, cells, sizeof(cells));
+	assert_memory_equal(nest.arg, positions, sizeof(positions));
 	assert_int_equal(nest.first[1], 4);
 	assert_int_equal(nest.number[1], 3);
 	assert_int_equal(nest.first[3], 7);

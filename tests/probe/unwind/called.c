@@ -8,11 +8,11 @@
 /* Its frame has another size in each call. */
 int called_deeper(int depth, int (*back)(int depth))
 {
-	char room[16 + (depth & 3) * 48];
+	char space[16 + (depth & 3) * 48];
 
-	memset(room, depth, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
-	return back(depth - 1) + room[depth & 7];
+	memset(space, depth, sizeof(space));
+	__asm__ volatile("" : : "r"(space) : "memory");
+	return back(depth - 1) + space[depth & 7];
 }
 
 int called_sorted(int (*compare)(const void *left, const void *right))

@@ -37,20 +37,20 @@ FUNCTION int between(int number)
 
 FUNCTION static int aligned(int number)
 {
-	_Alignas(64) char room[256];
+	_Alignas(64) char space[256];
 
-	memset(room, number, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
-	return between(number) + room[number & 63];
+	memset(space, number, sizeof(space));
+	__asm__ volatile("" : : "r"(space) : "memory");
+	return between(number) + space[number & 63];
 }
 
 FUNCTION static int large(int number)
 {
-	char room[40000];
+	char space[40000];
 
-	memset(room, number, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
-	return aligned(number) + room[number & 63];
+	memset(space, number, sizeof(space));
+	__asm__ volatile("" : : "r"(space) : "memory");
+	return aligned(number) + space[number & 63];
 }
 
 FUNCTION static int many_registers(int depth)
@@ -103,11 +103,11 @@ static void on_trap(int number, siginfo_t *info, void *context)
 /* Deeper than the part of a stack that is checked at once, and shallow again. */
 FUNCTION static int deep(int depth)
 {
-	char room[60000];
+	char space[60000];
 
-	memset(room, depth, sizeof(room));
-	__asm__ volatile("" : : "r"(room) : "memory");
-	return (depth ? deep(depth - 1) : between(7)) + room[depth];
+	memset(space, depth, sizeof(space));
+	__asm__ volatile("" : : "r"(space) : "memory");
+	return (depth ? deep(depth - 1) : between(7)) + space[depth];
 }
 
 /* On a stack that the program allocates, and that does not exist the next time. */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that read return addresses, or whose callees do: looks setjmp | callers | backtrace | table. The output must be the same when
- * the returns of all of them are watched. Also compiled without unwind data.
+ * Functions that read return addresses, or whose callees do:
+ *
+ *	return-readers setjmp | callers | backtrace | table
+ *
+ * The output must be the same when the returns of all of them are watched. Also compiled without
+ * unwind data.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
