@@ -13,6 +13,7 @@
  * duration, after that time. Otherwise SIGINT or SIGTERM ends it.
  */
 #include "base/clock.h"
+#include "base/event-loop.h"
 #include "uprobes.h"
 
 #include "programs/common/message.h"
@@ -26,7 +27,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -53,13 +53,21 @@ struct uprobes_work {
 	struct rlimit files; /* the limits of the command */
 	struct global *global;
 	struct uprobes_events *events;
-	int epoll, signals, process; /* process: a pidfd of the only probed process, or -1 */
+	struct event_loop loop;
+	struct event_source hits_source, signals_source;
+	bool has_hits, has_signals; /* what the last wait found */
+	int signals, process;       /* process: a pidfd of the only probed process, or -1 */
 	pid_t child;
 	int status; /* the exit status */
 	bool over, on;
 	uint64_t lost, looked, looked_at_files;
 	uint64_t duration, until; /* 0: no limit */
 };
+
+static struct uprobes_work *uprobes_work_of_loop(struct event_loop *loop)
+{
+	return (struct uprobes_work *)(void *)((char *)loop - offsetof(struct uprobes_work, loop));
+}
 
 /* ---- the command line ---- */
 
@@ -365,14 +373,38 @@ static void uprobes_apply_change(struct uprobes_work *work)
 	change_done();
 }
 
-static void uprobes_run_once(struct uprobes_work *work)
+static int uprobes_hits_ready(struct event_loop *loop, struct event_source *source, uint32_t events)
+{
+	(void)source;
+	(void)events;
+	uprobes_work_of_loop(loop)->has_hits = true;
+	return 0;
+}
+
+/* The round reads the signals later, after the batch of hits. */
+static int uprobes_signals_ready(
+		struct event_loop *loop, struct event_source *source, uint32_t events)
+{
+	(void)source;
+	(void)events;
+	uprobes_work_of_loop(loop)->has_signals = true;
+	return 0;
+}
+
+/* Sleeps if hits have arrived, so that hits within a short time are read in one round. Does not delay signals. */
+static void uprobes_wait(struct uprobes_work *work)
 {
 	const struct timespec batch = {.tv_nsec = BATCH_NS};
-	struct epoll_event ready;
 
-	if (epoll_wait(work->epoll, &ready, 1, TURN_MS) > 0 && work->on &&
-			ready.data.fd != work->signals)
+	work->has_hits = work->has_signals = false;
+	(void)event_loop_turn(&work->loop, TURN_MS);
+	if (work->has_hits && !work->has_signals && work->on)
 		(void)nanosleep(&batch, NULL);
+}
+
+static void uprobes_run_once(struct uprobes_work *work)
+{
+	uprobes_wait(work);
 	uprobes_setup_signals(work);
 	uprobes_check_command(work);
 	uprobes_check_process(work);
@@ -409,15 +441,17 @@ static int uprobes_block_signals(struct uprobes_work *work)
 	sigaddset(&set, CHANGE_SIGNAL);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	work->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	work->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return work->signals < 0 || work->epoll < 0 ? -errno : 0;
+	return work->signals < 0 ? -errno : event_loop_open(&work->loop);
 }
 
-static int uprobes_listen_to(struct uprobes_work *work, int fd)
+static int uprobes_add_sources(struct uprobes_work *work)
 {
-	struct epoll_event interest = {.events = EPOLLIN, .data.fd = fd};
+	int ret = event_source_add(&work->loop, &work->hits_source, global_fd(work->global),
+			EPOLLIN, uprobes_hits_ready);
 
-	return epoll_ctl(work->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+	return ret ? ret
+		   : event_source_add(&work->loop, &work->signals_source, work->signals, EPOLLIN,
+				     uprobes_signals_ready);
 }
 
 static int uprobes_open_probes(struct uprobes_work *work)
@@ -428,9 +462,7 @@ static int uprobes_open_probes(struct uprobes_work *work)
 	if (!ret)
 		ret = events_open(work->global, &work->events, &error);
 	if (!ret) {
-		ret = uprobes_listen_to(work, global_fd(work->global));
-		if (!ret)
-			ret = uprobes_listen_to(work, work->signals);
+		ret = uprobes_add_sources(work);
 		if (ret)
 			error_set_kind(&error, ERROR_FAILED, ret, NULL, "cannot wait for hits");
 	}
@@ -529,12 +561,13 @@ static int end_other(struct uprobes_work *work)
 }
 
 /* Closes the lock last: the recorder that waits for it must not find other resources of this one. */
-static void end_work(const struct uprobes_work *work)
+static void end_work(struct uprobes_work *work)
 {
-	const int descriptors[] = {work->epoll, work->signals, work->process};
+	const int descriptors[] = {work->signals, work->process};
 
 	events_close(work->events);
 	global_close(work->global);
+	event_loop_close(&work->loop);
 	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
 		if (descriptors[i] >= 0)
 			close(descriptors[i]);
@@ -546,7 +579,7 @@ int main(__attribute__((unused)) int argc, char **argv)
 {
 	struct uprobes_work work = {.options = {.backend = -1},
 			.ready = -1,
-			.epoll = -1,
+			.loop.epoll = -1,
 			.signals = -1,
 			.process = -1};
 

@@ -17,11 +17,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/event-loop.h"
 
 static uint64_t played_now, played_step;
 
@@ -38,22 +39,22 @@ static int played_clock(clockid_t id, struct timespec *now)
 
 static unsigned int nr_sets;
 
-static int failing_epoll_create1(int flags)
+static int failing_loop_open(struct event_loop *loop)
 {
-	return is_failing(EMFILE) ? -1 : epoll_create1(flags);
+	return is_failing(EMFILE) ? -EMFILE : event_loop_open(loop);
 }
 
-static int failing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *interest)
+static int failing_source_add(struct event_loop *loop, struct event_source *source, int fd,
+		uint32_t events, event_source_fn *ready)
 {
-	return is_failing(ENOSPC) ? -1 : epoll_ctl(epoll, operation, fd, interest);
+	assert_int_equal(events, EPOLLIN);
+	return is_failing(ENOSPC) ? -ENOSPC : event_source_add(loop, source, fd, events, ready);
 }
 
-/* The caller has space for one event. */
-static int checked_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout)
+static int checked_turn(struct event_loop *loop, int timeout)
 {
-	assert_int_equal(count, 1);
 	assert_int_equal(timeout, 10);
-	return epoll_wait(epoll, events, count, timeout);
+	return event_loop_turn(loop, timeout);
 }
 
 static int checked_poll(struct pollfd *fds, nfds_t count, int timeout)
@@ -83,9 +84,9 @@ int uprobes_main(int argc, char **argv);
 #define main uprobes_main
 #define clock_gettime played_clock
 #define signalfd failing_signalfd
-#define epoll_create1 failing_epoll_create1
-#define epoll_ctl failing_epoll_ctl
-#define epoll_wait checked_epoll_wait
+#define event_loop_open failing_loop_open
+#define event_source_add failing_source_add
+#define event_loop_turn checked_turn
 #define poll checked_poll
 #define nanosleep counted_nanosleep
 #define sigemptyset counted_sigemptyset
@@ -93,9 +94,9 @@ int uprobes_main(int argc, char **argv);
 #undef main
 #undef clock_gettime
 #undef signalfd
-#undef epoll_create1
-#undef epoll_ctl
-#undef epoll_wait
+#undef event_loop_open
+#undef event_source_add
+#undef event_loop_turn
 #undef poll
 #undef nanosleep
 #undef sigemptyset
@@ -557,7 +558,7 @@ static struct uprobes_work work_there(void)
 {
 	return (struct uprobes_work){.global = the_global,
 			.events = the_events,
-			.epoll = -1,
+			.loop.epoll = -1,
 			.signals = -1,
 			.process = -1,
 			.ready = -1};
@@ -745,7 +746,7 @@ static void test_signals(void **unused)
 	assert_int_equal(nr_sets, 1);
 	assert_int_equal(resources_descriptors(), before + 2);
 	assert_int_equal(fcntl(work.signals, F_GETFD), FD_CLOEXEC);
-	assert_int_equal(fcntl(work.epoll, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(event_loop_fd(&work.loop), F_GETFD), FD_CLOEXEC);
 	(void)sigprocmask(SIG_SETMASK, NULL, &set);
 	assert_true(sigismember(&set, SIGINT) && sigismember(&set, SIGTERM) &&
 			sigismember(&set, SIGHUP) && sigismember(&set, SIGCHLD) &&
@@ -776,10 +777,8 @@ static void test_signals(void **unused)
 	assert_int_equal(work.status, COMMAND_SIGNAL + SIGTERM);
 	*calls = '\0';
 	uprobes_setup_signals(&work);
-	assert_int_equal(uprobes_listen_to(&work, work.signals), 0);
-	assert_int_equal(uprobes_listen_to(&work, work.signals), -EEXIST);
 	close(work.signals);
-	close(work.epoll);
+	event_loop_close(&work.loop);
 	/* Without standard input, the signalfd or the epoll instance has descriptor 0. */
 	{
 		int input = dup(STDIN_FILENO);
@@ -788,13 +787,13 @@ static void test_signals(void **unused)
 		assert_int_equal(uprobes_block_signals(&work), 0);
 		assert_int_equal(work.signals, STDIN_FILENO);
 		close(work.signals);
-		close(work.epoll);
+		event_loop_close(&work.loop);
 		signals_are_high = true;
 		assert_int_equal(uprobes_block_signals(&work), 0);
 		signals_are_high = false;
-		assert_int_equal(work.epoll, STDIN_FILENO);
+		assert_int_equal(event_loop_fd(&work.loop), STDIN_FILENO);
 		close(work.signals);
-		close(work.epoll);
+		event_loop_close(&work.loop);
 		assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
 	}
@@ -808,7 +807,7 @@ static void test_turn(void **unused)
 	struct uprobes_work work = work_there();
 
 	(void)unused;
-	work.epoll = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(event_loop_open(&work.loop), 0);
 	played_now = UINT64_C(60000000000);
 	work.looked_at_files = played_now;
 	uprobes_run_once(&work);
@@ -819,11 +818,14 @@ static void test_turn(void **unused)
 	assert_called("clock;read 0;");
 	/* The loop sleeps before it reads hits, so that hits that come together are read together. Signals are not delayed. */
 	{
-		int fds[2];
+		int fds[2], signals[2];
 
 		assert_int_equal(nr_sleeps, 0);
 		assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
-		assert_int_equal(uprobes_listen_to(&work, fds[0]), 0);
+		assert_int_equal(pipe2(signals, O_CLOEXEC | O_NONBLOCK), 0);
+		hits_fd = fds[0];
+		work.signals = signals[0];
+		assert_int_equal(uprobes_add_sources(&work), 0);
 		assert_int_equal(write(fds[1], "x", 1), 1);
 		uprobes_run_once(&work);
 		assert_called("clock;read 0;");
@@ -832,13 +834,19 @@ static void test_turn(void **unused)
 		uprobes_run_once(&work);
 		assert_int_equal(nr_sleeps, 1);
 		work.on = true;
-		work.signals = fds[0];
+		/* Also if hits have arrived. */
+		assert_int_equal(write(signals[1], "x", 1), 1);
+		work.signals = -1;
 		uprobes_run_once(&work);
 		assert_called("clock;read 0;");
 		assert_int_equal(nr_sleeps, 1);
-		work.signals = -1;
-		close(fds[0]);
+		event_source_close(&work.loop, &work.hits_source);
+		uprobes_run_once(&work);
+		assert_called("clock;read 0;");
+		assert_int_equal(nr_sleeps, 1);
+		event_source_close(&work.loop, &work.signals_source);
 		close(fds[1]);
+		close(signals[1]);
 	}
 	/* It ends exactly at the deadline. */
 	work.on = false;
@@ -889,7 +897,7 @@ static void test_turn(void **unused)
 	uprobes_run_once(&work);
 	assert_called("session web 0 prov:ev 0;");
 	assert_true(work.over);
-	close(work.epoll);
+	event_loop_close(&work.loop);
 }
 
 /* ---- the start ---- */
@@ -901,13 +909,15 @@ static void test_open_all(void **unused)
 
 	(void)unused;
 	assert_int_equal(pipe(fds), 0);
-	work.epoll = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(event_loop_open(&work.loop), 0);
 	work.signals = fds[0];
 	hits_fd = fds[1];
 	assert_int_equal(uprobes_open_probes(&work), 0);
 	assert_called("open 0;events;");
-	assert_int_equal(uprobes_listen_to(&work, fds[0]), -EEXIST);
-	assert_int_equal(uprobes_listen_to(&work, fds[1]), -EEXIST);
+	assert_true(work.signals_source.is_added && work.signals_source.fd == fds[0] &&
+			work.signals_source.ready == uprobes_signals_ready);
+	assert_true(work.hits_source.is_added && work.hits_source.fd == fds[1] &&
+			work.hits_source.ready == uprobes_hits_ready);
 	/* The descriptors are registered already. */
 	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 cannot wait for hits [-];");
@@ -924,7 +934,7 @@ static void test_open_all(void **unused)
 	assert_int_equal(uprobes_open_probes(&work), COMMAND_FAILED);
 	assert_called("open 0;events;error 1 a text [-];");
 	events_result = 0;
-	close(work.epoll);
+	event_loop_close(&work.loop);
 	close(fds[0]);
 	close(fds[1]);
 }
