@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,10 +56,10 @@ static void connection_close(struct session *session, struct connection *connect
 	 * Another process can have the socket, too (session_take_connection()); closing it here
 	 * would then not remove its events.
 	 */
-	epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
+	watch_remove(session, &connection->watch);
 	peer_close(connection->watch.fd, connection->refuses_fds);
 	if (connection->process.fd >= 0) {
-		epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->process.fd, NULL);
+		watch_remove(session, &connection->process);
 		close(connection->process.fd);
 	}
 	if (connection->is_introducing && !outbox_is_empty(&connection->outbox))
@@ -108,13 +107,10 @@ static size_t unread_limit(const struct session *session, const struct connectio
  */
 static void watch_connection(struct session *session, struct connection *connection)
 {
-	struct epoll_event event = {
-			.events = outbox_is_empty(&connection->outbox) ? EPOLLIN : EPOLLOUT,
-			.data.ptr = &connection->watch,
-	};
-
 	connection->send_deadline = wire_deadline(LIMIT_UNREAD_MS);
-	epoll_ctl(session->loop.epoll, EPOLL_CTL_MOD, connection->watch.fd, &event);
+	/* If this fails, connections_expire() closes the connection. */
+	(void)event_source_change(&session->loop.events, &connection->watch.source,
+			outbox_is_empty(&connection->outbox) ? EPOLLIN : EPOLLOUT);
 }
 
 static int connection_send(struct session *session, struct connection *connection,
@@ -181,23 +177,17 @@ static void evict(struct session *session, uid_t uid)
 
 static int connection_handle(struct session *session, struct connection *connection);
 
-/* Returns false with errno set. */
-static bool connection_watch_both(struct session *session, struct connection *connection)
+/* Returns 0 or a negative errno. */
+static int connection_watch_both(struct session *session, struct connection *connection)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
-	int code;
+	int ret = watch_add(session, &connection->watch);
 
-	if (epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, connection->watch.fd, &event))
-		return false;
-	if (connection->process.fd < 0)
-		return true;
-	event.data.ptr = &connection->process;
-	if (!epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, connection->process.fd, &event))
-		return true;
-	code = errno;
-	epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, connection->watch.fd, NULL);
-	errno = code;
-	return false;
+	if (ret || connection->process.fd < 0)
+		return ret;
+	ret = watch_add(session, &connection->process);
+	if (ret)
+		watch_remove(session, &connection->watch);
+	return ret;
 }
 
 /* Call when the process has exited: receives its remaining messages and closes the connection. */
@@ -219,14 +209,17 @@ static bool connection_claim_quota(struct session *session, const struct connect
 
 static bool admit(struct session *session, struct connection *connection)
 {
+	int ret;
+
 	if (!is_welcome(session, connection->watch.fd, connection) ||
 			!connection_claim_quota(session, connection))
 		return false;
-	if (connection_watch_both(session, connection))
+	ret = connection_watch_both(session, connection);
+	if (!ret)
 		return true;
 	report_about(session, connection->uid, connection->peer, true,
 			"process %d is not recorded: it cannot be watched: %s",
-			(int)connection->peer, strerror(errno));
+			(int)connection->peer, strerror(-ret));
 	shares_give_back(&session->connections.shares, connection->uid, 1);
 	return false;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -32,10 +31,23 @@ static int listener_make(struct session *session)
 	return 0;
 }
 
+/* Listens, and adds the socket to the main loop. Returns 0, or -1 with errno set. */
+static int listener_begin(struct session *session)
+{
+	int ret;
+
+	if (listen(session->listener.watch.fd, LIMIT_CONNECTIONS))
+		return -1;
+	ret = watch_add(session, &session->listener.watch);
+	if (!ret)
+		return 0;
+	errno = -ret;
+	return -1;
+}
+
 int listener_open(struct session *session, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	int ret = runtime_make(session);
 
 	if (ret)
@@ -47,9 +59,7 @@ int listener_open(struct session *session, struct session_error *error)
 			bind(session->listener.watch.fd, (struct sockaddr *)&address,
 					sizeof(address)) ||
 			(session->listener.is_secret && chmod(session->listener.path, 0666)) ||
-			listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
-					&event))
+			listener_begin(session))
 		return session_fail(error, session_error_kind_of(errno), errno,
 				"cannot listen on %s: %s", session->listener.path, strerror(errno));
 	return 0;
@@ -78,7 +88,6 @@ static int bind_with(int fd, const struct sockaddr_un *address, mode_t mode)
 /* Prepares the socket under another name, so that programs find a working socket at any time. */
 static int listen_aside(struct session *session, const struct sockaddr_un *address)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	mode_t mode = session->service->any_user ? 0666 : 0600;
 	int ret;
 
@@ -89,11 +98,7 @@ static int listen_aside(struct session *session, const struct sockaddr_un *addre
 	ret = bind_with(session->listener.watch.fd, address, mode);
 	if (ret)
 		return ret;
-	if (listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
-					&event))
-		return errno;
-	return 0;
+	return listener_begin(session) ? errno : 0;
 }
 
 /*
@@ -119,7 +124,6 @@ static int listener_store_socket_identity(struct session *session, const char *p
 static int listen_nowhere(struct session *session, const char *path, struct session_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &session->listener.watch};
 	socklen_t size;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -128,9 +132,7 @@ static int listen_nowhere(struct session *session, const char *path, struct sess
 	size = wire_socket_name(&address);
 	if (listener_make(session) ||
 			bind(session->listener.watch.fd, (const struct sockaddr *)&address, size) ||
-			listen(session->listener.watch.fd, LIMIT_CONNECTIONS) ||
-			epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, session->listener.watch.fd,
-					&event))
+			listener_begin(session))
 		return listener_set_path_error(error, path, errno);
 	return 0;
 }

@@ -214,7 +214,7 @@ void service_free(struct session *session)
 
 int session_fd(const struct session *session)
 {
-	return session->loop.epoll;
+	return event_loop_fd(&session->loop.events);
 }
 
 /* Frees finished instances; totals.c keeps the sums of their statistics. */

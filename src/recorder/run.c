@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +35,6 @@
 #include "recorder/survivors.h"
 
 #define TICK_MS 250
-#define BATCH 64
 /* Consecutive turns in which exits wait for messages. */
 #define MESSAGE_TURNS_MAX 64
 
@@ -126,20 +124,25 @@ static bool record_run_is_keyword(const struct recorder_watch *watch)
  */
 int run_turn(struct session *session, int timeout_ms)
 {
-	struct epoll_event events[BATCH];
-	int nr = epoll_wait(session->loop.epoll, events, BATCH, timeout_ms);
+	struct recorder_watch *ready[EVENT_LOOP_BATCH];
 	bool spoke = false;
-	int pass, i;
+	unsigned int nr, i;
+	int pass, ret;
 
-	if (nr < 0)
-		return errno == EINTR ? 0 : -errno;
+	session->loop.ready = ready;
+	session->loop.nr_ready = 0;
+	ret = event_loop_turn(&session->loop.events, timeout_ms);
+	nr = session->loop.nr_ready;
+	session->loop.ready = NULL;
+	if (ret)
+		return ret;
 	for (pass = 0; pass < 2; pass++) {
 		if (pass == 1 && spoke && ++session->loop.message_turns < MESSAGE_TURNS_MAX)
 			break;
 		if (pass == 1)
 			session->loop.message_turns = 0;
 		for (i = 0; i < nr; i++) {
-			struct recorder_watch *watch = events[i].data.ptr;
+			struct recorder_watch *watch = ready[i];
 			bool is_death;
 
 			if (!watch)
@@ -153,13 +156,13 @@ int run_turn(struct session *session, int timeout_ms)
 			 * Handle each event once. Its connection may be closed by then, but its
 			 * memory remains valid.
 			 */
-			events[i].data.ptr = NULL;
+			ready[i] = NULL;
 			handle_watch(session, watch);
 		}
 	}
 	connections_expire(session);
 	connections_free_closed(session);
-	return nr;
+	return (int)nr;
 }
 
 /*
@@ -201,21 +204,13 @@ static void record_run_show_progress(struct session *session, uint64_t *next)
 			atomic_load_explicit(&session->drain.lost, memory_order_relaxed));
 }
 
-static int record_run_add_watch(struct session *session, struct recorder_watch *watch)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
-
-	return epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, watch->fd, &event) ? -errno : 0;
-}
-
 static int record_run_watch_signals(struct session *session)
 {
 	sigset_t ours = session_signals(session);
 
 	session->loop.signals.kind = WATCH_SIGNALS;
 	session->loop.signals.fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
-	return session->loop.signals.fd < 0 ? -errno
-					    : record_run_add_watch(session, &session->loop.signals);
+	return session->loop.signals.fd < 0 ? -errno : watch_add(session, &session->loop.signals);
 }
 
 int run_begin(struct session *session)
@@ -227,7 +222,7 @@ int run_begin(struct session *session)
 	session->loop.begun = true;
 	ret = record_run_watch_signals(session);
 	if (!ret)
-		ret = record_run_add_watch(session, &session->command.watch);
+		ret = watch_add(session, &session->command.watch);
 	if (!ret && session->mode == SESSION_RECORD)
 		ret = drain_start(session);
 	return ret;

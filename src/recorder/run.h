@@ -31,7 +31,9 @@ struct traced_command {
 /* Main thread only. */
 struct session_loop {
 	bool begun; /* run_begin() was called */
-	int epoll;
+	struct event_loop events;
+	struct recorder_watch **ready; /* what a wait of run_turn() has found, in its order */
+	unsigned int nr_ready;
 	struct recorder_watch signals;
 	sigset_t old_mask;
 	bool mask_is_ours;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -188,11 +187,11 @@ static void session_free_shares(struct session *session)
 struct session *session_allocate(void)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	int code;
+	int code, ret;
 
 	if (!session)
 		return NULL;
-	session->loop.epoll = session->listener.directory_fd = session->buffers.fd = -1;
+	session->loop.events.epoll = session->listener.directory_fd = session->buffers.fd = -1;
 	session->output.lock = -1;
 	session->listener.watch.fd = session->loop.signals.fd = session->command.watch.fd = -1;
 	session->command.status = -1;
@@ -207,10 +206,10 @@ struct session *session_allocate(void)
 	shares_init(&session->description_shares, LIMIT_SESSION_DESCRIPTIONS, 0, 0);
 	lines_init(&session->reports.lines, geteuid(), LIMIT_LINES, LIMIT_LINES, LIMIT_LINES);
 	session->connections.message = malloc(WIRE_MESSAGE_MAX);
-	session->loop.epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (session->connections.message && session->loop.epoll >= 0)
+	ret = event_loop_open(&session->loop.events);
+	if (session->connections.message && !ret)
 		return session;
-	code = session->connections.message ? errno : ENOMEM;
+	code = session->connections.message ? -ret : ENOMEM;
 	session_destroy(session);
 	errno = code;
 	return NULL;
@@ -339,7 +338,7 @@ void session_destroy(struct session *session)
 	state_directory_close(session);
 	close_fd(session->loop.signals.fd);
 	close_fd(session->command.watch.fd);
-	close_fd(session->loop.epoll);
+	event_loop_close(&session->loop.events);
 	reports_free(session);
 	free(session->processes);
 	for (i = 0; i < session->spawn.nr_environment; i++)

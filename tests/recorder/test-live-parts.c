@@ -64,7 +64,7 @@ static struct session *played_allocate(void)
 
 	called("allocate ");
 	if (session)
-		session->loop.epoll = 41;
+		session->loop.events.epoll = 41;
 	current = session;
 	return session;
 }
@@ -257,7 +257,7 @@ static int begin(void **state)
 {
 	(void)state;
 	service = (struct service){.generation = 7};
-	session_of_test = (struct session){.service = &service, .loop.epoll = 41};
+	session_of_test = (struct session){.service = &service, .loop.events.epoll = 41};
 	session_of_test.buffers.path = (char *)(uintptr_t) "/place";
 	the_error = (struct session_error){.kind = SESSION_ERROR_USAGE};
 	failing = output_before = NULL;

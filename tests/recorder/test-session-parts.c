@@ -112,7 +112,8 @@ static int played_calibrate(const struct ring_clock_sample *begin,
 #define prctl(option, value) called("prctl(%d,%d) ", option, value)
 #define close(fd) called("close(%d) ", fd)
 /* Not a descriptor, so that close() closes none. */
-#define epoll_create1(flags) ((flags) == EPOLL_CLOEXEC ? 61 : -1)
+#define event_loop_open(loop) ((loop)->epoll = 61, 0)
+#define event_loop_close(loop) called("close(%d) ", (loop)->epoll)
 #define ring_clock_choose() RING_CLOCK_MONOTONIC
 #define ring_clock_sample(clock, sample) played_sample(clock, sample)
 #define ring_clock_calibrate(clock, begin, now, calibration) \
@@ -271,7 +272,7 @@ static void test_destroy(void **state)
 
 	(void)state;
 	assert_non_null(session);
-	(void)snprintf(expected, sizeof(expected), GONE, session->loop.epoll);
+	(void)snprintf(expected, sizeof(expected), GONE, session->loop.events.epoll);
 	session_destroy(NULL);
 	assert_called("");
 	session_destroy(session);
@@ -287,7 +288,7 @@ static void test_destroy(void **state)
 	session->nr_all_channels = 2;
 	session->loop.signals.fd = 0;
 	session->command.watch.fd = 5;
-	session->loop.epoll = 6;
+	session->loop.events.epoll = 6;
 	session->output.lock = 7;
 	session->loop.mask_is_ours = true;
 	session->files.old_number = (struct rlimit){30, 40};
@@ -317,13 +318,13 @@ static void end_environment(struct session *session)
 	for (size_t i = 0; i < session->spawn.nr_environment; i++)
 		free(session->spawn.environment[i]);
 	free(session->spawn.environment);
-	*session = (struct session){.loop.epoll = -1};
+	*session = (struct session){.loop.events.epoll = -1};
 }
 
 static void test_options(void **state)
 {
 	const char *list[] = {"A=1", "B="}, *wrong[] = {"A=1", "=B"}, *none[] = {"AB"};
-	struct session session = {.loop.epoll = -1};
+	struct session session = {.loop.events.epoll = -1};
 	struct session_options options = {.nr_environment = 2};
 
 	(void)state;
@@ -371,7 +372,7 @@ static void test_options(void **state)
 
 static void test_clock(void **state)
 {
-	struct session session = {.loop.epoll = -1};
+	struct session session = {.loop.events.epoll = -1};
 	struct ctf_clock clock = {.offset = 1};
 
 	(void)state;

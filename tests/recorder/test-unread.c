@@ -36,7 +36,6 @@ static char megabyte[MIB];
 /* Opens a connection on a socket of the test. Returns the other end. */
 static int begin(struct connection *connection, uid_t uid)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connection->watch};
 	int ends[2];
 
 	*connection = (struct connection){.process = {.fd = -1},
@@ -48,7 +47,7 @@ static int begin(struct connection *connection, uid_t uid)
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends));
 	connection->watch.fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 50);
 	CHECK(connection->watch.fd >= 50 && !close(ends[0]));
-	CHECK(!epoll_ctl(session.loop.epoll, EPOLL_CTL_ADD, connection->watch.fd, &event));
+	CHECK(!watch_add(&session, &connection->watch));
 	return ends[1];
 }
 
@@ -68,9 +67,9 @@ static uint32_t reported(const struct connection *connection)
 {
 	struct epoll_event event = {0};
 
-	if (epoll_wait(session.loop.epoll, &event, 1, 0) <= 0)
+	if (epoll_wait(event_loop_fd(&session.loop.events), &event, 1, 0) <= 0)
 		return 0;
-	CHECK(event.data.ptr == &connection->watch);
+	CHECK(event.data.ptr == &connection->watch.source);
 	return event.events;
 }
 
@@ -273,6 +272,7 @@ static void test_expiry(void)
 static void test_ended_instance(void)
 {
 	struct instance *instance = instance_allocate("name", "/exe", session.channels, 0);
+	const int epoll = event_loop_fd(&session.loop.events);
 	struct epoll_event event = {0};
 	int ends[2];
 
@@ -282,12 +282,11 @@ static void test_ended_instance(void)
 	instance->watch.fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 50);
 	CHECK(instance->watch.fd >= 50 && instance_link(&session, instance));
 	CHECK(write(ends[1], "x", 1) == 1);
-	CHECK(epoll_wait(session.loop.epoll, &event, 1, 0) == 1 &&
-			event.data.ptr == &instance->watch);
+	CHECK(epoll_wait(epoll, &event, 1, 0) == 1 && event.data.ptr == &instance->watch.source);
 	instance_end(&session, instance);
 	CHECK(instance->watch.fd == -1 && instance->state == INSTANCE_ENDED &&
 			!session.instances.live);
-	CHECK(epoll_wait(session.loop.epoll, &event, 1, 0) == 0);
+	CHECK(epoll_wait(epoll, &event, 1, 0) == 0);
 	session.instances.list = NULL;
 	instance_free(&session, instance);
 	CHECK(!close(ends[0]) && !close(ends[1]));
@@ -295,11 +294,13 @@ static void test_ended_instance(void)
 
 int main(void)
 {
-	int first = epoll_create1(EPOLL_CLOEXEC);
+	int first;
 
+	CHECK(!event_loop_open(&session.loop.events));
 	/* A number that is no operation of epoll_ctl(). */
-	session.loop.epoll = fcntl(first, F_DUPFD_CLOEXEC, 50);
-	CHECK(session.loop.epoll >= 50 && !close(first));
+	first = session.loop.events.epoll;
+	session.loop.events.epoll = fcntl(first, F_DUPFD_CLOEXEC, 50);
+	CHECK(session.loop.events.epoll >= 50 && !close(first));
 	test_limits();
 	test_full();
 	test_turns();
@@ -308,6 +309,6 @@ int main(void)
 	test_expiry();
 	test_deadlines_of_new_connections();
 	test_ended_instance();
-	CHECK(!close(session.loop.epoll));
+	event_loop_close(&session.loop.events);
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "protocol/protocol.h"
@@ -55,10 +54,9 @@ static char *clean_path(const char *path)
 
 bool instance_link(struct session *session, struct instance *instance)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &instance->watch};
 	bool lives = instance->state == INSTANCE_LIVE, asks = leases_has_revoked(instance);
 
-	if (lives && epoll_ctl(session->loop.epoll, EPOLL_CTL_ADD, instance->watch.fd, &event))
+	if (lives && watch_add(session, &instance->watch))
 		return false;
 	pthread_mutex_lock(&session->lock);
 	*session->instances.end = instance;
@@ -196,7 +194,7 @@ void instance_end(struct session *session, struct instance *instance)
 		 * here would then not remove its events, and they point to the instance, which is freed before
 		 * the connection is closed.
 		 */
-		epoll_ctl(session->loop.epoll, EPOLL_CTL_DEL, instance->watch.fd, NULL);
+		watch_remove(session, &instance->watch);
 		close(instance->watch.fd);
 	}
 	instance->watch.fd = -1;

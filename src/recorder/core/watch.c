@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Notes which descriptors of the main loop are ready, because run_turn() handles them in an order of its own. */
+#include <stddef.h>
+
+#include "recorder/core/watch.h"
+#include "recorder/session-state.h"
+
+static int watch_note_ready(struct event_loop *events, struct event_source *source, uint32_t ready)
+{
+	struct session_loop *loop = (struct session_loop *)(void *)((char *)events -
+			offsetof(struct session_loop, events));
+	char *watch = (char *)source - offsetof(struct recorder_watch, source);
+
+	(void)ready;
+	loop->ready[loop->nr_ready++] = (struct recorder_watch *)(void *)watch;
+	return 0;
+}
+
+int watch_add(struct session *session, struct recorder_watch *watch)
+{
+	return event_source_add(&session->loop.events, &watch->source, watch->fd, EPOLLIN,
+			watch_note_ready);
+}
+
+void watch_remove(struct session *session, struct recorder_watch *watch)
+{
+	(void)event_source_remove(&session->loop.events, &watch->source);
+}
