@@ -44,7 +44,12 @@ struct side_kernel_command {
 	struct kernel_report report;
 	struct kernel_late late;
 	bool monotonic, over;
-	int epoll, signals, pidfd;
+	/*
+	 * Only joins descriptors into one for kernel_listen_wait(), which also waits for records. It is no loop of base/event-loop.h,
+	 * because nothing is called for a descriptor: each round does all work, in a fixed order.
+	 */
+	int epoll;
+	int signals, pidfd;
 	pid_t pid;
 	siginfo_t ended; /* si_pid is 0 until the command has ended */
 	/* its end has been visible for one round, so the recorder can read how it ended */

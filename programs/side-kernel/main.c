@@ -40,7 +40,12 @@ struct side_kernel_work {
 	struct side_kernel_events *events;
 	struct server *server;
 	struct side_kernel_selection wanted;
-	int epoll, signals;
+	/*
+	 * Only joins descriptors into one for kernel_listen_wait(), which also waits for records. It is no loop of base/event-loop.h,
+	 * because nothing is called for a descriptor: each round does all work, in a fixed order.
+	 */
+	int epoll;
+	int signals;
 	bool over, late, monotonic;
 	uint32_t nr_on, nr_events;
 	/* times of the last request to the daemon, and of the last need for side-kernel */
