@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Explains lost events: a table from the reasons of sessions (recorder/core/losses.c) to a sentence
+ * Explains lost events: a table from the reasons of sessions (recorder/storage/losses.c) to a sentence
  * and a hint for the user. A reason that is missing in the table is printed unchanged.
  */
 #include <string.h>
