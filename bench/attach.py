@@ -38,22 +38,22 @@ def attach(pid, directory):
     run = subprocess.run([side, "attach", "--json", "-p", str(pid), "-o", output, "--duration", "1ms"],
                          stderr=subprocess.PIPE, text=True, check=False)
     shutil.rmtree(output, True)
-    said = [json.loads(line) for line in run.stderr.splitlines()]
+    attach_reports = [json.loads(line) for line in run.stderr.splitlines()]
     if run.returncode:
-        print(f"  {said[-1].get('message')}")
-    return [one for one in said if one["type"] in ("attach", "detach")]
+        print(f"  {attach_reports[-1].get('message')}")
+    return [one for one in attach_reports if one["type"] in ("attach", "detach")]
 
 
 def measure(name, words, directory):
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
         first = attach(process.pid, directory)
-        said = [one for _ in range(rounds) for one in attach(process.pid, directory)]
+        attach_reports = [one for _ in range(rounds) for one in attach(process.pid, directory)]
         died = process.poll()
         process.kill()
-    longest = sorted(one["stopped_ns"] / 1e6 for one in said)
-    total = sorted(one["total_ns"] / 1e6 for one in said)
-    stops = statistics.mean(one["stops"] for one in said)
+    longest = sorted(one["stopped_ns"] / 1e6 for one in attach_reports)
+    total = sorted(one["total_ns"] / 1e6 for one in attach_reports)
+    stops = statistics.mean(one["stops"] for one in attach_reports)
     print(f"{name:36} {statistics.median(longest):9.3f} {longest[len(longest) * 9 // 10]:9.3f} {longest[-1]:9.3f}"
           f" {stops:7.1f} {statistics.median(total):9.1f} {first[0]['total_ns'] / 1e6:9.1f}"
           f"{'' if died is None else '  DIED'}")

@@ -46,8 +46,8 @@ def seconds(command):
 def instructions(command):
     """Returns millions; clang compiles in its own process, gcc prints the command that it would start."""
     if 'clang' not in os.path.basename(command[0]):
-        said = subprocess.run([*command, '-###'], capture_output=True, text=True, check=True).stderr
-        proper = next(line for line in said.split('\n') if re.match(r' \S*/cc1(plus)? ', line))
+        printed = subprocess.run([*command, '-###'], capture_output=True, text=True, check=True).stderr
+        proper = next(line for line in printed.split('\n') if re.match(r' \S*/cc1(plus)? ', line))
         command = [re.sub(r'^"(.*)"$', r'\1', word) for word in proper.split()]
         command[command.index('-o') + 1 if '-o' in command else len(command):] = ['/dev/null']
     out = subprocess.run(['valgrind', '--tool=cachegrind', '--cache-sim=no', '--cachegrind-out-file=/dev/null', *command],

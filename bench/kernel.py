@@ -35,7 +35,7 @@ SYSCALL = "syscalls:sys_enter_getppid"
 TRACE = "/tmp/bench-kernel.trace"
 # Programs wait for a recorder before they continue with a new event of the kernel: as long as an
 # emulated machine needs.
-PATIENCE = "600"
+TIMEOUT_FACTOR = "600"
 
 
 class Missing(Exception):
@@ -90,11 +90,11 @@ class Bench:
                 ftrace.enable(False)
                 heard = heard_by_ftrace()
                 ftrace.clear()
-        figures = [float(word) for word in out.split()]
+        numbers = [float(word) for word in out.split()]
         # A listener that gets no call would have the best result.
-        if (before or listen) and heard < figures[CALLS]:
-            raise Missing(f"only {heard:,} of {figures[CALLS]:,.0f} calls were heard")
-        return figures[which], figures[CALL]
+        if (before or listen) and heard < numbers[CALLS]:
+            raise Missing(f"only {heard:,} of {numbers[CALLS]:,.0f} calls were heard")
+        return numbers[which], numbers[CALL]
 
     # ---- an event ----
 
@@ -120,7 +120,7 @@ class Bench:
     def perf_plain(self):
         self.need_user_events()
         return self.run(EVENT, (self.side, "record", "--json", "-e", "no:thing", "-k", "user_events:bench_*", "--kernel-way", "perf",
-                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env", f"SIDE_TIMEOUT_FACTOR={PATIENCE}",
+                                "--kernel-buffer", "16M", "-o", TRACE, "--force", "--", "env", f"SIDE_TIMEOUT_FACTOR={TIMEOUT_FACTOR}",
                                 *(f"{name}={value}" for name, value in self.user_events.items())), **self.recorder)
 
     def recorded(self):
@@ -205,9 +205,9 @@ def inside(build, calls, rounds, only):
                 found[name].append((each / unit, each))
             except Missing as reason:
                 reasons[name] = str(reason)
-    for name, figures in found.items():
-        units = statistics.median(figure[0] for figure in figures) if figures else None
-        nanoseconds = statistics.median(figure[1] for figure in figures) if figures else None
+    for name, numbers in found.items():
+        units = statistics.median(figure[0] for figure in numbers) if numbers else None
+        nanoseconds = statistics.median(figure[1] for figure in numbers) if numbers else None
         print(json.dumps([name, units, nanoseconds, reasons.get(name)]), flush=True)
 
 

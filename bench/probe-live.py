@@ -39,20 +39,20 @@ def measure(connection, path, until):
     return seen
 
 
-def say(what, seen, took=None):
+def print_row(what, seen, took=None):
     seen.sort()
     print(f"{what:34} {len(seen):8} requests, median {seen[len(seen) // 2] * 1e6:6.0f} us, slowest {seen[-1] * 1e3:7.2f} ms"
           + (f"; took {took / 1e3:8.1f} ms" if took else ""), flush=True)
 
 
-def run(program, place):
+def run(program, location):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    path = f"{place}/report"
+    path = f"{location}/report"
     env = dict(os.environ, LD_PRELOAD=LIBRARY, SIDE_EVERYTHING=os.path.basename(os.path.realpath(program)),
                SIDE_EVERYTHING_REPORT=path, SIDE_EVERYTHING_MODE="live", SIDE_EVERYTHING_ENTRIES="1")
-    with subprocess.Popen([program, "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""], env=env,
+    with subprocess.Popen([program, "--port", str(port), "--bind", "127.0.0.1", "--dir", location, "--save", ""], env=env,
                           stdout=subprocess.DEVNULL) as process:
         while not os.path.exists(path) or words(path)[0] < 1:
             time.sleep(0.05)
@@ -61,13 +61,13 @@ def run(program, place):
             seen, end = [], time.monotonic() + 1
             while time.monotonic() < end:
                 ask(connection, seen)
-            say("before", seen)
+            print_row("before", seen)
             with open(path + ".modules.go", "wb"):
                 pass
             seen = measure(connection, path, 2)
-            say(f"{COUNT} probes being set", seen, words(path)[11])
+            print_row(f"{COUNT} probes being set", seen, words(path)[11])
             seen = measure(connection, path, 3)
-            say("with them, and being removed", seen, words(path)[8])
+            print_row("with them, and being removed", seen, words(path)[8])
         head = words(path)
         process.terminate()
         process.wait(30)

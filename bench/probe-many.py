@@ -67,7 +67,7 @@ def write_program(path):
         file.write(',\n'.join(f'step_number_{i}' for i in range(FUNCTIONS)) + '\n};\n' + MAIN)
 
 
-def said(command):
+def printed_line(command):
     """Returns the program's line in the output; None: the tracer could not run."""
     result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     found = re.search(r'^ns ([0-9.]+)', result.stderr, re.M)
@@ -93,12 +93,12 @@ def measure_many(folder):
             program = [folder + '/many', *words]
             ways = {'alone': program, 'entry': traced(folder, ['--function', 'many:*'], program)}
             for name, command in ways.items():
-                seen.setdefault((hot, name), []).append(said(command))
-            seen.setdefault((hot, 'entry and exit'), []).append(said(traced(folder, ['--function', 'many:*', '--exit'], program)))
+                seen.setdefault((hot, name), []).append(printed_line(command))
+            seen.setdefault((hot, 'entry and exit'), []).append(printed_line(traced(folder, ['--function', 'many:*', '--exit'], program)))
             if shutil.which('uftrace'):
                 shutil.rmtree(folder + '/uftrace', True)
                 seen.setdefault((hot, 'uftrace'), []).append(
-                    said(['uftrace', 'record', '-d', folder + '/uftrace', folder + '/many-pg', *words]))
+                    printed_line(['uftrace', 'record', '-d', folder + '/uftrace', folder + '/many-pg', *words]))
     print(f'A call of one of so many functions, chosen at random, with a probe on each of {FUNCTIONS}; ns more than without\n')
     print(f'{"functions":>10} {"a call alone":>13} {"entry":>8} {"entry and exit":>15} {"uftrace":>8} {"times below":>12}')
     for hot in HOT:

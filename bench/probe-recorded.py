@@ -37,7 +37,7 @@ KINDS = [
 ]
 
 
-def wishes(fields, exits, flags):
+def specs(fields, exits, flags):
     lines = ['event bench hit'] + ['field %s %d %d %d' % field[:4] for field in fields]
     if exits is not None:
         lines += ['event bench left'] + ['field %s %d %d %d' % field[:4] for field in exits]
@@ -55,9 +55,9 @@ def probed(kind):
     _, fields, exits, flags, calls, _ = kind
     with tempfile.TemporaryDirectory() as out:
         environment = dict(os.environ, SIDE_LIB_DIR=f'{BUILD}/src/tracers/agent:{BUILD}/src/libside')
-        said = subprocess.run([RECORD, '-w', out + '/out', TARGET, '2000', str(calls)], input=wishes(fields, exits, flags),
+        printed = subprocess.run([RECORD, '-w', out + '/out', TARGET, '2000', str(calls)], input=specs(fields, exits, flags),
                               stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
-    return float(said.split('\n')[0])
+    return float(printed.split('\n')[0])
 
 
 TEXT_OF_PEERS = f'text=+0(@+{peers.offset_of(TARGET, "probe_recorded_text"):#x}):string'
@@ -92,19 +92,19 @@ def measure():
     return {name: statistics.median(values) for name, values in seen.items() if values}, missing
 
 
-def ratio(figures, name, ours, goal):
-    if name in figures:
-        print('%-62s %8.1f times   (goal: %s)' % (f'{name} / {ours}', figures[name] / figures[ours], goal))
+def ratio(numbers, name, ours, goal):
+    if name in numbers:
+        print('%-62s %8.1f times   (goal: %s)' % (f'{name} / {ours}', numbers[name] / numbers[ours], goal))
 
 
 if not os.path.exists(RECORD):
     sys.exit('no probes in this build')
-figures, missing = measure()
-print('%-34s %10.1f ns' % ('the call without a probe', figures['the call without a probe']))
+numbers, missing = measure()
+print('%-34s %10.1f ns' % ('the call without a probe', numbers['the call without a probe']))
 for kind in KINDS:
-    print('%-34s %10.1f ns a recorded hit%s' % (kind[0], figures[kind[0]], f'   (goal: {kind[5]})' if kind[5] else ''))
+    print('%-34s %10.1f ns a recorded hit%s' % (kind[0], numbers[kind[0]], f'   (goal: {kind[5]})' if kind[5] else ''))
 for name, _, _ in PEERS:
-    print('%-34s ' % name + (missing[name] if name in missing else '%10.1f ns' % figures[name]))
-ratio(figures, 'kernel uprobe, on a no-op', 'entry, no field', 'at least 20')
-ratio(figures, 'kernel uprobe, single-stepped', 'entry, no field', 'at least 300')
-ratio(figures, 'uftrace, entry and exit', 'entry and exit', 'at least 2')
+    print('%-34s ' % name + (missing[name] if name in missing else '%10.1f ns' % numbers[name]))
+ratio(numbers, 'kernel uprobe, on a no-op', 'entry, no field', 'at least 20')
+ratio(numbers, 'kernel uprobe, single-stepped', 'entry, no field', 'at least 300')
+ratio(numbers, 'uftrace, entry and exit', 'entry and exit', 'at least 2')

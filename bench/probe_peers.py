@@ -123,7 +123,7 @@ def gdb(command, function):
         try:
             done = subprocess.run(['gdb', '-q', '-nx', '-batch', *[part for word in words for part in ('-ex', word)], command[0]],
                                   capture_output=True, text=True, timeout=120)
-            said, _ = process.communicate(timeout=20)
+            printed, _ = process.communicate(timeout=20)
         except subprocess.TimeoutExpired as error:
             raise Missing('gdb has not come to an end') from error
         finally:
@@ -131,4 +131,4 @@ def gdb(command, function):
     collected = re.search(r'Collected (\d+) trace frames', done.stdout)
     if not collected or not int(collected[1]):
         raise Missing('gdb has collected nothing: ' + (done.stderr or done.stdout).strip().splitlines()[-1])
-    return number(said)
+    return number(printed)

@@ -53,8 +53,8 @@ class Side(tracers.Side):
         events, took = produce(self, rate, seconds, threads)
         self.run("stop")
         cpu = self.consumer_cpu() - before
-        said = self.run("destroy", "rate")
-        return events, took, cpu, bool(re.search(r"\blost\b", said))
+        printed = self.run("destroy", "rate")
+        return events, took, cpu, bool(re.search(r"\blost\b", printed))
 
 
 class Lttng(tracers.Lttng):
@@ -65,10 +65,10 @@ class Lttng(tracers.Lttng):
         self.run("start")
         before = self.consumer_cpu()
         events, took = produce(self, rate, seconds, threads)
-        said = self.run("stop")
+        printed = self.run("stop")
         cpu = self.consumer_cpu() - before
-        said += self.run("destroy", "rate")
-        return events, took, cpu, "discarded" in said
+        printed += self.run("destroy", "rate")
+        return events, took, cpu, "discarded" in printed
 
 
 def try_rate(tracer, rate, seconds, threads):

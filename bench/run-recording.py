@@ -104,9 +104,9 @@ def run_lttng(sessions, arguments):
     done = subprocess.run([theirs, *arguments], env=environment, capture_output=True, text=True,
                           check=True)
     for name, options in zip(names, sessions):
-        said = lttng("stop", name)
-        if "discarded" in said and " 0 events" not in said and not options.get("overwrite"):
-            print(f"# LTTng, {arguments}: {said.strip()}")
+        printed = lttng("stop", name)
+        if "discarded" in printed and " 0 events" not in printed and not options.get("overwrite"):
+            print(f"# LTTng, {arguments}: {printed.strip()}")
         lttng("destroy", name)
         shutil.rmtree(os.path.join(work, name), ignore_errors=True)
     return parse(done.stdout)

@@ -99,14 +99,14 @@ class Tracer:
     def timed(self, *words):
         """Returns milliseconds; uses posix_spawn(), because the overhead of subprocess is as long as the command."""
         path = shutil.which(self.command)
-        said = os.path.join(memory, "said")
-        to_file = [(os.POSIX_SPAWN_OPEN, fd, said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
+        printed = os.path.join(memory, "said")
+        to_file = [(os.POSIX_SPAWN_OPEN, fd, printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600) for fd in (1, 2)]
         begin_at = time.perf_counter()
         pid = os.posix_spawn(path, [self.command, *words], self.env, file_actions=to_file)
         status = os.waitpid(pid, 0)[1]
         took = (time.perf_counter() - begin_at) * 1e3
         if status:
-            with open(said, encoding="utf-8") as file:
+            with open(printed, encoding="utf-8") as file:
                 sys.exit(f"{self.command} {' '.join(words)}: status {status}\n{file.read()}")
         return took
 

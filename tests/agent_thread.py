@@ -4,7 +4,7 @@ import contextlib
 import glob
 import time
 
-PATIENCE = 120
+TIMEOUT = 120
 
 
 def has_agent_thread(pid):
@@ -17,7 +17,7 @@ def has_agent_thread(pid):
 
 
 def await_agent_thread(pid):
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not has_agent_thread(pid):
         if time.monotonic() > until:
             raise AssertionError(f"process {pid} has no thread of the agent")

@@ -49,11 +49,11 @@ def increase(before, after):
     return "\n".join(lines)
 
 
-def assert_no_more(pid, before, patience=60):
+def assert_no_more(pid, before, timeout=60):
     """Waits until no count is larger than before: a process may release resources after its answer.
     Smaller counts are permitted.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         found = increase(before, snapshot(pid, "mappings" in before))
         if not found:

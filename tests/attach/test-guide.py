@@ -15,7 +15,7 @@ from guide import commands, run_command
 
 GUIDE = sys.argv.pop(1)
 SIDE = os.environ["SIDE"]
-PATIENCE = 60
+TIMEOUT = 60
 
 
 class Guide(unittest.TestCase):
@@ -40,7 +40,7 @@ class Guide(unittest.TestCase):
                     os.kill(int(file.read()), signal.SIGTERM)
 
     def wait_for_server(self, folder):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             with open(folder + "/server.log", encoding="ascii") as file:
                 if "ready" in file.read():

@@ -18,21 +18,21 @@ import bt2
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import resources
-from test_attach import PATIENCE, SIDE, Program
+from test_attach import TIMEOUT, SIDE, Program
 from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, process_of
 
 
-class Doors(Container, Daemon):
+class Rendezvous(Container, Daemon):
     be = ()  # this command makes the test another user
 
     def side(self, *words, status=0):
         done = subprocess.run([*self.be, SIDE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=PATIENCE, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+                              timeout=TIMEOUT, env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.assertEqual(done.returncode, status, done.stderr)
         return done
 
-    def contained(self, *options, places=("/run",), **more):
-        started = Program(self.container(*options, places=places, **more))
+    def contained(self, *options, directories=("/run",), **more):
+        started = Program(self.container(*options, directories=directories, **more))
         self.addCleanup(started.kill)
         if not started.process.stdout.readline():
             self.skipTest("nothing can be mounted here")
@@ -40,7 +40,7 @@ class Doors(Container, Daemon):
             started.pid = int(children.read().split()[0])
         return started
 
-    def doors(self):
+    def sockets(self):
         """The directories of rendezvous sockets, as the host sees them, in the container and where the
         tests themselves would create them.
         """
@@ -63,7 +63,7 @@ class Doors(Container, Daemon):
         inside, outside = self.contained("-n", pivot=True), self.service()
         for one in (inside, outside):
             self.assertIn("1 jump", self.enable(one.pid))
-        self.assertEqual(len(self.doors()), 1)
+        self.assertEqual(len(self.sockets()), 1)
         self.work(inside, outside)
         self.side("stop", "--timeout", "60s")
         self.work(inside, outside)
@@ -79,7 +79,7 @@ class Doors(Container, Daemon):
 
     def over(self, what):
         """Waits until the condition is no longer true."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while what():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
@@ -89,14 +89,14 @@ class Doors(Container, Daemon):
         lines = self.side("status", "s").stdout.splitlines()
         return sum(1 for line in lines if re.match(" +service +[0-9]+ +thread +[1-9]", line) and not line.endswith("ended"))
 
-    def doors_kept(self):
+    def kept_sockets(self):
         return [name for name in os.listdir(self.runtime + "/state") if name.startswith(".door-")]
 
     def test_read_only(self):
         """No directory is writable: the name is in the network namespace, which is another one."""
-        inside = self.contained("-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
+        inside = self.contained("-n", directories=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
         self.enable(inside.pid)
-        self.assertEqual(self.doors(), [])
+        self.assertEqual(self.sockets(), [])
         self.work(inside)
         child = int(inside.ask("fork 5", "forked")[1])
         self.side("stop", "--timeout", "60s")
@@ -177,24 +177,24 @@ class Doors(Container, Daemon):
         self.restarted(self.sided.terminate)
 
     def test_daemon_killed_read_only(self):
-        self.restarted(self.sided.kill, "-n", places=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
+        self.restarted(self.sided.kill, "-n", directories=(), then=f"mount -o remount,ro,bind {self.file('root')} &&")
 
-    def test_door_lost(self):
+    def test_socket_lost(self):
         """The socket is removed while no daemon runs: this is reported, and another one is created."""
         inside = self.contained()
         self.enable(inside.pid)
         self.work(inside)
         self.sided.kill()
         self.sided.wait()
-        door, = self.doors()
-        shutil.rmtree(self.file("root/run/" + door))
+        path_of_socket, = self.sockets()
+        shutil.rmtree(self.file("root/run/" + path_of_socket))
         self.side("daemon")
         self.addCleanup(self.end_daemon, self.runtime)
-        sentence = f"process {inside.pid}, and programs that see the same files, cannot find this daemon: the rendezvous socket /run/{door}/"
+        sentence = f"process {inside.pid}, and programs that see the same files, cannot find this daemon: the rendezvous socket /run/{path_of_socket}/"
         for verb in ("status", "list"):
-            said = self.side(verb).stderr
-            self.assertIn(sentence, said)
-            self.assertIn(f"\nhint: `side attach --daemon -p {inside.pid}` makes another one\n", said)
+            printed = self.side(verb).stderr
+            self.assertIn(sentence, printed)
+            self.assertIn(f"\nhint: `side attach --daemon -p {inside.pid}` makes another one\n", printed)
         self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
         self.assertNotIn("cannot find this daemon", self.side("status").stderr)
         self.work(inside)
@@ -203,20 +203,20 @@ class Doors(Container, Daemon):
 
     def test_detached(self):
         """Nothing is left, and the program may be attached again."""
-        inside = self.contained(places=("/tmp",))
+        inside = self.contained(directories=("/tmp",))
         self.enable(inside.pid)
         self.work(inside)
-        self.assertEqual(len(self.doors()), 1)
-        self.assertEqual(len(self.doors_kept()), 1)
+        self.assertEqual(len(self.sockets()), 1)
+        self.assertEqual(len(self.kept_sockets()), 1)
         self.side("detach", str(inside.pid))
         self.work(inside)
         self.side("attach", "--daemon", str(inside.pid))
         self.work(inside)
         # The program sees the same directory as before, and uses the same rendezvous socket.
-        self.assertEqual(len(self.doors()), 1)
+        self.assertEqual(len(self.sockets()), 1)
         inside.kill()
-        self.over(self.doors)
-        self.over(self.doors_kept)
+        self.over(self.sockets)
+        self.over(self.kept_sockets)
         self.side("destroy", "--timeout", "60s")
         self.assertEqual(self.numbers(self.trace), {1: WORK * 2})
 
@@ -228,10 +228,10 @@ class Doors(Container, Daemon):
         for number in range(3):
             inside = self.contained("-n", pivot=True)
             self.side("attach", "--daemon", "-p", str(inside.pid), "-s", "s")
-            self.assertEqual(len(self.doors()), 1)
+            self.assertEqual(len(self.sockets()), 1)
             inside.kill()
-            self.over(self.doors)
-            self.over(self.doors_kept)
+            self.over(self.sockets)
+            self.over(self.kept_sockets)
             os.rename(self.file("root"), self.file(f"root-{number}"))
             if not number:
                 before = resources.snapshot(self.sided.pid, memory=False)
@@ -257,9 +257,9 @@ class Doors(Container, Daemon):
 
     def test_own_container(self):
         """Without any rights: a user's own daemon, and a container that this user has created."""
-        self.assertEqual(self.doors(), [])
+        self.assertEqual(self.sockets(), [])
         be = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        words = self.container("-U", "-r", "-n", places=("/run",))
+        words = self.container("-U", "-r", "-n", directories=("/run",))
         self.runtime = self.file("own")
         for place in (self.runtime, self.file("work")):
             os.mkdir(place, 0o755)
@@ -300,7 +300,7 @@ class Doors(Container, Daemon):
         self.side("create", "later", "-o", later)
         self.side("start", "later")
         self.assertIn("a daemon has already", self.side("attach", "--daemon", "-p", str(service.pid)).stderr)
-        self.assertEqual(len(self.doors()), 1)
+        self.assertEqual(len(self.sockets()), 1)
         self.assertIn("1 jump", self.enable(service.pid, words=("-s", "later")))
         self.work(service)
         for name in ("s", "later"):
@@ -313,15 +313,15 @@ class Doors(Container, Daemon):
             self.skipTest("nothing can be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
 
-    def door(self):
-        path, = self.doors()
+    def path_of_socket(self):
+        path, = self.sockets()
         return f"{self.file('root')}/run/{path}/agents"
 
     @staticmethod
     def send_and_hear(socket_path, message):
         """Returns all answers to one message, until the other side closes the connection."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
-            one.settimeout(PATIENCE)
+            one.settimeout(TIMEOUT)
             one.connect(socket_path)
             one.send(message)
             answers = []
@@ -335,8 +335,8 @@ class Doors(Container, Daemon):
     def knock(self, *messages):
         """Returns the answers at the rendezvous socket, until the other side closes the connection."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
-            one.settimeout(PATIENCE)
-            one.connect(self.door())
+            one.settimeout(TIMEOUT)
+            one.connect(self.path_of_socket())
             answers = []
             for message in messages:
                 try:
@@ -359,18 +359,18 @@ class Doors(Container, Daemon):
         inside = self.contained()
         self.enable(inside.pid)
         there = self.passing(self.runtime + "/sessions/s.sock")
-        for said in (b"", b"x" * 40, self.wire(99, b""), self.passing("/etc/passwd"), self.passing(self.runtime + "/agents.sock"),
+        for sent_text in (b"", b"x" * 40, self.wire(99, b""), self.passing("/etc/passwd"), self.passing(self.runtime + "/agents.sock"),
                      self.passing(self.runtime + "/sessions/none.sock"), there[:-1], there + b"\0"):
-            answers = self.send_and_hear(self.door(), said or b"\0")
-            self.assertEqual(answers, self.send_and_hear(self.runtime + "/agents.sock", said or b"\0"), said)
+            answers = self.send_and_hear(self.path_of_socket(), sent_text or b"\0")
+            self.assertEqual(answers, self.send_and_hear(self.runtime + "/agents.sock", sent_text or b"\0"), sent_text)
             # One refusal at most, and no session.
-            self.assertLessEqual(len(answers), 1, said)
-            self.assertNotIn(said, answers)
+            self.assertLessEqual(len(answers), 1, sent_text)
+            self.assertNotIn(sent_text, answers)
         # A session receives the message, and closes the connection because it does not know it.
         self.assertEqual(self.knock(there, b"x"), [there, b""])
         self.assertEqual(self.knock(there, there), [there, b""])
         # Many connections at once: the oldest are closed.
-        path, = self.doors()
+        path, = self.sockets()
         silent = []
         for _ in range(300):
             one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

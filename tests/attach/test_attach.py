@@ -21,7 +21,7 @@ PROGRAM = os.environ["ATTACH_PROGRAM"]
 PLAIN = os.environ["ATTACH_PLAIN"]
 SANITIZED = os.environ.get("ATTACH_SANITIZE", "none") != "none"
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
-PATIENCE = 60
+TIMEOUT = 60
 ROUNDS = 1000 if LONG else 20
 
 # On a busy machine the agent waits longer for a recorder.
@@ -44,7 +44,7 @@ def events(path):
 
 def ticks(path):
     """Returns the sequence numbers of the ticks in a trace, and checks all their other fields."""
-    said = []
+    numbers = []
     for name, values in events(path):
         if name != "attach:tick":
             assert name != "side:lost", "events were lost"
@@ -52,8 +52,8 @@ def ticks(path):
         sequence = int(values["sequence"])
         assert int(values["square"]) == sequence * sequence & 0xffffffff, values
         assert str(values["text"]) == f"number {sequence}", values
-        said.append(sequence)
-    return said
+        numbers.append(sequence)
+    return numbers
 
 
 class Program:
@@ -114,7 +114,7 @@ class Case(unittest.TestCase):
 
     def side(self, *words, status=0):
         done = subprocess.run([SIDE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=PATIENCE, env={**os.environ, "SIDE_RUNTIME": self.runtime})
+                              timeout=TIMEOUT, env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.assertEqual(done.returncode, status, done.stderr)
         return done
 
@@ -135,8 +135,8 @@ class Case(unittest.TestCase):
             return process
         while json.loads(line)["type"] == "note":
             line = process.stderr.readline()
-        process.said = json.loads(line)
-        self.assertEqual(process.said["type"], "attach", line)
+        process.numbers = json.loads(line)
+        self.assertEqual(process.numbers["type"], "attach", line)
         return process
 
     @staticmethod
@@ -148,7 +148,7 @@ class Case(unittest.TestCase):
 
     def stop(self, process):
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=PATIENCE)
+        _, errors = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 0, errors)
         lines = [json.loads(line) for line in errors.splitlines()]
         for line in lines:
@@ -177,8 +177,8 @@ class Case(unittest.TestCase):
 
     def one_recording(self, program, nr=100, *words):
         attached = self.attach(program.pid, *words)
-        said = program.tick(nr)
-        self.assertEqual(ticks(self.stop(attached)), said)
+        numbers = program.tick(nr)
+        self.assertEqual(ticks(self.stop(attached)), numbers)
         return attached
 
 
@@ -189,7 +189,7 @@ class Programs(Case):
         before = self.left(program.pid)
         program.tick(10)
         attached = self.one_recording(program, 1000)
-        self.assertTrue(attached.said["loaded"])
+        self.assertTrue(attached.numbers["loaded"])
         program.tick(10)
         after = self.left(program.pid)
         self.assertEqual(after[0], before[0])
@@ -199,15 +199,15 @@ class Programs(Case):
         self.assertTrue(all(name.endswith("libside-agent.so") for name in new), new)
         # Again, with the agent that is loaded.
         attached = self.one_recording(program, 1000)
-        self.assertFalse(attached.said["loaded"])
+        self.assertFalse(attached.numbers["loaded"])
         self.assertEqual(self.left(program.pid)[2], after[2])
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_pattern_and_filter(self):
         program = self.start("calm")
         attached = self.attach(program.pid, "-e", "attach:tick", "-f", "sequence % 7 == 3")
-        said = program.tick(100)
-        self.assertEqual(ticks(self.stop(attached)), [one for one in said if one % 7 == 3])
+        numbers = program.tick(100)
+        self.assertEqual(ticks(self.stop(attached)), [one for one in numbers if one % 7 == 3])
 
     def test_two_at_once(self):
         program = self.start("calm")
@@ -231,7 +231,7 @@ class Programs(Case):
         for _ in range(4):
             self.one_recording(program, 100)
             before = int(program.ask("status", "came-back")[1])
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT
             while int(program.ask("status", "came-back")[1]) < before + 10:
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
@@ -241,28 +241,28 @@ class Programs(Case):
         """No thread ever waits."""
         program = self.start("alone")
         attached = self.attach(program.pid, "-e", "attach:*")
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not os.path.exists(attached.output) or not any(
                 os.path.getsize(os.path.join(root, name)) for root, _, files in os.walk(attached.output)
                 for name in files if name.startswith("ring")):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
-        said = ticks(self.stop(attached))
-        self.assertEqual(said, list(range(said[0], said[0] + len(said))))
-        self.assertTrue(said)
+        numbers = ticks(self.stop(attached))
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        self.assertTrue(numbers)
         program.process.send_signal(signal.SIGTERM)
         answer = program.expect("ticks")
         self.assertEqual(answer[2:], ["came-back", "0", "wrong", "0"])
-        self.assertLess(said[-1], int(answer[1]))
+        self.assertLess(numbers[-1], int(answer[1]))
 
     def test_end_of_program(self):
         program = self.start("calm")
         attached = self.attach(program.pid)
-        said = program.tick(500)
+        numbers = program.tick(500)
         program.ask("end", "")
-        _, errors = attached.communicate(timeout=PATIENCE)
+        _, errors = attached.communicate(timeout=TIMEOUT)
         self.assertEqual(attached.returncode, 0, errors)
-        self.assertEqual(ticks(attached.output), said)
+        self.assertEqual(ticks(attached.output), numbers)
 
     def test_duration(self):
         program = self.start("calm")
@@ -274,8 +274,8 @@ class Programs(Case):
         """A program without libside: the agent is loaded, and reports the addresses of libraries."""
         program = self.start("calm", program=PLAIN)
         attached = self.attach(program.pid, "--symbols")
-        said = events(self.stop(attached))
-        paths = [str(values["path"]) for name, values in said if name == "side:library_load"]
+        numbers = events(self.stop(attached))
+        paths = [str(values["path"]) for name, values in numbers if name == "side:library_load"]
         with open(f"/proc/{program.pid}/maps", encoding="utf-8") as lines:
             mapped = {line.split(None, 5)[5].strip() for line in lines if len(line.split(None, 5)) == 6}
         self.assertIn(os.path.realpath(PLAIN), paths)
@@ -307,7 +307,7 @@ class Programs(Case):
     def list_running(self):
         # Other programs may make the command fail in the meantime; our program is listed.
         return subprocess.run([SIDE, "list", "-u", "--names", "-e", "attach:*"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+                              stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False,
                               env={**os.environ, "SIDE_RUNTIME": self.runtime})
 
     def test_list(self):
@@ -428,7 +428,7 @@ class Kills(Case):
                                        env={**os.environ, "SIDE_RUNTIME": self.runtime})
             time.sleep(0.003 * i)
             program.kill()
-            _, errors = process.communicate(timeout=PATIENCE)
+            _, errors = process.communicate(timeout=TIMEOUT)
             self.assertIn(process.returncode, (0, 1), errors)
             self.assertTrue(errors.strip())
 
@@ -454,16 +454,16 @@ class Namespaces(Case):
     def test_other_pids(self):
         program = self.start_elsewhere()
         attached = self.one_recording(program)
-        self.assertFalse(attached.said["from_memory"])
+        self.assertFalse(attached.numbers["from_memory"])
 
     def test_other_files(self):
         """The program does not see the agent's file: it is copied into memory."""
         libraries = os.environ["SIDE_LIB_DIR"].split(":")[0]
         program = self.start_elsewhere(f"mount -t tmpfs none {libraries}")
         attached = self.one_recording(program)
-        self.assertTrue(attached.said["from_memory"])
+        self.assertTrue(attached.numbers["from_memory"])
         attached = self.one_recording(program)
-        self.assertFalse(attached.said["loaded"])
+        self.assertFalse(attached.numbers["loaded"])
         self.assertEqual(program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
     def test_no_libside(self):
@@ -471,7 +471,7 @@ class Namespaces(Case):
         everything = os.environ["SIDE_LIB_DIR"].split(":")
         program = self.start_elsewhere(*(f"mount -t tmpfs none {path}" for path in everything), program=PLAIN)
         attached = self.attach(program.pid, "--symbols")
-        self.assertTrue(attached.said["from_memory"])
+        self.assertTrue(attached.numbers["from_memory"])
         paths = [str(values["path"]) for name, values in events(self.stop(attached)) if name == "side:library_load"]
         self.assertIn(os.path.realpath(PLAIN), paths)
 
@@ -497,14 +497,14 @@ class Daemon(Case):
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.end_daemon)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not os.path.exists(os.path.join(self.runtime, "control.sock")):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
 
     def end_daemon(self):
         self.daemon.terminate()
-        self.daemon.wait(timeout=PATIENCE)
+        self.daemon.wait(timeout=TIMEOUT)
         # The sessions would start again, but no test needs them.
         places = os.path.join(self.runtime, "places")
         for name in os.listdir(places):
@@ -521,12 +521,12 @@ class Daemon(Case):
         output = self.session("one")
         self.program.tick(10)
         self.side("attach", "-p", str(self.program.pid), "-s", "one")
-        said = self.program.tick(100)
+        numbers = self.program.tick(100)
         # The program receives changes.
         self.side("disable-event", "-s", "one", "attach:tick")
         self.program.tick(10)
         self.side("enable-event", "-s", "one", "attach:tick")
-        said += self.program.tick(100)
+        numbers += self.program.tick(100)
         other = self.session("two")
         both = self.program.tick(100)
         self.side("detach", "-p", str(self.program.pid))
@@ -534,7 +534,7 @@ class Daemon(Case):
         self.assertEqual(os.listdir(f"/proc/{self.program.pid}/task"), self.left(self.program.pid)[0])
         self.side("stop", "one")
         self.side("stop", "two")
-        self.assertEqual(ticks(output), said + both)
+        self.assertEqual(ticks(output), numbers + both)
         self.assertEqual(ticks(other), both)
         self.assertEqual(self.program.ask("status", "came-back")[1:], ["0", "wrong", "0"])
 
@@ -551,16 +551,16 @@ class Daemon(Case):
         """A second attach changes nothing; after a detach, the program can be attached again."""
         output = self.session("one")
         pid = str(self.program.pid)
-        said = []
+        numbers = []
         for _ in range(3):
             self.assertIn("the daemon has", self.side("attach", "-p", pid, "--daemon").stderr)
             self.assertIn("a daemon has already", self.side("attach", "-p", pid, "--daemon").stderr)
-            said += self.program.tick(50)
+            numbers += self.program.tick(50)
             self.side("detach", "-p", pid)
             self.program.tick(5)
             self.assertEqual(self.left(pid)[0], sorted(os.listdir(f"/proc/{pid}/task")))
         self.side("stop", "one")
-        self.assertEqual(sorted(ticks(output)), said)
+        self.assertEqual(sorted(ticks(output)), numbers)
 
     def test_session_that_does_not_track_it(self):
         self.session("one")
@@ -592,9 +592,9 @@ class Refusals(Case):
         self.assertIn([line[:6] for line in done.stderr.splitlines()], (["side: "], ["side: ", "hint: "]), done.stderr)
         self.assertFalse(os.path.exists(output))
         # Far below the timeout of any test, far above the time that it needs.
-        self.assertLess(time.monotonic() - began, PATIENCE / 2)
+        self.assertLess(time.monotonic() - began, TIMEOUT / 2)
 
-    def test_nobody(self):
+    def test_no_program(self):
         gone = subprocess.Popen(["true"])
         gone.wait()
         self.refuse(gone.pid, f"there is no process {gone.pid}")
@@ -638,7 +638,7 @@ class Refusals(Case):
             self.skipTest("takes root")
         program = self.start("calm")
         done = subprocess.run([SIDE, "attach", "-p", str(program.pid), "-o", self.output()], user=65534, group=65534,
-                              extra_groups=[], stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
+                              extra_groups=[], stderr=subprocess.PIPE, text=True, timeout=TIMEOUT,
                               env={**os.environ, "SIDE_RUNTIME": self.runtime}, cwd="/")
         if done.returncode == 126 or "Permission denied" in done.stderr:
             self.skipTest("the build is not readable for others")

@@ -13,7 +13,7 @@ import time
 import unittest
 import urllib.request
 
-from test_attach import PATIENCE, PLAIN, Case, Program
+from test_attach import TIMEOUT, PLAIN, Case, Program
 
 ROUNDS = 1000 if os.environ.get("SIDE_TEST_LONG") else 5
 
@@ -32,7 +32,7 @@ def free_port():
 
 
 def wait_for_port(port):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return socket.create_connection(("127.0.0.1", port), 5)
@@ -59,7 +59,7 @@ class Load(threading.Thread):
 
     def stop(self):
         self.over.set()
-        self.join(PATIENCE)
+        self.join(TIMEOUT)
 
 
 class Redis:
@@ -79,7 +79,7 @@ class Redis:
 
 
 class Real(Case):
-    def look(self, pid):
+    def resources_of(self, pid):
         """Returns threads and descriptors, without those that exist for one answer only, and the
         signals that are handled or ignored.
         """
@@ -95,23 +95,23 @@ class Real(Case):
     def rounds(self, pid, ask=None):
         """The first round leaves the libraries; after it, nothing may change. In each round the program works."""
         load = Load(ask) if ask else None
-        before, signals = None, self.look(pid)[-1]
+        before, signals = None, self.resources_of(pid)[-1]
         for nr in range(ROUNDS + 1):
             asked = load.asked if load else 0
             done = self.side("attach", "-p", str(pid), "--symbols", "-o", self.output(), "--duration", "20ms")
             self.assertIn("recorded", done.stderr)
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT
             while load and load.asked == asked:
                 self.assertIsNone(load.failure)
                 self.assertLess(time.monotonic(), deadline, "it does not answer any more")
                 time.sleep(0.001)
             shutil.rmtree(f"{self.dir}/out-{self.outputs}")
-            now = self.look(pid)
+            now = self.resources_of(pid)
             before = before or now
             # A server opens files on its own (redis: its /proc/PID/stat), and closes them again.
             while f"/proc/{pid}/stat" in now[1] and time.monotonic() < deadline:
                 time.sleep(0.001)
-                now = self.look(pid)
+                now = self.resources_of(pid)
             self.assertEqual(now, before, f"round {nr}")
             self.assertEqual(now[-1], signals, f"round {nr}")
         if load:
@@ -124,7 +124,7 @@ class Real(Case):
 
         def end():
             server.terminate()
-            server.wait(PATIENCE)
+            server.wait(TIMEOUT)
 
         self.addCleanup(end)
         return server
@@ -153,7 +153,7 @@ class Real(Case):
         server = self.run_server(need("nginx"), "-p", self.dir, "-c", self.file("nginx.conf"))
         wait_for_port(port).close()
         # It listens before it creates them.
-        deadline, workers = time.monotonic() + PATIENCE, []
+        deadline, workers = time.monotonic() + TIMEOUT, []
         while len(workers) < 2:
             self.assertLess(time.monotonic(), deadline, workers)
             with open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii") as children:
@@ -161,7 +161,7 @@ class Real(Case):
             time.sleep(0.01)
 
         def ask(_):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/page", timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/page", timeout=TIMEOUT) as answer:
                 assert answer.read() == content
 
         for worker in workers:

@@ -14,7 +14,7 @@ import unittest
 
 import bt2
 
-from test_attach import PATIENCE, SIDE, Case, Program
+from test_attach import TIMEOUT, SIDE, Case, Program
 from test_real import free_port, need, wait_for_port
 
 SERVICE = os.environ["ATTACH_SERVICE"]
@@ -70,16 +70,16 @@ class Users(Case):
                                     "-o", output, *words], stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.end, tracing)
-        tracing.output, tracing.said = output, ""
-        while "is set in process" not in tracing.said:
+        tracing.output, tracing.report = output, ""
+        while "is set in process" not in tracing.report:
             line = tracing.stderr.readline()
-            self.assertTrue(line, tracing.said)
-            tracing.said += line
+            self.assertTrue(line, tracing.report)
+            tracing.report += line
         return tracing
 
     def over(self, tracing):
         tracing.send_signal(signal.SIGINT)
-        _, errors = tracing.communicate(timeout=PATIENCE)
+        _, errors = tracing.communicate(timeout=TIMEOUT)
         self.assertEqual(tracing.returncode, 0, errors)
         return self.numbers(tracing.output)
 
@@ -156,7 +156,7 @@ class Services(Users):
         os.kill(service.pid, signal.SIGCONT)
         if shutil.which("strace"):
             tracer = subprocess.Popen(["strace", "-qq", "-p", str(service.pid), "-o", self.file("strace")])
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT
             while not self.has_tracer(service.pid, tracer.pid):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
@@ -203,7 +203,7 @@ os.execv("/service", ["/service"])
 
 
 class Container(Users):
-    def container(self, *options, then="", places=(), pivot=False):
+    def container(self, *options, then="", directories=(), pivot=False):
         """Makes a directory with a program, its libraries, /proc, and these writable directories only."""
         root = self.file("root")
         needed = subprocess.run(["ldd", SERVICE], capture_output=True, text=True, check=True).stdout
@@ -211,7 +211,7 @@ class Container(Users):
             if word.startswith("/"):
                 os.makedirs(root + os.path.dirname(word), exist_ok=True)
                 shutil.copy(word, root + word)
-        for place in ("/proc", *places):
+        for place in ("/proc", *directories):
             os.makedirs(root + place)
         shutil.copy(SERVICE, root + "/service")
         last = f"{sys.executable} -c '{PIVOT}' {root}" if pivot else f"chroot {root} /service"
@@ -258,7 +258,7 @@ class Daemon(Users):
                                       env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.sided.wait)
         self.addCleanup(self.sided.terminate)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not os.path.exists(self.runtime + "/control.sock"):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -312,7 +312,7 @@ class Sessions(Daemon):
         with open(self.runtime + "/sided.pid", encoding="ascii") as pid:
             os.kill(int(pid.read()), signal.SIGTERM)
 
-    def test_doors_that_are_closed(self):
+    def test_directories_without_access(self):
         """A directory that this user may not enter, and a root directory without /proc."""
         service = self.service(f"user {NOBODY}")
         os.chmod(self.dir, 0o700)
@@ -345,7 +345,7 @@ class Sessions(Daemon):
 
         def end():
             master.terminate()
-            master.wait(PATIENCE)
+            master.wait(TIMEOUT)
         self.addCleanup(end)
         wait_for_port(port).close()
 
@@ -371,7 +371,7 @@ class Sessions(Daemon):
         get(3)
         self.side("enable-event", "two", "--pid", str(master.pid), *where)
         master.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while worker in workers() or len(workers()) != 1:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)

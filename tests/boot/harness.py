@@ -21,7 +21,7 @@ SIDED = os.environ.get("SIDED", "")
 PROGRAM = os.environ["BOOT_PROGRAM"]
 PLUGIN = os.environ["BOOT_PLUGIN"]
 SANITIZED = os.environ.get("BOOT_SANITIZE", "none") != "none"
-PATIENCE = 120
+TIMEOUT = 120
 SKIPPED = 77
 
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
@@ -70,7 +70,7 @@ class Program:
         self.process.stdin.flush()
 
     def end(self, status=0):
-        self.stdout, self.stderr = self.process.communicate(timeout=PATIENCE)
+        self.stdout, self.stderr = self.process.communicate(timeout=TIMEOUT)
         if self.process.returncode == SKIPPED:
             raise unittest.SkipTest("not allowed here")
         assert self.process.returncode == status, (self.process.returncode, self.stderr)
@@ -109,7 +109,7 @@ class Case(unittest.TestCase):
     def side(self, *words, status=0, **env):
         done = subprocess.run([SIDE, *words], env=environment(SIDE_RUNTIME=self.runtime, **env),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIMEOUT, check=False)
         self.assertEqual(done.returncode, status, done.stderr + done.stdout)
         self.stderr = done.stderr
         return done.stdout
@@ -117,8 +117,8 @@ class Case(unittest.TestCase):
     def adopt(self, *words, status=0, place=None):
         """Returns the report of `side adopt` about its sessions, by their names."""
         self.side("adopt", place or self.place, "-o", self.out, "--json", *words, status=status)
-        said = [json.loads(line) for line in self.stderr.splitlines()]
-        return {one["session"]: one for one in said if one["type"] == "summary"}
+        reported = [json.loads(line) for line in self.stderr.splitlines()]
+        return {one["session"]: one for one in reported if one["type"] == "summary"}
 
     def folders(self, session="early"):
         """Returns the folders of processes in the state directory."""
@@ -141,7 +141,7 @@ class Case(unittest.TestCase):
     def stop_daemon(self, daemon):
         if daemon.poll() is None:
             daemon.terminate()
-        daemon.wait(PATIENCE)
+        daemon.wait(TIMEOUT)
 
     def status(self):
         return json.loads(self.side("status", "early", "--json"))
@@ -158,7 +158,7 @@ class Case(unittest.TestCase):
 
     def events(self, output=None):
         """Returns all events: (pid, name, fields, contexts), in the order of each process."""
-        said = []
+        reported = []
         for directory, _, files in sorted(os.walk(output or self.out)):
             if "metadata" not in files:
                 continue
@@ -171,11 +171,11 @@ class Case(unittest.TestCase):
                 event = message.event
                 fields = event.payload_field or {}
                 contexts = event.common_context_field or {}
-                said.append((message.default_clock_snapshot.ns_from_origin, pid, event.name,
+                reported.append((message.default_clock_snapshot.ns_from_origin, pid, event.name,
                              {name: plain(fields[name]) for name in fields},
                              {name: plain(contexts[name]) for name in contexts}))
         # Traces of one process follow each other; within one the order is the reader's.
-        return [one[1:] for one in sorted(said, key=lambda one: one[0])]
+        return [one[1:] for one in sorted(reported, key=lambda one: one[0])]
 
     def sequences(self, output=None):
         """Returns the numbers of each process: {pid: [0, 1, ...]}; checks every value."""

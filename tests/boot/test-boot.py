@@ -15,8 +15,8 @@ class Alone(Case):
     def test_first_constructor(self):
         program = self.run_program("fire=10")
         self.assertEqual(self.folders(), [f"boot-program-{program.pid}-0"])
-        said = self.adopt()
-        self.assertEqual((said["early"]["seen"], said["early"]["lost"]), (1, 0))
+        reported = self.adopt()
+        self.assertEqual((reported["early"]["seen"], reported["early"]["lost"]), (1, 0))
         events = self.events()
         self.assertEqual(events[0], (program.pid, "boot:first",
                                      {"pid": program.pid, "text": "constructor"},
@@ -36,8 +36,8 @@ class Alone(Case):
     def test_children(self):
         program = self.run_program("fire=3", "fork=5", "chain=7", "fire=1")
         self.assertEqual(len(self.folders()), 4)
-        said = self.adopt()
-        self.assertEqual(said["early"]["seen"], 4)
+        reported = self.adopt()
+        self.assertEqual(reported["early"]["seen"], 4)
         counted = self.sequences()
         self.assertCounted(counted, program.pid, 4)
         self.assertEqual(sorted(len(c) for c in counted.values()), [4, 5, 7, 7])
@@ -124,8 +124,8 @@ channel other
 	event boot:first
 """)
         program = self.run_program("fire=10")
-        said = self.adopt()
-        self.assertEqual(set(said), {"one", "two"})
+        reported = self.adopt()
+        self.assertEqual(set(reported), {"one", "two"})
         one = self.events(os.path.join(self.out, "one"))
         self.assertEqual([event[2]["sequence"] for event in one], [5, 6, 7, 8, 9])
         two = self.events(os.path.join(self.out, "two"))
@@ -133,7 +133,7 @@ channel other
                          ["boot:first"] + ["boot:tick", "boot:tock"] * 10)
         self.assertEqual({event[0] for event in one + two}, {program.pid})
 
-    def test_place_of_somebody_else(self):
+    def test_directory_of_another_user(self):
         """Other users could have put anything there."""
         os.makedirs(os.path.join(self.place, "early"))
         os.chmod(os.path.join(self.place, "early"), 0o777)
@@ -141,7 +141,7 @@ channel other
         self.assertIn("session early", program.stderr)
         self.assertEqual(self.folders(), [])
 
-    def test_place_that_cannot_be(self):
+    def test_directory_that_cannot_be_made(self):
         """Then the rings are in memory of the process, and it runs on."""
         with open(self.place, "w", encoding="utf-8"):
             pass
@@ -155,8 +155,8 @@ class Running(Case):
     def test_twice(self):
         program = Program(self, "fire=10", "say=one", "wait", "fire=10", "say=two", "wait", "fire=10")
         program.expect("one")
-        said = self.adopt()["early"]
-        self.assertTrue(said["running"])
+        reported = self.adopt()["early"]
+        self.assertTrue(reported["running"])
         self.assertCounted(self.sequences(), program.pid, 10)
         program.go_on()
         program.expect("two")
@@ -195,9 +195,9 @@ class Running(Case):
         follower = self.follow()
         program.go_on()
         program.end()
-        _, said = follower.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(follower.returncode, 0, said)
-        self.assertIn("events from 3 processes", said)
+        _, reported = follower.communicate(timeout=harness.TIMEOUT)
+        self.assertEqual(follower.returncode, 0, reported)
+        self.assertIn("events from 3 processes", reported)
         counted = self.sequences()
         self.assertEqual(counted.pop(program.pid), list(range(10)) + list(range(3)))
         self.assertEqual(list(counted.values()), [list(range(4))])
@@ -260,7 +260,7 @@ class Mapped(Case):
         program.go_on()
         program.end()
 
-    def test_place_that_comes_later(self):
+    def test_directory_that_is_made_later(self):
         """Children create it; the adopting process also finds the parent, and records it until it exits."""
         self.hide()
         program = Program(self, "fire=10", "say=one", "wait", "fork=5", "fire=10", "say=two", "wait",
@@ -269,9 +269,9 @@ class Mapped(Case):
         os.unlink(self.place)
         program.go_on()
         program.expect("two")
-        said = self.adopt()["early"]
-        self.assertTrue(said["running"])
-        self.assertEqual(said["seen"], 2)
+        reported = self.adopt()["early"]
+        self.assertTrue(reported["running"])
+        self.assertEqual(reported["seen"], 2)
         counted = self.sequences()
         self.assertCounted(counted, program.pid, 20)
         self.assertEqual(sorted(map(len, counted.values())), [5, 20])
@@ -311,7 +311,7 @@ class Mapped(Case):
         self.assertCounted(counted, program.pid, 30)
         self.assertEqual(sorted(map(len, counted.values())), [4, 30])
 
-    def test_others_are_left_alone(self):
+    def test_other_programs_are_not_adopted(self):
         """A program that `side record` records is not adopted; neither is one that is not recorded."""
         recorded = subprocess.Popen([harness.SIDE, "record", "-o", self.out, "--", harness.PROGRAM,
                                      "fire=5", "say=one", "wait"], env=harness.environment(),
@@ -326,8 +326,8 @@ class Mapped(Case):
             self.assertIn("no recording by a static configuration", self.stderr)
         self.side("adopt", "999999999", "-o", self.file("other"), "--force", status=1)
         self.assertIn("there is no process", self.stderr)
-        _, said = recorded.communicate("\n", timeout=harness.PATIENCE)
-        self.assertEqual(recorded.returncode, 0, said)
+        _, reported = recorded.communicate("\n", timeout=harness.TIMEOUT)
+        self.assertEqual(recorded.returncode, 0, reported)
         self.assertCounted(self.sequences(), int(child), 5)
 
 
@@ -347,9 +347,9 @@ class Namespace(Case):
         program = Program(self, "fire=10", "fork=5", "say=one", "wait", "fire=10", "say=two", "wait",
                           "fire=1", command=self.UNSHARE)
         program.expect("one")
-        said = self.adopt()["early"]
-        self.assertTrue(said["running"], said)
-        self.assertEqual(said["seen"], 2)
+        reported = self.adopt()["early"]
+        self.assertTrue(reported["running"], reported)
+        self.assertEqual(reported["seen"], 2)
         counted = self.sequences()
         self.assertCounted(counted, 1, 10)
         first = self.events()[0]
@@ -608,10 +608,10 @@ class Configuration(Case):
         self.assertIn("/nonexistent/boot.conf: it cannot be read", program.stderr)
         self.run_program("fire=1", SIDE_BOOT="relative")
 
-    def test_good_one(self):
+    def test_valid_file(self):
         self.assertIn("1 session", self.side("adopt", "--boot", self.config, "--check"))
 
-    def test_nothing_there(self):
+    def test_no_file(self):
         self.side("adopt", "--boot", self.config, status=1)
         self.assertIn("there is nothing to adopt", self.stderr)
         self.side("adopt", "--boot", "/nonexistent", status=1)

@@ -25,7 +25,7 @@ class Guide(Case):
         env = harness.environment(PATH=self.file("bin") + ":" + os.environ["PATH"],
                                   SIDE_RUNTIME=self.runtime)
         return subprocess.run(["sh", "-c", line], cwd=self.dir, env=env, capture_output=True,
-                              stdin=subprocess.DEVNULL, text=True, timeout=harness.PATIENCE,
+                              stdin=subprocess.DEVNULL, text=True, timeout=harness.TIMEOUT,
                               check=False)
 
     def test_commands(self):
@@ -33,12 +33,12 @@ class Guide(Case):
         self.assertGreater(len(lines), 4)
         for line in lines:
             # The program of the guide fires events here.
-            said = self.run_line(line + " fire=5" if line.endswith("./program") else line)
+            reported = self.run_line(line + " fire=5" if line.endswith("./program") else line)
             if "doctor" in line:
-                self.assertIn(said.returncode, (0, 1), said.stderr)
-                self.assertIn("boot", said.stdout)
+                self.assertIn(reported.returncode, (0, 1), reported.stderr)
+                self.assertIn("boot", reported.stdout)
             else:
-                self.assertEqual(said.returncode, 0, line + "\n" + said.stderr)
+                self.assertEqual(reported.returncode, 0, line + "\n" + reported.stderr)
             if "-o trace" in line and "--follow" not in line:
                 counted = self.sequences(self.file("trace"))
                 self.assertEqual(list(counted.values()), [list(range(5))])
@@ -51,7 +51,7 @@ class Guide(Case):
         self.side("adopt", "--boot", self.config, "--check")
         self.assertEqual(self.stderr, "")
 
-    def test_words(self):
+    def test_keywords(self):
         """Each keyword of the table is a known one, and none is missing."""
         words = re.findall(r"^\| `([a-z-]+) ", self.text, re.M)
         with open(self.config, "w", encoding="utf-8") as config:

@@ -18,7 +18,7 @@ from harness import PROGRAM, SANITIZED, SIDE, SIDED, Case
 
 LIBRARIES = "/lib/x86_64-linux-gnu"
 # The machine is switched off as soon as it is done; this timeout is for one that hangs.
-PATIENCE = 200
+TIMEOUT = 200
 
 CONFIG = """\
 state-directory /run/side/boot
@@ -119,7 +119,7 @@ class Kernel(Case):
         command = machine.qemu_command(initial, console, line, dict(out=result))
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  timeout=PATIENCE, check=False)
+                                  timeout=TIMEOUT, check=False)
         except subprocess.TimeoutExpired:
             self.fail("the machine does not end: " + self.read(console))
         self.console = self.read(console)

@@ -13,10 +13,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from waiting import wait_until
 
 PROGRAM = os.environ["DAEMON_PROGRAM"]  # tests/sided/program.c
-PATIENCE = 120
+TIMEOUT = 120
 
 
-class Place:
+class Runtime:
     """A separate runtime directory, whose daemon ends with it."""
 
     def __init__(self):
@@ -28,7 +28,7 @@ class Place:
 
     def __enter__(self):
         # Programs search the daemon when they start.
-        self.side("daemon", says=["started the daemon sided"])
+        self.side("daemon", printing=["started the daemon sided"])
         return self
 
     def __exit__(self, *unused):
@@ -49,10 +49,10 @@ class Place:
         os.kill(pid, number)
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the daemon")
 
-    def side(self, *args, status=0, says=(), **more):
+    def side(self, *args, status=0, printing=(), **more):
         result = side(*args, env=self.env, cwd=self.path, **more)
         equal(result.status, status, f"{args}: {result}")
-        for part in says:
+        for part in printing:
             contains(result.err, part, str(args))
         return result
 
@@ -106,237 +106,237 @@ class Program:
 
 
 def test_a_session():
-    with Place() as place:
-        before = place.program()
-        place.side("create", "first", "-o", "out", says=["created session first"])
-        place.side("create", "first", status=1, says=["first"])
-        place.side("enable-event", "sided:tick", says=["session first records sided:tick"])
+    with Runtime() as own_runtime:
+        before = own_runtime.program()
+        own_runtime.side("create", "first", "-o", "out", printing=["created session first"])
+        own_runtime.side("create", "first", status=1, printing=["first"])
+        own_runtime.side("enable-event", "sided:tick", printing=["session first records sided:tick"])
         before.fire(5)
-        place.side("start", says=["side view"])
-        after = place.program()
+        own_runtime.side("start", printing=["side view"])
+        after = own_runtime.program()
         wanted = [(before.pid, "sided:tick", number) for number in before.fire(100)]
         wanted += [(after.pid, "sided:tick", number) for number in after.fire(50)]
-        session = place.session()
+        session = own_runtime.session()
         equal((session["name"], session["state"], session["current"]), ("first", "active", True))
         equal(sorted(process["pid"] for process in session["processes"]), sorted([before.pid, after.pid]))
-        place.side("stop")
+        own_runtime.side("stop")
         before.fire(7)
-        equal(sorted(place.events()), sorted(wanted))
+        equal(sorted(own_runtime.events()), sorted(wanted))
         # By its name, and as the current session.
-        equal(sorted(place.events("first")), sorted(wanted))
-        equal(sorted(place.events(None)), sorted(wanted))
-        place.side("report", "first")
-        place.side("view", "nobody", status=1, says=["cannot view nobody"])
-        place.side("start")
+        equal(sorted(own_runtime.events("first")), sorted(wanted))
+        equal(sorted(own_runtime.events(None)), sorted(wanted))
+        own_runtime.side("report", "first")
+        own_runtime.side("view", "nobody", status=1, printing=["cannot view nobody"])
+        own_runtime.side("start")
         wanted += [(after.pid, "sided:tick", number) for number in after.fire(10)]
-        place.side("destroy", says=["session first is destroyed", "from 2 processes"])
+        own_runtime.side("destroy", printing=["session first is destroyed", "from 2 processes"])
         after.fire(3)
-        equal(sorted(place.events()), sorted(wanted))
-        place.side("stop", status=2, says=["no current session"])
-        place.side("view", status=2, says=["there is no trace to show, and there is no current session"])
-        place.side("stop", "first", status=1)
-        equal(place.json("status"), [])
+        equal(sorted(own_runtime.events()), sorted(wanted))
+        own_runtime.side("stop", status=2, printing=["no current session"])
+        own_runtime.side("view", status=2, printing=["there is no trace to show, and there is no current session"])
+        own_runtime.side("stop", "first", status=1)
+        equal(own_runtime.json("status"), [])
 
 
 def test_changes():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "changes")
-        place.side("enable-event", "sided:*", "--exclude", "sided:tock")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "changes")
+        own_runtime.side("enable-event", "sided:*", "--exclude", "sided:tock")
+        own_runtime.side("start")
         wanted = [("sided:tick", number) for number in program.fire(10)]
-        place.side("enable-event", "sided:tock", "--filter", "sequence % 2 == 0")
+        own_runtime.side("enable-event", "sided:tock", "--filter", "sequence % 2 == 0")
         for number in program.fire(10):
             wanted += [("sided:tick", number)] + ([("sided:tock", number)] if number % 2 == 0 else [])
-        place.side("disable-event", "-a")
+        own_runtime.side("disable-event", "-a")
         program.fire(10)
-        place.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid")
+        own_runtime.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid")
         wanted += [("sided:tick", number) for number in program.fire(10)]
-        equal(place.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid").err.count("already"), 1)
-        place.side("enable-event", "sided:tick", "-f", "sequence >> ", status=2, says=["sequence >>", "^"])
-        place.side("enable-event", "sided:[", status=2)
-        place.side("enable-channel", "late", status=1)
-        place.side("stop")
-        equal(sorted(event[1:] for event in place.events()), sorted(wanted))
+        equal(own_runtime.side("enable-event", "-u", "-a", "--loglevel", "INFO", "--context", "vtid").err.count("already"), 1)
+        own_runtime.side("enable-event", "sided:tick", "-f", "sequence >> ", status=2, printing=["sequence >>", "^"])
+        own_runtime.side("enable-event", "sided:[", status=2)
+        own_runtime.side("enable-channel", "late", status=1)
+        own_runtime.side("stop")
+        equal(sorted(event[1:] for event in own_runtime.events()), sorted(wanted))
 
 
 def test_tracking():
-    with Place() as place:
-        one, two = place.program(), place.program()
-        place.side("create", "-o", "out", "tracks")
-        place.side("enable-event", "sided:tick")
-        place.side("track", "--pid", str(one.pid))
-        place.side("start")
+    with Runtime() as own_runtime:
+        one, two = own_runtime.program(), own_runtime.program()
+        own_runtime.side("create", "-o", "out", "tracks")
+        own_runtime.side("enable-event", "sided:tick")
+        own_runtime.side("track", "--pid", str(one.pid))
+        own_runtime.side("start")
         wanted = [(one.pid, "sided:tick", number) for number in one.fire(5)]
         two.fire(5)
-        place.side("untrack", "--all")
+        own_runtime.side("untrack", "--all")
         wanted += [(two.pid, "sided:tick", number) for number in two.fire(5)]
-        place.side("track", "--exclude", "--pid", str(one.pid))
+        own_runtime.side("track", "--exclude", "--pid", str(one.pid))
         one.fire(5)
         wanted += [(two.pid, "sided:tick", number) for number in two.fire(5)]
-        place.side("stop")
-        equal(sorted(place.events()), sorted(wanted))
+        own_runtime.side("stop")
+        equal(sorted(own_runtime.events()), sorted(wanted))
 
 
 def test_rules_that_match_nothing():
     """For patterns and filters that match no event of the programs there is a note; the rule is kept,
     and nothing fails.
     """
-    with Place() as place:
-        place.side("create", "web", "-o", "out")
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "web", "-o", "out")
         # Without a program no event is known.
-        equal(place.side("enable-event", "sided:tik", "-c", "early").err, "side: session web records sided:tik from now on\n")
-        place.program()
+        equal(own_runtime.side("enable-event", "sided:tik", "-c", "early").err, "side: session web records sided:tik from now on\n")
+        own_runtime.program()
         for verb in ("enable-event", "disable-event"):
             for pattern, wanted in (("sided:tik", "did you mean `sided:tick`?"), ("sidd:*", "did you mean `\'sided:*\'`?"),
                                     ("tock", "no colon, so it names a provider"), ("zzz:zzz", "2 events: sided:tick, sided:tock"),
                                     ("sided:tick,sided:tok", "did you mean `sided:tock`?")):
-                result = place.side(verb, pattern)
+                result = own_runtime.side(verb, pattern)
                 contains(result.err, f"no event matches `{pattern.split(',')[-1]}` yet: ")
                 contains(result.err, wanted)
                 true("sided:tick` yet" not in result.err, result.err)
-                place.side("enable-event", "sided:*")
-        contains(place.side("enable-event", "sided:*@CRIT").err, "no event of that name has that log level")
+                own_runtime.side("enable-event", "sided:*")
+        contains(own_runtime.side("enable-event", "sided:*@CRIT").err, "no event of that name has that log level")
         for args in (("sided:*",), ("sided:tick",), ()):
-            result = place.side("enable-event", *args, "--filter", "sequenc > 3")
+            result = own_runtime.side("enable-event", *args, "--filter", "sequenc > 3")
             contains(result.err, "the filter `sequenc > 3` fits no event yet: ")
             contains(result.err, 'has no field "sequenc"\nhint: did you mean `sequence`?')
         # For matching ones there is no note; --quiet prints none at all, and events of the kernel
         # belong to no program.
         for args in (("sided:t*",), ("sided:tick", "--filter", "sequence > 3 && $ctx.vpid > 0"), ("sided:*", "!sided:no")):
-            equal(len(place.side("enable-event", *args).err.splitlines()), 1, str(args))
-        equal(place.side("-q", "enable-event", "sided:tik").err, "")
-        for line in place.side("--json", "enable-event", "sided:tik").out.splitlines():
+            equal(len(own_runtime.side("enable-event", *args).err.splitlines()), 1, str(args))
+        equal(own_runtime.side("-q", "enable-event", "sided:tik").err, "")
+        for line in own_runtime.side("--json", "enable-event", "sided:tik").out.splitlines():
             equal(json.loads(line)["programs"], 1)
-        result = place.side("track", "--pid", "99999999,1")
+        result = own_runtime.side("track", "--pid", "99999999,1")
         contains(result.err, "there is no process 99999999")
         true("no process 1;" not in result.err, result.err)
-        place.side("destroy", "web")
+        own_runtime.side("destroy", "web")
 
 
-def test_what_is_there():
+def test_existing_objects():
     """No program, an empty snapshot, a session that is left: each is reported, with a hint; only
     processes with events are counted.
     """
-    with Place() as place:
-        place.side("create", "web", "-o", "web")
-        place.side("enable-event", "sided:tick")
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "web", "-o", "web")
+        own_runtime.side("enable-event", "sided:tick")
         attach = "`side attach --daemon -p PID`"
-        contains(place.side("start").err, "no running program has joined\nhint: programs that started before the daemon join with " + attach)
-        contains(place.side("status").out, "no running program has joined; programs that started before the daemon join with " + attach)
-        place.side("create", "flight", "-o", "flight")
-        place.side("enable-channel", "recorder", "--mode", "overwrite")
-        place.side("enable-event", "-c", "recorder", "sided:tick")
-        speaker = place.program()
-        place.program()
-        true("no running program has joined" not in place.side("start").err, "a program has joined")
-        contains(place.side("status").out, "2 programs have joined, and no event that the session records has happened")
-        result = place.side("snapshot")
+        contains(own_runtime.side("start").err, "no running program has joined\nhint: programs that started before the daemon join with " + attach)
+        contains(own_runtime.side("status").out, "no running program has joined; programs that started before the daemon join with " + attach)
+        own_runtime.side("create", "flight", "-o", "flight")
+        own_runtime.side("enable-channel", "recorder", "--mode", "overwrite")
+        own_runtime.side("enable-event", "-c", "recorder", "sided:tick")
+        speaker = own_runtime.program()
+        own_runtime.program()
+        true("no running program has joined" not in own_runtime.side("start").err, "a program has joined")
+        contains(own_runtime.side("status").out, "2 programs have joined, and no event that the session records has happened")
+        result = own_runtime.side("snapshot")
         equal(result.out, "")
         contains(result.err, "the snapshot is empty")
-        equal(json_lines(place.side("--json", "snapshot").out)[0]["empty"], True)
+        equal(json_lines(own_runtime.side("--json", "snapshot").out)[0]["empty"], True)
         numbers = speaker.fire(7)
-        path = place.side("snapshot").out.strip()
-        equal(place.events(path), [(speaker.pid, "sided:tick", number) for number in numbers])
-        figures = place.session()
-        equal((figures["snapshots"], figures["snapshot-recorded"]), (3, 7))
-        stopped = place.side("stop").err
-        contains(stopped, f"{figures['snapshots']} snapshots have {figures['snapshot-recorded']} events in all")
+        path = own_runtime.side("snapshot").out.strip()
+        equal(own_runtime.events(path), [(speaker.pid, "sided:tick", number) for number in numbers])
+        statistics = own_runtime.session()
+        equal((statistics["snapshots"], statistics["snapshot-recorded"]), (3, 7))
+        stopped = own_runtime.side("stop").err
+        contains(stopped, f"{statistics['snapshots']} snapshots have {statistics['snapshot-recorded']} events in all")
         true("recorded 0 events" not in stopped, stopped)
-        destroyed = place.side("destroy").err
+        destroyed = own_runtime.side("destroy").err
         # Two programs joined; the other one recorded nothing.
         contains(destroyed, "from 1 process,")
         contains(destroyed, "`side set-session web` selects the only one")
-        contains(place.side("stop", status=2).err, "`side set-session web`")
-        place.side("create", "other", "-o", "other")
-        os.unlink(place.path + "/runtime/current")
-        listed = place.side("stop", status=2).err
+        contains(own_runtime.side("stop", status=2).err, "`side set-session web`")
+        own_runtime.side("create", "other", "-o", "other")
+        os.unlink(own_runtime.path + "/runtime/current")
+        listed = own_runtime.side("stop", status=2).err
         contains(listed, "`side set-session NAME`")
         true("web" in listed and "other" in listed, listed)
 
 
 def test_late_program():
     """The daemon does not answer the first event: each verb that ends or copies the recording names the program."""
-    with Place() as place:
-        place.side("create", "flight", "-o", "flight")
-        place.side("enable-channel", "recorder", "--mode", "overwrite")
-        program = place.program(SIDE_TIMEOUT_FACTOR="1")
-        place.side("enable-event", "-c", "recorder", "sided:tick")
-        place.side("start")
-        daemon = place.daemon()
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "flight", "-o", "flight")
+        own_runtime.side("enable-channel", "recorder", "--mode", "overwrite")
+        program = own_runtime.program(SIDE_TIMEOUT_FACTOR="1")
+        own_runtime.side("enable-event", "-c", "recorder", "sided:tick")
+        own_runtime.side("start")
+        daemon = own_runtime.daemon()
         os.kill(daemon, signal.SIGSTOP)
         program.fire(7)
         os.kill(daemon, signal.SIGCONT)
         late = f"process {program.pid} (cmd-daemon-program) joined late: its events of the first "
-        wait_until(lambda: late in place.side("snapshot").err, "the snapshot names the program")
+        wait_until(lambda: late in own_runtime.side("snapshot").err, "the snapshot names the program")
         numbers = program.fire(3)
-        result = place.side("snapshot")
+        result = own_runtime.side("snapshot")
         contains(result.err, late)
-        equal([event[2] for event in place.events(result.out.strip())][-3:], numbers)
-        true(any(late in text for text in place.json("snapshot")[0]["messages"]), "the JSON has it, too")
+        equal([event[2] for event in own_runtime.events(result.out.strip())][-3:], numbers)
+        true(any(late in text for text in own_runtime.json("snapshot")[0]["messages"]), "the JSON has it, too")
         for verb in ("status", "stop", "destroy"):
-            contains(place.side(verb).err, late, verb)
+            contains(own_runtime.side(verb).err, late, verb)
 
 
 def test_programs_that_do_not_answer():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "stopped")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "stopped")
+        own_runtime.side("start")
         program.fire(1)
         program.await_thread()  # Wait for it only now.
         os.kill(program.pid, signal.SIGSTOP)
         wait_until(lambda: open(f"/proc/{program.pid}/stat", encoding="utf-8").read().rsplit(")", 1)[1].split()[0] == "T",
                    "the program stops")
-        result = place.side("enable-event", "sided:tick", "--timeout", "300ms", status=5,
-                            says=[f"(process {program.pid})", "stopped by a signal"])
+        result = own_runtime.side("enable-event", "sided:tick", "--timeout", "300ms", status=5,
+                            printing=[f"(process {program.pid})", "stopped by a signal"])
         contains(result.err, "it does when it runs again")
         os.kill(program.pid, signal.SIGCONT)
         # Each state dump is a change, which every program must apply.
-        wait_until(lambda: not side("statedump", "--timeout", "60s", env=place.env).status, "the program switches over")
+        wait_until(lambda: not side("statedump", "--timeout", "60s", env=own_runtime.env).status, "the program switches over")
         wanted = [(program.pid, "sided:tick", number) for number in program.fire(5)]
-        place.side("stop")
-        equal(place.events(), wanted)
+        own_runtime.side("stop")
+        equal(own_runtime.events(), wanted)
 
 
 def test_snapshots_and_chunks():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "flight", "flight")
-        place.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
-        place.side("enable-event", "sided:tick", "-c", "last")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "flight", "flight")
+        own_runtime.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
+        own_runtime.side("enable-event", "sided:tick", "-c", "last")
+        own_runtime.side("start")
         fired = program.fire(100)
-        path = place.side("snapshot").out.strip()
-        equal([event[2] for event in place.events(path)], fired)
-        place.side("create", "-o", "chunks", "chunks")
-        place.side("enable-event", "sided:tick")
-        place.side("start")
+        path = own_runtime.side("snapshot").out.strip()
+        equal([event[2] for event in own_runtime.events(path)], fired)
+        own_runtime.side("create", "-o", "chunks", "chunks")
+        own_runtime.side("enable-event", "sided:tick")
+        own_runtime.side("start")
         first = program.fire(20)
-        chunk = place.side("rotate").out.strip()
-        equal([event[2] for event in place.events(chunk)], first)
+        chunk = own_runtime.side("rotate").out.strip()
+        equal([event[2] for event in own_runtime.events(chunk)], first)
         second = program.fire(30)
-        place.side("stop")
-        place.side("statedump", "flight")
-        both = sorted(event[2] for name in os.listdir(place.path + "/chunks") if name.startswith("chunk-")
-                      for event in place.events("chunks/" + name))
-        place.side("destroy", "-a")
+        own_runtime.side("stop")
+        own_runtime.side("statedump", "flight")
+        both = sorted(event[2] for name in os.listdir(own_runtime.path + "/chunks") if name.startswith("chunk-")
+                      for event in own_runtime.events("chunks/" + name))
+        own_runtime.side("destroy", "-a")
         equal(set(both) >= set(first), True)
         del second
 
 
 def test_follow_through_rotations():
     """A followed trace moves into a chunk, which gets its name, while the program runs: all events are shown, once."""
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "moving")
-        place.side("enable-event", "sided:tick")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "moving")
+        own_runtime.side("enable-event", "sided:tick")
+        own_runtime.side("start")
         fired = program.fire(1)
-        out = place.path + "/out"
+        out = own_runtime.path + "/out"
         wait_until(lambda: os.path.isdir(out), "the output")
         follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, env=place.env)
+                                    stderr=subprocess.PIPE, env=own_runtime.env)
         seen = []
 
         def read_all():
@@ -352,18 +352,18 @@ def test_follow_through_rotations():
                 fired += program.fire(500)
                 if i % 2:
                     read_all()
-                place.side("rotate")
+                own_runtime.side("rotate")
                 fired += program.fire(20)
             read_all()
             fired += program.fire(10)
-            place.side("destroy")
+            own_runtime.side("destroy")
             read_all()
-            equal((follower.stdout.read(), follower.wait(PATIENCE)), (b"", 0))
+            equal((follower.stdout.read(), follower.wait(TIMEOUT)), (b"", 0))
             equal(follower.stderr.read(), b"")
         finally:
             follower.kill()
             follower.communicate()
-        equal(sorted(event[2] for event in place.events("out")), fired)
+        equal(sorted(event[2] for event in own_runtime.events("out")), fired)
 
 
 def times_of_babeltrace(path):
@@ -385,34 +385,34 @@ def test_one_conversion_for_all_readers():
     """
     if not shutil.which("babeltrace2"):
         return
-    with Place() as place:
-        program = place.program()
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
         program.fire(1)
         program.await_thread()
         for name, mode in (("live", "discard"), ("last", "overwrite")):
-            place.side("create", "-o", name, name)
-            place.side("enable-channel", "ring", "--mode", mode, "--buffer-size", "1M")
-            place.side("enable-event", "sided:tick", "-c", "ring")
-            place.side("start")
+            own_runtime.side("create", "-o", name, name)
+            own_runtime.side("enable-channel", "ring", "--mode", mode, "--buffer-size", "1M")
+            own_runtime.side("enable-event", "sided:tick", "-c", "ring")
+            own_runtime.side("start")
         fired, snapshots = program.fire(1), []
-        wait_until(lambda: os.path.isdir(place.path + "/live"), "the output")
-        follower = subprocess.Popen([SIDE, "view", "--follow", "--json", place.path + "/live"], stdout=subprocess.PIPE,
-                                    stderr=subprocess.DEVNULL, env=place.env)
+        wait_until(lambda: os.path.isdir(own_runtime.path + "/live"), "the output")
+        follower = subprocess.Popen([SIDE, "view", "--follow", "--json", own_runtime.path + "/live"], stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL, env=own_runtime.env)
         try:
             for _ in range(4):
                 fired += program.fire(2000)
-                snapshots.append(place.side("snapshot", "last").out.strip())
+                snapshots.append(own_runtime.side("snapshot", "last").out.strip())
                 # Conversions that are measured again differ the more, the more time is between
                 # them.
                 time.sleep(0.5)
-            place.side("rotate", "live")
+            own_runtime.side("rotate", "live")
             fired += program.fire(2000)
-            place.side("destroy", "live")
-            lines = json_lines(follower.communicate(timeout=PATIENCE)[0].decode())
+            own_runtime.side("destroy", "live")
+            lines = json_lines(follower.communicate(timeout=TIMEOUT)[0].decode())
         finally:
             follower.kill()
             follower.communicate()
-        closed = times_of_babeltrace(place.path + "/live")
+        closed = times_of_babeltrace(own_runtime.path + "/live")
         equal(sorted(closed), fired)
         followed = {line["fields"]["sequence"]: line["ns"] for line in lines if line["type"] == "event"}
         equal(sorted(followed), fired)
@@ -422,52 +422,52 @@ def test_one_conversion_for_all_readers():
         equal([len(each) for each in times], [1 + 2000 * (i + 1) for i in range(len(times))])
         for each in times:
             same_times(each, times[-1])
-        place.side("destroy", "last")
+        own_runtime.side("destroy", "last")
 
 
 def test_snapshots_by_themselves():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "watchful", "--snapshot-on", "event:sided:tick where sequence == 50")
-        place.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
-        place.side("enable-event", "sided:tick", "-c", "last")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "watchful", "--snapshot-on", "event:sided:tick where sequence == 50")
+        own_runtime.side("enable-channel", "last", "--mode", "overwrite", "--buffer-size", "64K")
+        own_runtime.side("enable-event", "sided:tick", "-c", "last")
+        own_runtime.side("start")
         program.fire(50)
         fired = program.fire(1)
-        path = place.path + "/out/snapshot-1"
+        path = own_runtime.path + "/out/snapshot-1"
         wait_until(lambda: os.path.isdir(path), "the snapshot")
-        contains([event[2] for event in place.events(path)], fired[0])
+        contains([event[2] for event in own_runtime.events(path)], fired[0])
 
 
 def test_saving():
-    with Place() as place:
-        place.side("create", "-o", "out", "saved", "--rotate-size", "1M")
-        place.side("enable-channel", "fast", "--mode", "block", "--buffer-size", "1M")
-        place.side("enable-event", "sided:*", "-x", "sided:tock", "-f", "sequence > 3", "-c", "fast", "--context", "vtid")
-        place.side("track", "--name", "x*", "--uid", "0")
-        place.side("save", "-o", "saved.json")
-        with open(place.path + "/saved.json", encoding="utf-8") as file:
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "-o", "out", "saved", "--rotate-size", "1M")
+        own_runtime.side("enable-channel", "fast", "--mode", "block", "--buffer-size", "1M")
+        own_runtime.side("enable-event", "sided:*", "-x", "sided:tock", "-f", "sequence > 3", "-c", "fast", "--context", "vtid")
+        own_runtime.side("track", "--name", "x*", "--uid", "0")
+        own_runtime.side("save", "-o", "saved.json")
+        with open(own_runtime.path + "/saved.json", encoding="utf-8") as file:
             definition = json.load(file)
-        place.side("load", "saved.json", status=1)
-        place.side("load", "saved.json", "-s", "copy", says=["loaded session copy"])
-        copy = json.loads(place.side("save").out)
+        own_runtime.side("load", "saved.json", status=1)
+        own_runtime.side("load", "saved.json", "-s", "copy", printing=["loaded session copy"])
+        copy = json.loads(own_runtime.side("save").out)
         equal({**copy, "name": "saved"}, definition)
-        place.side("load", "saved.json", "--force")
-        equal(json.loads(place.side("save", "saved").out), definition)
-        equal([line["name"] for line in place.json("list")], sorted(["copy", "saved"]))
+        own_runtime.side("load", "saved.json", "--force")
+        equal(json.loads(own_runtime.side("save", "saved").out), definition)
+        equal([line["name"] for line in own_runtime.json("list")], sorted(["copy", "saved"]))
 
 
 def test_top():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "watched")
-        place.side("enable-event", "sided:*")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "watched")
+        own_runtime.side("enable-event", "sided:*")
+        own_runtime.side("start")
         program.fire(500)
         process = subprocess.Popen([SIDE, "top", "--json", "-i", "200ms", "--pair", "sided:tick", "sided:tock"],
-                                   stdout=subprocess.PIPE, env=place.env, text=True)
+                                   stdout=subprocess.PIPE, env=own_runtime.env, text=True)
         seen, last = {}, None
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not (seen.get("sided:tick") == 500 and seen.get("pairs") and seen.get("process") == 1000):
             true(time.monotonic() < end, f"never came: {seen}")
             (line,) = json_lines(process.stdout.readline())
@@ -483,7 +483,7 @@ def test_top():
                 program.fire(0)
         true(last, "nothing was said")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIMEOUT)
         equal(process.returncode, 0)
 
 
@@ -493,124 +493,124 @@ def test_paths_of_any_bytes():
     """
     odd = os.fsdecode(b"p\xff\xc3(\xe2\x82 \xf0\x9f\x92\xa9\\udc80\"q")
     for runtime in ("/runtime", "/" + odd):
-        with Place() as place:
+        with Runtime() as own_runtime:
             if runtime != "/runtime":
-                place.kill(signal.SIGTERM)
-                place.env["SIDE_RUNTIME"] = place.path + runtime
-                os.makedirs(place.path + runtime, 0o700)
-                place.side("daemon", says=["started the daemon"])
-                true(json_lines(place.side("daemon", "--json").out)[0]["socket"].startswith(place.path + runtime), "the socket")
-            os.makedirs(os.path.join(place.path, odd), exist_ok=True)
-            executable = os.path.join(place.path, odd, odd)
+                own_runtime.kill(signal.SIGTERM)
+                own_runtime.env["SIDE_RUNTIME"] = own_runtime.path + runtime
+                os.makedirs(own_runtime.path + runtime, 0o700)
+                own_runtime.side("daemon", printing=["started the daemon"])
+                true(json_lines(own_runtime.side("daemon", "--json").out)[0]["socket"].startswith(own_runtime.path + runtime), "the socket")
+            os.makedirs(os.path.join(own_runtime.path, odd), exist_ok=True)
+            executable = os.path.join(own_runtime.path, odd, odd)
             shutil.copy(PROGRAM, executable)
-            output = os.path.join(place.path, odd, "out")
-            place.side("create", "odd", "-o", output)
-            place.side("enable-event", "sided:*")
-            place.side("start")
-            process = subprocess.Popen([executable], env=place.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            output = os.path.join(own_runtime.path, odd, "out")
+            own_runtime.side("create", "odd", "-o", output)
+            own_runtime.side("enable-event", "sided:*")
+            own_runtime.side("start")
+            process = subprocess.Popen([executable], env=own_runtime.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
             program = Program.__new__(Program)
             program.process, program.pid, program.fired = process, process.pid, 0
-            place.programs.append(program)
+            own_runtime.programs.append(program)
             program.expect("ready")
             program.fire(3)
-            told = place.session()
-            equal(told["output"][:len(output)], output)
-            equal([line["pid"] for line in told["processes"]], [process.pid])
-            place.side("status")
+            shown = own_runtime.session()
+            equal(shown["output"][:len(output)], output)
+            equal([line["pid"] for line in shown["processes"]], [process.pid])
+            own_runtime.side("status")
             # After a crash the daemon knows the session from its state.
-            place.kill(signal.SIGKILL)
-            place.side("daemon")
-            wait_until(lambda: place.session().get("processes"), "the program, again")
+            own_runtime.kill(signal.SIGKILL)
+            own_runtime.side("daemon")
+            wait_until(lambda: own_runtime.session().get("processes"), "the program, again")
             program.fire(4)
-            equal(place.session()["output"][:len(output)], output)
-            place.side("stop")
-            equal(len(place.events(told["output"])), 14)
-            saved = place.side("save", "odd").out
+            equal(own_runtime.session()["output"][:len(output)], output)
+            own_runtime.side("stop")
+            equal(len(own_runtime.events(shown["output"])), 14)
+            saved = own_runtime.side("save", "odd").out
             equal(json.loads(saved)["output"], output)
-            place.side("destroy", "odd")
-            with open(os.path.join(place.path, "saved.json"), "w", encoding="utf-8") as file:
+            own_runtime.side("destroy", "odd")
+            with open(os.path.join(own_runtime.path, "saved.json"), "w", encoding="utf-8") as file:
                 file.write(saved)
-            place.side("load", "saved.json", "--session", "again")
-            equal(json.loads(place.side("save", "again").out)["output"], output)
-            place.side("destroy", "again")
+            own_runtime.side("load", "saved.json", "--session", "again")
+            equal(json.loads(own_runtime.side("save", "again").out)["output"], output)
+            own_runtime.side("destroy", "again")
 
 
 def test_names():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "named")
-        equal(place.side("complete", "sessions").out.split(), ["named"])
-        contains(place.side("complete", "pids").out.split(), str(program.pid))
-        contains(place.side("complete", "processes").out.split(), os.path.basename(PROGRAM)[:15])
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "named")
+        equal(own_runtime.side("complete", "sessions").out.split(), ["named"])
+        contains(own_runtime.side("complete", "pids").out.split(), str(program.pid))
+        contains(own_runtime.side("complete", "processes").out.split(), os.path.basename(PROGRAM)[:15])
         # Other programs may exit while they are read; this test's program is there.
-        result = side("complete", "events", env=place.env)
+        result = side("complete", "events", env=own_runtime.env)
         contains(result.out.split(), "sided:tick")
-        result = side("list", "-u", "--names", "-e", "sided:*", env=place.env)
+        result = side("list", "-u", "--names", "-e", "sided:*", env=own_runtime.env)
         contains(result.out.split(), "sided:tock")
 
 
 def test_meant():
     """Misspelled names of sessions and channels; each suggestion works."""
-    with Place() as place:
-        place.side("create", "orders")
-        place.side("create", "others")
-        place.side("enable-channel", "flight", "-s", "orders", "--mode", "overwrite")
-        place.side("enable-event", "sided:*", "--channel", "flight", "-s", "orders")
+    with Runtime() as own_runtime:
+        own_runtime.side("create", "orders")
+        own_runtime.side("create", "others")
+        own_runtime.side("enable-channel", "flight", "-s", "orders", "--mode", "overwrite")
+        own_runtime.side("enable-event", "sided:*", "--channel", "flight", "-s", "orders")
         for verb in (("status", "ordes"), ("start", "-s", "ordes"), ("destroy", "ordes"), ("set-session", "ordes")):
-            place.side(*verb, status=1, says=["there is no session ordes\nhint: did you mean `orders`?"])
-        place.side("status", "orde", status=1, says=["did you mean `orders`?"])
-        place.side("status", "o_hers", status=1, says=["did you mean `others`?"])
-        place.side("status", "zzz", status=1, says=["there is no session zzz\nhint: `side list`"])
-        place.side("disable-channel", "fligt", "-s", "orders", status=1, says=["has no channel", "did you mean `--channel flight`?"])
-        place.side("disable-event", "sided:tick", "--channel", "flihgt", "-s", "orders", status=1, says=["did you mean `--channel flight`?"])
-        place.side("disable-event", "sided:*", "--channel", "flight", "-s", "orders")
+            own_runtime.side(*verb, status=1, printing=["there is no session ordes\nhint: did you mean `orders`?"])
+        own_runtime.side("status", "orde", status=1, printing=["did you mean `orders`?"])
+        own_runtime.side("status", "o_hers", status=1, printing=["did you mean `others`?"])
+        own_runtime.side("status", "zzz", status=1, printing=["there is no session zzz\nhint: `side list`"])
+        own_runtime.side("disable-channel", "fligt", "-s", "orders", status=1, printing=["has no channel", "did you mean `--channel flight`?"])
+        own_runtime.side("disable-event", "sided:tick", "--channel", "flihgt", "-s", "orders", status=1, printing=["did you mean `--channel flight`?"])
+        own_runtime.side("disable-event", "sided:*", "--channel", "flight", "-s", "orders")
 
 
 def test_stop():
     """The daemon ends, its sessions are kept, and no events are missing."""
-    with Place() as place:
-        program = place.program()
-        pid = place.daemon()
-        place.side("create", "-o", "out", "lasting")
-        place.side("enable-event", "sided:tick")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        pid = own_runtime.daemon()
+        own_runtime.side("create", "-o", "out", "lasting")
+        own_runtime.side("enable-event", "sided:tick")
+        own_runtime.side("start")
         first = program.fire(10)
-        place.side("daemon", "--stop", says=[f"stopped the daemon sided (process {pid}); its 1 session is kept and continues"])
+        own_runtime.side("daemon", "--stop", printing=[f"stopped the daemon sided (process {pid}); its 1 session is kept and continues"])
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the daemon")
-        place.side("daemon", "--stop", says=["no daemon runs, so none was stopped"])
-        (line,) = json_lines(place.side("daemon", "--stop", "--json").out)
+        own_runtime.side("daemon", "--stop", printing=["no daemon runs, so none was stopped"])
+        (line,) = json_lines(own_runtime.side("daemon", "--stop", "--json").out)
         equal((line["type"], line["stopped"], line["sessions"]), ("daemon", False, 0))
-        equal(place.daemon(), 0)
+        equal(own_runtime.daemon(), 0)
         second = program.fire(10)
-        place.side("daemon", says=["started the daemon"])
-        wait_until(lambda: place.session()["state"] == "active", "the session has returned")
-        place.side("stop")
-        equal(sorted(event[2] for event in place.events()), first + second)
-        place.side("destroy")
-        (line,) = json_lines(place.side("daemon", "--stop", "--json").out)
+        own_runtime.side("daemon", printing=["started the daemon"])
+        wait_until(lambda: own_runtime.session()["state"] == "active", "the session has returned")
+        own_runtime.side("stop")
+        equal(sorted(event[2] for event in own_runtime.events()), first + second)
+        own_runtime.side("destroy")
+        (line,) = json_lines(own_runtime.side("daemon", "--stop", "--json").out)
         equal((line["stopped"], line["sessions"]), (True, 0))
 
 
 def test_daemon_that_was_killed():
-    with Place() as place:
-        program = place.program()
-        place.side("create", "-o", "out", "lasting")
-        place.side("enable-event", "sided:tick")
-        place.side("start")
+    with Runtime() as own_runtime:
+        program = own_runtime.program()
+        own_runtime.side("create", "-o", "out", "lasting")
+        own_runtime.side("enable-event", "sided:tick")
+        own_runtime.side("start")
         first = program.fire(10)
-        place.kill(signal.SIGKILL)
-        place.side("status", "--no-daemon", status=1, says=["no daemon"])
+        own_runtime.kill(signal.SIGKILL)
+        own_runtime.side("status", "--no-daemon", status=1, printing=["no daemon"])
         second = program.fire(10)
         # Verbs that only read start no daemon, and name the kept sessions.
         for verb in (("status",), ("top", "-n", "1"), ("save",)):
-            place.side(*verb, status=1, says=["no daemon", "`side daemon` starts it, and its sessions return: lasting"])
-        place.side("list", says=["its sessions are kept (lasting)"])
-        place.side("start", says=["started the daemon"])
-        session = json_lines(place.side("status", "--json").out)[0]
+            own_runtime.side(*verb, status=1, printing=["no daemon", "`side daemon` starts it, and its sessions return: lasting"])
+        own_runtime.side("list", printing=["its sessions are kept (lasting)"])
+        own_runtime.side("start", printing=["started the daemon"])
+        session = json_lines(own_runtime.side("status", "--json").out)[0]
         equal((session["name"], session["generation"] >= 1), ("lasting", True))
-        wait_until(lambda: place.session()["state"] == "active", "the session stands again")
-        place.side("stop")
-        numbers = sorted(event[2] for event in place.events())
+        wait_until(lambda: own_runtime.session()["state"] == "active", "the session stands again")
+        own_runtime.side("stop")
+        numbers = sorted(event[2] for event in own_runtime.events())
         equal(numbers, first + second)
 
 

@@ -60,20 +60,20 @@ def test_boot():
     root = tree(etc__side=None)
     path = os.path.join(root, "etc/side/boot.conf")
 
-    def look(text):
+    def check_of(text):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return checks_of("boot", "--root", root)["boot"]
 
-    found = look("place here\n")
+    found = check_of("place here\n")
     equal(found["state"], "missing")
     contains(found["found"], path + ":1: ")
     contains(found["mend"], "/")
-    found = look(good)
+    found = check_of(good)
     equal(found["state"], "ok", str(found))
     contains(found["found"], "1 session in /run/side/boot, buffers of 0 processes, no recorder")
     os.makedirs(os.path.join(root, "run/side/boot/early/init-1-0"))
-    found = look(good)
+    found = check_of(good)
     equal(found["state"], "note")
     contains(found["found"], "buffers of 1 process, no recorder")
     contains(found["mend"], "side adopt /run/side/boot")
@@ -102,14 +102,14 @@ def test_runtime_directory():
 
 def test_ptrace():
     none, root = "CapEff:\t0000000000000000\n", "CapEff:\t000001ffffffffff\n"
-    for scope, caps, state, mend in (("0", none, "ok", None), ("1", none, "note", "sysctl kernel.yama.ptrace_scope=0"),
+    for scope, caps, state, repair_command in (("0", none, "ok", None), ("1", none, "note", "sysctl kernel.yama.ptrace_scope=0"),
                                      ("2", none, "note", "sysctl kernel.yama.ptrace_scope=0"), ("1", root, "ok", None),
                                      ("2", root, "ok", None), ("3", root, "note", "start the machine again"),
                                      ("77", none, "note", "start the machine again")):
         line = one("ptrace", proc__sys__kernel__yama__ptrace_scope=scope + "\n", proc__self__status=caps)
-        equal((line["state"], "mend" in line), (state, bool(mend)), scope)
-        if mend:
-            contains(line["mend"], mend)
+        equal((line["state"], "mend" in line), (state, bool(repair_command)), scope)
+        if repair_command:
+            contains(line["mend"], repair_command)
     equal(one("ptrace")["state"], "ok")  # No Yama.
     line = one("caps", proc__self__status="Name:\tx\nCapEff:\t0000000000080000\n")
     equal((line["state"], line["found"]), ("note", "without CAP_PERFMON, CAP_SYS_ADMIN; with CAP_SYS_PTRACE"))
@@ -132,7 +132,7 @@ def test_tracefs():
     contains(one("userevents")["mend"], "CONFIG_USER_EVENTS")
 
 
-def test_others():
+def test_other_checks():
     contains(one("debug")["mend"], "DEBUGINFOD_URLS")
     equal(one("debug", **{"usr__lib__debug__.build-id": None})["state"], "ok")
     equal(one("debug", **{"etc__debuginfod__elfutils.urls": "https://x.example\n"})["found"], "from https://x.example")

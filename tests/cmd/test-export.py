@@ -103,19 +103,19 @@ def test_csv_of_all_events():
                       (event["hostname"], context["procname"], context["vpid"], context["vtid"]))
 
 
-def cell_text(text):
+def field_text(text):
     """Control characters are escaped; these texts have no others that a cell would change."""
     return "".join(c if c in "\n\t" or c.isprintable() else "\\x%02x" % ord(c) for c in text)
 
 
-def cells_of(name, value, cells, row):
+def fields_of_row(name, value, cells, row):
     """Computes the cells of a field from its JSON; the titles show the shape of a structure."""
     if isinstance(value, dict) and set(value) == {"labels", "value"} and name + ".label" in row:
-        cells[name + ".label"] = cell_text("|".join(value["labels"]))
+        cells[name + ".label"] = field_text("|".join(value["labels"]))
         value = value["value"]
     if isinstance(value, dict) and name not in row:
         for member, inner in value.items():
-            cells_of(f"{name}.{member}", inner, cells, row)
+            fields_of_row(f"{name}.{member}", inner, cells, row)
     elif value is None:
         cells[name] = ""
     elif isinstance(value, bool):
@@ -123,7 +123,7 @@ def cells_of(name, value, cells, row):
     elif isinstance(value, (dict, list)):
         cells[name] = value
     else:
-        cells[name] = cell_text(value) if isinstance(value, str) else json.dumps(value)
+        cells[name] = field_text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def equal_rows(trace, folder):
@@ -148,9 +148,9 @@ def equal_rows(trace, folder):
             cells = {}
             for scope in ("stream_context", "context"):
                 for member, value in event.get(scope, {}).items():
-                    cells_of("ctx." + member, value, cells, row)
+                    fields_of_row("ctx." + member, value, cells, row)
             for member, value in event["fields"].items():
-                cells_of(member, value, cells, row)
+                fields_of_row(member, value, cells, row)
             if "variadic" in event:
                 cells["(variadic)"] = event["variadic"]
             equal(sorted(row), sorted(cells), name)
@@ -246,7 +246,7 @@ def test_hostile_texts():
         is_harmless(result.err)
 
 
-def test_csv_says_losses():
+def test_csv_reports_losses():
     result = side("export", path("channels"), "--to", "csv", "-o", path("channels.csv"))
     equal((result.status, result.out), (0, ""))
     contains(result.err, "lost while recording")
@@ -360,7 +360,7 @@ def test_ctf_of_some_events():
         true(100 < len(wanted) < len(events("synthetic")) / 2, len(wanted))
 
 
-def test_ctf_keeps_what_it_can():
+def test_ctf_copies_the_readable_part():
     """A damaged trace is copied as far as it can be read, and the damage is reported."""
     shutil.copytree(path("synthetic"), path("torn"))
     stream = path("torn", "one", "stream_1")
@@ -372,7 +372,7 @@ def test_ctf_keeps_what_it_can():
     equal(len(events(path("torn-ctf1"))), before.out.count('"type":"event"'))
 
 
-def test_ctf_refuses_what_it_cannot():
+def test_ctf_refuses_unsupported_types():
     shutil.copytree(path("synthetic"), path("aligned"))
     metadata = path("aligned", "one", "metadata")
     with open(metadata, encoding="utf-8") as file:
@@ -407,7 +407,7 @@ def test_files():
     equal(export("sample", "csv", "-o", "-"), data)
 
 
-def test_a_failure_leaves_nothing():
+def test_a_failure_leaves_no_file():
     for to in ("perfetto", "chrome", "csv", "jsonl"):
         with open("/dev/full", "w") as full:
             done = subprocess.run([SIDE, "export", path("synthetic"), "--to", to], stdout=full,
@@ -421,20 +421,20 @@ def test_a_failure_leaves_nothing():
 
 
 def test_mistakes():
-    def refused(*args, says, status=2):
+    def refused(*args, printing, status=2):
         result = side("export", *args)
         equal((result.status, result.out), (status, ""), str(args))
-        contains(result.err, says)
+        contains(result.err, printing)
 
     trace = path("sample")
-    refused(says="no trace to export")
-    refused(trace, "--to", "pdf", says="perfetto, chrome, csv, jsonl, ctf1 or ctf2")
-    refused(trace, "--to", "csv", "--pair", "a", "b", says="no")
-    refused(trace, "--to", "ctf1", says="add `-o DIR`")
-    refused(trace, "--to", "ctf2", "-o", path("sample"), says="not there yet", status=1)
-    refused(trace, "--key", "x", says="without `--pair`")
-    refused(trace, "--filter", "x >", "-o", path("x"), says="`--filter`")
-    refused("/nowhere", "-o", path("x"), says="No such file", status=1)
+    refused(printing="no trace to export")
+    refused(trace, "--to", "pdf", printing="perfetto, chrome, csv, jsonl, ctf1 or ctf2")
+    refused(trace, "--to", "csv", "--pair", "a", "b", printing="no")
+    refused(trace, "--to", "ctf1", printing="add `-o DIR`")
+    refused(trace, "--to", "ctf2", "-o", path("sample"), printing="not there yet", status=1)
+    refused(trace, "--key", "x", printing="without `--pair`")
+    refused(trace, "--filter", "x >", "-o", path("x"), printing="`--filter`")
+    refused("/nowhere", "-o", path("x"), printing="No such file", status=1)
     terminal = side_on_terminal("export", trace)
     equal((terminal.status, terminal.out), (2, ""))
     equal(os.path.exists(path("x")), False)

@@ -40,9 +40,9 @@ def compiler(*args):
 def build(name, *args, needed=True):
     """Builds a file once; None if the tools cannot (no 32-bit library, no such linker)."""
     if name not in built:
-        done, says = compiler(*args, "-o", name)
+        done, printing = compiler(*args, "-o", name)
         if not done and needed:
-            raise AssertionError(says)
+            raise AssertionError(printing)
         if not done:
             print(f"not built here: {name}")
         built[name] = os.path.join(work.name, name) if done else None
@@ -112,8 +112,8 @@ def test_linkers():
         path = program(f"case-{number}", linker, *flags, object=object)
         equal(listed(path), NAMES, f"{linker} {flags}")
         stripped = path + "-stripped"
-        done, says = compiler("strip", path, "-o", stripped)
-        true(done, says)
+        done, printing = compiler("strip", path, "-o", stripped)
+        true(done, printing)
         result = side("list", stripped)
         equal(sorted(re.findall("^[a-z]+:[a-z]+", result.out, re.M)), NAMES, f"{linker} {flags} stripped")
         contains(result.out, TEXT_FIRST, f"{linker} {flags} stripped")
@@ -137,8 +137,8 @@ def test_archives():
     members = [name for name in ("a.o", "an-object-with-a-long-name.o") if built.get(name)]
     for flags in ("cr", "crT"):
         archive = f"lib{flags}.a"
-        done, says = compiler("ar", flags, archive, *members)
-        true(done, says)
+        done, printing = compiler("ar", flags, archive, *members)
+        true(done, printing)
         path = os.path.join(work.name, archive)
         equal(listed(path), sorted(NAMES * len(members)), flags)
         lines = json_lines(side("list", "--json", path).out)
@@ -281,27 +281,27 @@ def test_patterns_that_match_nothing():
 
 
 def test_mistakes():
-    def failed(*args, status=1, says=""):
+    def failed(*args, status=1, printing=""):
         result = side("list", *args)
         equal((result.status, result.out), (status, ""), str(args))
         true(result.err.startswith("side: cannot list the events of "), result.err)
-        contains(result.err, says)
+        contains(result.err, printing)
         result = side("list", "--json", *args)
         equal(result.status, status)
         equal(json_lines(result.err)[0]["status"], status)
 
-    failed("./does-not-exist", says="No such file")
-    failed("/", says="it is a directory")
-    failed("/dev/null", says="it is not a file")
-    failed(HERE + "/subject.c", says="not an ELF file")
+    failed("./does-not-exist", printing="No such file")
+    failed("/", printing="it is a directory")
+    failed("/dev/null", printing="it is not a file")
+    failed(HERE + "/subject.c", printing="not an ELF file")
     fifo = os.path.join(work.name, "fifo")
     os.mkfifo(fifo)
-    failed(fifo, says="it is not a file")
+    failed(fifo, printing="it is not a file")
     archive = os.path.join(work.name, "cut.a")
-    done, says = compiler("ar", "cr", archive, program())
-    true(done, says)
+    done, printing = compiler("ar", "cr", archive, program())
+    true(done, printing)
     open(archive, "r+b").truncate(1000)
-    failed(archive, says="archive is truncated")
+    failed(archive, printing="archive is truncated")
     short = os.path.join(work.name, "short")
     open(short, "wb").write(open(program(), "rb").read()[:2000])
     failed(short)
@@ -317,7 +317,7 @@ def test_mistakes():
         secret = os.path.join(work.name, "secret")
         open(secret, "w").close()
         os.chmod(secret, 0)
-        failed(secret, status=3, says="permission")
+        failed(secret, status=3, printing="permission")
 
 
 def test_colors():

@@ -15,7 +15,7 @@ VERBS = ["record", "attach", "detach", "recover", "adopt", "list", "view", "expa
 ESCAPE = "\033["
 
 
-def refused(*args, says=(), status=2):
+def refused(*args, printing=(), status=2):
     """A wrong command line: nothing on stdout, one message, the same as JSON."""
     result = side(*args)
     equal(result.status, status, f"status of {args}")
@@ -23,7 +23,7 @@ def refused(*args, says=(), status=2):
     start = result.err.rindex("side: ", 0, (result.err.rfind("\nhint: ") + 1) or len(result.err))
     lines = [line for line in result.err[start:].splitlines() if not line.startswith("  ")]
     true(lines[0].startswith("side: "), result.err)
-    for part in says:
+    for part in printing:
         contains("\n".join(lines), part, str(args))
     result = side("--json", *args)
     equal(result.status, status, f"status of {args} with --json")
@@ -37,30 +37,30 @@ def refused(*args, says=(), status=2):
 
 
 def test_unknown_verbs():
-    refused("recrod", says=["no verb `recrod`", "did you mean `side record`?"])
-    refused("lsit", "x", says=["did you mean `side list`?"])
-    refused("veiw", "x", says=["did you mean `side view`?"])
-    refused("rec", says=["did you mean `side record`?"])
-    refused("zzzzzzzz", says=["no verb", "side --help"])
-    refused("x" * 1000, says=["no verb"])
+    refused("recrod", printing=["no verb `recrod`", "did you mean `side record`?"])
+    refused("lsit", "x", printing=["did you mean `side list`?"])
+    refused("veiw", "x", printing=["did you mean `side view`?"])
+    refused("rec", printing=["did you mean `side record`?"])
+    refused("zzzzzzzz", printing=["no verb", "side --help"])
+    refused("x" * 1000, printing=["no verb"])
     # Control characters are shown escaped, not sent.
     contains(side("a\033[31mb").err, "`a\\x1b[31mb`")
-    refused("export", "x", "--format", "cvs", says=["cannot be `cvs`: it is perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
-    refused("list", "-w", "zzzzzz", "--", "true", says=["cannot be `zzzzzz`: it is libc or pthread"])
+    refused("export", "x", "--format", "cvs", printing=["cannot be `cvs`: it is perfetto, ", " or ctf2\nhint: did you mean `csv`?"])
+    refused("list", "-w", "zzzzzz", "--", "true", printing=["cannot be `zzzzzz`: it is libc or pthread"])
 
 
 def test_habits_of_other_tools():
-    refused("script", says=["no verb `script`", "side view DIR"])
-    refused("stat", "ls", says=["no verb `stat`", "side report DIR"])
-    refused("run", "ls", says=["side record COMMAND"])
-    refused("record", "-p", "1", says=["no option `-p`", "side attach -p PID"])
-    refused("record", "--pid=1", says=["no option `--pid`", "side attach -p PID"])
-    refused("record", "-a", says=["no option `-a`", "side create"])
-    refused("report", "-i", "x", says=["no option `-i`", "side report DIR"])
-    refused("view", "--begin", "0", "x", says=["no option `--begin`", "--from"])
+    refused("script", printing=["no verb `script`", "side view DIR"])
+    refused("stat", "ls", printing=["no verb `stat`", "side report DIR"])
+    refused("run", "ls", printing=["side record COMMAND"])
+    refused("record", "-p", "1", printing=["no option `-p`", "side attach -p PID"])
+    refused("record", "--pid=1", printing=["no option `--pid`", "side attach -p PID"])
+    refused("record", "-a", printing=["no option `-a`", "side create"])
+    refused("report", "-i", "x", printing=["no option `-i`", "side report DIR"])
+    refused("view", "--begin", "0", "x", printing=["no option `--begin`", "--from"])
     # A letter may follow others, too; without a verb there are no letters.
-    refused("view", "-qi", "x", says=["no option `-i`", "side view DIR"])
-    refused("-p", "1", says=["no option `-p`", "side --help"])
+    refused("view", "-qi", "x", printing=["no option `-i`", "side view DIR"])
+    refused("-p", "1", printing=["no option `-p`", "side --help"])
 
 
 def test_no_verb():
@@ -68,81 +68,81 @@ def test_no_verb():
     equal(result.status, 2)
     equal(result.out, "")
     contains(result.err, "Usage")
-    refused("-q", says=["missing verb"])
+    refused("-q", printing=["missing verb"])
 
 
 def test_unknown_options():
-    refused("record", "--ouptut", "x", "true", says=["`--ouptut`", "did you mean `--output`?"])
-    refused("list", "--libary", "x", says=["did you mean `--libraries`?"])
-    refused("view", "--cuont=3", "x", says=["did you mean `--count`?"])
-    refused("record", "-Z", "true", says=["`-Z`"])
-    refused("list", "-qZ", "x", says=["`-Z`"])
-    refused("--verison", says=["did you mean `--version`?"])
-    refused("--nothing-like-it", says=["no option"])
+    refused("record", "--ouptut", "x", "true", printing=["`--ouptut`", "did you mean `--output`?"])
+    refused("list", "--libary", "x", printing=["did you mean `--libraries`?"])
+    refused("view", "--cuont=3", "x", printing=["did you mean `--count`?"])
+    refused("record", "-Z", "true", printing=["`-Z`"])
+    refused("list", "-qZ", "x", printing=["`-Z`"])
+    refused("--verison", printing=["did you mean `--version`?"])
+    refused("--nothing-like-it", printing=["no option"])
     # An option of another verb is not valid for this one.
-    refused("list", "--strict", "x", says=["no option `--strict`"])
-    refused("--strict", says=["no option `--strict`"])
+    refused("list", "--strict", "x", printing=["no option `--strict`"])
+    refused("--strict", printing=["no option `--strict`"])
 
 
 def test_abbreviations_are_refused():
-    refused("record", "--out", "x", "true", says=["`--out`", "did you mean `--output`?"])
-    refused("--ver", says=["no option `--ver`"])
+    refused("record", "--out", "x", "true", printing=["`--out`", "did you mean `--output`?"])
+    refused("--ver", printing=["no option `--ver`"])
     refused("list", "--lib", "x")
 
 
 def test_arguments_of_options():
-    refused("record", "--output", says=["`--output` needs its DIR"])
-    refused("record", "-o", says=["`--output` needs its DIR"])
+    refused("record", "--output", printing=["`--output` needs its DIR"])
+    refused("record", "-o", printing=["`--output` needs its DIR"])
     # An option is not an argument of the previous one, unless that is documented.
-    refused("record", "--output", "--strict", "true", says=["`--output` needs its DIR", "the option follows: `--strict`"])
-    refused("record", "-o", "--filter=x", "true", says=["`--output` needs its DIR", "the option follows: `--filter=x`"])
+    refused("record", "--output", "--strict", "true", printing=["`--output` needs its DIR", "the option follows: `--strict`"])
+    refused("record", "-o", "--filter=x", "true", printing=["`--output` needs its DIR", "the option follows: `--filter=x`"])
     refused("trace", "-c", "true", "--function", "main", "--ret", "--function", "exit",
-            says=["`--ret` needs its EXPRESSION", "the option follows: `--function`"])
-    refused("report", "x", "--pair", "a", "--by", "cpu", says=["`--pair` needs its BEGIN END", "the option follows: `--by`"])
-    refused("record", "-o", "", "true", says=["is empty"])
-    refused("record", "--strict=yes", "true", says=["takes no argument"])
-    refused("record", "--buffer-size", "12x", "true", says=["12x", "is not a size"])
-    refused("record", "--buffer-size", "", "true", says=["empty"])
-    refused("record", "--buffer-size", "-1", "true", says=["is not a size"])
-    refused("record", "--buffer-size", "0", "true", says=["is not a size"])
-    refused("record", "--buffer-size=99999999999999999999", "true", says=["too large"])
-    refused("record", "--memory-limit=99999999999T", "true", says=["too large"])
-    refused("view", "-n", "many", "x", says=["many", "is not a number"])
-    refused("view", "-n", "3x", "x", says=["is not a number"])
-    refused("--color=purple", says=["purple", "auto, always or never"])
-    refused("list", "--color", "on", "x", says=["auto, always or never"])
-    refused("record", "-w", "libm", "true", says=["libm", "libc or pthread"])
+            printing=["`--ret` needs its EXPRESSION", "the option follows: `--function`"])
+    refused("report", "x", "--pair", "a", "--by", "cpu", printing=["`--pair` needs its BEGIN END", "the option follows: `--by`"])
+    refused("record", "-o", "", "true", printing=["is empty"])
+    refused("record", "--strict=yes", "true", printing=["takes no argument"])
+    refused("record", "--buffer-size", "12x", "true", printing=["12x", "is not a size"])
+    refused("record", "--buffer-size", "", "true", printing=["empty"])
+    refused("record", "--buffer-size", "-1", "true", printing=["is not a size"])
+    refused("record", "--buffer-size", "0", "true", printing=["is not a size"])
+    refused("record", "--buffer-size=99999999999999999999", "true", printing=["too large"])
+    refused("record", "--memory-limit=99999999999T", "true", printing=["too large"])
+    refused("view", "-n", "many", "x", printing=["many", "is not a number"])
+    refused("view", "-n", "3x", "x", printing=["is not a number"])
+    refused("--color=purple", printing=["purple", "auto, always or never"])
+    refused("list", "--color", "on", "x", printing=["auto, always or never"])
+    refused("record", "-w", "libm", "true", printing=["libm", "libc or pthread"])
 
 
 def test_operands():
-    refused("record", says=["no command", "side record"])
-    refused("record", "--", says=["no command"])
-    refused("list", "--", says=["nothing to list"])
-    refused("view", says=["no trace"])
-    refused("view", "a", "b", says=["does not understand `b`"])
-    refused("help", "record", "x", says=["does not understand `x`"])
-    refused("list-sessions", says=["`side list`"])
-    refused("probe", "lst", "app", says=["did you mean `side probe list`?"])
-    refused("trace", "99999999", "--function", "f", says=["there is no program `99999999`", "`side trace -p 99999999`"])
-    refused("trace", "ls", "-c", "ls", "--function", "f", says=["two commands", "`ls`"])
-    refused("trace", "ls", "-j", "--function", "f", says=["no option `-j`", "put `--` before a command"])
-    refused("trace", "ls", says=["missing probe location", "`--function NAME`"])
-    refused("kernel", "stats", says=["did you mean `side kernel status`?"])
-    refused("regenerate", "statdump", says=["did you mean `side regenerate statedump`?"])
-    refused("enable-channel", "-u", "c", "--subbuf-size", "1M", says=["`--buffer-size SIZE`"])
-    refused("enable-channel", "-u", "c", "--overwrite", says=["`--mode overwrite`"])
-    refused("create", "--snapshot", says=["`side enable-channel CHANNEL --mode overwrite`"])
-    refused("help", "recrod", says=["did you mean `side help record`?"])
-    refused("help", "pattern", says=["did you mean `side help patterns`?"])
+    refused("record", printing=["no command", "side record"])
+    refused("record", "--", printing=["no command"])
+    refused("list", "--", printing=["nothing to list"])
+    refused("view", printing=["no trace"])
+    refused("view", "a", "b", printing=["does not understand `b`"])
+    refused("help", "record", "x", printing=["does not understand `x`"])
+    refused("list-sessions", printing=["`side list`"])
+    refused("probe", "lst", "app", printing=["did you mean `side probe list`?"])
+    refused("trace", "99999999", "--function", "f", printing=["there is no program `99999999`", "`side trace -p 99999999`"])
+    refused("trace", "ls", "-c", "ls", "--function", "f", printing=["two commands", "`ls`"])
+    refused("trace", "ls", "-j", "--function", "f", printing=["no option `-j`", "put `--` before a command"])
+    refused("trace", "ls", printing=["missing probe location", "`--function NAME`"])
+    refused("kernel", "stats", printing=["did you mean `side kernel status`?"])
+    refused("regenerate", "statdump", printing=["did you mean `side regenerate statedump`?"])
+    refused("enable-channel", "-u", "c", "--subbuf-size", "1M", printing=["`--buffer-size SIZE`"])
+    refused("enable-channel", "-u", "c", "--overwrite", printing=["`--mode overwrite`"])
+    refused("create", "--snapshot", printing=["`side enable-channel CHANNEL --mode overwrite`"])
+    refused("help", "recrod", printing=["did you mean `side help record`?"])
+    refused("help", "pattern", printing=["did you mean `side help patterns`?"])
 
 
 def test_patterns_are_checked_first():
     for verb, operand in (("record", "true"), ("list", "/bin/true"), ("view", "/")):
-        refused(verb, "-e", "a:[b", operand, says=["a:[b", "side help patterns"])
-        refused(verb, "-e", "a:b@NOISE", operand, says=["a:b@NOISE"])
+        refused(verb, "-e", "a:[b", operand, printing=["a:[b", "side help patterns"])
+        refused(verb, "-e", "a:b@NOISE", operand, printing=["a:b@NOISE"])
 
 
-def test_json_of_the_command_is_not_ours():
+def test_json_of_the_command_is_passed_on():
     result = side("record", "--bogus", "echo", "--json")
     equal(result.status, 2)
     true(result.err.startswith("side: "), result.err)
@@ -373,7 +373,7 @@ def test_side_links_little():
     true(libraries(os.path.join(os.path.dirname(SIDE), "side-more")) >= {"libdw", "libelf", "libzstd"}, "side-more")
 
 
-def test_side_finds_the_rest_of_it():
+def test_side_finds_its_other_programs():
     """In its own directory and in libexec, with the arguments in order; a missing one is reported."""
     words = ["view", "/nowhere", "--json"]
     wanted = side(*words)

@@ -67,7 +67,7 @@ def test_commands_that_cannot_be_run():
         equal(json_lines(result.err)[0]["status"], status)
 
 
-def test_what_was_said_is_recorded():
+def test_fired_events_are_recorded():
     result, output = record(TALKER, "100")
     equal((result.status, result.out), (0, ""))
     found = names(output)
@@ -117,17 +117,17 @@ def test_summary():
     contains(result.err, f"side view {output}")
     result, output = record("--json", TALKER, "1000", "exit", "7")
     equal((result.status, result.out), (7, ""))
-    told = summary(result)
-    equal(told["output"], output)
-    equal((told["command_status"], told["lost"], told["interrupted"]), (7, 0, False))
-    (process,) = told["processes"]
+    summary_line = summary(result)
+    equal(summary_line["output"], output)
+    equal((summary_line["command_status"], summary_line["lost"], summary_line["interrupted"]), (7, 0, False))
+    (process,) = summary_line["processes"]
     equal(process["name"], NAME)
     equal(os.path.realpath(process["executable"]), os.path.realpath(TALKER))
     true(process["bytes"] > 30000, str(process))
     equal(process["lost"], 0)
     sizes = [os.path.getsize(os.path.join(folder, name))
              for folder, _, files in os.walk(output) for name in files if name != ".maps"]
-    equal(told["bytes"], sum(sizes), "bytes")
+    equal(summary_line["bytes"], sum(sizes), "bytes")
     equal(sorted(os.listdir(output)), [process["directory"]])
     # A name with blanks is quoted in a command for the user.
     blank = os.path.join(work.name, "a b'c")
@@ -138,15 +138,15 @@ def test_summary():
 def test_several_processes():
     result, output = record("--json", "sh", "-c", f"{TALKER} 10; {TALKER} 20; exit 9")
     equal(result.status, 9)
-    told = summary(result)
-    talkers = [p for p in told["processes"] if p["name"] == NAME]
+    summary_line = summary(result)
+    talkers = [p for p in summary_line["processes"] if p["name"] == NAME]
     equal(len(talkers), 2)
     found = names(output)
     if found is not None:
         equal(found.count("talker:said"), 30)
 
 
-def test_nothing_said():
+def test_no_events():
     result, _ = record("true")
     equal(result.status, 0)
     contains(result.err, "-w libc")
@@ -240,9 +240,9 @@ def test_names_do_not_reach_the_terminal():
                       "scream", text=False)
         equal(result.status, 0, str(result.err))
         if options:
-            told = summary(Result(0, "", result.err.decode()))
-            true("talker:\033[2J\r\u009bscream\n" in [loss["event"] for loss in told["losses"]],
-                 str(told["losses"]))
+            summary_line = summary(Result(0, "", result.err.decode()))
+            true("talker:\033[2J\r\u009bscream\n" in [loss["event"] for loss in summary_line["losses"]],
+                 str(summary_line["losses"]))
         else:
             contains(result.err.decode(), "talker:\\x1b[2J\\x0d\\xc2scream\\x0a")
         for control in b"\033", b"\r", b"\302\233":
@@ -263,12 +263,12 @@ def test_losses():
     equal([line.split(" ", 1)[0] for line in result.err.splitlines()], ["side:", "hint:"], result.err)
     result, output = record("--buffer-size=64K", "--strict", "--json", TALKER, "300000")
     equal(result.status, 4)
-    told = summary(result)
-    true(told["lost"] > 0, "nothing was lost")
-    equal(told["lost"], sum(loss["count"] for loss in told["losses"]))
-    equal([(one["reason"], one["count"]) for one in told["reasons"]], [("ring full", told["lost"])])
-    contains(told["reasons"][0]["mend"], "--buffer-size")
-    for loss in told["losses"]:
+    summary_line = summary(result)
+    true(summary_line["lost"] > 0, "nothing was lost")
+    equal(summary_line["lost"], sum(loss["count"] for loss in summary_line["losses"]))
+    equal([(one["reason"], one["count"]) for one in summary_line["reasons"]], [("ring full", summary_line["lost"])])
+    contains(summary_line["reasons"][0]["mend"], "--buffer-size")
+    for loss in summary_line["losses"]:
         true(loss["event"].startswith("talker:") and loss["ring"].startswith("ring_"), str(loss))
     # A process for which no memory is left loses all its events.
     result, output = record("--buffer-size=256K", "--json", TALKER, "10")
@@ -327,8 +327,8 @@ def test_storm_of_processes():
     count = 3000 if LONG else 600
     result, output = record(f"--memory-limit={os.cpu_count() * 128}M", "--json", TALKER, "0", "fork", str(count))
     equal(result.status, 0, result.err)
-    told = summary(result)
-    equal((told["recorded"], told["lost"], told["losses"]), (count + 1, 0, []), result.err[:300])
+    summary_line = summary(result)
+    equal((summary_line["recorded"], summary_line["lost"], summary_line["losses"]), (count + 1, 0, []), result.err[:300])
     true("not recorded" not in result.err, result.err)
 
 
@@ -349,9 +349,9 @@ def test_processes_that_are_not_recorded():
     contains(report.out, "process not recorded, each counts once")
     result, output = record(*limit, "--buffer-size=256K", "--strict", "--json", "sh", "-c", others)
     equal(result.status, 4, result.err)
-    told = summary(result)
-    equal([(one["reason"], one["count"]) for one in told["losses"]],
-          [("process not recorded, each counts once", told["lost"])])
+    summary_line = summary(result)
+    equal([(one["reason"], one["count"]) for one in summary_line["losses"]],
+          [("process not recorded, each counts once", summary_line["lost"])])
 
 
 def interrupt(arguments, wait=True):
@@ -414,8 +414,8 @@ def test_wrappers():
     result, output = record("-w", "libc", "--json", "ls", "-l", "/")
     equal(result.status, 0, result.err)
     contains(result.out, "proc")
-    told = summary(result)
-    true(told["bytes"] > 0, "nothing was recorded")
+    summary_line = summary(result)
+    true(summary_line["bytes"] > 0, "nothing was recorded")
     found = names(output)
     if found is not None:
         contains(found, "libc:malloc")

@@ -62,7 +62,7 @@ def check_registrar(pid):
         equal((event["enabled"], event["tracers"]), (True, 1) if event["event"] == "stable:7" else (False, 0))
 
 
-def test_quiet():
+def test_idle():
     with Program(os.environ["REGISTRAR"]) as pid:
         check_registrar(pid)
         text = side("list", pid).out
@@ -78,7 +78,7 @@ def test_libside_in_the_executable():
         check_registrar(pid)
 
 
-def test_file_that_is_gone():
+def test_deleted_file():
     copy = os.path.join(work.name, "copy")
     shutil.copy(os.environ["REGISTRAR"], copy)
     with Program(copy) as pid:
@@ -239,11 +239,11 @@ def test_liars():
     with Program(path, LIE="") as pid:
         result = side("list", "--names", pid)
         equal((result.status, sorted(result.out.split()), result.err), (0, ["liar:event", "table:event"], ""))
-    for name, (_, says) in LIES.items():
+    for name, (_, printing) in LIES.items():
         with Program(path, LIE=name) as pid:
             result = side("list", "--names", pid, timeout=30)
             equal(result.status, 1, name + result.err[:300])
-            contains(result.err, says, name)
+            contains(result.err, printing, name)
             true(len(result.err.splitlines()) <= 102, name)
 
 

@@ -380,10 +380,10 @@ def test_full_disk():
     try:
         trace = os.path.join(disk, "talker")
         result = side("record", "--json", "-o", trace, TALKER, "300000")
-        said = [loss for line in json_lines(result.err) for loss in line.get("losses", ())]
-        size = sum(line["count"] for line in said if line["in_bytes"])
-        count = sum(line["count"] for line in said if not line["in_bytes"])
-        true(size > 0, str(said))
+        losses_there = [loss for line in json_lines(result.err) for loss in line.get("losses", ())]
+        size = sum(line["count"] for line in losses_there if line["in_bytes"])
+        count = sum(line["count"] for line in losses_there if not line["in_bytes"])
+        true(size > 0, str(losses_there))
         shown = [line for line in json_lines(side("view", "--json", "-q", trace).out) if line["type"] == "lost"]
         equal(sum(line["count"] for line in shown if line.get("in_bytes")), size)
         equal(sum(line["count"] for line in shown if not line.get("in_bytes")), count)
@@ -477,7 +477,7 @@ def test_text():
     true(plain.isascii() and not blocks.isascii(), "the line of events over time")
 
 
-def test_histogram_of_what_is_not_in_a_bucket():
+def test_histogram_of_values_outside_of_buckets():
     """Infinite values and NaN are in no bucket and no sum; numbers from 2^64 on have a separate row."""
     values = [1.5, 1e21, -1e300, math.inf, -math.inf, math.nan, 0.25, 2.0**64, 2.0**63, 1.8e308, -math.inf, math.nan]
     folder = os.path.join(work.name, "reals")
@@ -624,28 +624,28 @@ def test_damage():
 
 
 def test_mistakes():
-    def refused(*args, says, status=2):
+    def refused(*args, printing, status=2):
         result = side("report", *args)
         equal((result.status, result.out), (status, ""), str(args))
-        contains(result.err, says)
+        contains(result.err, printing)
         result = side("--json", "report", *args)
         equal((result.status, result.out), (status, ""), str(args))
         equal(json_lines(result.err)[-1]["type"], "error")
 
-    refused(says="no trace to report")
-    refused("/nowhere", says="No such file", status=1)
-    refused("/etc/passwd", says="not a directory", status=1)
-    refused(TRACE, "--pair", "a", says="needs its BEGIN END")
-    refused(TRACE, "--pair=a", says="needs its BEGIN END")
-    refused(TRACE, "--pair", "a", "b:[c", says="b:[c")
-    refused(TRACE, "--key", "id", says="without `--pair`")
-    refused(TRACE, "--slowest", "3", says="without `--pair`")
-    refused(TRACE, "--pair", "a", "b", "--around", "3", says="without `--slowest`")
-    refused(TRACE, "--pair", "a", "b", "--across", says="without `--key`")
-    refused(TRACE, "--pair", "a", "b", "--slowest", "10001", says="10000 at most")
-    refused(TRACE, "--filter", "rows >", says="`--filter`")
-    refused(TRACE, "--by", "1 +", says="`--by`")
-    refused(TRACE, "--histogram", ")", says="`--histogram`")
+    refused(printing="no trace to report")
+    refused("/nowhere", printing="No such file", status=1)
+    refused("/etc/passwd", printing="not a directory", status=1)
+    refused(TRACE, "--pair", "a", printing="needs its BEGIN END")
+    refused(TRACE, "--pair=a", printing="needs its BEGIN END")
+    refused(TRACE, "--pair", "a", "b:[c", printing="b:[c")
+    refused(TRACE, "--key", "id", printing="without `--pair`")
+    refused(TRACE, "--slowest", "3", printing="without `--pair`")
+    refused(TRACE, "--pair", "a", "b", "--around", "3", printing="without `--slowest`")
+    refused(TRACE, "--pair", "a", "b", "--across", printing="without `--key`")
+    refused(TRACE, "--pair", "a", "b", "--slowest", "10001", printing="10000 at most")
+    refused(TRACE, "--filter", "rows >", printing="`--filter`")
+    refused(TRACE, "--by", "1 +", printing="`--by`")
+    refused(TRACE, "--histogram", ")", printing="`--histogram`")
     contains(side("report", TRACE, "--filter", "rows >").err, "\n    rows >\n" if False else "rows >")
 
 
@@ -686,7 +686,7 @@ def test_misspelled_names():
     contains(side("report", TRACE, "--by", "$ctx.cgroup_ns").err, "hint: record with `--context cgroup_ns`")
 
 
-def test_full_disk():
+def test_full_output_device():
     with open("/dev/full", "w") as full:
         run = subprocess.run([SIDE, "report", TRACE], stdout=full, stderr=subprocess.PIPE, text=True)
     equal(run.returncode, 1)

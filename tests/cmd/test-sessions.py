@@ -39,15 +39,15 @@ def asks(*args, **wanted):
     equal(requests, [wanted], str(args))
 
 
-def refused(*args, status=2, says=()):
+def refused(*args, status=2, printing=()):
     result, requests = ask(*args, status=status)
     equal(requests, [], str(args))
-    for part in says:
+    for part in printing:
         contains(result.err, part, str(args))
 
 
 def test_create_and_the_current_session():
-    refused("start", says=["there is no current session", "side create"])
+    refused("start", printing=["there is no current session", "side create"])
     fake.answers["create"] = lambda request: {"ok": True, "session": request.get("session", "side-1")}
     result, requests = ask("create")
     equal(requests, [{"verb": "create"}])
@@ -64,8 +64,8 @@ def test_create_and_the_current_session():
          verb="create", session="mine", to="tcp://there:4000", spool=2 << 20, send_timeout=3 * 10**9)
     asks("create", "mine", "--to", "/dev/ttyS1", "--speed", "115200", verb="create", session="mine", to="/dev/ttyS1",
          speed=115200)
-    refused("create", "mine", "--to", "tcp://there", says=["tcp://HOST:PORT"])
-    refused("create", "mine", "--to", "-", says=["FIFO"])
+    refused("create", "mine", "--to", "tcp://there", printing=["tcp://HOST:PORT"])
+    refused("create", "mine", "--to", "-", printing=["FIFO"])
     requests = ask("create", "mine", "--to", "bytes", cwd=work.name)[1]
     equal(os.path.realpath(os.path.dirname(requests[0]["to"])), os.path.realpath(work.name))
     asks("create", "mine", "--compress=7", "--format=ctf1", verb="create", session="mine", compress=7, format="ctf1")
@@ -78,7 +78,7 @@ def test_create_and_the_current_session():
     asks("stop", verb="stop", session="other")
     asks("stop", "mine", verb="stop", session="mine")
     asks("stop", "-s", "mine", verb="stop", session="mine")
-    refused("stop", "one", "-s", "two", says=["two sessions"])
+    refused("stop", "one", "-s", "two", printing=["two sessions"])
     with open(RUNTIME + "/current", encoding="utf-8") as file:
         equal(file.read(), "other\n")
     equal(os.stat(RUNTIME + "/current").st_mode & 0o777, 0o600)
@@ -86,12 +86,12 @@ def test_create_and_the_current_session():
     for text in ("../x\n", "\n", "", "x" * 65 + "\n", "-x"):
         with open(RUNTIME + "/current", "w", encoding="utf-8") as file:
             file.write(text)
-        refused("stop", says=["no current session"])
+        refused("stop", printing=["no current session"])
     os.unlink(RUNTIME + "/current")
     with open(work.name + "/elsewhere", "w", encoding="utf-8") as file:
         file.write("linked\n")
     os.symlink(work.name + "/elsewhere", RUNTIME + "/current")
-    refused("stop", says=["no current session"])
+    refused("stop", printing=["no current session"])
     os.unlink(RUNTIME + "/current")
 
 
@@ -119,15 +119,15 @@ def test_events():
                      ("0.000001h", 3600000), ("7ns", 7)):
         asks("enable-event", "a:b", "--timeout", text, **base, event=["a:b"], timeout=ns)
     for text in ("s", "1.", ".5", "-1", "1 s", "1.2345678", "1x"):
-        refused("enable-event", "a:b", "--timeout", text, says=["is not a time", "a time is a number of seconds, or one with ns"])
-    refused("enable-event", "a:b", "--timeout", "99999999h", says=["is too large"])
+        refused("enable-event", "a:b", "--timeout", text, printing=["is not a time", "a time is a number of seconds, or one with ns"])
+    refused("enable-event", "a:b", "--timeout", "99999999h", printing=["is too large"])
     asks("enable-event", "a:b", "-s", "s2", verb="enable-event", session="s2", event=["a:b"])
-    refused("enable-event", "-a", "a:b", says=["`--all` is all events"])
-    refused("enable-event", "a:b@INFO", "--loglevel", "ERR", says=["has a log level"])
-    refused("enable-event", "a:b", "--loglevel", "ERR", "--loglevel-only", "INFO", says=["contradict"])
+    refused("enable-event", "-a", "a:b", printing=["`--all` is all events"])
+    refused("enable-event", "a:b@INFO", "--loglevel", "ERR", printing=["has a log level"])
+    refused("enable-event", "a:b", "--loglevel", "ERR", "--loglevel-only", "INFO", printing=["contradict"])
     asks("disable-event", "a:b", verb="disable-event", session="now", event=["a:b"])
     asks("disable-event", "-a", "-c", "x", verb="disable-event", session="now", channel="x")
-    refused("disable-event", says=["no event to disable", "--all"])
+    refused("disable-event", printing=["no event to disable", "--all"])
     contains(ask("enable-event", "a:b")[0].err, "records a:b from now on")
     fake.answers["enable-event"] = {**CHANGED, "changed": False}
     contains(ask("enable-event", "a:b")[0].err, "was so already")
@@ -143,13 +143,13 @@ def test_channels_and_contexts():
          **base, mode="block", block_timeout=5 * 10**6, per_thread=9, context=["vtid"])
     # Other tools mean microseconds there.
     for text in ("5", "0.5"):
-        refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, says=["is not a time", "us, ms, s or min behind it here"])
+        refused("enable-channel", "c1", "--mode=block", "--block-timeout", text, printing=["is not a time", "us, ms, s or min behind it here"])
     asks("disable-channel", "c1", verb="disable-channel", session="now", channel="c1")
-    refused("enable-channel", says=["missing operand: the name of a channel"])
+    refused("enable-channel", printing=["missing operand: the name of a channel"])
     asks("add-context", "vtid", "procname", verb="add-context", session="now", context=["vtid", "procname"])
     asks("add-context", "-u", "-t", "vtid", "-t", "ip", "-c", "c1", "-e", "a:*", verb="add-context", session="now",
          context=["vtid", "ip"], channel="c1", event=["a:*"])
-    refused("add-context", says=["no context"])
+    refused("add-context", printing=["no context"])
 
 
 def test_tracking():
@@ -163,12 +163,12 @@ def test_tracking():
              gid=["5"], name=["redis*"], cgroup=["*/x"], container=["ab*"], exclude=True)
         asks(verb, "--all", **base, all=True)
         asks(verb, "-n", "x", "other", verb=verb, session="other", name=["x"])
-        refused(verb, says=["missing option: the processes to " + verb])
-        refused(verb, "--pid", "x", says=["not the number of a process"])
-        refused(verb, "--uid", "nobody-is-called-so", says=["there is no user"])
+        refused(verb, printing=["missing option: the processes to " + verb])
+        refused(verb, "--pid", "x", printing=["not the number of a process"])
+        refused(verb, "--uid", "nobody-is-called-so", printing=["there is no user"])
 
 
-def test_what_was_recorded():
+def test_recorded_counts():
     make_current()
     fake.answers["snapshot"] = {"ok": True, "output": "/t", "path": "/t/snapshot-1"}
     fake.answers["rotate"] = {"ok": True, "output": "/t", "path": "/t/chunk-0001"}
@@ -181,8 +181,8 @@ def test_what_was_recorded():
     asks("statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", verb="statedump", session="now")
     asks("regenerate", "statedump", "x", verb="statedump", session="x")
-    refused("regenerate", "metadata", says=["metadata of a trace is complete at any time"])
-    refused("regenerate", "all", says=["`side regenerate` does not understand `all`", "did you mean `side regenerate statedump`?"])
+    refused("regenerate", "metadata", printing=["metadata of a trace is complete at any time"])
+    refused("regenerate", "all", printing=["`side regenerate` does not understand `all`", "did you mean `side regenerate statedump`?"])
     asks("clear", "s", verb="clear", session="s")
     contains(ask("clear", "s")[0].err, "session s has nothing of what was recorded before")
     equal(side("version").out, side("--version").out)
@@ -200,13 +200,13 @@ def test_destroy():
     result = ask("destroy")[0]
     for part in ("session now is destroyed", "1,234 events from 2 processes, 1.0 KiB", "3 events were lost", "a:b", "ring full", "odd"):
         contains(result.err, part)
-    refused("stop", says=["no current session"])
+    refused("stop", printing=["no current session"])
     contains(ask("destroy", "x", "-q")[0].err, "3 events were lost")
     make_current()
     equal([request["session"] for request in ask("destroy", "a", "b")[1]], ["a", "b"])
     fake.answers["status"] = {"ok": True, "sessions": [{"name": "a"}, {"name": "now"}]}
     equal([request.get("session") for request in ask("destroy", "-a")[1]], [None, "a", "now"])
-    refused("stop", says=["no current session"])
+    refused("stop", printing=["no current session"])
     result = ask("destroy", "-a", "x", status=2)[0]
     contains(result.err, "leave one of them out")
 
@@ -593,7 +593,7 @@ def test_top():
     fake.subscription = []
 
 
-def test_top_has_no_interval_before_the_first_figures():
+def test_top_has_no_interval_before_the_first_statistics():
     """No interval includes earlier events, and the daemon's time determines the length of an interval,
     even if it is read late.
     """

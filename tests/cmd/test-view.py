@@ -53,13 +53,13 @@ def test_where():
     equal((text.status, text.err, text.out.count("number = 7"), text.out.count("\n")), (0, "", 1, 1))
     wrong = side("view", TRACE, "--filter", "number > ")
     equal((wrong.status, wrong.out), (2, ""))
-    said, expression, mark = wrong.err.splitlines()[:3]
-    contains(said, "`--filter`")
+    message, expression, mark = wrong.err.splitlines()[:3]
+    contains(message, "`--filter`")
     equal(expression.strip(), "number >")
     true(mark.strip() == "^" and mark.index("^") >= expression.index(">"), wrong.err)
 
 
-def test_nothing_fits():
+def test_no_match():
     for args, part in ((["-e", "talker:sad"], "matched `-e talker:sad`: the trace has "),
                        (["-e", "talker:sad"], "did you mean `-e talker:said`?"),
                        (["-e", "absent"], "matched `-e absent`: no colon, so it names a provider: "),
@@ -95,9 +95,9 @@ def test_searches():
             os.mkdir(os.path.join(folder, str(i)))
         count = sum(1 for _ in os.walk(folder))
         traces = sum("metadata" in files for _, _, files in os.walk(folder))
-        said = f"side: searched {count} directories of {folder}: found {traces} trace{'s' * (traces != 1)}\n"
+        message = f"side: searched {count} directories of {folder}: found {traces} trace{'s' * (traces != 1)}\n"
         result = side("view", folder)
-        equal((result.status, result.err), (0, said))
+        equal((result.status, result.err), (0, message))
         equal(result.out, side("view", TRACE).out)
         equal(side("view", "-q", folder).err, "")
 
@@ -159,12 +159,12 @@ def test_relative_times():
     equal(times("--from", f"+{all_times[30] - first}ns"), all_times[30:])
     equal(times("--from", f"{all_times[30] - first}ns"), all_times[30:])
     equal(times("--from", str(all_times[7]), "--to", f"{all_times[9]}ns"), all_times[7:10])
-    for wrong, said in ((["--last", "x"], "is not a duration"), (["--last", "-5s"], "is not a duration"), (["--last", ""], "is empty"),
+    for wrong, message in ((["--last", "x"], "is not a duration"), (["--last", "-5s"], "is not a duration"), (["--last", ""], "is empty"),
                         (["--last", "5s", "--from", "+1"], "`--last` and `--from` contradict each other"),
                         (["--last", "5s", "--to", "+1"], "`--last` and `--to` contradict each other")):
         result = side("view", TRACE, *wrong)
         equal((result.status, result.out), (2, ""), str(wrong))
-        contains(result.err, said)
+        contains(result.err, message)
 
 
 def test_times_of_babeltrace():
@@ -388,17 +388,17 @@ def test_colors():
 
 
 def test_mistakes():
-    def failed(path, status=1, says=""):
+    def failed(path, status=1, printing=""):
         result = side("view", path)
         equal((result.status, result.out), (status, ""), path)
         true(result.err.startswith("side: cannot "), result.err)
-        contains(result.err, says)
+        contains(result.err, printing)
         result = side("view", "--json", path)
         equal((result.status, result.out), (status, ""), path)
         equal(json_lines(result.err)[-1]["type"], "error")
 
-    failed(os.path.join(work.name, "nowhere"), says="No such file")
-    failed("/etc/passwd", says="not a directory")
+    failed(os.path.join(work.name, "nowhere"), printing="No such file")
+    failed("/etc/passwd", printing="not a directory")
     empty = os.path.join(work.name, "empty")
     os.mkdir(empty)
     result = side("view", empty)
@@ -406,7 +406,7 @@ def test_mistakes():
     true(result.err.startswith("side: "), result.err)
     if os.geteuid():
         os.chmod(empty, 0)
-        failed(empty, status=3, says="permission")
+        failed(empty, status=3, printing="permission")
 
 
 def damaged(name, cut):
@@ -421,15 +421,15 @@ def damaged(name, cut):
     return copy, ring
 
 
-def test_damage_is_said():
+def test_damage_is_reported():
     copy, ring = damaged("damaged", 20)
     result = side("view", "--json", copy)
     equal(result.status, 1)
     json_lines(result.out)
-    (said,) = json_lines(result.err)
-    equal((said["type"], said["status"]), ("error", 1))
-    contains(said["message"], ring)
-    contains(said["mend"], "--repair")
+    (message,) = json_lines(result.err)
+    equal((message["type"], message["status"]), ("error", 1))
+    contains(message["message"], ring)
+    contains(message["mend"], "--repair")
     result = side("view", copy)
     equal(result.status, 1)
     equal([line.startswith(start) for line, start in zip(result.err.splitlines(), ("side: " + ring, "hint: "), strict=True)], [True, True], result.err)
@@ -448,7 +448,7 @@ def test_repair():
     equal((result.status, result.err), (0, ""), "nothing is left to mend")
 
 
-def test_repair_of_nothing():
+def test_repair_without_traces():
     size = [os.path.getsize(os.path.join(path, name)) for path, _, names in os.walk(TRACE) for name in names]
     result = side("view", "--repair", TRACE)
     equal((result.status, result.err, len(result.out.splitlines())), (0, "", 51))
@@ -528,10 +528,10 @@ def test_reader_that_leaves_later():
         equal(run.wait(), 128 + signal.SIGPIPE if ignored else -signal.SIGPIPE)
     equal(len(side("view", long).out.splitlines()), 20001)
     for options in ([], ["--json"]):
-        says_disk_is_full(*options, long)
+        reports_full_disk(*options, long)
 
 
-def says_disk_is_full(*args):
+def reports_full_disk(*args):
     with open("/dev/full", "w") as full:
         run = subprocess.run([SIDE, "view", *args], stdout=full, stderr=subprocess.PIPE, text=True)
     equal(run.returncode, 1)
@@ -540,9 +540,9 @@ def says_disk_is_full(*args):
 
 
 def test_full_disk():
-    says_disk_is_full(TRACE)
-    says_disk_is_full("--json", TRACE)
-    says_disk_is_full("-n1", TRACE)
+    reports_full_disk(TRACE)
+    reports_full_disk("--json", TRACE)
+    reports_full_disk("-n1", TRACE)
 
 
 def test_few_descriptors():

@@ -86,9 +86,9 @@ def test_names():
     done = run(side, "expand", "nowhere")
     check("no directory", (1, True), (done.returncode, "nowhere" in done.stderr))
     done = run(side, "expand", "--json", "trace", "-o", "third")
-    said = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     check("JSON", ("expanded", "third", 1, 1, 0),
-          tuple(said[key] for key in ("type", "output", "expanded", "copied", "damaged")))
+          tuple(report[key] for key in ("type", "output", "expanded", "copied", "damaged")))
     check("nothing to do", True, "copy" in run(side, "expand", "third", "-o", "fourth").stderr)
 
 

@@ -35,7 +35,7 @@ sys.path.append(os.path.join(SOURCE, "tests/cmd"))
 import guide
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 120
+TIMEOUT = 120
 KINDS = ("tutorial", "how-to", "reference", "explanation", "evidence")
 PROMPT = r"\$ "
 # page: (test, begin of the blocks that it runs)
@@ -139,7 +139,7 @@ class Folder:
 
     def end(self):
         if self.talker:
-            self.talker.communicate(timeout=PATIENCE)
+            self.talker.communicate(timeout=TIMEOUT)
 
     def run(self, commands, stays):
         """Returns [(status, output)] of the commands, or of those up to one that failed."""
@@ -163,7 +163,7 @@ class Folder:
         shell = subprocess.Popen(["bash", "-c", "\n".join(lines)], cwd=self.path, env=self.env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, start_new_session=True)
         try:
-            shell.wait(timeout=PATIENCE)
+            shell.wait(timeout=TIMEOUT)
         finally:
             try:
                 os.killpg(shell.pid, signal.SIGKILL)  # Ends the processes of the block: there are none if it succeeded.
@@ -214,13 +214,13 @@ def run_block(where, words, lines, folder):
         if "output varies" in words or not wanted:
             continue
         output = output.replace(folder.path + "/", "/usr/local/bin/")
-        said = [line.rstrip() for line in output.splitlines() if line.strip()]
+        printed = [line.rstrip() for line in output.splitlines() if line.strip()]
         if "numbers vary" in words:
-            said, wanted = [plain(line) for line in said], [plain(line) for line in wanted]
+            printed, wanted = [plain(line) for line in printed], [plain(line) for line in wanted]
         if "any order" in words:
-            said, wanted = sorted(said), sorted(wanted)
-        if not guide.matches(said, [line.rstrip() for line in wanted]):
-            failures.append(f"{where}: `{command}` prints\n" + "\n".join(said) + "\nnot\n" + "\n".join(wanted))
+            printed, wanted = sorted(printed), sorted(wanted)
+        if not guide.matches(printed, [line.rstrip() for line in wanted]):
+            failures.append(f"{where}: `{command}` prints\n" + "\n".join(printed) + "\nnot\n" + "\n".join(wanted))
 
 
 def compile_file(where, name, lines, folder):
@@ -228,7 +228,7 @@ def compile_file(where, name, lines, folder):
         file.write("\n".join(lines) + "\n")
     for compiler, options in (("gcc", ["-x", "c"]), ("g++", ["-x", "c++"])):
         done = subprocess.run([compiler, *options, "-Wall", "-Werror", "-I", SOURCE + "/include", "-fsyntax-only", name],
-                              cwd=folder.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+                              cwd=folder.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
                               check=False)
         if done.returncode:
             failures.append(f"{where}: {compiler} says\n{done.stdout}")
@@ -269,8 +269,8 @@ def prepare(shared):
                    f"Libs: -L{library} -Wl,-rpath,{library} -lside\n")
     for name, folder in (("server", HERE), ("talker", HERE), ("till", HERE), ("every-type", SOURCE + "/examples")):
         subprocess.run(["gcc", "-I", SOURCE + "/include", f"{folder}/{name}.c", "-o", f"{shared}/programs/{name}", "-L", library,
-                        "-Wl,-rpath," + library, "-lside"], check=True, timeout=PATIENCE)
-    subprocess.run(["gcc", "-g", "-O1", "-pthread", f"{HERE}/canteen.c", "-o", shared + "/programs/canteen"], check=True, timeout=PATIENCE)
+                        "-Wl,-rpath," + library, "-lside"], check=True, timeout=TIMEOUT)
+    subprocess.run(["gcc", "-g", "-O1", "-pthread", f"{HERE}/canteen.c", "-o", shared + "/programs/canteen"], check=True, timeout=TIMEOUT)
     shutil.copy(HERE + "/server.c", shared + "/programs")
     os.symlink("server", shared + "/programs/program")
     with open(shared + "/programs/Makefile", "w", encoding="utf-8") as file:

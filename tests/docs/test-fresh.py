@@ -174,8 +174,8 @@ apt-get -q update >/dev/null""")
         if line is None:
             raise AssertionError("the system has ended in " + text)
         with self.file("/tmp/.out") as printed:
-            said = printed.read()
-        return int(line[5:]), said
+            shown = printed.read()
+        return int(line[5:]), shown
 
     def command(self, command, folder, interrupt=False, lines=0):
         """Runs a command of a page as the account, in a directory below its home directory."""
@@ -190,12 +190,12 @@ apt-get -q update >/dev/null""")
         if not interrupt:
             return self.as_root(start)
         # Jobs ignore Ctrl-C unless the shell has job control. The last line of the page is printed after it.
-        status, said = self.as_root(f"""set -m; {start} >/tmp/.printed 2>&1 & job=$!
+        status, shown = self.as_root(f"""set -m; {start} >/tmp/.printed 2>&1 & job=$!
 for i in $(seq 300); do sleep 0.1; [ $(wc -l </tmp/.printed) -ge {lines} ] && break; done
 sleep 1; kill -INT $(pidof side) || true
 (sleep 60; kill -TERM $(pidof side)) >/dev/null 2>&1 & ending=$!
 wait $job; status=$?; kill $ending; set +m; cat /tmp/.printed; (exit $status)""")
-        return status, said
+        return status, shown
 
     def end(self):
         self.shell.stdin.close()
@@ -240,12 +240,12 @@ class Pages(unittest.TestCase):
         plain = self.examples.plain
         # The paths of installed programs are replaced by those of the page.
         printed = re.sub(re.escape(self.system.home) + r"/\w+/", "/usr/local/bin/", printed)
-        said = [plain(line) for line in printed.splitlines() if line.strip()]
+        shown = [plain(line) for line in printed.splitlines() if line.strip()]
         wanted = [plain(line) for line in wanted if line.strip()]
         if "any order" in mark:
-            said, wanted = sorted(said), sorted(wanted)
-        if wanted and "output varies" not in mark and not self.examples.guide.matches(said, wanted):
-            self.fail(f"{where}: `{command}` prints\n" + "\n".join(said) + "\nnot\n" + "\n".join(wanted))
+            shown, wanted = sorted(shown), sorted(wanted)
+        if wanted and "output varies" not in mark and not self.examples.guide.matches(shown, wanted):
+            self.fail(f"{where}: `{command}` prints\n" + "\n".join(shown) + "\nnot\n" + "\n".join(wanted))
 
     def prepare(self, stage, folder):
         """Runs the stage; returns {process id in the page: real process id}."""

@@ -35,7 +35,7 @@ def help_of(*command):
     return helps[command]
 
 
-looked = 0
+checked = 0
 for name in pages:
     with open(os.path.join(source, name)) as stream:
         for line in stream.read().replace('\\\n', ' ').splitlines():
@@ -54,16 +54,16 @@ for name in pages:
                     verb.append(words[1])
             else:
                 verb = [readside]
-            told = help_of(*verb)
-            if told is None and len(verb) == 3:
-                told = help_of(*verb[:2])
-            expect(told is not None, '%s: there is no `%s`' % (name, ' '.join(words[:2])))
+            help_text = help_of(*verb)
+            if help_text is None and len(verb) == 3:
+                help_text = help_of(*verb[:2])
+            expect(help_text is not None, '%s: there is no `%s`' % (name, ' '.join(words[:2])))
             for option in re.findall(r'(?<!\S)--([a-z][a-z-]*)', ' '.join(words)):
-                looked += 1
-                expect(told is None or re.search(r'--%s\b' % option, told), '%s: `%s` has no --%s' % (
+                checked += 1
+                expect(help_text is None or re.search(r'--%s\b' % option, help_text), '%s: `%s` has no --%s' % (
                     name, ' '.join(verb[1:]) or 'readside', option))
-expect(looked > 50, 'only %d options were found' % looked)
-print('%d pages, %d options looked at' % (len(pages), looked))
+expect(checked > 50, 'only %d options were found' % checked)
+print('%d pages, %d options looked at' % (len(pages), checked))
 for failure in failures:
     print('FAIL', failure)
 sys.exit(1 if failures else 0)

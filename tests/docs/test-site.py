@@ -123,9 +123,9 @@ def check_pages(pages):
             failures.append(f"{os.path.basename(path)} has no page in the site")
     with open(os.path.join(source, "src/libside/libside.map"), encoding="utf-8") as text:
         exported = set(re.findall(r"^\t(side_\w+);", text.read(), re.M))
-    told = set(re.findall(r"side_\w+", "".join("".join(page.text) for name, page in pages.items()
+    named = set(re.findall(r"side_\w+", "".join("".join(page.text) for name, page in pages.items()
                                                if name.startswith(("reference/headers", "spec")))))
-    failures.extend(f"{name} is in no page of the reference" for name in sorted(exported - told))
+    failures.extend(f"{name} is in no page of the reference" for name in sorted(exported - named))
 
 
 def check_options(pages):

@@ -142,11 +142,11 @@ def left_out(found, include):
             if kind not in found["structures"]:
                 missing.append(f"{kind} of {header} has no table")
                 continue
-            said = {bare(row[0]) for row in found["structures"][kind][1]}
-            missing += [f"{kind}: no row for {member}" for member, _ in listed if member not in said]
+            in_page = {bare(row[0]) for row in found["structures"][kind][1]}
+            missing += [f"{kind}: no row for {member}" for member, _ in listed if member not in in_page]
         for enum, names in structures.enumerations(text).items():
-            said = {bare(row[0]) for row in found["enums"].get(enum, [])}
-            missing += [f"{enum}: no row for {name}" for name in names if name not in said]
+            in_page = {bare(row[0]) for row in found["enums"].get(enum, [])}
+            missing += [f"{enum}: no row for {name}" for name in names if name not in in_page]
     with open(os.path.join(root, "src/libside/libside.map"), encoding="utf-8") as text:
         exported = re.findall(r"^\t(side_\w+);", text.read(), re.M)
     missing += [f"no row for the symbol {name}" for name in exported if name not in found["symbols"]]

@@ -23,7 +23,7 @@ import checks  # noqa: E402
 split = sys.argv.index("--")
 SOURCE, COMPILER, LIBRARIES = sys.argv[1], sys.argv[2:split], sys.argv[split + 1:]
 sys.argv[1:] = []
-ROOMS = ("base/environment", "libside", "tracers", "protocol", "ring", "abi", "filter")
+MODULES = ("base/environment", "libside", "tracers", "protocol", "ring", "abi", "filter")
 # The functions that the program calls; none of the other exported functions reads the environment
 # or loads a library.
 CALLED = {"side_kernel_start", "side_kernel_begin", "side_agent_start", "side_agent_note_allocator", "side_agent_note_copy",
@@ -51,8 +51,8 @@ def variables():
     with open(os.path.join(SOURCE, "docs/man/side-environment.7"), encoding="utf-8") as page:
         section = re.search(r"^\.Ss Traced programs$(.*?)^\.Ss ", page.read(), re.M | re.S).group(1)
     names = set(re.findall(r"^\.It Ev (\w+)", section, re.M)) | {"XDG_RUNTIME_DIR"}
-    for room in ROOMS:
-        for path in glob.glob(os.path.join(SOURCE, "src", room, "**", "*.[ch]"), recursive=True):
+    for module in MODULES:
+        for path in glob.glob(os.path.join(SOURCE, "src", module, "**", "*.[ch]"), recursive=True):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             names |= set(re.findall(r'"(SIDE_[A-Z_]+)"', text))

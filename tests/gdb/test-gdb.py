@@ -13,7 +13,7 @@ import unittest
 
 SCRIPT = os.environ["GDB_SCRIPT"]
 EVERY = os.environ["GDB_EVERY_TYPE"]
-PATIENCE = 240
+TIMEOUT = 240
 
 
 def gdb(arguments, commands, below=(), **variables):
@@ -25,7 +25,7 @@ def gdb(arguments, commands, below=(), **variables):
     # directory.
     environment = dict(os.environ, LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1", **variables)
     done = subprocess.run(words + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          stdin=subprocess.DEVNULL, env=environment, timeout=PATIENCE, check=False)
+                          stdin=subprocess.DEVNULL, env=environment, timeout=TIMEOUT, check=False)
     parts = done.stdout.split("\n@@\n")[3:]
     return [[line for line in part.split("\n") if line] for part in parts[:len(commands)]]
 
@@ -36,8 +36,8 @@ def works():
         return "there is no gdb"
     if gdb([], ["python print(6 * 7)"])[0] != ["42"]:
         return "gdb has no Python"
-    said = gdb(["--args", EVERY, "1"], ["break main", "run", "info registers pc"])[-1]
-    return None if said and "0x" in said[0] else "gdb may not run programs here"
+    printed = gdb(["--args", EVERY, "1"], ["break main", "run", "info registers pc"])[-1]
+    return None if printed and "0x" in printed[0] else "gdb may not run programs here"
 
 
 class Case(unittest.TestCase):
@@ -54,8 +54,8 @@ class Types(Case):
     def test_all(self):
         """The values of each call, as in the program's source."""
         commands = ["break main", "run", "side break t:*"] + ["continue", "side print"] * 24
-        said = self.run_gdb([os.environ["GDB_TYPES"]], commands)[4::2]
-        lines = [re.sub(r", called from .*", "", line) for part in said for line in part
+        printed = self.run_gdb([os.environ["GDB_TYPES"]], commands)[4::2]
+        lines = [re.sub(r", called from .*", "", line) for part in printed for line in part
                  if not line.startswith(("side: the program is not stopped at", "The program"))]
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "types.txt"),
                   encoding="utf-8") as expected:
@@ -64,19 +64,19 @@ class Types(Case):
 
 class Stops(Case):
     def test_bits(self):
-        said = self.every(["side break log", "side break order", "side events order", "side delete 2",
+        printed = self.every(["side break log", "side break order", "side events order", "side delete 2",
                            "side events log", "delete 3", "side events *:*"])
-        self.assertEqual(said[2], ["shop:order (info), enabled: debugger", "1 event"])
-        self.assertEqual(said[4], ["shop:log (warning), enabled: nobody", "1 event"])
-        self.assertNotIn("debugger", "\n".join(said[6]))
+        self.assertEqual(printed[2], ["shop:order (info), enabled: debugger", "1 event"])
+        self.assertEqual(printed[4], ["shop:log (warning), enabled: nobody", "1 event"])
+        self.assertNotIn("debugger", "\n".join(printed[6]))
 
     def test_shared(self):
         """Two breakpoints at one event: the enabled bit stays with the other one."""
-        said = self.every(["side break order", "side break order", "side delete 2", "side events order",
+        printed = self.every(["side break order", "side break order", "side delete 2", "side events order",
                            "continue", "side print color", "side delete", "side events order"])
-        self.assertEqual(said[3], ["shop:order (info), enabled: debugger", "1 event"])
-        self.assertEqual(said[5], ["  color = [ 10, 20, 30 ]"])
-        self.assertEqual(said[7], ["shop:order (info), enabled: nobody", "1 event"])
+        self.assertEqual(printed[3], ["shop:order (info), enabled: debugger", "1 event"])
+        self.assertEqual(printed[5], ["  color = [ 10, 20, 30 ]"])
+        self.assertEqual(printed[7], ["shop:order (info), enabled: nobody", "1 event"])
 
     def test_conditions(self):
         """Each condition stops in the first round in which it holds, or never."""
@@ -84,15 +84,15 @@ class Stops(Case):
                              ("!(items[1].count < 3) && color[0] == 10", 3), ("flags & 4", None),
                              ("payment == 1999 || state == 9", 0)):
             with self.subTest(text):
-                said = self.every([f"side break order if {text}", "continue", "side print items"])
-                self.assertEqual(said[2][0].endswith(f"count = {number} }} ]") if number is not None
-                                 else "is not stopped" in said[2][0], True, said)
+                printed = self.every([f"side break order if {text}", "continue", "side print items"])
+                self.assertEqual(printed[2][0].endswith(f"count = {number} }} ]") if number is not None
+                                 else "is not stopped" in printed[2][0], True, printed)
 
-    def test_words(self):
+    def test_wrong_commands(self):
         """A wrong command is answered by one line."""
-        said = self.every(["side info nothing", "side break order if nope == 1", "side break order if f(1)",
+        printed = self.every(["side info nothing", "side break order if nope == 1", "side break order if f(1)",
                            "side break order if (", "side print", "side delete 7", "side info"])
-        self.assertEqual(said, [
+        self.assertEqual(printed, [
             ["side: no event nothing is registered now", "hint: `side events` lists them"],
             ["side: shop:order has no field nope: it has color, first, flags, items, note, payment, state"],
             ["side: the condition 'f(1)' has call, which is not understood"],
@@ -102,65 +102,65 @@ class Stops(Case):
             ["side: which event?  'side info EVENT'"]])
 
     def test_no_value(self):
-        said = self.every(["side break order if color[9] == 1", "continue"])
-        self.assertIn("side: the condition of breakpoint 2 has no value: there is no", "\n".join(said[1]))
+        printed = self.every(["side break order if color[9] == 1", "continue"])
+        self.assertIn("side: the condition of breakpoint 2 has no value: there is no", "\n".join(printed[1]))
 
     def test_completion(self):
-        said = self.every(["complete side break shop:o", "complete side info te", "complete side break order ",
+        printed = self.every(["complete side break shop:o", "complete side info te", "complete side break order ",
                            "complete side break order if fi", "side break order", "complete side delete ", "continue",
                            "complete side print c", "complete side trace "])
-        self.assertEqual(said[0], ["side break shop:order"])
-        self.assertEqual(said[1], ["side info text"])
-        self.assertEqual(said[2], ["side break order if"])
-        self.assertEqual(said[3], ["side break order if first"])
-        self.assertEqual(said[5], ["side delete 2"])
-        self.assertRegex("\n".join(said[6]), "(?m)^Event shop:order, called from fire_order")
-        self.assertEqual(said[7:], [["side print color"], ["side trace all"]])
+        self.assertEqual(printed[0], ["side break shop:order"])
+        self.assertEqual(printed[1], ["side info text"])
+        self.assertEqual(printed[2], ["side break order if"])
+        self.assertEqual(printed[3], ["side break order if first"])
+        self.assertEqual(printed[5], ["side delete 2"])
+        self.assertRegex("\n".join(printed[6]), "(?m)^Event shop:order, called from fire_order")
+        self.assertEqual(printed[7:], [["side print color"], ["side trace all"]])
         # Without a program there is nothing to complete, and no message.
         self.assertEqual(self.run_gdb([], ["complete side break o"]), [[]])
 
     def test_help(self):
-        said = self.run_gdb([], ["help side", "help side break"])
-        self.assertEqual({line.split()[1] for line in said[0] if line.startswith("side ")},
+        printed = self.run_gdb([], ["help side", "help side break"])
+        self.assertEqual({line.split()[1] for line in printed[0] if line.startswith("side ")},
                          {"break", "delete", "events", "info", "print", "trace"})
-        self.assertTrue(said[1][0].startswith("side break EVENT [if CONDITION]: "), said[1])
+        self.assertTrue(printed[1][0].startswith("side break EVENT [if CONDITION]: "), printed[1])
 
     def test_fork(self):
         """A forked child stops, too; when one of the processes exits, the breakpoint stays."""
         for follow in ("set detach-on-fork off", "set follow-fork-mode child"):
-            said = self.run_gdb([os.environ["GDB_FORKS"]],
+            printed = self.run_gdb([os.environ["GDB_FORKS"]],
                                 [follow, "set schedule-multiple on", "break main", "run", "side break tick", "continue",
                                  "side print", "inferior 1",
                                  # Both may have reached the event before gdb stopped one of them
                                  # for the other.
                                  "side print", "continue", "side print", "inferior 2", "continue", "side print"])[4:]
             # The line before it: an exited process is selected, without values to print.
-            values = [line for part in said for line in part if line.startswith("  who = ")]
-            self.assertIn("  who = \"child\"", values, (follow, said))
+            values = [line for part in printed for line in part if line.startswith("  who = ")]
+            self.assertIn("  who = \"child\"", values, (follow, printed))
             if "detach" in follow:
-                self.assertIn("  who = \"parent\"", values, (follow, said))
-            self.assertNotIn("Error", str(said), follow)
+                self.assertIn("  who = \"parent\"", values, (follow, printed))
+            self.assertNotIn("Error", str(printed), follow)
 
     def test_before_start(self):
-        said = self.run_gdb([EVERY], ["side events"])
-        self.assertEqual(len(said[0]), 1)
-        self.assertTrue(said[0][0].startswith("side: "), said)
+        printed = self.run_gdb([EVERY], ["side events"])
+        self.assertEqual(len(printed[0]), 1)
+        self.assertTrue(printed[0][0].startswith("side: "), printed)
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
     def test_rubbish(self):
         """Unmapped memory, or memory with other content, is reported, and nothing breaks."""
-        said = self.every(["side break order", "continue", "set $rsi = 16", "side print",
+        printed = self.every(["side break order", "continue", "set $rsi = 16", "side print",
                            "set {short}((char *) &side_registry_0 + 4) = 3", "side events", "side print"])
-        self.assertEqual(said[3][-1], "side: no memory can be read at 0x10")
-        self.assertEqual(said[5], ["side: side_registry_0 says that words have 3 bytes"])
-        self.assertEqual(said[6], ["side: side_registry_0 says that words have 3 bytes"])
+        self.assertEqual(printed[3][-1], "side: no memory can be read at 0x10")
+        self.assertEqual(printed[5], ["side: side_registry_0 says that words have 3 bytes"])
+        self.assertEqual(printed[6], ["side: side_registry_0 says that words have 3 bytes"])
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "registers of x86-64")
     def test_rubbish_argument(self):
         """One invalid argument does not hide the others."""
-        said = self.every(["side break text", "continue", "set {short}(*(long *) $rsi + 64) = 99",
+        printed = self.every(["side break text", "continue", "set {short}(*(long *) $rsi + 64) = 99",
                            "set {long}(*(long *) $rsi + 4) = 32", "side print"])
-        self.assertEqual(said[4][1:], ["  utf8 = <no memory can be read at 0x20>",
+        self.assertEqual(printed[4][1:], ["  utf8 = <no memory can be read at 0x20>",
                                        "  utf16 = <the argument is unknown type 99, the description says string16>",
                                        '  utf32 = "\U0001f4e6"'])
 
@@ -171,15 +171,15 @@ class Stops(Case):
                 attach = ["-p", str(program.pid)]
                 # Until its constructors have run.
                 for _ in range(50):
-                    said = self.run_gdb(attach, ["side break wide", "side events wide"])
-                    if "no event" not in said[0][0] and "no libside" not in said[0][0]:
+                    printed = self.run_gdb(attach, ["side break wide", "side events wide"])
+                    if "no event" not in printed[0][0] and "no libside" not in printed[0][0]:
                         break
-                if not said[1] or "No such" in said[1][0]:
+                if not printed[1] or "No such" in printed[1][0]:
                     self.skipTest("gdb may not attach here")
-                self.assertEqual(said[1], ["shop:wide (debug), enabled: debugger", "1 event"])
+                self.assertEqual(printed[1], ["shop:wide (debug), enabled: debugger", "1 event"])
                 self.assertIsNone(program.poll())
-                said = self.run_gdb(attach, ["side events wide"])
-                self.assertEqual(said[0], ["shop:wide (debug), enabled: nobody", "1 event"])
+                printed = self.run_gdb(attach, ["side events wide"])
+                self.assertEqual(printed[0], ["shop:wide (debug), enabled: nobody", "1 event"])
             finally:
                 program.kill()
 
@@ -192,66 +192,66 @@ class Later(Case):
     HOST = ["--args", os.environ["GDB_HOST"], os.environ["GDB_LATE"]]
 
     @staticmethod
-    def values(said):
+    def values(printed):
         """Returns the names of the events at which it stopped, and their fields."""
-        return [line.split(",")[0] if ", called from" in line else line.strip() for part in said for line in part
+        return [line.split(",")[0] if ", called from" in line else line.strip() for part in printed for line in part
                 if line.startswith("  ") or ", called from" in line and not line.startswith("Event ")]
 
     def test_before_they_are_there(self):
         step = ["continue", "side print"]
-        said = self.run_gdb(self.HOST, ["side break late:*", "side break sold if pieces > 1", "run", "side print"] + step * 3 +
+        printed = self.run_gdb(self.HOST, ["side break late:*", "side break sold if pieces > 1", "run", "side print"] + step * 3 +
                             ["run", "side print"] + step * 3)
-        self.assertEqual(said[:2], [["No event late:* is registered yet: breakpoint 1 waits for it"],
+        self.assertEqual(printed[:2], [["No event late:* is registered yet: breakpoint 1 waits for it"],
                                     ["No event sold is registered yet: breakpoint 2 waits for it"]])
         once = ["late:tick", "round = 1", "shop:sold", "pieces = 2", 'what = "tea"', "late:tick", "round = 2"]
-        self.assertEqual(self.values(said), once * 2)
+        self.assertEqual(self.values(printed), once * 2)
 
-    def test_those_that_do_not_fit(self):
+    def test_conditions_that_do_not_match(self):
         """A condition names a field that the late event does not have: this is reported when the event
         is registered; others stop.
         """
-        said = self.run_gdb(self.HOST, ["side break *:*[tl][id]* if round == 2", "run", "side print"])
-        self.assertEqual(self.values(said), ["late:tick", "round = 2"])
+        printed = self.run_gdb(self.HOST, ["side break *:*[tl][id]* if round == 2", "run", "side print"])
+        self.assertEqual(self.values(printed), ["late:tick", "round = 2"])
         self.assertIn("side: breakpoint 1 does not stop at shop:sold: shop:sold has no field round: it has pieces, what",
-                      said[1])
+                      printed[1])
 
     def test_ended(self):
         """No breakpoint waits any more: the program runs to its end."""
-        said = self.run_gdb(self.HOST, ["side break tick", "side break sold", "run", "side delete", "continue", "side print"])
-        self.assertIn("exited normally", said[4][-1])
-        self.assertIn("is not stopped at an event", said[5][0])
+        printed = self.run_gdb(self.HOST, ["side break tick", "side break sold", "run", "side delete", "continue", "side print"])
+        self.assertIn("exited normally", printed[4][-1])
+        self.assertIn("is not stopped at an event", printed[5][0])
 
-    def test_words(self):
-        said = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break tick", "set breakpoint pending auto",
+    def test_events_that_are_not_registered(self):
+        printed = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break tick", "set breakpoint pending auto",
                                         "break main", "run", "side break solt"])
-        self.assertEqual(said[1], ["side: no event tick is registered now, and 'set breakpoint pending' is off"])
-        self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it", "hint: did you mean `side break sold`?"])
+        self.assertEqual(printed[1], ["side: no event tick is registered now, and 'set breakpoint pending' is off"])
+        self.assertEqual(printed[5], ["No event solt is registered yet: breakpoint 2 waits for it", "hint: did you mean `side break sold`?"])
 
     def test_plus(self):
         """The C++ function that emits, by its own name."""
-        said = self.run_gdb(self.HOST, ["side break sold", "run", "side print", "info breakpoints"])
-        self.assertRegex(said[2][0], "^shop:sold, called from .*shop::Till<unsigned int>::sell")
-        self.assertEqual(said[2][1:], ['  pieces = 1', '  what = "tea"'])
+        printed = self.run_gdb(self.HOST, ["side break sold", "run", "side print", "info breakpoints"])
+        self.assertRegex(printed[2][0], "^shop:sold, called from .*shop::Till<unsigned int>::sell")
+        self.assertEqual(printed[2][1:], ['  pieces = 1', '  what = "tea"'])
 
-    def test_words(self):
-        said = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break nothing", "set breakpoint pending auto",
+    def test_wrong_commands(self):
+        printed = self.run_gdb(self.HOST, ["set breakpoint pending off", "side break nothing", "set breakpoint pending auto",
                                         "break main", "run", "side break solt", "side break late:tick if nope == 1", "continue"])
-        self.assertEqual(said[1], ["side: no event nothing is registered now, and 'set breakpoint pending' is off"])
-        self.assertEqual(said[5], ["No event solt is registered yet: breakpoint 2 waits for it", "hint: did you mean `side break sold`?"])
-        self.assertIn("side: breakpoint 3 does not stop at late:tick: late:tick has no field nope: it has round", said[7])
+        self.assertEqual(printed[1], ["side: no event nothing is registered now, and 'set breakpoint pending' is off"])
+        self.assertEqual(printed[5], ["No event solt is registered yet: breakpoint 2 waits for it", "hint: did you mean `side break sold`?"])
+        self.assertIn("side: breakpoint 3 does not stop at late:tick: late:tick has no field nope: it has round", printed[7])
 
     def test_without_libside(self):
-        said = self.run_gdb(["--args", shutil.which("true")], ["starti", "side events", "side break any", "continue"])
-        self.assertEqual(len(said[1]), 1)
-        self.assertRegex(said[1][0], "^side: no libside here .*static and stripped")
-        self.assertEqual(said[2], ["No event any is registered yet: breakpoint 1 waits for it"])
-        self.assertIn("exited normally", said[3][-1])
+        printed = self.run_gdb(["--args", shutil.which("true")], ["starti", "side events", "side break any", "continue"])
+        self.assertEqual(len(printed[1]), 1)
+        self.assertRegex(printed[1][0], "^side: no libside here .*static and stripped")
+        self.assertEqual(printed[2], ["No event any is registered yet: breakpoint 1 waits for it"])
+        self.assertIn("exited normally", printed[3][-1])
 
     def test_made_while_it_runs(self):
         """An event that is described at run time."""
-        said = self.run_gdb([os.environ["GDB_BUILDER"]], ["side break compiled if blocks[1] == 128", "run", "side print", "side info jit:*"])
-        self.assertEqual(said[2][1:], ['  name = "main"', '  tier = 2 ("optimized")', "  blocks = [ 64, 128, 32 ]"])
-        self.assertEqual(said[3], ["jit:compiled (info)", "  name: string", "  tier: enum of u8", "  blocks: vla of u32"])
+        printed = self.run_gdb([os.environ["GDB_BUILDER"]], ["side break compiled if blocks[1] == 128", "run", "side print", "side info jit:*"])
+        self.assertEqual(printed[2][1:], ['  name = "main"', '  tier = 2 ("optimized")', "  blocks = [ 64, 128, 32 ]"])
+        self.assertEqual(printed[3], ["jit:compiled (info)", "  name: string", "  tier: enum of u8", "  blocks: vla of u32"])
 
 
 class Core(Case):
@@ -261,12 +261,12 @@ class Core(Case):
             asked = ["side events shop:*", "side info *", "side print"]
             live = self.every(["side break log if latency_us == 2", "continue"] + asked +
                               ["generate-core-file " + core, "kill"])[2:5]
-            said = self.run_gdb([EVERY, core], asked + ["side break order"])
-        self.assertEqual(said[:3], live)
-        self.assertIn("shop:log (warning), enabled: debugger", said[0])
-        self.assertEqual(said[2][1:], ['  message = "till is slow"', "  + latency_us = 2", '  + device = "till 3"'])
-        self.assertEqual(len(said[3]), 1)
-        self.assertTrue(said[3][0].startswith("side: "), said[3])
+            printed = self.run_gdb([EVERY, core], asked + ["side break order"])
+        self.assertEqual(printed[:3], live)
+        self.assertIn("shop:log (warning), enabled: debugger", printed[0])
+        self.assertEqual(printed[2][1:], ['  message = "till is slow"', "  + latency_us = 2", '  + device = "till 3"'])
+        self.assertEqual(len(printed[3]), 1)
+        self.assertTrue(printed[3][0].startswith("side: "), printed[3])
 
 
 def timeless(lines):
@@ -302,19 +302,19 @@ class Trace(Case):
         self.assertEqual(live[3], [line for line in wanted if "shop:order" in line or "shop:log" in line])
         self.assertIn("--nope", live[5][0])
         self.assertEqual(live[6], ["side: ''x' cannot be read: No closing quotation"])
-        said = self.run_gdb([EVERY, self.core], asked, PATH=self.path)
-        self.assertEqual([timeless(lines) for lines in said], live[:4])
+        printed = self.run_gdb([EVERY, self.core], asked, PATH=self.path)
+        self.assertEqual([timeless(lines) for lines in printed], live[:4])
 
-    def test_words(self):
-        said = self.every(["side trace"])
-        self.assertEqual(len(said[0]), 2, said)
-        self.assertEqual(said[0][0], "side: the command 'side', which reads the rings, is not in PATH")
-        self.assertRegex(said[0][1], "^hint: `python os.environ")
-        said = self.run_gdb([EVERY], ["side trace"], PATH=self.path)
-        self.assertEqual(said[0], ["side: the program does not run: start it, attach to it, or load its core dump first"])
-        said = self.run_gdb(["--args", EVERY, "5"], ["break main", "run", "side trace"], PATH=self.path)[2:]
-        self.assertEqual(len(said[0]), 1, said)
-        self.assertTrue(said[0][0].startswith("side: "), said)
+    def test_wrong_commands(self):
+        printed = self.every(["side trace"])
+        self.assertEqual(len(printed[0]), 2, printed)
+        self.assertEqual(printed[0][0], "side: the command 'side', which reads the rings, is not in PATH")
+        self.assertRegex(printed[0][1], "^hint: `python os.environ")
+        printed = self.run_gdb([EVERY], ["side trace"], PATH=self.path)
+        self.assertEqual(printed[0], ["side: the program does not run: start it, attach to it, or load its core dump first"])
+        printed = self.run_gdb(["--args", EVERY, "5"], ["break main", "run", "side trace"], PATH=self.path)[2:]
+        self.assertEqual(len(printed[0]), 1, printed)
+        self.assertTrue(printed[0][0].startswith("side: "), printed)
 
 
 class Guide(Case):
@@ -325,8 +325,8 @@ class Guide(Case):
         parts = re.split(r"^\(gdb\) ", example, flags=re.M)[1:]
         commands = [part.split("\n")[0] for part in parts]
         self.assertGreater(len(commands), 8)
-        said = self.run_gdb(["--args", EVERY, "4"], commands)
-        for part, lines in zip(parts, said):
+        printed = self.run_gdb(["--args", EVERY, "4"], commands)
+        for part, lines in zip(parts, printed):
             # The name of the function depends on what the compiler inlines.
             expected = re.sub("called from .*", "called from ...", part.split("\n", 1)[1].rstrip("\n"))
             pattern = re.escape(expected).replace(r"\.\.\.", ".*")
@@ -340,11 +340,11 @@ class Guide(Case):
             shutil.copy(os.environ["GDB_LIBRARY"], library)
             shutil.copy(SCRIPT, place)
             shutil.copytree(os.path.join(os.path.dirname(SCRIPT), "side_gdb"), os.path.join(place, "side_gdb"))
-            said = gdb(["--args", EVERY, "1"], [f"add-auto-load-safe-path {place}",
+            printed = gdb(["--args", EVERY, "1"], [f"add-auto-load-safe-path {place}",
                                                 f"set environment LD_LIBRARY_PATH {place}",
                                                 f"set environment LD_PRELOAD {library}",
                                                 "set startup-with-shell off", "break main", "run", "side events order"])
-        self.assertEqual(said[-1], ["shop:order (info), enabled: nobody", "1 event"])
+        self.assertEqual(printed[-1], ["shop:order (info), enabled: nobody", "1 event"])
 
 
 if __name__ == "__main__":

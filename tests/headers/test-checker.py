@@ -314,10 +314,10 @@ def reject(pattern, text, mode):
             return 'accepted: ' + text
         first = next((line for line in r.stderr.split('\n') if 'error:' in line), '')
         # Strict C99 has no assertion with a text: an identifier has the message.
-        said = pattern in first or (mode == 'c99' and any(
+        is_right = pattern in first or (mode == 'c99' and any(
             pattern == text % name and word + name in first
             for text, word in IN_C99.items() for name in ('a', 'd', 'v', 'ev', 'ev_int', 'ev_variadic', 'ev_elsewhere')))
-        if not said:
+        if not is_right:
             return 'the first error does not say "%s": %s' % (pattern, first)
     return run
 

@@ -143,7 +143,7 @@ class Identity(Attacked):
             self.assertIn(running.pid, numbers, "the victim has a number that the attacker has used")
             running.await_main()
             time.sleep(0.3)
-            one.tell("now")
+            one.send_word("now")
             one.expect("sent")
             running.finish()
             one.finish()

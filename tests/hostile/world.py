@@ -327,7 +327,7 @@ class Attack:
             raise AssertionError(f"the attack {self.name} printed {line}, not {word}")
         return line[1:]
 
-    def tell(self, word):
+    def send_word(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 

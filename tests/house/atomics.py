@@ -319,9 +319,9 @@ class Tree:
 
     def errors_of_relaxed(self, function):
         """If other accesses of a member have an order, a relaxed access needs a comment with the reason."""
-        room = pathlib.PurePath(function.path).parent
+        module = pathlib.PurePath(function.path).parent
         for access in function.accesses:
-            if access.order == "relaxed" and (room, access.target) in self.ordered and not any(
+            if access.order == "relaxed" and (module, access.target) in self.ordered and not any(
                     first <= access.line <= last + COMMENT_LINES for first, last in function.comments):
                 yield access.line, f"{access.operation} of {access.target} is relaxed, others are not, and no comment gives the reason"
 

@@ -150,12 +150,12 @@ def test_itself():
     return failed
 
 
-def test_rooms(tree):
+def test_modules(tree):
     """Each room with such accesses has its own test in meson.build."""
     found = {"programs" if parts[0] == "programs" else "/".join(parts[1:3] if parts[1] == "tracers" else parts[1:2]) for parts in
              (pathlib.PurePath(function.path).parts for function in tree.functions if function.strong) if parts[0] != "include"}
-    rooms = (pathlib.Path(__file__).parent / "meson.build").read_text()
-    return [f"no test atomics-{room} in tests/house/meson.build" for room in sorted(found) if f"'{room}':" not in rooms]
+    modules = (pathlib.Path(__file__).parent / "meson.build").read_text()
+    return [f"no test atomics-{module} in tests/house/meson.build" for module in sorted(found) if f"'{module}':" not in modules]
 
 
 def test_tree(tree):
@@ -203,7 +203,7 @@ def main():
         failed = atomics.Tree(sys.argv[1], sys.argv[2] + "/").errors(sys.argv[2] + "/")
     else:
         tree = atomics.Tree(sys.argv[1])
-        failed = test_itself() + test_tree(tree) + test_rooms(tree) + test_names(sys.argv[1])
+        failed = test_itself() + test_tree(tree) + test_modules(tree) + test_names(sys.argv[1])
     print("\n".join(failed) or "each comment states the order of the code")
     return 1 if failed else 0
 

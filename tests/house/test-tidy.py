@@ -32,7 +32,7 @@ with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as dat
                for entry in json.load(database)}
 
 
-def look_at(path):
+def run_tidy(path):
     # One process a file: clang-tidy 14 reports every va_list as uninitialized from its second file
     # on.
     run = subprocess.run(["clang-tidy", "--quiet", *extra, "-p", directory, path], text=True,
@@ -47,8 +47,8 @@ with tempfile.TemporaryDirectory() as directory:
     with open(os.path.join(directory, "compile_commands.json"), "w", encoding="utf-8") as database:
         json.dump([entries[path] for path in wanted if path in entries], database)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        said = [text for text in pool.map(look_at, (p for p in wanted if p in entries)) if text]
+        findings = [text for text in pool.map(run_tidy, (p for p in wanted if p in entries)) if text]
 
-print("\n".join(said + [f"{path}: is in no target" for path in missing]))
-print(f"{len(wanted)} files, {len(said) + len(missing)} with findings")
-sys.exit(1 if said or missing or not wanted else 0)
+print("\n".join(findings + [f"{path}: is in no target" for path in missing]))
+print(f"{len(wanted)} files, {len(findings) + len(missing)} with findings")
+sys.exit(1 if findings or missing or not wanted else 0)

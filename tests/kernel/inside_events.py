@@ -195,7 +195,7 @@ class Listening(Case):
                               check=False).stdout
         self.assertEqual([int(n) for n in re.findall(r"text=(\d+)", text)], list(range(50)), text[:1000])
 
-    def test_nobody_listens(self):
+    def test_no_listener(self):
         program = Running("wait", "fire:10", "wait")
         program.go()
         program.wait()
@@ -369,7 +369,7 @@ def status(**more):
 
 
 class Status(Case):
-    def test_who_listens(self):
+    def test_listeners(self):
         program = Running("wait", "fire:7", "wait")
         os.mkdir(ftrace.path("instances", "third"))
         self.addCleanup(os.rmdir, ftrace.path("instances", "third"))
@@ -381,11 +381,11 @@ class Status(Case):
         by_name = {line["event"]: line for line in lines}
         self.assertEqual(code, 0)
         self.assertEqual(sorted(by_name), ["kern:said", "kern:tick"])
-        tick, said = by_name["kern:tick"], by_name["kern:said"]
+        tick, text_event = by_name["kern:tick"], by_name["kern:said"]
         self.assertEqual((tick["tracepoint"], tick["state"], tick["pid"], tick["written"], tick["lost"]),
                          ("user_events:kern_tick", "native", program.process.pid, 7, 0))
         self.assertEqual(tick["listeners"], "ftrace instance:third")
-        self.assertEqual((said["tracepoint"], said["state"], said["written"], said["listeners"]),
+        self.assertEqual((text_event["tracepoint"], text_event["state"], text_event["written"], text_event["listeners"]),
                          ("user_events:kern_L3K1", "eventheader", 0, ""))
         program.end()
         code, lines, errors = status()
@@ -400,7 +400,7 @@ class Status(Case):
         self.assertIn("it has values whose type only the call determines", [line["reason"] for line in lines])
         program.end()
 
-    def test_nothing_to_look_at(self):
+    def test_no_events(self):
         code, lines, errors = status(user=12345, group=12345, extra_groups=[])
         self.assertEqual((code, lines), (3, []))
         self.assertIn("run it as root", errors)

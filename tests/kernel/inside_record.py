@@ -132,9 +132,9 @@ def differs(value, want, path=""):
         if len(value[1]) != len(want[1]):
             return f"{path}: {len(value[1])} members instead of {len(want[1])}"
         for part, (name, expected) in zip(value[1], want[1]):
-            said = differs(part, expected, f"{path}/{name.decode('utf-8', 'replace')}")
-            if said:
-                return said
+            problem = differs(part, expected, f"{path}/{name.decode('utf-8', 'replace')}")
+            if problem:
+                return problem
         return None
     if isinstance(value, tuple) and value[0] == "some":
         return differs(value[1], want, path + "?")
@@ -159,7 +159,7 @@ def differs(value, want, path=""):
     if isinstance(value, list) and isinstance(want, list):
         if len(value) != len(want):
             return f"{path}: {len(value)} elements instead of {len(want)}"
-        return next((said for i, parts in enumerate(zip(value, want)) if (said := differs(*parts, f"{path}/{i}"))), None)
+        return next((problem for i, parts in enumerate(zip(value, want)) if (problem := differs(*parts, f"{path}/{i}"))), None)
     if isinstance(value, list) and isinstance(want, int):  # bytes without a description as a number
         value = int.from_bytes(bytes(value), "little")
     if isinstance(value, int) and isinstance(want, int):
@@ -187,14 +187,14 @@ def plain_differs(event, fields, payload):
         value = simple(value)
         if isinstance(expected, bytes) and len(expected) == 16 and not isinstance(value, str):
             value, expected = raw_128(value, 16), expected
-            said = None if value == expected else f"{name}: {value!r} instead of {expected!r}"
+            problem = None if value == expected else f"{name}: {value!r} instead of {expected!r}"
         elif isinstance(expected, list) and expected and isinstance(expected[0], bytes):
             value = [raw_128(part, 16) for part in value]
-            said = None if value == expected else f"{name}: {value!r} instead of {expected!r}"
+            problem = None if value == expected else f"{name}: {value!r} instead of {expected!r}"
         else:
-            said = differs(value, expected, name)
-        if said:
-            return said
+            problem = differs(value, expected, name)
+        if problem:
+            return problem
     return None
 
 
@@ -234,10 +234,10 @@ class Values(Case):
         wrong, plain_ones, headers = [], 0, 0
         for event, (name, fields, payload) in zip(events, raw):
             if fields and fields[0][1] == "eventheader_flags":
-                provider, _, said, want, _ = eventheader.decode(name, payload)
+                provider, _, problem, want, _ = eventheader.decode(name, payload)
                 headers += 1
-                if event.name != f"{provider}:{said.decode('utf-8', 'replace')}":
-                    wrong.append(f"{event.name} instead of {provider}:{said}")
+                if event.name != f"{provider}:{problem.decode('utf-8', 'replace')}":
+                    wrong.append(f"{event.name} instead of {provider}:{problem}")
                     continue
                 difference = differs(("struct", [simple(value) for _, value in visible(event.fields)]), ("struct", want))
             else:
@@ -368,9 +368,9 @@ class Recorded(Case):
     def test_tracefs_way(self):
         seen = []
 
-        def look(_):
+        def count_calls(_):
             seen.extend(glob.glob(ftrace.path("instances", "side-*")))
-        recording, pid = self.fire(200, way="tracefs", between=look)
+        recording, pid = self.fire(200, way="tracefs", between=count_calls)
         self.assertEqual(len(seen), 1)
         self.assertIn("tracefs instance", recording.summary["method"])
         self.assertEqual(glob.glob(ftrace.path("instances", "side-*")), [])
@@ -460,7 +460,7 @@ class Kernel(Case):
     """The kernel's own events."""
 
     @unittest.skipUnless(shutil.which("perf"), "perf is not installed (Debian's linux-perf)")
-    def test_syscalls_as_perf_says(self):
+    def test_syscalls_equal_those_of_perf(self):
         code = "import os; [os.lseek(0, 4096 * i - 70000, 0) if i > 20 else os.getpriority(i % 3, 0) for i in range(40)]"
         data = "/tmp/record.perf"
         with open("/tmp/record.file", "w", encoding="ascii") as file:
@@ -550,8 +550,8 @@ class Without(Case):
 
     def check_without(self, done, why, status):
         """The program's events are recorded, and the status reports that the kernel's are missing."""
-        said = [line for line in done.stderr.splitlines() if "the kernel's events are not recorded" in line]
-        self.assertEqual(len(said), 1, done.stderr)
+        problem = [line for line in done.stderr.splitlines() if "the kernel's events are not recorded" in line]
+        self.assertEqual(len(problem), 1, done.stderr)
         self.assertIn(why, done.stderr)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(len([event for event in read_trace()[0] if event.name == "kern:tick"]), 5)

@@ -263,7 +263,7 @@ class Sessions(Case):
     def test_filters_tracefs(self):
         self.check_filters("tracefs")
 
-    def test_filter_saves_room(self):
+    def test_filter_saves_space(self):
         """Events that the kernel rejects do not use space in its buffer, however small that is."""
         self.begin(more=("--kernel-buffer", "16K", "--kernel-way", "perf", "--filter", "policy == 2998 || policy < 5"))
         self.caller.call(5)
@@ -447,8 +447,8 @@ class Sessions(Case):
         self.assertEqual({(loss["event"], loss["reason"]) for loss in losses}, {(CALL, "buffer of the kernel full")})
         self.assertEqual(sum(loss["count"] for loss in losses), lost)
         for words in (("list", "--json"), ("top", "--json", "--count", "1", "k")):
-            said = [json.loads(line) for line in self.side(*words).stdout.splitlines()]
-            self.assertIn(lost, [one.get("lost") for one in said], words)
+            lines = [json.loads(line) for line in self.side(*words).stdout.splitlines()]
+            self.assertIn(lost, [one.get("lost") for one in lines], words)
         self.assertIn(f"lost {lost:,}", self.side("list").stdout)
         self.assertIn(f"{lost:,} events were lost", stopped.stderr)
         destroyed = self.side("destroy", "--json")
@@ -510,10 +510,10 @@ class Late(Case):
         for event, (name, fields, payload) in zip(events, raw):
             event = event._replace(fields=event.fields[3:])  # after pid, tid, comm
             if fields and fields[0][1] == "eventheader_flags":
-                _, _, said, want, tag = inside_record.eventheader.decode(name, payload)
+                _, _, lines, want, tag = inside_record.eventheader.decode(name, payload)
                 values = [value for field, value in inside_record.visible(event.fields) if not field.startswith("event_")]
-                if not event.name.endswith(":" + said.decode("utf-8", "replace")):
-                    wrong.append(f"{event.name} instead of {said}")
+                if not event.name.endswith(":" + lines.decode("utf-8", "replace")):
+                    wrong.append(f"{event.name} instead of {lines}")
                 difference = inside_record.differs(("struct", [inside_record.simple(value) for value in values]), ("struct", want))
             else:
                 difference = inside_record.plain_differs(event, fields, payload)
@@ -535,9 +535,9 @@ class Refused(Case):
     def check(self, run, why, status):
         self.side("create", "k", "-o", self.trace)
         done = run("enable-event", "-k", CALL)
-        said = [line for line in done.stderr.splitlines() if "the kernel's events cannot be recorded" in line]
-        self.assertEqual(len(said), 1, done.stderr)
-        self.assertIn(why, said[0])
+        lines = [line for line in done.stderr.splitlines() if "the kernel's events cannot be recorded" in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertIn(why, lines[0])
         self.assertEqual(done.returncode, status)
         self.assertEqual(self.status()["definition"].get("channels", []), [])
 

@@ -35,18 +35,18 @@ from runtime_directory import prepare_runtime
 PROGRAM, SIDE, CONSOLE = os.environ["TICKING"], os.environ["SIDE"], os.environ["CONSOLE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 THREADS, PAUSE = 3, 5000
-PATIENCE = 120
+TIMEOUT = 120
 LONG_SECONDS = int(os.environ.get("TICKING_SECONDS", "400"))
 TRACEPOINT = "user_events/ticking_tick"
 
 
-def said(thread, number):
+def expected_fields(thread, number):
     """Returns the fields of an event, which follow from its two numbers."""
     return (thread, number, number * 0x9E3779B97F4A7C15 % (1 << 64), number % 251 - 125, f"{thread}/{number}/" + "x" * (number % 40))
 
 
 def run(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     if done.returncode:
         raise AssertionError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -54,7 +54,7 @@ def run(*words):
 
 def change(*words):
     """Changes a session. False: gdb has stopped the program, so the change takes effect when the program runs again."""
-    done = subprocess.run((SIDE,) + words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run((SIDE,) + words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     if done.returncode and not (done.returncode == 5 and "being debugged by" in done.stderr):
         raise AssertionError(f"{' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
     return not done.returncode
@@ -83,15 +83,15 @@ class Program:
 
     def end(self):
         self.process.stdin.close()
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
 
 def ended(process):
     """Sends Ctrl-C, and waits for the end."""
     process.send_signal(signal.SIGINT)
-    said, status = remaining_output(process, process.stderr, PATIENCE)
+    expected_fields, status = remaining_output(process, process.stderr, TIMEOUT)
     if status:
-        raise AssertionError(f"{process.args}: {status}: {said}")
+        raise AssertionError(f"{process.args}: {status}: {expected_fields}")
 
 
 def wait_for_line(process, text):
@@ -219,7 +219,7 @@ class Perf(Listener):
 
     def end(self):
         self.process.stdin.close()
-        assert self.process.wait(PATIENCE) == 0, self.process.stderr.read()
+        assert self.process.wait(TIMEOUT) == 0, self.process.stderr.read()
 
     def found(self):
         rows = {}  # of each CPU: the text before the values, and the values
@@ -303,23 +303,23 @@ class Debugger(Listener):
         for command in commands:
             words += ["-ex", command]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.said = ""
+        self.expected_fields = ""
         for line in self.process.stdout:
-            self.said += line
+            self.expected_fields += line
             if "@@continues" in line:
                 return
-        raise AssertionError(f"gdb does not get there: {self.said}")
+        raise AssertionError(f"gdb does not get there: {self.expected_fields}")
 
     def end(self):
-        said, status = remaining_output(self.process, self.process.stdout, PATIENCE)
-        self.said += said
+        expected_fields, status = remaining_output(self.process, self.process.stdout, TIMEOUT)
+        self.expected_fields += expected_fields
         if status:
-            raise AssertionError(f"gdb has ended with {status}: {self.said}")
+            raise AssertionError(f"gdb has ended with {status}: {self.expected_fields}")
 
     def found(self):
-        values = dict(re.findall(r"^  (\w+) = (.*)$", self.said, re.M))
+        values = dict(re.findall(r"^  (\w+) = (.*)$", self.expected_fields, re.M))
         if len(values) != 5:
-            raise AssertionError(f"gdb has not said the values: {self.said}")
+            raise AssertionError(f"gdb has not said the values: {self.expected_fields}")
         yield tuple(int(values[key]) for key in ("thread", "number", "value", "small")) + (values["text"].strip('"'),)
 
 
@@ -345,7 +345,7 @@ class Storm:
         """@counts: before it started, when it was ready, before it ended, when it had ended."""
         rows = {}
         for record in found:
-            wanted = said(*record[:2])
+            wanted = expected_fields(*record[:2])
             if record != (wanted if listener.texts else wanted[:4]):
                 raise AssertionError(f"{record} instead of {wanted}")
             rows.setdefault(record[0], []).append(record[1])
@@ -377,7 +377,7 @@ class Storm:
         counts.append(self.program.counts())
         # First, all listeners at the same time; later, at random.
         if listener.number == 1:
-            self.everybody.wait(3 * PATIENCE)
+            self.everybody.wait(3 * TIMEOUT)
         time.sleep(chance.uniform(0.05, 1.0))
         counts.append(self.program.counts())
         self.note(name, False)
@@ -439,12 +439,12 @@ def not_permitted(kind, place):
     """Returns why this machine or the user's rights do not permit a listener, or None."""
     if kind is Marker:
         done = subprocess.run([SIDE, "trace", "--global", "--exe", PROGRAM, "--sdt", "ticking:tick", "-o", os.path.join(place, "try"),
-                               "-c", "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+                               "-c", "true"], capture_output=True, text=True, check=False, timeout=TIMEOUT)
         return done.stderr.strip() if done.returncode else None
     if kind is Debugger:
         with subprocess.Popen(["sleep", "1000"]) as other:
             done = subprocess.run(["gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-p", str(other.pid), "-ex",
-                                   "detach"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+                                   "detach"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=TIMEOUT)
             other.kill()
         return "gdb may not attach here" if "not permitted" in done.stderr else None
     return None

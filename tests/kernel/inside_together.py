@@ -50,16 +50,16 @@ class Debugger:
             words += ["-ex", command]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
-        self.said = ""
-        while "@@continues" not in self.said:
+        self.printed_file = ""
+        while "@@continues" not in self.printed_file:
             line = self.process.stdout.readline()
             if not line:
-                sys.exit(f"gdb does not get there: {self.said}")
-            self.said += line
+                sys.exit(f"gdb does not get there: {self.printed_file}")
+            self.printed_file += line
 
     def numbers(self):
-        self.said += remaining_output(self.process, self.process.stdout, 120)[0]
-        return [int(n) for n in re.findall(r"^  number = (\d+)$", self.said, re.M)]
+        self.printed_file += remaining_output(self.process, self.process.stdout, 120)[0]
+        return [int(n) for n in re.findall(r"^  number = (\d+)$", self.printed_file, re.M)]
 
 
 def read(path):
@@ -67,9 +67,9 @@ def read(path):
         return file.read()
 
 
-def wait_until_ready(said, program, times):
+def wait_until_ready(printed_file, program, times):
     """The lines of the console tracer and of the program are in one file."""
-    while read(said).splitlines().count("ready") < times:
+    while read(printed_file).splitlines().count("ready") < times:
         if program.poll() is not None:
             sys.exit(f"the program has ended with {program.returncode}")
         time.sleep(0.01)
@@ -90,12 +90,12 @@ def main():
     side("start")
     environment = dict(os.environ, LD_PRELOAD=CONSOLE, SIDE_USER_EVENTS="kern")
     rounds = [word for _ in ROUNDS for word in ("wait", f"fire:{FIRED}")] + ["wait"]
-    said = os.path.join(place, "console")
-    with open(said, "ab") as console, \
+    printed_file = os.path.join(place, "console")
+    with open(printed_file, "ab") as console, \
             subprocess.Popen([PROGRAM, *rounds], stdin=subprocess.PIPE, stdout=console, env=environment,
                              text=True) as program:
         before, first = 0, 0
-        wait_until_ready(said, program, 1)
+        wait_until_ready(printed_file, program, 1)
         for number, listening in enumerate(ROUNDS):
             changed = before ^ listening
             if changed & RECORDER:
@@ -105,12 +105,12 @@ def main():
             debugger = Debugger(program.pid, first + STOP) if listening & DEBUGGER else None
             program.stdin.write("x")
             program.stdin.flush()
-            wait_until_ready(said, program, number + 2)
+            wait_until_ready(printed_file, program, number + 2)
             if debugger:
                 stopped += debugger.numbers()
                 wanted[DEBUGGER].append(first + STOP)
-            for who in RECORDER, KERNEL:
-                wanted[who] += range(first, first + FIRED) if listening & who else ()
+            for listeners_there in RECORDER, KERNEL:
+                wanted[listeners_there] += range(first, first + FIRED) if listening & listeners_there else ()
             before, first = listening, first + FIRED
         # The formats of the program's events exist only while the program runs.
         kernel = sorted(t["number"] for t in ticks(found()))
@@ -120,7 +120,7 @@ def main():
         if program.wait():
             sys.exit(f"the program ends with {program.returncode}")
     printed = [int(n) for n in re.findall(r"^provider: kern, event: tick, fields: { number: { value: (\d+) }",
-                                          read(said), re.M)]
+                                          read(printed_file), re.M)]
     side("destroy", "together")
     check(printed, list(range(FIRED * len(ROUNDS))), "console")
     check(recorded(output), wanted[RECORDER], "recorder")

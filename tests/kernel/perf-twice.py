@@ -26,9 +26,9 @@ def main():
         for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 20):
             subprocess.run(["perf", "record", "-q", "-a", "-m", "1024", "-e", EVENT, "-o", output, "--", "perf", "bench", "syscall",
                             "basic", "--loop", str(CALLS)], stdout=subprocess.DEVNULL, check=True)
-            said = subprocess.run(["perf", "script", "--ns", "-i", output, "-F", "comm,tid,cpu,time"], capture_output=True, text=True,
+            printed = subprocess.run(["perf", "script", "--ns", "-i", output, "-F", "comm,tid,cpu,time"], capture_output=True, text=True,
                                   check=True).stdout
-            records = re.findall(r"^\s*syscall-basic\b.*", said, re.M)
+            records = re.findall(r"^\s*syscall-basic\b.*", printed, re.M)
             twice = [record for record, times in collections.Counter(records).items() if times > 1]
             print(f"round {number + 1}: {CALLS} calls, {len(records)} records of them, {len(twice)} twice")
             if twice:

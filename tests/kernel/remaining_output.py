@@ -7,11 +7,11 @@ after the last line.
 import threading
 
 
-def remaining_output(process, pipe, patience):
+def remaining_output(process, pipe, timeout):
     """Returns the remaining output of @pipe, and the status; kills a process that does not exit within
-    @patience seconds.
+    @timeout seconds.
     """
-    limit = threading.Timer(patience, process.kill)
+    limit = threading.Timer(timeout, process.kill)
     limit.start()
     try:
         return pipe.read(), process.wait()

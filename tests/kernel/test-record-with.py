@@ -141,8 +141,8 @@ call(300, 600)
 
     def test_command(self):
         """The command runs as it would without side."""
-        said = self.record("--rotate", "-o", self.trace, command=["sh", "-c", "env; exit 7"], status=7).stdout.splitlines()
-        self.assertEqual([line for line in said if line.startswith(("SIDE_AGENT_KERNEL", "SIDE_RING_PORTABLE", "SIDE_USER_EVENTS"))], [])
+        printed = self.record("--rotate", "-o", self.trace, command=["sh", "-c", "env; exit 7"], status=7).stdout.splitlines()
+        self.assertEqual([line for line in printed if line.startswith(("SIDE_AGENT_KERNEL", "SIDE_RING_PORTABLE", "SIDE_USER_EVENTS"))], [])
         self.record("--rotate", "-o", self.trace + "1", command=["sh", "-c", "kill -TERM $$"], status=128 + signal.SIGTERM)
         done = self.record("--rotate", "-o", self.trace + "2", command=["./no-such-command"], status=127)
         self.assertIn("cannot run ./no-such-command", done.stderr)
@@ -180,16 +180,16 @@ call(300, 600)
         done = subprocess.run([*before, SIDE, "record", "-k", CALL, *options, "-o", self.trace, "--", "sh", "-c", "echo done; exit 5"],
                               capture_output=True, text=True, check=False, timeout=100, cwd="/")
         self.assertEqual((done.returncode, done.stdout), (5, "done\n"), done.stderr)
-        said = [line for line in done.stderr.splitlines() if "the kernel's events" in line]
-        self.assertEqual(len(said), 1, done.stderr)
+        printed = [line for line in done.stderr.splitlines() if "the kernel's events" in line]
+        self.assertEqual(len(printed), 1, done.stderr)
         strict = subprocess.run([*before, SIDE, "record", "--strict", "-k", CALL, *options, "-o", self.trace + "s", "--", "true"],
                                 capture_output=True, text=True, check=False, timeout=100, cwd="/")
         self.assertEqual(strict.returncode, 4, strict.stderr)
         shutil.rmtree(self.trace, True)
         shutil.rmtree(self.trace + "s", True)
         lines = done.stderr.splitlines()
-        after = lines.index(said[0]) + 1
-        return "\n".join(said + [line for line in lines[after:after + 1] if line.startswith("hint: ")])
+        after = lines.index(printed[0]) + 1
+        return "\n".join(printed + [line for line in lines[after:after + 1] if line.startswith("hint: ")])
 
     def test_without(self):
         """Without tracefs, without /sys, without permission."""

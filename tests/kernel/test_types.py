@@ -73,9 +73,9 @@ def where(found, want, path=""):
         return None
     if isinstance(found, (tuple, list)) and type(found) is type(want) and len(found) == len(want):
         for i, parts in enumerate(zip(found, want)):
-            said = where(*parts, f"{path}/{i}")
-            if said:
-                return said
+            problem = where(*parts, f"{path}/{i}")
+            if problem:
+                return problem
         return None
     return None if found == want else f"{path}: {str(found)[:400]} instead of {str(want)[:400]}"
 
@@ -144,11 +144,11 @@ def compare(script, records):
         if not left or event_of(left[-1], known) != number:
             absent.add(number)
             continue
-        said = difference(script.events[number], firing, memory, left.pop())
-        if said:
+        problem = difference(script.events[number], firing, memory, left.pop())
+        if problem:
             wrong += 1
             if wrong < 10:
-                print(f"{script.events[number]['event']}: {said[:1500]}")
+                print(f"{script.events[number]['event']}: {problem[:1500]}")
     if left:
         print(f"{len(left)} records more than were fired, the first of {event_of(left[-1], known)}")
         wrong += 1

@@ -259,9 +259,9 @@ class Static(unittest.TestCase):
         for program in ("with-archive", "with-shared"):
             self.record("trace", self.path(program), self.path("shared.so"))
             self.assertEqual(self.counts("trace"), both, program)
-            said = self.record("trace", self.path(program), self.path("static.so"))
+            messages = self.record("trace", self.path(program), self.path("static.so"))
             self.assertEqual(self.counts("trace"), {"clockwork:tick": 4}, program)
-            self.assertRegex(said, r"side: events of static.so in process \d+ are not recorded: it is linked with libside.a, .*\nhint: link it with -lside")
+            self.assertRegex(messages, r"side: events of static.so in process \d+ are not recorded: it is linked with libside.a, .*\nhint: link it with -lside")
         self.record("trace", self.path("linked"))
         self.assertEqual(self.counts("trace"), both)
 

@@ -11,7 +11,7 @@ import time
 MAGIC, VERSION = 0x45444953, 5
 ARRIVE, WELCOME, DONE = 9, 10, 11
 OFF, SYNC, THREAD, SIGNAL = range(4)
-PATIENCE = 90
+TIMEOUT = 90
 
 
 def message(kind, body):
@@ -156,14 +156,14 @@ class Daemon:
 
     def wait(self, what, condition):
         """Waits, and returns the first true value of the condition."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         with self.changed:
             while True:
                 value = condition()
                 if value:
                     return value
                 left = deadline - time.monotonic()
-                assert left > 0, f"not within {PATIENCE} s: {what}"
+                assert left > 0, f"not within {TIMEOUT} s: {what}"
                 # Some conditions cause no notification, such as a thread's name.
                 self.changed.wait(min(left, 0.5))
 

@@ -15,7 +15,7 @@ import daemon
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["REACH_PROGRAM"]
 SANITIZED = os.environ.get("REACH_SANITIZE", "none") != "none"
-PATIENCE = daemon.PATIENCE
+TIMEOUT = daemon.TIMEOUT
 SKIPPED = 77
 
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
@@ -38,9 +38,9 @@ class Recording:
         """Returns the events of each process: {(name, pid): [its sequences, one list for each program
         that it executed]}.
         """
-        _, self.summary = self.process.communicate("end\n", timeout=PATIENCE)
+        _, self.summary = self.process.communicate("end\n", timeout=TIMEOUT)
         assert self.process.returncode == 0, self.summary
-        said = {}
+        fired_events = {}
         self.lost = 0
         for name in sorted(os.listdir(self.output)):
             path = os.path.join(self.output, name)
@@ -53,11 +53,11 @@ class Recording:
                 else:
                     assert one.event.name == "reach:tick", one.event.name
                     sequences.append(int(one.event.payload_field["sequence"]))
-            said.setdefault(int(name.rsplit("-", 2)[1]), []).append(sequences)
+            fired_events.setdefault(int(name.rsplit("-", 2)[1]), []).append(sequences)
         # The command itself, whose agent is preloaded, has no events.
-        host = said.pop(int(self.host), [[]])
+        host = fired_events.pop(int(self.host), [[]])
         assert host == [[]], host
-        return said
+        return fired_events
 
     def kill(self):
         if self.process.poll() is None:
@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
         started = daemon.Daemon(self.runtime, **options)
         # The timeout of programs is long, because the machine may be busy; except for a silent
         # daemon.
-        self.patience = "1" if options.get("silent") else "100"
+        self.timeout_factor = "1" if options.get("silent") else "100"
         self.addCleanup(started.stop)
         return started
 
@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         return recording
 
     def environment(self, **more):
-        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_TIMEOUT_FACTOR": getattr(self, "patience", "1")}
+        env = {**os.environ, "SIDE_RUNTIME": self.runtime, "SIDE_TIMEOUT_FACTOR": getattr(self, "timeout_factor", "1")}
         for name in ("SIDE_CONTROL", "SIDE_AGENT_SOCKET", "LD_PRELOAD", "SIDE_DEBUG"):
             env.pop(name, None)
         env.update(more)
@@ -115,18 +115,18 @@ class Case(unittest.TestCase):
         process.communicate()
 
     def finish(self, process, status=0):
-        self.stdout, self.stderr = process.communicate(timeout=PATIENCE)
+        self.stdout, self.stderr = process.communicate(timeout=TIMEOUT)
         if process.returncode == SKIPPED and status != SKIPPED:
             self.skipTest(f"not allowed here: {self.stderr.strip()}")
         self.assertEqual(process.returncode, status, self.stderr)
         return process
 
-    def say(self, name):
+    def make_file(self, name):
         with open(self.file(name), "w", encoding="utf-8"):
             pass
 
     def wait_for_file(self, name, process):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not os.path.exists(self.file(name)):
             if process.poll() is not None:
                 self.finish(process)
@@ -150,10 +150,10 @@ class Case(unittest.TestCase):
         self.daemon.sessions = [(recording.path, 1)]
         process = self.finish(self.start(*words, **options), status)
         self.recording = recording
-        said = recording.finish()
+        fired_events = recording.finish()
         self.assertLost(recording, lost)
-        said.pop(recording.process.pid, None)
-        self.said = {pid: lists for pid, lists in said.items() if any(lists)}
+        fired_events.pop(recording.process.pid, None)
+        self.fired_events = {pid: lists for pid, lists in fired_events.items() if any(lists)}
         return process.pid
 
 

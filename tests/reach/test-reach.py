@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import daemon
-from harness import PATIENCE, PROGRAM, SANITIZED, Case
+from harness import TIMEOUT, PROGRAM, SANITIZED, Case
 
 PLUGIN = os.environ["REACH_PLUGIN"]
 
@@ -21,7 +21,7 @@ def numbers(first, last):
 class Arrival(Case):
     def test_from_the_first_constructor(self):
         pid = self.run_in_session("tick", "3", env={"REACH_EARLY": "5"})
-        self.assertEqual(self.said, {pid: [numbers(0, 8)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 8)]})
         arrival = self.daemon.arrivals()[0].arrival
         self.assertEqual((arrival.pid, arrival.control, arrival.flags, arrival.parent),
                          (pid, daemon.THREAD, 0, 0))
@@ -37,7 +37,7 @@ class Arrival(Case):
             self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
             self.assertLost(recording)
 
-    def test_a_session_that_is_not_there(self):
+    def test_a_missing_session(self):
         control = self.start_daemon()
         recording = self.start_recording()
         control.sessions = [(self.file("nobody.sock"), 1), (recording.path, 1)]
@@ -45,7 +45,7 @@ class Arrival(Case):
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
         self.assertIn(2, [state for agent in control.arrivals() for _, state in agent.done])
 
-    def test_modes_and_what_is_none(self):
+    def test_modes_and_invalid_modes(self):
         control = self.start_daemon()
         for words, mode, number in (("thread", daemon.THREAD, 0), ("", daemon.THREAD, 0),
                                     ("sync", daemon.SYNC, 0),
@@ -65,7 +65,7 @@ class Arrival(Case):
             self.assertEqual("which is unknown" in self.stderr, words != "off", words)
         self.assertEqual(len(control.agents), before)
 
-    def test_nobody_is_there(self):
+    def test_no_daemon(self):
         for socket in ("", "stale"):
             if socket:
                 self.start_daemon().stop()
@@ -111,7 +111,7 @@ class Arrival(Case):
                 " for t in __import__('os').listdir('/proc/self/task'))\n")
         pid = self.run_in_session("-c", code, os.environ["REACH_PLUGIN"], self.file("report"),
                                   program=sys.executable)
-        self.assertEqual(self.said, {pid: [numbers(0, 7)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 7)]})
         self.assertEqual(sorted(self.report("report")[0])[1:], ["side-control"])
 
 
@@ -125,7 +125,7 @@ class Waiting(Case):
         self.addCleanup(listener.close)
         listener.bind(self.file(name))
         listener.listen(8)
-        listener.settimeout(PATIENCE)
+        listener.settimeout(TIMEOUT)
         return listener
 
     def start_acting(self, *words, **options):
@@ -144,8 +144,8 @@ class Waiting(Case):
 
     def end_now(self, process):
         """The wait does not prevent the program from exiting, either. Its forked child may still have the pipes."""
-        self.say("end")
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.make_file("end")
+        self.assertEqual(process.wait(TIMEOUT), 0)
 
     def assert_waits(self, connection):
         """Checks that the agent still waits: SIDE_TIMEOUT_FACTOR sets its timeout, which is longer than this test."""
@@ -163,10 +163,10 @@ class Waiting(Case):
         control.change([(recording.path, 1), (self.file("silent.sock"), 1)])
         connection, _ = listener.accept()
         self.addCleanup(connection.close)
-        connection.settimeout(PATIENCE)
+        connection.settimeout(TIMEOUT)
         self.assertTrue(connection.recv(65536))
         # The thread of the agent waits for the answer.
-        self.say("go")
+        self.make_file("go")
         self.wait_for_file("acted", process)
         self.assert_waits(connection)
         self.end_now(process)
@@ -193,7 +193,7 @@ class Waiting(Case):
         control.stop()
         control.restart()
         waiting = control.wait("an arrival", lambda: [agent for agent in control.arrivals() if agent.is_open()])
-        self.say("go")
+        self.make_file("go")
         self.wait_for_file("acted", process)
         self.assertTrue(waiting[-1].is_open(), "the agent has given up before the program went on")
         self.end_now(process)
@@ -201,7 +201,7 @@ class Waiting(Case):
 
 
 class Thread(Case):
-    def test_only_for_who_says_something(self):
+    def test_only_for_programs_that_fire(self):
         control = self.start_daemon()
         self.finish(self.start("report", self.file("before"), "tick", "1",
                                "report", self.file("after")))
@@ -223,12 +223,12 @@ class Thread(Case):
         session = [(recording.path, 1)]
         for step, (wanted, name) in enumerate(((session, "1"), ([], "2"), (session, "3"))):
             self.assertEqual(control.change_and_wait(process.pid, wanted), 0, step)
-            self.say(name)
+            self.make_file(name)
             if name != "3":
                 self.wait_for_file(name + "-done", process)
         self.finish(process)
-        said = recording.finish()[process.pid]
-        self.assertEqual(said, [numbers(10, 20), numbers(30, 40)])
+        fired_events = recording.finish()[process.pid]
+        self.assertEqual(fired_events, [numbers(10, 20), numbers(30, 40)])
         self.assertLost(recording)
 
     def test_the_first_event_is_already_seen(self):
@@ -238,11 +238,11 @@ class Thread(Case):
         self.wait_for_file("up", process)
         recording = self.start_recording()
         control.change([(recording.path, 1)])
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 5)])
 
-    def test_the_daemon_goes_and_comes(self):
+    def test_the_daemon_restarts(self):
         control = self.start_daemon()
         process = self.start("tick", "3", "wait", self.file("go"), "tick", "3")
         token = control.wait_connected(process.pid).arrival.token
@@ -254,23 +254,23 @@ class Thread(Case):
         recording = self.start_recording()
         self.assertEqual(control.change_and_wait(process.pid, [(recording.path, 1)]), 0)
         control.stop()
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[process.pid], [numbers(3, 6)])
         control.restart()
 
-    def test_the_daemon_goes_before_the_first_event(self):
+    def test_the_daemon_exits_before_the_first_event(self):
         control = self.start_daemon()
         process = self.start("say", self.file("up"), "wait", self.file("go"), "tick", "3",
                              "say", self.file("said"), "wait", self.file("end"))
         self.wait_for_file("up", process)
         control.stop()
         control.agents = []
-        self.say("go")
+        self.make_file("go")
         self.wait_for_file("said", process)
         control.restart()
         control.wait_connected(process.pid)
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
 
     def test_ends_with_the_last_thread_of_the_program(self):
@@ -288,9 +288,9 @@ class Thread(Case):
         self.wait_for_file("report", process)
         control.wait("what the handler asked", lambda: len(control.arrivals()) == 2 and all(
             a.closed for a in control.arrivals()))
-        self.say("go")
+        self.make_file("go")
         control.wait_connected(process.pid)
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
         self.assertEqual(self.report("report")[0], ["reach-program"])
 
@@ -304,7 +304,7 @@ class Thread(Case):
 
     def test_threads_of_the_program(self):
         pid = self.run_in_session("thread", "3", "thread", "3", "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 8)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 8)]})
 
     def without_thread(self, limit, *modes):
         if os.geteuid() or SANITIZED:
@@ -314,7 +314,7 @@ class Thread(Case):
         os.chmod(self.dir, 0o777)
         process = self.start("drop", limit, "tick", "3", "wait", self.file("end"))
         control.wait("told so", lambda: [a.arrival.control for a in control.arrivals()] == list(modes))
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
 
     def test_no_thread_to_be_had(self):
@@ -339,7 +339,7 @@ class Signal(Case):
             process.send_signal(signal.SIGUSR2)
             control.wait("DONE", lambda: any(
                 (serial, state) in agent.done for agent in control.arrivals() for state in (0, 1)))
-            self.say(name)
+            self.make_file(name)
             if name == "1":
                 self.wait_for_file("1-done", process)
         self.finish(process)
@@ -347,13 +347,13 @@ class Signal(Case):
         self.assertEqual(recording.finish()[process.pid], [numbers(10, 20)])
         self.assertLost(recording)
 
-    def test_a_signal_that_is_the_programs(self):
+    def test_a_signal_of_the_program(self):
         control = self.start_daemon()
         self.finish(self.start("tick", "1", control="signal:USR2",
                                preexec_fn=lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN)))
         self.assertEqual([a.arrival.control for a in control.arrivals()], [daemon.SYNC])
 
-    def test_whoever_resets_it_does_not_say_so(self):
+    def test_a_program_resets_the_handler(self):
         """sided checks whether the signal is caught before it sends the signal: here it no longer is."""
         control = self.start_daemon()
         process = self.start("reset-signals", "say", self.file("up"), "wait", self.file("end"),
@@ -363,7 +363,7 @@ class Signal(Case):
         with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
             caught = next(line for line in status if line.startswith("SigCgt"))
         self.assertFalse(int(caught.split()[1], 16) & 1 << signal.SIGUSR2 - 1)
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
 
     def test_storm(self):
@@ -374,15 +374,15 @@ class Signal(Case):
         process = self.start("tick", "1", "say", self.file("up"), "wait", self.file("go"), "tick", "20000",
                              "fork", "10", "tick", "5", control="signal:USR2")
         self.wait_for_file("up", process)
-        self.say("go")
+        self.make_file("go")
         for _ in range(200):
             if process.poll() is not None:
                 break
             process.send_signal(signal.SIGUSR2)
             control.change([(recording.path, 1)])
         self.finish(process)
-        said = recording.finish()
-        self.assertEqual(said[process.pid], [numbers(0, 20006)])
+        fired_events = recording.finish()
+        self.assertEqual(fired_events[process.pid], [numbers(0, 20006)])
         self.assertLost(recording)
 
 
@@ -395,11 +395,11 @@ class Sync(Case):
                              "report", self.file("report"), "fork", "2", control="sync")
         self.wait_for_file("up", process)
         control.change([])
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(self.report("report"), (["reach-program"], [0, 1, 2]))
-        said = recording.finish()
-        self.assertEqual(said[process.pid], [numbers(0, 6)])
+        fired_events = recording.finish()
+        self.assertEqual(fired_events[process.pid], [numbers(0, 6)])
 
     def test_off(self):
         control = self.start_daemon()

@@ -25,20 +25,20 @@ def needs_no_sanitizer(reason):
 class Children(Case):
     def test_fork(self):
         pid = self.run_in_session("tick", "2", "fork", "3", "tick", "2")
-        own = self.said.pop(pid)
+        own = self.fired_events.pop(pid)
         self.assertEqual(own, [numbers(0, 4)])
-        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+        self.assertEqual(list(self.fired_events.values()), [[numbers(0, 3)]])
         arrivals = {a.arrival.pid: a.arrival for a in self.daemon.arrivals()}
-        child = arrivals[next(iter(self.said))]
+        child = arrivals[next(iter(self.fired_events))]
         self.assertEqual((child.flags, child.parent), (1, arrivals[pid].token))
         self.assertNotEqual(child.token, child.parent)
 
     def test_fork_before_the_first_event(self):
         pid = self.run_in_session("fork", "3", "tick", "2")
-        self.assertEqual(self.said.pop(pid), [numbers(0, 2)])
-        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+        self.assertEqual(self.fired_events.pop(pid), [numbers(0, 2)])
+        self.assertEqual(list(self.fired_events.values()), [[numbers(0, 3)]])
 
-    def test_a_forked_child_has_no_thread_until_it_says_something(self):
+    def test_a_forked_child_has_no_thread_until_it_fires(self):
         control = self.start_daemon()
         process = self.start("tick", "1", "fork-and-go-on", "report", self.file("before"), "tick", "1",
                              "report", self.file("after"))
@@ -56,7 +56,7 @@ class Children(Case):
             (a for a in control.arrivals() if a.arrival.flags and control.connected(a.pid)), None))
         recording = self.start_recording()
         self.assertEqual(control.change_and_wait(child.pid, [(recording.path, 1)]), 0)
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[child.pid], [numbers(3, 6)])
 
@@ -72,16 +72,16 @@ class Children(Case):
         self.wait_for_file("up", process)
         os.kill(recording.process.pid, signal.SIGSTOP)
         try:
-            self.say("go")
+            self.make_file("go")
             self.wait_for_file("forked", process)
         finally:
             os.kill(recording.process.pid, signal.SIGCONT)
         self.finish(process)
-        said = recording.finish()
+        fired_events = recording.finish()
         self.assertLost(recording)
-        self.assertEqual(sorted(said.pop(process.pid)[0]), [0, 0, 1, 1, 2, 3])
+        self.assertEqual(sorted(fired_events.pop(process.pid)[0]), [0, 0, 1, 1, 2, 3])
         # The child's agent gets the library's events, too.
-        self.assertEqual(list(said.values()), [[[*numbers(0, 3), 0, 1]]])
+        self.assertEqual(list(fired_events.values()), [[[*numbers(0, 3), 0, 1]]])
 
     def test_daemonize(self):
         control = self.start_daemon()
@@ -94,87 +94,87 @@ class Children(Case):
         tokens = {a.arrival.token: a for a in control.arrivals()}
         control.wait("all are gone", lambda: all(a.closed for a in control.agents))
         self.assertEqual(len(tokens), 3)
-        said = recording.finish()
-        self.assertEqual(said.pop(process.pid), [numbers(0, 1)])
-        self.assertIn([numbers(0, 3)], said.values())
+        fired_events = recording.finish()
+        self.assertEqual(fired_events.pop(process.pid), [numbers(0, 1)])
+        self.assertIn([numbers(0, 3)], fired_events.values())
 
     def test_exec(self):
         pid = self.run_in_session("tick", "2", "exec", "tick", "3")
-        self.assertEqual(sorted(self.said[pid]), [numbers(0, 2), numbers(0, 3)])
+        self.assertEqual(sorted(self.fired_events[pid]), [numbers(0, 2), numbers(0, 3)])
         tokens = {a.arrival.token for a in self.daemon.arrivals()}
         self.assertEqual(len(tokens), 2)
 
     def test_vfork(self):
         pid = self.run_in_session("tick", "2", "vfork", "tick", "3")
-        self.assertEqual(self.said.pop(pid), [numbers(0, 2)])
-        self.assertEqual(list(self.said.values()), [[numbers(0, 3)]])
+        self.assertEqual(self.fired_events.pop(pid), [numbers(0, 2)])
+        self.assertEqual(list(self.fired_events.values()), [[numbers(0, 3)]])
 
     @needs_no_sanitizer("the sanitizer's own vfork() comes before the C library's")
-    def test_vforked_children_that_say_something(self):
+    def test_vforked_children_that_fire(self):
         """In the parent's memory, but without its protection: counted, not recorded."""
         for word in ("vfork-tick", "clone-vm"):
             with self.subTest(word):
                 pid = self.run_in_session("tick", "2", word, "3", "tick", "2", lost=3)
-                self.assertEqual(self.said, {pid: [[0, 1, 5, 6]]})
+                self.assertEqual(self.fired_events, {pid: [[0, 1, 5, 6]]})
 
     def test_a_vforked_child_before_the_first_event(self):
         """The child neither starts the thread nor prevents the parent from it. (Its events are not
         counted: libside gives a thread no reader while a child runs in its place.)
         """
         pid = self.run_in_session("vfork-tick", "3", "tick", "2", "report", self.file("report"))
-        self.assertEqual(self.said, {pid: [[3, 4]]})
+        self.assertEqual(self.fired_events, {pid: [[3, 4]]})
         self.assertIn("side-control", self.report("report")[0])
 
     def test_clone_without_handlers(self):
         """A child of clone() is not announced: none of its events is recorded."""
         pid = self.run_in_session("tick", "2", "clone", "3", "tick", "2")
-        self.assertEqual(self.said.pop(pid), [numbers(0, 4)])
-        self.assertEqual(self.said, {})
+        self.assertEqual(self.fired_events.pop(pid), [numbers(0, 4)])
+        self.assertEqual(self.fired_events, {})
 
     def test_clone_before_the_first_event(self):
         pid = self.run_in_session("clone", "3", "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 2)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 2)]})
 
     def test_exit_without_destructors(self):
         pid = self.run_in_session("tick", "3", "exit")
-        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 3)]})
 
 
 class Rights(Case):
     @needs_root
     def test_setuid(self):
         pid = self.run_in_session("tick", "2", "drop", "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 4)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 4)]})
 
     @needs_root
     def test_setuid_before_the_first_event(self):
         """Then the daemon cannot be reached: the sessions of the arrival stay."""
         pid = self.run_in_session("drop", "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 2)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 2)]})
 
     @needs_root
     def test_chroot(self):
         os.mkdir(self.file("root"))
         pid = self.run_in_session("tick", "2", "chroot", self.file("root"), "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 4)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 4)]})
 
     @needs_root
     def test_chroot_before_the_first_event(self):
         os.mkdir(self.file("root"))
         pid = self.run_in_session("chroot", self.file("root"), "tick", "2", "fork", "2")
-        self.assertEqual(self.said[pid], [numbers(0, 2)])
+        self.assertEqual(self.fired_events[pid], [numbers(0, 2)])
 
     def test_namespaces_before_the_first_event(self):
         for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
             with self.subTest(word):
                 pid = self.run_in_session(word, "tick", "3")
-                self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+                self.assertEqual(self.fired_events, {pid: [numbers(0, 3)]})
 
     def test_namespaces_of_a_forked_child(self):
         for word in ("unshare-user", "unshare-mount", "unshare-pid", "setns"):
             with self.subTest(word):
                 self.run_in_session("tick", "2", "fork-and-go-on", word, "tick", "3")
-                self.assertEqual(sorted(self.said.values()), [[numbers(0, 2)], [numbers(0, 3)]])
+                self.assertEqual(sorted(self.fired_events.values()), [[numbers(0, 2)], [numbers(0, 3)]])
 
     def test_namespaces_that_no_program_with_threads_gets(self):
         self.start_daemon()
@@ -186,7 +186,7 @@ class Rights(Case):
             for control in ("sync", "signal:URG"):
                 with self.subTest(word, control=control):
                     pid = self.run_in_session("tick", "2", word, "tick", "3", control=control)
-                    self.assertEqual(self.said, {pid: [numbers(0, 5)]})
+                    self.assertEqual(self.fired_events, {pid: [numbers(0, 5)]})
 
 
 class Descriptors(Case):
@@ -198,7 +198,7 @@ class Descriptors(Case):
         control.wait_connected(process.pid)
         recording = self.start_recording()
         self.assertEqual(control.change_and_wait(process.pid, [(recording.path, 1)]), 0)
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[process.pid], [numbers(2, 7)])
         self.assertEqual(self.report("report")[1], [])
@@ -219,13 +219,13 @@ class Descriptors(Case):
         self.wait_for_file("up", process)
         control.wait_connected(process.pid)
         self.assertEqual(control.change_and_wait(process.pid, []), 0)
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 4)])
 
     def test_three_descriptors_before_the_first_event(self):
         pid = self.run_in_session("nofile-3", "tick", "4", "fork", "2")
-        self.assertEqual(self.said[pid], [numbers(0, 4)])
+        self.assertEqual(self.fired_events[pid], [numbers(0, 4)])
 
 
     def first(self, *words, before=()):
@@ -235,12 +235,12 @@ class Descriptors(Case):
         self.wait_for_file("up", process)
         recording = self.start_recording()
         control.change([(recording.path, 1)])
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
-        said = recording.finish()
+        fired_events = recording.finish()
         self.assertLost(recording)
-        own = said.pop(process.pid)
-        return own, said
+        own = fired_events.pop(process.pid)
+        return own, fired_events
 
     def test_no_descriptor_in_the_first_event(self):
         """The daemon does not answer, so the event waits for it; another thread counts descriptors in the meantime."""
@@ -269,20 +269,20 @@ class Descriptors(Case):
 class Signals(Case):
     def test_all_blocked(self):
         pid = self.run_in_session("block-all", "tick", "3", "report", self.file("report"))
-        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 3)]})
         self.assertIn("side-control", self.report("report")[0])
 
     def test_sigwait(self):
         pid = self.run_in_session("tick", "1", "sigwait", "200")
-        self.assertEqual(self.said, {pid: [numbers(0, 201)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 201)]})
 
     def test_signalfd(self):
         pid = self.run_in_session("tick", "1", "signalfd", "200")
-        self.assertEqual(self.said, {pid: [numbers(0, 201)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 201)]})
 
     def test_all_dispositions_reset(self):
         pid = self.run_in_session("tick", "1", "reset-signals", "tick", "2")
-        self.assertEqual(self.said, {pid: [numbers(0, 3)]})
+        self.assertEqual(self.fired_events, {pid: [numbers(0, 3)]})
 
 
 @needs_no_sanitizer("sanitizers make calls of their own, which the sandbox kills")
@@ -291,13 +291,13 @@ class Sandbox(Case):
         for early in (("tick", "2"), ()):
             with self.subTest(early=early):
                 pid = self.run_in_session(*early, "strict", "tick", "3", "exit-bare", lost=3)
-                self.assertEqual(self.said, {pid: [numbers(0, 2)]} if early else {})
+                self.assertEqual(self.fired_events, {pid: [numbers(0, 2)]} if early else {})
 
     def test_filter(self):
         for early in (("tick", "2"), ()):
             with self.subTest(early=early):
                 pid = self.run_in_session(*early, "filter", "tick", "3", "exit")
-                self.assertEqual(self.said, {pid: [numbers(0, len(early) + 3)]})
+                self.assertEqual(self.fired_events, {pid: [numbers(0, len(early) + 3)]})
 
     def test_filter_for_all_threads(self):
         """The thread wakes up in the sandbox, detects it and ends; no process is killed."""
@@ -310,7 +310,7 @@ class Sandbox(Case):
         agent = control.wait_connected(process.pid)
         control.change([])
         control.wait("the thread's end", lambda: agent.closed)
-        self.say("go")
+        self.make_file("go")
         self.finish(process)
         self.assertEqual(recording.finish()[process.pid], [numbers(0, 5)])
 

@@ -7,7 +7,7 @@ import unittest
 
 import bt2
 
-from harness import PATIENCE, SANITIZED, SIDE, Case
+from harness import TIMEOUT, SANITIZED, SIDE, Case
 
 SIDED = os.environ["SIDED"]
 
@@ -29,17 +29,17 @@ class Sided(Case):
     def end_sided(self):
         self.sided.terminate()
         try:
-            self.sided.wait(PATIENCE)
+            self.sided.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             self.sided.kill()
             self.sided.wait()
 
     def side(self, *words):
         done = subprocess.run([SIDE, *words], env=self.environment(), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIMEOUT, check=False)
         self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
 
-    def said(self):
+    def fired_events(self):
         """Returns {pid: sequences}."""
         found = {}
         for folder, _, files in os.walk(self.file("out")):
@@ -60,30 +60,30 @@ class Sided(Case):
                              control=control)
         self.wait_for_file("up", process)
         self.side("start", "s")
-        self.say("go")
+        self.make_file("go")
         self.wait_for_file("said", process)
         self.side("stop", "s")
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
         self.side("destroy", "s")
         return process.pid
 
     def test_thread(self):
         pid = self.between_start_and_stop("thread")
-        self.assertEqual(self.said(), {pid: numbers(3, 8)})
+        self.assertEqual(self.fired_events(), {pid: numbers(3, 8)})
 
     def test_signal(self):
         pid = self.between_start_and_stop("signal:URG")
-        self.assertEqual(self.said(), {pid: numbers(3, 8)})
+        self.assertEqual(self.fired_events(), {pid: numbers(3, 8)})
 
     def test_sync(self):
         """It arrived before the start, and receives no change afterwards."""
         self.between_start_and_stop("sync")
-        self.assertEqual(self.said(), {})
+        self.assertEqual(self.fired_events(), {})
 
     def test_off(self):
         self.between_start_and_stop("off")
-        self.assertEqual(self.said(), {})
+        self.assertEqual(self.fired_events(), {})
 
     def test_no_work_without_a_daemon(self):
         """The thread of a program whose daemon has exited sleeps, also after it has woken up on its
@@ -106,7 +106,7 @@ class Sided(Case):
         before = cpu_time()
         time.sleep(2)
         self.assertLess(cpu_time() - before, 20_000_000)
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
 
     def test_programs_that_come(self):
@@ -119,9 +119,9 @@ class Sided(Case):
                                              env={"REACH_EARLY": "2"}))
             pids.append(process.pid)
         self.side("destroy", "s")
-        said = self.said()
-        self.assertEqual([said.pop(pid) for pid in pids], [numbers(0, 6)] * 3)
-        self.assertEqual(list(said.values()), [numbers(0, 3)] * 3)
+        fired_events = self.fired_events()
+        self.assertEqual([fired_events.pop(pid) for pid in pids], [numbers(0, 6)] * 3)
+        self.assertEqual(list(fired_events.values()), [numbers(0, 3)] * 3)
 
     def test_programs_that_reset_their_signals_live(self):
         self.side("create", "s", "-o", self.file("out"))
@@ -130,10 +130,10 @@ class Sided(Case):
                              "wait", self.file("end"), "tick", "1", control="signal:USR2")
         self.wait_for_file("up", process)
         self.side("start", "s")
-        self.say("end")
+        self.make_file("end")
         self.finish(process)
         self.side("destroy", "s")
-        self.assertEqual(self.said(), {})
+        self.assertEqual(self.fired_events(), {})
 
     def first_and_then(self, *words):
         """The thread is being created: the next action of the program waits for that, but the event does not."""
@@ -145,9 +145,9 @@ class Sided(Case):
             process = self.finish(self.start("tick", "1", *words, "tick", "2", "exit"))
             wanted[process.pid] = numbers(0, 3)
         self.side("destroy", "s")
-        said = self.said()
-        self.assertEqual({pid: said.pop(pid, []) for pid in wanted}, wanted)
-        return list(said.values())
+        fired_events = self.fired_events()
+        self.assertEqual({pid: fired_events.pop(pid, []) for pid in wanted}, wanted)
+        return list(fired_events.values())
 
     @unittest.skipIf(SANITIZED, "sanitizers make calls of their own, which the sandbox kills")
     def test_a_sandbox_after_the_first_event(self):
@@ -172,11 +172,11 @@ class Sided(Case):
         for number, process in enumerate(processes):
             self.wait_for_file(f"root/up{number}", process)
         self.side("disable-event", "-s", "s", "reach:*")
-        self.say("root/go")
+        self.make_file("root/go")
         for process in processes:
             self.finish(process)
         self.side("destroy", "s")
-        self.assertEqual(self.said(), {process.pid: numbers(0, 1) for process in processes})
+        self.assertEqual(self.fired_events(), {process.pid: numbers(0, 1) for process in processes})
 
 
 if __name__ == "__main__":

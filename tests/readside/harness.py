@@ -58,9 +58,9 @@ def tool(*command):
 
 
 def needed(*command):
-    says = tool(*command)
-    if says is not None:
-        raise AssertionError(f"{command}: {says}")
+    found_text = tool(*command)
+    if found_text is not None:
+        raise AssertionError(f"{command}: {found_text}")
 
 
 def stub_headers():

@@ -145,9 +145,9 @@ def test_elsewhere():
     if shutil.which("clang"):
         needed("clang", "-flto", "-I" + INCLUDE, "-c", "here.o.c", "-o", "bitcode.o")
         files["bitcode.o"] = "-flto"
-    for name, says in files.items():
-        contains(readside("--check", name, status=2).err, says, name)
-        contains(readside(name, status=1).err, says, name)
+    for name, found_text in files.items():
+        contains(readside("--check", name, status=2).err, found_text, name)
+        contains(readside(name, status=1).err, found_text, name)
     equal(names("later.a", status=1), ["pe:e"])
     # Code in both forms that has no events has none elsewhere.
     equal(readside("--check", "none.o").out, "0 events, 0 errors, 0 warnings\n")
@@ -168,9 +168,9 @@ def test_libraries():
 
 
 def test_mistakes():
-    for args, says in (((), "there is nothing to read"), (("-f", "xml", "x"), "unknown format `xml`"),
+    for args, found_text in (((), "there is nothing to read"), (("-f", "xml", "x"), "unknown format `xml`"),
                        (("--max-depth=-1", "x"), "is no depth"), (("--nothing",), "nothing"), (("-e", "[", "x"), "pattern")):
-        contains(readside(*args, status=2).err, says)
+        contains(readside(*args, status=2).err, found_text)
     contains(readside(status=2).err, "readside: there is nothing to read\nhint: name a file, as in `readside ./program`\n")
     contains(readside("nothing-there", status=1).err, "cannot read nothing-there: No such file")
     contains(readside("/dev/null", status=1).err, "it is not a file")

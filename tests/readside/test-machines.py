@@ -161,10 +161,10 @@ def test_machines():
     seen = set()
     for machine, linker in CLANG.items():
         object = f"machine-{machine}.o"
-        says = tool(compiler, f"--target={machine}-linux-gnu", "-ffreestanding", "-isystem", stub_headers(),
+        found_text = tool(compiler, f"--target={machine}-linux-gnu", "-ffreestanding", "-isystem", stub_headers(),
                     "-I" + INCLUDE, "-fPIC", "-c", TYPES, "-o", object)
-        if says:
-            print(f"not compiled for {machine}: {says.splitlines()[-1]}")
+        if found_text:
+            print(f"not compiled for {machine}: {found_text.splitlines()[-1]}")
             continue
         compare(object, ("types:quad", "types:wide"), True)
         seen.add(layout(object))
@@ -183,9 +183,9 @@ def test_cross_compilers():
     for machine in ("aarch64", "s390x", "powerpc64"):
         prefix = machine + "-linux-gnu-"
         object = f"cross-{machine}.o"
-        says = tool(prefix + "gcc", "-O1", "-I" + INCLUDE, "-fPIC", "-c", TYPES, "-o", object)
-        if says:
-            print(f"not compiled by gcc for {machine}: {says.splitlines()[0]}")
+        found_text = tool(prefix + "gcc", "-O1", "-I" + INCLUDE, "-fPIC", "-c", TYPES, "-o", object)
+        if found_text:
+            print(f"not compiled by gcc for {machine}: {found_text.splitlines()[0]}")
             continue
         compare(object, ("types:quad",), True)
         for flags in ("-shared", "-pie", "-no-pie", "-shared -Wl,-z,norelro"):

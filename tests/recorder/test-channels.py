@@ -200,7 +200,7 @@ class Modes(CommandLine):
         self.assertGreater(lost, 0)
         self.assertEqual(len(trace.ticks(0)) + lost, 200000)
 
-    def test_discard_counts_what_it_loses(self):
+    def test_discard_counts_its_losses(self):
         trace = self.side_record(["--buffer-size", "64K", "--per-thread=4"], "flood-unread", "200000")
         lost = sum(trace.lost.values())
         self.assertGreater(lost, 0)
@@ -487,7 +487,7 @@ class Snapshots(CommandLine):
         self.assertEqual(self.end(recorder), 128 + signal.SIGTERM, self.err)
         self.assertEqual(self.summary["snapshots"], number)
 
-    def test_the_end_of_a_recording_while_the_program_goes_on(self):
+    def test_the_end_of_a_recording_while_the_program_runs(self):
         recorder, pid = self.begin_obedient(
             "--mode", "overwrite", "--buffer-size", "64K", "--per-thread=4",
             preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
@@ -781,7 +781,7 @@ class Recovery(CommandLine):
                          [(n, f) for n, f, _ in trace.events])
         self.assertEqual(recovered.of(0), trace.of(0))
 
-    def test_what_is_no_dump(self):
+    def test_files_that_are_no_dump(self):
         text = os.path.join(self.dir, "text")
         with open(text, "w") as file:
             file.write("hello")

@@ -54,7 +54,7 @@ class Control(LiveCase):
         self.assertEqual(program.fire(count), program.sequence)
         return list(range(first, program.sequence))
 
-    def tell(self, *programs, sessions=None):
+    def notify(self, *programs, sessions=None):
         if sessions is None:
             sessions = [(self.session.socket, self.session.status()["generation"])]
         serial = self.daemon.change(sessions)
@@ -65,7 +65,7 @@ class Control(LiveCase):
     def change(self, programs, *definition, **kwargs):
         answer = self.session.change(*definition, **kwargs)
         self.assertTrue(answer["ok"], answer)
-        self.tell(*programs)
+        self.notify(*programs)
 
     def ticks(self):
         """Returns {pid: sequence numbers}."""
@@ -147,14 +147,14 @@ class Control(LiveCase):
         self.open("c=one", "r=")
         program = self.program()
         expected = [0] + self.fire(program, 100)
-        self.tell(program, sessions=[])
+        self.notify(program, sessions=[])
         self.session.finish()
         self.fire(program, 100)
         traces = read(self.output)
         self.assertEqual([t.ticks(0) for t in traces.values()], [expected])
         self.output = os.path.join(self.dir, "second")
         self.session = Session(self, "c=one", "r=", options=["-a"])
-        self.tell(program)
+        self.notify(program)
         expected = self.fire(program, 100)
         self.assertEqual(self.ticks(), {program.own_pid: expected})
 
@@ -178,7 +178,7 @@ class Control(LiveCase):
             self.change([program, other], "c=one", "r=")
             expected[other.own_pid] += self.fire(other, 100)
         self.assertEqual({p["peer"] for p in self.session.status()["processes"]}, set(expected))
-        self.tell(program, other, sessions=[])
+        self.notify(program, other, sessions=[])
         self.assertTrue(self.session.finish()["ok"])
         found = {}
         for name, trace in read(self.output).items():

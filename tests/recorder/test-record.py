@@ -388,7 +388,7 @@ class Limits(Case):
         self.assertEqual((summary["ok"], summary["kind"]), (False, 2))
         self.assertFalse(os.path.exists(self.output))
 
-    def test_vandal_loses_only_its_own(self):
+    def test_hostile_program_loses_its_own_events_only(self):
         recorder = self.start([PROGRAM, "vandal"], stdin=subprocess.PIPE)
         self.spoil(recorder)
         summary = self.finish(recorder)
@@ -562,7 +562,7 @@ class Untouched(Case):
                              env={**os.environ, **nowhere, "SIDE_DEBUG": "1"})
         self.assertIn("no recorder", run.stderr)
 
-    def test_costs_nothing_to_speak_of(self):
+    def test_low_cost(self):
         def best(env):
             times = []
             for _ in range(20):

@@ -23,7 +23,7 @@ from waiting import wait_until
 SIDE = os.environ["SIDE"]
 CROWD = os.environ["SESSION_CROWD"]
 CHUNK = re.compile(r"chunk-(\d{4,})-\d{8}-\d{6}")
-PATIENCE = 120       # seconds; nothing here needs them
+TIMEOUT = 120       # seconds; nothing here needs them
 KIB = 1024
 BLOCK = ("--mode", "block", "--block-timeout", "60min")
 
@@ -84,13 +84,13 @@ class Store(unittest.TestCase):
         return process
 
     @staticmethod
-    def say(process, what):
+    def send(process, what):
         process.stdin.write(f"{what}\n")
         process.stdin.flush()
         return int(process.stdout.readline())
 
     def end(self, process, status=0):
-        process.communicate(timeout=PATIENCE)
+        process.communicate(timeout=TIMEOUT)
         with open(self.errors) as file:
             text = file.read()
         objects = [json.loads(line) for line in text.splitlines() if line.startswith('{"schema"')]
@@ -144,16 +144,16 @@ class Rotation(Store):
         for name in self.chunks():
             path = os.path.join(self.output, name)
             self.assertEqual(size_of(path), sizes[name], "a finished chunk has changed")
-            for who, numbers in ticks(seen[name]).items():
-                together.setdefault(who, []).extend(numbers)
+            for source, numbers in ticks(seen[name]).items():
+                together.setdefault(source, []).extend(numbers)
             for trace in seen[name].values():
                 self.assertEqual((trace.discarded, trace.lost), (0, {}))
                 self.assertIn("crowd:tick", trace.names())
         self.assertEqual(sorted(together), [p * 100 + t for p in range(3) for t in range(3)])
-        for who, numbers in together.items():
+        for source, numbers in together.items():
             # A thread may leave a CPU whose ring goes into the next chunk: the order across chunks
             # is that of each ring.
-            self.assertEqual(sorted(numbers), list(range(7000)), who)
+            self.assertEqual(sorted(numbers), list(range(7000)), source)
 
     def test_all_chunks_together(self):
         process = self.start(*BLOCK, "--rotate-size", "64K", "--buffer-size", "64K",
@@ -161,7 +161,7 @@ class Rotation(Store):
         self.end(process)
         self.assertGreater(len(self.chunks()), 1)
         done = subprocess.run([SIDE, "view", "--json", "-e", "crowd:tick", self.output],
-                              stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE)
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=TIMEOUT)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         events = [x for x in lines if "crowd:tick" in json.dumps(x)]
         self.assertEqual(len(events), 12000)
@@ -178,7 +178,7 @@ class Rotation(Store):
         for name in self.chunks():
             done = subprocess.run([SIDE, "view", "--json", "-e", "crowd:tick",
                                    os.path.join(self.output, name)],
-                                  stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE)
+                                  stdout=subprocess.PIPE, text=True, check=True, timeout=TIMEOUT)
             total += done.stdout.count('"crowd:tick"')
         self.assertEqual(total, 80000)
 
@@ -186,38 +186,38 @@ class Rotation(Store):
         recorder = self.obey("--buffer-size", "64K", "--rotate")
         for number in range(1, 4):
             # Until events were lost since the last chunk, which it reports.
-            self.say(recorder, 40000)
+            self.send(recorder, 40000)
             recorder.send_signal(signal.SIGUSR2)
             self.chunk(number)
         self.end(recorder)
-        recorded = said = discarded = 0
+        recorded = reported = discarded = 0
         for name in self.chunks():
             for trace in self.read_chunk(name).values():
                 recorded += len(trace.events)
-                said += sum(trace.lost.values())
+                reported += sum(trace.lost.values())
                 discarded += trace.discarded
                 self.assertLessEqual(sum(trace.lost.values()), 40000)
-        self.assertEqual(recorded + said, 120000)
-        self.assertEqual(discarded, said)
-        self.assertEqual(self.summary["lost"], said)
+        self.assertEqual(recorded + reported, 120000)
+        self.assertEqual(discarded, reported)
+        self.assertEqual(self.summary["lost"], reported)
 
     def test_on_request(self):
         recorder = self.obey("--rotate")
-        self.say(recorder, 10)
+        self.send(recorder, 10)
         recorder.send_signal(signal.SIGUSR2)
         self.assertEqual(ticks(read(self.chunk(1))), {0: list(range(10))})
-        self.say(recorder, 5)
+        self.send(recorder, 5)
         recorder.send_signal(signal.SIGUSR2)
         self.assertEqual(ticks(read(self.chunk(2))), {0: list(range(10, 15))})
-        self.say(recorder, 1)
+        self.send(recorder, 1)
         self.end(recorder)
         self.assertEqual(ticks(read(self.chunk(3))), {0: [15]})
         self.assertEqual(len(self.chunks()), 3)
         self.assertTidy()
 
-    def test_no_chunk_of_nothing(self):
+    def test_no_empty_chunk(self):
         recorder = self.obey("--rotate")
-        self.say(recorder, 10)
+        self.send(recorder, 10)
         recorder.send_signal(signal.SIGUSR2)
         self.chunk(1)
         for _ in range(5):
@@ -231,7 +231,7 @@ class Rotation(Store):
         recorder = self.obey("--rotate-every", "1s")
         for _ in range(3):
             before = len(self.chunks())
-            self.say(recorder, 10)
+            self.send(recorder, 10)
             wait_until(lambda: len(self.chunks()) > before, "chunk")
         self.end(recorder)
         numbers = [n for name in self.chunks() for n in ticks(self.read_chunk(name))[0]]
@@ -240,8 +240,8 @@ class Rotation(Store):
     def test_windows_come_at_the_end(self):
         recorder = self.obey("--rotate", "-e", "crowd:mark", "--channel", "flight", "--mode", "overwrite",
                              "-e", "crowd:tick")
-        self.say(recorder, 100)
-        self.say(recorder, "mark 1")
+        self.send(recorder, 100)
+        self.send(recorder, "mark 1")
         recorder.send_signal(signal.SIGUSR2)
         (trace,) = read(self.chunk(1)).values()
         self.assertEqual(trace.names(), {"crowd:mark"})
@@ -303,7 +303,7 @@ class Retention(Store):
     def test_count(self):
         recorder = self.obey("--rotate", "--keep-count", "2")
         for number in range(1, 6):
-            self.say(recorder, 10)
+            self.send(recorder, 10)
             recorder.send_signal(signal.SIGUSR2)
             self.chunk(number)
         wait_until(lambda: len(self.chunks()) == 2, "two")
@@ -315,11 +315,11 @@ class Retention(Store):
 
     def test_age(self):
         recorder = self.obey("--rotate", "--keep-age", "1s")
-        self.say(recorder, 10)
+        self.send(recorder, 10)
         wait_until(self.is_in_hand, "records")
         recorder.send_signal(signal.SIGUSR2)
         wait_until(lambda: not self.is_in_hand(), "the end of a chunk")
-        self.say(recorder, 10)
+        self.send(recorder, 10)
         wait_until(lambda: not self.chunks(), "end of it")
         # A chunk that is being written has no age.
         self.end(recorder)
@@ -343,10 +343,10 @@ class Retention(Store):
         self.assertEqual(numbers[-1], 59999)
         self.assertTidy()
 
-    def test_somebody_else_takes_chunks(self):
+    def test_another_process_takes_chunks(self):
         recorder = self.obey("--rotate", "--keep-count", "1")
         for number in range(1, 4):
-            self.say(recorder, 10)
+            self.send(recorder, 10)
             recorder.send_signal(signal.SIGUSR2)
             path = self.chunk(number)
             if number == 1:
@@ -411,29 +411,29 @@ class Full(Store):
 
     def assertExact(self, fired, traces):
         recorded = sum(len(numbers) for t in traces for numbers in ticks({0: t}).values())
-        told = sum(sum(t.lost.values()) for t in traces)
-        self.assertEqual(recorded + told, fired)
-        self.assertEqual(sum(t.discarded for t in traces), told)
-        self.assertEqual(self.summary["lost"], told)
+        reported_losses = sum(sum(t.lost.values()) for t in traces)
+        self.assertEqual(recorded + reported_losses, fired)
+        self.assertEqual(sum(t.discarded for t in traces), reported_losses)
+        self.assertEqual(self.summary["lost"], reported_losses)
         self.assertEqual(self.summary["unwritten"], 0)
         for trace in traces:
             numbers = [f["sequence"] for n, f, _ in trace.events if n == "crowd:tick"]
             self.assertEqual(len(set(numbers)), len(numbers))
-        return told
+        return reported_losses
 
-    def test_nothing_is_lost_while_rings_have_room(self):
+    def test_nothing_is_lost_while_rings_have_space(self):
         recorder = self.obey("--buffer-size", "1M")
-        self.say(recorder, 100)
+        self.send(recorder, 100)
         wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill()
-        fired = self.say(recorder, 20000)
+        fired = self.send(recorder, 20000)
         before = self.written()
         # The recorder tries once a second.
         time.sleep(1.5)
         self.assertLess(self.written() - before, 100 * KIB)
         os.unlink(self.filler)
         wait_until(lambda: self.written() > fired * 16, "the rest")
-        fired = self.say(recorder, 100)
+        fired = self.send(recorder, 100)
         self.end(recorder)
         traces = list(read(self.output).values())
         self.assertEqual(self.assertExact(fired, traces), 0)
@@ -441,20 +441,20 @@ class Full(Store):
         self.assertEqual(self.messages.count("No space left"), 1)
         self.assertGreaterEqual(self.summary["disk_full"], 1)
 
-    def test_lost_and_told(self):
+    def test_losses_are_reported(self):
         recorder = self.obey("--buffer-size", "64K")
-        self.say(recorder, 100)
+        self.send(recorder, 100)
         wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill(left=8 * KIB)
-        self.say(recorder, 10000)
+        self.send(recorder, 10000)
         # That has woken the recorder; once all its threads wait again, it has detected the full
         # disk.
         wait_until(lambda: states(recorder.pid) == {"S"}, "a recorder that waits")
-        self.say(recorder, 100000)
+        self.send(recorder, 100000)
         before = self.written()
         os.unlink(self.filler)
         wait_until(lambda: self.written() > before + 32 * KIB, "more")
-        fired = self.say(recorder, 100)
+        fired = self.send(recorder, 100)
         self.end(recorder, status=1)
         traces = list(read(self.output).values())
         self.assertGreater(self.assertExact(fired, traces), 0)
@@ -464,18 +464,18 @@ class Full(Store):
         """Their rings wait, too, and their exit is not delayed."""
         process = self.start("--buffer-size", "1M", "--rotate", command=["obey"])
         self.pid = int(process.stdout.readline())
-        self.say(process, 100)
+        self.send(process, 100)
         wait_until(lambda: self.written() > 1600, "records")
         self.fill()
-        self.say(process, 1000)
+        self.send(process, 1000)
         # A chunk cannot be finished now; it appears later.
         process.send_signal(signal.SIGUSR2)
-        self.say(process, 1000)
+        self.send(process, 1000)
         time.sleep(1.5)
         self.assertEqual(self.chunks(), [])
         os.unlink(self.filler)
         self.chunk(1)
-        self.say(process, 10)
+        self.send(process, 10)
         self.end(process)
         self.assertTidy()
         traces = [t for name in self.chunks() for t in self.read_chunk(name).values()]
@@ -484,10 +484,10 @@ class Full(Store):
     def test_full_to_the_end(self):
         """Records without space at the end are reported, and the written part is readable."""
         recorder = self.obey("--buffer-size", "1M")
-        self.say(recorder, 100)
+        self.send(recorder, 100)
         wait_until(lambda: os.listdir(self.output) and self.written() > 1600, "records")
         self.fill()
-        self.say(recorder, 50000)
+        self.send(recorder, 50000)
         self.end(recorder, status=1)
         self.assertGreater(self.summary["unwritten"], 40000 * 16)
         (trace,) = read(self.output).values()
@@ -515,16 +515,16 @@ class Triggers(Store):
 
     def test_event(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark where number >= 10")
-        self.say(recorder, 1000)
-        self.say(recorder, "mark 9")
-        self.say(recorder, "mark 10")
+        self.send(recorder, 1000)
+        self.send(recorder, "mark 9")
+        self.send(recorder, "mark 10")
         name, traces = self.snapshot(1)
         self.assertEqual(name, "snapshot-1")
         self.assertEqual(ticks(traces), {0: list(range(1000))})
         self.assertEqual(self.marks(traces), [9, 10])
         # An event that does not match makes none; a matching one makes one, after the pause.
-        self.say(recorder, "mark 5")
-        self.say(recorder, "mark 11")
+        self.send(recorder, "mark 5")
+        self.send(recorder, "mark 11")
         self.assertEqual(self.marks(self.snapshot(2)[1]), [9, 10, 5, 11])
         self.end(recorder)
         self.assertEqual(self.snapshots(), ["snapshot-1", "snapshot-2"])
@@ -547,9 +547,9 @@ class Triggers(Store):
     def test_rate(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "rate:crowd:tick>5000/s")
         for _ in range(20):
-            self.say(recorder, 10)
+            self.send(recorder, 10)
         # So many events at once are too many, even if they are read late.
-        self.say(recorder, 100000)
+        self.send(recorder, 100000)
         self.snapshot(1)
         self.end(recorder)
         self.assertIn("snapshot-1 was made: rate:crowd:tick>5000/s", self.messages)
@@ -557,14 +557,14 @@ class Triggers(Store):
     def test_no_rate(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "rate:crowd:tick>100000/s")
         for _ in range(20):
-            self.say(recorder, 10)
+            self.send(recorder, 10)
         self.end(recorder)
         self.assertEqual(self.snapshots(), [])
 
     def test_not_too_many(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark", "--snapshot-max", "2")
         for number in range(1, 4):
-            self.say(recorder, f"mark {number}")
+            self.send(recorder, f"mark {number}")
             if number < 3:
                 self.snapshot(number)
         self.end(recorder)
@@ -575,7 +575,7 @@ class Triggers(Store):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "event:crowd:mark")
         begin = time.monotonic()
         for number in range(200):
-            self.say(recorder, f"mark {number}")
+            self.send(recorder, f"mark {number}")
             time.sleep(0.005)
         self.end(recorder)
         # The one at the end may come sooner.
@@ -585,7 +585,7 @@ class Triggers(Store):
 
     def test_signal_as_always(self):
         recorder = self.obey(*self.FLIGHT, "--snapshot-on", "signal:USR1")
-        self.say(recorder, 10)
+        self.send(recorder, 10)
         recorder.send_signal(signal.SIGUSR1)
         self.assertEqual(ticks(self.snapshot(1)[1]), {0: list(range(10))})
         self.end(recorder)
@@ -628,8 +628,8 @@ class Triggers(Store):
         buffers = os.path.join(self.dir, "buffers")
         recorder = self.obey("-e", "crowd:tick", "--buffers", buffers, "--rotate", "--channel", "flight",
                              *self.FLIGHT, "--snapshot-on", "event:crowd:mark", "--snapshot-on", "crash")
-        self.say(recorder, 100)
-        self.say(recorder, "mark 1")
+        self.send(recorder, 100)
+        self.send(recorder, "mark 1")
         _, traces = self.snapshot(1)
         self.assertEqual((ticks(traces), self.marks(traces)), ({0: list(range(100))}, [1]))
         self.end(recorder)

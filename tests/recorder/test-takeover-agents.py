@@ -7,7 +7,7 @@ from recording import read
 from test_live import Agent, LiveCase, Session
 
 
-class Place(LiveCase):
+class Takeover(LiveCase):
     def open(self, *definition, options=("-a",)):
         place = os.path.join(self.dir, "place")
         session = Session(self, *(definition or ("c=ring", "r=")), options=("-p", place, *options))
@@ -123,7 +123,7 @@ class Place(LiveCase):
         self.assertTrue(session.finish()["ok"])
         self.assertEqual(self.all_values()["live:one"], list(range(200)))
 
-    def test_places_that_are_refused(self):
+    def test_refused_processes(self):
         place = os.path.join(self.dir, "place")
         os.mkdir(place, 0o700)
         os.chmod(place, 0o777)

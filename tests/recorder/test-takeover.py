@@ -66,7 +66,7 @@ class Recorder:
     def __init__(self, case, env=None):
         self.case = case
         self.messages = []
-        self.figures = None  # the last reported ones
+        self.statistics = None  # the last reported ones
         self.process = subprocess.Popen(
             [DRIVER, case.socket, case.place, case.output, case.format, case.compress,
              case.rotate, *case.channels],
@@ -89,14 +89,14 @@ class Recorder:
             if line.startswith("! "):
                 self.messages.append(line[2:].rstrip("\n"))
             if line.startswith("figures "):
-                self.figures = json.loads(line[8:])
+                self.statistics = json.loads(line[8:])
             if line.startswith("failed"):
                 raise AssertionError(line)
             if line.rstrip("\n") == wanted:
                 return True
         return False
 
-    def say(self, word):
+    def send(self, word):
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
@@ -109,7 +109,7 @@ class Recorder:
         self.process.wait(TIMEOUT)
 
     def finish(self, word="finish"):
-        self.say(word)
+        self.send(word)
         self.case.assertTrue(self.read("done"))
         self.case.assertEqual(self.process.wait(TIMEOUT), 0)
         return self.messages
@@ -124,9 +124,9 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="side-place-")
         self.addCleanup(shutil.rmtree, self.dir, True)
-        self.new_places()
+        self.new_directories()
 
-    def new_places(self):
+    def new_directories(self):
         top = tempfile.mkdtemp(dir=self.dir)
         self.socket, self.place, self.output = (
             os.path.join(top, name) for name in ("s", "place", "out"))
@@ -172,17 +172,17 @@ class Case(unittest.TestCase):
                     ticks[pid][int(fields["thread"])].append(int(fields["sequence"]))
         return ticks, lost, discarded
 
-    def reconcile(self, programs, flight=False, figures=None):
+    def reconcile(self, programs, flight=False, statistics=None):
         """Programs: (pid, published by each thread, uncertainty of the last one). Statistics: what the
         last recorder reports for the whole session, including earlier recorders.
         """
         ticks, lost, discarded = self.read()
-        if figures:
-            self.assertEqual(figures["recorded"], sum(len(seen) for of in ticks.values() for seen in of.values()))
-            self.assertEqual(figures["lost"], sum(lost.values()))
-            self.assertEqual(figures["seen"], len(programs))
+        if statistics:
+            self.assertEqual(statistics["recorded"], sum(len(seen) for of in ticks.values() for seen in of.values()))
+            self.assertEqual(statistics["lost"], sum(lost.values()))
+            self.assertEqual(statistics["seen"], len(programs))
             for part, name in enumerate(("recorded", "lost")):
-                self.assertEqual(sum(channel[part] for channel in figures["channels"].values()), figures[name])
+                self.assertEqual(sum(channel[part] for channel in statistics["channels"].values()), statistics[name])
         for pid, published, unsure in programs:
             missing = 0
             for thread, count in enumerate(published):
@@ -226,10 +226,10 @@ class Adoption(Case):
         late.end()
         self.assertEqual(recorder.finish(), [])
         self.reconcile([(p.pid, p.published(), p is killed)
-                        for p in (lives, dies, killed, late)], figures=recorder.figures)
+                        for p in (lives, dies, killed, late)], statistics=recorder.statistics)
         self.assertEmptyPlace()
 
-    def test_an_end_that_is_none(self):
+    def test_invalid_end(self):
         recorder = Recorder(self).ready()
         program = Program(self, "program", 200, self.socket)
         for _ in range(3):
@@ -238,7 +238,7 @@ class Adoption(Case):
             recorder = Recorder(self).ready()
         program.end()
         self.assertEqual(recorder.finish(), [])
-        self.reconcile([(program.pid, program.published(), 0)], figures=recorder.figures)
+        self.reconcile([(program.pid, program.published(), 0)], statistics=recorder.statistics)
 
     def test_chunks_that_are_kept(self):
         """All chunks of the session count, whichever recorder wrote them; those of other sessions do not."""
@@ -257,7 +257,7 @@ class Adoption(Case):
         self.assertEqual(chunks[0], os.path.basename(others))
         self.assertEqual(len(chunks), 3, chunks)
 
-    def test_two_on_one_place(self):
+    def test_two_on_one_directory(self):
         Recorder(self).ready()
         self.socket += "2"
         second = Recorder(self)
@@ -290,7 +290,7 @@ class Kills(Case):
         program.wait_for_more(chance.randrange(1, 200))
 
     def series(self, first, pause_us):
-        self.new_places()
+        self.new_directories()
         # The recorder from which it gets rings.
         recorder = Recorder(self).ready()
         program = Program(self, f"program-{first}", pause_us, self.socket)
@@ -307,7 +307,7 @@ class Kills(Case):
         messages = recorder.finish()
         self.assertEqual(messages, [])
         self.reconcile([(program.pid, program.published(), 0),
-                        (other.pid, other.published(), 1 - first % 2)], figures=recorder.figures)
+                        (other.pid, other.published(), 1 - first % 2)], statistics=recorder.statistics)
         self.assertEmptyPlace()
 
     def kills(self, share, pause_us=500):
@@ -315,7 +315,7 @@ class Kills(Case):
             with self.subTest(first=first):
                 self.series(first, pause_us)
 
-    def test_much_room(self):
+    def test_much_space(self):
         self.kills(0)
 
     def test_losses(self):

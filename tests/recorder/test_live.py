@@ -14,7 +14,7 @@ from recording import PROGRAM, Case, plain, read
 DRIVER = os.environ["SESSION_LIVE_DRIVER"]
 AGENT = os.environ["SESSION_LIVE_AGENT"]
 LIBRARIES = os.environ["SIDE_LIB_DIR"]
-PATIENCE = 120
+TIMEOUT = 120
 USAGE = 2
 
 
@@ -30,7 +30,7 @@ class Talker:
     def hear(self):
         line = self.process.stdout.readline()
         if not line:
-            raise AssertionError(f"it has ended with {self.process.wait(PATIENCE)}")
+            raise AssertionError(f"it has ended with {self.process.wait(TIMEOUT)}")
         return line
 
     def ask(self, line):
@@ -57,7 +57,7 @@ class Session(Talker):
         return self.ask("\t".join(["change", "active" if active else "stopped", *definition]))
 
     def flush(self):
-        answer = self.ask(f"flush\t{PATIENCE * 1000}")
+        answer = self.ask(f"flush\t{TIMEOUT * 1000}")
         if not answer["ok"]:
             raise AssertionError(answer)
 
@@ -66,7 +66,7 @@ class Session(Talker):
 
     def wait_for(self, condition):
         """Returns the status when it satisfies the condition."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while time.monotonic() < until:
             status = self.status()
             if condition(status):
@@ -76,7 +76,7 @@ class Session(Talker):
 
     def finish(self, how="finish"):
         answer = self.ask(f"close\t{how}")
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
         return answer
 
 
@@ -116,7 +116,7 @@ class Program(Talker):
 
     def leave(self):
         self.process.stdin.close()
-        if self.process.wait(PATIENCE):
+        if self.process.wait(TIMEOUT):
             raise AssertionError(self.process.returncode)
 
 
@@ -281,7 +281,7 @@ class Played(LiveCase):
         self.assertEqual(self.values(), {"live:before": list(range(100)),
                                          "live:after": list(range(100, 200))})
 
-    def test_the_session_leaves_others_alone(self):
+    def test_the_session_does_not_change_others(self):
         """The session does not check what a process does after its answer: it takes nothing from it."""
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
@@ -380,7 +380,7 @@ class Programs(LiveCase):
         program = Program(self, session.socket)
         program.fire(100)
         for number in (1, 2):
-            answer = session.ask(f"snapshot\t{PATIENCE * 1000}")
+            answer = session.ask(f"snapshot\t{TIMEOUT * 1000}")
             self.assertEqual((answer["ok"], answer["number"]), (True, number))
             found = self.values(output=os.path.join(self.output, f"snapshot-{number}"))
             self.assertEqual(found, {"test:tick": list(range(100 * number))})
@@ -388,7 +388,7 @@ class Programs(LiveCase):
         self.assertEqual(session.status()["snapshots"], 2)
         session.finish()
 
-    def test_no_snapshot_of_nothing(self):
+    def test_no_empty_snapshot(self):
         session = Session(self, "c=one", "r=", options=["-a"])
         self.assertEqual(session.ask("snapshot\t1000")["result"], -22)
 
@@ -443,7 +443,7 @@ class Tracking(LiveCase):
         self.assertEqual(session.status()["refused"], 0)
         self.assertGreater(session.status()["untracked"], 0)
 
-    def test_who_is_not_tracked_leaves(self):
+    def test_an_untracked_process_leaves(self):
         session = Session(self, "c=one", "r=", options=["-a"])
         agent = Agent(self, session)
         agent.hello(9)
@@ -492,7 +492,7 @@ class Tracking(LiveCase):
                     # The socket itself is closed.
                     talker.process.stdin.write("hello 1 somebody 1 0\n")
                     talker.process.stdin.flush()
-                    self.assertEqual(talker.process.wait(PATIENCE), 2)
+                    self.assertEqual(talker.process.wait(TIMEOUT), 2)
                 else:
                     self.assertEqual(talker.ask("hello 1 somebody 1 0")["accepted"], heard)
                 if heard:
@@ -501,7 +501,7 @@ class Tracking(LiveCase):
                 session.finish()
 
 
-class Figures(LiveCase):
+class Statistics(LiveCase):
     def test_a_process(self):
         session = Session(self, "c=one", "r=", "c=two:overwrite:65536", options=["-a"])
         agent = Agent(self, session)
@@ -631,7 +631,7 @@ class Life(LiveCase):
         session.finish()
         self.assertTrue(os.path.exists(session.socket))
 
-    def test_what_cannot_be_opened(self):
+    def test_sockets_that_cannot_be_opened(self):
         path = os.path.join(self.dir, "agent.sock")
         with open(path, "w", encoding="utf-8"):
             pass
@@ -713,7 +713,7 @@ class Hostile(LiveCase):
         # socket.
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
             peer.connect(session.socket)
-            peer.settimeout(PATIENCE)
+            peer.settimeout(TIMEOUT)
             peer.send(b"x" * 32)
             self.assertEqual(peer.recv(100), b"")
 

@@ -123,13 +123,13 @@ class Ways(unittest.TestCase):
         for name, wanted in (("127.0.0.1:4000", "tcp://127.0.0.1:4000"), ("::1", "tcp://[::1]:PORT"), ("[::1]:4000", "tcp://[::1]:4000")):
             self.assertIn(f"hint: `{wanted}` is for".encode(), side("send", self.trace, name, check=False, cwd=folder).stderr)
         for name in ("./localhost", "plain", "plain.bytes", "a:b", os.path.join(folder, "localhost:1")):
-            said = side("send", self.trace, name, cwd=folder).stderr.decode()
-            self.assertIn(f"to the file {name}", said)
+            message = side("send", self.trace, name, cwd=folder).stderr.decode()
+            self.assertIn(f"to the file {name}", message)
             self.assertEqual(side("receive", name, "-o", name + ".out", cwd=folder).returncode, 0)
         # Now a file of that name exists.
         self.assertIn(b"to the file localhost", side("send", self.trace, "localhost", cwd=folder).stderr)
 
-    def test_nothing_of_ours(self):
+    def test_other_files(self):
         """A file that has no frames: this is reported, and nothing is written."""
         file = os.path.join(WORK, "noise")
         with open(file, "wb") as stream:
@@ -225,10 +225,10 @@ class Running(unittest.TestCase):
             program.stdin.flush()
             self.assertEqual(program.stdout.readline(), b"said\n")
             time.sleep(0.02)
-        told = program.stderr.readline()
-        while b"given up" not in told:
-            self.assertTrue(told)
-            told = program.stderr.readline()
+        dropped_line = program.stderr.readline()
+        while b"given up" not in dropped_line:
+            self.assertTrue(dropped_line)
+            dropped_line = program.stderr.readline()
         receiver = start(SIDE, "receive", "--json", "--listen", f"127.0.0.1:{port}", "-o", out)
         program.stdin.close()
         program.stdin = None
@@ -387,12 +387,12 @@ def uuids(folder):
         with open(os.path.join(folder, trace, "metadata"), encoding="utf-8") as file:
             text = file.read()
         if 'uuid = "' in text:
-            said = bytes.fromhex(text.split('uuid = "')[1][:36].replace("-", ""))
+            message = bytes.fromhex(text.split('uuid = "')[1][:36].replace("-", ""))
         else:
-            said = bytes(map(int, text.split('"uuid":[')[1].split("]")[0].split(",")))
+            message = bytes(map(int, text.split('"uuid":[')[1].split("]")[0].split(",")))
         own = {data[4:20] for stream in streams(os.path.join(folder, trace)).values() for _, _, data in stream}
-        assert own <= {said}, (trace, said.hex(), own)
-        found[trace] = said
+        assert own <= {message}, (trace, message.hex(), own)
+        found[trace] = message
     return found
 
 
@@ -587,7 +587,7 @@ class Ends(unittest.TestCase):
         self.assertRegex(err, r"not everything was delivered: [\d.,]+ \S+ remain, and what was recorded is in " + re.escape(self.trace))
         self.assertIn(f"`side send {self.trace} {target}` sends it again", err)
 
-    def test_nobody_listens(self):
+    def test_no_receiver(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             target = f"tcp://127.0.0.1:{ports(1)[0]}"
             sender = start(SIDE, "send", self.trace, target)
@@ -637,9 +637,9 @@ class Ends(unittest.TestCase):
         self.assertEqual(got["events"], 3000)
         # A view that follows shows all existing events.
         viewer = start(SIDE, "view", "--follow", trace, stdout=subprocess.PIPE)
-        said = 0
-        while said < 3000:
-            said += viewer.stdout.readline().count(b"talker:said")
+        message = 0
+        while message < 3000:
+            message += viewer.stdout.readline().count(b"talker:said")
         viewer.send_signal(signal.SIGINT)
         self.assertEqual(viewer.stdout.read().count(b"talker:said"), 0)
         self.assertEqual(viewer.wait(WAIT), 0)

@@ -146,10 +146,10 @@ class Stored(unittest.TestCase):
         known = []
         for folder in traces(self.relay.output):
             with open(os.path.join(self.relay.output, folder, "metadata"), "rb") as file:
-                said = bytes.fromhex(file.read().split(b'uuid = "')[1][:36].decode().replace("-", ""))
+                fired = bytes.fromhex(file.read().split(b'uuid = "')[1][:36].decode().replace("-", ""))
             own = {data[4:20] for stream in streams(os.path.join(self.relay.output, folder)).values() for _, _, data in stream}
-            self.assertLessEqual(own, {said}, folder)
-            known.append(said)
+            self.assertLessEqual(own, {fired}, folder)
+            known.append(fired)
         self.assertEqual(len(set(known)), len(known), known)
 
     def test_restart(self):
@@ -226,7 +226,7 @@ class Live(unittest.TestCase):
         self.back = open(self.outlet, "rb")
         self.assertEqual(self.back.readline(), b"ready\n")
         self.pid = self.talker()
-        self.said = 0
+        self.fired = 0
 
     def run_there(self, line):
         self.shell.stdin.write(line.encode() + b"\n")
@@ -242,14 +242,14 @@ class Live(unittest.TestCase):
                 pass
         raise AssertionError("there is no talker")
 
-    def say(self, count):
+    def fire(self, count):
         self.into.write(b"%d\n" % count)
         self.assertEqual(self.back.readline(), b"said\n")
-        self.said += count
+        self.fired += count
 
     def first_line(self, viewer):
         """The viewer shows events after it has joined, and nothing reports when that is."""
-        self.say(1)
+        self.fire(1)
         end = time.monotonic() + 5
         while time.monotonic() < end and not viewer.numbers(b"talker:line"):
             time.sleep(0.05)
@@ -261,13 +261,13 @@ class Live(unittest.TestCase):
         wait_until(lambda: self.first_line(viewer), "the first event")
         for cpu in sorted(os.sched_getaffinity(0))[:2]:
             os.sched_setaffinity(self.pid, {cpu})
-            before = self.said
-            self.say(7)
-            wait_until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.said)), f"what was said on {cpu}")
+            before = self.fired
+            self.fire(7)
+            wait_until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.fired)), f"what was said on {cpu}")
         self.run_there(f"{TALKER} 50")
         wait_until(lambda: sorted(viewer.numbers(b"talker:said")) == sorted(list(range(50)) * 3), "the other process")
-        self.say(1)
-        wait_until(lambda: viewer.numbers(b"talker:line")[-1] == self.said - 1, "the first process again")
+        self.fire(1)
+        wait_until(lambda: viewer.numbers(b"talker:line")[-1] == self.fired - 1, "the first process again")
         self.assertIsNone(self.shell.poll())
         self.into.close()
         self.back.close()
@@ -275,7 +275,7 @@ class Live(unittest.TestCase):
         self.shell.stdin = None
         finish(self.shell)
         viewer.end()
-        self.assertEqual(len(events(self.relay.output)), self.said + 150)
+        self.assertEqual(len(events(self.relay.output)), self.fired + 150)
 
     def tearDown(self):
         self.relay.kill()

@@ -21,7 +21,7 @@ from waiting import wait_until
 SIDED = os.environ["SIDED"]
 PROGRAM = os.environ["SIDED_PROGRAM"]
 SANITIZED = os.environ.get("SIDED_SANITIZE", "none") != "none"
-PATIENCE = int(os.environ.get("SIDED_PATIENCE", "120"))
+TIMEOUT = int(os.environ.get("SIDED_PATIENCE", "120"))
 
 os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
 os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
@@ -30,7 +30,7 @@ os.environ.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0")
 def connect_patiently(path):
     """Connects, also if the queue of new connections is full for a moment."""
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one.settimeout(PATIENCE)
+    one.settimeout(TIMEOUT)
 
     def connects():
         try:
@@ -54,7 +54,7 @@ class Control:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(TIMEOUT)
         try:
             self.socket.connect(path)
         except OSError:
@@ -118,12 +118,12 @@ class Program:
         assert line and line[0] == word, f"{word} expected, not {line}"
         return int(line[1]) if len(line) > 1 else 0
 
-    def tell(self, word, number=0):
+    def send_word(self, word, number=0):
         self.process.stdin.write(f"{word} {number}\n")
         self.process.stdin.flush()
 
     def fire(self, count):
-        self.tell("fire", count)
+        self.send_word("fire", count)
         self.expect("fired")
 
     def await_thread(self):
@@ -133,8 +133,8 @@ class Program:
         await_agent_thread(self.pid)
 
     def quit(self):
-        self.tell("quit")
-        assert self.process.wait(PATIENCE) == 0, self.process.returncode
+        self.send_word("quit")
+        assert self.process.wait(TIMEOUT) == 0, self.process.returncode
 
     def kill(self):
         if self.process.poll() is None:
@@ -204,15 +204,15 @@ class Case(unittest.TestCase):
         if daemon.poll() is None:
             daemon.terminate()
             try:
-                daemon.wait(PATIENCE)
+                daemon.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 raise
-        self.forget_places()
+        self.remove_leftovers()
         # The report also contains session processes of the daemon, and commands.
         resources.assert_released(self.runtime)
 
-    def forget_places(self):
+    def remove_leftovers(self):
         """Removes what a killed daemon leaves on purpose."""
         places = os.path.join(self.runtime, "places")
         for name in os.listdir(places) if os.path.isdir(places) else ():
@@ -259,11 +259,11 @@ class Case(unittest.TestCase):
 
     def counts(self, session, event="sided:tick"):
         """Returns the events of each process, by its pid: its sequences, in order."""
-        said = {}
+        sequences_of = {}
         for name, pid, sequence in self.events(session):
             if name == event:
-                said.setdefault(pid, []).append(sequence)
-        return said
+                sequences_of.setdefault(pid, []).append(sequence)
+        return sequences_of
 
     def sums(self, session):
         """Returns for each process, by its pid: its sequences, in order, and its recorded losses, by reason."""

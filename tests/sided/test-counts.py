@@ -40,7 +40,7 @@ def found(folder, skip=None):
 
 def found_by_side(folder):
     view = subprocess.run([SIDE, "view", "--json", folder], stdout=subprocess.PIPE, text=True, check=True,
-                          timeout=harness.PATIENCE)
+                          timeout=harness.TIMEOUT)
     return sum(json.loads(line)["type"] == "event" for line in view.stdout.splitlines())
 
 
@@ -55,7 +55,7 @@ class Counts(Case):
             self.ask("enable-event", "s", channel=name, event=["sided:*"])
         self.ask("start", "s")
 
-    def figures(self, answer):
+    def statistics(self, answer):
         """Returns recorded and lost events; the sum of the parts must be the total."""
         whole = (answer["recorded"], answer["lost"])
         self.assertEqual(tuple(sum(channel[name] for channel in answer["channels"]) for name in ("recorded", "lost")),
@@ -64,12 +64,12 @@ class Counts(Case):
 
     def assert_stopped(self, recorded):
         answer = self.ask("stop", "s")
-        self.assertEqual(self.figures(answer), (recorded, 0))
+        self.assertEqual(self.statistics(answer), (recorded, 0))
         self.assertEqual(found(self.folder), (recorded, 0))
         status = self.status("s")
-        self.assertEqual(self.figures(status), (recorded, 0))
+        self.assertEqual(self.statistics(status), (recorded, 0))
 
-    def test_through_all_that_may_happen(self):
+    def test_chunks_and_kills(self):
         """Two channels with events of variable size, chunks, kills of recorder, daemon and program."""
         self.begin(("plain", {}), ("texts", {"context": ["procname", "vtid"], "per_thread": 16}))
         one, other = Program(self), Program(self)
@@ -93,7 +93,7 @@ class Counts(Case):
         self.kill_daemon()
         self.start_daemon()
         self.await_state("s", "stopped")
-        self.assertEqual(self.figures(self.status("s")), (4 * 1217, 0))
+        self.assertEqual(self.statistics(self.status("s")), (4 * 1217, 0))
         self.ask("start", "s")
         one.fire(3)
         late = Program(self)
@@ -102,7 +102,7 @@ class Counts(Case):
         # It has exited, and was counted.
         wait_until(lambda: self.status("s")["recorded"] == 4 * 1240, "what an ended program has recorded")
         answer = self.ask("destroy", "s")
-        self.assertEqual(self.figures(answer), (4 * 1240, 0))
+        self.assertEqual(self.statistics(answer), (4 * 1240, 0))
         self.assertEqual(answer["seen"], 3)
         self.assertEqual(found(self.folder), (4 * 1240, 0))
 
@@ -113,14 +113,14 @@ class Counts(Case):
         while not fired or (not self.status("s")["lost"] and fired < 20_000_000):
             program.fire(300_000)
             fired += 600_000
-        recorded, lost = self.figures(self.ask("stop", "s"))
+        recorded, lost = self.statistics(self.ask("stop", "s"))
         self.assertEqual(recorded + lost, fired)
         self.assertGreater(lost, 0)
         os.kill(self.status("s")["recorder"], signal.SIGKILL)
         wait_until(lambda: self.status("s")["restarts"] == 1, "another recorder")
         self.await_state("s", "stopped")
         answer = self.ask("destroy", "s")
-        self.assertEqual(self.figures(answer), (recorded, lost))
+        self.assertEqual(self.statistics(answer), (recorded, lost))
         self.assertEqual(sum(loss["count"] for loss in answer["losses"]), lost)
         self.assertEqual(found(self.folder), (recorded, lost))
 
@@ -141,7 +141,7 @@ class Counts(Case):
         self.assertEqual(status["snapshot-recorded"],
                          sum(found(os.path.join(self.folder, name))[0] for name in snapshots))
         answer = self.ask("destroy", "s")
-        self.assertEqual(self.figures(answer), found(self.folder, skip="snapshot-"))
+        self.assertEqual(self.statistics(answer), found(self.folder, skip="snapshot-"))
         of = {channel["channel"]: channel["recorded"] for channel in answer["channels"]}
         self.assertEqual(of["all"], 2 * 20_010)
         self.assertTrue(0 < of["last"] < of["all"], of)
@@ -150,27 +150,27 @@ class Counts(Case):
     def test_compressed(self):
         self.begin(("ring", {"context": ["procname"]}), compress=3, format="ctf2")
         Program(self).fire(5_000)
-        self.assertEqual(self.figures(self.ask("stop", "s")), (10_000, 0))
+        self.assertEqual(self.statistics(self.ask("stop", "s")), (10_000, 0))
         self.assertEqual(found_by_side(self.folder), 10_000)
 
-    def test_words(self):
+    def test_text_output(self):
         """The text output."""
         self.begin(("ring", {}))
         program = Program(self)
         program.fire(600)
         env = {**os.environ, "SIDE_RUNTIME": self.runtime, "LANG": "C.UTF-8"}
 
-        def said(*words):
+        def printed(*words):
             done = subprocess.run([SIDE, *words], env=env, capture_output=True, text=True, check=True,
-                                  timeout=harness.PATIENCE)
+                                  timeout=harness.TIMEOUT)
             return done.stdout + done.stderr
-        self.assertIn("it has recorded 1,200 events, ", said("stop", "s"))
-        text = said("status", "s")
+        self.assertIn("it has recorded 1,200 events, ", printed("stop", "s"))
+        text = printed("status", "s")
         self.assertIn("  recorded   1,200 events, ", text)
         self.assertIn("    recorded 1,200 events, ", text)
         self.assertRegex(text, r"(?m)^  sided-program +\d+ +thread +2 +1,200 ")
-        self.assertRegex(said("list"), r"(?m)s +stopped +1,200 events ")
-        self.assertIn("it recorded 1,200 events from 1 process, ", said("destroy", "s"))
+        self.assertRegex(printed("list"), r"(?m)s +stopped +1,200 events ")
+        self.assertIn("it recorded 1,200 events from 1 process, ", printed("destroy", "s"))
 
 
 class Versions(Case):
@@ -185,7 +185,7 @@ class Versions(Case):
                   "print(one.recv(65536).hex() or 'closed', flush=True)\nsys.stdin.read()")
         process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait, harness.PATIENCE)
+        self.addCleanup(process.wait, harness.TIMEOUT)
         self.addCleanup(process.stdin.close)
         return process.pid, process.stdout.readline().strip()
 
@@ -204,7 +204,7 @@ class Versions(Case):
                                               rf"of the protocol, this daemon version {speaker.VERSION}; restart it")
             self.assertEqual(self.status("s")["other-releases"], count)
         text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
-                              timeout=harness.PATIENCE, check=True).stdout
+                              timeout=harness.TIMEOUT, check=True).stdout
         self.assertIn("5 programs with the agent of another release; restart them", text)
 
     def test_other_releases_at_the_recorder(self):
@@ -248,7 +248,7 @@ class Versions(Case):
         program.fire(10)
         program.quit()
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(harness.PATIENCE)
+        thread.join(harness.TIMEOUT)
         self.assertEqual(received[0], speaker.ARRIVE)
 
 

@@ -129,11 +129,11 @@ class First(Case):
         self.create("s")
         program = Program(self)
         self.stop_process(self.daemon.pid)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         program.fire(100)
         self.go_on(self.daemon.pid)
-        program.tell("stop")
+        program.send_word("stop")
         program.expect("spun")
         program.await_thread()
         program.fire(3)
@@ -201,10 +201,10 @@ class First(Case):
         self.start_daemon()
         program = Program(self)
         self.create("s")
-        program.tell("fork", 3)
+        program.send_word("fork", 3)
         child = program.expect("forked")
         program.fire(2)
-        program.tell("fork", 4)
+        program.send_word("fork", 4)
         other = program.expect("forked")
         self.assertEqual(self.recorded(), {program.pid: [0, 1], child: [0, 1, 2], other: [0, 1, 2, 3]})
 
@@ -269,7 +269,7 @@ class First(Case):
         program = Program(self, SIDE_TIMEOUT_FACTOR="1")
         self.create("s")
         self.stop_process(self.daemon.pid)
-        program.tell("signal", 3)
+        program.send_word("signal", 3)
         program.expect("signalled")
         self.go_on(self.daemon.pid)
         # The next event outside of a handler joins the session, if the task of the handler has not.
@@ -293,14 +293,14 @@ class First(Case):
                 program.fire(3)
                 self.go_on(self.daemon.pid)
                 if mode == "sync":
-                    subprocess.run([SIDE, "attach", "--daemon", "-p", str(program.pid)], check=True, timeout=harness.PATIENCE,
+                    subprocess.run([SIDE, "attach", "--daemon", "-p", str(program.pid)], check=True, timeout=harness.TIMEOUT,
                                    env={**os.environ, "SIDE_RUNTIME": self.runtime}, stdout=subprocess.DEVNULL)
                 self.await_late(program, DAEMON)
                 program.fire(2)
                 self.assertEqual(self.recorded(), {program.pid: [3, 4]})
                 program.quit()
                 text = subprocess.run([SIDE, "destroy", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, text=True, check=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=harness.PATIENCE).stdout
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=harness.TIMEOUT).stdout
                 self.assertIn(f"process {program.pid} (sided-program) joined late: ", text)
                 shutil.rmtree(os.path.join(self.dir, "s"))
                 self.stop_daemon(self.daemon)

@@ -21,7 +21,7 @@ import time
 import unittest
 
 from actors import SESSIONS
-from harness import Case, PATIENCE, Program, Refused, wait_until
+from harness import Case, TIMEOUT, Program, Refused, wait_until
 
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 SECONDS = float(os.environ.get("SIDE_FUZZ_SECONDS", 1800 if LONG else 8))
@@ -48,7 +48,7 @@ class Actor:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(PATIENCE)
+        self.process.wait(TIMEOUT)
 
     def kill(self):
         # With its children, which would keep the output of the test open. It is not reaped yet, so
@@ -168,7 +168,7 @@ class Fuzzed(Case):
 
     def check_end(self):
         self.daemon.terminate()
-        self.assertEqual(self.daemon.wait(PATIENCE), 0, self.log_text())
+        self.assertEqual(self.daemon.wait(TIMEOUT), 0, self.log_text())
         self.check_log()
 
 
@@ -226,7 +226,7 @@ class Foreign(Fuzzed):
         if self.outside.poll() is None:
             self.outside.kill()
         self.outside.wait()
-        self.forget_places()
+        self.remove_leftovers()
 
     def disturb(self):
         """Process ids of recorders mean other processes here."""
@@ -234,7 +234,7 @@ class Foreign(Fuzzed):
     def check_end(self):
         with open(f"/proc/{self.outside.pid}/task/{self.outside.pid}/children", encoding="utf-8") as children:
             os.kill(int(children.read().split()[0]), signal.SIGTERM)
-        self.assertEqual(self.outside.wait(PATIENCE), 0, self.log_text())
+        self.assertEqual(self.outside.wait(TIMEOUT), 0, self.log_text())
         self.check_log()
 
     def one_round(self, seed, end):

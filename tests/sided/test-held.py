@@ -15,13 +15,13 @@ import sys
 import unittest
 
 import speaker
-from harness import PATIENCE, SIDED, wait_until
+from harness import TIMEOUT, SIDED, wait_until
 from test_ownership import Rendezvous, threads_of
 
 HELD_CALLS = os.environ["SIDED_HELD_CALLS"]
 SKIPPED = 77
 # Timeout of an answer, in seconds. A daemon that waits for the held thread never answers.
-LIMIT = min(PATIENCE, 30)
+LIMIT = min(TIMEOUT, 30)
 
 
 class Held(Rendezvous):

@@ -179,7 +179,7 @@ class Killed(Case):
         programs = [self.program() for _ in range(CROWD // 2)]
         for turn in range(20 if LONG else 4):
             for program in chance.sample(programs, len(programs)):
-                program.tell("fire", 40)
+                program.send_word("fire", 40)
                 program.fired += 40
                 if chance.random() < 0.1:
                     break

@@ -54,7 +54,7 @@ def lines(folder):
     times do not change.
     """
     done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", folder], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False, timeout=harness.PATIENCE)
+                          stderr=subprocess.PIPE, check=False, timeout=harness.TIMEOUT)
     if done.returncode:
         raise AssertionError(done.stderr.decode()[:2000])
     return sorted(done.stdout.splitlines())
@@ -157,10 +157,10 @@ class Sends(Case):
 
     def end_receiver(self, status=0):
         self.receiver.send_signal(signal.SIGTERM)
-        _, said = self.receiver.communicate(timeout=harness.PATIENCE)
+        _, fired_count = self.receiver.communicate(timeout=harness.TIMEOUT)
         if status is not None:
-            self.assertEqual(self.receiver.returncode, status, said.decode())
-        return said.decode()
+            self.assertEqual(self.receiver.returncode, status, fired_count.decode())
+        return fired_count.decode()
 
     def session(self, url=None, name="s", copy=True, **more):
         """A session that records ticks and sends them."""
@@ -303,7 +303,7 @@ class Stream(Sends):
         program.quit()
         self.destroy()
         subprocess.run([SIDE, "receive", path, "-o", self.got], check=True, stderr=subprocess.DEVNULL,
-                       timeout=harness.PATIENCE)
+                       timeout=harness.TIMEOUT)
         self.check_same(1050)
 
     def test_a_link_to_a_file(self):
@@ -322,7 +322,7 @@ class Stream(Sends):
         with open(target, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
 
-    def test_the_sender_gives_up_what_it_can(self):
+    def test_the_sender_drops_its_rights(self):
         self.run_receiver()
         self.start_daemon()
         self.session()
@@ -379,19 +379,19 @@ class Stream(Sends):
         self.start_daemon()
         self.session(rotate_size=64 << 10)
         program = Program(self)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         for i in range(6):
             before = self.status("s")["bytes"]
             wait_until(lambda: self.status("s")["bytes"] > before, "the chunk grows")
             self.ask("rotate", "s")
-            program.tell("fire", 2000)
+            program.send_word("fire", 2000)
             program.expect("fired")
             if i % 3 == 1:
                 os.kill(self.status("s")["recorder"], signal.SIGKILL)
                 self.await_active()
-        program.tell("stop")
-        said = program.expect("spun") + 6 * 2000
+        program.send_word("stop")
+        fired_count = program.expect("spun") + 6 * 2000
         program.quit()
         self.destroy()
         self.end_receiver()
@@ -400,11 +400,11 @@ class Stream(Sends):
         found, lost = ticks(self.got)
         # Two threads share one counter, so numbers are not unique; but their count is that of the
         # fired events.
-        self.assertEqual((len(found), lost, sorted(found)), (said, 0, sorted(here)))
+        self.assertEqual((len(found), lost, sorted(found)), (fired_count, 0, sorted(here)))
 
 
 class Spool(Sends):
-    def test_what_does_not_fit_is_counted(self):
+    def test_lost_packets_are_counted(self):
         """Packets are small, so that some fit."""
         self.start_daemon()
         self.ask("create", "s", to=self.url, spool=256 << 10)
@@ -440,7 +440,7 @@ class Spool(Sends):
         self.assertEqual(lost, gone)
         self.assertEqual(sorted(found)[-100:], sequences(fired)[-100:])
 
-    def test_what_is_delivered_gives_room(self):
+    def test_delivered_data_gives_space(self):
         self.run_receiver()
         self.start_daemon()
         output = self.session(copy=False, spool=128 << 10)
@@ -457,7 +457,7 @@ class Spool(Sends):
         self.end_receiver()
         self.assertEqual(ticks(self.got), (sequences(20000), 0))
 
-    def test_nobody_comes(self):
+    def test_no_receiver(self):
         """The session is destroyed nevertheless, and its recording stays."""
         self.start_daemon()
         output = self.session(copy=False, send_timeout=500000000)
@@ -470,7 +470,7 @@ class Spool(Sends):
         self.assertTrue([text for text in answer["messages"] if "not delivered" in text], answer["messages"])
         self.assertEqual(ticks(output), (sequences(100), 0))
 
-    def test_what_is_left_is_sent_by_hand(self):
+    def test_the_remainder_is_sent_by_command(self):
         """After the delivered part, by a sender that finds the marks; it does not run while the session exists."""
         self.run_receiver()
         self.start_daemon()
@@ -479,7 +479,7 @@ class Spool(Sends):
         program.fire(300)
         wait_until(lambda: self.sending().get("events") == 300, "it is delivered")
         command = [SIDE, "send", output, self.url]
-        done = subprocess.run(command, stderr=subprocess.PIPE, check=False, timeout=harness.PATIENCE)
+        done = subprocess.run(command, stderr=subprocess.PIPE, check=False, timeout=harness.TIMEOUT)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"another one is at work", done.stderr)
         self.end_receiver(None)
@@ -489,7 +489,7 @@ class Spool(Sends):
         self.assertTrue(self.ask("destroy", "s")["sending"]["failed"])
         before, self.got = self.got, os.path.join(self.dir, "rest")
         self.run_receiver()
-        subprocess.run(command, stderr=subprocess.DEVNULL, check=True, timeout=harness.PATIENCE)
+        subprocess.run(command, stderr=subprocess.DEVNULL, check=True, timeout=harness.TIMEOUT)
         self.end_receiver(None)
         self.assertEqual(sorted(ticks(before)[0]), sequences(300))
         self.assertEqual(sorted(ticks(self.got)[0]), list(range(300, 500)))
@@ -530,7 +530,7 @@ class SpoolShares(Sends, test_shares.Case):
         self.assertEqual(set(self.dropped()), {OTHER})
         self.assertEqual(self.dropped()[OTHER]["events"], self.sending()["dropped-events"])
         text = subprocess.run([SIDE, "status", "s"], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
-                              timeout=harness.PATIENCE, check=True)
+                              timeout=harness.TIMEOUT, check=True)
         self.assertRegex(text.stdout, rf"lost of user {OTHER}: [\d.,kM]+ packets, with .*: the spool is full")
         self.assertIn(f"the oldest packets of programs of user {OTHER} are given up", text.stderr)
         self.run_receiver()
@@ -552,7 +552,7 @@ class Kills(Sends):
         self.start_daemon()
         self.session()
         program = Program(self)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         chance = random.Random(5)
         for turn in range(6):
@@ -568,7 +568,7 @@ class Kills(Sends):
                 os.kill(status["recorder"] if turn % 3 else status["sending"]["pid"], signal.SIGKILL)
                 wait_until(lambda: self.status("s")["restarts"] > restarts, "it is seen")
             self.await_active()
-        program.tell("stop")
+        program.send_word("stop")
         spun = program.expect("spun")
         program.quit()
         answer = self.ask("destroy", "s")

@@ -174,7 +174,7 @@ class Basics(Case):
     def test_a_second_daemon_refuses(self):
         daemon = self.start_daemon()
         second = subprocess.run([harness.SIDED, "--foreground", "--runtime", self.runtime],
-                                capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
+                                capture_output=True, text=True, timeout=harness.TIMEOUT, check=False)
         self.assertEqual(second.returncode, 1)
         # In the foreground: the problem, and the hint on a separate line.
         problem, hint = second.stderr.splitlines()
@@ -184,7 +184,7 @@ class Basics(Case):
 
     def test_background(self):
         done = subprocess.run([harness.SIDED, "--runtime", self.runtime, "--output", self.traces],
-                              capture_output=True, text=True, timeout=harness.PATIENCE, check=False)
+                              capture_output=True, text=True, timeout=harness.TIMEOUT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         # It listens as soon as the first process has returned.
         pid = self.ask("ping")["pid"]
@@ -194,7 +194,7 @@ class Basics(Case):
     def test_options(self):
         def run(*options):
             return subprocess.run([harness.SIDED, *options], capture_output=True, text=True,
-                                  timeout=harness.PATIENCE, check=False)
+                                  timeout=harness.TIMEOUT, check=False)
         self.assertEqual(run("--nonsense").returncode, 2)
         self.assertEqual(run("operand").returncode, 2)
         self.assertEqual(run("--foreground", "--runtime", "relative").returncode, 2)
@@ -206,9 +206,9 @@ class Basics(Case):
         self.start_daemon()
         self.create("s")
         # Programs of all users connect to root's daemon, and need the names of these sockets.
-        door, socket_mode = (0o700, 0o600) if os.geteuid() else (0o711, 0o666)
-        for name, mode in (("", door), ("control.sock", 0o600), ("agents.sock", socket_mode),
-                           ("sessions", door), ("sessions/s.sock", socket_mode), ("state", 0o700), ("places", 0o700),
+        directory_mode, socket_mode = (0o700, 0o600) if os.geteuid() else (0o711, 0o666)
+        for name, mode in (("", directory_mode), ("control.sock", 0o600), ("agents.sock", socket_mode),
+                           ("sessions", directory_mode), ("sessions/s.sock", socket_mode), ("state", 0o700), ("places", 0o700),
                            ("state/s.json", 0o600)):
             found = stat.S_IMODE(os.stat(os.path.join(self.runtime, name)).st_mode)
             self.assertEqual(found & ~mode, 0, f"{name}: {found:o}")
@@ -225,7 +225,7 @@ class Basics(Case):
         os.mkdir(self.runtime, 0o700)
         notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         notified.bind(os.path.join(self.dir, "notify"))
-        notified.settimeout(harness.PATIENCE)
+        notified.settimeout(harness.TIMEOUT)
         self.addCleanup(notified.close)
         listeners = []
         for name in ("control.sock", "agents.sock"):
@@ -252,7 +252,7 @@ class Basics(Case):
         Program(self)
         self.assertEqual(len(self.ask("list")["processes"]), 1)
         self.daemon.terminate()
-        self.assertEqual(self.daemon.wait(harness.PATIENCE), 0)
+        self.assertEqual(self.daemon.wait(harness.TIMEOUT), 0)
         self.assertEqual(notified.recv(100), b"STOPPING=1")
         self.assertTrue(os.path.exists(os.path.join(self.runtime, "control.sock")))
 
@@ -284,7 +284,7 @@ class Running(Case):
         program.fire(10)
         program.await_thread()
         self.daemon.terminate()
-        self.daemon.wait(harness.PATIENCE)
+        self.daemon.wait(harness.TIMEOUT)
         self.start_daemon()
         wait_until(lambda: self.ask("list")["processes"], "the program finds the new daemon")
         self.create("s")
@@ -297,9 +297,9 @@ class Running(Case):
         self.create("s")
         program = Program(self)
         program.fire(5)
-        program.tell("fork", 7)
+        program.send_word("fork", 7)
         child = program.expect("forked")
-        program.tell("exec", 9)
+        program.send_word("exec", 9)
         program.expect("ready")
         program.fire(1)
         program.quit()
@@ -338,7 +338,7 @@ class Running(Case):
         """Recorded events are between the answers: no event before a start, none after a stop."""
         self.start_daemon()
         program = Program(self)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         self.create("s")
         for _ in range(10):
@@ -347,7 +347,7 @@ class Running(Case):
         self.ask("stop", "s")
         recorded = self.counts("s")[program.pid]
         self.assertEqual(recorded, sorted(set(recorded)))
-        program.tell("stop")
+        program.send_word("stop")
         program.expect("spun")
         self.ask("destroy", "s")
         self.assertEqual(self.counts("s")[program.pid], recorded)
@@ -369,20 +369,20 @@ class Running(Case):
         self.assertEqual(self.counts("s"), {by_signal.pid: sequences(10), late.pid: sequences(10)})
         self.ask("destroy", "s")
 
-    def test_patience(self):
+    def test_timeout(self):
         """A program that only asks when it starts, and a daemon that does not answer for two seconds."""
         self.start_daemon()
         self.create("s")
         recorded = []
-        for patience, is_patient in (("60", True), ("", False), ("3601", False), ("2x", False)):
+        for factor, has_factor in (("60", True), ("", False), ("3601", False), ("2x", False)):
             self.daemon.send_signal(signal.SIGSTOP)
-            if is_patient:
+            if has_factor:
                 threading.Timer(2, self.daemon.send_signal, [signal.SIGCONT]).start()
-            program = Program(self, SIDE_CONTROL="sync", SIDE_TIMEOUT_FACTOR=patience)
+            program = Program(self, SIDE_CONTROL="sync", SIDE_TIMEOUT_FACTOR=factor)
             self.daemon.send_signal(signal.SIGCONT)
             program.fire(10)
             program.quit()
-            recorded += [program.pid] * is_patient
+            recorded += [program.pid] * has_factor
         self.ask("destroy", "s")
         self.assertEqual(self.counts("s"), {pid: sequences(10) for pid in recorded})
 
@@ -488,7 +488,7 @@ class Pending(Case):
         os.kill(program.pid, signal.SIGCONT)
         # It applies the change when it runs again; the next request reports it.
         self.assertEqual(self.ask("disable-event", "s", event=["sided:tock"],
-                                  timeout=harness.PATIENCE * 10**9)["pending"], [])
+                                  timeout=harness.TIMEOUT * 10**9)["pending"], [])
         program.fire(10)
         self.assertEqual(self.ask("stop", "s")["pending"], [])
         self.assertEqual(self.counts("s"), {program.pid: list(range(1, 11)), other.pid: sequences(10)})
@@ -521,13 +521,13 @@ class Pending(Case):
         """This process as a program in control mode signal. Returns its connection, and the serial that it receives."""
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(one.close)
-        one.settimeout(harness.PATIENCE)
+        one.settimeout(harness.TIMEOUT)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 3, signal.SIGUSR2, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
         one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
         return one, struct.unpack_from("<Q", one.recv(65536), 16)[0]
 
-    def says_done(self, one, serial, state=0):
+    def reports_done(self, one, serial, state=0):
         one.send(struct.pack("<IHHIIQQII", 0x45444953, 5, 11, 40, 0, 77, serial, state, 0))
         one.close()
 
@@ -537,7 +537,7 @@ class Pending(Case):
         self.addCleanup(signal.signal, signal.SIGUSR2, before)
         return caught
 
-    def told(self, one):
+    def receive_change(self, one):
         """Reads a packet with a WELCOME: its serial, the generations of its sessions, and the pushed
         rules: base, session.
         """
@@ -560,12 +560,12 @@ class Pending(Case):
             at += size
         return serial, generations, pushes
 
-    def test_rules_are_pushed_to_who_has_those_before(self):
+    def test_rules_are_pushed_to_current_programs(self):
         self.start_daemon()
         self.create("s")
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(one.close)
-        one.settimeout(harness.PATIENCE)
+        one.settimeout(harness.TIMEOUT)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
         one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
@@ -575,16 +575,16 @@ class Pending(Case):
         def change(verb, says=0, session="s", **members):
             """Receives a change, and answers it: 0: all of it is done; 2: a part."""
             control.send(verb, session, timeout=3600000000000, **members)
-            serial, generations, pushes = self.told(one)
-            self.say(one, serial, says)
+            serial, generations, pushes = self.receive_change(one)
+            self.report_state(one, serial, says)
             while says:
-                serial, generations, pushes = self.told(one)
+                serial, generations, pushes = self.receive_change(one)
                 says = 0
-                self.say(one, serial)
+                self.report_state(one, serial)
             self.assertEqual(control.receive()["pending"], [])
             return generations, pushes
 
-        self.say(one, self.told(one)[0])
+        self.report_state(one, self.receive_change(one)[0])
         (before,), pushes = change("enable-event", event=["sided:tock"])
         for verb in ("disable-event", "enable-event", "disable-event"):
             (now,), pushes = change(verb, event=["sided:tock"])
@@ -609,31 +609,31 @@ class Pending(Case):
         self.create("s", start=False)
         one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(one.close)
-        one.settimeout(harness.PATIENCE)
+        one.settimeout(harness.TIMEOUT)
         one.connect(os.path.join(self.runtime, "agents.sock"))
         body = struct.pack("<IIIIQQII", os.getpid(), 2, 0, 0, 77, 0, 5, 5) + b"hand\0/bin\0"
         one.send(struct.pack("<IHHII", 0x45444953, 5, 9, 16 + len(body), 0) + body)
-        self.say(one, self.told(one)[0])
+        self.report_state(one, self.receive_change(one)[0])
         control = self.connect()
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)
         for _ in range(9):
-            self.say(one, self.told(one)[0], 3)
-        serial = self.told(one)[0]
+            self.report_state(one, self.receive_change(one)[0], 3)
+        serial = self.receive_change(one)[0]
         self.assertEqual(select.select([control.socket], [], [], 0)[0], [], "the command has not returned")
-        self.say(one, serial)
+        self.report_state(one, serial)
         self.assertEqual(control.receive()["pending"], [])
         control.send("stop", "s", timeout=3600000000000)
         for _ in range(7):
-            self.say(one, self.told(one)[0], 2)
+            self.report_state(one, self.receive_change(one)[0], 2)
         self.assertEqual(control.receive()["pending"], [])
         self.ask("destroy", "s", timeout=0)
 
     @staticmethod
-    def say(one, serial, state=0):
+    def report_state(one, serial, state=0):
         one.send(struct.pack("<IHHIIQQII", 0x45444953, 5, 11, 40, 0, 77, serial, state, 0))
 
-    def test_a_change_looks_at_no_file(self):
+    def test_a_change_reads_no_file(self):
         """What the program's own thread reads for each change: the message, and whether there is a sandbox by now."""
         self.start_daemon()
         self.create("s")
@@ -666,7 +666,7 @@ class Pending(Case):
         wait_until(lambda: change_and_count() == 8, "four changes with eight reads")
         self.ask("destroy", "s")
 
-    def test_a_program_does_not_ask_for_what_it_is_told(self):
+    def test_a_program_does_not_ask_for_pushed_rules(self):
         """The session knows no generation but the one with which the program began."""
         self.start_daemon()
         self.create("s")
@@ -694,10 +694,10 @@ class Pending(Case):
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)
         wait_until(lambda: caught, "its signal")
-        self.says_done(one, serial)
+        self.reports_done(one, serial)
         one, after = self.arrives_by_signal()
         self.assertGreater(after, serial)
-        self.says_done(one, after)
+        self.reports_done(one, after)
         self.assertEqual(control.receive()["pending"], [])
         self.ask("destroy", "s", timeout=0)
 
@@ -706,12 +706,12 @@ class Pending(Case):
         self.start_daemon()
         self.create("s", start=False)
         caught = self.catch_signals()
-        self.says_done(*self.arrives_by_signal())
+        self.reports_done(*self.arrives_by_signal())
         control = self.connect()
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)
         wait_until(lambda: len(caught) >= 2, "another signal")
-        self.says_done(*self.arrives_by_signal())
+        self.reports_done(*self.arrives_by_signal())
         self.assertEqual(control.receive()["pending"], [])
         self.ask("destroy", "s", timeout=0)
 
@@ -720,7 +720,7 @@ class Pending(Case):
         self.start_daemon()
         self.create("s", start=False)
         caught = self.catch_signals()
-        self.says_done(*self.arrives_by_signal())
+        self.reports_done(*self.arrives_by_signal())
         control = self.connect()
         self.addCleanup(control.close)
         control.send("start", "s", timeout=3600000000000)
@@ -804,7 +804,7 @@ class Kills(Case):
         self.start_daemon()
         self.create("s")
         program = Program(self)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         chance = random.Random(4)
         for _ in range(8):
@@ -815,7 +815,7 @@ class Kills(Case):
                 self.kill_daemon()
                 self.start_daemon()
         self.await_state("s", "active")
-        program.tell("stop")
+        program.send_word("stop")
         spun = program.expect("spun")
         answer = self.ask("destroy", "s")
         recorded = sorted(self.counts("s")[program.pid])
@@ -829,7 +829,7 @@ class Kills(Case):
         out = os.path.join(self.dir, name)
         place = os.readlink(os.path.join(self.runtime, "places", "s"))
         subprocess.run([os.environ["SIDE"], "recover", place, "-o", out], check=True, stdin=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, timeout=harness.PATIENCE)
+                       stderr=subprocess.DEVNULL, timeout=harness.TIMEOUT)
         return out, sum(self.counts(name).values(), [])
 
     def test_recovery_without_a_recorder(self):
@@ -944,7 +944,7 @@ class Kills(Case):
         self.start_daemon()
         self.create("good", start=False)
         self.daemon.terminate()
-        self.daemon.wait(harness.PATIENCE)
+        self.daemon.wait(harness.TIMEOUT)
         state = os.path.join(self.runtime, "state")
         for name, text in (("bad", "{"), ("worse", '{"definition": 3}'), ("other", None)):
             if text is None:
@@ -1056,11 +1056,11 @@ class Hostile(Case):
         for _ in range(20):
             self.assertEqual(len(self.ask("list")["sessions"]), 100)
 
-    def test_one_who_stays_silent(self):
+    def test_a_silent_client(self):
         self.start_daemon()
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
             silent.connect(os.path.join(self.runtime, "agents.sock"))
-            silent.settimeout(harness.PATIENCE)
+            silent.settimeout(harness.TIMEOUT)
             self.assertEqual(silent.recv(100), b"")
 
     def test_a_full_disk(self):
@@ -1113,8 +1113,8 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
         path = os.path.join(self.runtime, name)
         process = subprocess.Popen([sys.executable, "-c", self.SCRIPT.format(path=path, before=before, after=after)],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.assertEqual(process.wait(harness.PATIENCE), 0)
-        heard, _ = process.communicate("go\n", timeout=harness.PATIENCE)
+        self.assertEqual(process.wait(harness.TIMEOUT), 0)
+        heard, _ = process.communicate("go\n", timeout=harness.TIMEOUT)
         return heard.strip()
 
     def test_inherited_connections(self):
@@ -1136,11 +1136,11 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
         self.start_daemon()
         self.create("s")
         for name, data, kind in (("agents.sock", speaker.arrive(1), speaker.WELCOME), ("sessions/s.sock", speaker.hello(2), speaker.CONFIG)):
-            with speaker.dial(os.path.join(self.runtime, name), harness.PATIENCE) as one:
+            with speaker.dial(os.path.join(self.runtime, name), harness.TIMEOUT) as one:
                 one.send(data)
                 self.assertEqual(speaker.kind_of(one.recv(65536)), kind)
 
-    def test_places_of_silent_connections(self):
+    def test_number_of_silent_connections(self):
         """More silent connections than permitted, all of them held: connections with messages are served each time."""
         self.start_daemon()
         self.create("s")
@@ -1155,7 +1155,7 @@ print([data[6] for data in heard if data and (data[6] != 2 or any(data[16:20]))]
             self.assertIn(program.pid, [one["pid"] for one in self.status("s")["processes"]])
         # Each of them is closed in the end, without any message.
         for one in held:
-            one.settimeout(harness.PATIENCE)
+            one.settimeout(harness.TIMEOUT)
             with contextlib.suppress(ConnectionError):
                 self.assertEqual(one.recv(100), b"")
         self.ask("destroy", "s")
@@ -1168,7 +1168,7 @@ class Others(Case):
     def run_as_nobody(self, script):
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c",
                    script]
-        return subprocess.run(command, capture_output=True, text=True, timeout=harness.PATIENCE,
+        return subprocess.run(command, capture_output=True, text=True, timeout=harness.TIMEOUT,
                               check=False)
 
     def need_root(self):
@@ -1198,13 +1198,13 @@ except OSError as error:
         # Even if the modes of files permitted it.
         os.chmod(self.runtime, 0o755)
         os.chmod(path, 0o666)
-        said = self.run_as_nobody(self.SCRIPT.format(path=path)).stdout
-        self.assertIn('"permission"', said)
+        printed = self.run_as_nobody(self.SCRIPT.format(path=path)).stdout
+        self.assertIn('"permission"', printed)
         os.chmod(os.path.join(self.runtime, "agents.sock"), 0o666)
         self.run_as_nobody(self.SCRIPT.format(path=os.path.join(self.runtime, "agents.sock")))
         self.assertEqual(self.ask("list")["processes"], [])
 
-    def test_the_system_daemon_hears_programs_of_all(self):
+    def test_the_system_daemon_serves_all_users(self):
         self.need_root()
         os.chmod(self.dir, 0o755)
         self.start_daemon("--system")
@@ -1214,7 +1214,7 @@ except OSError as error:
         # Their events are recorded, if they can load the library at all.
         program = subprocess.run(
             ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", harness.PROGRAM],
-            input="fire 10\nquit\n", capture_output=True, text=True, timeout=harness.PATIENCE, check=False,
+            input="fire 10\nquit\n", capture_output=True, text=True, timeout=harness.TIMEOUT, check=False,
             env={**os.environ, "SIDE_RUNTIME": self.runtime})
         if program.returncode:
             self.skipTest("another user cannot run the test's program here")
@@ -1222,7 +1222,7 @@ except OSError as error:
         self.assertEqual(list(self.counts("s").values()), [sequences(10)])
         self.ask("destroy", "s")
 
-    def test_session_processes_give_up_what_they_can(self):
+    def test_session_processes_drop_their_rights(self):
         self.start_daemon()
         self.create("s")
         pid = self.status("s")["recorder"]

@@ -32,7 +32,7 @@ class Waits(Case):
         log = os.path.join(self.dir, "strace")
         subprocess.run(["strace", *options, "-o", log, "-e", "trace=ppoll,nanosleep,clock_nanosleep,write",
                         "-E", f"LD_PRELOAD={preload}", harness.PROGRAM], input=script, env=env, stdout=subprocess.PIPE,
-                       text=True, check=True, timeout=harness.PATIENCE)
+                       text=True, check=True, timeout=harness.TIMEOUT)
         return log
 
     @staticmethod
@@ -95,7 +95,7 @@ class Waits(Case):
         agent = os.path.join(os.environ["SIDE_LIB_DIR"], "libside-agent.so")
         self.assert_waits(self.waited(preload=agent, SIDE_AGENT_SOCKET=":".join(paths)))
 
-    def test_a_recorder_that_goes_on_records_the_program(self):
+    def test_a_recorder_that_continues_records_the_program(self):
         """The program waits once and not longer than for any other start, and is recorded as soon as the recorder continues."""
         self.begin("one", "two")
         recorder = self.recorder_of("two")

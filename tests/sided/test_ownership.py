@@ -80,8 +80,8 @@ class Owned(Case):
         self.check_log()
 
     def check_refused(self, one, reason):
-        accepted, _, _, said = speaker.read_welcome(speaker.hear(one))
-        self.assertEqual((accepted, said), (False, f"protocol error: {reason}"))
+        accepted, _, _, given_reason = speaker.read_welcome(speaker.hear(one))
+        self.assertEqual((accepted, given_reason), (False, f"protocol error: {reason}"))
         self.assertEqual(speaker.hear(one), b"")
 
     def programs(self):

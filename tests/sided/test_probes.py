@@ -20,7 +20,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import Case, PATIENCE, Program, Refused, wait_until
+from harness import Case, TIMEOUT, Program, Refused, wait_until
 
 PLAYED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "played.py")
 JUMP, BREAKPOINT, REFUSED, EBUSY = 1, 5, 7, 16
@@ -51,11 +51,11 @@ class Played:
         self.text = b""
         self.others = []
         case.addCleanup(self.kill)
-        wait_until(lambda: self.look() or self.heard, "a played program")
+        wait_until(lambda: self.read_output() or self.heard, "a played program")
 
     heard = False
 
-    def look(self):
+    def read_output(self):
         """Reads its output."""
         while select.select([self.process.stdout], [], [], 0)[0]:
             got = os.read(self.process.stdout.fileno(), 65536)
@@ -73,15 +73,15 @@ class Played:
                 self.others.append(line)
 
     def numbers(self, session="s"):
-        self.look()
+        self.read_output()
         return sorted(self.tables.get(session, {}))
 
-    def tell(self, text):
+    def send_word(self, text):
         self.process.stdin.write((text + "\n").encode())
 
     def expect(self, name):
         def came():
-            self.look()
+            self.read_output()
             return [line[name] for line in self.others if name in line]
         return wait_until(came, name)[-1]
 
@@ -128,7 +128,7 @@ class Probes(Case):
         return {"pid": program.pid, "started": started(program.pid)}
 
 
-class Doors(Probes):
+class Rendezvous(Probes):
     def test_one_process(self):
         self.begin()
         one, other = Played(self), Played(self)
@@ -184,8 +184,8 @@ class Doors(Probes):
         self.begin()
         one, unable = Played(self), Played(self, "/played", "no-probes")
         answer = self.enable(table={"states": [], "error": 71})
-        said = {program["pid"]: program["why"] for program in answer["probes"][0]["programs"]}
-        self.assertEqual(said, {one.pid: "its table is damaged",
+        reasons = {program["pid"]: program["why"] for program in answer["probes"][0]["programs"]}
+        self.assertEqual(reasons, {one.pid: "its table is damaged",
                                 unable.pid: "the program's agent cannot set probes"})
         self.assertEqual(unable.numbers(), [])
         # A real one reports it, too, whatever it supports, and runs on.
@@ -260,7 +260,7 @@ class Doors(Probes):
         one, other = Played(self), Played(self)
         self.enable(**self.of(one))
         for program in (one, other):
-            program.tell(f"fork {program.pid}")
+            program.send_word(f"fork {program.pid}")
         child, stranger = one.expect("child"), other.expect("child")
         for pid in (child, stranger):
             self.addCleanup(os.kill, pid, signal.SIGKILL)
@@ -298,7 +298,7 @@ class Users(Probes):
                   f"socket.send_fds(one, [{json.dumps(request).encode()!r}], [{fd}]);"
                   f"print(one.recv(1 << 17).decode())")
         done = subprocess.run([*self.NOBODY[:2], f"--regid={group}", f"--groups={self.group}", sys.executable, "-c", script],
-                              pass_fds=[fd], capture_output=True, text=True, timeout=PATIENCE, check=True)
+                              pass_fds=[fd], capture_output=True, text=True, timeout=TIMEOUT, check=True)
         os.close(fd)
         return json.loads(done.stdout)
 
@@ -330,7 +330,7 @@ class Users(Probes):
         self.assertTrue(self.ask_as_nobody(**self.of(roots), event=["probe:g"])["ok"])
         self.assertEqual((roots.numbers(), roots.numbers("roots")), ([], [1]))
 
-    def test_what_is_kept(self):
+    def test_kept_definitions(self):
         """The next daemon knows its owner."""
         self.start_daemon("--system")
         self.create("s")
@@ -411,7 +411,7 @@ class Troubles(Probes):
         recorder = self.status("s")["recorder"]
         for seed in range(3):
             one.others.clear()
-            one.tell(f"garbage {seed}")
+            one.send_word(f"garbage {seed}")
             one.expect("garbage")
         wait_until(lambda: self.probes()[0]["programs"] and self.probes()[0]["programs"][0]["set"] == 4,
                    "what was said rightly at last")
@@ -419,5 +419,5 @@ class Troubles(Probes):
 
 
 if __name__ == "__main__":
-    assert PATIENCE
+    assert TIMEOUT
     unittest.main(argv=sys.argv[:1] + sys.argv[1:])

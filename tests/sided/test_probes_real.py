@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-from harness import Case, PATIENCE, PROGRAM, Program, wait_until
+from harness import Case, TIMEOUT, PROGRAM, Program, wait_until
 import harness
 
 SIDE = os.environ["SIDE"]
@@ -37,7 +37,7 @@ class Real(Case):
             self.skipTest("there are no probes for such programs")
 
     def side(self, *words, status=0):
-        done = subprocess.run([SIDE, *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
+        done = subprocess.run([SIDE, *words], capture_output=True, text=True, timeout=TIMEOUT, check=False,
                               env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
@@ -69,7 +69,7 @@ class Real(Case):
             return memory.read(16)
 
     def work(self, program, count):
-        program.tell("work", count)
+        program.send_word("work", count)
         self.assertEqual(program.expect("worked"), sum_of(count))
 
     def recorded(self, program=None, name="probe:work"):
@@ -91,8 +91,8 @@ class Life(Real):
         self.begin()
         program, other = self.program(), self.program()
         before = self.code(program)
-        said = self.enable("--pid", str(program.pid))
-        self.assertIn("jump", said)
+        answer_there = self.enable("--pid", str(program.pid))
+        self.assertIn("jump", answer_there)
         self.assertNotEqual(self.code(program), before)
         self.assertEqual(self.code(other), before)
         self.work(program, 100)
@@ -125,7 +125,7 @@ class Life(Real):
         self.work(early, 20)
         wait_until(self.is_set, "the later one has said what it has set")
         self.work(late, 10)
-        early.tell("child", 7)
+        early.send_word("child", 7)
         child = early.expect("child")
         self.assertNotEqual(child, 0)
         self.ask("destroy", "s")
@@ -138,10 +138,10 @@ class Life(Real):
         self.enable("--pid", str(program.pid))
         children = []
         for one in (program, other):
-            one.tell("child", 7)
+            one.send_word("child", 7)
             children.append(one.expect("child"))
         self.assertTrue(all(children))
-        program.tell("exec", 3)
+        program.send_word("exec", 3)
         program.expect("ready")
         wait_until(lambda: [p["pid"] for p in self.probes_of("s") if p["answered"] and p["set"] == 1] == [program.pid],
                    "the program that it has become has the place, too")
@@ -190,9 +190,9 @@ class Modes(Real):
         self.begin()
         program = Program(self, **environment)
         before = self.code(program)
-        said = self.enable("--pid", str(program.pid))
-        self.assertIn("jump", said)
-        self.assertNotIn("is unchanged", said)
+        answer_there = self.enable("--pid", str(program.pid))
+        self.assertIn("jump", answer_there)
+        self.assertNotIn("is unchanged", answer_there)
         self.assertNotEqual(self.code(program), before)
         self.work(program, 100)
         self.side("disable-event", "work", "-u", "-s", "s", "--pid", str(program.pid))
@@ -278,14 +278,14 @@ class Modes(Real):
         self.begin()
         program = Program(self, SIDE_CONTROL="signal:URG")
         before = self.code(program)
-        program.tell("spin")
+        program.send_word("spin")
         program.expect("spinning")
         for i in range(20 if LONG else 4):
             self.enable("--exe", PROGRAM)
             self.assertNotEqual(self.code(program), before)
             self.ask("disable-event", "s", event=["work"], timeout=60000000000)
             wait_until(lambda: self.code(program) == before, f"round {i}: an event has taken it out")
-        program.tell("stop")
+        program.send_word("stop")
         self.assertGreater(program.expect("spun"), 0)
         program.quit()
 
@@ -298,9 +298,9 @@ class Modes(Real):
         self.addCleanup(tracer.communicate)
         if tracer.stdout.readline() != "traced\n":
             self.skipTest("nobody may trace here")
-        said = self.enable("--pid", str(program.pid), status=3)
+        answer_there = self.enable("--pid", str(program.pid), status=3)
         self.assertIn(f"(process {program.pid}) is in control mode sync: it sets and removes probes when it starts\n"
-                      f"hint: `side attach --daemon -p {program.pid}` makes it check\n", said)
+                      f"hint: `side attach --daemon -p {program.pid}` makes it check\n", answer_there)
         self.work(program, 3)
         tracer.communicate()
         self.side("attach", "--daemon", "-p", str(program.pid))
@@ -356,7 +356,7 @@ class Saved(Real):
         shutil.rmtree(saved["output"])
         return path
 
-    def test_probes_of_what_is_loaded(self):
+    def test_probes_of_loaded_definitions(self):
         """They are resolved again, with the same filters and contexts."""
         self.begin()
         program, other = self.program(), self.program()
@@ -378,7 +378,7 @@ class Saved(Real):
         self.assertEqual(self.recorded(), {program.pid: [5, 6, 7]})
         self.assertEqual(self.recorded(name="probe:all"), {program.pid: list(range(8)), other.pid: list(range(4))})
 
-    def test_those_that_cannot_be(self):
+    def test_impossible_probes(self):
         self.begin()
         program = self.program()
         copy = os.path.join(self.dir, "copy")
@@ -389,9 +389,9 @@ class Saved(Real):
         path = self.save()
         program.quit()
         os.unlink(copy)
-        said = self.side("load", path, status=1)
-        self.assertIn(f"the probe probe:work of session s is not resolved: process {program.pid} has ended", said)
-        self.assertIn(f"the probe probe:gone of session s is not resolved: the file {copy} does not exist any more", said)
+        answer_there = self.side("load", path, status=1)
+        self.assertIn(f"the probe probe:work of session s is not resolved: process {program.pid} has ended", answer_there)
+        self.assertIn(f"the probe probe:gone of session s is not resolved: the file {copy} does not exist any more", answer_there)
         self.side("start", "s")
         late = self.program()
         wait_until(lambda: sorted(p["state"] for p in self.status("s")["probes"]) == ["no table", "no table", "set"],
@@ -485,7 +485,7 @@ class Kills(Real):
         self.begin()
         program = self.program()
         before = self.code(program)
-        program.tell("grind")
+        program.send_word("grind")
         program.expect("grinding")
         chance = random.Random(11)
         for i in range(100 if LONG else 12):
@@ -494,7 +494,7 @@ class Kills(Real):
             doing = threading.Thread(target=subprocess.run, args=([
                 SIDE, *(["enable-event", "work", "-u", "-s", "s", "--function", PLACE, *words] if chance.randrange(3) else
                         ["disable-event", "work", "-u", "-s", "s"])],), kwargs={
-                            "env": {**os.environ, "SIDE_RUNTIME": self.runtime}, "timeout": PATIENCE,
+                            "env": {**os.environ, "SIDE_RUNTIME": self.runtime}, "timeout": TIMEOUT,
                             "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False})
             doing.start()
             time.sleep(chance.random() / 20)
@@ -507,7 +507,7 @@ class Kills(Real):
                 self.kill_recorder()
             doing.join()
             wait_until(lambda: self.status("s")["state"] == "active", f"round {i}: the session is active")
-        program.tell("rest")
+        program.send_word("rest")
         self.assertGreater(program.expect("spun"), 0)
         self.ask("disable-event", "s", event=["work"], timeout=60000000000)
         wait_until(lambda: self.code(program) == before, "its own bytes again")

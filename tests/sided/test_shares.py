@@ -35,13 +35,13 @@ class Stranger:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         case.addCleanup(self.end)
         line = self.process.stdout.readline()
-        assert line, self.process.wait(harness.PATIENCE)
+        assert line, self.process.wait(harness.TIMEOUT)
         self.answer = json.loads(line)
 
     def end(self):
         if not self.process.stdin.closed:
             self.process.stdin.close()
-        self.process.wait(harness.PATIENCE)
+        self.process.wait(harness.TIMEOUT)
         self.process.stdout.close()
 
 
@@ -93,7 +93,7 @@ class Memory(Case):
         programs = [self.program(uid) for uid in (0, 0, ONE, ONE, OTHER, OTHER)]
         for program in programs:
             program.fire(3)
-        programs[1].tell("user", ONE)
+        programs[1].send_word("user", ONE)
         programs[1].expect("user")
         self.assertApart(*[program.pid for program in programs])
         for program in programs:
@@ -219,7 +219,7 @@ class Shares(Case):
 
     def side(self, *words):
         done = subprocess.run([os.environ["SIDE"], *words], env={**os.environ, "SIDE_RUNTIME": self.runtime}, capture_output=True, text=True,
-                              timeout=harness.PATIENCE, check=False)
+                              timeout=harness.TIMEOUT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout + done.stderr
 
@@ -246,7 +246,7 @@ class Tables(Case):
                   f"socket.send_fds(one, [{json.dumps(request).encode()!r}], [{fd}][:{size}]);"
                   f"print(one.recv(1 << 17).decode())")
         done = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", f"--groups={self.group}", sys.executable, "-c", script],
-                              pass_fds=[fd], capture_output=True, text=True, timeout=harness.PATIENCE, check=True)
+                              pass_fds=[fd], capture_output=True, text=True, timeout=harness.TIMEOUT, check=True)
         os.close(fd)
         return json.loads(done.stdout)
 

@@ -33,7 +33,7 @@ from harness import Case, wait_until
 
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 PROGRAM = os.environ["STORM_PROGRAM"]
-FOREVER = harness.PATIENCE * 10**9
+FOREVER = harness.TIMEOUT * 10**9
 USERS = (65534, 65533)
 
 
@@ -96,7 +96,7 @@ class Storms(Case):
                 numbers[number] = int(field["window"])
         return found
 
-    def said(self, pid):
+    def fired_by(self, pid):
         with open(os.path.join(self.accounts, f"account-{pid}"), encoding="ascii") as file:
             return sum(int(line.split()[2]) for line in file if line.split()[1] == "end")
 
@@ -177,7 +177,7 @@ class Storm(Storms):
                                     control=self.chance.choice(["thread", "thread", "signal:USR2"])))
             self.by_pid[alive[-1].pid] = i
         for process in alive:
-            codes.append(process.wait(harness.PATIENCE))
+            codes.append(process.wait(harness.TIMEOUT))
         self.codes = codes
 
     def storm(self):
@@ -277,7 +277,7 @@ class Kills(Storms):
                    "it says something")
         return program
 
-    def goes_on(self, program):
+    def still_runs(self, program):
         before = self.live(program.pid)[1][0]
         wait_until(lambda: program.poll() is not None or self.live(program.pid)[1][0] > before + 10, "it goes on")
         self.assertIsNone(program.poll())
@@ -291,7 +291,7 @@ class Kills(Storms):
         if what == "daemon":
             self.kill_daemon()
             for program in programs:
-                self.goes_on(program)
+                self.still_runs(program)
             self.start_daemon()
         elif what == "recorder":
             os.kill(self.status(session)["recorder"], signal.SIGKILL)
@@ -312,7 +312,7 @@ class Kills(Storms):
             time.sleep(self.chance.uniform(0, 0.2))
             self.kill_one(programs, self.chance.choice(["s", "t"]))
             for program in programs:
-                self.goes_on(program)
+                self.still_runs(program)
             for session in ("s", "t"):
                 self.await_state(session, "active")
             while len(programs) < self.AT_ONCE:
@@ -328,11 +328,11 @@ class Kills(Storms):
         found = self.recorded(session)
         for pid in started:
             missing = maybe = 0
-            for thread, (begun, said) in enumerate(zip(*self.live(pid))):
+            for thread, (begun, fired_by) in enumerate(zip(*self.live(pid))):
                 numbers = found.get(pid, {}).get(thread, {})
                 self.assertLessEqual(set(numbers), set(range(begun)), f"{session}, process {pid}")
-                missing += sum(n not in numbers for n in range(said))
-                maybe += begun - said
+                missing += sum(n not in numbers for n in range(fired_by))
+                maybe += begun - fired_by
             self.assertLessEqual(missing, lost[pid], f"{session}, process {pid}: more is missing than was counted")
             self.assertLessEqual(lost[pid], missing + maybe, f"{session}, process {pid}")
 
@@ -362,7 +362,7 @@ class Clocks(Kills):
         self.clock[:] = struct.pack("<q", off)
         # Other processes see the jump, too.
         seen = subprocess.run(["date", "+%s"], capture_output=True, check=True, text=True).stdout
-        self.assertAlmostEqual(int(seen), time.time() + off / 1e9, delta=harness.PATIENCE)
+        self.assertAlmostEqual(int(seen), time.time() + off / 1e9, delta=harness.TIMEOUT)
 
     def test_kills(self):
         """(The test of Kills, with jumps.)"""
@@ -392,7 +392,7 @@ class Clocks(Kills):
             self.jump()
             self.act(programs, started)
             for program in programs:
-                self.goes_on(program)
+                self.still_runs(program)
         for program in programs:
             program.kill()
             program.wait()
@@ -436,7 +436,7 @@ class Floods(Storms):
 
     def check_program(self, session):
         program = self.spawn(1)
-        self.assertEqual(program.wait(harness.PATIENCE), 0)
+        self.assertEqual(program.wait(harness.TIMEOUT), 0)
         return program.pid
 
     def test_floods(self):
@@ -456,7 +456,7 @@ class Floods(Storms):
                 one.close()
         lost, found = self.destroy("s"), self.recorded("s")
         for pid in pids:
-            self.assertEqual(len(found[pid][0]) + lost[pid], self.said(pid))
+            self.assertEqual(len(found[pid][0]) + lost[pid], self.fired_by(pid))
 
     def test_programs_that_do_not_read(self):
         """The programs get each change and read none: no other process waits longer."""
@@ -517,7 +517,7 @@ class Disks(Storms):
         finally:
             os.close(file)
 
-    def test_room_again(self):
+    def test_space_again(self):
         """Every event of the time without space is there afterwards, or was counted."""
         self.start_daemon()
         self.ask("create", "s", output=os.path.join(self.small, "s"))
@@ -527,9 +527,9 @@ class Disks(Storms):
             filler = os.path.join(self.small, "filler")
             self.fill(filler)
             program = self.spawn(1500, threads=2, pause_us=500)
-            self.assertEqual(program.wait(harness.PATIENCE), 0)
+            self.assertEqual(program.wait(harness.TIMEOUT), 0)
             written = sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.small, f"s/*-{program.pid}-*/*")))
-            self.assertLess(written, 4 * self.said(program.pid), "it should not have found room")
+            self.assertLess(written, 4 * self.fired_by(program.pid), "it should not have found room")
             self.assertEqual(self.status("s")["state"], "active")
             os.unlink(filler)
         lost = self.destroy("s")
@@ -537,8 +537,8 @@ class Disks(Storms):
         found = self.recorded("s")
         for path in glob.glob(os.path.join(self.accounts, "account-*")):
             pid = int(path.rsplit("-", 1)[1])
-            self.assertEqual(sum(map(len, found[pid].values())) + lost[pid], self.said(pid))
-            self.assertGreater(self.said(pid), 100)
+            self.assertEqual(sum(map(len, found[pid].values())) + lost[pid], self.fired_by(pid))
+            self.assertGreater(self.fired_by(pid), 100)
 
 
 def in_own_mounts():

@@ -220,7 +220,7 @@ def test_text_and_report():
         contains(side("report", "-q", "--callers", "100", trace, env=ENV).out, f"{caller['file']}:{caller['line']} ")
 
 
-def test_threads_say_the_same():
+def test_threads_report_the_same():
     program = copy("threads", "PROGRAM")
     trace = record("threads-trace", program)
     outputs = {side("view", "-q", "--symbols", "--threads", count, trace, env=ENV).out for count in "124"}

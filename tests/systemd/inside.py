@@ -16,12 +16,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from waiting import wait_until
 
 PROGRAM, USER = sys.argv[1:]
-PATIENCE = 120
+TIMEOUT = 120
 
 
 def run(*words, **options):
     done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-                          timeout=PATIENCE, **options)
+                          timeout=TIMEOUT, **options)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -58,7 +58,7 @@ class Program:
     def quit(self):
         self.process.stdin.write("quit 0\n")
         self.process.stdin.flush()
-        check(self.process.wait(PATIENCE) == 0, "the program ended well")
+        check(self.process.wait(TIMEOUT) == 0, "the program ended well")
 
 
 def sequences(trace):
@@ -70,7 +70,7 @@ def sequences(trace):
 def the_units_are_valid():
     for words in (["--system"], ["--user"]):
         text = subprocess.run(["systemd-analyze", *words, "verify", "sided.socket", "sided.service"],
-                              capture_output=True, text=True, check=False, timeout=PATIENCE).stderr
+                              capture_output=True, text=True, check=False, timeout=TIMEOUT).stderr
         check("sided" not in text, f"no complaints about our units: {text}")
     seen("units")
 
@@ -143,13 +143,13 @@ def the_system_has_a_daemon():
     run("side", "destroy", "away")
     check(sequences("/var/lib/received") == list(range(10)), "events that were sent")
     receiver.terminate()
-    receiver.wait(PATIENCE)
+    receiver.wait(TIMEOUT)
     seen("sent")
 
     # A user who is not in the group gets a message about it.
     refused = subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "side",
                               "list", "--system"], capture_output=True, text=True, check=False,
-                             timeout=PATIENCE)
+                             timeout=TIMEOUT)
     check(refused.returncode == 3 and "tracing" in refused.stderr, f"a refusal: {refused}")
     run("setpriv", f"--reuid={USER}", f"--regid={USER}", "--groups=tracing", "side", "list", "--system")
     seen("tight")
@@ -162,7 +162,7 @@ def the_system_has_a_daemon():
 def a_user_has_one():
     user = pwd.getpwnam(USER)
     started = subprocess.run(["systemctl", "start", f"user@{user.pw_uid}.service"], capture_output=True,
-                             text=True, check=False, timeout=PATIENCE)
+                             text=True, check=False, timeout=TIMEOUT)
     if started.returncode:
         # Without libpam-systemd there is no systemd of a user.
         seen("no-users")
@@ -179,7 +179,7 @@ def a_user_has_one():
     check(run(*as_user, "systemctl", "--user", "is-active", "sided.service").strip() == "active",
           "the user's daemon is systemd's")
     done = subprocess.run([*as_user, PROGRAM], input="fire 10\nquit 0\n", capture_output=True, text=True,
-                          check=False, timeout=PATIENCE)
+                          check=False, timeout=TIMEOUT)
     check(done.returncode == 0, done.stderr)
     run(*as_user, "side", "stop", "mine")
     check(sequences(output) == list(range(10)), "the user's events")

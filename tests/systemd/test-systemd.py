@@ -128,9 +128,9 @@ def boot(root, share):
     try:
         console = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                  errors="replace", check=False, timeout=BOOT)
-        said = f"status {console.returncode}\n{console.stdout[-3000:]}{console.stderr[-3000:]}"
+        outcome = f"status {console.returncode}\n{console.stdout[-3000:]}{console.stderr[-3000:]}"
     except subprocess.TimeoutExpired as late:
-        said = f"not down after {BOOT} seconds\n{(late.stdout or b'')[-3000:].decode(errors='replace')}"
+        outcome = f"not down after {BOOT} seconds\n{(late.stdout or b'')[-3000:].decode(errors='replace')}"
     texts = {}
     for name in ("seen", "errors"):
         try:
@@ -139,10 +139,10 @@ def boot(root, share):
         except FileNotFoundError:
             texts[name] = ""
     if not texts["seen"]:
-        skip(f"no container boots here: {said}")
+        skip(f"no container boots here: {outcome}")
     print(texts["seen"], end="")
     if [w.replace("no-users", "user") for w in texts["seen"].split()] != EXPECTED:
-        sys.exit(f"{texts['errors']}\n{said}")
+        sys.exit(f"{texts['errors']}\n{outcome}")
 
 
 main(sys.argv[1])

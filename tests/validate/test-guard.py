@@ -21,7 +21,7 @@ REPORT = '''side: wrong call in wrong-kind (PID): {what}
 GIVEN = '  tracers:  are not given the call, which they could not survive\n'
 
 
-def told(tracers):
+def reports_by_name(tracers):
     """Returns the text after each "# " line."""
     return {
         'right': '',
@@ -44,7 +44,7 @@ for arguments, tracers, end in (([], '', '# end 0 0\n'),
                                  'side: 3 calls of wrong-kind (PID) were given to no tracer: what is wrong with them is reported above\n')):
     r = subprocess.run([program, *arguments], env=dict(env, SIDE_VALIDATE='1'), capture_output=True, text=True, timeout=60)
     text = re.sub(r'wrong-kind \(\d+\)', 'wrong-kind (PID)', re.sub(r'caller:   .*', 'caller:   CALLER', r.stderr))
-    wanted = ''.join('# %s\n%s' % one for one in told(tracers).items()) + end
+    wanted = ''.join('# %s\n%s' % one for one in reports_by_name(tracers).items()) + end
     if r.returncode or text != wanted:
         sys.exit('status %d\n%s\nand not\n%s' % (r.returncode, text, wanted))
 # Without the validator, the tracer would crash.

@@ -36,7 +36,7 @@ def plain(lines):
     return re.sub(r'caller:   \S+ \(\S*wrong-calls.c:\d+\)', 'caller:   PLACE', lines).strip()
 
 
-def said(name, arguments):
+def printed_reports(name, arguments):
     """Returns the reports after the line with which the program announces its action."""
     r = subprocess.run([programs[name], *arguments], env=env, capture_output=True, text=True)
     return re.search(r'^# .*\b%s\b.*\n((?:[^#].*\n)*)' % arguments[-1], r.stderr, flags=re.M).group(1)
@@ -47,7 +47,7 @@ if {command.split()[0] for command, _ in reports} != set(programs):
     failures.append('reports of %r' % reports)
 for command, report in reports:
     name, *arguments = command.split()
-    now = said(name, arguments)
+    now = printed_reports(name, arguments)
     if plain(now) != plain(re.sub('^    ', '', report, flags=re.M)):
         failures.append('%s says now\n%s' % (command, now))
 print('\n'.join(failures) or 'the guide is right')

@@ -77,7 +77,7 @@ failures = []
 compared = 0
 
 
-def places(program, cwd):
+def lines_of_reports(program, cwd):
     """Returns the text in brackets after FILE+OFFSET of each report."""
     run = subprocess.run([program], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
     text = run.stderr.decode(errors='replace')
@@ -121,10 +121,10 @@ with tempfile.TemporaryDirectory() as folder:
             if made.returncode:
                 print('not with %s %s: %s' % (compiler, flags, made.stdout.decode(errors='replace').splitlines()[-1]))
                 continue
-            told = [place.replace('./', '') for place in places(program, folder)]
+            printed_lines = [place.replace('./', '') for place in lines_of_reports(program, folder)]
             wanted = ['addr2line -e gives the line'] * 2 if 'zstd' in flags or '-g0' in flags else lines
-            if told != wanted:
-                failures.append('%s %s: %s, expected %s' % (compiler, flags, told, wanted))
+            if printed_lines != wanted:
+                failures.append('%s %s: %s, expected %s' % (compiler, flags, printed_lines, wanted))
             compared += 1
     with open(os.path.join(folder, 'left-out.c'), 'w') as stream:
         stream.write(LEFT_OUT)
@@ -136,9 +136,9 @@ with tempfile.TemporaryDirectory() as folder:
         if made.returncode:
             print('not with %s: %s' % (linker, made.stdout.decode(errors='replace').splitlines()[-1]))
             continue
-        told = [place.replace('./', '') for place in places(program, folder)]
-        if told != lines:
-            failures.append('code that is left out, %s: %s, expected %s' % (linker, told, lines))
+        printed_lines = [place.replace('./', '') for place in lines_of_reports(program, folder)]
+        if printed_lines != lines:
+            failures.append('code that is left out, %s: %s, expected %s' % (linker, printed_lines, lines))
         compared += 1
     # Debug information in a separate file: by name, beside the program and in .debug; it is not
     # used if it belongs to another program.
@@ -150,18 +150,18 @@ with tempfile.TemporaryDirectory() as folder:
         subprocess.run(['gcc', '-w', *flags.split(), '-I' + include, 'program.c', '-o', program, libside], cwd=folder, check=True)
         subprocess.run(['objcopy', '--only-keep-debug', program, apart], check=True)
         subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, program], check=True)
-        told = [where.replace('./', '') for where in places(program, folder)]
-        if told != lines:
-            failures.append('apart, %s %s: %s, expected %s' % (flags, place, told, lines))
+        printed_lines = [where.replace('./', '') for where in lines_of_reports(program, folder)]
+        if printed_lines != lines:
+            failures.append('apart, %s %s: %s, expected %s' % (flags, place, printed_lines, lines))
         with open(apart, 'r+b') as stream:
             data = stream.read()
             # Another build ID, or, if there is none, another checksum.
             at = data.find(b'GNU\0', data.find(b'\x03\0\0\0GNU\0')) + 4 if 'none' not in flags else len(data) - 1
             stream.seek(at)
             stream.write(bytes([data[at] ^ 1]))
-        told = places(program, folder)
-        if told != ['addr2line -e gives the line'] * 2:
-            failures.append('of another program, %s %s: %s' % (flags, place, told))
+        printed_lines = lines_of_reports(program, folder)
+        if printed_lines != ['addr2line -e gives the line'] * 2:
+            failures.append('of another program, %s %s: %s' % (flags, place, printed_lines))
         os.unlink(apart)
         compared += 1
     with open(os.path.join(folder, 'last.c'), 'w') as stream:
@@ -181,9 +181,9 @@ with tempfile.TemporaryDirectory() as folder:
             subprocess.run(['objcopy', '--strip-all', '--add-gnu-debuglink=' + apart, program], check=True)
         if not keeps:
             os.unlink(apart)
-        told = places(program, folder)
-        if not all(place.startswith('small.c:' if keeps else 'addr2line') for place in told):
-            failures.append('a small stack, %s: %s' % (flags, told))
+        printed_lines = lines_of_reports(program, folder)
+        if not all(place.startswith('small.c:' if keeps else 'addr2line') for place in printed_lines):
+            failures.append('a small stack, %s: %s' % (flags, printed_lines))
         compared += 1
     generator = random.Random(7)
     for version in ('-gdwarf-4', '-gdwarf-5', '-gdwarf-5 -gz', '-gdwarf-4 -gz=zlib-gnu'):
@@ -194,7 +194,7 @@ with tempfile.TemporaryDirectory() as folder:
             with open(victim, 'wb') as stream:
                 stream.write(damaged(original, ('.debug_line', '.debug_line_str', '.zdebug_line'), generator))
             os.chmod(victim, 0o755)
-            places(victim, folder)
+            lines_of_reports(victim, folder)
             os.unlink(victim)
 print('\n'.join(failures[:8]) or '%d compilations, %d damaged programs' % (compared, rounds))
 sys.exit(1 if failures or not compared else 0)

@@ -33,38 +33,38 @@ def reports(text):
     return found
 
 
-def compare(how, seed, line, told):
+def compare(how, seed, line, reported):
     event, path, what, goes_on = line.split('\t')
     kinds[what] += 1
     place = '%s, seed %d, %s (%s): ' % (how, seed, event, what)
-    if len(told) != 1:
-        failures.append(place + 'told %d times, expected once at %s\n%s' % (len(told), path or 'the event', ''.join(told)))
+    if len(reported) != 1:
+        failures.append(place + 'told %d times, expected once at %s\n%s' % (len(reported), path or 'the event', ''.join(reported)))
         return
-    field = re.search(r'^  field:    (.*)$', told[0], flags=re.M)
+    field = re.search(r'^  field:    (.*)$', reported[0], flags=re.M)
     field = field.group(1) if field else ''
     cut = field.endswith(', ...')
     is_right = path.startswith(field[:-5]) if cut else field.startswith(path) if goes_on == '1' else field == path
     if goes_on == '1' and cut:
         is_right = path.startswith(field[:-5]) or field.startswith(path)
     if not is_right:
-        failures.append(place + 'expected at %s\n%s' % (path, told[0]))
+        failures.append(place + 'expected at %s\n%s' % (path, reported[0]))
     for word in ('side: wrong call in fuzz-mutate (', '  event:    ', '  caller:   ', '  hint:     '):
-        if word not in told[0]:
-            failures.append(place + 'no "%s" in\n%s' % (word, told[0]))
+        if word not in reported[0]:
+            failures.append(place + 'no "%s" in\n%s' % (word, reported[0]))
 
 
 for seed in seeds:
     for how in ('plain', 'gone', 'threads', 'signal', 'fork'):
         r = subprocess.run([program, str(seed), ROUNDS, how], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
-        told = reports(r.stderr.decode(errors='replace'))
+        reported = reports(r.stderr.decode(errors='replace'))
         lines = r.stdout.decode().splitlines()
         if r.returncode or len(lines) < 200:
             failures.append('%s, seed %d: status %d, %d rounds\n%s' % (how, seed, r.returncode, len(lines),
                                                                       r.stderr[-1500:].decode(errors='replace')))
             continue
         for line in lines:
-            compare(how, seed, line, told.pop(line.split('\t')[0], []))
-        for event, extra in told.items():
+            compare(how, seed, line, reported.pop(line.split('\t')[0], []))
+        for event, extra in reported.items():
             failures.append('%s, seed %d: not expected\n%s' % (how, seed, extra[0]))
 print('\n'.join(failures[:12]) or '%d changes of %d kinds' % (sum(kinds.values()), len(kinds)))
 if failures:

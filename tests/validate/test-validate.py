@@ -101,9 +101,9 @@ text = run(wrong_descriptions)
 TOLD = {'cycle': 'types are nested more than 128 deep', 'label': 'the type label 777',
         'unreadable': 'the memory at 0x1000 (80 bytes) cannot be read', 'length': 'cannot be read',
         'size': 'an integer cannot have 3 bytes', 'function': 'the function of a VLA visitor is NULL'}
-told = dict(re.findall(r'^# (\w+)\n(.*)$', text, flags=re.M))
+report_by_name = dict(re.findall(r'^# (\w+)\n(.*)$', text, flags=re.M))
 for name, sentence in TOLD.items():
-    check(sentence in told.get(name, ''), 'a wrong description: ' + name, text)
+    check(sentence in report_by_name.get(name, ''), 'a wrong description: ' + name, text)
     check('  event:    d:%s\n' % name in text, 'the event of ' + name, text)
 check('is NULL\n  event:    d:function\n  field:    "n"\n' in text, 'which visitor has no function', text)
 check('several fields are called "same"' in text, 'what readers put up with', text)

@@ -56,7 +56,7 @@ __attribute__((constructor(60000))) static void begin(void) { side_event(loaded,
                    check=True, timeout=120)
 
 
-def run(name, command, words=(), preload="", says="", **more):
+def run(name, command, words=(), preload="", prints="", **more):
     """Runs the program recorded while a daemon runs: it exits on its own, with the same result as alone."""
     global runs
     runs += 1
@@ -75,8 +75,8 @@ def run(name, command, words=(), preload="", says="", **more):
         return collections.Counter()
     if process.returncode or out != "ok\n":
         failures.append(f"{name}: status {process.returncode}, {out!r}, {err[-400:]!r}")
-    if says not in err:
-        failures.append(f"{name}: nothing of {says!r}: {err[-400:]}")
+    if prints not in err:
+        failures.append(f"{name}: nothing of {prints!r}: {err[-400:]}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return collections.Counter(json.loads(line).get("event") for line in shown.stdout.splitlines())
 
@@ -96,7 +96,7 @@ def run_all():
     events = run("allocator of the program", [path("whole")])
     if not events["allocator:allocated"]:
         failures.append(f"no event of the allocator: {events}")
-    run("allocator of the program, wrapped", [path("whole")], wrap, says="calls of malloc() and its like in process")
+    run("allocator of the program, wrapped", [path("whole")], wrap, prints="calls of malloc() and its like in process")
     run("allocator of the program, child", [path("whole"), "fork"])
     run("constructor under the loader's lock", [program, "load", path("plugin.so")])
     for _ in range(500 if os.environ.get("SIDE_TEST_LONG") else 20):

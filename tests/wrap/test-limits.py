@@ -42,7 +42,7 @@ def check(condition, message):
         failures.append(message)
 
 
-def run(name, around, within, *, out="ran\n", status=7, says=(), words="", count=1000, events=None):
+def run(name, around, within, *, out="ran\n", status=7, prints=(), words="", count=1000, events=None):
     """`around`: limits of recorder and program; `within`: of the program only."""
     global runs
     runs += 1
@@ -50,10 +50,10 @@ def run(name, around, within, *, out="ran\n", status=7, says=(), words="", count
     command = f"{around} exec {side} record {words} -o {trace} -- sh -c '{within} exec {path('program')} {count}'"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120, env=environment)
     check(done.returncode == status and done.stdout == out, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr}")
-    for text in says:
+    for text in prints:
         check(text in done.stderr, f"{name}: nothing of {text!r}: {done.stderr}")
     # The events of a program that is not recorded are unknown.
-    if any("is not recorded" in text for text in says):
+    if any("is not recorded" in text for text in prints):
         check("events of their own" not in done.stderr and "no event " not in done.stderr, f"{name}: {done.stderr}")
     if events is not None:
         shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
@@ -67,16 +67,16 @@ subprocess.run(["gcc", "-O1", *includes, path("program.c"), "-o", path("program"
                check=True, timeout=120)
 run("none", "", "", events=1000)
 # Refused before the program runs: buffers are files, too.
-run("file size, hard", "ulimit -f 100;", "", out="", status=2, says=["(ulimit -f)", "--buffer-size"])
+run("file size, hard", "ulimit -f 100;", "", out="", status=2, prints=["(ulimit -f)", "--buffer-size"])
 # The recorder raises its limit as far as permitted, and the program keeps its limit.
 run("file size, soft", "ulimit -S -f 100;", "test $(ulimit -f) = 200 || exit 1;", events=1000)
 # The traces are truncated there, and stay readable. The program waits for space, so that the
 # recorder has more events than that.
 run("file size of traces", "ulimit -f 10000;", "", words="--mode block", count=2000000,
-    says=["(ulimit -f)"], events=lambda got: got > 1000)
-run("address space", "", "ulimit -v 40000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"], events=0)
-run("address space for nothing", "", "ulimit -v 16000;", says=["(program) is not recorded", "ulimit -v", "raise the limit"])
-run("files", "", "ulimit -n 5;", says=["(program) is not recorded", "ulimit -n", "raise the limit"], events=0)
+    prints=["(ulimit -f)"], events=lambda got: got > 1000)
+run("address space", "", "ulimit -v 40000;", prints=["(program) is not recorded", "ulimit -v", "raise the limit"], events=0)
+run("address space for nothing", "", "ulimit -v 16000;", prints=["(program) is not recorded", "ulimit -v", "raise the limit"])
+run("files", "", "ulimit -n 5;", prints=["(program) is not recorded", "ulimit -n", "raise the limit"], events=0)
 run("enough of all", "", "ulimit -n 12; ulimit -v 400000; ulimit -f 1;", events=1000)
 # Without /proc, and for a user who may not enter the directory of the installation. Both need root.
 if os.getuid() == 0:
@@ -89,7 +89,7 @@ if os.getuid() == 0:
         print(f"no /proc: not tried: {done.stderr}")
 
 
-def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
+def as_other_user(name, *words, status=0, prints=(), not_prints=(), env=None):
     """Runs a program that root starts as another user, with the libraries in a directory of root."""
     global runs
     runs += 1
@@ -98,9 +98,9 @@ def as_other_user(name, *words, status=0, says=(), not_says=(), env=None):
                           check=False, timeout=60, env=dict(environment, SIDE_LIB_DIR=path("private(dir)/tracers/agent"), **(env or {})))
     before = done.stderr[:done.stderr.find("ERROR: ld.so")] if "ERROR: ld.so" in done.stderr else done.stderr
     check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
-    for text in says:
+    for text in prints:
         check(text in before, f"{name}: nothing of {text!r} before the program starts: {done.stderr}")
-    for text in not_says:
+    for text in not_prints:
         check(text not in done.stderr, f"{name}: {text!r}: {done.stderr}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return shown.stdout.count('"event":"limits:ticked"')
@@ -124,12 +124,12 @@ if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True
     os.chmod(path("top/private(dir)"), 0o700)
     note = "programs that change to another user run unrecorded"
     hint = f"`chmod o+x {path('top')} '{path('top/private(dir)')}'`"
-    as_other_user("setpriv", "--", *OTHER, "true", says=[note, hint])
-    as_other_user("setpriv in a shell", "--", "sh", "-c", f"true; exec {' '.join(OTHER)} true", says=[note, hint])
-    as_other_user("no such name", "--", "true", not_says=[note, "ERROR"])
-    as_other_user("no such name, but --verbose", "-v", "--", "true", says=[note, hint])
+    as_other_user("setpriv", "--", *OTHER, "true", prints=[note, hint])
+    as_other_user("setpriv in a shell", "--", "sh", "-c", f"true; exec {' '.join(OTHER)} true", prints=[note, hint])
+    as_other_user("no such name", "--", "true", not_prints=[note, "ERROR"])
+    as_other_user("no such name, but --verbose", "-v", "--", "true", prints=[note, hint])
     subprocess.run(["sh", "-c", hint.strip("`")], check=True)
-    got = as_other_user("after the hint", "--", *OTHER, path("program"), "50", status=7, not_says=[note, "ERROR"],
+    got = as_other_user("after the hint", "--", *OTHER, path("program"), "50", status=7, not_prints=[note, "ERROR"],
                         env={"LD_LIBRARY_PATH": path("top/private(dir)/libside")})
     check(got == 50, f"after the hint: {got} events")
 for failure in failures:

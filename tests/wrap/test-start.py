@@ -96,7 +96,7 @@ def check(condition, message):
         failures.append(message)
 
 
-def record(name, command, *words, out="started\n", status=0, said="", **more):
+def record(name, command, *words, out="started\n", status=0, expected_message="", **more):
     global runs
     runs += 1
     trace = path(f"trace-{runs}")
@@ -105,7 +105,7 @@ def record(name, command, *words, out="started\n", status=0, said="", **more):
     check(done.stdout == out, f"{name}: printed {done.stdout!r}, {done.stderr}")
     check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
     check("ld.so" not in done.stderr and "Error" not in done.stderr, f"{name}: the loader complains: {done.stderr}")
-    check(said in done.stderr, f"{name}: nothing of {said!r}: {done.stderr}")
+    check(expected_message in done.stderr, f"{name}: nothing of {expected_message!r}: {done.stderr}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return [json.loads(line) for line in shown.stdout.splitlines()]
 
@@ -113,17 +113,17 @@ def record(name, command, *words, out="started\n", status=0, said="", **more):
 def all_ways(name, program, reason):
     """Runs the program itself, with wrappers, and as the child of a shell that is recorded."""
     tried.append(name)
-    said = f"({os.path.basename(program)}) is not recorded: {reason}"
-    record(name, [program], said=said)
-    record(name + ", status", [program, "7"], status=7, said=said)
-    record(name + ", wrapped", [program], "-w", "libc", "-w", "pthread", said=said)
-    items = record(name + ", child", ["sh", "-c", f"{program}; echo $?; exec {program}"], "-w", "libc", said=said,
+    expected_message = f"({os.path.basename(program)}) is not recorded: {reason}"
+    record(name, [program], expected_message=expected_message)
+    record(name + ", status", [program, "7"], status=7, expected_message=expected_message)
+    record(name + ", wrapped", [program], "-w", "libc", "-w", "pthread", expected_message=expected_message)
+    items = record(name + ", child", ["sh", "-c", f"{program}; echo $?; exec {program}"], "-w", "libc", expected_message=expected_message,
                    out="started\n0\nstarted\n")
     check(any(item.get("event", "").startswith("libc:") for item in items), f"{name}: nothing of the shell")
     # A recording within another one: both report it.
     nested = path("nested")
     shutil.rmtree(nested, ignore_errors=True)
-    record(name + ", twice", [side, "record", "-q", "-o", nested, "--", program], said=said)
+    record(name + ", twice", [side, "record", "-q", "-o", nested, "--", program], expected_message=expected_message)
 
 
 def compare_shim():
@@ -156,7 +156,7 @@ all_ways("another libside, unused", with_other, "the libside.so.0 that it loads"
 nothing = build("nothing/libside.so.0", "int nothing;", "-shared", "-fPIC", "-Wl,-soname,libside.so.0")
 with_nothing = build("with-nothing", PLAIN, "-Wl,--no-as-needed", nothing, "-Wl,--enable-new-dtags,-rpath," + path("nothing"))
 all_ways("a library of that name without the ABI", with_nothing, "the libside.so.0 that it loads")
-record("another libside by LD_LIBRARY_PATH", ["env", "LD_LIBRARY_PATH=" + path("other"), plain], said="the libside.so.0 that it loads")
+record("another libside by LD_LIBRARY_PATH", ["env", "LD_LIBRARY_PATH=" + path("other"), plain], expected_message="the libside.so.0 that it loads")
 musl = build("of-musl", PLAIN, compiler=("musl-gcc",)) if shutil.which("musl-gcc") else None
 if musl:
     all_ways("musl", musl, "its C library is not the GNU C library")

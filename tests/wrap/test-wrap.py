@@ -64,16 +64,16 @@ def test_values():
     """Each call of wrap-calls is an event with its arguments, in the order of the calls."""
     for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("d", ["libc"]), ("w", ["pthread"]),
                            ("mfldw", ["libc", "pthread"])):
-        said = os.path.join(work.name, "said-" + mode)
-        with open(said, "wb") as out:
+        calls_file = os.path.join(work.name, "said-" + mode)
+        with open(calls_file, "wb") as out:
             fd = out.fileno()
             done, events = record("calls-" + mode, wrappers, ["/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"',
-                                  calls, mode, work.name, said])
+                                  calls, mode, work.name, calls_file])
             del fd
         check(done.returncode == 0, f"calls {mode}: status {done.returncode}: {done.stderr[:300]}")
         events = [e for e in events if e["provider"] in ("libc", "pthread")]
         position = 0
-        with open(said, encoding="utf-8") as lines:
+        with open(calls_file, encoding="utf-8") as lines:
             wants = [json.loads(line) for line in lines]
         check(len(wants) > 10, f"calls {mode} said only {len(wants)} lines")
         for want in wants:
@@ -89,10 +89,10 @@ def test_values():
 
 def test_signals():
     """Every write of a handler that interrupts malloc is recorded, and every malloc and free."""
-    said = os.path.join(work.name, "said-signals")
-    done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, said])
+    calls_file = os.path.join(work.name, "said-signals")
+    done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, calls_file])
     check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
-    with open(said, encoding="utf-8") as lines:
+    with open(calls_file, encoding="utf-8") as lines:
         want = json.loads(lines.read())
     writes = sum(e["event"] == "write" and e["fields"]["fd"] == want["null_fd"] for e in events)
     check(writes == want["handled"], f"{want['handled']} handlers wrote, {writes} events")
