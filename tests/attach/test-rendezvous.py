@@ -11,7 +11,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import unittest
 
 import bt2
@@ -20,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import resources
 from test_attach import TIMEOUT, SIDE, Program
 from test_users import ANSWER, NOBODY, WORK, Container, Daemon, namespaces, process_of
+from waiting import wait_until
 
 
 class Rendezvous(Container, Daemon):
@@ -79,10 +79,7 @@ class Rendezvous(Container, Daemon):
 
     def over(self, what):
         """Waits until the condition is no longer true."""
-        deadline = time.monotonic() + TIMEOUT
-        while what():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
+        wait_until(lambda: not what(), "the condition is no longer true", TIMEOUT)
 
     def present(self):
         """The session has this many programs, which run and have reported what they record."""

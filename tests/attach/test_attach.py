@@ -16,6 +16,9 @@ import unittest
 
 import bt2
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["ATTACH_PROGRAM"]
 PLAIN = os.environ["ATTACH_PLAIN"]
@@ -231,22 +234,16 @@ class Programs(Case):
         for _ in range(4):
             self.one_recording(program, 100)
             before = int(program.ask("status", "came-back")[1])
-            deadline = time.monotonic() + TIMEOUT
-            while int(program.ask("status", "came-back")[1]) < before + 10:
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.01)
+            wait_until(lambda: int(program.ask("status", "came-back")[1]) >= before + 10, "ten more returns", TIMEOUT)
         self.assertEqual(program.ask("status", "came-back")[2:], ["wrong", "0"])
 
     def test_alone(self):
         """No thread ever waits."""
         program = self.start("alone")
         attached = self.attach(program.pid, "-e", "attach:*")
-        deadline = time.monotonic() + TIMEOUT
-        while not os.path.exists(attached.output) or not any(
-                os.path.getsize(os.path.join(root, name)) for root, _, files in os.walk(attached.output)
-                for name in files if name.startswith("ring")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(attached.output) and any(
+            os.path.getsize(os.path.join(root, name)) for root, _, files in os.walk(attached.output)
+            for name in files if name.startswith("ring")), "a record", TIMEOUT)
         numbers = ticks(self.stop(attached))
         self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
         self.assertTrue(numbers)
@@ -497,10 +494,7 @@ class Daemon(Case):
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                        env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.end_daemon)
-        deadline = time.monotonic() + TIMEOUT
-        while not os.path.exists(os.path.join(self.runtime, "control.sock")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(os.path.join(self.runtime, "control.sock")), "the daemon", TIMEOUT)
 
     def end_daemon(self):
         self.daemon.terminate()

@@ -14,6 +14,8 @@ import unittest
 
 import bt2
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 from test_attach import TIMEOUT, SIDE, Case, Program
 from test_real import free_port, need, wait_for_port
 
@@ -156,10 +158,7 @@ class Services(Users):
         os.kill(service.pid, signal.SIGCONT)
         if shutil.which("strace"):
             tracer = subprocess.Popen(["strace", "-qq", "-p", str(service.pid), "-o", self.file("strace")])
-            deadline = time.monotonic() + TIMEOUT
-            while not self.has_tracer(service.pid, tracer.pid):
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.01)
+            wait_until(lambda: self.has_tracer(service.pid, tracer.pid), "the tracer", TIMEOUT)
             self.refused(f"{tracer.pid} (strace) is tracing it, and a program has one tracer at a time\nhint: end that tracer first, or detach it\n", service, status=3)
             tracer.terminate()
             tracer.wait()
@@ -258,10 +257,7 @@ class Daemon(Users):
                                       env={**os.environ, "SIDE_RUNTIME": self.runtime})
         self.addCleanup(self.sided.wait)
         self.addCleanup(self.sided.terminate)
-        deadline = time.monotonic() + TIMEOUT
-        while not os.path.exists(self.runtime + "/control.sock"):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(self.runtime + "/control.sock"), "the daemon", TIMEOUT)
         self.trace = self.file("trace")
         self.side("create", "s", "-o", self.trace)
         self.side("start")
@@ -371,10 +367,7 @@ class Sessions(Daemon):
         get(3)
         self.side("enable-event", "two", "--pid", str(master.pid), *where)
         master.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + TIMEOUT
-        while worker in workers() or len(workers()) != 1:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+        wait_until(lambda: worker not in workers() and len(workers()) == 1, "one new worker", TIMEOUT)
         get(4)
         new, = workers()
         self.side("destroy", "--timeout", "60s")

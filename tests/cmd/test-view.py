@@ -10,6 +10,9 @@ import time
 import synthetic
 from harness import *
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 TALKER = os.environ["TALKER"]
 work = tempfile.TemporaryDirectory()
 TRACE = os.path.join(work.name, "trace")
@@ -253,9 +256,7 @@ def test_follow():
     recorder = subprocess.Popen(
         [SIDE, "record", "-q", "-o", out, "sh", "-c", f"{TALKER} 100; read x; {TALKER} 200; read x; {TALKER} 300"],
         stdin=subprocess.PIPE, env=environment())
-    deadline = time.monotonic() + 60
-    while not os.path.isdir(out) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: os.path.isdir(out), "the directory of the trace")
     follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=environment())
     lines = []
@@ -295,9 +296,7 @@ def test_follow_chunks():
         [SIDE, "record", "-q", "--rotate-size", "64K", "-o", out, "sh", "-c",
          f"for i in 1 2 3; do {TALKER} 3000; read x; done"],
         stdin=subprocess.PIPE, env=environment())
-    deadline = time.monotonic() + 60
-    while not os.path.isdir(out) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: os.path.isdir(out), "the directory of the trace")
     follower = subprocess.Popen([SIDE, "view", "--follow", "--json", out], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=environment())
     names = []
@@ -323,9 +322,7 @@ def test_follow_is_interrupted():
     out = os.path.join(work.name, "interrupted")
     recorder = subprocess.Popen([SIDE, "record", "-q", "-o", out, "sh", "-c", f"{TALKER} 10; read x"],
                                 stdin=subprocess.PIPE, env=environment())
-    deadline = time.monotonic() + 60
-    while not os.path.isdir(out) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: os.path.isdir(out), "the directory of the trace")
     follower = subprocess.Popen([SIDE, "view", "-f", out], stdout=subprocess.PIPE, env=environment())
     for _ in range(11):
         contains(follower.stdout.readline(), b"talker:")

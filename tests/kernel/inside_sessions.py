@@ -20,6 +20,8 @@ import unittest
 
 import bt2
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 import ftrace
 
 SIDE, SIDED = os.environ["SIDE"], os.environ["SIDED"]
@@ -401,22 +403,14 @@ class Sessions(Case):
         self.side("destroy")
         helper = self.helper_pid()
         self.assertTrue(helper)
-        for _ in range(600):
-            if not self.helper_pid():
-                break
-            time.sleep(0.1)
-        self.assertIsNone(self.helper_pid())
+        wait_until(lambda: self.helper_pid() is None, "the end of the helper process")
 
     def test_ends_without_daemon(self):
         """Its daemon has exited before it could ask for the wanted events."""
         self.begin()
         self.side("destroy")
         self.kill(self.daemon_pid(), signal.SIGKILL, "sided")
-        for _ in range(600):
-            if not self.helper_pid():
-                break
-            time.sleep(0.1)
-        self.assertIsNone(self.helper_pid())
+        wait_until(lambda: self.helper_pid() is None, "the end of the helper process")
 
     def test_losses(self):
         """Events for which the kernel has no space are counted, and the trace has the count."""

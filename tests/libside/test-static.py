@@ -13,8 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 SIDE, SIDED, BUILD, INCLUDE = (os.path.abspath(path) for path in sys.argv[1:5])
 del sys.argv[1:5]
@@ -232,10 +234,7 @@ class Static(unittest.TestCase):
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(120)
         self.addCleanup(end)
-        deadline = time.monotonic() + 60
-        while not os.path.exists(self.path("runtime/agents.sock")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(self.path("runtime/agents.sock")), "the daemon")
         self.side("create", "s", "-o", self.path("trace"))
         self.side("enable-event", "clockwork:*")
         self.side("start")

@@ -12,6 +12,9 @@ import sys
 
 from recording import *
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
+
 SIDE, OUTPUT_PROGRAM = os.environ["SIDE"], os.environ["OUTPUT_PROGRAM"]
 
 
@@ -57,10 +60,8 @@ class Output(Case):
         process = subprocess.Popen(self.command("wait", PLUGIN), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.assertEqual(process.stdout.readline(), "ready\n")
-        deadline = time.monotonic() + 60
-        while not (os.path.isdir(self.output) and self.traces() and os.path.exists(os.path.join(self.traces()[0], ".maps"))):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.isdir(self.output) and self.traces() and os.path.exists(os.path.join(self.traces()[0], ".maps")),
+                   "the list of mappings")
         trace, = self.traces()
         victims = []
         for name in (".maps", ".metadata.new"):

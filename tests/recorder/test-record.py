@@ -7,10 +7,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import unittest
 
 from recording import DRIVER, HOSTILE, LONG, PLUGIN, PROGRAM, SANITIZED, Case, read
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 
 class Basics(Case):
@@ -612,12 +616,9 @@ class Untouched(Case):
         process = self.start([PROGRAM, "kill-me", published], env={"XDG_RUNTIME_DIR": runtime},
                              preexec_fn=lambda: os.sched_setaffinity(0, one))
         # The trace has more than the empty packet at the begin of a stream.
-        for _ in range(6000):
-            if any(os.path.getsize(os.path.join(place, file)) > 256
-                   for place, _, files in os.walk(self.output) for file in files
-                   if file.startswith("ring_")):
-                break
-            time.sleep(0.01)
+        wait_until(lambda: any(os.path.getsize(os.path.join(folder, file)) > 256
+                               for folder, _, files in os.walk(self.output) for file in files
+                               if file.startswith("ring_")), "a packet with records")
         before = self.wait_for_more(published, 0)
         pid = int(subprocess.check_output(
             ["ps", "-o", "pid=", "--ppid", str(process.pid)]).split()[0])

@@ -12,11 +12,15 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 import bt2
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 LONG = bool(os.environ.get("SIDE_TEST_LONG"))
 DRIVER = os.environ["TAKEOVER_DRIVER"]
@@ -51,11 +55,7 @@ class Program:
     def wait_for_more(self, count):
         """Waits until each thread has published so many more events."""
         before = self.published()
-        deadline = time.monotonic() + TIMEOUT
-        while any(now < then + count for now, then in zip(self.published(), before)):
-            if time.monotonic() > deadline:
-                raise AssertionError("the program stands still")
-            time.sleep(0.001)
+        wait_until(lambda: all(now >= then + count for now, then in zip(self.published(), before)), "more events of each thread", TIMEOUT)
 
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)

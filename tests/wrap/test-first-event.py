@@ -15,7 +15,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from waiting import wait_until
 
 side, sided, libside = (os.path.abspath(a) for a in sys.argv[1:4])
 includes = ["-I" + os.path.abspath(a) for a in sys.argv[4:]]
@@ -114,11 +116,7 @@ def main():
     daemon = subprocess.Popen([sided, "--foreground", "--runtime", runtime, "--output", path("traces")], env=environment, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 60
-        while not os.path.exists(os.path.join(runtime, "agents.sock")):
-            if time.monotonic() > deadline:
-                sys.exit("no daemon")
-            time.sleep(0.02)
+        wait_until(lambda: os.path.exists(os.path.join(runtime, "agents.sock")), "the daemon")
         # No session has changed since a program's start: its first event does not wait.
         run_all()
         # If the daemon cannot publish its changes, the first event waits for its answer.
