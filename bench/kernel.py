@@ -174,8 +174,8 @@ class Bench:
                     os.kill(int(file.read()), signal.SIGTERM)
 
     def rows(self):
-        return [("an event that nobody listens to", self.nobody),
-                ("... given to the kernel, nobody listens", self.registered),
+        return [("an event without a listener", self.nobody),
+                ("... given to the kernel, without a listener", self.registered),
                 ("... into ftrace, plain fields", self.ftrace_plain),
                 ("... into ftrace, EventHeader", self.ftrace_header),
                 ("... into perf's buffers, by side record -k", self.perf_plain),
@@ -243,7 +243,7 @@ def show(left, right):
             if row[2]:
                 reasons.setdefault((where, row[2]), []).append(name)
     if right:
-        print("- emulated: by QEMU, without KVM; only what stands in one column can be compared, and that roughly")
+        print("- emulated: by QEMU, without KVM; only numbers of one column can be compared, and only roughly")
     for (where, reason), names in reasons.items():
         print(f"- {where}: {', '.join(name.removeprefix('... ') for name in names)}: {reason}")
 

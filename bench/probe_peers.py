@@ -25,7 +25,7 @@ def number(text):
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
             return float(line)
-    raise Missing('the program has said nothing: ' + text[-200:].strip())
+    raise Missing('the program has printed no result: ' + text[-200:].strip())
 
 
 def address_of(program, name):

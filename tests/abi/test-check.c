@@ -52,8 +52,7 @@ static void expect_flags(unsigned int flags, int code, const char *sentence, int
 		 * (tests/readside/wrong.py).
 		 */
 		if (!error.hint[0]) {
-			fprintf(stderr, "%s:%d: nothing is said about what to do\n", __FILE__,
-					line);
+			fprintf(stderr, "%s:%d: there is no hint\n", __FILE__, line);
 			failures++;
 		}
 		error.hint[0] = '\0';

@@ -481,7 +481,7 @@ def test_top():
                 seen["process"] = line["events"]
             if seen.get("sided:tick") == 500 and not seen.get("pairs"):
                 program.fire(0)
-        true(last, "nothing was said")
+        true(last, "nothing was printed")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=TIMEOUT)
         equal(process.returncode, 0)
@@ -608,7 +608,7 @@ def test_daemon_that_was_killed():
         own_runtime.side("start", printing=["started the daemon"])
         session = json_lines(own_runtime.side("status", "--json").out)[0]
         equal((session["name"], session["generation"] >= 1), ("lasting", True))
-        wait_until(lambda: own_runtime.session()["state"] == "active", "the session stands again")
+        wait_until(lambda: own_runtime.session()["state"] == "active", "the session exists again")
         own_runtime.side("stop")
         numbers = sorted(event[2] for event in own_runtime.events())
         equal(numbers, first + second)

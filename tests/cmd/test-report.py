@@ -44,7 +44,7 @@ def read(path):
 try:
     EVENTS, DISCARDED = read(TRACE)
 except ImportError as error:
-    print(f"SKIPPED: no figures to compare with: {error} (Debian: python3-bt2)")
+    print(f"SKIPPED: no numbers to compare with: {error} (Debian: python3-bt2)")
     sys.exit(77)
 
 

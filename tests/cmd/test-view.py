@@ -332,7 +332,7 @@ def test_follow_is_interrupted():
     equal(len(side("view", "-f", "-n", "3", out).out.splitlines()), 3, "enough")
     recorder.communicate(b"\n", timeout=60)
     equal(recorder.returncode, 0)
-    equal(len(side("view", "--follow", out).out.splitlines()), 11, "nobody records any more")
+    equal(len(side("view", "--follow", out).out.splitlines()), 11, "no recorder runs any more")
 
 
 def test_text():

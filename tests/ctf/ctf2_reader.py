@@ -66,7 +66,7 @@ ROLES = {
 def no_doubles(pairs):
     names = [name for name, _ in pairs]
     if len(names) != len(set(names)):
-        raise Wrong("a name stands twice in an object: %r" % names)
+        raise Wrong("a name is twice in an object: %r" % names)
     return dict(pairs)
 
 
@@ -107,7 +107,7 @@ class Metadata:
 
     def read_trace_class(self, fragment):
         if self.trace or self.streams:
-            raise Wrong("a trace class stands where it may not")
+            raise Wrong("a trace class is at a wrong position")
         self.trace = fragment
         for value in fragment.get("environment", {}).values():
             if not isinstance(value, (str, int)) or isinstance(value, bool):

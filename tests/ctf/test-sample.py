@@ -109,7 +109,7 @@ def check_losses():
               [json.loads(line)["type"] for line in done.stdout.splitlines()].count("damage"))
         done = subprocess.run([viewer, work + "/none"], capture_output=True, text=True)
         check("no trace", (1, ""), (done.returncode, done.stdout))
-        check("no trace said", True, done.stderr.startswith("side: cannot read"))
+        check("no trace reported", True, done.stderr.startswith("side: cannot read"))
         with open("/dev/full", "w") as full:
             done = subprocess.run([viewer, trace], stdout=full, stderr=subprocess.PIPE, text=True)
         check("output that cannot be written", (1, True),

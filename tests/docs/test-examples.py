@@ -288,7 +288,7 @@ def pages():
 def main():
     only = sys.argv[2:]
     for page, tests in PAGES.items():
-        failures.extend(f"{page} is said to be run by {name}, which is no test" for name, _ in tests if not is_test(name))
+        failures.extend(f"{page}: {name}, which should run it, is not a test" for name, _ in tests if not is_test(name))
     with tempfile.TemporaryDirectory(prefix="side-examples-") as shared:
         prepare(shared)
         for page in pages():

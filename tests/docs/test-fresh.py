@@ -136,7 +136,7 @@ echo inside; exec bash
         self.as_root("""export DEBIAN_FRONTEND=noninteractive
 echo 'Binary::apt::APT::Keep-Downloaded-Packages "true";' >/etc/apt/apt.conf.d/keep
 echo 'APT::Sandbox::User "root";' >>/etc/apt/apt.conf.d/keep
-# As a user does who answers yes.
+# Like a user who answers yes.
 echo 'APT::Get::Assume-Yes "true";' >>/etc/apt/apt.conf.d/keep
 echo "127.0.0.1 localhost $(hostname)" >/etc/hosts
 useradd -m -s /bin/bash user && echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user

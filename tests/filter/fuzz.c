@@ -246,7 +246,7 @@ int fuzz_text(const char *text)
 		contradiction("parsed, but not verified");
 	ret = filter_print(text, &language, reported, sizeof(reported));
 	if (ret && ret != -ENOENT && ret != -E2BIG)
-		contradiction("parsed, but not said");
+		contradiction("parsed, but not translated");
 	free(program);
 	return 1;
 }

@@ -107,7 +107,7 @@ int main(void)
 		}
 	}
 	if (filter_print("a ==", &language, text, sizeof(text)) != -EINVAL) {
-		puts("what is no expression is said");
+		puts("an invalid expression is translated");
 		failed = 1;
 	}
 	return failed;

@@ -151,7 +151,7 @@ def test_itself():
 
 
 def test_modules(tree):
-    """Each room with such accesses has its own test in meson.build."""
+    """Each module with such accesses has its own test in meson.build."""
     found = {"programs" if parts[0] == "programs" else "/".join(parts[1:3] if parts[1] == "tracers" else parts[1:2]) for parts in
              (pathlib.PurePath(function.path).parts for function in tree.functions if function.strong) if parts[0] != "include"}
     modules = (pathlib.Path(__file__).parent / "meson.build").read_text()

@@ -31,7 +31,7 @@ HOT = {
     "src/base/environment/": "the start of libraries, before there is a canary with some C libraries",
     "src/tracers/user-events/lib": "the call path: gives events to the kernel",
     "src/tracers/user-events/libside-kernel": "likewise",
-    "src/tracers/wrap/": "stands in place of the C library's functions, which have no canary",
+    "src/tracers/wrap/": "replaces the C library's functions, which have no canary",
     "src/tracers/preload/": "is loaded by any loader, where __stack_chk_fail may not exist",
 }
 failures = []

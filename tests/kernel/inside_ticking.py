@@ -89,9 +89,9 @@ class Program:
 def ended(process):
     """Sends Ctrl-C, and waits for the end."""
     process.send_signal(signal.SIGINT)
-    expected_fields, status = remaining_output(process, process.stderr, TIMEOUT)
+    printed, status = remaining_output(process, process.stderr, TIMEOUT)
     if status:
-        raise AssertionError(f"{process.args}: {status}: {expected_fields}")
+        raise AssertionError(f"{process.args}: {status}: {printed}")
 
 
 def wait_for_line(process, text):
@@ -100,7 +100,7 @@ def wait_for_line(process, text):
         if text in line:
             return
         lines.append(line)
-    raise AssertionError(f"{process.args} has ended with {process.wait()} before it said {text!r}: {''.join(lines)}")
+    raise AssertionError(f"{process.args} has ended with {process.wait()} before it printed {text!r}: {''.join(lines)}")
 
 
 def messages(directory):
@@ -303,23 +303,23 @@ class Debugger(Listener):
         for command in commands:
             words += ["-ex", command]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.expected_fields = ""
+        self.output = ""
         for line in self.process.stdout:
-            self.expected_fields += line
+            self.output += line
             if "@@continues" in line:
                 return
-        raise AssertionError(f"gdb does not get there: {self.expected_fields}")
+        raise AssertionError(f"gdb does not get there: {self.output}")
 
     def end(self):
-        expected_fields, status = remaining_output(self.process, self.process.stdout, TIMEOUT)
-        self.expected_fields += expected_fields
+        printed, status = remaining_output(self.process, self.process.stdout, TIMEOUT)
+        self.output += printed
         if status:
-            raise AssertionError(f"gdb has ended with {status}: {self.expected_fields}")
+            raise AssertionError(f"gdb has ended with {status}: {self.output}")
 
     def found(self):
-        values = dict(re.findall(r"^  (\w+) = (.*)$", self.expected_fields, re.M))
+        values = dict(re.findall(r"^  (\w+) = (.*)$", self.output, re.M))
         if len(values) != 5:
-            raise AssertionError(f"gdb has not said the values: {self.expected_fields}")
+            raise AssertionError(f"gdb has not printed the values: {self.output}")
         yield tuple(int(values[key]) for key in ("thread", "number", "value", "small")) + (values["text"].strip('"'),)
 
 

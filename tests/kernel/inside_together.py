@@ -50,16 +50,16 @@ class Debugger:
             words += ["-ex", command]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
-        self.printed_file = ""
-        while "@@continues" not in self.printed_file:
+        self.output = ""
+        while "@@continues" not in self.output:
             line = self.process.stdout.readline()
             if not line:
-                sys.exit(f"gdb does not get there: {self.printed_file}")
-            self.printed_file += line
+                sys.exit(f"gdb does not get there: {self.output}")
+            self.output += line
 
     def numbers(self):
-        self.printed_file += remaining_output(self.process, self.process.stdout, 120)[0]
-        return [int(n) for n in re.findall(r"^  number = (\d+)$", self.printed_file, re.M)]
+        self.output += remaining_output(self.process, self.process.stdout, 120)[0]
+        return [int(n) for n in re.findall(r"^  number = (\d+)$", self.output, re.M)]
 
 
 def read(path):
@@ -126,7 +126,7 @@ def main():
     check(recorded(output), wanted[RECORDER], "recorder")
     check(kernel, wanted[KERNEL], "kernel")
     check(stopped, wanted[DEBUGGER], "gdb")
-    check([line for line in status.splitlines() if "kern_tick" in line and "Used" in line], [], "nobody at the end")
+    check([line for line in status.splitlines() if "kern_tick" in line and "Used" in line], [], "no listener at the end")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ bool kernel_listen_scan(struct kernel_record *record)
 bool kernel_listen_is_notified(struct kernel_record *record)
 {
 	assert_ptr_equal(record, the_record);
-	called("told;");
+	called("notices;");
 	return notice_result;
 }
 
@@ -637,20 +637,20 @@ static void test_turn(void **unused)
 	played_now = work.asked = work.needed = 1000;
 	notice_result = refresh_result = false;
 	side_kernel_run_once(&work);
-	assert_called("wait 33 100;drain 0;told;seen;");
+	assert_called("wait 33 100;drain 0;notices;seen;");
 	notice_result = refresh_result = true;
 	side_kernel_run_once(&work);
-	assert_called("wait 33 100;drain 0;told;look;seen;");
+	assert_called("wait 33 100;drain 0;notices;look;seen;");
 	assert_true(work.late);
 	notice_result = refresh_result = false;
 	side_kernel_run_once(&work);
-	assert_called("wait 33 50;drain 0;told;look;seen;");
+	assert_called("wait 33 50;drain 0;notices;look;seen;");
 	assert_false(work.late);
 	nr_there = 1;
 	on_there[0] = true;
 	wanted_there[0] = false;
 	side_kernel_run_once(&work);
-	assert_called("wait 33 100;drain 0;told;switch 0 0;seen;");
+	assert_called("wait 33 100;drain 0;notices;switch 0 0;seen;");
 	nr_there = 0;
 }
 

@@ -77,7 +77,7 @@ tls = re.search(r'^ +TLS +\S+ +\S+ +\S+ +\S+ +(0x[0-9a-f]+)', segments, re.M)
 check(tls and int(tls.group(1), 0) <= 8, 'has more thread-local data than a pointer')
 
 code = output('objdump', '-d', '--no-show-raw-insn', LIBRARY)
-check(re.search(r'(call|jmp) .*<side_ptrace_hook(@plt)?>', code), 'nobody calls side_ptrace_hook')
+check(re.search(r'(call|jmp) .*<side_ptrace_hook(@plt)?>', code), 'no code calls side_ptrace_hook')
 
 for sentence in failures:
     print('FAILED:', sentence)

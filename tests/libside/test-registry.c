@@ -49,7 +49,7 @@ static void notify(enum side_tracer_notification notif, struct side_event_descri
 static void expect_log(const char *expected)
 {
 	if (strcmp(log_text, expected)) {
-		fprintf(stderr, "told \"%s\"\nexpected \"%s\"\n", log_text, expected);
+		fprintf(stderr, "reported \"%s\"\nexpected \"%s\"\n", log_text, expected);
 		abort();
 	}
 	log_text[0] = '\0';

@@ -21,7 +21,7 @@ INDIRECT = {
 
 def compare(what, wanted, documented):
     for name in sorted(wanted - documented):
-        failures.append(f"{what} {name} stands in no manual page")
+        failures.append(f"{what} {name} is in no manual page")
     if len(wanted) < 10:
         failures.append(f"only {len(wanted)} of {what} found: the search is wrong")
     print(f"{what}: {len(wanted)}, {len(wanted & documented)} of them documented")
@@ -96,7 +96,7 @@ def test_variables():
     wanted = variables()
     compare("environment variables", wanted, documented)
     for name in sorted(documented - wanted):
-        failures.append(f"side-environment(7) has {name}, which nobody reads")
+        failures.append(f"side-environment(7) has {name}, which no code reads")
 
 
 def test_constants():

@@ -313,7 +313,7 @@ class Thread(Case):
         os.chmod(control.path, 0o777)
         os.chmod(self.dir, 0o777)
         process = self.start("drop", limit, "tick", "3", "wait", self.file("end"))
-        control.wait("told so", lambda: [a.arrival.control for a in control.arrivals()] == list(modes))
+        control.wait("the reported modes", lambda: [a.arrival.control for a in control.arrivals()] == list(modes))
         self.make_file("end")
         self.finish(process)
 

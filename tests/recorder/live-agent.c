@@ -69,7 +69,7 @@ static int dial(void)
 static int report(int fd, ssize_t size)
 {
 	if (size < 0)
-		die("what cannot be said");
+		die("an unknown message");
 	return wire_send(fd, message, (size_t)size, NULL, 0, wire_deadline(TIMEOUT_MS));
 }
 

@@ -477,11 +477,11 @@ class Tracking(LiveCase):
 
     def test_other_users(self):
         if os.geteuid():
-            self.skipTest("only root can become somebody else")
+            self.skipTest("only root can become another user")
         nobody = 65534
         drop = ["setpriv", "--reuid", str(nobody), "--regid", str(nobody), "--clear-groups"]
         if subprocess.run([*drop, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("no way to become somebody else")
+            self.skipTest("cannot become another user")
         os.chmod(self.dir, 0o755)
         for options, tracked, heard in ([], [], False), (["-u"], [], True), \
                 (["-u"], ["t=uid:0"], False), (["-u"], ["t=uid:%d" % nobody], True):

@@ -51,7 +51,7 @@ class Guide(unittest.TestCase):
                 continue
             elif command.endswith(" &"):
                 background.append(start("bash", "-c", "exec " + adapt(command[:-2]), env=env, cwd=WORK))
-                wait_until(lambda: listens(port), "somebody who listens")
+                wait_until(lambda: listens(port), "a listener")
             else:
                 if "side view" in command:
                     for each in background:

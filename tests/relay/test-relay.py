@@ -263,7 +263,7 @@ class Live(unittest.TestCase):
             os.sched_setaffinity(self.pid, {cpu})
             before = self.fired
             self.fire(7)
-            wait_until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.fired)), f"what was said on {cpu}")
+            wait_until(lambda: viewer.numbers(b"talker:line")[-7:] == list(range(before, self.fired)), f"the events of {cpu}")
         self.run_there(f"{TALKER} 50")
         wait_until(lambda: sorted(viewer.numbers(b"talker:said")) == sorted(list(range(50)) * 3), "the other process")
         self.fire(1)

@@ -159,7 +159,7 @@ static __attribute__((noinline)) void publish_attempts(struct attempt *attempt)
 	truth.lost++;
 	/* No record is lost while the consumer lives and no wait has timed out. */
 	HOLDS(scenario.mode != RING_MODE_BLOCK || truth.dead || truth.timeouts,
-			"a record was lost although somebody made room");
+			"a record was lost although there was space");
 }
 
 /*
@@ -432,7 +432,7 @@ static void consumer_overwrite(void)
 	if (truth.still) {
 		uint64_t begin = rc == 1 ? truth.span.position : truth.where[truth.committed];
 
-		HOLDS(rc >= 0, "overwritten, but nobody writes");
+		HOLDS(rc >= 0, "overwritten, but no thread writes");
 		HOLDS(begin <= latest_begin(), "the window begins late");
 	}
 	memset(window, 0, sizeof(window));
@@ -473,7 +473,7 @@ static void stuck(void)
 
 	if (scenario.mode != RING_MODE_BLOCK)
 		return;
-	HOLDS(!waits || truth.dead, "the producer waits for room and the consumer for records");
+	HOLDS(!waits || truth.dead, "the producer waits for space and the consumer for records");
 	if (waits) {
 		machine_notify(PRODUCER, 1 << TIMEOUT);
 		return;

@@ -132,7 +132,7 @@ static void read_ring(struct ring_consumer *consumer, uint32_t ring)
 		empty++;
 	} else if (rc == -EAGAIN) {
 		/* Every attempt was disturbed. */
-		CHECK(between, "nobody writes");
+		CHECK(between, "no thread writes");
 	} else {
 		refused++;
 		CHECK(rc == -EBADMSG && strlen(ring_consumer_error(consumer, ring)) > 5, "%d", rc);

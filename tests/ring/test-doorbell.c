@@ -55,7 +55,7 @@ static void test_plain(void)
 
 	CHECK(ring_doorbell_wait(bell, 0, -1) == -EINVAL, "timeout");
 	seen = ring_doorbell_arm(bell);
-	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "nobody rang");
+	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "no ring of the bell");
 	CHECK(ring_publish(producer, 1, payload, 10) == 0, "publish");
 	CHECK(!ring_consumer_pending(consumer), "pending by a few bytes");
 	CHECK(ring_doorbell_wait(bell, seen, 1) == -ETIMEDOUT, "rang for a few bytes");

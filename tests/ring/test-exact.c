@@ -340,7 +340,7 @@ static void test_resume(void)
 	scene = scene_of(counts);
 	is_error(ring_consumer_error(scene.consumer, 0), "it only counts");
 	CHECK(scene.control->tail == (uint64_t)-SIZE, "full for ever");
-	CHECK(scene.control->limit == RING_EPOCH_MASK, "no room");
+	CHECK(scene.control->limit == RING_EPOCH_MASK, "no space");
 	scene_end(&scene);
 }
 

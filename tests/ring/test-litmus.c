@@ -175,7 +175,7 @@ static const struct litmus tests[] = {
 				bell_is_lost, false},
 		{"doorbells: crossed, arm", bell_reset, bell_touch, bell_cross, bells_arm,
 				bell_is_lost, false},
-		{"room: wait, released", space_reset, space_touch, space_wait, space_release,
+		{"space: wait, released", space_reset, space_touch, space_wait, space_release,
 				space_is_lost, true},
 		{"rings: open, stop", stop_reset, stop_touch, stop_open, stop_stop, stop_is_open,
 				false},

@@ -151,7 +151,7 @@ static void test_lease(void)
 	on_open = NULL;
 	CHECK(ring_lease_state(lease.word) == RING_LEASE_USED, "used");
 	/* The thread leaves the memory, unless another thread has taken it since then. */
-	CHECK(!ring_producer_leave(rings) && is_open(), "nobody has recalled it");
+	CHECK(!ring_producer_leave(rings) && is_open(), "it was not recalled");
 	recall_beside();
 	CHECK(ring_producer_leave(rings) && is_closed(), "left");
 	CHECK(rings->lease_left == lease.word, "with this word");

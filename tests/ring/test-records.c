@@ -164,7 +164,7 @@ static void test_full(struct ring_producer *producer, uint64_t full_before[2])
 		refused++;
 	}
 	for (int i = 0; i < 1000; i++, refused++)
-		CHECK(ring_publish(producer, 3, payload, 1) == -ENOSPC, "room again");
+		CHECK(ring_publish(producer, 3, payload, 1) == -ENOSPC, "space again");
 	for (int i = 0; i < 10; i++) {
 		ring_count_lost(producer, 199 + i, RING_LOST_INVALID);
 		ring_count_lost(producer, 65, RING_LOST_NO_BUFFER);

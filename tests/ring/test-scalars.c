@@ -56,7 +56,7 @@ static uint64_t number_of(const unsigned char *bytes, uint64_t from)
 		if (!memcmp(bytes, scalar, size))
 			return from;
 	}
-	CHECK(false, "id %u, %zu bytes: a record that nobody has published", id, size);
+	CHECK(false, "id %u, %zu bytes: a record that was not published", id, size);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static void drain_ring(uint32_t ring)
 		if (known)
 			continue;
 		next[ring] = number_of(at, next[ring]) + 1;
-		CHECK(time >= ticks[next[ring] - 1], "a time before the one that was said");
+		CHECK(time >= ticks[next[ring] - 1], "a time before the stored one");
 		exact += time == ticks[next[ring] - 1];
 		found++;
 	}

@@ -149,7 +149,7 @@ static void test_file_refusals(void)
 	limit.rlim_max = before.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
 	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
-	CHECK(ring_memory_create_file(&geometry, dir_fd, "r", &fd) == -EFBIG, "no room");
+	CHECK(ring_memory_create_file(&geometry, dir_fd, "r", &fd) == -EFBIG, "no space");
 	CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "setrlimit");
 	CHECK(faccessat(dir_fd, "r", F_OK, 0) != 0, "left behind");
 	/* A header of a longer file. */
@@ -215,7 +215,7 @@ static void test_truncation(enum ring_mode mode)
 						"%s", ring_consumer_error(consumer, ring));
 			}
 		}
-		CHECK(length > 4096 || errors > 0, "nothing was said at length %ld", (long)length);
+		CHECK(length > 4096 || errors > 0, "no error at length %ld", (long)length);
 		ring_consumer_unmap(consumer);
 		close(fd);
 		CHECK(unlinkat(dir_fd, "t", 0) == 0, "unlink");

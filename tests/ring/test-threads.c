@@ -230,7 +230,7 @@ static void test_many_producers(const struct backend *backend)
 			close(other);
 			CHECK(ring_publish(many[i], 1, "x", 1) == 0, "publish");
 		}
-		CHECK(ring_producer_map(fd, &one_more) == -EMFILE, "more than there is room");
+		CHECK(ring_producer_map(fd, &one_more) == -EMFILE, "more than there is space for");
 		for (int i = 0; i < 64; i++) {
 			CHECK(ring_publish(many[i], 1, "x", 1) == 0, "publish");
 			ring_producer_unmap(many[i]);

@@ -231,7 +231,7 @@ static void wait_until_requested(void)
 	puts("registered");
 	(void)fflush(stdout);
 	if (read(STDIN_FILENO, &byte, 1) != 1)
-		die("nobody says when to fire");
+		die("no line says when to fire");
 }
 
 int main(int argc, char **argv)

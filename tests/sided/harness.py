@@ -38,7 +38,7 @@ def connect_patiently(path):
             return True
         except BlockingIOError:
             return False
-    wait_until(connects, f"room in the queue of {path}")
+    wait_until(connects, f"space in the queue of {path}")
     return one
 
 

@@ -556,7 +556,7 @@ class Kills(Sends):
         program.expect("spinning")
         chance = random.Random(5)
         for turn in range(6):
-            before = wait_until(self.sending, "it stands")["bytes"]
+            before = wait_until(self.sending, "the session exists")["bytes"]
             wait_until(lambda: self.sending().get("bytes", 0) > before, "more is sent")
             restarts = self.status("s")["restarts"]
             time.sleep(chance.random() / 20)

@@ -808,7 +808,7 @@ class Kills(Case):
         program.expect("spinning")
         chance = random.Random(4)
         for _ in range(8):
-            wait_until(lambda: self.status("s")["state"] == "active", "it stands")
+            wait_until(lambda: self.status("s")["state"] == "active", "the session exists")
             if chance.random() < 0.5:
                 os.kill(self.status("s")["recorder"], signal.SIGKILL)
             else:
@@ -1173,7 +1173,7 @@ class Others(Case):
 
     def need_root(self):
         if os.geteuid() or not shutil.which("setpriv"):
-            self.skipTest("only root can be somebody else")
+            self.skipTest("only root can be another user")
 
     SCRIPT = """
 import socket, sys
@@ -1183,7 +1183,7 @@ try:
     try:
         one.send(b'{{"version":1,"verb":"ping"}}')
     except BrokenPipeError:
-        pass  # what was said before is there
+        pass  # the earlier events are there
     print(one.recv(65536).decode())
 except OSError as error:
     print(type(error).__name__)

@@ -190,7 +190,7 @@ static void test_statistics(void)
 
 /* ---- probes ---- */
 
-static char folder[] = "/tmp/side-figures-XXXXXX";
+static char folder[] = "/tmp/side-statistics-XXXXXX";
 static struct session_probe_refusal refusals[] = {{.first = 81, .count = 82, .error = EBUSY},
 		{.first = 83, .count = 84, .error = ENOMEM}};
 static struct session_probe_answer answers[] = {

@@ -282,7 +282,7 @@ class Users(Probes):
     def setUp(self):
         super().setUp()
         if os.geteuid() or not shutil.which("setpriv"):
-            self.skipTest("only root can be somebody else")
+            self.skipTest("only root can be another user")
         if subprocess.run([*self.NOBODY, sys.executable, "-c", f"open({PLAYED!r})"], check=False,
                           capture_output=True).returncode:
             self.skipTest("another user cannot run a played program here")
@@ -414,7 +414,7 @@ class Troubles(Probes):
             one.send_word(f"garbage {seed}")
             one.expect("garbage")
         wait_until(lambda: self.probes()[0]["programs"] and self.probes()[0]["programs"][0]["set"] == 4,
-                   "what was said rightly at last")
+                   "the valid answer at last")
         self.assertEqual(self.status("s")["recorder"], recorder)
 
 

@@ -529,7 +529,7 @@ class Disks(Storms):
             program = self.spawn(1500, threads=2, pause_us=500)
             self.assertEqual(program.wait(harness.TIMEOUT), 0)
             written = sum(os.path.getsize(path) for path in glob.glob(os.path.join(self.small, f"s/*-{program.pid}-*/*")))
-            self.assertLess(written, 4 * self.fired_by(program.pid), "it should not have found room")
+            self.assertLess(written, 4 * self.fired_by(program.pid), "it should have found no space")
             self.assertEqual(self.status("s")["state"], "active")
             os.unlink(filler)
         lost = self.destroy("s")

@@ -97,7 +97,7 @@ def test_executables():
 def test_maps_do_without_records():
     program = copy("maps", "PROGRAM")
     events = view(record("maps-trace", program, options=("--context", "ip")), "--symbols")
-    true(not [event for event in events if event["event"].startswith("side:")], "nobody has asked for them")
+    true(not [event for event in events if event["event"].startswith("side:")], "they were not requested")
     check_program(program, events)
 
 

@@ -81,11 +81,11 @@ def the_system_has_a_daemon():
     info = os.stat("/run/side/control.sock")
     check(stat.S_IMODE(info.st_mode) == 0o660, f"mode of the socket: {info.st_mode:o}")
     check(run("getent", "group", str(info.st_gid)).startswith("tracing:"), "group of the socket")
-    check(show("sided.service", "ActiveState") == "inactive", "no daemon before somebody asks")
+    check(show("sided.service", "ActiveState") == "inactive", "no daemon before a request")
     seen("socket")
 
     run("side", "create", "boot", "-o", "/var/lib/boot")
-    check(show("sided.service", "ActiveState") == "active", "the daemon is there once somebody asks")
+    check(show("sided.service", "ActiveState") == "active", "the daemon runs after a request")
     first = int(show("sided.service", "MainPID"))
     check(first > 1, "it is systemd's")
     run("side", "enable-event", "-s", "boot", "sided:*")
@@ -99,7 +99,7 @@ def the_system_has_a_daemon():
     second = int(show("sided.service", "MainPID"))
     check(second != first, "another process")
     program.fire(100)
-    wait_until(lambda: " active " in run("side", "list"), "the session, which stands again")
+    wait_until(lambda: " active " in run("side", "list"), "the session after the restart")
     seen("restart")
 
     # And an unexpected end.

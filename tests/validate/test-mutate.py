@@ -38,7 +38,7 @@ def compare(how, seed, line, reported):
     kinds[what] += 1
     place = '%s, seed %d, %s (%s): ' % (how, seed, event, what)
     if len(reported) != 1:
-        failures.append(place + 'told %d times, expected once at %s\n%s' % (len(reported), path or 'the event', ''.join(reported)))
+        failures.append(place + 'reported %d times, expected once at %s\n%s' % (len(reported), path or 'the event', ''.join(reported)))
         return
     field = re.search(r'^  field:    (.*)$', reported[0], flags=re.M)
     field = field.group(1) if field else ''

@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as d:
         if r.returncode or ('side: wrong call in wrong-calls' in r.stderr) != reported:
             sys.exit('with %s: status %d\n%s' % (options, r.returncode, r.stderr))
         if reported and r.stderr.count('side: wrong call') != 1:
-            sys.exit('not told once:\n' + r.stderr)
+            sys.exit('not reported once:\n' + r.stderr)
     for subject, arguments, reported, dropped in (
             (program, ['pointer'], 20, 'side: 40 calls of wrong-calls ('), (program, ['list'], 37, 'side: 74 calls of wrong-calls ('),
             (program, ['number'], 37, 'side: 74 calls of wrong-calls ('), (program, ['label', 'struct_'], None, ''),
@@ -35,4 +35,4 @@ with tempfile.TemporaryDirectory() as d:
             sys.exit('%s %s: status %d, not %s\n%s' % (subject, arguments, r.returncode, (reported, dropped), r.stderr))
         if 'ended by' in r.stderr or 'signal' in r.stderr:
             sys.exit('%s %s did not live:\n%s' % (subject, arguments, r.stderr))
-print('told once, and only when asked')
+print('reported once, and only on request')

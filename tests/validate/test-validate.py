@@ -61,7 +61,7 @@ for what in ('label', 'unknown', 'number', 'none', 'list', 'pointer'):
         if event in seen or (what == 'pointer' and not report and event in (
                 'null', 'bool_', 'u8', 'u16', 'u32', 'u64', 's8', 's16', 's32', 's64', 'byte', 'pointer',
                 'float32', 'float64', 'enum_', 'bitmap', 'dynamic')):
-            check(report == '', 'told twice: %s %s' % (what, event), report)
+            check(report == '', 'reported twice: %s %s' % (what, event), report)
             continue
         seen.add(event)
         check(report.startswith('side: wrong call in wrong-calls ('), '%s %s' % (what, event), report)
@@ -115,7 +115,7 @@ os.close(reader)
 r = subprocess.run([right_calls], env=dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1'),
                    stderr=writer, timeout=120)
 os.close(writer)
-check(r.returncode == 0, 'nobody reads what is told', 'status %d' % r.returncode)
+check(r.returncode == 0, 'no process reads the reports', 'status %d' % r.returncode)
 
 print('\n'.join(failures) or 'all as expected')
 sys.exit(1 if failures else 0)

@@ -64,7 +64,7 @@ for name, (_, _, _, wanted) in CASES.items():
                    for s, what, field, hint in mine):
             failures.append('%s: %s is not in %s' % (name, (severity, place, begin, end), mine))
 if found:
-    failures.append('told besides: %s' % found)
+    failures.append('also reported: %s' % found)
 
 # Members of the event itself, and of its state.
 lines = ['#include <side/trace.h>', '#include <string.h>']
@@ -95,5 +95,5 @@ for name, (_, _, _, _, severity, sentence) in WHOLE.items():
     if len(mine) != 1 or mine[0][0] != severity or not mine[0][1].startswith(sentence) or end not in ('', mine[0][3]):
         failures.append('%s: %s, not %s' % (name, mine, (severity, sentence, end)))
 
-print('\n'.join(failures) or '%d wrong descriptions told' % (len(CASES) + len(WHOLE)))
+print('\n'.join(failures) or '%d wrong descriptions reported' % (len(CASES) + len(WHOLE)))
 sys.exit(1 if failures else 0)

@@ -64,7 +64,7 @@ def test_values():
     """Each call of wrap-calls is an event with its arguments, in the order of the calls."""
     for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("d", ["libc"]), ("w", ["pthread"]),
                            ("mfldw", ["libc", "pthread"])):
-        calls_file = os.path.join(work.name, "said-" + mode)
+        calls_file = os.path.join(work.name, "calls-" + mode)
         with open(calls_file, "wb") as out:
             fd = out.fileno()
             done, events = record("calls-" + mode, wrappers, ["/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"',
@@ -75,7 +75,7 @@ def test_values():
         position = 0
         with open(calls_file, encoding="utf-8") as lines:
             wants = [json.loads(line) for line in lines]
-        check(len(wants) > 10, f"calls {mode} said only {len(wants)} lines")
+        check(len(wants) > 10, f"calls {mode} wrote only {len(wants)} lines")
         for want in wants:
             found = next((i for i in range(position, len(events)) if matches(events[i], want)), None)
             if found is None:
@@ -89,7 +89,7 @@ def test_values():
 
 def test_signals():
     """Every write of a handler that interrupts malloc is recorded, and every malloc and free."""
-    calls_file = os.path.join(work.name, "said-signals")
+    calls_file = os.path.join(work.name, "calls-signals")
     done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, calls_file])
     check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
     with open(calls_file, encoding="utf-8") as lines:
