@@ -34,18 +34,19 @@ static struct {
 static struct probe_fetch all_fetches[16];
 static uint32_t taken_in_call;
 
-static bool play_read_string(struct probes_moment *moment, char *to, uint64_t from, size_t size)
+static bool play_read_string(
+		struct probes_event_hit *event_hit, char *to, uint64_t from, size_t size)
 {
-	assert_non_null(moment);
+	assert_non_null(event_hit);
 	called("string %u %zu\n", (unsigned int)from, size);
 	if (!played.cannot_read)
 		strcpy(to, "text");
 	return !played.cannot_read;
 }
 
-static bool play_read(struct probes_moment *moment, void *to, uint64_t from, size_t size)
+static bool play_read(struct probes_event_hit *event_hit, void *to, uint64_t from, size_t size)
 {
-	assert_non_null(moment);
+	assert_non_null(event_hit);
 	called("bytes %u %zu\n", (unsigned int)from, size);
 	if (!played.cannot_read)
 		memset(to, 'b', size);
@@ -60,13 +61,13 @@ static uint32_t play_calls(uint64_t *to, uint32_t most, const struct patch_hit *
 	return (uint32_t)played.nr_calls;
 }
 
-static uint64_t play_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+static uint64_t play_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch)
 {
-	assert_ptr_equal(fetch, &all_fetches[moment->field]);
-	moment->upper = 0x9988;
-	moment->length = played.length;
-	moment->unreadable |= played.unreadable;
-	return played.values[moment->field];
+	assert_ptr_equal(fetch, &all_fetches[event_hit->field]);
+	event_hit->upper = 0x9988;
+	event_hit->length = played.length;
+	event_hit->unreadable |= played.unreadable;
+	return played.values[event_hit->field];
 }
 
 static void *play_scratch(void)
@@ -325,28 +326,28 @@ static void test_values(void **unused)
 
 static void test_strings(void **unused)
 {
-	struct probes_moment moment = {.length = 5, .field = 3};
+	struct probes_event_hit event_hit = {.length = 5, .field = 3};
 	const struct probe_table_field field = {.type = PROBE_FIELD_STRING, .limit = 7};
 	char to[16] = "x";
 
 	(void)unused;
 	reset();
-	probe_hit_text(&moment, &field, 80, to);
+	probe_hit_text(&event_hit, &field, 80, to);
 	assert_called("string 80 6\n");
 	assert_string_equal(to, "text");
-	moment.length = 7;
-	probe_hit_text(&moment, &field, 80, to);
-	moment.length = 8;
-	probe_hit_text(&moment, &field, 80, to);
+	event_hit.length = 7;
+	probe_hit_text(&event_hit, &field, 80, to);
+	event_hit.length = 8;
+	probe_hit_text(&event_hit, &field, 80, to);
 	assert_called("string 80 8\nstring 80 8\n");
-	moment.length = 0;
-	probe_hit_text(&moment, &field, 80, to);
+	event_hit.length = 0;
+	probe_hit_text(&event_hit, &field, 80, to);
 	assert_called("");
-	assert_true(!*to && !moment.unreadable);
-	moment.length = 1;
+	assert_true(!*to && !event_hit.unreadable);
+	event_hit.length = 1;
 	played.cannot_read = true;
-	probe_hit_text(&moment, &field, 80, to);
-	assert_true(!*to && moment.unreadable == 8);
+	probe_hit_text(&event_hit, &field, 80, to);
+	assert_true(!*to && event_hit.unreadable == 8);
 	/* As arguments; the name of the function is not copied. */
 	reset();
 	event_of_hit.scratch = 1;
@@ -366,7 +367,7 @@ static void test_several(void **unused)
 	uint64_t to[8];
 	struct probes_scratch scratch;
 	struct probe_table_field field = {.type = PROBE_FIELD_BYTES, .size = 2, .limit = 3};
-	struct probes_moment moment = {.length = 9,
+	struct probes_event_hit event_hit = {.length = 9,
 			.field = 5,
 			.hit = &hit,
 			.layout = &layout,
@@ -375,39 +376,39 @@ static void test_several(void **unused)
 	(void)unused;
 	reset();
 	layout.leaves = true;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 3);
-	moment.length = 2;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 2);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 3);
+	event_hit.length = 2;
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 2);
 	assert_called("bytes 80 6\nbytes 80 4\n");
-	moment.length = 0;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 0);
+	event_hit.length = 0;
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 0);
 	assert_called("");
-	assert_int_equal(moment.unreadable, 0);
-	moment.length = 2;
+	assert_int_equal(event_hit.unreadable, 0);
+	event_hit.length = 2;
 	played.cannot_read = true;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 0);
-	assert_int_equal(moment.unreadable, 32);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 0);
+	assert_int_equal(event_hit.unreadable, 32);
 	*calls = '\0';
 	/* Calls with memory of a block, which is returned. */
-	moment.unreadable = 0;
+	event_hit.unreadable = 0;
 	field.type = PROBE_FIELD_BACKTRACE;
 	played.nr_calls = 2;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 2);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 2);
 	assert_called("calls 3 with memory\n");
 	assert_int_equal(blocks_taken, 0);
-	moment.calls_memory = to;
+	event_hit.calls_memory = to;
 	blocks_taken = 1;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 2);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 2);
 	assert_int_equal(blocks_taken, 1);
-	moment.calls_memory = NULL;
+	event_hit.calls_memory = NULL;
 	blocks_taken = UINT32_MAX;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 2);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 2);
 	assert_called("calls 3 with memory\ncalls 3 without\n");
-	assert_true(!moment.unreadable && blocks_taken == UINT32_MAX);
+	assert_true(!event_hit.unreadable && blocks_taken == UINT32_MAX);
 	blocks_taken = 0;
 	played.nr_calls = 0;
-	assert_int_equal(probe_hit_several(&moment, &field, 80, to), 0);
-	assert_int_equal(moment.unreadable, 32);
+	assert_int_equal(probe_hit_several(&event_hit, &field, 80, to), 0);
+	assert_int_equal(event_hit.unreadable, 32);
 }
 
 static void test_composed(void **unused)
@@ -448,14 +449,14 @@ static void test_composed(void **unused)
 static void test_scratch(void **unused)
 {
 	static char memory[64];
-	struct probes_moment moment = {.scratch = memory};
+	struct probes_event_hit event_hit = {.scratch = memory};
 
 	(void)unused;
-	assert_ptr_equal(take_scratch(&moment, 1), memory);
-	assert_ptr_equal(take_scratch(&moment, 8), memory + 8);
-	assert_ptr_equal(take_scratch(&moment, 9), memory + 16);
-	assert_ptr_equal(take_scratch(&moment, 0), memory + 32);
-	assert_ptr_equal(moment.scratch, memory + 32);
+	assert_ptr_equal(take_scratch(&event_hit, 1), memory);
+	assert_ptr_equal(take_scratch(&event_hit, 8), memory + 8);
+	assert_ptr_equal(take_scratch(&event_hit, 9), memory + 16);
+	assert_ptr_equal(take_scratch(&event_hit, 0), memory + 32);
+	assert_ptr_equal(event_hit.scratch, memory + 32);
 }
 
 /* ---- registers ---- */

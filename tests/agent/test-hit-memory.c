@@ -199,11 +199,11 @@ static void test_pages(void **unused)
 static void assert_string(uint64_t from, size_t size, const char *text, const char *wanted)
 {
 	struct patch_hit hit = {.stack = (uint64_t *)(uintptr_t)at(4096)};
-	struct probes_moment moment = {.hit = &hit};
+	struct probes_event_hit event_hit = {.hit = &hit};
 	static char to[200];
 
 	memset(to, 'z', sizeof(to));
-	assert_int_equal(probe_read_string(&moment, to, from, size), text != NULL);
+	assert_int_equal(probe_read_string(&event_hit, to, from, size), text != NULL);
 	assert_string_equal(to, text ? text : "");
 	assert_called(wanted);
 }
@@ -251,7 +251,7 @@ static void test_return_addresses(void **unused)
 	unsigned char to[8 * NR_WORDS + 1];
 	struct probes_layout layout = {.leaves = true};
 	struct patch_hit hit = {.call = 1};
-	struct probes_moment moment = {.hit = &hit, .layout = &layout};
+	struct probes_event_hit event_hit = {.hit = &hit, .layout = &layout};
 
 	(void)unused;
 	for (unsigned int shift = 0; shift < 8; shift += 4) {
@@ -276,25 +276,25 @@ static void test_return_addresses(void **unused)
 			for (unsigned int size = 1; size <= sizeof(raw) - from; size++) {
 				memset(to, 'z', sizeof(to));
 				assert_true(probe_read_as_program(
-						&moment, to, at(4096) + shift + from, size));
+						&event_hit, to, at(4096) + shift + from, size));
 				assert_memory_equal(to, (const char *)view + from, size);
 				assert_int_equal(to[size], 'z');
 			}
 		}
 		/* A slot without a call, or at an entry. */
 		hit.call = 0;
-		assert_true(probe_read_as_program(&moment, to, played.slot, 8));
+		assert_true(probe_read_as_program(&event_hit, to, played.slot, 8));
 		assert_memory_equal(to, &raw[4], 8);
 		hit.call = 1;
 		layout.leaves = false;
-		assert_true(probe_read_as_program(&moment, to, played.slot, 8));
+		assert_true(probe_read_as_program(&event_hit, to, played.slot, 8));
 		assert_memory_equal(to, &raw[4], 8);
 		layout.leaves = true;
 		/* Returns are not watched. */
 		gates.first = gates.last = 0;
-		assert_true(probe_read_as_program(&moment, to, at(4096) + shift, 8));
+		assert_true(probe_read_as_program(&event_hit, to, at(4096) + shift, 8));
 		assert_memory_equal(to, &raw[0], 8);
-		assert_false(probe_read_as_program(&moment, to, at(8192), 8));
+		assert_false(probe_read_as_program(&event_hit, to, at(8192), 8));
 	}
 }
 
@@ -302,7 +302,7 @@ static void test_strings_of_return_addresses(void **unused)
 {
 	struct probes_layout layout = {.leaves = false};
 	struct patch_hit hit = {.call = 1};
-	struct probes_moment moment = {.hit = &hit, .layout = &layout};
+	struct probes_event_hit event_hit = {.hit = &hit, .layout = &layout};
 	char to[64], wanted[64];
 
 	(void)unused;
@@ -325,7 +325,8 @@ static void test_strings_of_return_addresses(void **unused)
 				played.reads_text = size % 2;
 				*calls = '\0';
 				memset(to, 'z', sizeof(to));
-				assert_true(probe_read_string(&moment, to, at(4096 + from), size));
+				assert_true(probe_read_string(
+						&event_hit, to, at(4096 + from), size));
 				assert_int_equal(strlen(to), length);
 				assert_memory_equal(to, wanted + from, length);
 			}

@@ -90,9 +90,9 @@ static void play_end(const struct agent_event *event, const uint8_t *buffer, con
 			ticks > 1000 ? 1000 : (int)ticks);
 }
 
-static uint64_t play_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+static uint64_t play_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch)
 {
-	assert_true(moment && fetch);
+	assert_true(event_hit && fetch);
 	return 0x5a;
 }
 

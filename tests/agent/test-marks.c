@@ -34,27 +34,27 @@ static struct probes_scratch scratch_memory;
 static bool has_scratch = true, has_marks = true;
 static uint16_t call_marks[2];
 
-static uint64_t fake_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+static uint64_t fake_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch)
 {
 	(void)fetch;
 	nr_fetches++;
-	moment->upper = 0x99;
-	if (moment->field == 3)
-		moment->unreadable |= UINT64_C(1) << 3;
+	event_hit->upper = 0x99;
+	if (event_hit->field == 3)
+		event_hit->unreadable |= UINT64_C(1) << 3;
 	return fetched;
 }
 
-static void fake_text(struct probes_moment *moment, const struct probe_table_field *field,
+static void fake_text(struct probes_event_hit *event_hit, const struct probe_table_field *field,
 		uint64_t address, char *to)
 {
-	assert_true(moment && field->limit == 9 && address == fetched);
+	assert_true(event_hit && field->limit == 9 && address == fetched);
 	strcpy(to, "text");
 }
 
-static uint64_t fake_several(struct probes_moment *moment, const struct probe_table_field *field,
-		uint64_t address, void *to)
+static uint64_t fake_several(struct probes_event_hit *event_hit,
+		const struct probe_table_field *field, uint64_t address, void *to)
 {
-	assert_true(moment && field && address == fetched);
+	assert_true(event_hit && field && address == fetched);
 	memcpy(to, "abcdef", 6);
 	return 3;
 }
@@ -139,8 +139,8 @@ static struct probes_spec *begin(void)
 	details.location = &location;
 	details.function = "name";
 	details.function_bytes = 5;
-	scratch_memory.moment.details = &details;
-	scratch_memory.moment.hit = &hit;
+	scratch_memory.event_hit.details = &details;
+	scratch_memory.event_hit.hit = &hit;
 	hit.call = 1;
 	event.unseen = unseen;
 	nr_taken = is_allocated = 0;
@@ -155,12 +155,12 @@ static struct probes_spec *begin(void)
 static size_t put(uint8_t kind, uint8_t size, uint16_t from, unsigned int at, uint8_t *to)
 {
 	struct probe_fetch fetches[6] = {{0}};
-	struct probes_moment moment = {.layout = &layout, .details = &details, .hit = &hit};
+	struct probes_event_hit event_hit = {.layout = &layout, .details = &details, .hit = &hit};
 
 	details.entry_fetches = fetches;
 	memset(to, 0xee, 64);
 	steps[at] = (struct probes_step){.kind = kind, .size = size, .from = from};
-	return (size_t)(put_field(&moment, &steps[at], to) - to);
+	return (size_t)(record_write_field(&event_hit, &steps[at], to) - to);
 }
 
 static void test_steps(void **state)
@@ -205,7 +205,7 @@ static void test_steps(void **state)
 			.size = 2, .from = offsetof(struct patch_hit, registers.rdx)};
 	layout.nr_words = 2;
 	layout.nr_plain = 3;
-	assert_ptr_equal(put_plain_ones(&hit, &layout, bytes), bytes + 18);
+	assert_ptr_equal(record_write_plain_fields(&hit, &layout, bytes), bytes + 18);
 	assert_memory_equal(
 			bytes, "\x08\7\6\5\4\3\2\1\x18\x17\x16\x15\x14\x13\x12\x11\x18\x17", 18);
 	layout.nr_words = layout.nr_plain = 0;

@@ -316,7 +316,7 @@ static void test_hooks(void **unused)
 	details = all_details[0];
 	spec = details->spec;
 	assert_true(details->bias == at(0) && details->wants_all && !details->wants_trap &&
-			!details->kernel && !details->over && details->semaphore == at(30));
+			!details->kernel && !details->ever_kernel && details->semaphore == at(30));
 	assert_true(details->entry_fetches == fetches + 2 && !details->exit_fetches &&
 			!scene.reported);
 	assert_true(details->function == probes[0].function && details->function_bytes == 9);
@@ -369,7 +369,7 @@ static void test_hooks(void **unused)
 			!spec->entry);
 	assert_true(all_details[0]->exit_fetches == fetches + 5 && !all_details[0]->entry_fetches &&
 			all_details[0]->wants_trap && !all_details[0]->wants_all &&
-			all_details[0]->kernel && all_details[0]->over &&
+			all_details[0]->kernel && all_details[0]->ever_kernel &&
 			!all_details[0]->semaphore);
 	end();
 	begin();
@@ -394,10 +394,11 @@ static void test_kernel(void **unused)
 			modules[0].path = "/other";
 		}
 		assert_int_equal(probes_locations_find(&scene), 0);
-		assert_true(all_details[0]->over && all_details[0]->kernel == (i == 0));
+		assert_true(all_details[0]->ever_kernel && all_details[0]->kernel == (i == 0));
 		*calls = '\0';
 		assert_int_equal(probes_locations_forked(&scene), i == 0);
-		assert_true(scene.inherited && !all_details[0]->kernel && all_details[0]->over);
+		assert_true(scene.inherited && !all_details[0]->kernel &&
+				all_details[0]->ever_kernel);
 		assert_false(probes_locations_forked(&scene));
 		end();
 	}
@@ -557,9 +558,9 @@ static void test_shared_locations(void **unused)
 	/* The last spec is removed: the data of the probe stays. Hits that may use it settle. */
 	probes_locations_drop(&scene);
 	assert_called("");
-	assert_true(!second->next && !all_details[0] && other_details[0]->location->left);
+	assert_true(!second->next && !all_details[0] && other_details[0]->location->specs_removed);
 	apply("settle 10\n");
-	assert_false(other_details[0]->location->left);
+	assert_false(other_details[0]->location->specs_removed);
 	apply("");
 	/* The last table. */
 	probes_locations_drop(&other);
@@ -592,7 +593,7 @@ static void test_watched(void **unused)
 	assert_true(probes_locations_forked(&scene));
 	apply("set 10 flags 8\n");
 	assert_true(all_details[0]->location->patch && !all_details[0]->location->watched &&
-			all_details[0]->location->over);
+			all_details[0]->location->ever_kernel);
 	end();
 }
 

@@ -532,7 +532,7 @@ static void test_update(void **state)
 	(void)state;
 	memset(sessions, 0, sizeof(sessions));
 	nr_closed = 0;
-	started = apply_due = false;
+	is_started = apply_due = false;
 	/* If the session sends nothing about tables, the tables stay. */
 	assert_int_equal(agent_probes_receive(5, 4096, 44), 0);
 	update(true);
@@ -564,7 +564,7 @@ static void test_update(void **state)
 	update(false);
 	are_calls("drop(5)");
 	assert_true(!session->probes_due && apply_due && agent_probes_due() &&
-			session->tables->number == 6 && over && over->number == 5);
+			session->tables->number == 6 && ended && ended->number == 5);
 	apply_due = false;
 	brings(6, 46);
 	brings(7, 47);
@@ -582,7 +582,7 @@ static void test_update(void **state)
 	rests = true;
 	agent_probes_apply();
 	are_calls("calls(0) apply reads(0) retired loader-stop patch-rest places-rest");
-	assert_true(nr_tables_freed == 2 && nr_unmapped == 1 && !over && !apply_due);
+	assert_true(nr_tables_freed == 2 && nr_unmapped == 1 && !ended && !apply_due);
 	agent_probes_apply();
 	are_calls("");
 }
@@ -676,10 +676,10 @@ static void test_apply(void **state)
 	agent_probes_libraries_changed();
 	atomic_store(&agent.process.is_exiting, false);
 	are_calls("");
-	started = false;
+	is_started = false;
 	agent_probes_check();
 	are_calls("");
-	started = true;
+	is_started = true;
 	agent_probes_check();
 	are_calls("unwinder check");
 	/* A forked child. */
@@ -710,10 +710,10 @@ static void test_apply(void **state)
 	assert_true(agent_probes_is_for(&sessions[1], other));
 	assert_true(agent_probes_is_for(&sessions[0], (const void *)sessions));
 	sessions[0].tables = NULL;
-	over = &one;
+	ended = &one;
 	assert_false(agent_probes_is_for(&sessions[0], mine));
 	assert_true(agent_probes_is_for(&sessions[0], (const void *)sessions));
-	over = NULL;
+	ended = NULL;
 	nr_sessions = 1;
 	reads = false;
 }

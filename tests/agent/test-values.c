@@ -181,20 +181,20 @@ static struct probes_spec_details details;
 static uint64_t stack[4];
 
 static uint64_t fetch_of(
-		const struct probe_fetch_op *ops, uint32_t nr, struct probes_moment *moment)
+		const struct probe_fetch_op *ops, uint32_t nr, struct probes_event_hit *event_hit)
 {
 	const struct probe_fetch fetch = {ops, nr};
 
-	*moment = (struct probes_moment){
+	*event_hit = (struct probes_event_hit){
 			.hit = &hit, .layout = &layout, .details = &details, .field = 3};
-	return probe_fetch_value(moment, &fetch);
+	return probe_fetch_value(event_hit, &fetch);
 }
 
 #define FETCH(...)                                                             \
 	fetch_of((const struct probe_fetch_op[]){__VA_ARGS__},                 \
 			sizeof((const struct probe_fetch_op[]){__VA_ARGS__}) / \
 					sizeof(struct probe_fetch_op),         \
-			&moment)
+			&event_hit)
 #define CONSTANT(number)                                                 \
 	{                                                                \
 		.code = PROBE_FETCH_CONSTANT, .value = (int64_t)(number) \
@@ -202,7 +202,7 @@ static uint64_t fetch_of(
 
 static void test_registers(void **state)
 {
-	struct probes_moment moment;
+	struct probes_event_hit event_hit;
 	uint64_t *registers[] = {&hit.registers.rax, &hit.registers.rdx, &hit.registers.rcx,
 			&hit.registers.rbx, &hit.registers.rsi, &hit.registers.rdi,
 			&hit.registers.rbp, NULL, &hit.registers.r8, &hit.registers.r9,
@@ -259,7 +259,7 @@ static void test_registers(void **state)
 
 static void test_operations(void **state)
 {
-	struct probes_moment moment;
+	struct probes_event_hit event_hit;
 	static const uint64_t memory[2] = {0xf1f2f3f4f5f6f7f8, 0x3fff};
 
 	(void)state;
@@ -281,19 +281,19 @@ static void test_operations(void **state)
 						 {.code = PROBE_FETCH_LOAD, .size = (uint8_t)size}),
 				size == 8 ? memory[0]
 					  : memory[0] & ((UINT64_C(1) << 8 * size) - 1));
-	assert_int_equal(moment.unreadable, 0);
+	assert_int_equal(event_hit.unreadable, 0);
 	/* A missing value is 0, and ends the fetch; the field is marked. */
 	assert_int_equal(
 			FETCH(CONSTANT(64), {.code = PROBE_FETCH_LOAD, .size = 8}, CONSTANT(9)), 0);
-	assert_int_equal(moment.unreadable, 8);
+	assert_int_equal(event_hit.unreadable, 8);
 	assert_int_equal(FETCH(CONSTANT(5), {.code = PROBE_FETCH_LENGTH}), 0);
-	assert_int_equal(moment.length, 5);
+	assert_int_equal(event_hit.length, 5);
 	assert_int_equal(FETCH(CONSTANT(5)), 5);
-	assert_true(moment.length == UINT64_MAX && moment.upper == 0);
+	assert_true(event_hit.length == UINT64_MAX && event_hit.upper == 0);
 	assert_int_equal(FETCH(CONSTANT(5), {.code = PROBE_FETCH_PUSH}, CONSTANT(6),
 					 {.code = PROBE_FETCH_WIDE}),
 			5);
-	assert_int_equal(moment.upper, 6);
+	assert_int_equal(event_hit.upper, 6);
 	assert_int_equal(FETCH(CONSTANT(6), {.code = PROBE_FETCH_WIDE}), 0);
 	assert_int_equal(
 			FETCH(CONSTANT(6), {.code = PROBE_FETCH_CALCULATE, .size = PROBE_SUM_PLUS}),
@@ -311,9 +311,9 @@ static void test_operations(void **state)
 			as_double(memory[0], 0x3fff));
 	assert_int_equal(FETCH(CONSTANT(0xc000), {.code = PROBE_FETCH_HALF}), 0xc0000000);
 	assert_int_equal(FETCH(CONSTANT(0), {.code = PROBE_FETCH_BLOCK}), 0);
-	assert_int_equal(moment.unreadable, 8);
+	assert_int_equal(event_hit.unreadable, 8);
 	assert_int_equal(FETCH(CONSTANT(1000000), {.code = PROBE_FETCH_BLOCK}), 0);
-	assert_int_equal(moment.unreadable, 8);
+	assert_int_equal(event_hit.unreadable, 8);
 }
 
 static void test_sums(void **state)
@@ -931,15 +931,16 @@ static void test_loader(void **state)
 	assert_true(set_site.nr_pieces == 1 && set_site.pieces[0].length == 1 &&
 			set_site.nr_bytes == 5);
 	assert_memory_equal(set_site.bytes, code, 5);
-	assert_true(set_request.entry == on_change && !set_request.exit && !set_request.flags);
+	assert_true(set_request.entry == loader_list_changed && !set_request.exit &&
+			!set_request.flags);
 	/* Once is enough. */
 	probes_loader_start();
 	assert_int_equal(nr_set, 2);
 	_r_debug.r_state = RT_ADD;
-	on_change(&nothing);
+	loader_list_changed(&nothing);
 	assert_int_equal(nr_saved, 0);
 	_r_debug.r_state = RT_CONSISTENT;
-	on_change(&nothing);
+	loader_list_changed(&nothing);
 	assert_int_equal(nr_saved, 1);
 	remove_result = -EBUSY;
 	probes_loader_stop();

@@ -297,7 +297,7 @@ static void test_threads(void)
 	tracing.nr_specs = 1;
 	specs[0].spec.location_text = "op?n";
 	CHECK(!has_thread(&tracing));
-	specs[0].spec.apart = true;
+	specs[0].spec.separate = true;
 	CHECK(has_thread(&tracing));
 	specs[0].spec.location_text = "open";
 	CHECK(!has_thread(&tracing));

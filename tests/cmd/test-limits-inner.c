@@ -285,15 +285,15 @@ static void played_module(
 #include "analysis/view-show.c"
 #include "analysis/report.c"
 #include "programs/side/analysis/report-notes.c"
-#define probe_see(fd, seen) (nr_calls++, (fd) != 77)
-#define probe_unsee(seen) (void)(seen)
+#define probe_table_view_open(fd, seen) (nr_calls++, (fd) != 77)
+#define probe_table_view_close(seen) (void)(seen)
 #define probe_table_nr_probes played_probes
 #define probe_table_probe(table, number, probe) played_probe(table, number, probe)
 #include "programs/side/probe/trace.c"
 #undef probe_table_probe
 #undef probe_table_nr_probes
-#undef probe_unsee
-#undef probe_see
+#undef probe_table_view_close
+#undef probe_table_view_open
 
 /* ---- standard error ---- */
 
@@ -765,7 +765,7 @@ static void test_fields(void)
 static unsigned int print_refusals(unsigned int count)
 {
 	struct json_object *program = json_object_new_object(), *list = json_object_new_array();
-	static const struct probe_seen seen;
+	static const struct probe_table_view seen;
 	unsigned int nr = 0;
 	int old = begin_printed();
 

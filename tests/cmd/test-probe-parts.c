@@ -245,10 +245,10 @@ static void test_send(void **unused)
 static void check_see(int fd, const char *printed)
 {
 	struct resources before = resources_now();
-	struct probe_seen seen;
+	struct probe_table_view seen;
 
 	begin_output();
-	assert_int_equal(probe_see(fd, &seen), COMMAND_FAILED);
+	assert_int_equal(probe_table_view_open(fd, &seen), COMMAND_FAILED);
 	assert_output(printed);
 	assert_true(resources_are_same(before, resources_now()));
 }

@@ -49,7 +49,7 @@ static bool has_former(struct json_object *definition, pid_t pid, const char *na
 
 /* Query the session before the probe is added to it. */
 static int probe_enable_kernel_query_session(struct ask *ask, const char *session, pid_t pid,
-		const char *name, bool *contexts, bool *former)
+		const char *name, bool *ret_contexts, bool *ret_former)
 {
 	struct json_object *answer, *sessions;
 	int status = ask_call(ask, control_request("status", session), ASK_TIMEOUT_MS, &answer);
@@ -62,8 +62,8 @@ static int probe_enable_kernel_query_session(struct ask *ask, const char *sessio
 
 		if (!json_object_object_get_ex(one, "definition", &definition))
 			definition = one;
-		*contexts |= has_contexts(definition);
-		*former |= has_former(definition, pid, name);
+		*ret_contexts |= has_contexts(definition);
+		*ret_former |= has_former(definition, pid, name);
 	}
 	json_object_put(answer);
 	return COMMAND_DONE;
@@ -83,21 +83,21 @@ static const char *probe_enable_kernel_get_filter(const struct enabling *enablin
  * Get the name of the table's first event, which is the probe's, and whether the kernel could watch
  * any of its sites.
  */
-static int probe_enable_kernel_get_name(int table, char name[600], bool *kernel)
+static int probe_enable_kernel_get_name(int table, char name[600], bool *ret_kernel)
 {
 	struct probe_table_event event;
-	struct probe_seen seen;
-	int status = probe_see(table, &seen);
+	struct probe_table_view view;
+	int status = probe_table_view_open(table, &view);
 
 	*name = 0;
 	if (status)
 		return status;
-	*kernel = probe_kernel_any(&seen.table);
-	if (probe_table_nr_events(&seen.table)) {
-		probe_table_event(&seen.table, 0, &event);
+	*ret_kernel = probe_kernel_any(&view.table);
+	if (probe_table_nr_events(&view.table)) {
+		probe_table_event(&view.table, 0, &event);
 		snprintf(name, 600, "%.250s:%.300s", event.provider, event.name);
 	}
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 	return COMMAND_DONE;
 }
 
@@ -144,7 +144,7 @@ int probe_enable_choose(struct enabling *enabling, struct ask *ask, const struct
 		status = end_former(enabling, ask, session, name);
 	if (!status)
 		status = probe_kernel_choose(&enabling->target,
-				probe_kernel_not(spec->no_uprobe, contexts,
+				probe_kernel_refusal(spec->no_uprobe, contexts,
 						probe_enable_kernel_get_filter(enabling)),
 				&enabling->table, NULL, 0, &enabling->kernel);
 	return status;

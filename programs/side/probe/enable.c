@@ -106,20 +106,20 @@ void probe_add_asked(struct json_object *request, const struct option_uses *aske
 
 int probe_add_events(struct json_object *request, int table)
 {
-	struct probe_seen seen;
-	int status = probe_see(table, &seen);
+	struct probe_table_view view;
+	int status = probe_table_view_open(table, &view);
 
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table); i++) {
+	for (uint32_t i = 0; i < probe_table_nr_events(&view.table); i++) {
 		struct probe_table_event event;
 		char name[600];
 
-		probe_table_event(&seen.table, i, &event);
+		probe_table_event(&view.table, i, &event);
 		snprintf(name, sizeof(name), "%.250s:%.300s", event.provider, event.name);
 		ask_add_text(request, "event", name);
 	}
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 	return COMMAND_DONE;
 }
 
@@ -139,33 +139,33 @@ static int add_target(struct json_object *request, const struct probe_target *ta
 }
 
 static int make_request(const struct enabling *enabling, const struct spec_options *spec,
-		const char *session, struct json_object **request)
+		const char *session, struct json_object **ret_request)
 {
 	char *text = probe_spec_text(spec);
 	int status;
 
-	*request = control_request("enable-probe", session);
-	if (!*request || !text) {
+	*ret_request = control_request("enable-probe", session);
+	if (!*ret_request || !text) {
 		free(text);
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	ask_add(*request, "probe", json_object_new_string(text));
+	ask_add(*ret_request, "probe", json_object_new_string(text));
 	free(text);
-	status = add_target(*request, &enabling->target);
-	probe_add_asked(*request, &enabling->options->asked);
+	status = add_target(*ret_request, &enabling->target);
+	probe_add_asked(*ret_request, &enabling->options->asked);
 	if (enabling->channel)
-		ask_add(*request, "channel", json_object_new_string(enabling->channel));
+		ask_add(*ret_request, "channel", json_object_new_string(enabling->channel));
 	if (enabling->filter)
-		ask_add(*request, "filter", json_object_new_string(enabling->filter));
+		ask_add(*ret_request, "filter", json_object_new_string(enabling->filter));
 	for (size_t i = 0; i < enabling->contexts.count; i++) {
 		if (!resolve_is_context(enabling->contexts.items[i]))
-			ask_add_text(*request, "event-context", enabling->contexts.items[i]);
+			ask_add_text(*ret_request, "event-context", enabling->contexts.items[i]);
 	}
 	if (!status)
-		status = probe_add_events(*request, enabling->table);
+		status = probe_add_events(*ret_request, enabling->table);
 	if (status) {
-		json_object_put(*request);
-		*request = NULL;
+		json_object_put(*ret_request);
+		*ret_request = NULL;
 	}
 	return status;
 }
@@ -175,14 +175,14 @@ static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
 		const struct spec_options *spec, const char *session, struct json_object *modes)
 {
 	struct json_object *request, *answer;
-	int status = make_request(enabling, spec, session, &request), looked;
+	int status = make_request(enabling, spec, session, &request), checked;
 
 	if (status)
 		return status;
 	status = ask_call_with(ask, request, enabling->table, ASK_TIMEOUT_MS + 10000, &answer);
 	if (status)
 		return status;
-	looked = probe_check(enabling->parsed, ask, session, modes, answer);
+	checked = probe_check(enabling->parsed, ask, session, modes, answer);
 	if (enabling->parsed->common.json)
 		status = ask_print_json(enabling->parsed->verb->name, answer);
 	else
@@ -190,11 +190,11 @@ static int probe_enable_send_request(struct enabling *enabling, struct ask *ask,
 	if (ask_pending(answer) && !status)
 		status = COMMAND_PENDING;
 	json_object_put(answer);
-	return looked ? looked : status;
+	return checked ? checked : status;
 }
 
 /* Attach the agent. Only then is it known whether the program's control mode requires a check. */
-static int attach(struct enabling *enabling, struct ask *ask, struct json_object **modes)
+static int enable_attach(struct enabling *enabling, struct ask *ask, struct json_object **modes)
 {
 	int status = command_attach_daemon(enabling->parsed, enabling->target.pid);
 
@@ -219,7 +219,7 @@ int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_o
 		status = probe_enable_choose(enabling, ask, spec, session);
 	/* A program that is in `modes` already has the agent. */
 	if (!status && enabling->target.pid && !json_object_array_length(modes))
-		status = attach(enabling, ask, &modes);
+		status = enable_attach(enabling, ask, &modes);
 	if (!status)
 		status = probe_enable_send_request(enabling, ask, spec, session, modes);
 	if (!status || status == COMMAND_PENDING) {
@@ -263,13 +263,13 @@ void probe_finish(struct enabling *enabling)
 }
 
 int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
-		const char **session)
+		const char **ret_session)
 {
 	int status = ask_connect(ask, enabling->options->system, enabling->options->no_daemon);
 
 	if (status)
 		return status;
-	status = ask_which(ask, NULL, enabling->options->session, buffer, session);
+	status = ask_which(ask, NULL, enabling->options->session, buffer, ret_session);
 	if (status)
 		ask_close(ask);
 	return status;

@@ -26,7 +26,7 @@ int probe_begin(struct enabling *enabling, const struct parsed *parsed);
 void probe_finish(struct enabling *enabling);
 /* Connect to the daemon, and find the name of the session. */
 int probe_connect(const struct enabling *enabling, struct ask *ask, char buffer[ASK_NAME_MAX],
-		const char **session);
+		const char **ret_session);
 /* Resolve a spec, attach the agent if needed, send the request and print the result. */
 int probe_enable(struct enabling *enabling, struct ask *ask, const struct spec_options *spec,
 		const char *session);

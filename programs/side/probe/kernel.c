@@ -56,7 +56,7 @@ bool probe_kernel_may(void)
 	return may;
 }
 
-bool probe_kernel_would(const struct probe_site *site)
+bool probe_kernel_watches(const struct probe_site *site)
 {
 	return probe_kernel_could(site) && probe_kernel_may();
 }
@@ -188,7 +188,7 @@ bool probe_kernel_any(const struct probe_table *table)
 
 struct probe_kernel_choice {
 	const struct probe_table *table;
-	const struct probe_seen *others; /* tables of the same command */
+	const struct probe_table_view *others; /* tables of the same command */
 	size_t nr_others;
 	pid_t pid;      /* the process in which sites are watched for the trial */
 	bool *chosen;   /* for each probe */
@@ -420,7 +420,7 @@ static void probe_kernel_try_all_backends(struct probe_kernel_choice *choice)
 
 static const char never_reported[] = "`--no-uprobe` is given";
 
-const char *probe_kernel_not(bool never, bool contexts, const char *filter)
+const char *probe_kernel_refusal(bool never, bool contexts, const char *filter)
 {
 	if (never)
 		return never_reported;
@@ -429,17 +429,17 @@ const char *probe_kernel_not(bool never, bool contexts, const char *filter)
 			: NULL;
 }
 
-static void decide(const struct probe_target *target, const char * not,
+static void kernel_decide(const struct probe_target *target, const char *refusal,
 		struct probe_kernel_choice *choice)
 {
-	const char *why = not ? not
+	const char *why = refusal ? refusal
 			: target->pid && !sees_our_files(target->pid)
 			? "the process has another root directory"
 			: NULL;
 
 	choose_all(choice);
 	if (why)
-		refuse_all(choice, 0, choice->nr, not &&why != never_reported, why);
+		refuse_all(choice, 0, choice->nr, refusal && why != never_reported, why);
 	probe_kernel_collect_chosen(choice);
 	if (target->pid)
 		refuse_unloaded(choice);
@@ -470,7 +470,7 @@ static void probe_kernel_print_choice(const struct probe_kernel_choice *choice)
 	}
 }
 
-static void close_table(int *table)
+static void kernel_close_table(int *table)
 {
 	if (*table >= 0)
 		close(*table);
@@ -491,9 +491,9 @@ static int make_tables(const struct probe_kernel_choice *choice, bool starts, in
 				choice->table, choice->chosen, PROBE_KERNEL_OTHERS);
 	marked = probe_kernel_copy(choice->table, choice->chosen, PROBE_KERNEL_MARKED);
 	if (kernel->table < 0 || marked < 0 || (starts && kernel->others < 0)) {
-		close_table(&kernel->table);
-		close_table(&kernel->others);
-		close_table(&marked);
+		kernel_close_table(&kernel->table);
+		kernel_close_table(&kernel->others);
+		kernel_close_table(&marked);
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
 	close(*table);
@@ -501,38 +501,39 @@ static int make_tables(const struct probe_kernel_choice *choice, bool starts, in
 	return COMMAND_DONE;
 }
 
-int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
-		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel)
+int probe_kernel_choose(const struct probe_target *target, const char *refusal, int *table,
+		const struct probe_table_view *others, size_t nr_others,
+		struct probe_kernel *kernel)
 {
 	struct probe_kernel_choice *choice = calloc(1, sizeof(*choice));
-	struct probe_seen seen;
+	struct probe_table_view view;
 	uint32_t nr;
 	int status;
 
 	*kernel = (struct probe_kernel){.table = -1, .others = -1};
 	if (!choice)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	status = probe_see(*table, &seen);
+	status = probe_table_view_open(*table, &view);
 	if (status) {
 		free(choice);
 		return status;
 	}
-	nr = probe_table_nr_probes(&seen.table);
-	choice->table = &seen.table;
+	nr = probe_table_nr_probes(&view.table);
+	choice->table = &view.table;
 	choice->others = others;
 	choice->nr_others = nr_others;
 	choice->pid = target->pid ? target->pid : getpid();
 	choice->chosen = calloc(nr + 1u, sizeof(*choice->chosen));
 	choice->list = calloc(nr + 1u, sizeof(*choice->list));
 	if (choice->chosen && choice->list) {
-		decide(target, not, choice);
+		kernel_decide(target, refusal, choice);
 		status = make_tables(choice, !target->pid, table, kernel);
 		if (!status)
 			probe_kernel_print_choice(choice);
 	} else {
 		status = message_error(COMMAND_FAILED, NULL, "out of memory");
 	}
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 	free(choice->chosen);
 	free(choice->list);
 	free(choice);

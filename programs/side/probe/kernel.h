@@ -27,13 +27,14 @@ struct probe_kernel {
  * NULL. `others` are tables of the same command, possibly with the same sites. Returns 0 or an exit
  * status, after printing a message.
  */
-int probe_kernel_choose(const struct probe_target *target, const char * not, int *table,
-		const struct probe_seen *others, size_t nr_others, struct probe_kernel *kernel);
+int probe_kernel_choose(const struct probe_target *target, const char *refusal, int *table,
+		const struct probe_table_view *others, size_t nr_others,
+		struct probe_kernel *kernel);
 /*
  * Returns why these options do not allow it, or NULL. side-uprobes would add its own values of
  * contexts that any event may have, also in a filter.
  */
-const char *probe_kernel_not(bool never, bool contexts, const char *filter);
+const char *probe_kernel_refusal(bool never, bool contexts, const char *filter);
 /* Whether the table has sites that the kernel could watch. */
 bool probe_kernel_any(const struct probe_table *table);
 /*
@@ -49,11 +50,11 @@ void probe_kernel_ended(int status);
 
 /*
  * probe_kernel_could(): the kernel can watch the site. probe_kernel_may(): this user may use
- * uprobes. probe_kernel_would(): both, for any process.
+ * uprobes. probe_kernel_watches(): both, for any process.
  */
 bool probe_kernel_could(const struct probe_site *site);
 bool probe_kernel_may(void);
-bool probe_kernel_would(const struct probe_site *site);
+bool probe_kernel_watches(const struct probe_site *site);
 
 /*
  * kernel-table.c: copy the table. `chosen` has one flag for each probe. Returns a memfd, or a

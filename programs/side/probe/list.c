@@ -42,7 +42,7 @@ struct probe_list_row {
 	bool chosen; /* the process has selected it */
 };
 
-static const char *base_name(const char *path)
+static const char *list_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -75,9 +75,9 @@ static bool fits_copy(const char *glob, const char *name)
  * glob selects one.
  */
 static const char *select_name(struct probe_listing *listing, const struct code_file *code,
-		const struct code_function *function, bool *selected)
+		const struct code_function *function, bool *ret_selected)
 {
-	*selected = true;
+	*ret_selected = true;
 	if (!listing->function)
 		return code_name(code, function, 0);
 	for (size_t i = 0; i < function->nr_names; i++) {
@@ -89,7 +89,7 @@ static const char *select_name(struct probe_listing *listing, const struct code_
 			return name;
 		nearest_offer_function(&listing->nearest, name);
 	}
-	*selected = !function->nr_names && !strcmp(listing->function, "*");
+	*ret_selected = !function->nr_names && !strcmp(listing->function, "*");
 	return NULL;
 }
 
@@ -112,7 +112,7 @@ static void print_chooser(const struct probe_module *module, const struct probe_
  */
 static enum probe_method method_of(const struct probe_site *site)
 {
-	if (probe_kernel_would(site))
+	if (probe_kernel_watches(site))
 		return PROBE_KERNEL;
 	return site->method == PROBE_KERNEL ? PROBE_NONE : site->method;
 }
@@ -159,7 +159,7 @@ static void probe_list_print_text(const struct probe_listing *listing,
 	else
 		printf("%5u ", site->displaced);
 	if (listing->process)
-		printf("%s:", format_printable(base_name(module->path), text, sizeof(text)));
+		printf("%s:", format_printable(list_base_name(module->path), text, sizeof(text)));
 	fputs(format_printable(name ? name : unnamed, text, sizeof(text)), stdout);
 	print_chooser(module, row);
 	probe_list_print_reason(site);
@@ -277,20 +277,21 @@ static int print_row(struct probe_listing *listing, const struct probe_module *m
 }
 
 static void find_choices(struct probe_listing *listing, const struct probe_module *module,
-		const struct code_function *chooser, struct resolve_choices *choices)
+		const struct code_function *chooser, struct resolve_choices *ret_choices)
 {
 	struct error ignored;
 
-	*choices = (struct resolve_choices){.certain = false};
+	*ret_choices = (struct resolve_choices){.certain = false};
 	if (listing->process && !listing->resolve) {
 		listing->resolve = resolve_new();
 		if (listing->resolve)
 			(void)resolve_add_process(listing->resolve, listing->process, &ignored);
 	}
 	if (!listing->resolve ||
-			resolve_choices(listing->resolve, module->path, chooser->address, choices))
-		choices->count = code_choices(
-				module->code, chooser, choices->addresses, RESOLVE_CHOICES_MAX);
+			resolve_choices(listing->resolve, module->path, chooser->address,
+					ret_choices))
+		ret_choices->count = code_choices(
+				module->code, chooser, ret_choices->addresses, RESOLVE_CHOICES_MAX);
 }
 
 /* List the functions that an indirect function selects: these are probed instead. */
@@ -324,7 +325,7 @@ static int list_module(void *user, const struct probe_module *module)
 	size_t count = code_functions(module->code, &functions);
 	int ret = 0;
 
-	if (listing->library && fnmatch(listing->library, base_name(module->path), 0) != 0)
+	if (listing->library && fnmatch(listing->library, list_base_name(module->path), 0) != 0)
 		return 0;
 	for (size_t i = 0; i < count && !ret; i++) {
 		struct probe_list_row row = {.function = &functions[i]};
@@ -380,7 +381,7 @@ static void probe_list_print_leftovers(const struct probe_listing *listing)
 					   : "");
 }
 
-static int conclude(const struct probe_listing *listing, bool markers, const char *what,
+static int probe_list_conclude(const struct probe_listing *listing, bool markers, const char *what,
 		const char *glob)
 {
 	const uint64_t *by = listing->by_method;
@@ -448,7 +449,7 @@ int probe_list(const char *what, const char *glob)
 	ret = listing.process ? probe_process(listing.process, list_module, &listing)
 			      : probe_list_file(&listing, what);
 	if (!ret)
-		ret = conclude(&listing, probe_list_markers(&target, glob), what, glob);
+		ret = probe_list_conclude(&listing, probe_list_markers(&target, glob), what, glob);
 	resolve_free(listing.resolve);
 	free(listing.library);
 	return ret;

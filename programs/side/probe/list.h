@@ -48,6 +48,6 @@ int probe_process(
  * status. `*hidden` counts processes that cannot be inspected.
  */
 int probe_running_files(
-		int (*each)(void *user, const char *path), void *user, unsigned int *hidden);
+		int (*each)(void *user, const char *path), void *user, unsigned int *ret_hidden);
 
 #endif /* PROGRAMS_SIDE_PROBE_LIST_H */

@@ -58,12 +58,13 @@ static bool probe_process_parse_mapping(char *line, struct probe_process_mapping
  * Programs may move their code to other pages, such as huge pages. The mapping before it then
  * identifies the file.
  */
-struct before {
+struct preceding_mapping {
 	struct probe_process_mapping head; /* the first page of a file; its path is allocated */
 	uint64_t end;
 };
 
-static bool parse_code(char *line, struct before *before, struct probe_process_mapping *mapping)
+static bool parse_code(
+		char *line, struct preceding_mapping *before, struct probe_process_mapping *mapping)
 {
 	if (!parse_any(line, mapping))
 		return false;
@@ -156,7 +157,7 @@ static int probe_process_walk_maps(pid_t pid, FILE *maps, int memory,
 		int (*each)(void *user, const struct probe_module *module), void *user)
 {
 	char **paths = NULL, *line = NULL;
-	struct before before = {.end = 0};
+	struct preceding_mapping before = {.end = 0};
 	size_t count = 0, capacity = 0;
 	int ret = 0;
 
@@ -321,14 +322,15 @@ static int walk_files(struct probe_mapped_files *files, pid_t pid)
 	return ret;
 }
 
-int probe_running_files(int (*each)(void *user, const char *path), void *user, unsigned int *hidden)
+int probe_running_files(
+		int (*each)(void *user, const char *path), void *user, unsigned int *ret_hidden)
 {
 	struct probe_mapped_files files = {.each = each, .user = user};
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
 	int ret = 0;
 
-	*hidden = 0;
+	*ret_hidden = 0;
 	if (!processes)
 		return message_error(
 				COMMAND_FAILED, NULL, "cannot read /proc: %s", strerror(errno));
@@ -336,7 +338,7 @@ int probe_running_files(int (*each)(void *user, const char *path), void *user, u
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		ret = walk_files(&files, (pid_t)atoi(entry->d_name));
-		*hidden += ret < 0;
+		*ret_hidden += ret < 0;
 	}
 	closedir(processes);
 	free(files.known);

@@ -25,25 +25,26 @@ static bool probe_query_process_matches(
 			   : target->exe && !strcmp(ask_text(process, "exe"), target->exe);
 }
 
-int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **modes)
+int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **ret_modes)
 {
 	struct json_object *answer, *processes;
 	int status = ask_call(ask, control_request("list", NULL), ASK_TIMEOUT_MS, &answer);
 
-	*modes = NULL;
+	*ret_modes = NULL;
 	if (status)
 		return status;
-	*modes = json_object_new_array();
+	*ret_modes = json_object_new_array();
 	processes = ask_list(answer, "processes");
-	for (size_t i = 0; *modes && processes && i < json_object_array_length(processes); i++) {
+	for (size_t i = 0; *ret_modes && processes && i < json_object_array_length(processes);
+			i++) {
 		struct json_object *process = json_object_array_get_idx(processes, i);
 
 		if (probe_query_process_matches(process, target) &&
-				json_object_array_add(*modes, json_object_get(process)))
+				json_object_array_add(*ret_modes, json_object_get(process)))
 			json_object_put(process);
 	}
 	json_object_put(answer);
-	return *modes ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
+	return *ret_modes ? COMMAND_DONE : message_error(COMMAND_FAILED, NULL, "out of memory");
 }
 
 static void probe_check_print_later(struct json_object *process)
@@ -83,7 +84,7 @@ static struct json_object *probe_query_find_table(struct json_object *probes, ui
 }
 
 /* Get the present state of the answer's probes. */
-static int renew(struct ask *ask, const char *session, struct json_object *answer)
+static int request_check_renew(struct ask *ask, const char *session, struct json_object *answer)
 {
 	struct json_object *probes = ask_list(answer, "probes"), *status_answer, *sessions, *now;
 	int status = ask_call(
@@ -123,7 +124,7 @@ int probe_check(const struct parsed *parsed, struct ask *ask, const char *sessio
 		if (answer)
 			drop_unchanged(answer, ask_number(process, "pid"));
 	}
-	status = count && answer ? renew(ask, session, answer) : COMMAND_DONE;
+	status = count && answer ? request_check_renew(ask, session, answer) : COMMAND_DONE;
 	return status > worst ? status : worst;
 }
 
@@ -135,17 +136,17 @@ int cmd_probe_disable(const struct parsed *parsed)
 	const struct probe_target target = {.pid = (pid_t)options->pid};
 	struct json_object *modes = NULL;
 	struct ask ask;
-	int status = cmd_session(parsed), looked;
+	int status = cmd_session(parsed), checked;
 
 	if (status && status != COMMAND_PENDING)
 		return status;
-	looked = ask_connect(&ask, options->system, options->no_daemon);
-	if (looked)
-		return looked;
-	looked = probe_modes(&ask, &target, &modes);
-	if (!looked)
-		looked = probe_check(parsed, &ask, NULL, modes, NULL);
+	checked = ask_connect(&ask, options->system, options->no_daemon);
+	if (checked)
+		return checked;
+	checked = probe_modes(&ask, &target, &modes);
+	if (!checked)
+		checked = probe_check(parsed, &ask, NULL, modes, NULL);
 	json_object_put(modes);
 	ask_close(&ask);
-	return looked ? looked : status;
+	return checked ? checked : status;
 }

@@ -17,7 +17,7 @@ struct probe_target;
  * Get an array of the selected programs in such a mode; the caller puts it. Returns 0 or an exit
  * status, after printing a message.
  */
-int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **modes);
+int probe_modes(struct ask *ask, const struct probe_target *target, struct json_object **ret_modes);
 /*
  * Make these programs check their sessions, and replace their entries in the answer to the request
  * (NULL: no answer). Returns 0 or an exit status, after printing a message with process, mode and

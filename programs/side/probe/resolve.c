@@ -87,8 +87,8 @@ struct probe_resolve_work {
 	struct refusals refusals;
 };
 
-static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
-		const struct probe_spec *spec, int *table)
+static int make_table(struct probe_resolve_work *work,
+		const struct probe_target *target, const struct probe_spec *spec, int *ret_table)
 {
 	struct error error;
 	int ret;
@@ -96,18 +96,19 @@ static int make_table(struct probe_resolve_work *work, const struct probe_target
 	error_set_no_memory(&error);
 	work->writer = probe_table_writer_new();
 	work->resolve = resolve_new();
-	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
-					    : -ENOMEM;
+	ret = work->writer && work->resolve
+			? probe_add_files(target, work->resolve, &error)
+			: -ENOMEM;
 	if (!ret)
-		ret = resolve_spec(work->resolve, spec, work->writer, probe_resolve_add_refusal,
-				&work->refusals, &error);
+		ret = resolve_spec(work->resolve, spec, work->writer,
+				probe_resolve_add_refusal, &work->refusals, &error);
 	if (ret)
 		return message_error((enum command_status)probe_resolve_get_status(&error),
 				*error.hint ? error.hint : NULL, "%s", error.text);
-	*table = probe_table_memfd(work->writer);
-	if (*table < 0)
+	*ret_table = probe_table_memfd(work->writer);
+	if (*ret_table < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot make a table of probes: %s",
-				strerror(-*table));
+				strerror(-*ret_table));
 	probe_resolve_report_refusals(&work->refusals);
 	return COMMAND_DONE;
 }
@@ -136,7 +137,7 @@ static int probe_resolve_receive(int socket)
 	return size < 0 ? (int)size : -EPROTO;
 }
 
-__attribute__((noreturn)) static void work(
+__attribute__((noreturn)) static void resolve_child_main(
 		int socket, const struct probe_target *target, const struct probe_spec *spec)
 {
 	struct probe_resolve_work *work = calloc(1, sizeof(*work));
@@ -145,7 +146,7 @@ __attribute__((noreturn)) static void work(
 	/* libdwfl must not ask a server for debug information unless the user requests it. */
 	unsetenv("DEBUGINFOD_URLS");
 	status = work ? make_table(work, target, spec, &table)
-		      : message_error(COMMAND_FAILED, NULL, "out of memory");
+				    : message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
 		ret = probe_resolve_send(socket, table);
 	if (ret)
@@ -183,12 +184,12 @@ static int check_processor(pid_t pid)
 			(int)pid, other);
 }
 
-int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table)
+int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *ret_table)
 {
 	int pair[2], status = 0, code = 0, received = -1;
 	pid_t child;
 
-	*table = -1;
+	*ret_table = -1;
 	if (target->pid && check_processor(target->pid))
 		return COMMAND_FAILED;
 	fflush(NULL);
@@ -199,12 +200,12 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 	code = errno;
 	if (!child) {
 		close(pair[0]);
-		work(pair[1], target, spec);
+		resolve_child_main(pair[1], target, spec);
 	}
 	close(pair[1]);
 	if (child > 0) {
 		received = probe_resolve_receive(pair[0]);
-		*table = received < 0 ? -1 : received;
+		*ret_table = received < 0 ? -1 : received;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -214,7 +215,7 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 				"cannot start a process that reads files: %s", strerror(code));
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		return WEXITSTATUS(status);
-	if (WIFEXITED(status) && *table < 0)
+	if (WIFEXITED(status) && *ret_table < 0)
 		return message_error(COMMAND_FAILED, NULL, "cannot receive a table of probes: %s",
 				strerror(-received));
 	if (!WIFEXITED(status))
@@ -226,29 +227,29 @@ int probe_resolve(const struct probe_target *target, const struct probe_spec *sp
 
 /* ---- map a table ---- */
 
-int probe_see(int fd, struct probe_seen *seen)
+int probe_table_view_open(int fd, struct probe_table_view *view)
 {
 	const char *reason = NULL;
-	int ret = probe_table_check_memfd(fd, &seen->size);
+	int ret = probe_table_check_memfd(fd, &view->size);
 
-	seen->memory = ret ? MAP_FAILED : mmap(NULL, seen->size, PROT_READ, MAP_SHARED, fd, 0);
-	if (!ret && seen->memory == MAP_FAILED)
+	view->memory = ret ? MAP_FAILED : mmap(NULL, view->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (!ret && view->memory == MAP_FAILED)
 		ret = -errno;
 	if (!ret)
-		ret = probe_table_open(&seen->table, seen->memory, seen->size, &reason);
+		ret = probe_table_open(&view->table, view->memory, view->size, &reason);
 	if (!ret)
 		return COMMAND_DONE;
-	probe_unsee(seen);
+	probe_table_view_close(view);
 	return message_error(COMMAND_FAILED, NULL, "the table of probes cannot be used: %s",
 			reason                          ? reason
 					: ret == -EPERM ? "it has not the seals of one"
 							: strerror(-ret));
 }
 
-void probe_unsee(struct probe_seen *seen)
+void probe_table_view_close(struct probe_table_view *view)
 {
-	if (seen->memory != MAP_FAILED)
-		munmap(seen->memory, seen->size);
+	if (view->memory != MAP_FAILED)
+		munmap(view->memory, view->size);
 }
 
 const char *probe_method_name(unsigned int method)

@@ -37,16 +37,17 @@ static void print_methods(FILE *out, struct json_object *program)
 }
 
 /* "malloc of libc.so.6" */
-static void probe_report_print_location(FILE *out, const struct probe_seen *seen, uint32_t index)
+static void probe_report_print_location(
+		FILE *out, const struct probe_table_view *view, uint32_t index)
 {
 	struct probe_table_module module;
 	struct probe_table_probe probe;
 	char text[512];
 
-	if (index >= probe_table_nr_probes(&seen->table))
+	if (index >= probe_table_nr_probes(&view->table))
 		return;
-	probe_table_probe(&seen->table, index, &probe);
-	probe_table_module(&seen->table, probe.module, &module);
+	probe_table_probe(&view->table, index, &probe);
+	probe_table_module(&view->table, probe.module, &module);
 	fprintf(out, "%s of %s, at 0x%" PRIx64,
 			format_printable(probe.function, text, sizeof(text)), module.name,
 			probe.site.address);
@@ -57,7 +58,7 @@ static void probe_report_print_location(FILE *out, const struct probe_seen *seen
  * printed.
  */
 static uint64_t probe_report_print_refusal(
-		struct json_object *refusal, const struct probe_seen *seen, uint64_t shown)
+		struct json_object *refusal, const struct probe_table_view *view, uint64_t shown)
 {
 	uint64_t first = ask_number(refusal, "first"), count = ask_number(refusal, "count");
 
@@ -68,7 +69,7 @@ static uint64_t probe_report_print_refusal(
 
 		if (!out)
 			break;
-		probe_report_print_location(out, seen, (uint32_t)i);
+		probe_report_print_location(out, view, (uint32_t)i);
 		if (!text_stream_end(out, &text))
 			break;
 		fprintf(stderr, "%s not set: %s: %s\n", message_label(true), text,
@@ -78,7 +79,8 @@ static uint64_t probe_report_print_refusal(
 	return shown;
 }
 
-static void probe_report_print_refusals(struct json_object *program, const struct probe_seen *seen)
+static void probe_report_print_refusals(
+		struct json_object *program, const struct probe_table_view *view)
 {
 	struct json_object *refusals = ask_list(program, "refusals");
 	size_t count = refusals ? json_object_array_length(refusals) : 0;
@@ -86,7 +88,7 @@ static void probe_report_print_refusals(struct json_object *program, const struc
 
 	for (size_t i = 0; i < count; i++)
 		shown = probe_report_print_refusal(
-				json_object_array_get_idx(refusals, i), seen, shown);
+				json_object_array_get_idx(refusals, i), view, shown);
 	if (refused > shown)
 		fprintf(stderr,
 				"%s not set: %" PRIu64
@@ -95,7 +97,7 @@ static void probe_report_print_refusals(struct json_object *program, const struc
 }
 
 static void probe_report_print_program(
-		struct json_object *program, const struct probe_seen *seen, const char *event)
+		struct json_object *program, const struct probe_table_view *view, const char *event)
 {
 	uint64_t locations = ask_number(program, ask_renamed(program, "locations", "places")),
 		 set = ask_number(program, "set"), absent = ask_number(program, "absent");
@@ -106,7 +108,7 @@ static void probe_report_print_program(
 	if (!out)
 		return;
 	if (locations == 1 && set)
-		probe_report_print_location(out, seen, 0);
+		probe_report_print_location(out, view, 0);
 	else
 		fprintf(out, "%s of %s locations", format_number(set, some),
 				format_number(locations, all));
@@ -135,10 +137,10 @@ static void probe_report_print_program(
 				format_printable(ask_text(program, "name"), name, sizeof(name)),
 				text);
 	free(text);
-	probe_report_print_refusals(program, seen);
+	probe_report_print_refusals(program, view);
 }
 
-static int probe_report_print_probe(struct json_object *probe, const struct probe_seen *seen)
+static int probe_report_print_probe(struct json_object *probe, const struct probe_table_view *view)
 {
 	struct json_object *programs = ask_list(probe, "programs"),
 			   *events = ask_list(probe, "event");
@@ -151,7 +153,7 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *program = json_object_array_get_idx(programs, i);
 
-		probe_report_print_program(program, seen, event);
+		probe_report_print_program(program, view, event);
 		set += ask_number(program, "set") + ask_number(program, "absent");
 		refused += ask_number(program, "refused") + (*ask_text(program, "why") != '\0');
 	}
@@ -164,19 +166,19 @@ static int probe_report_print_probe(struct json_object *probe, const struct prob
 }
 
 /* A session that was never started has no program that could report results. */
-static void probe_report_print_defined(const struct probe_seen *seen)
+static void probe_report_print_defined(const struct probe_table_view *view)
 {
 	struct probe_table_event event;
 	char text[600];
 
-	if (!probe_table_nr_events(&seen->table))
+	if (!probe_table_nr_events(&view->table))
 		return;
-	probe_table_event(&seen->table, 0, &event);
+	probe_table_event(&view->table, 0, &event);
 	snprintf(text, sizeof(text), "%.250s:%.300s", event.provider, event.name);
-	if (probe_table_nr_probes(&seen->table) > 1)
+	if (probe_table_nr_probes(&view->table) > 1)
 		message_note_hint("`side start` sets it",
 				"%s is part of the session, at %" PRIu32 " locations", text,
-				probe_table_nr_probes(&seen->table));
+				probe_table_nr_probes(&view->table));
 	else
 		message_note_hint("`side start` sets it", "%s is part of the session", text);
 }
@@ -184,18 +186,18 @@ static void probe_report_print_defined(const struct probe_seen *seen)
 int probe_report(struct json_object *answer, int table)
 {
 	struct json_object *probes = ask_list(answer, "probes");
-	struct probe_seen seen;
-	int worst = probe_see(table, &seen);
+	struct probe_table_view view;
+	int worst = probe_table_view_open(table, &view);
 
 	if (worst)
 		return worst;
 	if (!probes || !json_object_array_length(probes))
-		probe_report_print_defined(&seen);
+		probe_report_print_defined(&view);
 	for (size_t i = 0; probes && i < json_object_array_length(probes); i++) {
-		int status = probe_report_print_probe(json_object_array_get_idx(probes, i), &seen);
+		int status = probe_report_print_probe(json_object_array_get_idx(probes, i), &view);
 
 		worst = status > worst ? status : worst;
 	}
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 	return worst;
 }

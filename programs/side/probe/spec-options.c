@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool probe_spec_classify(const struct option *option, enum resolve_kind *kind)
+static bool probe_spec_classify(const struct option *option, enum resolve_kind *ret_kind)
 {
 	if (!strcmp(option->name, "probe"))
-		*kind = RESOLVE_LOCATION;
+		*ret_kind = RESOLVE_LOCATION;
 	else if (!strcmp(option->name, "function"))
-		*kind = RESOLVE_FUNCTION;
+		*ret_kind = RESOLVE_FUNCTION;
 	else if (!strcmp(option->name, "sdt"))
-		*kind = RESOLVE_MARKER;
+		*ret_kind = RESOLVE_MARKER;
 	else
 		return false;
 	return true;
@@ -68,7 +68,7 @@ static int probe_spec_add_contexts(struct spec_options *spec, const struct text_
 	return status;
 }
 
-static int read_uses(const struct option_uses *uses, struct spec_options *specs, size_t *count)
+static int read_uses(const struct option_uses *uses, struct spec_options *specs, size_t *ret_count)
 {
 	struct spec_options common = {.spec = {.location_text = NULL}}, *now = &common;
 	int status = COMMAND_DONE;
@@ -80,10 +80,10 @@ static int read_uses(const struct option_uses *uses, struct spec_options *specs,
 			status = probe_spec_add_option(now, &uses->items[i]);
 			continue;
 		}
-		if (*count == PROBE_SPECS_MAX)
+		if (*ret_count == PROBE_SPECS_MAX)
 			return message_error(COMMAND_USAGE, NULL,
 					"there are more than %d locations", PROBE_SPECS_MAX);
-		now = &specs[(*count)++];
+		now = &specs[(*ret_count)++];
 		*now = common;
 		now->spec.kind = kind;
 		now->spec.location_text = uses->items[i].text;
@@ -92,21 +92,21 @@ static int read_uses(const struct option_uses *uses, struct spec_options *specs,
 }
 
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
-		struct spec_options **specs, size_t *count)
+		struct spec_options **ret_specs, size_t *ret_count)
 {
 	int status;
 
-	*count = 0;
-	*specs = calloc(PROBE_SPECS_MAX, sizeof(**specs));
-	if (!*specs)
+	*ret_count = 0;
+	*ret_specs = calloc(PROBE_SPECS_MAX, sizeof(**ret_specs));
+	if (!*ret_specs)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
-	status = read_uses(uses, *specs, count);
-	if (!status && !*count)
+	status = read_uses(uses, *ret_specs, ret_count);
+	if (!status && !*ret_count)
 		status = message_error(COMMAND_USAGE,
 				"`--function NAME`, `--probe LOCATION` or `--sdt PROVIDER:NAME`",
 				"missing probe location");
-	for (size_t i = 0; i < *count && !status; i++) {
-		struct spec_options *spec = &(*specs)[i];
+	for (size_t i = 0; i < *ret_count && !status; i++) {
+		struct spec_options *spec = &(*ret_specs)[i];
 
 		status = probe_spec_add_contexts(spec, contexts);
 		spec->spec.arguments = spec->arguments;
@@ -114,8 +114,8 @@ int probe_specs_read(const struct option_uses *uses, const struct text_list *con
 		spec->spec.contexts = spec->contexts;
 	}
 	if (status) {
-		free(*specs);
-		*specs = NULL;
+		free(*ret_specs);
+		*ret_specs = NULL;
 	}
 	return status;
 }
@@ -133,7 +133,7 @@ static size_t probe_spec_count_args(const char *text)
  * Copy the text to `to`, split it there, and append its parts to the list. Returns the end of the
  * copy.
  */
-static char *split(const char *text, char *to, struct text_list *each)
+static char *contexts_split(const char *text, char *to, struct text_list *each)
 {
 	char *remainder = strcpy(to, text), *word;
 
@@ -163,9 +163,9 @@ int probe_contexts(const struct text_list *requested, char *const *operands, str
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	to = (char *)(each->items + nr_args);
 	for (size_t i = 0; i < requested->count; i++)
-		to = split(requested->items[i], to, each);
+		to = contexts_split(requested->items[i], to, each);
 	for (char *const *operand = operands; operand && *operand; operand++)
-		to = split(*operand, to, each);
+		to = contexts_split(*operand, to, each);
 	return COMMAND_DONE;
 }
 

@@ -26,7 +26,7 @@ struct spec_options {
  * after printing a message.
  */
 int probe_specs_read(const struct option_uses *uses, const struct text_list *contexts,
-		struct spec_options **specs, size_t *count);
+		struct spec_options **ret_specs, size_t *ret_count);
 /*
  * Split each `--context a,b`, and append the operands (NULL: none). All texts are in one
  * allocation: free() the list's items. Returns 0 or an exit status, after printing a message.
@@ -48,7 +48,7 @@ struct probe_target {
  * the library that reads them can crash on a damaged file. Returns 0 or an exit status, after
  * printing a message.
  */
-int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *table);
+int probe_resolve(const struct probe_target *target, const struct probe_spec *spec, int *ret_table);
 /*
  * Returns the name of the processor that the file is for, if it is another one, so that nothing can
  * be found. NULL: this processor, or the file cannot be read, which is reported later.
@@ -66,16 +66,16 @@ int probe_add_files(
 bool probe_list_markers(const struct probe_target *target, const char *glob);
 
 /*
- * A table that is mapped here, to print parts of it. probe_see() prints a message if the table is
- * invalid.
+ * A table that is mapped here, to print parts of it. probe_table_view_open() prints a message if
+ * the table is invalid.
  */
-struct probe_seen {
+struct probe_table_view {
 	struct probe_table table;
 	void *memory;
 	size_t size;
 };
-int probe_see(int fd, struct probe_seen *seen);
-void probe_unsee(struct probe_seen *seen);
+int probe_table_view_open(int fd, struct probe_table_view *view);
+void probe_table_view_close(struct probe_table_view *view);
 /* Returns the name of an enum probe_method. */
 const char *probe_method_name(unsigned int method);
 /* The name for sites that the kernel watches (kernel.h). */

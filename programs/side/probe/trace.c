@@ -113,8 +113,8 @@ static int trace_add_pattern(struct tracing *tracing, const char *provider, cons
 
 static int trace_add_events(struct tracing *tracing, int table)
 {
-	struct probe_seen seen;
-	int status = probe_see(table, &seen);
+	struct probe_table_view view;
+	int status = probe_table_view_open(table, &view);
 
 	if (status)
 		return status;
@@ -122,16 +122,16 @@ static int trace_add_events(struct tracing *tracing, int table)
 	 * With an event for each function, one pattern for the provider is enough: the provider is
 	 * side's own.
 	 */
-	if (probe_table_nr_events(&seen.table) > EVENTS_FEW)
+	if (probe_table_nr_events(&view.table) > EVENTS_FEW)
 		status = trace_add_pattern(tracing, RESOLVE_PROVIDER, "*");
-	for (uint32_t i = 0; i < probe_table_nr_events(&seen.table) && !status; i++) {
+	for (uint32_t i = 0; i < probe_table_nr_events(&view.table) && !status; i++) {
 		struct probe_table_event event;
 
-		probe_table_event(&seen.table, i, &event);
-		if (probe_table_nr_events(&seen.table) <= EVENTS_FEW)
+		probe_table_event(&view.table, i, &event);
+		if (probe_table_nr_events(&view.table) <= EVENTS_FEW)
 			status = trace_add_pattern(tracing, event.provider, event.name);
 	}
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 	return status;
 }
 
@@ -145,10 +145,10 @@ static bool wants_all_arguments(const struct probe_spec *spec)
 }
 
 static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_target *target,
-		struct session_probe *probe, const struct probe_seen *seen)
+		struct session_probe *probe, const struct probe_table_view *view)
 {
 	struct probe_kernel kernel;
-	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, seen,
+	int status = probe_kernel_choose(target, tracing->no_kernel, &probe->table, view,
 			tracing->nr_probes, &kernel);
 
 	if (!status && kernel.table >= 0)
@@ -166,20 +166,20 @@ static int trace_defer_to_kernel(struct tracing *tracing, const struct probe_tar
  */
 static int leave_all_to_kernel(struct tracing *tracing, const struct probe_target *target)
 {
-	struct probe_seen *seen = calloc(tracing->nr_probes + 1, sizeof(*seen));
+	struct probe_table_view *view = calloc(tracing->nr_probes + 1, sizeof(*view));
 	int status = COMMAND_DONE;
 	size_t nr = 0;
 
-	if (!seen)
+	if (!view)
 		return message_error(COMMAND_FAILED, NULL, "out of memory");
 	/* Use the tables before any of them is replaced by one that leaves sites to the kernel. */
 	for (; nr < tracing->nr_probes && !status; nr += !status)
-		status = probe_see(tracing->probes[nr].table, &seen[nr]);
+		status = probe_table_view_open(tracing->probes[nr].table, &view[nr]);
 	for (size_t i = 0; i < tracing->nr_probes && !status; i++)
-		status = trace_defer_to_kernel(tracing, target, &tracing->probes[i], seen);
+		status = trace_defer_to_kernel(tracing, target, &tracing->probes[i], view);
 	while (nr--)
-		probe_unsee(&seen[nr]);
-	free(seen);
+		probe_table_view_close(&view[nr]);
+	free(view);
 	return status;
 }
 
@@ -200,7 +200,7 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 				.exe = target.exe};
 		tracing->specs[i].spec.kernel = global;
 		tracing->specs[i].spec.forced = tracing->forced;
-		tracing->specs[i].spec.apart = wants_all_arguments(&tracing->specs[i].spec);
+		tracing->specs[i].spec.separate = wants_all_arguments(&tracing->specs[i].spec);
 		status = probe_resolve(&target, &tracing->specs[i].spec, &probe->table);
 		if (status)
 			break;
@@ -219,7 +219,7 @@ static const char *trace_probe_spec_text(const struct tracing *tracing, uint32_t
 }
 
 /* Prints a line for each location. Returns how many lines have been printed. */
-static uint64_t trace_report_refusal(const struct probe_seen *seen,
+static uint64_t trace_report_refusal(const struct probe_table_view *view,
 		const struct session_probe_refusal *refusal, uint64_t shown)
 {
 	uint64_t end = (uint64_t)refusal->first + refusal->count;
@@ -227,9 +227,9 @@ static uint64_t trace_report_refusal(const struct probe_seen *seen,
 	for (uint64_t i = refusal->first; i < end && shown < REFUSALS_SHOWN; i++) {
 		struct probe_table_probe probe;
 
-		if (i >= probe_table_nr_probes(&seen->table))
+		if (i >= probe_table_nr_probes(&view->table))
 			break;
-		probe_table_probe(&seen->table, (uint32_t)i, &probe);
+		probe_table_probe(&view->table, (uint32_t)i, &probe);
 		fprintf(stderr, "%s %s: %s, at 0x%" PRIx64 ": %s\n", message_label(true),
 				refusal->error == ECANCELED ? "removed" : "not set", probe.function,
 				probe.site.address, wire_probe_error_text(refusal->error));
@@ -242,17 +242,17 @@ static void trace_report_refusals(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	uint64_t shown = 0;
-	struct probe_seen seen;
+	struct probe_table_view view;
 
 	if (!answer->nr_refusals || !answer->number || answer->number > tracing->nr_probes ||
-			probe_see(tracing->probes[answer->number - 1].table, &seen))
+			probe_table_view_open(tracing->probes[answer->number - 1].table, &view))
 		return;
 	for (uint32_t i = 0; i < answer->nr_refusals; i++)
-		shown = trace_report_refusal(&seen, &answer->refusals[i], shown);
+		shown = trace_report_refusal(&view, &answer->refusals[i], shown);
 	if (answer->states[WIRE_PROBE_REFUSED] > shown)
 		fprintf(stderr, "%s not set: %" PRIu64 " others\n", message_label(true),
 				(uint64_t)answer->states[WIRE_PROBE_REFUSED] - shown);
-	probe_unsee(&seen);
+	probe_table_view_close(&view);
 }
 
 /* The probes were set until the program entered a sandbox. */
@@ -275,17 +275,18 @@ static bool is_filtered_out(const struct session_probe_answer *answer)
 }
 
 /* Whether a filter may have named fields of the entry and of the return. */
-static bool has_exit(const struct tracing *tracing, const struct session_probe_answer *answer)
+static bool trace_may_have_exit(
+		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	struct probe_table_probe probe = {.exit = PROBE_TABLE_NONE};
-	struct probe_seen seen;
+	struct probe_table_view view;
 
 	if (!answer->number || answer->number > tracing->nr_probes ||
-			probe_see(tracing->probes[answer->number - 1].table, &seen))
+			probe_table_view_open(tracing->probes[answer->number - 1].table, &view))
 		return false;
-	if (probe_table_nr_probes(&seen.table))
-		probe_table_probe(&seen.table, 0, &probe);
-	probe_unsee(&seen);
+	if (probe_table_nr_probes(&view.table))
+		probe_table_probe(&view.table, 0, &probe);
+	probe_table_view_close(&view);
 	return probe.exit != PROBE_TABLE_NONE;
 }
 
@@ -293,7 +294,7 @@ static int trace_print_filtered_out(
 		const struct tracing *tracing, const struct session_probe_answer *answer)
 {
 	return message_error(COMMAND_FAILED,
-			has_exit(tracing, answer)
+			trace_may_have_exit(tracing, answer)
 					? "`--args` records the arguments if there is debug information\nto filter by the entry and by the return, filter the entry here and the return with `side view --filter`"
 					: "`--args` records the arguments if there is debug information\n`--arg s32:x:%edi` names a register",
 			"nothing was recorded: no event of %s has the fields that `--filter %.256s` names",
@@ -657,7 +658,8 @@ static void add_threads(struct tracing *tracing)
 
 		if (spec->kernel)
 			return;
-		are_several = are_several || (spec->apart && strpbrk(spec->location_text, "*?["));
+		are_several = are_several ||
+				(spec->separate && strpbrk(spec->location_text, "*?["));
 	}
 	if (!are_several)
 		return;
@@ -678,7 +680,8 @@ static bool trace_is_overwrite(const char *output)
 	return !is_empty;
 }
 
-static int trace(struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
+static int trace_run(
+		struct tracing *tracing, const struct parsed *parsed, char **args, size_t count)
 {
 	const struct record_options *options = &parsed->options.record;
 	int status = trace_check_options(parsed, count);
@@ -706,7 +709,7 @@ static int trace(struct tracing *tracing, const struct parsed *parsed, char **ar
 		status = find_traced(tracing, options, args, count);
 	tracing->no_kernel = tracing->no_kernel
 			? tracing->no_kernel
-			: probe_kernel_not(options->global.never, tracing->others.count > 0,
+			: probe_kernel_refusal(options->global.never, tracing->others.count > 0,
 					  options->filter);
 	if (!status)
 		status = resolve_all(tracing, options->global.on ? 0 : (pid_t)options->pid,
@@ -766,7 +769,7 @@ static int trace_command(const struct parsed *parsed, bool is_shell_text)
 	}
 	if (args && count && is_shell_text)
 		note_shell(command, *args);
-	status = trace(tracing, parsed, args, args ? count : 0);
+	status = trace_run(tracing, parsed, args, args ? count : 0);
 	for (size_t i = 0; i < tracing->nr_probes; i++) {
 		close(tracing->probes[i].table);
 		if (tracing->probes[i].has_others)

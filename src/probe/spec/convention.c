@@ -16,7 +16,7 @@
 
 #define MEMBERS_MAX 1024
 #define DEPTH_MAX 8
-#define END_DEPTH_MAX 3 /* nesting of members that are searched for destructors */
+#define NONTRIVIAL_DEPTH_MAX 3 /* nesting of members that are searched for destructors */
 
 /*
  * CLASS_UPPER: the upper half of a vector register whose lower half is the previous class (SSEUP).
@@ -32,20 +32,20 @@ struct classes {
 	 * can read
 	 */
 	bool x87;
-	bool x87_pair; /* contains two of them: larger, otherwise the same */
-	bool untold;   /* the location of the return value is unknown */
-	bool quad;     /* contains a binary128 */
-	bool vector;   /* both halves are in one register */
+	bool x87_pair;   /* contains two of them: larger, otherwise the same */
+	bool is_unknown; /* the location of the return value is unknown */
+	bool quad;       /* contains a binary128 */
+	bool vector;     /* both halves are in one register */
 };
 
-static bool has_own_end(Dwarf_Die *type, unsigned int depth);
+static bool convention_is_nontrivial(Dwarf_Die *type, unsigned int depth);
 static bool rust_by_reference(Dwarf_Die *type);
 
 /*
  * Whether this child gives its class a destructor, a copy constructor or a virtual table, or is a
  * member whose type has one.
  */
-static bool ends_by_itself(Dwarf_Die *child, unsigned int depth)
+static bool convention_makes_nontrivial(Dwarf_Die *child, unsigned int depth)
 {
 	const char *name = dwarf_diename(child);
 	int tag = dwarf_tag(child);
@@ -59,20 +59,20 @@ static bool ends_by_itself(Dwarf_Die *child, unsigned int depth)
 	if (name && !strncmp(name, "_vptr", 5))
 		return true;
 	return !dwarf_hasattr(child, DW_AT_external) && type_of(child, &part) &&
-			has_own_end(&part, depth + 1);
+			convention_is_nontrivial(&part, depth + 1);
 }
 
-static bool has_own_end(Dwarf_Die *type, unsigned int depth)
+static bool convention_is_nontrivial(Dwarf_Die *type, unsigned int depth)
 {
 	unsigned int count = 0;
 	Dwarf_Die child;
 	int tag = dwarf_tag(type);
 
-	if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) || depth > END_DEPTH_MAX ||
-			dwarf_child(type, &child))
+	if ((tag != DW_TAG_structure_type && tag != DW_TAG_class_type) ||
+			depth > NONTRIVIAL_DEPTH_MAX || dwarf_child(type, &child))
 		return false;
 	do {
-		if (ends_by_itself(&child, depth))
+		if (convention_makes_nontrivial(&child, depth))
 			return true;
 	} while (count++ < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 	return false;
@@ -90,7 +90,8 @@ static bool is_by_reference(Dwarf_Die *type)
 	if (dwarf_attr_integrate(type, DW_AT_calling_convention, &attribute) &&
 			!dwarf_formudata(&attribute, &convention))
 		return convention == DW_CC_pass_by_reference;
-	return rust_by_reference(type) || type_is_standard_string(type) || has_own_end(type, 0);
+	return rust_by_reference(type) || type_is_standard_string(type) ||
+			convention_is_nontrivial(type, 0);
 }
 
 static void spec_convention_add_class(
@@ -197,7 +198,7 @@ static void add_large(struct classes *classes, Dwarf_Die *type)
 	add_type(classes, type, 0, 0);
 	classes->half[0] = CLASS_MEMORY;
 	classes->x87 = classes->x87_pair = form == NUMBER_EXTENDED;
-	classes->untold = form == NUMBER_UNKNOWN;
+	classes->is_unknown = form == NUMBER_UNKNOWN;
 }
 
 static void spec_convention_end_classes(struct classes *classes)
@@ -368,7 +369,7 @@ static bool spec_convention_classify_type(Dwarf_Die *type, struct classes *class
 	else
 		add_type(classes, type, 0, 0);
 	spec_convention_end_classes(classes);
-	classes->untold |= classes->quad && is_aggregate(type) && is_clang(type);
+	classes->is_unknown |= classes->quad && is_aggregate(type) && is_clang(type);
 	return true;
 }
 
@@ -380,23 +381,25 @@ static bool is_in_x87(const struct classes *classes)
 
 /* ---- arguments ---- */
 
-struct hand {
+struct argument_cursor {
 	unsigned int integers, floats;
 	uint64_t stack; /* offset from the return address */
 };
 
-static int take_half(struct hand *hand, enum argument_class kind, struct fetch *fetch)
+static int convention_argument_half(
+		struct argument_cursor *cursor, enum argument_class kind, struct fetch *fetch)
 {
 	static const uint8_t registers[6] = {5, 4, 1, 2, 8, 9};
 
 	if (kind == CLASS_FLOAT)
-		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
-	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[hand->integers++], 0, 0);
+		return fetch_op(fetch, PROBE_FETCH_VECTOR, cursor->floats++, 0, 0);
+	return fetch_op(fetch, PROBE_FETCH_REGISTER, registers[cursor->integers++], 0, 0);
 }
 
 /* Locate each half in the next register of its class. */
-static void take_both(struct hand *hand, const struct classes *classes,
-		int (*take_one)(struct hand *hand, enum argument_class kind, struct fetch *fetch),
+static void convention_locate_halves(struct argument_cursor *cursor, const struct classes *classes,
+		int (*locate_half)(struct argument_cursor *cursor, enum argument_class kind,
+				struct fetch *fetch),
 		struct located *located)
 {
 	located->kind = LOCATED_VALUE;
@@ -405,9 +408,9 @@ static void take_both(struct hand *hand, const struct classes *classes,
 		uint64_t remainder = classes->size - 8 * i;
 
 		if (classes->vector && i)
-			(void)fetch_op(&fetch, PROBE_FETCH_VECTOR, hand->floats - 1, 0, 8);
+			(void)fetch_op(&fetch, PROBE_FETCH_VECTOR, cursor->floats - 1, 0, 8);
 		else if (classes->half[i] != CLASS_NONE)
-			(void)take_one(hand, classes->half[i], &fetch);
+			(void)locate_half(cursor, classes->half[i], &fetch);
 		if (classes->size <= 8)
 			located->fetch = fetch;
 		else
@@ -416,8 +419,8 @@ static void take_both(struct hand *hand, const struct classes *classes,
 	}
 }
 
-static void spec_convention_assign_registers(
-		struct hand *hand, const struct classes *classes, struct located *located)
+static void spec_convention_assign_registers(struct argument_cursor *cursor,
+		const struct classes *classes, struct located *located)
 {
 	unsigned int integers = 0, floats = 0;
 
@@ -426,22 +429,22 @@ static void spec_convention_assign_registers(
 		floats += classes->half[i] == CLASS_FLOAT;
 	}
 	*located = (struct located){.kind = LOCATED_MEMORY};
-	if (classes->half[0] == CLASS_MEMORY || hand->integers + integers > 6 ||
-			hand->floats + floats > 8) {
-		hand->stack = (hand->stack + classes->align - 1) & ~(classes->align - 1);
+	if (classes->half[0] == CLASS_MEMORY || cursor->integers + integers > 6 ||
+			cursor->floats + floats > 8) {
+		cursor->stack = (cursor->stack + classes->align - 1) & ~(classes->align - 1);
 		(void)fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0);
-		(void)fetch_add(&located->fetch, (int64_t)(8 + hand->stack));
-		hand->stack += (classes->size + 7) & ~UINT64_C(7);
+		(void)fetch_add(&located->fetch, (int64_t)(8 + cursor->stack));
+		cursor->stack += (classes->size + 7) & ~UINT64_C(7);
 		return;
 	}
-	take_both(hand, classes, take_half, located);
+	convention_locate_halves(cursor, classes, convention_argument_half, located);
 }
 
 /*
  * Whether debug information shows that the argument is passed by address: arrays of Fortran,
  * objects of C++.
  */
-static bool is_where_register_says(Dwarf_Die *argument)
+static bool convention_is_address(Dwarf_Die *argument)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
@@ -456,7 +459,8 @@ static bool is_where_register_says(Dwarf_Die *argument)
  * Locate an argument that the caller stored on the stack, above the return address. The compiler
  * records its offset from the frame.
  */
-static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
+static bool convention_find_on_stack(
+		Dwarf_Die *function, Dwarf_Die *argument, struct located *ret_located)
 {
 	Dwarf_Attribute where, base;
 	Dwarf_Op *ops, *base_ops;
@@ -480,19 +484,19 @@ static bool find_on_stack(Dwarf_Die *function, Dwarf_Die *argument, struct locat
 		return false;
 	if (offset < 0)
 		return false;
-	*located = (struct located){.kind = LOCATED_MEMORY};
-	return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0) &&
-			!fetch_add(&located->fetch, offset + 8);
+	*ret_located = (struct located){.kind = LOCATED_MEMORY};
+	return !fetch_op(&ret_located->fetch, PROBE_FETCH_REGISTER, FETCH_RSP, 0, 0) &&
+			!fetch_add(&ret_located->fetch, offset + 8);
 }
 
-int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located)
+int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *ret_located)
 {
-	struct hand hand = {.stack = 0};
+	struct argument_cursor cursor = {.stack = 0};
 	struct classes classes;
 	bool reference;
 	Dwarf_Die child, type;
 
-	if (find_on_stack(function, argument, located))
+	if (convention_find_on_stack(function, argument, ret_located))
 		return 0;
 	/*
 	 * A value that is returned in memory has a hidden first argument: the address of that
@@ -507,9 +511,9 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 				(!is_rust(function) || !type_size(&type, &classes.size) ||
 						classes.size > 16))
 			return -ENOTSUP;
-		hand.integers += is_by_reference(&type) ||
+		cursor.integers += is_by_reference(&type) ||
 				(classes.half[0] == CLASS_MEMORY && !is_in_x87(&classes));
-		if (classes.untold)
+		if (classes.is_unknown)
 			return -ENOTSUP;
 	}
 	if (dwarf_child(function, &child))
@@ -519,48 +523,50 @@ int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *lo
 			continue;
 		if (!type_of(&child, &type))
 			return -ENOTSUP;
-		reference = is_by_reference(&type) || is_where_register_says(&child);
+		reference = is_by_reference(&type) || convention_is_address(&child);
 		if (reference)
 			classes = (struct classes){.half[0] = CLASS_INTEGER, .size = 8, .align = 8};
 		else if (!spec_convention_classify_type(&type, &classes))
 			return -ENOTSUP;
-		if (classes.untold && classes.size <= 16) {
-			if (!find_on_stack(function, &child, located))
+		if (classes.is_unknown && classes.size <= 16) {
+			if (!convention_find_on_stack(function, &child, ret_located))
 				return -ENOTSUP;
 			classes.half[0] = CLASS_MEMORY;
 		}
-		spec_convention_assign_registers(&hand, &classes, located);
+		spec_convention_assign_registers(&cursor, &classes, ret_located);
 		if (dwarf_dieoffset(&child) != dwarf_dieoffset(argument))
 			continue;
 		/* The register holds the address of the argument. */
 		if (reference)
-			located->kind = LOCATED_MEMORY;
+			ret_located->kind = LOCATED_MEMORY;
 		return 0;
 	} while (!dwarf_siblingof(&child, &child));
 	return -ENOTSUP;
 }
 
-static int take_result(struct hand *hand, enum argument_class kind, struct fetch *fetch)
+static int convention_result_half(
+		struct argument_cursor *cursor, enum argument_class kind, struct fetch *fetch)
 {
 	/* rax and rdx; xmm0 and xmm1. */
 	if (kind == CLASS_FLOAT)
-		return fetch_op(fetch, PROBE_FETCH_VECTOR, hand->floats++, 0, 0);
-	return fetch_op(fetch, PROBE_FETCH_REGISTER, hand->integers++, 0, 0);
+		return fetch_op(fetch, PROBE_FETCH_VECTOR, cursor->floats++, 0, 0);
+	return fetch_op(fetch, PROBE_FETCH_REGISTER, cursor->integers++, 0, 0);
 }
 
-bool locate_result(Dwarf_Die *type, struct located *located)
+bool locate_result(Dwarf_Die *type, struct located *ret_located)
 {
-	struct hand hand = {.stack = 0};
+	struct argument_cursor cursor = {.stack = 0};
 	struct classes classes;
 
-	*located = (struct located){.kind = LOCATED_VALUE};
-	if (!spec_convention_classify_type(type, &classes) || is_in_x87(&classes) || classes.untold)
+	*ret_located = (struct located){.kind = LOCATED_VALUE};
+	if (!spec_convention_classify_type(type, &classes) || is_in_x87(&classes) ||
+			classes.is_unknown)
 		return false;
 	/* The value is in memory of the caller; the function returns its address in rax. */
 	if (is_by_reference(type) || classes.half[0] == CLASS_MEMORY) {
-		located->kind = LOCATED_MEMORY;
-		return !fetch_op(&located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
+		ret_located->kind = LOCATED_MEMORY;
+		return !fetch_op(&ret_located->fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
 	}
-	take_both(&hand, &classes, take_result, located);
+	convention_locate_halves(&cursor, &classes, convention_result_half, ret_located);
 	return true;
 }

@@ -48,7 +48,7 @@ static bool open_debug(struct debug *debug, struct resolve_module *module)
 void debug_close(struct debug *debug)
 {
 	if (debug)
-		around_free(debug->around);
+		scope_index_free(debug->scopes);
 	if (debug && debug->dwfl)
 		dwfl_end(debug->dwfl);
 	free(debug);
@@ -87,7 +87,7 @@ int debug_failed(const struct resolve_module *module, struct error *error)
 
 /* ---- units ---- */
 
-bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
+bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *ret_unit)
 {
 	Dwarf_Off next;
 	size_t header;
@@ -98,7 +98,7 @@ bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit)
 		if (next <= *offset)
 			return false;
 		*offset = next;
-		if (dwarf_offdie(debug->dwarf, die, unit))
+		if (dwarf_offdie(debug->dwarf, die, ret_unit))
 			return true;
 	}
 	return false;
@@ -154,13 +154,13 @@ struct chain {
 	unsigned int count;
 };
 
-bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function)
+bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *ret_function)
 {
 	Dwarf_Die scopes[DEBUG_SCOPES_MAX];
-	unsigned int count = debug_around(debug, address, scopes);
+	unsigned int count = debug_scope_chain(debug, address, scopes);
 
 	if (count)
-		*function = scopes[count - 1];
+		*ret_function = scopes[count - 1];
 	return count;
 }
 
@@ -184,7 +184,7 @@ static void find_blocks(struct chain *chain)
 	}
 }
 
-int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **scopes)
+int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **ret_scopes)
 {
 	struct chain chain = {.address = address};
 
@@ -192,19 +192,19 @@ int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **
 	 * libdw's own scopes do not fit: for inlined functions it returns the scopes around their
 	 * source.
 	 */
-	*scopes = NULL;
-	chain.count = debug_around(debug, address, chain.scopes);
+	*ret_scopes = NULL;
+	chain.count = debug_scope_chain(debug, address, chain.scopes);
 	if (!chain.count)
 		return -1;
 	if (!entry)
 		find_blocks(&chain);
-	*scopes = calloc(chain.count, sizeof(**scopes));
-	if (!*scopes) {
+	*ret_scopes = calloc(chain.count, sizeof(**ret_scopes));
+	if (!*ret_scopes) {
 		debug->owner->debug_error = -ENOMEM;
 		return -1;
 	}
 	for (unsigned int i = 0; i < chain.count; i++)
-		(*scopes)[i] = chain.scopes[chain.count - 1 - i];
+		(*ret_scopes)[i] = chain.scopes[chain.count - 1 - i];
 	return (int)chain.count;
 }
 
@@ -276,9 +276,9 @@ static int search_unit(Dwarf_Die *unit, const struct line_search *search)
 }
 
 int debug_lines(struct debug *debug, const char *source, int line,
-		int (*each)(void *user, uint64_t address), void *user, int *nearest)
+		int (*each)(void *user, uint64_t address), void *user, int *ret_nearest)
 {
-	const struct line_search search = {source, line, nearest, each, user};
+	const struct line_search search = {source, line, ret_nearest, each, user};
 	Dwarf_Off offset = 0;
 	Dwarf_Die unit;
 	int ret = 0;

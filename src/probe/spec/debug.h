@@ -12,15 +12,15 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
-struct around;
+struct scope_index;
 
 struct debug {
 	struct resolve_module *owner;
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf *dwarf;
-	Dwarf_CFI *frames[2];  /* of .eh_frame and .debug_frame; NULL: the file has none */
-	struct around *around; /* index of around.c; NULL: not made yet */
+	Dwarf_CFI *frames[2];       /* of .eh_frame and .debug_frame; NULL: the file has none */
+	struct scope_index *scopes; /* index of scopes.c; NULL: not made yet */
 };
 
 /* Returns NULL if the module has no debug information, or if debug_failed() returns an error. */
@@ -33,7 +33,7 @@ int debug_failed(const struct resolve_module *module, struct error *error);
 void debug_close(struct debug *debug);
 
 /* Step to the next unit. Begin with `*offset` 0. Returns false after the last one. */
-bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit);
+bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *ret_unit);
 /*
  * Replace the skeleton of a split unit by its full part in another file (.dwo), if that file is
  * found.
@@ -41,14 +41,15 @@ bool debug_next_unit(struct debug *debug, Dwarf_Off *offset, Dwarf_Die *unit);
 void debug_whole_unit(Dwarf_Die *unit);
 
 /*
- * around.c: find the unit that contains an address of the file, and the chain of scopes to the
- * function there, as compiled, not inlined. debug_around() returns the number of scopes, or 0.
+ * scopes.c: find the unit that contains an address of the file, and the chain of scopes to the
+ * function there, as compiled, not inlined. debug_scope_chain() returns the number of
+ * scopes, or 0.
  */
 #define DEBUG_SCOPES_MAX 24
-bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *unit);
-unsigned int debug_around(
-		struct debug *debug, uint64_t address, Dwarf_Die scopes[DEBUG_SCOPES_MAX]);
-void around_free(struct around *around);
+bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *ret_unit);
+unsigned int debug_scope_chain(
+		struct debug *debug, uint64_t address, Dwarf_Die ret_scopes[DEBUG_SCOPES_MAX]);
+void scope_index_free(struct scope_index *index);
 
 /*
  * Returns the name of the file (.dwo) with the debug information of this address, if it was not
@@ -60,9 +61,9 @@ const char *debug_missing_part(struct debug *debug, uint64_t address);
  * Inlined functions are followed by the scopes around the code that they are inlined into. With
  * `entry`, scopes within the function are left out. Returns -1 if there are none.
  */
-int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **scopes);
+int debug_scopes(struct debug *debug, uint64_t address, bool entry, Dwarf_Die **ret_scopes);
 /* Find the compiled function at the address, not one that is inlined there. */
-bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function);
+bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *ret_function);
 
 /*
  * Call each() for each unit, as a whole. Stops when each() does not return 0, and returns its
@@ -71,18 +72,18 @@ bool debug_function(struct debug *debug, uint64_t address, Dwarf_Die *function);
 int debug_units(struct debug *debug, int (*each)(void *user, Dwarf_Die *unit), void *user);
 
 /*
- * elsewhere.c: find a global variable by name, such as `ns::name`; find the definition of a type
+ * definitions.c: find a global variable by name, such as `ns::name`; find the definition of a type
  * that this unit only declares.
  */
-bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable);
-bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type);
+bool debug_global(struct debug *debug, const char *name, Dwarf_Die *ret_variable);
+bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *ret_type);
 
 /*
  * Call each() for each address where a statement of the line begins. `*nearest` is the next line
  * that has code, or 0.
  */
 int debug_lines(struct debug *debug, const char *source, int line,
-		int (*each)(void *user, uint64_t address), void *user, int *nearest);
+		int (*each)(void *user, uint64_t address), void *user, int *ret_nearest);
 
 /*
  * Call each() for each address where an inlined copy of the function begins. Stops when it does not

@@ -16,7 +16,7 @@
 #define STACK_MAX 8
 #define OPS_MAX 64
 
-struct running {
+struct expression_state {
 	const struct locate_frame *location;
 	Dwarf_Attribute *attribute;
 	struct expression_answer *answer;
@@ -26,55 +26,54 @@ struct running {
 	bool value;   /* the item on the stack is the value, not its address */
 };
 
-static struct fetch *top(struct running *running)
+static struct fetch *expression_top(struct expression_state *state)
 {
-	return running->used ? &running->stack[running->used - 1] : NULL;
+	return state->used ? &state->stack[state->used - 1] : NULL;
 }
 
-static int push_fetch(struct running *running, const struct fetch *fetch)
+static int push_fetch(struct expression_state *state, const struct fetch *fetch)
 {
-	if (running->used == STACK_MAX)
+	if (state->used == STACK_MAX)
 		return -E2BIG;
-	running->stack[running->used++] = *fetch;
+	state->stack[state->used++] = *fetch;
 	return 0;
 }
 
-static int spec_expression_push_value(struct running *running, enum probe_fetch_code code,
+static int spec_expression_push_value(struct expression_state *state, enum probe_fetch_code code,
 		unsigned int reg, int64_t value)
 {
 	struct fetch fetch = {.nr_ops = 0};
 
 	(void)fetch_op(&fetch, code, reg, 0, value);
-	return push_fetch(running, &fetch);
+	return push_fetch(state, &fetch);
 }
 
-static int push_register(struct running *running, unsigned int number, int64_t offset)
+static int push_register(struct expression_state *state, unsigned int number, int64_t offset)
 {
 	int ret;
 
 	if (number >= FETCH_XMM0 && number < FETCH_XMM0 + 16)
-		ret = spec_expression_push_value(
-				running, PROBE_FETCH_VECTOR, number - FETCH_XMM0, 0);
+		ret = spec_expression_push_value(state, PROBE_FETCH_VECTOR, number - FETCH_XMM0, 0);
 	else if (number <= FETCH_RIP)
-		ret = spec_expression_push_value(running, PROBE_FETCH_REGISTER, number, 0);
+		ret = spec_expression_push_value(state, PROBE_FETCH_REGISTER, number, 0);
 	else
 		return -ENOTSUP;
-	return ret ? ret : fetch_add(top(running), offset);
+	return ret ? ret : fetch_add(expression_top(state), offset);
 }
 
 /* ---- combine two items ---- */
 
-static bool spec_expression_get_constant(const struct fetch *fetch, int64_t *value)
+static bool spec_expression_get_constant(const struct fetch *fetch, int64_t *ret_value)
 {
-	*value = fetch->ops[0].value;
+	*ret_value = fetch->ops[0].value;
 	return fetch->nr_ops == 1 && fetch->ops[0].code == PROBE_FETCH_CONSTANT;
 }
 
 /* Whether the item is a register plus a constant. */
-static bool register_of(const struct fetch *fetch, unsigned int *number, int64_t *offset)
+static bool register_of(const struct fetch *fetch, unsigned int *ret_number, int64_t *ret_offset)
 {
-	*number = fetch->ops[0].reg;
-	*offset = fetch->nr_ops == 2 ? fetch->ops[1].value : 0;
+	*ret_number = fetch->ops[0].reg;
+	*ret_offset = fetch->nr_ops == 2 ? fetch->ops[1].value : 0;
 	return fetch->ops[0].code == PROBE_FETCH_REGISTER &&
 			(fetch->nr_ops == 1 ||
 					(fetch->nr_ops == 2 &&
@@ -103,16 +102,16 @@ static int spec_expression_add_offset(struct fetch *left, struct fetch *right)
 								      : fetch_add(left, value);
 }
 
-static int combine(struct running *running, enum probe_fetch_sum sum)
+static int expression_combine(struct expression_state *state, enum probe_fetch_sum sum)
 {
 	struct fetch *left, *right;
 	int64_t value;
 
-	if (running->used < 2)
+	if (state->used < 2)
 		return -EINVAL;
-	right = top(running);
-	running->used--;
-	left = top(running);
+	right = expression_top(state);
+	state->used--;
+	left = expression_top(state);
 	if (sum == PROBE_SUM_PLUS)
 		return spec_expression_add_offset(left, right);
 	if (sum == PROBE_SUM_MINUS && spec_expression_get_constant(right, &value))
@@ -124,9 +123,9 @@ static int combine(struct running *running, enum probe_fetch_sum sum)
 }
 
 /* -x, ~x and |x| are computed with a constant. */
-static int combine_one(struct running *running, unsigned int atom)
+static int expression_combine_constant(struct expression_state *state, unsigned int atom)
 {
-	struct fetch *one = top(running), left = {.nr_ops = 0}, sign;
+	struct fetch *one = expression_top(state), left = {.nr_ops = 0}, sign;
 	int ret;
 
 	if (!one)
@@ -176,10 +175,10 @@ static enum probe_fetch_sum sum_of(unsigned int atom)
 
 /* ---- the frame ---- */
 
-static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t count);
+static int spec_expression_run(struct expression_state *state, Dwarf_Op *ops, size_t count);
 
 /* Push the frame address of the function (CFA), as unwinding data defines it. */
-static int push_frame(struct running *running)
+static int push_frame(struct expression_state *state)
 {
 	for (size_t i = 0; i < 2; i++) {
 		Dwarf_Frame *frame = NULL;
@@ -187,42 +186,42 @@ static int push_frame(struct running *running)
 		size_t count;
 		int ret = -ENOTSUP;
 
-		if (!running->location->debug->frames[i] ||
-				dwarf_cfi_addrframe(running->location->debug->frames[i],
-						running->location->address, &frame))
+		if (!state->location->debug->frames[i] ||
+				dwarf_cfi_addrframe(state->location->debug->frames[i],
+						state->location->address, &frame))
 			continue;
 		if (!dwarf_frame_cfa(frame, &ops, &count) && count)
-			ret = spec_expression_run(running, ops, count);
+			ret = spec_expression_run(state, ops, count);
 		free(frame);
-		running->value = false;
+		state->value = false;
 		if (!ret)
 			return 0;
 	}
 	return -ENOTSUP;
 }
 
-static int push_base(struct running *running, int64_t offset)
+static int expression_push_frame_base(struct expression_state *state, int64_t offset)
 {
-	Dwarf_Attribute attribute, *outer = running->attribute;
+	Dwarf_Attribute attribute, *outer = state->attribute;
 	Dwarf_Op *ops;
 	size_t count;
 	int ret;
 
 	/* A frame base that uses the frame base would recurse forever. */
-	if (running->in_base || !running->location->function ||
-			!dwarf_attr_integrate(running->location->function, DW_AT_frame_base,
-					&attribute) ||
-			dwarf_getlocation_addr(&attribute, running->location->address, &ops, &count,
-					1) != 1)
+	if (state->in_base || !state->location->function ||
+			!dwarf_attr_integrate(
+					state->location->function, DW_AT_frame_base, &attribute) ||
+			dwarf_getlocation_addr(
+					&attribute, state->location->address, &ops, &count, 1) != 1)
 		return -ENOTSUP;
-	running->in_base = true;
-	running->attribute = &attribute;
-	ret = spec_expression_run(running, ops, count);
-	running->attribute = outer;
-	running->in_base = false;
+	state->in_base = true;
+	state->attribute = &attribute;
+	ret = spec_expression_run(state, ops, count);
+	state->attribute = outer;
+	state->in_base = false;
 	/* Here a register stands for its contents. */
-	running->value = false;
-	return ret || !running->used ? -ENOTSUP : fetch_add(top(running), offset);
+	state->value = false;
+	return ret || !state->used ? -ENOTSUP : fetch_add(expression_top(state), offset);
 }
 
 /* ---- single operations ---- */
@@ -231,244 +230,246 @@ static int push_base(struct running *running, int64_t offset)
  * The value of an expression at the function's entry. If the location is the entry, that is its
  * value now.
  */
-static int push_entry_value(struct running *running, Dwarf_Op *op)
+static int push_entry_value(struct expression_state *state, Dwarf_Op *op)
 {
-	Dwarf_Attribute inner, *outer = running->attribute;
+	Dwarf_Attribute inner, *outer = state->attribute;
 	const char *name = NULL;
 	Dwarf_Op *ops;
 	size_t count;
 	int ret;
 
-	if (dwarf_getlocation_attr(running->attribute, op, &inner) ||
+	if (dwarf_getlocation_attr(state->attribute, op, &inner) ||
 			dwarf_getlocation(&inner, &ops, &count) || !count)
 		return -ENOTSUP;
-	if (!running->location->entry) {
+	if (!state->location->entry) {
 		if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 			name = fetch_register_name(ops[0].atom - DW_OP_reg0);
-		running->answer->entry_value = name ? name : "another register";
+		state->answer->entry_value = name ? name : "another register";
 		return -ENOTSUP;
 	}
-	running->attribute = &inner;
-	ret = spec_expression_run(running, ops, count);
-	running->attribute = outer;
-	running->value = false;
+	state->attribute = &inner;
+	ret = spec_expression_run(state, ops, count);
+	state->attribute = outer;
+	state->value = false;
 	return ret;
 }
 
 /* An address or constant from a table of the unit. */
-static int push_indexed(struct running *running, Dwarf_Op *op)
+static int push_indexed(struct expression_state *state, Dwarf_Op *op)
 {
 	bool address = op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
 	Dwarf_Attribute found;
 	Dwarf_Addr value;
 	Dwarf_Word number;
 
-	if (dwarf_getlocation_attr(running->attribute, op, &found))
+	if (dwarf_getlocation_attr(state->attribute, op, &found))
 		return -ENOTSUP;
 	if (!dwarf_formaddr(&found, &value))
-		return spec_expression_push_value(running,
+		return spec_expression_push_value(state,
 				address ? PROBE_FETCH_MODULE : PROBE_FETCH_CONSTANT, 0,
 				(int64_t)value);
 	return dwarf_formudata(&found, &number)
 			? -ENOTSUP
 			: spec_expression_push_value(
-					  running, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
+					  state, PROBE_FETCH_CONSTANT, 0, (int64_t)number);
 }
 
 /* Convert to a number type: all types fill the 64 bits, with or without sign extension. */
-static int spec_expression_convert_type(struct running *running, Dwarf_Op *op)
+static int spec_expression_convert_type(struct expression_state *state, Dwarf_Op *op)
 {
 	Dwarf_Word size, encoding;
 	Dwarf_Attribute attribute;
 	Dwarf_Die type;
 	bool is_signed;
 
-	if (!running->used)
+	if (!state->used)
 		return -EINVAL;
 	/* The generic type: an address. */
 	if (!op->number)
 		return 0;
-	if (dwarf_getlocation_die(running->attribute, op, &type) ||
+	if (dwarf_getlocation_die(state->attribute, op, &type) ||
 			dwarf_aggregate_size(&type, &size) || !size || size > 8 ||
 			!dwarf_attr_integrate(&type, DW_AT_encoding, &attribute) ||
 			dwarf_formudata(&attribute, &encoding) || encoding == DW_ATE_float ||
 			encoding == DW_ATE_complex_float) {
-		running->answer->unknown = "it is converted to a type that is no integer";
+		state->answer->unknown = "it is converted to a type that is no integer";
 		return -ENOTSUP;
 	}
 	is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
 	if (size == 8)
 		return 0;
-	return fetch_op(top(running), is_signed ? PROBE_FETCH_SIGN_EXTEND : PROBE_FETCH_ZERO_EXTEND,
-			0, 8 * (unsigned int)size, 0);
+	return fetch_op(expression_top(state),
+			is_signed ? PROBE_FETCH_SIGN_EXTEND : PROBE_FETCH_ZERO_EXTEND, 0,
+			8 * (unsigned int)size, 0);
 }
 
-static int spec_expression_load_memory(struct running *running, uint64_t size)
+static int spec_expression_load_memory(struct expression_state *state, uint64_t size)
 {
-	if (!running->used || (size != 1 && size != 2 && size != 4 && size != 8))
+	if (!state->used || (size != 1 && size != 2 && size != 4 && size != 8))
 		return -EINVAL;
-	return fetch_op(top(running), PROBE_FETCH_LOAD, 0, (unsigned int)size, 0);
+	return fetch_op(expression_top(state), PROBE_FETCH_LOAD, 0, (unsigned int)size, 0);
 }
 
-static int spec_expression_copy_stack_slot(struct running *running, uint64_t below)
+static int spec_expression_copy_stack_slot(struct expression_state *state, uint64_t below)
 {
-	if (below >= running->used)
+	if (below >= state->used)
 		return -EINVAL;
-	return push_fetch(running, &running->stack[running->used - 1 - below]);
+	return push_fetch(state, &state->stack[state->used - 1 - below]);
 }
 
 /* Move the top item below the `count` - 1 items under it. */
-static int spec_expression_rotate(struct running *running, unsigned int count)
+static int spec_expression_rotate(struct expression_state *state, unsigned int count)
 {
 	struct fetch *lowest, moved;
 
-	if (running->used < count)
+	if (state->used < count)
 		return -EINVAL;
-	moved = *top(running);
-	lowest = &running->stack[running->used - count];
+	moved = *expression_top(state);
+	lowest = &state->stack[state->used - count];
 	memmove(lowest + 1, lowest, (count - 1) * sizeof(*lowest));
 	*lowest = moved;
 	return 0;
 }
 
-static int run_register(struct running *running, unsigned int number)
+static int run_register(struct expression_state *state, unsigned int number)
 {
-	running->value = true;
-	return push_register(running, number, 0);
+	state->value = true;
+	return push_register(state, number, 0);
 }
 
 /* Operations whose number encodes an operand. Returns false for other operations. */
-static bool run_numbered(struct running *running, const Dwarf_Op *op, int *ret)
+static bool run_numbered(struct expression_state *state, const Dwarf_Op *op, int *ret)
 {
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
-		*ret = push_register(running, op->atom - DW_OP_breg0, (int64_t)op->number);
+		*ret = push_register(state, op->atom - DW_OP_breg0, (int64_t)op->number);
 	else if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
-		*ret = run_register(running, op->atom - DW_OP_reg0);
+		*ret = run_register(state, op->atom - DW_OP_reg0);
 	else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
 		*ret = spec_expression_push_value(
-				running, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
+				state, PROBE_FETCH_CONSTANT, 0, op->atom - DW_OP_lit0);
 	else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)
 		*ret = spec_expression_push_value(
-				running, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
+				state, PROBE_FETCH_CONSTANT, 0, (int64_t)op->number);
 	else
 		return false;
 	return true;
 }
 
-static int run_stack(struct running *running, const Dwarf_Op *op)
+static int run_stack(struct expression_state *state, const Dwarf_Op *op)
 {
 	switch (op->atom) {
-	case DW_OP_dup: return spec_expression_copy_stack_slot(running, 0);
-	case DW_OP_over: return spec_expression_copy_stack_slot(running, 1);
-	case DW_OP_pick: return spec_expression_copy_stack_slot(running, op->number);
-	case DW_OP_swap: return spec_expression_rotate(running, 2);
-	case DW_OP_rot: return spec_expression_rotate(running, 3);
-	case DW_OP_drop: return running->used-- ? 0 : -EINVAL;
+	case DW_OP_dup: return spec_expression_copy_stack_slot(state, 0);
+	case DW_OP_over: return spec_expression_copy_stack_slot(state, 1);
+	case DW_OP_pick: return spec_expression_copy_stack_slot(state, op->number);
+	case DW_OP_swap: return spec_expression_rotate(state, 2);
+	case DW_OP_rot: return spec_expression_rotate(state, 3);
+	case DW_OP_drop: return state->used-- ? 0 : -EINVAL;
 	default: return -ENOENT;
 	}
 }
 
 /* A thread-local variable. */
-static int find_of_thread(struct running *running)
+static int expression_push_thread_variable(struct expression_state *state)
 {
 	struct fetch found;
 	int64_t offset;
 
-	if (!running->used)
+	if (!state->used)
 		return -EINVAL;
-	running->answer->thread_local = true;
-	if (!spec_expression_get_constant(top(running), &offset) || offset < 0 ||
-			thread_variable(running->location->debug->owner, (uint64_t)offset, &found))
+	state->answer->thread_local = true;
+	if (!spec_expression_get_constant(expression_top(state), &offset) || offset < 0 ||
+			thread_variable(state->location->debug->owner, (uint64_t)offset, &found))
 		return -ENOTSUP;
-	running->answer->thread_local = false;
-	*top(running) = found;
+	state->answer->thread_local = false;
+	*expression_top(state) = found;
 	return 0;
 }
 
-static int run_other(struct running *running, Dwarf_Op *op)
+static int expression_run_other(struct expression_state *state, Dwarf_Op *op)
 {
 	switch (op->atom) {
 	case DW_OP_addr:
 		return spec_expression_push_value(
-				running, PROBE_FETCH_MODULE, 0, (int64_t)op->number);
+				state, PROBE_FETCH_MODULE, 0, (int64_t)op->number);
 	case DW_OP_addrx:
 	case DW_OP_constx:
 	case DW_OP_GNU_addr_index:
-	case DW_OP_GNU_const_index: return push_indexed(running, op);
-	case DW_OP_regx: return run_register(running, (unsigned int)op->number);
+	case DW_OP_GNU_const_index: return push_indexed(state, op);
+	case DW_OP_regx: return run_register(state, (unsigned int)op->number);
 	case DW_OP_bregx:
-		return push_register(running, (unsigned int)op->number, (int64_t)op->number2);
+		return push_register(state, (unsigned int)op->number, (int64_t)op->number2);
 	case DW_OP_regval_type:
-	case DW_OP_GNU_regval_type: return push_register(running, (unsigned int)op->number, 0);
-	case DW_OP_call_frame_cfa: return push_frame(running);
-	case DW_OP_fbreg: return push_base(running, (int64_t)op->number);
+	case DW_OP_GNU_regval_type: return push_register(state, (unsigned int)op->number, 0);
+	case DW_OP_call_frame_cfa: return push_frame(state);
+	case DW_OP_fbreg: return expression_push_frame_base(state, (int64_t)op->number);
 	case DW_OP_entry_value:
-	case DW_OP_GNU_entry_value: return push_entry_value(running, op);
+	case DW_OP_GNU_entry_value: return push_entry_value(state, op);
 	case DW_OP_plus_uconst:
-		return running->used ? fetch_add(top(running), (int64_t)op->number) : -EINVAL;
-	case DW_OP_deref: return spec_expression_load_memory(running, 8);
+		return state->used ? fetch_add(expression_top(state), (int64_t)op->number)
+				   : -EINVAL;
+	case DW_OP_deref: return spec_expression_load_memory(state, 8);
 	case DW_OP_deref_size:
 	case DW_OP_deref_type:
-	case DW_OP_GNU_deref_type: return spec_expression_load_memory(running, op->number);
+	case DW_OP_GNU_deref_type: return spec_expression_load_memory(state, op->number);
 	case DW_OP_convert:
-	case DW_OP_GNU_convert: return spec_expression_convert_type(running, op);
+	case DW_OP_GNU_convert: return spec_expression_convert_type(state, op);
 	case DW_OP_abs:
 	case DW_OP_neg:
-	case DW_OP_not: return combine_one(running, op->atom);
-	case DW_OP_stack_value: running->value = true; return 0;
+	case DW_OP_not: return expression_combine_constant(state, op->atom);
+	case DW_OP_stack_value: state->value = true; return 0;
 	case DW_OP_nop: return 0;
 	case DW_OP_form_tls_address:
-	case DW_OP_GNU_push_tls_address: return find_of_thread(running);
+	case DW_OP_GNU_push_tls_address: return expression_push_thread_variable(state);
 	default:
-		running->answer->unknown = "that takes an operation that is not known here";
+		state->answer->unknown = "that takes an operation that is not known here";
 		return -ENOTSUP;
 	}
 }
 
-static int run_one(struct running *running, Dwarf_Op *op)
+static int expression_run_one(struct expression_state *state, Dwarf_Op *op)
 {
 	int ret;
 
-	if (run_numbered(running, op, &ret))
+	if (run_numbered(state, op, &ret))
 		return ret;
 	if (sum_of(op->atom))
-		return combine(running, sum_of(op->atom));
-	ret = run_stack(running, op);
-	return ret == -ENOENT ? run_other(running, op) : ret;
+		return expression_combine(state, sum_of(op->atom));
+	ret = run_stack(state, op);
+	return ret == -ENOENT ? expression_run_other(state, op) : ret;
 }
 
-static int spec_expression_run(struct running *running, Dwarf_Op *ops, size_t count)
+static int spec_expression_run(struct expression_state *state, Dwarf_Op *ops, size_t count)
 {
 	int ret = 0;
 
 	if (count > OPS_MAX)
 		return -ENOTSUP;
 	for (size_t i = 0; i < count && !ret; i++)
-		ret = run_one(running, &ops[i]);
+		ret = expression_run_one(state, &ops[i]);
 	return ret;
 }
 
 int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
-		size_t count, struct fetch *fetch, struct expression_answer *answer)
+		size_t count, struct fetch *ret_fetch, struct expression_answer *ret_answer)
 {
-	struct running *running = calloc(1, sizeof(*running));
+	struct expression_state *state = calloc(1, sizeof(*state));
 	int ret;
 
-	*answer = (struct expression_answer){.value = false};
-	if (!running) {
+	*ret_answer = (struct expression_answer){.value = false};
+	if (!state) {
 		location->debug->owner->debug_error = -ENOMEM;
 		return -ENOMEM;
 	}
-	running->location = location;
-	running->attribute = attribute;
-	running->answer = answer;
-	ret = spec_expression_run(running, ops, count);
+	state->location = location;
+	state->attribute = attribute;
+	state->answer = ret_answer;
+	ret = spec_expression_run(state, ops, count);
 	/* Items below the top are intermediate results. */
-	if (!ret && !running->used)
+	if (!ret && !state->used)
 		ret = -EINVAL;
 	if (!ret)
-		*fetch = *top(running);
-	answer->value = running->value;
-	free(running);
+		*ret_fetch = *expression_top(state);
+	ret_answer->value = state->value;
+	free(state);
 	return ret;
 }

@@ -20,6 +20,6 @@ struct expression_answer {
  * attribute that contains them. Returns 0, -ENOTSUP, -E2BIG or -EINVAL.
  */
 int expression_run(const struct locate_frame *location, Dwarf_Attribute *attribute, Dwarf_Op *ops,
-		size_t count, struct fetch *fetch, struct expression_answer *answer);
+		size_t count, struct fetch *ret_fetch, struct expression_answer *ret_answer);
 
 #endif /* SIDE_PROBE_SPEC_EXPRESSION_H */

@@ -87,21 +87,22 @@ const char *fetch_register_name(unsigned int number)
 }
 
 /* The eight oldest registers, which have names for their parts: ax, al, ah. */
-static bool find_old(const char *name, size_t length, struct fetch_register *found)
+static bool fetch_find_old_register(
+		const char *name, size_t length, struct fetch_register *ret_found)
 {
 	for (unsigned int i = 0; i < 8; i++) {
 		const char *old = old_names[i];
 
-		found->number = (uint8_t)i;
-		found->bits = 16;
+		ret_found->number = (uint8_t)i;
+		ret_found->bits = 16;
 		if (length == 2 && !memcmp(name, old, 2))
 			return true;
-		found->bits = *name == 'r' ? 64 : 32;
+		ret_found->bits = *name == 'r' ? 64 : 32;
 		if (length == 3 && (*name == 'r' || *name == 'e') && !memcmp(name + 1, old, 2))
 			return true;
-		found->bits = 8;
+		ret_found->bits = 8;
 		if (i < 4 && length == 2 && *name == *old && (name[1] == 'l' || name[1] == 'h')) {
-			found->shift = name[1] == 'h' ? 8 : 0;
+			ret_found->shift = name[1] == 'h' ? 8 : 0;
 			return true;
 		}
 		if (i >= 4 && length == 3 && !memcmp(name, old, 2) && name[2] == 'l')
@@ -110,7 +111,8 @@ static bool find_old(const char *name, size_t length, struct fetch_register *fou
 	return false;
 }
 
-static bool find_numbered(const char *name, size_t length, struct fetch_register *found)
+static bool fetch_find_numbered_register(
+		const char *name, size_t length, struct fetch_register *ret_found)
 {
 	unsigned int number, digits;
 	bool vector = length > 3 && !memcmp(name, "xmm", 3);
@@ -123,41 +125,41 @@ static bool find_numbered(const char *name, size_t length, struct fetch_register
 		number = number * 10 + (unsigned int)(name[digits] - '0');
 	if (!digits || number > 15 || (!vector && number < 8))
 		return false;
-	found->number = (uint8_t)(vector ? FETCH_XMM0 + number : number);
-	found->bits = 64;
+	ret_found->number = (uint8_t)(vector ? FETCH_XMM0 + number : number);
+	ret_found->bits = 64;
 	if (length == digits)
 		return true;
 	if (vector || length != digits + 1)
 		return false;
-	found->bits = name[digits] == 'd'                            ? 32
+	ret_found->bits = name[digits] == 'd'                        ? 32
 			: name[digits] == 'w'                        ? 16
 			: name[digits] == 'b' || name[digits] == 'l' ? 8
 								     : 0;
-	return found->bits;
+	return ret_found->bits;
 }
 
-bool fetch_register_named(const char *name, size_t length, struct fetch_register *found)
+bool fetch_register_named(const char *name, size_t length, struct fetch_register *ret_found)
 {
 	if (length && *name == '%') {
 		name++;
 		length--;
 	}
-	*found = (struct fetch_register){.bits = 64};
+	*ret_found = (struct fetch_register){.bits = 64};
 	if (length < 2)
 		return false;
 	if (length == 3 && !memcmp(name, "rip", 3)) {
-		found->number = FETCH_RIP;
+		ret_found->number = FETCH_RIP;
 		return true;
 	}
 	if ((length == 6 && (!memcmp(name, "rflags", 6) || !memcmp(name, "eflags", 6))) ||
 			(length == 5 && !memcmp(name, "flags", 5))) {
-		found->number = 49;
+		ret_found->number = 49;
 		return true;
 	}
-	if (find_numbered(name, length, found))
+	if (fetch_find_numbered_register(name, length, ret_found))
 		return true;
-	*found = (struct fetch_register){.bits = 64};
-	return find_old(name, length, found);
+	*ret_found = (struct fetch_register){.bits = 64};
+	return fetch_find_old_register(name, length, ret_found);
 }
 
 int fetch_register(struct fetch *fetch, const struct fetch_register *which)

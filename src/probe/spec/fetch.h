@@ -50,7 +50,7 @@ struct fetch_register {
 };
 
 /* Find a register by name: "rdi", "%edi", "ah", "xmm0", "rip", "eflags". */
-bool fetch_register_named(const char *name, size_t length, struct fetch_register *found);
+bool fetch_register_named(const char *name, size_t length, struct fetch_register *ret_found);
 /* Append the operations that read the register. Returns 0 or -E2BIG. */
 int fetch_register(struct fetch *fetch, const struct fetch_register *which);
 /* Returns the name of the full register with this number, without `%`; NULL: no such register. */

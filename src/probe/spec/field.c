@@ -425,7 +425,7 @@ int item_bytes(struct item *item, const struct item_count *count, struct value *
 /* ---- a single value ---- */
 
 /* Find the only member with a size, if it is as large as the whole type. */
-static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
+static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *ret_only)
 {
 	unsigned int count = 0;
 	Dwarf_Die child;
@@ -451,17 +451,17 @@ static bool find_only_part(Dwarf_Die *type, uint64_t whole, Dwarf_Die *only)
 				continue;
 		if (count++ || size != whole)
 			return false;
-		*only = child;
+		*ret_only = child;
 	} while (!dwarf_siblingof(&child, &child));
 	return count == 1;
 }
 
 /* Whether users treat a value of this type as the value in it. */
-static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
+static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *ret_only)
 {
 	static const char *const names[] = {"atomic<", "atomic_", "Atomic", "Cell<", "UnsafeCell<",
 			"NonZero", "Wrapping<", "ManuallyDrop<", NULL};
-	const char *name = dwarf_diename(type), *member = dwarf_diename(only);
+	const char *name = dwarf_diename(type), *member = dwarf_diename(ret_only);
 
 	for (size_t i = 0; name && names[i]; i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
@@ -470,7 +470,7 @@ static bool spec_field_is_wrapper(Dwarf_Die *type, Dwarf_Die *only)
 }
 
 /* A structure that only contains a number or a pointer, such as an atomic: use that. */
-static bool unwrap(struct item *item)
+static bool field_unwrap(struct item *item)
 {
 	struct error ignored;
 	struct item inner = *item;
@@ -571,7 +571,7 @@ static int plain_value(struct item *item, struct value *value, struct error *err
 	if (variant_value(item, value))
 		return 0;
 	if (!item->dimension)
-		(void)unwrap(item);
+		(void)field_unwrap(item);
 	if (dwarf_tag(&item->type) == DW_TAG_pointer_type)
 		return pointer_value(item, value, error);
 	if (type_is_reference(&item->type))
@@ -606,5 +606,5 @@ bool item_is_single(struct item *item)
 	struct value value = {.type = 0};
 
 	return library_sequence(&copy, &sequence) || library_pointer(&copy) ||
-			variant_value(&copy, &value) || unwrap(&copy);
+			variant_value(&copy, &value) || field_unwrap(&copy);
 }

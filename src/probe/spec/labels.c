@@ -11,7 +11,7 @@
 #define ENUMERATORS_MAX 10000
 
 /* Small unsigned forms are unsigned, whatever the type of the enumeration. */
-static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
+static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *ret_value)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword with_sign;
@@ -24,12 +24,12 @@ static bool spec_labels_get_value(Dwarf_Die *enumerator, int64_t *value)
 	if (form == DW_FORM_sdata || form == DW_FORM_implicit_const) {
 		if (dwarf_formsdata(&attribute, &with_sign))
 			return false;
-		*value = with_sign;
+		*ret_value = with_sign;
 		return true;
 	}
 	if (dwarf_formudata(&attribute, &without))
 		return false;
-	*value = (int64_t)without;
+	*ret_value = (int64_t)without;
 	return true;
 }
 

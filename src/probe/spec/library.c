@@ -40,7 +40,7 @@ static bool spec_library_walk_path(struct item *item, const char *path)
 }
 
 /* Follow the first of the paths that exists. */
-static bool walk_one(const struct item *from, const char *const *paths, struct item *item)
+static bool library_walk_first(const struct item *from, const char *const *paths, struct item *item)
 {
 	for (; *paths; paths++) {
 		*item = *from;
@@ -65,18 +65,18 @@ static bool spec_library_is_structure(struct item *item)
 
 /* ---- arguments of templates ---- */
 
-static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die *found)
+static bool find_template(Dwarf_Die *type, int tag, const char *name, Dwarf_Die *ret_found)
 {
 	unsigned int count = 0;
 
-	if (dwarf_child(type, found))
+	if (dwarf_child(type, ret_found))
 		return false;
 	do {
-		const char *own = dwarf_diename(found);
+		const char *own = dwarf_diename(ret_found);
 
-		if (dwarf_tag(found) == tag && own && !strcmp(own, name))
+		if (dwarf_tag(ret_found) == tag && own && !strcmp(own, name))
 			return true;
-	} while (count++ < TEMPLATE_MAX && !dwarf_siblingof(found, found));
+	} while (count++ < TEMPLATE_MAX && !dwarf_siblingof(ret_found, ret_found));
 	return false;
 }
 
@@ -153,10 +153,10 @@ static bool read_counted(const struct item *item, struct sequence *sequence)
 	struct item pointer, count, whole = *item;
 	bool slice = is_slice(&whole.type);
 
-	if (!walk_one(item, slice ? rust_pointers : pointers, &pointer) ||
+	if (!library_walk_first(item, slice ? rust_pointers : pointers, &pointer) ||
 			!spec_library_is_pointer(&pointer))
 		return false;
-	if (walk_one(item, slice ? rust_counts : counts, &count)) {
+	if (library_walk_first(item, slice ? rust_counts : counts, &count)) {
 		spec_library_set_count(sequence, &count);
 	} else if (spec_library_is_named(&whole.type, "span<") &&
 			spec_library_get_extent(&whole.type) >= 0) {
@@ -170,7 +170,7 @@ static bool read_counted(const struct item *item, struct sequence *sequence)
 	return set_first(sequence, &pointer, NULL);
 }
 
-static bool load_pointer(struct item *pointer, struct fetch *fetch)
+static bool load_pointer(struct item *pointer, struct fetch *ret_fetch)
 {
 	struct error ignored;
 	struct value value = {.type = 0};
@@ -180,7 +180,7 @@ static bool load_pointer(struct item *pointer, struct fetch *fetch)
 	copy.is_count = true;
 	if (item_value(&copy, &value, &ignored))
 		return false;
-	*fetch = value.fetch;
+	*ret_fetch = value.fetch;
 	return true;
 }
 
@@ -194,7 +194,7 @@ static bool read_vector(const struct item *item, struct sequence *sequence)
 	Dwarf_Die element;
 	uint64_t size;
 
-	if (!walk_one(item, begins, &first) || !walk_one(item, ends, &last) ||
+	if (!library_walk_first(item, begins, &first) || !library_walk_first(item, ends, &last) ||
 			!spec_library_is_pointer(&first) || !spec_library_is_pointer(&last) ||
 			!type_of(&first.type, &element) || !type_size(&element, &size) || !size)
 		return false;
@@ -217,7 +217,8 @@ static bool read_vec(const struct item *item, struct sequence *sequence)
 	if (sequence->text && !spec_library_walk_path(&whole, "vec"))
 		return false;
 	count = whole;
-	if (!spec_library_is_named(&whole.type, "Vec<") || !walk_one(&whole, pointers, &pointer) ||
+	if (!spec_library_is_named(&whole.type, "Vec<") ||
+			!library_walk_first(&whole, pointers, &pointer) ||
 			!spec_library_walk_path(&count, "len"))
 		return false;
 	if (!find_template(&whole.type, DW_TAG_template_type_parameter, "T", &parameter) ||
@@ -250,7 +251,8 @@ static bool spec_library_read_optional(const struct item *item, struct sequence 
 	struct item flag;
 
 	sequence->optional = true;
-	if (!walk_one(item, values, &sequence->first) || !walk_one(item, flags, &flag))
+	if (!library_walk_first(item, values, &sequence->first) ||
+			!library_walk_first(item, flags, &flag))
 		return false;
 	spec_library_set_count(sequence, &flag);
 	return true;
@@ -264,7 +266,8 @@ static bool spec_library_read_array(const struct item *item, struct sequence *se
 	struct error ignored;
 	struct item array;
 
-	if (!walk_one(item, arrays, &array) || dwarf_tag(&array.type) != DW_TAG_array_type ||
+	if (!library_walk_first(item, arrays, &array) ||
+			dwarf_tag(&array.type) != DW_TAG_array_type ||
 			type_dimensions(&array.type, dimensions) != 1 || !dimensions[0].count)
 		return false;
 	sequence->fixed = dimensions[0].count;
@@ -294,8 +297,8 @@ bool library_sequence(struct item *item, struct sequence *sequence)
 /*
  * The first member of that name that is a pointer, searching base classes too: a tuple has several.
  */
-static bool find_pointer(
-		const struct item *item, const char *name, struct item *found, unsigned int depth)
+static bool find_pointer(const struct item *item, const char *name, struct item *ret_found,
+		unsigned int depth)
 {
 	struct item whole = *item, part;
 	struct error ignored;
@@ -311,13 +314,13 @@ static bool find_pointer(
 			part = *item;
 			if (!item_enter(&part, &child, &ignored) &&
 					spec_library_is_pointer(&part)) {
-				*found = part;
+				*ret_found = part;
 				return true;
 			}
 		} else if (tag == DW_TAG_inheritance) {
 			part = *item;
 			if (!item_enter(&part, &child, &ignored) &&
-					find_pointer(&part, name, found, depth + 1))
+					find_pointer(&part, name, ret_found, depth + 1))
 				return true;
 		}
 	} while (!dwarf_siblingof(&child, &child));
@@ -328,30 +331,30 @@ static bool find_pointer(
  * A pointer in a structure. If the object that it points to contains the value in a member,
  * `inside` is the name of that member.
  */
-static bool find_plain(const struct item *item, struct item *found, const char **inside)
+static bool find_plain(const struct item *item, struct item *ret_found, const char **ret_inside)
 {
 	static const char *const shared[] = {"_M_ptr", "__ptr_", "_M_data", NULL};
 	static const char *const unsafe[] = {"ptr.pointer", "pointer.pointer", "pointer", NULL};
 	struct item tuple = *item, whole = *item;
 
-	*inside = NULL;
+	*ret_inside = NULL;
 	if (spec_library_walk_path(&tuple, "_M_t")) {
 		struct item inner = tuple;
 
 		if (find_pointer(spec_library_walk_path(&inner, "_M_t") ? &inner : &tuple,
-				    "_M_head_impl", found, 0))
+				    "_M_head_impl", ret_found, 0))
 			return true;
 	}
-	if (walk_one(item, shared, found) && spec_library_is_pointer(found))
+	if (library_walk_first(item, shared, ret_found) && spec_library_is_pointer(ret_found))
 		return true;
 	if (spec_library_is_named(&whole.type, "Rc<"))
-		*inside = "value";
+		*ret_inside = "value";
 	else if (spec_library_is_named(&whole.type, "Arc<"))
-		*inside = "data";
+		*ret_inside = "data";
 	else if (!spec_library_is_named(&whole.type, "NonNull<") &&
 			!spec_library_is_named(&whole.type, "Unique<"))
 		return false;
-	return walk_one(item, unsafe, found) && spec_library_is_pointer(found);
+	return library_walk_first(item, unsafe, ret_found) && spec_library_is_pointer(ret_found);
 }
 
 int library_lost(struct error *error)
@@ -408,7 +411,7 @@ static bool spec_library_is_one_of(const char *name, const char *const *names)
 }
 
 /* Replace the item by the number of elements. */
-static void become_count(struct item *item, const struct sequence *sequence)
+static void library_replace_by_count(struct item *item, const struct sequence *sequence)
 {
 	item->where = (struct located){.kind = LOCATED_VALUE};
 	if (sequence->fixed)
@@ -445,7 +448,7 @@ int library_method(struct item *item, const char *name, struct error *error)
 			(library_sequence(item, &sequence) || string_length(item, &sequence))) {
 		if (sequence.lost)
 			return library_lost(error);
-		become_count(item, &sequence);
+		library_replace_by_count(item, &sequence);
 		return 0;
 	}
 	if (spec_library_is_one_of(name, pointers)) {

@@ -22,28 +22,28 @@ struct location_reader {
 	struct error *error;
 };
 
-static int not_kept(const struct location_reader *reading)
+static int locate_fail_not_kept(const struct location_reader *reader)
 {
-	return error_set(reading->error, -ENOENT,
+	return error_set(reader->error, -ENOENT,
 			"probe another location, or compile with -O0 or -Og",
-			"the compiler has not kept `%.128s` at this location", reading->name);
+			"the compiler has not kept `%.128s` at this location", reader->name);
 }
 
-static int not_found(const struct location_reader *reading, const struct expression_answer *answer)
+static int locate_fail(const struct location_reader *reader, const struct expression_answer *answer)
 {
 	if (answer->entry_value)
-		return error_set(reading->error, -ENOENT,
+		return error_set(reader->error, -ENOENT,
 				"take it at the entry: `--function` instead of `--probe`",
 				"the compiler has kept of `%.128s` at this location only that it is computed from %s at the entry of the function",
-				reading->name, answer->entry_value);
+				reader->name, answer->entry_value);
 	if (answer->thread_local)
-		return error_set(reading->error, -ENOTSUP,
+		return error_set(reader->error, -ENOTSUP,
 				"take an argument or a local that was made of it",
 				"`%.128s` is thread-local, and its file does not contain its location",
-				reading->name);
-	return error_set(reading->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
+				reader->name);
+	return error_set(reader->error, -ENOTSUP, "write it as TYPE:NAME:ADDR",
 			"a probe cannot compute the address of `%.128s` at this location%s%s",
-			reading->name, answer->unknown ? ": " : "",
+			reader->name, answer->unknown ? ": " : "",
 			answer->unknown ? answer->unknown : "");
 }
 
@@ -110,39 +110,39 @@ static bool is_piece(const Dwarf_Op *op)
 }
 
 /* Convert the operations of the whole variable, or those before the next piece. */
-static int read_simple(const struct location_reader *reading, Dwarf_Op *ops, size_t count,
-		enum located_kind *kind, struct fetch *fetch)
+static int read_simple(const struct location_reader *reader, Dwarf_Op *ops, size_t count,
+		enum located_kind *ret_kind, struct fetch *ret_fetch)
 {
 	struct expression_answer answer = {.unknown = NULL};
 	int ret;
 
-	*kind = LOCATED_NOWHERE;
+	*ret_kind = LOCATED_NOWHERE;
 	if (!count)
 		return 0;
-	ret = expression_run(reading->location, reading->attribute, ops, count, fetch, &answer);
+	ret = expression_run(reader->location, reader->attribute, ops, count, ret_fetch, &answer);
 	if (ret)
-		return not_found(reading, &answer);
-	*kind = answer.value ? LOCATED_VALUE : LOCATED_MEMORY;
+		return locate_fail(reader, &answer);
+	*ret_kind = answer.value ? LOCATED_VALUE : LOCATED_MEMORY;
 	return 0;
 }
 
-static int spec_locate_read_block(const struct location_reader *reading, Dwarf_Op *op)
+static int spec_locate_read_block(const struct location_reader *reader, Dwarf_Op *op)
 {
 	Dwarf_Block block;
 
-	if (dwarf_getlocation_implicit_value(reading->attribute, op, &block) ||
-			locate_bytes(reading->located, block.data, block.length))
-		return error_set(reading->error, -ENOTSUP, "",
+	if (dwarf_getlocation_implicit_value(reader->attribute, op, &block) ||
+			locate_bytes(reader->located, block.data, block.length))
+		return error_set(reader->error, -ENOTSUP, "",
 				"`%.128s` is a constant that is too large for a probe",
-				reading->name);
+				reader->name);
 	return 0;
 }
 
 /*
  * The bytes of the section from the attribute's location list on. False: there is no such section.
  */
-static bool list_bytes(
-		Dwarf_Attribute *attribute, Dwarf_Half version, const uint8_t **bytes, size_t *size)
+static bool list_bytes(Dwarf_Attribute *attribute, Dwarf_Half version, const uint8_t **ret_bytes,
+		size_t *ret_size)
 {
 	const char *wanted = version < 5 ? ".debug_loc" : ".debug_loclists";
 	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(attribute->cu));
@@ -165,8 +165,8 @@ static bool list_bytes(
 		data = elf_rawdata(section, NULL);
 		if (!data || begin >= data->d_size)
 			return false;
-		*bytes = (const uint8_t *)data->d_buf + begin;
-		*size = data->d_size - begin;
+		*ret_bytes = (const uint8_t *)data->d_buf + begin;
+		*ret_size = data->d_size - begin;
 		return true;
 	}
 	return false;
@@ -176,8 +176,8 @@ static bool list_bytes(
  * Decode the LEB128 number at `bytes`, as unsigned and as signed. False: it does not end within
  * `size` bytes.
  */
-static bool read_leb128(
-		const uint8_t *bytes, size_t size, uint64_t *without_sign, int64_t *with_sign)
+static bool read_leb128(const uint8_t *bytes, size_t size, uint64_t *ret_without_sign,
+		int64_t *ret_with_sign)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
@@ -186,8 +186,8 @@ static bool read_leb128(
 		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
 		if (bytes[i] & 0x80)
 			continue;
-		*without_sign = value;
-		*with_sign = (int64_t)(bytes[i] & 0x40 && shift + 7 < 64
+		*ret_without_sign = value;
+		*ret_with_sign = (int64_t)(bytes[i] & 0x40 && shift + 7 < 64
 						? value | UINT64_MAX << (shift + 7)
 						: value);
 		return true;
@@ -199,7 +199,7 @@ static bool read_leb128(
  * The offset of a removed pointer is signed, but libdw (elfutils 0.188) reads it as unsigned:
  * decode the operation's bytes again.
  */
-static int64_t pointer_offset(const struct location_reader *reading, const Dwarf_Op *op)
+static int64_t pointer_offset(const struct location_reader *reader, const Dwarf_Op *op)
 {
 	const uint8_t *bytes;
 	uint8_t width; /* of the target */
@@ -209,12 +209,12 @@ static int64_t pointer_offset(const struct location_reader *reading, const Dwarf
 	int64_t offset;
 	size_t size;
 
-	if (dwarf_cu_info(reading->attribute->cu, &version, NULL, NULL, NULL, NULL, NULL, &width))
+	if (dwarf_cu_info(reader->attribute->cu, &version, NULL, NULL, NULL, NULL, NULL, &width))
 		return (int64_t)op->number2;
-	if (!dwarf_formblock(reading->attribute, &block)) {
+	if (!dwarf_formblock(reader->attribute, &block)) {
 		bytes = block.data;
 		size = block.length;
-	} else if (!list_bytes(reading->attribute, version, &bytes, &size)) {
+	} else if (!list_bytes(reader->attribute, version, &bytes, &size)) {
 		return (int64_t)op->number2;
 	}
 	for (size_t i = 0; i + 1 + width < size; i++) {
@@ -227,12 +227,12 @@ static int64_t pointer_offset(const struct location_reader *reading, const Dwarf
 	return (int64_t)op->number2;
 }
 
-static int read_pointer(const struct location_reader *reading, Dwarf_Op *op)
+static int read_pointer(const struct location_reader *reader, Dwarf_Op *op)
 {
-	reading->located->kind = LOCATED_POINTER;
-	reading->located->target_offset = pointer_offset(reading, op);
-	return dwarf_getlocation_die(reading->attribute, op, &reading->located->target)
-			? not_kept(reading)
+	reader->located->kind = LOCATED_POINTER;
+	reader->located->target_offset = pointer_offset(reader, op);
+	return dwarf_getlocation_die(reader->attribute, op, &reader->located->target)
+			? locate_fail_not_kept(reader)
 			: 0;
 }
 
@@ -241,7 +241,7 @@ static bool spec_locate_is_pointer(const Dwarf_Op *op)
 	return op->atom == DW_OP_implicit_pointer || op->atom == DW_OP_GNU_implicit_pointer;
 }
 
-static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size_t count,
+static int read_piece(const struct location_reader *reader, Dwarf_Op *ops, size_t count,
 		const Dwarf_Op *piece)
 {
 	uint64_t bits = piece->atom == DW_OP_piece ? 8 * piece->number : piece->number;
@@ -250,9 +250,9 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 	int ret = 0;
 
 	if (bits % 8 || (piece->atom == DW_OP_bit_piece && piece->number2))
-		return error_set(reading->error, -ENOTSUP, "ask for its members",
+		return error_set(reader->error, -ENOTSUP, "ask for its members",
 				"pieces of `%.128s` that are no whole bytes are in different places",
-				reading->name);
+				reader->name);
 	/*
 	 * A constant in a piece, or a removed pointer, causes an error only if the user requests
 	 * this piece.
@@ -260,7 +260,7 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 	if (count && ops[0].atom == DW_OP_implicit_value) {
 		Dwarf_Block block;
 
-		if (!dwarf_getlocation_implicit_value(reading->attribute, &ops[0], &block) &&
+		if (!dwarf_getlocation_implicit_value(reader->attribute, &ops[0], &block) &&
 				block.length <= 8) {
 			int64_t value = 0;
 
@@ -269,18 +269,18 @@ static int read_piece(const struct location_reader *reading, Dwarf_Op *ops, size
 			kind = LOCATED_VALUE;
 		}
 	} else if (count && !spec_locate_is_pointer(&ops[0]) &&
-			read_simple(reading, ops, count, &kind, &fetch)) {
+			read_simple(reader, ops, count, &kind, &fetch)) {
 		kind = LOCATED_NOWHERE;
 	}
 	if (!ret)
-		ret = locate_piece(reading->located, kind, bits / 8, &fetch);
-	return ret ? error_set(reading->error, ret, "probe another location",
-				     "`%.128s` is in too many pieces", reading->name)
+		ret = locate_piece(reader->located, kind, bits / 8, &fetch);
+	return ret ? error_set(reader->error, ret, "probe another location",
+				     "`%.128s` is in too many pieces", reader->name)
 		   : 0;
 }
 
 static int spec_locate_read_pieces(
-		const struct location_reader *reading, Dwarf_Op *ops, size_t count)
+		const struct location_reader *reader, Dwarf_Op *ops, size_t count)
 {
 	size_t begin = 0;
 	int ret = 0;
@@ -288,46 +288,46 @@ static int spec_locate_read_pieces(
 	for (size_t i = 0; i < count && !ret; i++) {
 		if (!is_piece(&ops[i]))
 			continue;
-		ret = read_piece(reading, ops + begin, i - begin, &ops[i]);
+		ret = read_piece(reader, ops + begin, i - begin, &ops[i]);
 		begin = i + 1;
 	}
 	return ret;
 }
 
-static int read_location(const struct location_reader *reading, Dwarf_Op *ops, size_t count)
+static int read_location(const struct location_reader *reader, Dwarf_Op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (is_piece(&ops[i]))
-			return spec_locate_read_pieces(reading, ops, count);
+			return spec_locate_read_pieces(reader, ops, count);
 	}
 	if (ops[0].atom == DW_OP_implicit_value)
-		return spec_locate_read_block(reading, &ops[0]);
+		return spec_locate_read_block(reader, &ops[0]);
 	if (spec_locate_is_pointer(&ops[0]))
-		return read_pointer(reading, &ops[0]);
-	return read_simple(reading, ops, count, &reading->located->kind, &reading->located->fetch);
+		return read_pointer(reader, &ops[0]);
+	return read_simple(reader, ops, count, &reader->located->kind, &reader->located->fetch);
 }
 
-int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
-		struct error *error)
+int locate_variable(const struct locate_frame *location, Dwarf_Die *variable,
+		struct located *ret_located, struct error *error)
 {
 	const char *name = dwarf_diename(variable);
 	Dwarf_Attribute attribute;
-	struct location_reader reading = {.location = location,
+	struct location_reader reader = {.location = location,
 			.attribute = &attribute,
 			.name = name ? name : "it",
-			.located = located,
+			.located = ret_located,
 			.error = error};
 	Dwarf_Op *ops = NULL;
 	size_t count = 0;
 
-	*located = (struct located){.kind = LOCATED_MEMORY};
-	if (!locate_constant(variable, located))
+	*ret_located = (struct located){.kind = LOCATED_MEMORY};
+	if (!locate_constant(variable, ret_located))
 		return 0;
-	*located = (struct located){.kind = LOCATED_MEMORY};
+	*ret_located = (struct located){.kind = LOCATED_MEMORY};
 	if (!dwarf_attr_integrate(variable, DW_AT_location, &attribute) ||
 			dwarf_getlocation_addr(&attribute, location->address, &ops, &count, 1) !=
 					1 ||
 			!count)
-		return not_kept(&reading);
-	return read_location(&reading, ops, count);
+		return locate_fail_not_kept(&reader);
+	return read_location(&reader, ops, count);
 }

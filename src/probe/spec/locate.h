@@ -46,8 +46,8 @@ struct locate_frame {
 };
 
 /* Locate the variable by its DW_AT_location. */
-int locate(const struct locate_frame *location, Dwarf_Die *variable, struct located *located,
-		struct error *error);
+int locate_variable(const struct locate_frame *location, Dwarf_Die *variable,
+		struct located *ret_located, struct error *error);
 /* Append a piece. Returns 0 or -E2BIG. */
 int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
 		const struct fetch *fetch);
@@ -57,18 +57,18 @@ int locate_piece(struct located *located, enum located_kind kind, uint64_t size,
  * Returns 0, or -ENOTSUP if the type of this argument, or of one before it, does not determine its
  * register.
  */
-int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *located);
+int locate_argument(Dwarf_Die *function, Dwarf_Die *argument, struct located *ret_located);
 /* Locate the return value at the function's exit. Returns false if its location is unknown. */
-bool locate_result(Dwarf_Die *type, struct located *located);
+bool locate_result(Dwarf_Die *type, struct located *ret_located);
 
 /* ---- types.c ---- */
 
 /* Strip typedefs and qualifiers. Returns false for void. */
 bool type_plain(Dwarf_Die *type);
 /* Get the type of a variable, member or function (DW_AT_type), stripped. */
-bool type_of(Dwarf_Die *thing, Dwarf_Die *type);
+bool type_of(Dwarf_Die *thing, Dwarf_Die *ret_type);
 /* Get the size of a stripped type in bytes. Returns false if it is unknown. */
-bool type_size(Dwarf_Die *type, uint64_t *size);
+bool type_size(Dwarf_Die *type, uint64_t *ret_size);
 
 /* Whether it is a reference or rvalue reference of C++. */
 bool type_is_reference(Dwarf_Die *type);
@@ -87,6 +87,6 @@ struct type_dimension {
 
 /* Returns the number of dimensions of an array. */
 unsigned int type_dimensions(
-		Dwarf_Die *array, struct type_dimension dimensions[TYPE_DIMENSIONS_MAX]);
+		Dwarf_Die *array, struct type_dimension ret_dimensions[TYPE_DIMENSIONS_MAX]);
 
 #endif /* SIDE_PROBE_SPEC_LOCATE_H */

@@ -45,16 +45,16 @@ static bool is_loader(const struct resolve_module *module)
 
 /* ---- modules that the spec selects ---- */
 
-typedef int spec_search_fn(struct location_search *finding);
+typedef int spec_search_fn(struct location_search *search);
 
-static int spec_location_search_module(struct location_search *finding,
-		struct resolve_module *module, spec_search_fn *search)
+static int spec_location_search_module(struct location_search *search,
+		struct resolve_module *module, spec_search_fn *visit)
 {
 	/* Skip a library that cannot be read: other libraries may have the function. */
-	if (module->refused || module_code(module, finding->error))
+	if (module->refused || module_code(module, search->error))
 		return 0;
-	finding->module = module;
-	return search(finding);
+	search->module = module;
+	return visit(search);
 }
 
 /* "libc" for libc.so.6: a name that module_is() accepts. */
@@ -84,17 +84,17 @@ static void list_libraries(const struct resolve *resolve, char *text, size_t siz
 }
 
 /* Search the libraries that LIB: names. */
-static int spec_location_search_library(struct location_search *finding, spec_search_fn *search)
+static int spec_location_search_library(struct location_search *search, spec_search_fn *visit)
 {
-	const char *library = finding->spec->library;
+	const char *library = search->spec->library;
 	struct nearest nearest;
 	bool found = false;
 	int ret = 0;
 	char hint[NEAREST_TEXT_SIZE], name[160];
 
 	nearest_begin(&nearest, library);
-	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 
 		short_name(module, name, sizeof(name));
 		nearest_offer(&nearest, name);
@@ -102,65 +102,65 @@ static int spec_location_search_library(struct location_search *finding, spec_se
 		if (!module_is(module, library))
 			continue;
 		found = true;
-		ret = spec_location_search_module(finding, module, search);
+		ret = spec_location_search_module(search, module, visit);
 	}
 	if (found || ret)
 		return ret;
 	if (!nearest_text(&nearest, "", hint, sizeof(hint)))
-		list_libraries(finding->resolve, hint, 320);
-	return error_set(finding->error, -ENOENT, hint, "%s has not loaded `%.128s`",
-			program_name(finding->resolve), library);
+		list_libraries(search->resolve, hint, 320);
+	return error_set(search->error, -ENOENT, hint, "%s has not loaded `%.128s`",
+			program_name(search->resolve), library);
 }
 
 /* Search the program, then all libraries. Only one library may have the function. */
-static int spec_location_search_all_modules(struct location_search *finding, spec_search_fn *search)
+static int spec_location_search_all_modules(struct location_search *search, spec_search_fn *visit)
 {
 	const struct resolve_module *found = NULL;
 	int ret = 0;
 
-	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
-		if (finding->resolve->modules[i].executable)
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
+		if (search->resolve->modules[i].executable)
 			ret = spec_location_search_module(
-					finding, &finding->resolve->modules[i], search);
+					search, &search->resolve->modules[i], visit);
 	}
-	if (ret || finding->locations->count || finding->spec->glob)
+	if (ret || search->locations->count || search->spec->glob)
 		return ret;
-	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
-		size_t before = finding->locations->count;
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
+		size_t before = search->locations->count;
 
 		/* The loader has a small malloc of its own, which users do not mean. */
 		if (module->executable || is_loader(module))
 			continue;
-		ret = spec_location_search_module(finding, module, search);
-		if (ret || finding->locations->count == before)
+		ret = spec_location_search_module(search, module, visit);
+		if (ret || search->locations->count == before)
 			continue;
 		if (found)
-			return error_set(finding->error, -EEXIST,
+			return error_set(search->error, -EEXIST,
 					"write which one is meant, as LIBRARY:SYMBOL",
-					"`%.128s` is in %s and in %s", finding->spec->name,
+					"`%.128s` is in %s and in %s", search->spec->name,
 					found->name, module->name);
 		found = module;
 	}
 	return ret;
 }
 
-static int spec_location_search_whole(struct location_search *finding, spec_search_fn *each)
+static int spec_location_search_whole(struct location_search *search, spec_search_fn *visit)
 {
-	return finding->spec->library ? spec_location_search_library(finding, each)
-				      : spec_location_search_all_modules(finding, each);
+	return search->spec->library ? spec_location_search_library(search, visit)
+				     : spec_location_search_all_modules(search, visit);
 }
 
 /* ---- symbols ---- */
 
-static int spec_location_find_names(struct location_search *finding)
+static int spec_location_find_names(struct location_search *search)
 {
-	int ret = names_find(finding->module, finding->spec, finding->locations);
+	int ret = names_find(search->module, search->spec, search->locations);
 
 	if (ret == -E2BIG)
-		return error_set(finding->error, ret, "name fewer of them",
+		return error_set(search->error, ret, "name fewer of them",
 				"more than %d functions are meant", RESOLVE_LOCATIONS_MAX);
-	return ret ? error_set(finding->error, ret, "", "out of memory") : 0;
+	return ret ? error_set(search->error, ret, "", "out of memory") : 0;
 }
 
 static void spec_location_suggest_names(struct resolve_module *module, struct nearest *nearest)
@@ -184,21 +184,21 @@ static const struct resolve_module *program_module(const struct resolve *resolve
 	return NULL;
 }
 
-static int no_functions(struct location_search *finding)
+static int no_functions(struct location_search *search)
 {
-	const struct parsed_spec *spec = finding->spec;
+	const struct parsed_spec *spec = search->spec;
 
-	if (!spec->library && !program_module(finding->resolve))
-		return error_set(finding->error, -ENOENT,
+	if (!spec->library && !program_module(search->resolve))
+		return error_set(search->error, -ENOENT,
 				"`side probe list PID` lists the files whose functions are known",
 				"the program's code is not mapped from its file, so its functions cannot be found");
-	return error_set(finding->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
+	return error_set(search->error, -ENOENT, "addresses can be probed (--probe 0xADDR)",
 			"%s has neither symbols nor .eh_frame, so none of its functions is known",
-			spec->library ? spec->library : program_name(finding->resolve));
+			spec->library ? spec->library : program_name(search->resolve));
 }
 
 /* Whether the glob matches a function of the library. Reads the library's symbols. */
-static bool has_match(struct location_search *finding, struct resolve_module *module)
+static bool has_match(struct location_search *search, struct resolve_module *module)
 {
 	const struct code_function *functions;
 	struct error ignored;
@@ -209,7 +209,7 @@ static bool has_match(struct location_search *finding, struct resolve_module *mo
 	count = code_functions(module->code, &functions);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t j = 0; j < functions[i].nr_names; j++) {
-			if (!fnmatch(finding->spec->name, code_name(module->code, &functions[i], j),
+			if (!fnmatch(search->spec->name, code_name(module->code, &functions[i], j),
 					    0))
 				return true;
 		}
@@ -221,19 +221,19 @@ static bool has_match(struct location_search *finding, struct resolve_module *mo
  * Write a hint with the libraries that have a function of this name, which the program does not
  * have.
  */
-static bool hint_at_libraries(struct location_search *finding, char *hint, size_t size)
+static bool hint_at_libraries(struct location_search *search, char *hint, size_t size)
 {
-	const char *name = finding->spec->name;
+	const char *name = search->spec->name;
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name);
-	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 		char library[160];
 
-		if (!finding->spec->glob && !module->executable && module->code)
+		if (!search->spec->glob && !module->executable && module->code)
 			spec_location_suggest_names(module, &nearest);
-		if (!finding->spec->glob || is_loader(module) || !has_match(finding, module))
+		if (!search->spec->glob || is_loader(module) || !has_match(search, module))
 			continue;
 		short_name(module, library, sizeof(library));
 		snprintf(hint, size, "`--function '%s:%.128s'` probes those of the library",
@@ -254,106 +254,106 @@ const char *piece_hint(const struct location *piece, char *text, size_t size)
 
 /* Whether the probe spec names this module: the libraries of its LIB:, or the program without LIB:. */
 static bool spec_location_module_is_selected(
-		const struct location_search *finding, const struct resolve_module *module)
+		const struct location_search *search, const struct resolve_module *module)
 {
-	return finding->spec->library ? module_is(module, finding->spec->library)
-				      : module->executable;
+	return search->spec->library ? module_is(module, search->spec->library)
+				     : module->executable;
 }
 
 /* Report the error of a module that the probe spec names and that cannot be read. */
-static int fail_refused(struct location_search *finding)
+static int fail_refused(struct location_search *search)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < finding->resolve->nr_modules && !ret; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules && !ret; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 
-		if (module->refused && spec_location_module_is_selected(finding, module))
-			ret = module_code(module, finding->error);
+		if (module->refused && spec_location_module_is_selected(search, module))
+			ret = module_code(module, search->error);
 	}
 	return ret;
 }
 
 /* A file that may have the function could not be read, because a call failed. */
-static int fail_unread(struct location_search *finding)
+static int fail_unread(struct location_search *search)
 {
-	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		const struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		const struct resolve_module *module = &search->resolve->modules[i];
 
-		if (spec_location_module_is_selected(finding, module) && module->unread)
-			return error_set(finding->error, module->unread, "",
+		if (spec_location_module_is_selected(search, module) && module->unread)
+			return error_set(search->error, module->unread, "",
 					"cannot read the functions of %s: %s", module->name,
 					strerror(-module->unread));
 	}
 	return 0;
 }
 
-static int no_symbol(struct location_search *finding)
+static int no_symbol(struct location_search *search)
 {
-	const struct parsed_spec *spec = finding->spec;
+	const struct parsed_spec *spec = search->spec;
 	const struct code_function *functions;
 	struct nearest nearest;
 	char hint[512];
 	size_t known = 0;
-	int ret = fail_unread(finding);
+	int ret = fail_unread(search);
 
 	if (ret)
 		return ret;
-	if (finding->locations->piece.name)
-		return error_set(finding->error, -ENOENT,
-				piece_hint(&finding->locations->piece, hint, sizeof(hint)),
+	if (search->locations->piece.name)
+		return error_set(search->error, -ENOENT,
+				piece_hint(&search->locations->piece, hint, sizeof(hint)),
 				"%s has only a piece of `%.128s`, `%.128s`: the beginning is inlined in callers",
-				finding->locations->piece.module->name, spec->name,
-				finding->locations->piece.name);
+				search->locations->piece.module->name, spec->name,
+				search->locations->piece.name);
 	nearest_begin(&nearest, spec->name);
-	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 
-		if (!spec_location_module_is_selected(finding, module) || !module->code)
+		if (!spec_location_module_is_selected(search, module) || !module->code)
 			continue;
 		known += code_functions(module->code, &functions);
 		if (!spec->glob)
 			spec_location_suggest_names(module, &nearest);
 	}
 	if (!known)
-		return no_functions(finding);
+		return no_functions(search);
 	if (!nearest_text(&nearest, "", hint, sizeof(hint)) &&
-			(spec->library || !hint_at_libraries(finding, hint, sizeof(hint))))
+			(spec->library || !hint_at_libraries(search, hint, sizeof(hint))))
 		snprintf(hint, sizeof(hint), "`side probe list` shows what there is%s",
 				spec->glob && !spec->library ? ", and LIBRARY:GLOB is for libraries"
 							     : "");
-	return error_set(finding->error, -ENOENT, hint,
+	return error_set(search->error, -ENOENT, hint,
 			spec->glob ? "%s has no function that matches `%.128s`"
 				   : "%s has no function `%.128s`",
-			spec->library ? spec->library : program_name(finding->resolve), spec->name);
+			spec->library ? spec->library : program_name(search->resolve), spec->name);
 }
 
 /* Apply an offset to the only function found. */
-static int add_offset(struct location_search *finding)
+static int add_offset(struct location_search *search)
 {
-	struct location *location = &finding->locations->items[0];
+	struct location *location = &search->locations->items[0];
 
-	if (!finding->spec->number)
+	if (!search->spec->number)
 		return 0;
-	if (finding->locations->count > 1)
-		return error_set(finding->error, -EINVAL,
+	if (search->locations->count > 1)
+		return error_set(search->error, -EINVAL,
 				"`side probe list` has their addresses; write the address",
-				"there are %zu functions `%.128s`", finding->locations->count,
-				finding->spec->name);
-	if (finding->spec->number >= location->function->size)
-		return error_set(finding->error, -ERANGE, "",
-				"`%.128s` has only 0x%" PRIx64 " bytes", finding->spec->name,
+				"there are %zu functions `%.128s`", search->locations->count,
+				search->spec->name);
+	if (search->spec->number >= location->function->size)
+		return error_set(search->error, -ERANGE, "",
+				"`%.128s` has only 0x%" PRIx64 " bytes", search->spec->name,
 				location->function->size);
-	location->address += finding->spec->number;
+	location->address += search->spec->number;
 	location->entry = false;
 	return 0;
 }
 
 /* ---- indirect functions (IFUNC) ---- */
 
-static int no_choice(struct location_search *finding, const struct location *location, bool outside)
+static int no_choice(struct location_search *search, const struct location *location, bool outside)
 {
-	return error_set(finding->error, -ENOTSUP,
+	return error_set(search->error, -ENOTSUP,
 			outside ? "use a probe of the kernel's, or of the function that calls it"
 				: "`side probe list` shows those that it may choose from, and they can be named by their addresses",
 			outside ? "`%.128s` of %s leads to a function of the kernel's in this process (vDSO), which is in no file"
@@ -375,15 +375,15 @@ static bool spec_location_contains(const struct locations *locations, const stru
  * Replace an indirect function by the functions that it selects, with their own names if they have
  * one.
  */
-static int add_chosen(struct location_search *finding, const struct location *chooser,
+static int add_chosen(struct location_search *search, const struct location *chooser,
 		struct locations *locations)
 {
 	struct resolve_choices choices;
 	int ret = 0;
 
-	choose(finding->resolve, chooser->module, chooser->function, &choices);
-	if ((!choices.count || choices.outside) && !finding->spec->glob)
-		return no_choice(finding, chooser, choices.outside);
+	ifunc_targets(search->resolve, chooser->module, chooser->function, &choices);
+	if ((!choices.count || choices.outside) && !search->spec->glob)
+		return no_choice(search, chooser, choices.outside);
 	for (size_t i = 0; i < choices.count && !ret && !choices.outside; i++) {
 		struct location location = *chooser;
 
@@ -394,19 +394,19 @@ static int add_chosen(struct location_search *finding, const struct location *ch
 		if (!spec_location_contains(locations, &location))
 			ret = locations_add(locations, &location);
 	}
-	if (!finding->spec->glob && !locations->note && !ret)
-		locations->note = choose_text(
+	if (!search->spec->glob && !locations->note && !ret)
+		locations->note = ifunc_note(
 				chooser->module, chooser->function, chooser->name, &choices);
-	return ret ? error_set(finding->error, ret, "", "out of memory") : 0;
+	return ret ? error_set(search->error, ret, "", "out of memory") : 0;
 }
 
 /*
  * Users of an indirect function's name mean the function that it selects, never the indirect
  * function itself.
  */
-static int follow_choosers(struct location_search *finding)
+static int follow_choosers(struct location_search *search)
 {
-	struct locations *locations = finding->locations, old = *locations;
+	struct locations *locations = search->locations, old = *locations;
 	size_t i = 0;
 	int ret = 0;
 
@@ -421,7 +421,7 @@ static int follow_choosers(struct location_search *finding)
 	}
 	for (i = 0; i < old.count && !ret; i++) {
 		if (old.items[i].function && old.items[i].function->chooses)
-			ret = add_chosen(finding, &old.items[i], locations);
+			ret = add_chosen(search, &old.items[i], locations);
 	}
 	free(old.items);
 	return ret;
@@ -430,7 +430,7 @@ static int follow_choosers(struct location_search *finding)
 /* ---- addresses ---- */
 
 static int add_address(
-		struct location_search *finding, struct resolve_module *module, uint64_t address)
+		struct location_search *search, struct resolve_module *module, uint64_t address)
 {
 	struct location location = {.module = module, .address = address, .name = ""};
 
@@ -438,43 +438,42 @@ static int add_address(
 	if (location.function && location.function->nr_names)
 		location.name = code_name(module->code, location.function, 0);
 	location.entry = location.function && location.function->address == address;
-	return locations_add(finding->locations, &location) ? error_set_no_memory(finding->error)
-							    : 0;
+	return locations_add(search->locations, &location) ? error_set_no_memory(search->error) : 0;
 }
 
 /* An address in the file that LIB: names. */
-static int find_file_address(struct location_search *finding)
+static int find_file_address(struct location_search *search)
 {
-	return add_address(finding, finding->module, finding->spec->number);
+	return add_address(search, search->module, search->spec->number);
 }
 
 /* An address in the process, if it is running; otherwise an address in the program's file. */
-static int find_address(struct location_search *finding)
+static int find_address(struct location_search *search)
 {
-	uint64_t address = finding->spec->number;
+	uint64_t address = search->spec->number;
 	int ret;
 
-	if (finding->spec->library) {
-		ret = spec_location_search_whole(finding, find_file_address);
-		return ret || finding->locations->count ? ret : fail_refused(finding);
+	if (search->spec->library) {
+		ret = spec_location_search_whole(search, find_file_address);
+		return ret || search->locations->count ? ret : fail_refused(search);
 	}
-	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 
 		if (!module->loaded || address < module->begin || address >= module->end)
 			continue;
-		ret = module_code(module, finding->error);
-		return ret ? ret : add_address(finding, module, address - module->bias);
+		ret = module_code(module, search->error);
+		return ret ? ret : add_address(search, module, address - module->bias);
 	}
-	for (size_t i = 0; i < finding->resolve->nr_modules; i++) {
-		struct resolve_module *module = &finding->resolve->modules[i];
+	for (size_t i = 0; i < search->resolve->nr_modules; i++) {
+		struct resolve_module *module = &search->resolve->modules[i];
 
 		if (!module->executable)
 			continue;
-		ret = module_code(module, finding->error);
-		return ret ? ret : add_address(finding, module, address);
+		ret = module_code(module, search->error);
+		return ret ? ret : add_address(search, module, address);
 	}
-	return error_set(finding->error, -ENOENT, "write LIBRARY:ADDRESS",
+	return error_set(search->error, -ENOENT, "write LIBRARY:ADDRESS",
 			"there is nothing at 0x%" PRIx64, address);
 }
 
@@ -482,10 +481,10 @@ static int find_address(struct location_search *finding)
 
 static int spec_location_add_address(void *user, uint64_t address)
 {
-	struct location_search *finding = user;
-	struct locations *locations = finding->locations;
+	struct location_search *search = user;
+	struct locations *locations = search->locations;
 	size_t before = locations->count;
-	int ret = add_address(finding, finding->module, address);
+	int ret = add_address(search, search->module, address);
 
 	if (!ret && locations->count > before) {
 		locations->items[before].entry = false;
@@ -494,29 +493,29 @@ static int spec_location_add_address(void *user, uint64_t address)
 	return ret;
 }
 
-static int find_pieces(struct location_search *finding)
+static int find_pieces(struct location_search *search)
 {
-	struct debug *debug = module_debug(finding->module);
+	struct debug *debug = module_debug(search->module);
 
-	return debug ? debug_inlined(debug, finding->spec->name, spec_location_add_address, finding)
-		     : debug_failed(finding->module, finding->error);
+	return debug ? debug_inlined(debug, search->spec->name, spec_location_add_address, search)
+		     : debug_failed(search->module, search->error);
 }
 
-static int find_symbol(struct location_search *finding)
+static int find_symbol(struct location_search *search)
 {
-	int ret = spec_location_search_whole(finding, spec_location_find_names);
+	int ret = spec_location_search_whole(search, spec_location_find_names);
 
-	finding->locations->one_name = !finding->spec->glob;
-	if (!ret && !finding->locations->count && !finding->spec->glob && !finding->spec->number) {
-		ret = spec_location_search_whole(finding, find_pieces);
-		if (ret || finding->locations->count)
+	search->locations->one_name = !search->spec->glob;
+	if (!ret && !search->locations->count && !search->spec->glob && !search->spec->number) {
+		ret = spec_location_search_whole(search, find_pieces);
+		if (ret || search->locations->count)
 			return ret;
 	}
-	if (!ret && !finding->locations->count)
-		ret = no_symbol(finding);
+	if (!ret && !search->locations->count)
+		ret = no_symbol(search);
 	if (!ret)
-		ret = follow_choosers(finding);
-	return ret ? ret : add_offset(finding);
+		ret = follow_choosers(search);
+	return ret ? ret : add_offset(search);
 }
 
 /* ---- lines ---- */
@@ -524,13 +523,13 @@ static int find_symbol(struct location_search *finding)
 /* Keep the first statement of the line in each function. */
 static int add_statement(void *user, uint64_t address)
 {
-	struct location_search *finding = user;
-	const struct code_function *function = code_function_at(finding->module->code, address);
+	struct location_search *search = user;
+	const struct code_function *function = code_function_at(search->module->code, address);
 
-	for (size_t i = 0; i < finding->locations->count; i++) {
-		struct location *location = &finding->locations->items[i];
+	for (size_t i = 0; i < search->locations->count; i++) {
+		struct location *location = &search->locations->items[i];
 
-		if (location->module != finding->module || !function ||
+		if (location->module != search->module || !function ||
 				location->function != function)
 			continue;
 		if (address < location->address) {
@@ -539,73 +538,73 @@ static int add_statement(void *user, uint64_t address)
 		}
 		return 0;
 	}
-	return add_address(finding, finding->module, address);
+	return add_address(search, search->module, address);
 }
 
-static int find_statements(struct location_search *finding)
+static int find_statements(struct location_search *search)
 {
-	struct debug *debug = module_debug(finding->module);
+	struct debug *debug = module_debug(search->module);
 
 	if (!debug)
-		return debug_failed(finding->module, finding->error);
-	finding->has_debug = true;
-	return debug_lines(debug, finding->spec->name, (int)finding->spec->number, add_statement,
-			finding, &finding->nearest);
+		return debug_failed(search->module, search->error);
+	search->has_debug = true;
+	return debug_lines(debug, search->spec->name, (int)search->spec->number, add_statement,
+			search, &search->nearest);
 }
 
-static int spec_location_find_line(struct location_search *finding)
+static int spec_location_find_line(struct location_search *search)
 {
-	const struct parsed_spec *spec = finding->spec;
-	const char *where = spec->library ? spec->library : program_name(finding->resolve);
-	int ret = spec_location_search_whole(finding, find_statements);
+	const struct parsed_spec *spec = search->spec;
+	const char *where = spec->library ? spec->library : program_name(search->resolve);
+	int ret = spec_location_search_whole(search, find_statements);
 	char hint[256];
 
-	if (ret || finding->locations->count)
+	if (ret || search->locations->count)
 		return ret;
-	ret = fail_refused(finding);
+	ret = fail_refused(search);
 	if (ret)
 		return ret;
-	if (!finding->has_debug)
-		return error_set(finding->error, -ENODATA,
+	if (!search->has_debug)
+		return error_set(search->error, -ENODATA,
 				"compile it with -g, or install its package of debug symbols; names and addresses work without",
 				"there is no debug information for %s, so it is unknown where the lines of %.128s are",
 				where, spec->name);
-	if (!finding->nearest)
-		return error_set(finding->error, -ENOENT,
+	if (!search->nearest)
+		return error_set(search->error, -ENOENT,
 				"its debug information has source files by the names that the compiler got",
 				"%s has no code behind line %" PRIu64 " of a source file %.128s",
 				where, spec->number, spec->name);
-	snprintf(hint, sizeof(hint), "did you mean `%.128s:%d`?", spec->name, finding->nearest);
-	return error_set(finding->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
+	snprintf(hint, sizeof(hint), "did you mean `%.128s:%d`?", spec->name, search->nearest);
+	return error_set(search->error, -ENOENT, hint, "line %" PRIu64 " of %.128s has no code",
 			spec->number, spec->name);
 }
 
 /* ---- markers ---- */
 
-struct marker_search {
-	struct location_search *finding;
+struct marker_query {
+	struct location_search *search;
 	const char *location_text, *provider, *name;
 	struct nearest nearest;
 };
 
 static int add_marker(void *user, const struct resolve_marker *marker)
 {
-	struct marker_search *search = user;
-	struct location_search *finding = search->finding;
+	struct marker_query *query = user;
+	struct location_search *search = query->search;
 	struct location *location;
 	char full[512];
 
 	snprintf(full, sizeof(full), "%.250s:%.250s", marker->provider, marker->name);
-	nearest_offer(&search->nearest, full);
+	nearest_offer(&query->nearest, full);
 	/* Both names may contain colons and brackets of their own. */
-	if (strcmp(search->location_text, full) != 0 &&
-			fnmatch(search->location_text, full, 0) != 0 &&
-			(fnmatch(search->provider, marker->provider, 0) != 0 ||
-					fnmatch(search->name, marker->name, 0) != 0))
+	if (strcmp(query->location_text, full) != 0 &&
+			fnmatch(query->location_text, full, 0) != 0 &&
+			(fnmatch(query->provider, marker->provider, 0) != 0 ||
+					fnmatch(query->name, marker->name, 0) != 0))
 		return 0;
-	if (add_address(finding, finding->module, marker->address))
+	if (add_address(search, search->module, marker->address))
 		return -ENOMEM;
-	location = &finding->locations->items[finding->locations->count - 1];
+	location = &search->locations->items[search->locations->count - 1];
 	if (location->address == marker->address) {
 		location->entry = false;
 		location->operands = marker->arguments;
@@ -617,10 +616,10 @@ static int add_marker(void *user, const struct resolve_marker *marker)
 static int find_markers(struct resolve *resolve, const char *location_text,
 		struct locations *locations, struct error *error)
 {
-	struct location_search finding = {
+	struct location_search search = {
 			.resolve = resolve, .locations = locations, .error = error};
 	const char *colon = strchr(location_text, ':');
-	struct marker_search search = {.finding = &finding,
+	struct marker_query query = {.search = &search,
 			.location_text = location_text,
 			.name = colon ? colon + 1 : NULL};
 	char *provider = colon ? strndup(location_text, (size_t)(colon - location_text)) : NULL,
@@ -630,12 +629,12 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 	if (!provider)
 		return error_set(error, -EINVAL, "write PROVIDER:NAME",
 				"`%.128s` is no name of a marker", location_text);
-	search.provider = provider;
-	nearest_begin(&search.nearest, location_text);
+	query.provider = provider;
+	nearest_begin(&query.nearest, location_text);
 	for (size_t i = 0; i < resolve->nr_modules && !ret; i++) {
-		finding.module = &resolve->modules[i];
-		if (!finding.module->refused && !module_code(finding.module, error))
-			ret = module_markers(finding.module, add_marker, &search);
+		search.module = &resolve->modules[i];
+		if (!search.module->refused && !module_code(search.module, error))
+			ret = module_markers(search.module, add_marker, &query);
 	}
 	free(provider);
 	for (size_t i = 0; i < resolve->nr_modules && !ret && !locations->count; i++) {
@@ -644,7 +643,7 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 	}
 	if (ret || locations->count)
 		return ret;
-	if (!nearest_text(&search.nearest, "", hint, sizeof(hint)))
+	if (!nearest_text(&query.nearest, "", hint, sizeof(hint)))
 		snprintf(hint, sizeof(hint), "`side probe list` shows those that there are");
 	return error_set(error, -ENOENT, hint, "%s and its libraries have no marker `%.128s`",
 			program_name(resolve), location_text);
@@ -655,7 +654,7 @@ static int find_markers(struct resolve *resolve, const char *location_text,
 int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 		struct locations *locations, struct error *error)
 {
-	struct location_search finding = {
+	struct location_search search = {
 			.resolve = resolve, .locations = locations, .error = error};
 	struct parsed_spec parsed;
 	int ret;
@@ -663,13 +662,13 @@ int locations_find(struct resolve *resolve, const struct probe_spec *spec,
 	if (spec->kind == RESOLVE_MARKER)
 		return find_markers(resolve, spec->location_text, locations, error);
 	ret = spec_parse(spec->location_text, &parsed, error);
-	finding.spec = &parsed;
+	search.spec = &parsed;
 	if (!ret && parsed.kind == SPEC_SYMBOL)
-		ret = find_symbol(&finding);
+		ret = find_symbol(&search);
 	else if (!ret && parsed.kind == SPEC_ADDRESS)
-		ret = find_address(&finding);
+		ret = find_address(&search);
 	else if (!ret)
-		ret = spec_location_find_line(&finding);
+		ret = spec_location_find_line(&search);
 	if (!ret && !locations->count)
 		ret = error_set(error, -ENOENT, "", "there is nothing at `%.128s`",
 				spec->location_text);

@@ -28,7 +28,7 @@ static uint64_t spec_marker_read_word(const char *bytes)
 }
 
 static bool read_marker(
-		const char *bytes, size_t size, uint64_t base, struct resolve_marker *marker)
+		const char *bytes, size_t size, uint64_t base, struct resolve_marker *ret_marker)
 {
 	const char *at = bytes + 24, *end = bytes + size;
 	uint64_t moved;
@@ -40,14 +40,14 @@ static bool read_marker(
 	 * .stapsdt.base, which moves too; the difference corrects it.
 	 */
 	moved = base ? base - spec_marker_read_word(bytes + 8) : 0;
-	marker->address = spec_marker_read_word(bytes) + moved;
-	marker->semaphore = spec_marker_read_word(bytes + 16)
+	ret_marker->address = spec_marker_read_word(bytes) + moved;
+	ret_marker->semaphore = spec_marker_read_word(bytes + 16)
 			? spec_marker_read_word(bytes + 16) + moved
 			: 0;
-	marker->provider = spec_marker_read_text(&at, end);
-	marker->name = marker->provider ? spec_marker_read_text(&at, end) : NULL;
-	marker->arguments = marker->name ? spec_marker_read_text(&at, end) : NULL;
-	return marker->arguments;
+	ret_marker->provider = spec_marker_read_text(&at, end);
+	ret_marker->name = ret_marker->provider ? spec_marker_read_text(&at, end) : NULL;
+	ret_marker->arguments = ret_marker->name ? spec_marker_read_text(&at, end) : NULL;
+	return ret_marker->arguments;
 }
 
 static int walk_notes(Elf_Data *data, uint64_t base, struct resolve_marker *marker,

@@ -16,7 +16,7 @@
 #define DEPTH_MAX 4 /* nesting of structures */
 #define MEMBERS_MAX 1000
 
-struct collecting {
+struct member_collector {
 	struct value *values;
 	size_t capacity, count;
 	bool left_out;
@@ -50,17 +50,17 @@ static bool is_own(Dwarf_Die *member)
 }
 
 /* A base class may have a member with the same name. */
-static void spec_member_set_name(struct collecting *all, size_t first, const char *name)
+static void spec_member_set_name(struct member_collector *collector, size_t first, const char *name)
 {
-	struct value *member = &all->values[all->count];
+	struct value *member = &collector->values[collector->count];
 	unsigned int number = 1;
 	char plain[FETCH_NAME_MAX];
 	size_t i = first;
 
 	fetch_name(plain, name);
 	snprintf(member->name, sizeof(member->name), "%s", plain);
-	while (i < all->count) {
-		const struct value *other = &all->values[i];
+	while (i < collector->count) {
+		const struct value *other = &collector->values[i];
 
 		i += 1u + (other->type == PROBE_FIELD_STRUCT ? other->size : 0);
 		if (strcmp(other->name, member->name) != 0)
@@ -70,19 +70,19 @@ static void spec_member_set_name(struct collecting *all, size_t first, const cha
 	}
 }
 
-static void spec_member_add_all(
-		struct collecting *all, struct item *item, size_t first, unsigned int depth);
+static void spec_member_add_all(struct member_collector *collector, struct item *item, size_t first,
+		unsigned int depth);
 
 /* Add one value. Returns false if it cannot be a field. */
-static bool add_single(struct collecting *all, struct item *item)
+static bool add_single(struct member_collector *collector, struct item *item)
 {
 	struct error ignored;
 	struct item one = *item;
-	struct value *value = &all->values[all->count];
+	struct value *value = &collector->values[collector->count];
 
 	if (item_value(&one, value, &ignored))
 		return false;
-	all->count++;
+	collector->count++;
 	return true;
 }
 
@@ -90,41 +90,41 @@ static bool add_single(struct collecting *all, struct item *item)
  * Add the two parts of a complex number. Returns false if one of them is not available, or if there
  * is no space for both.
  */
-static bool add_parts(struct collecting *all, struct item *item)
+static bool add_parts(struct member_collector *collector, struct item *item)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct error ignored;
 		struct item part = *item;
 
-		if (all->count == all->capacity)
+		if (collector->count == collector->capacity)
 			return false;
-		all->values[all->count] = (struct value){.type = 0};
-		fetch_name(all->values[all->count].name, i ? "imag" : "real");
-		if (number_enter(&part, i, &ignored) || !add_single(all, &part))
+		collector->values[collector->count] = (struct value){.type = 0};
+		fetch_name(collector->values[collector->count].name, i ? "imag" : "real");
+		if (number_enter(&part, i, &ignored) || !add_single(collector, &part))
 			return false;
 	}
 	return true;
 }
 
 /* Add the fields of a structure, or none of them. */
-static bool add_structure(struct collecting *all, struct item *item, unsigned int depth)
+static bool add_structure(struct member_collector *collector, struct item *item, unsigned int depth)
 {
-	size_t at = all->count++;
+	size_t at = collector->count++;
 
 	if (!is_complex(item))
-		spec_member_add_all(all, item, all->count, depth + 1);
-	else if (!add_parts(all, item))
-		all->count = at + 1;
-	if (all->count == at + 1) {
-		all->count = at;
+		spec_member_add_all(collector, item, collector->count, depth + 1);
+	else if (!add_parts(collector, item))
+		collector->count = at + 1;
+	if (collector->count == at + 1) {
+		collector->count = at;
 		return false;
 	}
-	all->values[at].type = PROBE_FIELD_STRUCT;
-	all->values[at].size = (uint8_t)(all->count - at - 1);
+	collector->values[at].type = PROBE_FIELD_STRUCT;
+	collector->values[at].size = (uint8_t)(collector->count - at - 1);
 	return true;
 }
 
-static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die *child,
+static void spec_member_add(struct member_collector *collector, struct item *item, Dwarf_Die *child,
 		size_t first, unsigned int depth)
 {
 	const char *name = dwarf_tag(child) == DW_TAG_inheritance ? NULL : dwarf_diename(child);
@@ -134,29 +134,30 @@ static void spec_member_add(struct collecting *all, struct item *item, Dwarf_Die
 
 	/* The offset of a virtual base is known only at run time. */
 	if (dwarf_hasattr(child, DW_AT_virtuality) || item_enter(&member, child, &ignored)) {
-		all->left_out = true;
+		collector->left_out = true;
 		return;
 	}
 	item_complete(&member);
 	if (!name) {
-		spec_member_add_all(all, &member, first, depth + 1);
+		spec_member_add_all(collector, &member, first, depth + 1);
 		return;
 	}
-	if (all->count == all->capacity) {
-		all->left_out = true;
+	if (collector->count == collector->capacity) {
+		collector->left_out = true;
 		return;
 	}
-	all->values[all->count] = (struct value){.type = 0};
-	spec_member_set_name(all, first, name);
+	collector->values[collector->count] = (struct value){.type = 0};
+	spec_member_set_name(collector, first, name);
 	done = spec_member_is_structure(&member) && depth < DEPTH_MAX &&
-			all->count + 1 < all->capacity && add_structure(all, &member, depth);
-	if (!done && !add_single(all, &member))
-		all->left_out = true;
+			collector->count + 1 < collector->capacity &&
+			add_structure(collector, &member, depth);
+	if (!done && !add_single(collector, &member))
+		collector->left_out = true;
 }
 
 /* The fields from `first` on belong to the same structure. */
-static void spec_member_add_all(
-		struct collecting *all, struct item *item, size_t first, unsigned int depth)
+static void spec_member_add_all(struct member_collector *collector, struct item *item, size_t first,
+		unsigned int depth)
 {
 	unsigned int count = 0;
 	Dwarf_Die child;
@@ -167,22 +168,22 @@ static void spec_member_add_all(
 		int tag = dwarf_tag(&child);
 
 		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && is_own(&child))
-			spec_member_add(all, item, &child, first, depth);
+			spec_member_add(collector, item, &child, first, depth);
 	} while (++count < MEMBERS_MAX && !dwarf_siblingof(&child, &child));
 }
 
-int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
-		bool *left_out, struct error *error)
+int item_values(struct item *item, struct value *values, size_t capacity, size_t *ret_count,
+		bool *ret_left_out, struct error *error)
 {
-	struct collecting all = {.values = values, .capacity = capacity};
+	struct member_collector collector = {.values = values, .capacity = capacity};
 
-	*left_out = false;
-	*count = 1;
+	*ret_left_out = false;
+	*ret_count = 1;
 	values[0] = (struct value){.type = 0};
 	item_complete(item);
-	if (capacity > 1 && spec_member_is_structure(item) && add_structure(&all, item, 0)) {
-		*count = all.count;
-		*left_out = all.left_out;
+	if (capacity > 1 && spec_member_is_structure(item) && add_structure(&collector, item, 0)) {
+		*ret_count = collector.count;
+		*ret_left_out = collector.left_out;
 		return 0;
 	}
 	values[0] = (struct value){.type = 0};

@@ -54,7 +54,7 @@ void resolve_free(struct resolve *resolve)
 
 /* ---- the file's identity ---- */
 
-static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t id[PROBE_TABLE_BUILD_ID_MAX])
+static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t ret_id[PROBE_TABLE_BUILD_ID_MAX])
 {
 	size_t at = 0, name, content;
 	GElf_Nhdr note;
@@ -64,7 +64,7 @@ static uint32_t spec_module_parse_build_id(Elf_Data *data, uint8_t id[PROBE_TABL
 				memcmp((char *)data->d_buf + name, "GNU", 4) != 0 ||
 				note.n_descsz > PROBE_TABLE_BUILD_ID_MAX)
 			continue;
-		memcpy(id, (char *)data->d_buf + content, note.n_descsz);
+		memcpy(ret_id, (char *)data->d_buf + content, note.n_descsz);
 		return note.n_descsz;
 	}
 	return 0;
@@ -191,13 +191,13 @@ static bool search_symbols(struct resolve_module *module, struct symbol_search *
 	return false;
 }
 
-bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address)
+bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ret_address)
 {
 	struct symbol_search search = {.name = name};
 
 	if (!search_symbols(module, &search))
 		return false;
-	*address = search.found.st_value;
+	*ret_address = search.found.st_value;
 	return true;
 }
 
@@ -208,13 +208,13 @@ bool module_is_local(struct resolve_module *module, const char *function)
 	return search_symbols(module, &search) && GELF_ST_BIND(search.found.st_info) == STB_LOCAL;
 }
 
-bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset)
+bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *ret_offset)
 {
 	struct symbol_search search = {.name = name, .of_thread = true};
 
 	if (!search_symbols(module, &search))
 		return false;
-	*offset = search.found.st_value;
+	*ret_offset = search.found.st_value;
 	return true;
 }
 
@@ -258,7 +258,7 @@ static bool spec_module_is_file_of(const char *path, const struct stat *open)
  * The resolved path of an open file, or `path` itself if it does not lead to that file. The caller
  * frees it. NULL: errno is set.
  */
-static char *full_path(const char *path, int fd)
+static char *module_full_path(const char *path, int fd)
 {
 	struct stat open;
 	char *full;
@@ -285,7 +285,7 @@ int resolve_add_file(struct resolve *resolve, const char *path, struct error *er
 	if (fd < 0)
 		return error_set(
 				error, -errno, "", "cannot open %.256s: %s", path, strerror(errno));
-	full = full_path(path, fd);
+	full = module_full_path(path, fd);
 	if (!full) {
 		int ret = -errno;
 
@@ -314,20 +314,20 @@ struct module_mapping {
 	uint64_t head;
 };
 
-static bool spec_module_parse_mapping(char *line, struct module_mapping *mapping)
+static bool spec_module_parse_mapping(char *line, struct module_mapping *ret_mapping)
 {
 	char flags[5];
 	int path = 0;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
-			    &mapping->begin, &mapping->end, flags, &mapping->offset,
-			    &mapping->inode, &path) != 5 ||
+			    &ret_mapping->begin, &ret_mapping->end, flags, &ret_mapping->offset,
+			    &ret_mapping->inode, &path) != 5 ||
 			!path)
 		return false;
-	mapping->is_code = flags[2] == 'x';
-	mapping->path = line + path;
-	mapping->path[strcspn(mapping->path, "\n")] = '\0';
-	mapping->head = 0;
+	ret_mapping->is_code = flags[2] == 'x';
+	ret_mapping->path = line + path;
+	ret_mapping->path[strcspn(ret_mapping->path, "\n")] = '\0';
+	ret_mapping->head = 0;
 	return true;
 }
 
@@ -340,11 +340,11 @@ static bool spec_module_is_own_mapping(const struct module_mapping *mapping, uin
 			(!strncmp(mapping->path, "/memfd:", 7) && mapping->inode != program);
 }
 
-static int open_checked(const char *path, uint64_t inode, struct stat *status)
+static int open_checked(const char *path, uint64_t inode, struct stat *ret_status)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd >= 0 && !fstat(fd, status) && status->st_ino == inode)
+	if (fd >= 0 && !fstat(fd, ret_status) && ret_status->st_ino == inode)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -353,37 +353,37 @@ static int open_checked(const char *path, uint64_t inode, struct stat *status)
 
 /* Open the mapped file, even if its path now leads to another file or none. */
 static int spec_module_open_mapped(
-		pid_t pid, const struct module_mapping *mapping, struct stat *status)
+		pid_t pid, const struct module_mapping *mapping, struct stat *ret_status)
 {
 	char *path;
 	int fd = -1;
 
 	if (asprintf(&path, "/proc/%ld/root%s", (long)pid, mapping->path) > 0) {
-		fd = open_checked(path, mapping->inode, status);
+		fd = open_checked(path, mapping->inode, ret_status);
 		free(path);
 	}
 	if (fd < 0 &&
 			asprintf(&path, "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
 					mapping->begin, mapping->end) > 0) {
-		fd = open_checked(path, mapping->inode, status);
+		fd = open_checked(path, mapping->inode, ret_status);
 		free(path);
 	}
 	if (fd < 0 && asprintf(&path, "/proc/%ld/exe", (long)pid) > 0) {
-		fd = open_checked(path, mapping->inode, status);
+		fd = open_checked(path, mapping->inode, ret_status);
 		free(path);
 	}
 	/*
 	 * The kernel prints paths as we see them, if we do: a program with another root directory
 	 * sees other paths.
 	 */
-	return fd < 0 ? open_checked(mapping->path, mapping->inode, status) : fd;
+	return fd < 0 ? open_checked(mapping->path, mapping->inode, ret_status) : fd;
 }
 
 /*
  * Returns a path that leads from here to the mapped file, for the kernel, which opens it here.
  * NULL: use its own path, or there is none.
  */
-static char *path_from_here(
+static char *module_path_from_here(
 		pid_t pid, const struct module_mapping *mapping, const struct stat *status)
 {
 	char *path = NULL;
@@ -445,7 +445,7 @@ static int spec_module_add_mapping(struct resolve *resolve, pid_t pid,
 		close(fd);
 		return -ENOMEM;
 	}
-	module->our_path = path_from_here(pid, mapping, &status);
+	module->our_path = module_path_from_here(pid, mapping, &status);
 	module->begin = mapping->begin;
 	module->end = mapping->end;
 	module->offset = mapping->offset;
@@ -472,7 +472,7 @@ static bool spec_module_is_moved_code(
 			(!*mapping->path || !strncmp(mapping->path, "/anon_hugepage", 14));
 }
 
-static int add_any(struct resolve *resolve, pid_t pid, struct module_mapping *mapping,
+static int module_add_mapping(struct resolve *resolve, pid_t pid, struct module_mapping *mapping,
 		struct mapping_run *run, uint64_t program)
 {
 	struct resolve_module *module =
@@ -542,7 +542,7 @@ int resolve_add_process(struct resolve *resolve, pid_t pid, struct error *error)
 			break;
 		}
 		if (spec_module_parse_mapping(line, &mapping))
-			ret = add_any(resolve, pid, &mapping, &run, program.st_ino);
+			ret = module_add_mapping(resolve, pid, &mapping, &run, program.st_ino);
 	}
 	free(run.path);
 	free(line);

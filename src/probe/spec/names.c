@@ -13,7 +13,7 @@
 
 #include "symbolize/demangle.h"
 #include "spec.h"
-#include "written.h"
+#include "spelling.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -113,10 +113,10 @@ static bool readable_fits(
 {
 	size_t length, begin, end;
 
-	written_plainly(readable);
+	spelling_normalize(readable);
 	if (spec_name_part_matches(spec, wanted, readable, whole))
 		return true;
-	length = written_name(readable, &begin);
+	length = spelling_plain_name(readable, &begin);
 	if (spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
 	/* The `const` of a method may be omitted. */
@@ -131,7 +131,7 @@ static bool readable_fits(
 			spec_name_part_matches(spec, wanted, readable + begin, whole))
 		return true;
 	/* A template's name without arguments selects all its instances. */
-	return !spec->glob && !strchr(wanted, '<') && written_template(readable + begin) &&
+	return !spec->glob && !strchr(wanted, '<') && spelling_drop_arguments(readable + begin) &&
 			spec_name_part_matches(spec, wanted, readable + begin, whole);
 }
 
@@ -160,7 +160,7 @@ static bool matches_readable(const struct parsed_spec *spec, const char *wanted,
 }
 
 /* Whether the name matches. Sets `*ret_piece` if it matches but is the name of a piece. */
-static bool matches(const struct parsed_spec *spec, const char *wanted, const char *name,
+static bool names_match_symbol(const struct parsed_spec *spec, const char *wanted, const char *name,
 		enum match match, bool *ret_piece)
 {
 	enum names_copy copy;
@@ -200,10 +200,10 @@ static void spec_name_drop_old_versions(struct locations *locations, size_t befo
 }
 
 /* One pass over the functions of a module. */
-struct pass {
+struct names_pass {
 	struct resolve_module *module;
 	const struct parsed_spec *spec;
-	char *wanted; /* the name of `spec`, rewritten by written_plainly() */
+	char *wanted; /* the name of `spec`, rewritten by spelling_normalize() */
 	enum match match;
 	struct locations *locations;
 	const struct code_function *former[FORMER_MAX];
@@ -211,7 +211,7 @@ struct pass {
 };
 
 /* Returns the first name of the function that matches, or NULL. */
-static const char *matching_name(struct pass *pass, const struct code_function *function)
+static const char *matching_name(struct names_pass *pass, const struct code_function *function)
 {
 	const struct parsed_spec *spec = pass->spec;
 	const struct code_file *code = pass->module->code;
@@ -221,7 +221,7 @@ static const char *matching_name(struct pass *pass, const struct code_function *
 		const char *name = code_name(code, function, i);
 		bool piece = false;
 
-		if (matches(spec, pass->wanted, name, pass->match, &piece) ||
+		if (names_match_symbol(spec, pass->wanted, name, pass->match, &piece) ||
 				(pass->match == MATCH_NAME &&
 						matches_version(pass->module, spec, function, i)))
 			found = name;
@@ -241,8 +241,8 @@ static const char *matching_name(struct pass *pass, const struct code_function *
 }
 
 /* Returns a flag for each function of the module that earlier passes found. NULL: out of memory. */
-static bool *functions_found_before(
-		const struct pass *pass, const struct code_function *functions, size_t nr_functions)
+static bool *functions_found_before(const struct names_pass *pass,
+		const struct code_function *functions, size_t nr_functions)
 {
 	bool *found = calloc(nr_functions + 1, sizeof(*found));
 
@@ -255,7 +255,7 @@ static bool *functions_found_before(
 	return found;
 }
 
-static int run_pass(struct pass *pass)
+static int names_run_pass(struct names_pass *pass)
 {
 	const struct code_function *functions;
 	size_t count = code_functions(pass->module->code, &functions);
@@ -280,7 +280,7 @@ static int run_pass(struct pass *pass)
 static int spec_name_find(struct resolve_module *module, const struct parsed_spec *spec,
 		enum match match, struct locations *locations)
 {
-	struct pass pass = {.module = module,
+	struct names_pass pass = {.module = module,
 			.spec = spec,
 			.wanted = strdup(spec->name),
 			.match = match,
@@ -289,8 +289,8 @@ static int spec_name_find(struct resolve_module *module, const struct parsed_spe
 	int ret = -ENOMEM;
 
 	if (pass.wanted) {
-		written_plainly(pass.wanted);
-		ret = run_pass(&pass);
+		spelling_normalize(pass.wanted);
+		ret = names_run_pass(&pass);
 	}
 	free(pass.wanted);
 	spec_name_drop_old_versions(locations, before, pass.former, pass.nr_former);

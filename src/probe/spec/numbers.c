@@ -97,23 +97,23 @@ enum number_form number_form(Dwarf_Die *type)
 	}
 }
 
-enum number_form number_part(Dwarf_Die *type, uint64_t *size)
+enum number_form number_part(Dwarf_Die *type, uint64_t *ret_size)
 {
 	const char *name = dwarf_diename(type);
 
-	*size = 0;
-	if (number_form(type) != NUMBER_COMPLEX || !type_size(type, size))
+	*ret_size = 0;
+	if (number_form(type) != NUMBER_COMPLEX || !type_size(type, ret_size))
 		return NUMBER_NONE;
-	*size /= 2;
+	*ret_size /= 2;
 	/* clang gives each complex type the name "complex". */
-	if (*size == WIDE_BYTES && name && !strcmp(name, "complex"))
+	if (*ret_size == WIDE_BYTES && name && !strcmp(name, "complex"))
 		return NUMBER_UNKNOWN;
-	return float_form(type, *size);
+	return float_form(type, *ret_size);
 }
 
 /* ---- as the value of a field ---- */
 
-static int load_at(struct item *item, uint64_t at, unsigned int size, struct fetch *fetch,
+static int load_at(struct item *item, uint64_t at, unsigned int size, struct fetch *ret_fetch,
 		struct error *error)
 {
 	struct item part = *item;
@@ -125,7 +125,7 @@ static int load_at(struct item *item, uint64_t at, unsigned int size, struct fet
 		ret = item_too_long(error);
 	if (!ret)
 		ret = item_load(&part, size, error);
-	*fetch = part.where.fetch;
+	*ret_fetch = part.where.fetch;
 	return ret;
 }
 

@@ -24,7 +24,7 @@ enum number_form number_form(Dwarf_Die *type);
  * Returns the form and the size of each part of a complex number; NUMBER_NONE: not a complex
  * number.
  */
-enum number_form number_part(Dwarf_Die *type, uint64_t *size);
+enum number_form number_part(Dwarf_Die *type, uint64_t *ret_size);
 
 /* Convert a number of any form except NUMBER_PLAIN to a field, or report why it cannot be one. */
 int number_form_value(

@@ -43,7 +43,7 @@ static bool spec_operand_accept_char(struct operand *operand, char letter)
 	return true;
 }
 
-static size_t span(const struct operand *operand, const char *letters)
+static size_t operand_span(const struct operand *operand, const char *letters)
 {
 	size_t length = 0;
 
@@ -57,7 +57,7 @@ static size_t span(const struct operand *operand, const char *letters)
 
 static int spec_operand_read_number(struct operand *operand, bool minus, int64_t *sum)
 {
-	size_t length = span(operand, DIGITS "abcdefABCDEFxX");
+	size_t length = operand_span(operand, DIGITS "abcdefABCDEFxX");
 	uint64_t number;
 
 	if (!spec_number(operand->at, length, &number))
@@ -67,16 +67,16 @@ static int spec_operand_read_number(struct operand *operand, bool minus, int64_t
 	return 0;
 }
 
-static int spec_operand_read_symbol(struct operand *operand, uint64_t *address)
+static int spec_operand_read_symbol(struct operand *operand, uint64_t *ret_address)
 {
-	size_t length = span(operand, LETTERS DIGITS ".$@");
+	size_t length = operand_span(operand, LETTERS DIGITS ".$@");
 	char name[512];
 
 	if (length >= sizeof(name))
 		return spec_operand_set_error(operand, "the name is too long");
 	memcpy(name, operand->at, length);
 	name[length] = '\0';
-	if (!operand->module || !module_symbol(operand->module, name, address))
+	if (!operand->module || !module_symbol(operand->module, name, ret_address))
 		return error_set(operand->error, -ENOENT, "",
 				"the symbol `%.128s` of the marker is not in its file", name);
 	operand->at += length;
@@ -84,23 +84,23 @@ static int spec_operand_read_symbol(struct operand *operand, uint64_t *address)
 }
 
 /* Parse a sum of numbers and at most one symbol. */
-static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *symbol)
+static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *ret_symbol)
 {
 	*sum = 0;
-	*symbol = false;
+	*ret_symbol = false;
 	while (operand->at < operand->end && *operand->at != '(' && *operand->at != ' ') {
 		bool minus = spec_operand_accept_char(operand, '-');
 		uint64_t address = 0;
 
 		if (!minus)
 			(void)spec_operand_accept_char(operand, '+');
-		if (span(operand, DIGITS)) {
+		if (operand_span(operand, DIGITS)) {
 			if (spec_operand_read_number(operand, minus, sum))
 				return -EINVAL;
-		} else if (!minus && !*symbol && span(operand, LETTERS ".")) {
+		} else if (!minus && !*ret_symbol && operand_span(operand, LETTERS ".")) {
 			if (spec_operand_read_symbol(operand, &address))
 				return -EINVAL;
-			*symbol = true;
+			*ret_symbol = true;
 			*sum = (int64_t)((uint64_t)*sum + address);
 		} else {
 			return spec_operand_set_error(operand, "there is something unknown");
@@ -109,12 +109,12 @@ static int spec_operand_read_sum(struct operand *operand, int64_t *sum, bool *sy
 	return 0;
 }
 
-static int spec_operand_read_register(struct operand *operand, struct fetch_register *which)
+static int spec_operand_read_register(struct operand *operand, struct fetch_register *ret_register)
 {
 	size_t length = 1 + strspn(operand->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 
 	if (length > (size_t)(operand->end - operand->at) ||
-			!fetch_register_named(operand->at, length, which))
+			!fetch_register_named(operand->at, length, ret_register))
 		return spec_operand_set_error(operand, "there is no such register");
 	operand->at += length;
 	return 0;
@@ -216,11 +216,11 @@ static int read_size(struct operand *operand)
 
 	operand->size = 8;
 	operand->is_float = false;
-	if (!at || span(operand, DIGITS "-f") != (size_t)(at - operand->at))
+	if (!at || operand_span(operand, DIGITS "-f") != (size_t)(at - operand->at))
 		return 0;
 	minus = spec_operand_accept_char(operand, '-');
 	operand->size = 0;
-	while (span(operand, DIGITS) && operand->size < 100)
+	while (operand_span(operand, DIGITS) && operand->size < 100)
 		operand->size = operand->size * 10 + (*operand->at++ - '0');
 	operand->is_float = spec_operand_accept_char(operand, 'f');
 	if ((operand->size != 1 && operand->size != 2 && operand->size != 4 &&
@@ -271,21 +271,22 @@ static int read_operand(struct operand *operand)
 }
 
 int operands_read(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct error *error)
+		size_t *ret_count, struct error *error)
 {
-	for (*count = 0;; (*count)++) {
+	for (*ret_count = 0;; (*ret_count)++) {
 		struct operand operand = {.module = module, .error = error};
 
 		text += strspn(text, " ");
 		if (!*text)
 			return 0;
-		if (*count == OPERANDS_MAX)
+		if (*ret_count == OPERANDS_MAX)
 			return error_set(error, -E2BIG, "", "the marker has too many operands");
 		operand.at = text;
 		operand.end = text + strcspn(text, " ");
-		operand.value = &values[*count];
-		values[*count] = (struct value){.type = 0};
-		snprintf(values[*count].name, sizeof(values[*count].name), "arg%zu", *count + 1);
+		operand.value = &values[*ret_count];
+		values[*ret_count] = (struct value){.type = 0};
+		snprintf(values[*ret_count].name, sizeof(values[*ret_count].name), "arg%zu",
+				*ret_count + 1);
 		if (read_operand(&operand))
 			return -EINVAL;
 		text = operand.end;

@@ -14,6 +14,6 @@
  * to 8 bytes. Symbols are looked up in the module (NULL: none). Returns 0 or a negative errno.
  */
 int operands_read(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct error *error);
+		size_t *ret_count, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_OPERAND_H */

@@ -81,22 +81,22 @@ bool module_is(const struct resolve_module *module, const char *library);
  * Look up a variable by its symbol. Returns false if there is none; else `*address` is its address
  * in the file.
  */
-bool module_symbol(struct resolve_module *module, const char *name, uint64_t *address);
+bool module_symbol(struct resolve_module *module, const char *name, uint64_t *ret_address);
 /*
  * Whether the symbol is local, so no other file calls the function. Linkers make symbols local
  * after link-time optimization.
  */
 bool module_is_local(struct resolve_module *module, const char *function);
 /* Look up a thread-local variable; `*offset` is its offset in the module's thread-local block. */
-bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *offset);
+bool module_thread_symbol(struct resolve_module *module, const char *name, uint64_t *ret_offset);
 
-/* ---- choose.c ---- */
+/* ---- ifunc.c ---- */
 
 /* Get the functions that an indirect function (with `chooses`) has selected, or may select. */
-void choose(struct resolve *resolve, struct resolve_module *module,
-		const struct code_function *function, struct resolve_choices *choices);
+void ifunc_targets(struct resolve *resolve, struct resolve_module *module,
+		const struct code_function *function, struct resolve_choices *ret_choices);
 /* Returns a note for the user about the selection, which the caller frees. NULL: out of memory. */
-char *choose_text(const struct resolve_module *module, const struct code_function *chooser,
+char *ifunc_note(const struct resolve_module *module, const struct code_function *chooser,
 		const char *name, const struct resolve_choices *choices);
 
 /* ---- names.c ---- */
@@ -107,23 +107,26 @@ int names_find(struct resolve_module *module, const struct parsed_spec *spec,
 		struct locations *locations);
 int locations_add(struct locations *locations, const struct location *location);
 
-/* ---- apart.c ---- */
+/* ---- event-names.c ---- */
 
 #define EVENT_NAME_MAX 240
 /*
  * Event names that must differ from each other: tens of thousands if the spec selects all functions
  * of a program.
  */
-struct apart {
-	struct apart_name *names;
-	uint32_t *table; /* hash table: indexes of `names` plus 1; 0: free */
+struct event_names {
+	struct event_name_entry *entries;
+	uint32_t *table; /* hash table: indexes of `entries` plus 1; 0: free */
 	size_t count, capacity;
 };
-/* Prepare for at most `most` names. Returns false if out of memory; apart_end() in both cases. */
-bool apart_begin(struct apart *apart, size_t most);
+/*
+ * Prepare for at most `most` names. Returns false if out of memory; call event_names_end() in both
+ * cases.
+ */
+bool event_names_begin(struct event_names *names, size_t most);
 /* Add a name. If there is an equal one, append a number to `name` first. */
-void apart_take(struct apart *apart, char name[EVENT_NAME_MAX]);
-void apart_end(struct apart *apart);
+void event_names_add(struct event_names *names, char name[EVENT_NAME_MAX]);
+void event_names_end(struct event_names *names);
 
 /* ---- marker.c ---- */
 

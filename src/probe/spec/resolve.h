@@ -9,14 +9,14 @@
  * 	spec.c         parses the text of a location
  * 	modules.c      the files with code of a process, or of a program that is not started yet
  * 	names.c        functions by name, also by their names in C++ and Rust
- * 	written.c      the spellings of a name with types in it
- * 	choose.c       indirect functions, which select another function when the program is loaded
+ * 	spelling.c      the spellings of a name with types in it
+ * 	ifunc.c       indirect functions, which select another function when the program is loaded
  * 	locations.c    the locations of a spec
  * 	fetch.c        operations that compute a value
  * 	typed-values.c values by register and offset: TYPE:NAME:ADDR
  * 	debug.c        debug information of a file (DWARF), and source lines
- * 	around.c       the unit and the functions around an address
- * 	elsewhere.c    variables and types of other units
+ * 	scopes.c       the unit and the functions around an address
+ * 	definitions.c    variables and types of other units
  * 	expression.c   one location expression of DWARF
  * 	locate.c       where a variable is, at one location
  * 	convention.c   where arguments are at a function's entry, if the compiler did not record it
@@ -32,7 +32,7 @@
  * 	members.c      whole structures
  * 	marker.c       SDT notes
  * 	operand.c      the operands of a marker
- * 	apart.c        different names for the events of one spec
+ * 	event-names.c        different names for the events of one spec
  * 	table.c        makes the table from all of that
  *
  * Files and processes are not trusted: the resolver refuses invalid data with an error message. But
@@ -81,7 +81,7 @@ struct probe_spec {
 	const char *location_text; /* the text that selects the locations */
 	bool exits;                /* an event NAME_return, with duration and return value */
 	/* an event of its own for each function, with the function's name instead of `name` */
-	bool apart;
+	bool separate;
 	/*
 	 * With `kernel`: watch returns even in files that handle exceptions, although an exception
 	 * then ends the program.
@@ -143,7 +143,7 @@ struct resolve_choices {
  * known.
  */
 int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
-		struct resolve_choices *choices);
+		struct resolve_choices *ret_choices);
 
 /* A marker in a file. */
 struct resolve_marker {

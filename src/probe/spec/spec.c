@@ -25,11 +25,11 @@ static int spec_parse_digit(char letter)
 	return 16;
 }
 
-bool spec_number(const char *text, size_t length, uint64_t *number)
+bool spec_number(const char *text, size_t length, uint64_t *ret_number)
 {
 	int base = 10;
 
-	*number = 0;
+	*ret_number = 0;
 	if (length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
 		base = 16;
 		text += 2;
@@ -40,8 +40,9 @@ bool spec_number(const char *text, size_t length, uint64_t *number)
 	for (size_t i = 0; i < length; i++) {
 		int value = spec_parse_digit(text[i]);
 
-		if (value >= base || __builtin_mul_overflow(*number, (uint64_t)base, number) ||
-				__builtin_add_overflow(*number, (uint64_t)value, number))
+		if (value >= base ||
+				__builtin_mul_overflow(*ret_number, (uint64_t)base, ret_number) ||
+				__builtin_add_overflow(*ret_number, (uint64_t)value, ret_number))
 			return false;
 	}
 	return length > 0;
@@ -54,7 +55,7 @@ static size_t spec_plain_length(const char *text)
 }
 
 /* Returns the first single colon, or NULL. */
-static const char *lone_colon(const char *text)
+static const char *spec_find_colon(const char *text)
 {
 	size_t length = spec_plain_length(text);
 
@@ -93,58 +94,58 @@ static bool spec_is_source(const char *name, size_t length)
 	return false;
 }
 
-static int spec_store_text(char **kept, const char *text, size_t length, struct error *error)
+static int spec_store_text(char **ret_text, const char *text, size_t length, struct error *error)
 {
-	*kept = strndup(text, length);
-	return *kept ? 0 : error_set_no_memory(error);
+	*ret_text = strndup(text, length);
+	return *ret_text ? 0 : error_set_no_memory(error);
 }
 
-static int parse_line(
-		const char *text, const char *colon, struct parsed_spec *spec, struct error *error)
+static int spec_parse_line(const char *text, const char *colon, struct parsed_spec *ret_spec,
+		struct error *error)
 {
 	const char *number = colon + 1;
 
-	spec->kind = SPEC_LINE;
-	if (!spec_number(number, strlen(number), &spec->number) || !spec->number ||
-			spec->number > INT32_MAX)
+	ret_spec->kind = SPEC_LINE;
+	if (!spec_number(number, strlen(number), &ret_spec->number) || !ret_spec->number ||
+			ret_spec->number > INT32_MAX)
 		return error_set(error, -EINVAL,
 				"write FILE:LINE, as in `server.c:120`, or a function by its name alone, which means all that have it",
 				"`%.128s` is not the number of a line", number);
-	return spec_store_text(&spec->name, text, (size_t)(colon - text), error);
+	return spec_store_text(&ret_spec->name, text, (size_t)(colon - text), error);
 }
 
-static int parse_symbol(const char *text, struct parsed_spec *spec, struct error *error)
+static int spec_parse_symbol(const char *text, struct parsed_spec *ret_spec, struct error *error)
 {
 	const char *plus = strrchr(text, '+');
 	size_t length = strlen(text);
 
-	spec->kind = SPEC_SYMBOL;
+	ret_spec->kind = SPEC_SYMBOL;
 	if (plus && plus > text && plus[1] >= '0' && plus[1] <= '9') {
-		if (!spec_number(plus + 1, strlen(plus + 1), &spec->number))
+		if (!spec_number(plus + 1, strlen(plus + 1), &ret_spec->number))
 			return error_set(error, -EINVAL,
 					"offsets are octal (017), decimal or hexadecimal (0xf)",
 					"`%.128s` is no offset", plus + 1);
 		length = (size_t)(plus - text);
 	}
-	if (spec_store_text(&spec->name, text, length, error))
+	if (spec_store_text(&ret_spec->name, text, length, error))
 		return -ENOMEM;
-	spec->glob = spec_is_glob(spec->name);
-	if (spec->glob && spec->number)
+	ret_spec->glob = spec_is_glob(ret_spec->name);
+	if (ret_spec->glob && ret_spec->number)
 		return error_set(error, -EINVAL, "name one function",
 				"`%.128s` may be many functions, and an offset is for one", text);
 	return 0;
 }
 
 /* Parse what follows LIB:, or the whole text. */
-static int spec_parse_location(const char *text, struct parsed_spec *spec, struct error *error)
+static int spec_parse_location(const char *text, struct parsed_spec *ret_spec, struct error *error)
 {
-	const char *colon = lone_colon(text);
+	const char *colon = spec_find_colon(text);
 
 	if (colon && spec_is_source(text, (size_t)(colon - text)))
-		return parse_line(text, colon, spec, error);
+		return spec_parse_line(text, colon, ret_spec, error);
 	if (*text >= '0' && *text <= '9') {
-		spec->kind = SPEC_ADDRESS;
-		if (spec_number(text, strlen(text), &spec->number))
+		ret_spec->kind = SPEC_ADDRESS;
+		if (spec_number(text, strlen(text), &ret_spec->number))
 			return 0;
 		return error_set(error, -EINVAL,
 				"numbers are octal (017), decimal or hexadecimal (0xf)",
@@ -154,26 +155,26 @@ static int spec_parse_location(const char *text, struct parsed_spec *spec, struc
 		return error_set(error, -EINVAL,
 				"write ADDRESS, SYMBOL, SYMBOL+OFFSET, FILE:LINE, or LIBRARY: before one of them",
 				"`%.128s` is no location of a program", text);
-	return parse_symbol(text, spec, error);
+	return spec_parse_symbol(text, ret_spec, error);
 }
 
-int spec_parse(const char *text, struct parsed_spec *spec, struct error *error)
+int spec_parse(const char *text, struct parsed_spec *ret_spec, struct error *error)
 {
 	const char *colon;
 
-	*spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
+	*ret_spec = (struct parsed_spec){.kind = SPEC_SYMBOL};
 	if (strlen(text) > SPEC_TEXT_MAX)
 		return error_set(error, -EINVAL, "",
 				"the specification of the location is too long");
-	colon = lone_colon(text);
+	colon = spec_find_colon(text);
 	if (!colon || spec_is_source(text, (size_t)(colon - text)))
-		return spec_parse_location(text, spec, error);
+		return spec_parse_location(text, ret_spec, error);
 	if (colon == text)
 		return error_set(error, -EINVAL, "write LIBRARY:SYMBOL",
 				"there is no name of a library before `%.128s`", text);
-	if (spec_store_text(&spec->library, text, (size_t)(colon - text), error))
+	if (spec_store_text(&ret_spec->library, text, (size_t)(colon - text), error))
 		return -ENOMEM;
-	return spec_parse_location(colon + 1, spec, error);
+	return spec_parse_location(colon + 1, ret_spec, error);
 }
 
 void spec_free(struct parsed_spec *spec)

@@ -26,9 +26,9 @@ struct parsed_spec {
  * Parse an octal number with the prefix 0, a hexadecimal with 0x, or a decimal. Returns false if
  * the text is not one, or if it exceeds 64 bits.
  */
-bool spec_number(const char *text, size_t length, uint64_t *number);
+bool spec_number(const char *text, size_t length, uint64_t *ret_number);
 /* Call spec_free() also after a failure. */
-int spec_parse(const char *text, struct parsed_spec *spec, struct error *error);
+int spec_parse(const char *text, struct parsed_spec *ret_spec, struct error *error);
 void spec_free(struct parsed_spec *spec);
 
 #endif /* SIDE_PROBE_SPEC_SPEC_H */

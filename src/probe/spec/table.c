@@ -44,17 +44,17 @@ struct table_builder {
 	void *user;
 	struct error *error;
 	struct locations locations;
-	bool many; /* events have a field with the location */
-	bool apart;
-	bool same_result;   /* all functions return values of the same type, or none */
-	struct apart names; /* of the events, with `apart` */
+	bool are_several; /* events have a field with the location */
+	bool separate;
+	bool has_same_result;     /* all functions return values of the same type, or none */
+	struct event_names names; /* of the events, with `separate` */
 	bool has_events;
 	bool sign[OPERANDS_MAX]; /* whether an operand of the marker is signed, at any location */
 	size_t nr_operands;
 	struct values entry, exit; /* the fields of the events */
 	uint32_t entry_event, exit_event;
 	uint64_t added;
-	bool warned; /* the note about exceptions was reported */
+	bool has_warned; /* the note about exceptions was reported */
 };
 
 static int spec_table_set_no_memory(struct error *error)
@@ -62,7 +62,7 @@ static int spec_table_set_no_memory(struct error *error)
 	return error_set_no_memory(error);
 }
 
-static void refuse_with_hint(const struct table_builder *making, const struct location *location,
+static void refuse_with_hint(const struct table_builder *builder, const struct location *location,
 		const char *reason, const char *hint, enum resolve_refused what)
 {
 	const struct resolve_refusal refusal = {.what = what,
@@ -72,20 +72,20 @@ static void refuse_with_hint(const struct table_builder *making, const struct lo
 			.hint = hint,
 			.address = location->address};
 
-	if (making->refused)
-		making->refused(making->user, &refusal);
+	if (builder->refused)
+		builder->refused(builder->user, &refusal);
 }
 
-static void spec_table_add_refusal(const struct table_builder *making,
+static void spec_table_add_refusal(const struct table_builder *builder,
 		const struct location *location, const char *reason, enum resolve_refused what)
 {
-	refuse_with_hint(making, location, reason, NULL, what);
+	refuse_with_hint(builder, location, reason, NULL, what);
 }
 
 /* ---- values at a location ---- */
 
 /* Returns the number of values: the value itself and the members in it. */
-static size_t values_of(const struct value *value)
+static size_t spec_table_values_of(const struct value *value)
 {
 	return value->type == PROBE_FIELD_STRUCT ? 1u + value->size : 1;
 }
@@ -93,7 +93,7 @@ static size_t values_of(const struct value *value)
 /* Whether two values, with their members, are equal. */
 static bool same_values(const struct value *one, const struct value *other)
 {
-	size_t count = values_of(one);
+	size_t count = spec_table_values_of(one);
 
 	for (size_t i = 0; i < count; i++)
 		if (one[i].type != other[i].type || one[i].size != other[i].size ||
@@ -109,7 +109,7 @@ static int spec_table_add_value(
 		struct values *values, const struct value *value, struct error *error)
 {
 	struct value *added = &values->items[values->count];
-	size_t count = values_of(value), i = 0;
+	size_t count = spec_table_values_of(value), i = 0;
 	unsigned int number = 1;
 
 	if (values->count + count > PROBE_TABLE_FIELDS_MAX)
@@ -119,7 +119,7 @@ static int spec_table_add_value(
 	while (i < values->count) {
 		const struct value *other = &values->items[i];
 
-		i += values_of(other);
+		i += spec_table_values_of(other);
 		if (strcmp(other->name, added->name) != 0)
 			continue;
 		/* The spec requests it twice. */
@@ -146,41 +146,41 @@ static int add_simple(struct values *values, const char *name, enum probe_field_
 	return spec_table_add_value(values, &value, error);
 }
 
-static int spec_table_add_site(const struct table_builder *making, struct values *values)
+static int spec_table_add_site(const struct table_builder *builder, struct values *values)
 {
-	if (!making->many || making->apart)
+	if (!builder->are_several || builder->separate)
 		return 0;
 	return add_simple(values, "function", PROBE_FIELD_STRING, PROBE_FETCH_FUNCTION,
-			       making->error) ||
+			       builder->error) ||
 					add_simple(values, "address", PROBE_FIELD_HEX,
-							PROBE_FETCH_SITE, making->error)
+							PROBE_FETCH_SITE, builder->error)
 			? -E2BIG
 			: 0;
 }
 
-static int spec_table_add_operands(const struct table_builder *making,
+static int spec_table_add_operands(const struct table_builder *builder,
 		const struct location *location, struct values *values)
 {
 	struct value operands[OPERANDS_MAX];
 	size_t count;
 	int ret = operands_read(
-			location->operands, location->module, operands, &count, making->error);
+			location->operands, location->module, operands, &count, builder->error);
 
-	for (size_t i = 0; i < making->nr_operands && !ret; i++) {
+	for (size_t i = 0; i < builder->nr_operands && !ret; i++) {
 		/* Another location of the marker may have fewer operands. */
 		if (i >= count) {
 			operands[i] = (struct value){.type = PROBE_FIELD_UNSIGNED, .size = 8};
 			snprintf(operands[i].name, sizeof(operands[i].name), "arg%zu", i + 1);
 			(void)fetch_op(&operands[i].fetch, PROBE_FETCH_CONSTANT, 0, 0, 0);
 		}
-		if (operands[i].type == PROBE_FIELD_UNSIGNED && making->sign[i])
+		if (operands[i].type == PROBE_FIELD_UNSIGNED && builder->sign[i])
 			operands[i].type = PROBE_FIELD_SIGNED;
-		ret = spec_table_add_value(values, &operands[i], making->error);
+		ret = spec_table_add_value(values, &operands[i], builder->error);
 	}
 	return ret;
 }
 
-static int add_variable(const struct table_builder *making, const struct location *location,
+static int add_variable(const struct table_builder *builder, const struct location *location,
 		const char *text, bool exit, struct values *values)
 {
 	size_t capacity = PROBE_TABLE_FIELDS_MAX - values->count, count;
@@ -189,14 +189,14 @@ static int add_variable(const struct table_builder *making, const struct locatio
 	int ret;
 
 	if (!found)
-		return spec_table_set_no_memory(making->error);
+		return spec_table_set_no_memory(builder->error);
 	ret = variable_values(location, text, exit, found,
 			capacity < MEMBERS_MAX ? capacity : MEMBERS_MAX, &count, &left_out,
-			making->error);
+			builder->error);
 	if (!ret)
-		ret = spec_table_add_value(values, found, making->error);
-	if (!ret && left_out && !making->has_events)
-		spec_table_add_refusal(making, location, LEFT_OUT, RESOLVE_NOTE);
+		ret = spec_table_add_value(values, found, builder->error);
+	if (!ret && left_out && !builder->has_events)
+		spec_table_add_refusal(builder, location, LEFT_OUT, RESOLVE_NOTE);
 	free(found);
 	return ret;
 }
@@ -210,26 +210,26 @@ static bool are_of_kernel(const struct values *values, size_t from)
 }
 
 /* Add all values of $params or $vars that are available there, and report if some are left out. */
-static int add_several(const struct table_builder *making, const struct location *location,
+static int add_several(const struct table_builder *builder, const struct location *location,
 		const char *text, struct values *values)
 {
 	struct variable_names names;
 	size_t missing = 0;
-	int ret = variable_names(location, text, &names, making->error);
+	int ret = variable_names(location, text, &names, builder->error);
 
 	/*
 	 * Of many functions, some are usually of the compiler's own files, which have no debug
 	 * information.
 	 */
-	if (ret == -ENODATA && making->apart)
+	if (ret == -ENODATA && builder->separate)
 		return 0;
 	for (size_t i = 0; i < names.count && !ret; i++) {
 		size_t before = values->count;
 
-		ret = add_variable(making, location, names.names[i], false, values);
+		ret = add_variable(builder, location, names.names[i], false, values);
 		if (ret == -ENOMEM)
 			return ret;
-		if (making->spec->kernel && !are_of_kernel(values, before)) {
+		if (builder->spec->kernel && !are_of_kernel(values, before)) {
 			values->count = before;
 			ret = -ENOTSUP;
 		}
@@ -237,97 +237,97 @@ static int add_several(const struct table_builder *making, const struct location
 		ret = 0;
 	}
 	if (!ret && (missing || names.left_out))
-		spec_table_add_refusal(making, location, SOME_LEFT_OUT, RESOLVE_NOTE);
+		spec_table_add_refusal(builder, location, SOME_LEFT_OUT, RESOLVE_NOTE);
 	return ret;
 }
 
-static int add_argument(const struct table_builder *making, const struct location *location,
+static int add_argument(const struct table_builder *builder, const struct location *location,
 		const char *text, bool exit, struct values *values)
 {
 	struct value value;
 	int ret;
 
 	if (!exit && resolve_is_several(text))
-		return add_several(making, location, text, values);
+		return add_several(builder, location, text, values);
 	if (!spec_seems_value(text))
-		return add_variable(making, location, text, exit, values);
-	ret = spec_value(text, location->module, &value, making->error);
-	return ret ? ret : spec_table_add_value(values, &value, making->error);
+		return add_variable(builder, location, text, exit, values);
+	ret = spec_value(text, location->module, &value, builder->error);
+	return ret ? ret : spec_table_add_value(values, &value, builder->error);
 }
 
-static int spec_table_add_context(const struct table_builder *making,
+static int spec_table_add_context(const struct table_builder *builder,
 		const struct location *location, const char *text, struct values *values)
 {
 	struct value found[SPEC_CONTEXT_MAX];
 	size_t count;
-	int ret = spec_context(text, location->module, found, &count, making->error);
+	int ret = spec_context(text, location->module, found, &count, builder->error);
 
 	for (size_t i = 0; i < count && !ret; i++)
-		ret = spec_table_add_value(values, &found[i], making->error);
+		ret = spec_table_add_value(values, &found[i], builder->error);
 	return ret;
 }
 
 /* Add the contexts of the entry, or of the exit. */
-static int spec_table_add_contexts(const struct table_builder *making,
+static int spec_table_add_contexts(const struct table_builder *builder,
 		const struct location *location, bool exit, struct values *values)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < making->spec->nr_contexts && !ret; i++) {
-		const char *text = making->spec->contexts[i], *at_exit = spec_at_exit(text);
+	for (size_t i = 0; i < builder->spec->nr_contexts && !ret; i++) {
+		const char *text = builder->spec->contexts[i], *at_exit = spec_at_exit(text);
 
 		if (exit == !!at_exit)
 			ret = spec_table_add_context(
-					making, location, exit ? at_exit : text, values);
+					builder, location, exit ? at_exit : text, values);
 	}
 	return ret;
 }
 
-static int make_entry(const struct table_builder *making, const struct location *location,
+static int make_entry(const struct table_builder *builder, const struct location *location,
 		struct values *values)
 {
-	const struct probe_spec *spec = making->spec;
-	int ret = spec_table_add_site(making, values);
+	const struct probe_spec *spec = builder->spec;
+	int ret = spec_table_add_site(builder, values);
 
 	if (!ret && spec->exits)
 		ret = add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
-				making->error);
+				builder->error);
 	if (!ret && location->operands)
-		ret = spec_table_add_operands(making, location, values);
+		ret = spec_table_add_operands(builder, location, values);
 	for (size_t i = 0; i < spec->nr_arguments && !ret; i++)
-		ret = add_argument(making, location, spec->arguments[i], false, values);
-	return ret ? ret : spec_table_add_contexts(making, location, false, values);
+		ret = add_argument(builder, location, spec->arguments[i], false, values);
+	return ret ? ret : spec_table_add_contexts(builder, location, false, values);
 }
 
-static int make_exit(const struct table_builder *making, const struct location *location,
+static int make_exit(const struct table_builder *builder, const struct location *location,
 		struct values *values)
 {
 	struct value result[VARIABLE_RESULT_MAX] = {
 			{.name = "return_value", .type = PROBE_FIELD_SIGNED, .size = 8}};
 	bool nothing = false, left_out = false, is_known = false;
-	int ret = spec_table_add_site(making, values) ||
+	int ret = spec_table_add_site(builder, values) ||
 			add_simple(values, "call", PROBE_FIELD_UNSIGNED, PROBE_FETCH_CALL,
-					making->error) ||
+					builder->error) ||
 			add_simple(values, "duration", PROBE_FIELD_UNSIGNED, PROBE_FETCH_DURATION,
-					making->error);
+					builder->error);
 
 	if (ret)
 		return -E2BIG;
 	/* If functions return different types, record the register. */
-	if (!making->many || making->apart || making->same_result) {
-		ret = variable_result(location, result, &nothing, &left_out, making->error);
+	if (!builder->are_several || builder->separate || builder->has_same_result) {
+		ret = variable_result(location, result, &nothing, &left_out, builder->error);
 		if (ret < 0)
 			return ret;
 		is_known = ret;
 	}
 	if (!is_known)
 		(void)fetch_op(&result[0].fetch, PROBE_FETCH_REGISTER, 0, 0, 0);
-	if (left_out && !making->has_events)
-		spec_table_add_refusal(making, location, RESULT_LEFT_OUT, RESOLVE_NOTE);
-	ret = nothing ? 0 : spec_table_add_value(values, result, making->error);
-	for (size_t i = 0; i < making->spec->nr_results && !ret; i++)
-		ret = add_argument(making, location, making->spec->results[i], true, values);
-	return ret ? ret : spec_table_add_contexts(making, location, true, values);
+	if (left_out && !builder->has_events)
+		spec_table_add_refusal(builder, location, RESULT_LEFT_OUT, RESOLVE_NOTE);
+	ret = nothing ? 0 : spec_table_add_value(values, result, builder->error);
+	for (size_t i = 0; i < builder->spec->nr_results && !ret; i++)
+		ret = add_argument(builder, location, builder->spec->results[i], true, values);
+	return ret ? ret : spec_table_add_contexts(builder, location, true, values);
 }
 
 /* ---- events ---- */
@@ -374,7 +374,7 @@ static void event_name(const struct probe_spec *spec, char provider[256], char n
 
 /* Name the event after the function, without parameters. Equal names get numbers. */
 static void function_name(
-		struct table_builder *making, const struct location *location, char name[256])
+		struct table_builder *builder, const struct location *location, char name[256])
 {
 	char *readable = names_readable(location->name), plain[FETCH_NAME_MAX];
 
@@ -383,7 +383,7 @@ static void function_name(
 	fetch_name(plain, readable && *readable ? readable : location->name);
 	free(readable);
 	snprintf(name, EVENT_NAME_MAX, "%s", strcmp(plain, "_") != 0 ? plain : "function");
-	apart_take(&making->names, name);
+	event_names_add(&builder->names, name);
 }
 
 static void name_values(struct probe_table_field *field, const struct value *value)
@@ -417,8 +417,8 @@ static bool is_guarded(const struct value *value)
 	return value->guarded;
 }
 
-static int spec_table_add_event(struct table_builder *making, const char *provider,
-		const char *name, const struct values *values, uint32_t *number)
+static int spec_table_add_event(struct table_builder *builder, const char *provider,
+		const char *name, const struct values *values, uint32_t *ret_number)
 {
 	struct probe_table_field fields[PROBE_TABLE_FIELDS_MAX];
 	const struct probe_table_event event = {.provider = provider,
@@ -436,35 +436,35 @@ static int spec_table_add_event(struct table_builder *making, const char *provid
 				.guarded = is_guarded(&values->items[i])};
 		name_values(&fields[i], &values->items[i]);
 	}
-	added = probe_table_add_event(making->writer, &event);
+	added = probe_table_add_event(builder->writer, &event);
 	for (size_t i = 0; i < values->count; i++)
 		free((char *)(uintptr_t)fields[i].labels);
 	if (added < 0)
-		return error_set(making->error, (int)added,
+		return error_set(builder->error, (int)added,
 				added == -EINVAL ? "choose another NAME, and ask for less" : "",
 				"there cannot be an event %.128s:%.128s with these fields: %s",
 				provider, name, strerror((int)-added));
-	*number = (uint32_t)added;
+	*ret_number = (uint32_t)added;
 	return 0;
 }
 
-static int spec_table_add_events(struct table_builder *making, const struct location *location,
+static int spec_table_add_events(struct table_builder *builder, const struct location *location,
 		const struct values *entry, const struct values *exit)
 {
 	char provider[256], name[256];
 	int ret;
 
-	making->entry = *entry;
-	making->exit = *exit;
-	making->entry_event = making->exit_event = PROBE_TABLE_NONE;
-	event_name(making->spec, provider, name);
-	if (making->apart)
-		function_name(making, location, name);
-	ret = spec_table_add_event(making, provider, name, entry, &making->entry_event);
+	builder->entry = *entry;
+	builder->exit = *exit;
+	builder->entry_event = builder->exit_event = PROBE_TABLE_NONE;
+	event_name(builder->spec, provider, name);
+	if (builder->separate)
+		function_name(builder, location, name);
+	ret = spec_table_add_event(builder, provider, name, entry, &builder->entry_event);
 	strcat(name, "_return");
-	if (!ret && making->spec->exits)
-		ret = spec_table_add_event(making, provider, name, exit, &making->exit_event);
-	making->has_events = !ret;
+	if (!ret && builder->spec->exits)
+		ret = spec_table_add_event(builder, provider, name, exit, &builder->exit_event);
+	builder->has_events = !ret;
 	return ret;
 }
 
@@ -518,10 +518,10 @@ static int same_fields(
 
 /* ---- probes ---- */
 
-static int spec_table_add_module(const struct table_builder *making, struct resolve_module *module)
+static int spec_table_add_module(const struct table_builder *builder, struct resolve_module *module)
 {
 	/* The kernel opens the file in our mount namespace. */
-	struct probe_table_module location_text = {.path = making->spec->kernel && module->our_path
+	struct probe_table_module table_module = {.path = builder->spec->kernel && module->our_path
 					? module->our_path
 					: module->path,
 			.name = module->name,
@@ -529,15 +529,15 @@ static int spec_table_add_module(const struct table_builder *making, struct reso
 			.build_id_size = module->build_id_size};
 	int64_t number;
 
-	if (module->writer == making->writer)
+	if (module->writer == builder->writer)
 		return 0;
-	memcpy(location_text.build_id, module->build_id, module->build_id_size);
-	number = probe_table_add_module(making->writer, &location_text);
+	memcpy(table_module.build_id, module->build_id, module->build_id_size);
+	number = probe_table_add_module(builder->writer, &table_module);
 	if (number < 0)
-		return error_set(making->error, (int)number, "",
+		return error_set(builder->error, (int)number, "",
 				"%s cannot be named in a table: %s", module->path,
 				strerror((int)-number));
-	module->writer = making->writer;
+	module->writer = builder->writer;
 	module->number = (uint32_t)number;
 	return 0;
 }
@@ -554,14 +554,14 @@ static bool copy_fetches(struct probe_fetch *fetches, const struct values *value
 	return all;
 }
 
-static int spec_table_add_probe(struct table_builder *making, const struct location *location,
+static int spec_table_add_probe(struct table_builder *builder, const struct location *location,
 		const struct probe_site *site, const struct values *entry,
 		const struct values *exit)
 {
 	struct probe_fetch entries[PROBE_TABLE_FIELDS_MAX], exits[PROBE_TABLE_FIELDS_MAX];
 	char *readable = names_readable(location->name), number[32];
-	struct probe_table_probe probe = {.entry = making->entry_event,
-			.exit = making->exit_event,
+	struct probe_table_probe probe = {.entry = builder->entry_event,
+			.exit = builder->exit_event,
 			.semaphore = location->semaphore,
 			.site = *site,
 			.entry_fetches = entries,
@@ -578,20 +578,20 @@ static int spec_table_add_probe(struct table_builder *making, const struct locat
 	if (site->no_exit)
 		probe.exit = PROBE_TABLE_NONE;
 	probe.site.runtime = 0;
-	added = spec_table_add_module(making, location->module);
+	added = spec_table_add_module(builder, location->module);
 	probe.module = location->module->number;
 	if (!added)
-		added = probe_table_add_probe(making->writer, &probe);
+		added = probe_table_add_probe(builder->writer, &probe);
 	free(readable);
-	making->added += added >= 0;
+	builder->added += added >= 0;
 	return added >= 0 ? 0
-			  : error_set(making->error, (int)added, "",
+			  : error_set(builder->error, (int)added, "",
 					    "the probe at 0x%" PRIx64
 					    " does not fit into a table: %s",
 					    site->address, strerror((int)-added));
 }
 
-static int no_instruction(struct table_builder *making, const struct location *location)
+static int no_instruction(struct table_builder *builder, const struct location *location)
 {
 	char hint[128] = "";
 	struct probe_site site;
@@ -604,22 +604,22 @@ static int no_instruction(struct table_builder *making, const struct location *l
 					"one begins at 0x%" PRIx64 ", the next one at 0x%" PRIx64,
 					site.address, site.address + site.pieces[0].length);
 	}
-	return error_set(making->error, -EINVAL, hint, "no instruction of %s begins at 0x%" PRIx64,
+	return error_set(builder->error, -EINVAL, hint, "no instruction of %s begins at 0x%" PRIx64,
 			location->module->name, location->address);
 }
 
 static int spec_table_refuse_no_function(
-		struct table_builder *making, const struct location *location)
+		struct table_builder *builder, const struct location *location)
 {
 	const struct code_function *functions;
 
 	if (!code_functions(location->module->code, &functions))
-		return error_set(making->error, -ENOENT,
+		return error_set(builder->error, -ENOENT,
 				"install its debug symbols, or use a build of it that is not stripped",
 				"%s has neither symbols nor .eh_frame, and from its entry nothing leads to 0x%" PRIx64
 				", so it is not known whether an instruction begins there",
 				location->module->name, location->address);
-	return error_set(making->error, -ENOENT, "`side probe list` shows where functions begin",
+	return error_set(builder->error, -ENOENT, "`side probe list` shows where functions begin",
 			"there is no code of a known function at 0x%" PRIx64 " of %s",
 			location->address, location->module->name);
 }
@@ -632,55 +632,55 @@ static int spec_table_refuse_no_function(
  * The kernel also replaces return addresses, and no unwinder knows them. Nothing shows whether
  * exceptions pass through files without handlers.
  */
-static int check_exceptions(struct table_builder *making, const struct location *location)
+static int check_exceptions(struct table_builder *builder, const struct location *location)
 {
-	if (!making->spec->kernel || !making->spec->exits ||
+	if (!builder->spec->kernel || !builder->spec->exits ||
 			!code_has_exceptions(location->module->code))
 		return 0;
-	if (!making->spec->forced)
-		return error_set(making->error, -ENOTSUP,
+	if (!builder->spec->forced)
+		return error_set(builder->error, -ENOTSUP,
 				"leave `--exit` out, or add `--allow-unsafe-exit` (or `--force`, if it need not overwrite a trace) where no exception leaves it",
 				"cannot watch returns from %s: %s handles exceptions, and one that leaves a function whose return the kernel watches ends the program",
 				*location->name ? location->name : "that address",
 				location->module->name);
-	if (!making->warned)
-		spec_table_add_refusal(making, location, EXCEPTIONS_END, RESOLVE_NOTE);
-	making->warned = true;
+	if (!builder->has_warned)
+		spec_table_add_refusal(builder, location, EXCEPTIONS_END, RESOLVE_NOTE);
+	builder->has_warned = true;
 	return 0;
 }
 
 /* Find out how the location can be probed. Returns -EINVAL or another error if it cannot. */
-static int find_site(struct table_builder *making, const struct location *location,
-		struct probe_site *site)
+static int find_site(struct table_builder *builder, const struct location *location,
+		struct probe_site *ret_site)
 {
-	int ret = location->entry ? code_entry(location->module->code, location->function, site)
-				  : code_site(location->module->code, location->address, site);
+	int ret = location->entry ? code_entry(location->module->code, location->function, ret_site)
+				  : code_site(location->module->code, location->address, ret_site);
 
 	if (ret == -EINVAL)
-		return no_instruction(making, location);
+		return no_instruction(builder, location);
 	if (ret == -ENOENT)
-		return spec_table_refuse_no_function(making, location);
+		return spec_table_refuse_no_function(builder, location);
 	if (ret)
-		return spec_table_set_no_memory(making->error);
-	if (making->spec->kernel)
-		code_for_kernel(site);
-	if (site->method == PROBE_NONE)
-		return error_set(making->error, -ENOTSUP,
+		return spec_table_set_no_memory(builder->error);
+	if (builder->spec->kernel)
+		code_for_kernel(ret_site);
+	if (ret_site->method == PROBE_NONE)
+		return error_set(builder->error, -ENOTSUP,
 				"`side probe list` shows what can be probed",
 				"%s at 0x%" PRIx64 " cannot be probed: %s",
 				*location->name ? location->name : location->module->name,
-				site->address,
-				site->reason ? site->reason : "nothing is known of it");
-	if (making->spec->exits && location->inlined)
-		return error_set(making->error, -ENOTSUP,
+				ret_site->address,
+				ret_site->reason ? ret_site->reason : "nothing is known of it");
+	if (builder->spec->exits && location->inlined)
+		return error_set(builder->error, -ENOTSUP,
 				"leave `--exit` and `--ret` out, or compile it with `-fno-inline`",
 				"`%.128s` is inlined into %s by the compiler, where its end is unknown",
-				making->spec->location_text,
+				builder->spec->location_text,
 				*location->name ? location->name : "another function");
-	if (making->spec->exits && site->no_exit && !making->many)
-		return error_set(making->error, -ENOTSUP, "leave `--exit` out",
+	if (builder->spec->exits && ret_site->no_exit && !builder->are_several)
+		return error_set(builder->error, -ENOTSUP, "leave `--exit` out",
 				"returns from %s cannot be seen: %s", location->name,
-				site->no_exit);
+				ret_site->no_exit);
 	return 0;
 }
 
@@ -697,61 +697,61 @@ static bool is_of_compiler(const char *name)
 }
 
 /* `entry` and `exit` have space for the values of both events. */
-static int spec_table_make_probe(struct table_builder *making, const struct location *location,
+static int spec_table_make_probe(struct table_builder *builder, const struct location *location,
 		struct values *entry, struct values *exit)
 {
 	struct probe_site site = {.reason = NULL};
-	int ret = find_site(making, location, &site);
+	int ret = find_site(builder, location, &site);
 
 	if (!ret)
-		ret = make_entry(making, location, entry);
-	if (!ret && making->spec->exits)
-		ret = make_exit(making, location, exit);
-	if (!ret && making->has_events)
-		ret = same_fields(&making->entry, entry, making->error);
-	if (!ret && making->has_events && making->spec->exits)
-		ret = same_fields(&making->exit, exit, making->error);
-	if (!ret && !making->has_events)
-		ret = spec_table_add_events(making, location, entry, exit);
+		ret = make_entry(builder, location, entry);
+	if (!ret && builder->spec->exits)
+		ret = make_exit(builder, location, exit);
+	if (!ret && builder->has_events)
+		ret = same_fields(&builder->entry, entry, builder->error);
+	if (!ret && builder->has_events && builder->spec->exits)
+		ret = same_fields(&builder->exit, exit, builder->error);
+	if (!ret && !builder->has_events)
+		ret = spec_table_add_events(builder, location, entry, exit);
 	if (!ret)
-		ret = spec_table_add_probe(making, location, &site, entry, exit);
-	if (!ret && making->spec->exits && site.no_exit && !is_of_compiler(location->name))
-		spec_table_add_refusal(making, location, site.no_exit, RESOLVE_NO_RETURN);
+		ret = spec_table_add_probe(builder, location, &site, entry, exit);
+	if (!ret && builder->spec->exits && site.no_exit && !is_of_compiler(location->name))
+		spec_table_add_refusal(builder, location, site.no_exit, RESOLVE_NO_RETURN);
 	return ret;
 }
 
 static int spec_table_compile_location(
-		struct table_builder *making, const struct location *location)
+		struct table_builder *builder, const struct location *location)
 {
 	struct values *values = calloc(2, sizeof(*values));
 	int ret;
 
 	if (!values)
-		return spec_table_set_no_memory(making->error);
-	making->has_events &= !making->apart;
-	ret = spec_table_make_probe(making, location, &values[0], &values[1]);
+		return spec_table_set_no_memory(builder->error);
+	builder->has_events &= !builder->separate;
+	ret = spec_table_make_probe(builder, location, &values[0], &values[1]);
 	free(values);
 	return ret;
 }
 
 /* Collect the operands of the marker at all locations. */
-static int survey_operands(struct table_builder *making)
+static int survey_operands(struct table_builder *builder)
 {
 	struct value *operands = calloc(OPERANDS_MAX, sizeof(*operands));
 
 	if (!operands)
-		return spec_table_set_no_memory(making->error);
-	for (size_t i = 0; i < making->locations.count; i++) {
-		const struct location *location = &making->locations.items[i];
+		return spec_table_set_no_memory(builder->error);
+	for (size_t i = 0; i < builder->locations.count; i++) {
+		const struct location *location = &builder->locations.items[i];
 		size_t count;
 
 		if (!location->operands ||
 				operands_read(location->operands, location->module, operands,
-						&count, making->error))
+						&count, builder->error))
 			continue;
-		making->nr_operands = count > making->nr_operands ? count : making->nr_operands;
+		builder->nr_operands = count > builder->nr_operands ? count : builder->nr_operands;
 		for (size_t j = 0; j < count; j++)
-			making->sign[j] |= operands[j].type == PROBE_FIELD_SIGNED;
+			builder->sign[j] |= operands[j].type == PROBE_FIELD_SIGNED;
 	}
 	free(operands);
 	return 0;
@@ -797,44 +797,44 @@ static int is_same_result(const struct locations *locations, struct error *error
  * Report a piece, whose calls are not recorded. If the first location is inlined code, it contains
  * the beginning, so nothing is missing and nothing is reported.
  */
-static void report_piece(const struct table_builder *making)
+static void report_piece(const struct table_builder *builder)
 {
-	const struct location *piece = &making->locations.piece;
+	const struct location *piece = &builder->locations.piece;
 	char hint[512];
 
-	if (piece->name && !making->locations.items[0].inlined)
-		refuse_with_hint(making, piece,
+	if (piece->name && !builder->locations.items[0].inlined)
+		refuse_with_hint(builder, piece,
 				"it is only a piece of the function, whose beginning is inlined in callers",
 				piece_hint(piece, hint, sizeof(hint)), RESOLVE_LEFT_OUT);
 }
 
-static int make_all(struct table_builder *making)
+static int spec_table_make_all(struct table_builder *builder)
 {
-	int ret = survey_operands(making);
+	int ret = survey_operands(builder);
 
-	if (!ret && making->spec->exits) {
-		ret = is_same_result(&making->locations, making->error);
-		making->same_result = ret > 0;
+	if (!ret && builder->spec->exits) {
+		ret = is_same_result(&builder->locations, builder->error);
+		builder->has_same_result = ret > 0;
 		ret = ret < 0 ? ret : 0;
 	}
-	for (size_t i = 0; i < making->locations.count && !ret; i++)
-		ret = check_exceptions(making, &making->locations.items[i]);
-	for (size_t i = 0; i < making->locations.count && !ret; i++) {
-		const struct location *location = &making->locations.items[i];
+	for (size_t i = 0; i < builder->locations.count && !ret; i++)
+		ret = check_exceptions(builder, &builder->locations.items[i]);
+	for (size_t i = 0; i < builder->locations.count && !ret; i++) {
+		const struct location *location = &builder->locations.items[i];
 
-		ret = spec_table_compile_location(making, location);
-		if (!ret || ret == -ENOMEM || making->locations.count == 1)
+		ret = spec_table_compile_location(builder, location);
+		if (!ret || ret == -ENOMEM || builder->locations.count == 1)
 			continue;
-		spec_table_add_refusal(making, location, making->error->text, RESOLVE_LEFT_OUT);
+		spec_table_add_refusal(builder, location, builder->error->text, RESOLVE_LEFT_OUT);
 		ret = 0;
 	}
-	if (!ret && making->added && making->locations.note)
-		spec_table_add_refusal(making, &making->locations.items[0], making->locations.note,
-				RESOLVE_NOTE);
-	if (!ret && making->added)
-		report_piece(making);
+	if (!ret && builder->added && builder->locations.note)
+		spec_table_add_refusal(builder, &builder->locations.items[0],
+				builder->locations.note, RESOLVE_NOTE);
+	if (!ret && builder->added)
+		report_piece(builder);
 	/* The error is that of the last location. */
-	if (!ret && !making->added)
+	if (!ret && !builder->added)
 		ret = -ENOTSUP;
 	return ret;
 }
@@ -843,12 +843,12 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 		struct probe_table_writer *writer, resolve_refused_fn *refused, void *user,
 		struct error *error)
 {
-	struct table_builder *making = calloc(1, sizeof(*making));
+	struct table_builder *builder = calloc(1, sizeof(*builder));
 	int ret;
 
-	if (!making)
+	if (!builder)
 		return spec_table_set_no_memory(error);
-	*making = (struct table_builder){.spec = spec,
+	*builder = (struct table_builder){.spec = spec,
 			.writer = writer,
 			.refused = refused,
 			.user = user,
@@ -861,18 +861,18 @@ int resolve_spec(struct resolve *resolve, const struct probe_spec *spec,
 	else
 		ret = check_exit(spec, error);
 	if (!ret)
-		ret = locations_find(resolve, spec, &making->locations, error);
-	making->many = making->locations.count > 1;
-	making->apart = making->many && spec->apart;
-	if (!ret && making->apart)
-		ret = apart_begin(&making->names, making->locations.count)
+		ret = locations_find(resolve, spec, &builder->locations, error);
+	builder->are_several = builder->locations.count > 1;
+	builder->separate = builder->are_several && spec->separate;
+	if (!ret && builder->separate)
+		ret = event_names_begin(&builder->names, builder->locations.count)
 				? 0
 				: spec_table_set_no_memory(error);
 	if (!ret)
-		ret = make_all(making);
-	apart_end(&making->names);
-	free(making->locations.note);
-	free(making->locations.items);
-	free(making);
+		ret = spec_table_make_all(builder);
+	event_names_end(&builder->names);
+	free(builder->locations.note);
+	free(builder->locations.items);
+	free(builder);
 	return ret;
 }

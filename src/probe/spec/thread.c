@@ -14,21 +14,21 @@
 
 #define RELOCATIONS_MAX (1u << 22)
 
-static bool spec_thread_find_segment(Elf *elf, GElf_Phdr *found)
+static bool spec_thread_find_segment(Elf *elf, GElf_Phdr *ret_segment)
 {
 	size_t count;
 
 	if (elf_getphdrnum(elf, &count))
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		if (gelf_getphdr(elf, (int)i, found) && found->p_type == PT_TLS)
+		if (gelf_getphdr(elf, (int)i, ret_segment) && ret_segment->p_type == PT_TLS)
 			return true;
 	}
 	return false;
 }
 
 /* The program's block ends at the thread pointer, aligned as the segment requires. */
-static int in_program(const GElf_Phdr *segment, uint64_t offset, struct fetch *fetch)
+static int thread_in_program(const GElf_Phdr *segment, uint64_t offset, struct fetch *fetch)
 {
 	uint64_t align = segment->p_align > 1 ? segment->p_align : 1,
 		 begin = segment->p_vaddr & (align - 1), size = segment->p_memsz + begin;
@@ -46,26 +46,26 @@ struct relocations {
 
 /* Get the value of a symbol that this file defines. Others belong to other libraries. */
 static bool symbol_is_here(
-		Elf *elf, const GElf_Shdr *header, const GElf_Rela *rela, uint64_t *value)
+		Elf *elf, const GElf_Shdr *header, const GElf_Rela *rela, uint64_t *ret_value)
 {
 	Elf_Scn *section = elf_getscn(elf, header->sh_link);
 	uint64_t number = GELF_R_SYM(rela->r_info);
 	Elf_Data *data;
 	GElf_Sym symbol;
 
-	*value = 0;
+	*ret_value = 0;
 	if (!number)
 		return true;
 	data = section ? elf_getdata(section, NULL) : NULL;
 	if (!data || number > INT32_MAX || !gelf_getsym(data, (int)number, &symbol) ||
 			symbol.st_shndx == SHN_UNDEF)
 		return false;
-	*value = symbol.st_value;
+	*ret_value = symbol.st_value;
 	return true;
 }
 
 static void read_relocations(
-		Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct relocations *found)
+		Elf *elf, Elf_Scn *section, const GElf_Shdr *header, struct relocations *ret_found)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
@@ -78,21 +78,21 @@ static void read_relocations(
 			return;
 		switch (GELF_R_TYPE(rela.r_info)) {
 		case R_X86_64_DTPMOD64:
-			if (!found->module && symbol_is_here(elf, header, &rela, &value))
-				found->module = rela.r_offset;
+			if (!ret_found->module && symbol_is_here(elf, header, &rela, &value))
+				ret_found->module = rela.r_offset;
 			break;
 		case R_X86_64_TPOFF64:
-			if (found->offset || !symbol_is_here(elf, header, &rela, &value))
+			if (ret_found->offset || !symbol_is_here(elf, header, &rela, &value))
 				break;
-			found->offset = rela.r_offset;
-			found->from = value + (uint64_t)rela.r_addend;
+			ret_found->offset = rela.r_offset;
+			ret_found->from = value + (uint64_t)rela.r_addend;
 			break;
 		default: break;
 		}
 	}
 }
 
-static int in_library(Elf *elf, uint64_t offset, struct fetch *fetch)
+static int thread_in_library(Elf *elf, uint64_t offset, struct fetch *fetch)
 {
 	struct fetch word = {.nr_ops = 0};
 	struct relocations found = {.module = 0};
@@ -127,6 +127,6 @@ int thread_variable(struct resolve_module *module, uint64_t offset, struct fetch
 	*fetch = (struct fetch){.nr_ops = 0};
 	if (!elf || !spec_thread_find_segment(elf, &segment) || offset >= segment.p_memsz)
 		return -ENOTSUP;
-	return module->executable ? in_program(&segment, offset, fetch)
-				  : in_library(elf, offset, fetch);
+	return module->executable ? thread_in_program(&segment, offset, fetch)
+				  : thread_in_library(elf, offset, fetch);
 }

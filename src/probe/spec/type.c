@@ -150,7 +150,7 @@ static int follow_nowhere(struct item *item, struct error *error)
 {
 	Dwarf_Die target = item->where.target;
 	int64_t offset = item->where.target_offset;
-	int ret = locate(item->location, &target, &item->where, error);
+	int ret = locate_variable(item->location, &target, &item->where, error);
 
 	item->at = 0;
 	if (ret)
@@ -232,19 +232,20 @@ int item_address(struct item *item, struct error *error)
 	return 0;
 }
 
-bool item_size(struct item *item, uint64_t *size)
+bool item_size(struct item *item, uint64_t *ret_size)
 {
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
 	unsigned int count;
 	Dwarf_Die element;
 
 	if (!item->dimension)
-		return type_size(&item->type, size);
-	if (!type_of(&item->type, &element) || !type_size(&element, size))
+		return type_size(&item->type, ret_size);
+	if (!type_of(&item->type, &element) || !type_size(&element, ret_size))
 		return false;
 	count = type_dimensions(&item->type, dimensions);
 	for (unsigned int i = item->dimension; i < count; i++) {
-		if (__builtin_mul_overflow(*size, dimensions[i].count, size) || *size > INT32_MAX)
+		if (__builtin_mul_overflow(*ret_size, dimensions[i].count, ret_size) ||
+				*ret_size > INT32_MAX)
 			return false;
 	}
 	return true;
@@ -346,11 +347,12 @@ static bool search_members(Dwarf_Die *type, struct member_search *search, unsign
 	return false;
 }
 
-static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+static bool spec_type_read_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *ret_number)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_attr_integrate(die, name, &attribute) && !dwarf_formudata(&attribute, number);
+	return dwarf_attr_integrate(die, name, &attribute) &&
+			!dwarf_formudata(&attribute, ret_number);
 }
 
 /*

@@ -33,7 +33,7 @@ int item_enter(struct item *item, Dwarf_Die *member, struct error *error);
 /* If this unit only declares the item's type, replace it by the definition in another unit. */
 void item_complete(struct item *item);
 /* Get the size of the item, or of a row of an array, in bytes. Returns false if it is unknown. */
-bool item_size(struct item *item, uint64_t *size);
+bool item_size(struct item *item, uint64_t *ret_size);
 /* Load the item's first `size` bytes as a number, from wherever it is. */
 int item_load(struct item *item, unsigned int size, struct error *error);
 int item_too_long(struct error *error);
@@ -51,8 +51,8 @@ bool item_is_single(struct item *item);
  * structures too; anything else becomes one value. At most `capacity` values. `*left_out`: some
  * members are missing.
  */
-int item_values(struct item *item, struct value *values, size_t capacity, size_t *count,
-		bool *left_out, struct error *error);
+int item_values(struct item *item, struct value *values, size_t capacity, size_t *ret_count,
+		bool *ret_left_out, struct error *error);
 
 /* A number of elements: constant, or computed by a fetch. */
 struct item_count {

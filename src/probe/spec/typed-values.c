@@ -127,34 +127,34 @@ struct spec_argument_parser {
 	struct error *error;
 };
 
-static int spec_argument_set_error(struct spec_argument_parser *reading, const char *what)
+static int spec_argument_set_error(struct spec_argument_parser *parser, const char *what)
 {
 	static const char hint[] =
 			"an ADDR is a register (%rdi), number or symbol, with offsets (%rdi+0x10); `*` before one, or before parentheses, reads the pointer there";
 
-	if (reading->at == reading->text)
-		return error_set(reading->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
-				reading->text);
-	if (!*reading->at)
-		return error_set(reading->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
-				reading->text);
-	return error_set(reading->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what,
-			reading->at, reading->text);
+	if (parser->at == parser->text)
+		return error_set(parser->error, -EINVAL, hint, "%s in the ADDR `%.64s`", what,
+				parser->text);
+	if (!*parser->at)
+		return error_set(parser->error, -EINVAL, hint, "%s at the end of `%.64s`", what,
+				parser->text);
+	return error_set(parser->error, -EINVAL, hint, "%s at `%.64s` in `%.64s`", what, parser->at,
+			parser->text);
 }
 
-static int spec_argument_read_sum(struct spec_argument_parser *reading);
+static int spec_argument_read_sum(struct spec_argument_parser *parser);
 
-static int spec_argument_read_register(struct spec_argument_parser *reading)
+static int spec_argument_read_register(struct spec_argument_parser *parser)
 {
-	size_t length = 1 + strspn(reading->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
+	size_t length = 1 + strspn(parser->at + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 	struct fetch_register which;
 
-	if (!fetch_register_named(reading->at, length, &which))
-		return spec_argument_set_error(reading, "there is no such register");
-	(void)fetch_register(&reading->fetch, &which);
-	reading->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
-	reading->alone = true;
-	reading->at += length;
+	if (!fetch_register_named(parser->at, length, &which))
+		return spec_argument_set_error(parser, "there is no such register");
+	(void)fetch_register(&parser->fetch, &which);
+	parser->is_vector = which.number >= FETCH_XMM0 && which.number < FETCH_XMM0 + 16;
+	parser->alone = true;
+	parser->at += length;
 	return 0;
 }
 
@@ -162,118 +162,118 @@ static int spec_argument_read_register(struct spec_argument_parser *reading)
  * Only symbols of the probe's own file have an address that is known here. Returns the text after
  * the library.
  */
-static const char *behind_library(const struct spec_argument_parser *reading, char *name)
+static const char *spec_argument_after_library(
+		const struct spec_argument_parser *parser, char *ret_name)
 {
-	char *colon = strchr(name, ':');
+	char *colon = strchr(ret_name, ':');
 
-	if (!colon || colon[1] == ':' || colon == name)
-		return name;
+	if (!colon || colon[1] == ':' || colon == ret_name)
+		return ret_name;
 	*colon = '\0';
-	if (reading->module && module_is(reading->module, name))
+	if (parser->module && module_is(parser->module, ret_name))
 		return colon + 1;
 	*colon = ':';
 	return NULL;
 }
 
-static int spec_argument_read_symbol(struct spec_argument_parser *reading)
+static int spec_argument_read_symbol(struct spec_argument_parser *parser)
 {
-	size_t length = strcspn(reading->at, "+-*() ");
+	size_t length = strcspn(parser->at, "+-*() ");
 	const char *symbol;
 	uint64_t address;
 	char name[512];
 
 	if (!length || length >= sizeof(name))
-		return spec_argument_set_error(
-				reading, "a register, a number or a name is missing");
-	memcpy(name, reading->at, length);
+		return spec_argument_set_error(parser, "a register, a number or a name is missing");
+	memcpy(name, parser->at, length);
 	name[length] = '\0';
-	symbol = behind_library(reading, name);
+	symbol = spec_argument_after_library(parser, name);
 	if (!symbol)
-		return error_set(reading->error, -ENOTSUP,
+		return error_set(parser->error, -ENOTSUP,
 				"probe a function of that library, or a pointer that leads there",
 				"`%.128s` is not in %s, where the probe is: it can read symbols of its own file only",
-				name, reading->module ? reading->module->name : "the program");
-	if (reading->module && module_thread_symbol(reading->module, symbol, &address)) {
-		reading->at += length;
-		return thread_variable(reading->module, address, &reading->fetch)
-				? error_set(reading->error, -ENOTSUP,
+				name, parser->module ? parser->module->name : "the program");
+	if (parser->module && module_thread_symbol(parser->module, symbol, &address)) {
+		parser->at += length;
+		return thread_variable(parser->module, address, &parser->fetch)
+				? error_set(parser->error, -ENOTSUP,
 						  "probe a location where it is in a register",
 						  "`%.128s` is thread-local, and %s does not contain its location",
-						  symbol, reading->module->name)
+						  symbol, parser->module->name)
 				: 0;
 	}
-	if (!reading->module || !module_symbol(reading->module, symbol, &address))
-		return error_set(reading->error, -ENOENT, "registers are written with a %: %rdi",
+	if (!parser->module || !module_symbol(parser->module, symbol, &address))
+		return error_set(parser->error, -ENOENT, "registers are written with a %: %rdi",
 				"%s has no symbol `%.128s`",
-				reading->module ? reading->module->name : "the program", symbol);
-	(void)fetch_op(&reading->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
-	reading->at += length;
+				parser->module ? parser->module->name : "the program", symbol);
+	(void)fetch_op(&parser->fetch, PROBE_FETCH_MODULE, 0, 0, (int64_t)address);
+	parser->at += length;
 	return 0;
 }
 
-static int spec_argument_read_number(struct spec_argument_parser *reading, uint64_t *number)
+static int spec_argument_read_number(struct spec_argument_parser *parser, uint64_t *ret_number)
 {
-	size_t length = strspn(reading->at, "0123456789abcdefABCDEFxX");
+	size_t length = strspn(parser->at, "0123456789abcdefABCDEFxX");
 
-	if (!spec_number(reading->at, length, number))
-		return spec_argument_set_error(reading,
-				*reading->at == '0' && length > 1 && reading->at[1] != 'x'
+	if (!spec_number(parser->at, length, ret_number))
+		return spec_argument_set_error(parser,
+				*parser->at == '0' && length > 1 && parser->at[1] != 'x'
 						? "there is no number (one that begins with 0 is octal)"
 						: length ? "there is no number that fits 64 bits"
 							 : "there is no number");
-	reading->at += length;
+	parser->at += length;
 	return 0;
 }
 
-static int read_term(struct spec_argument_parser *reading)
+static int read_term(struct spec_argument_parser *parser)
 {
 	uint64_t number;
 
-	if (reading->depth++ > DEPTH_MAX)
-		return spec_argument_set_error(reading, "that is too deep");
-	reading->alone = false;
-	if (*reading->at == '*') {
-		reading->at++;
-		if (read_term(reading))
+	if (parser->depth++ > DEPTH_MAX)
+		return spec_argument_set_error(parser, "that is too deep");
+	parser->alone = false;
+	if (*parser->at == '*') {
+		parser->at++;
+		if (read_term(parser))
 			return -EINVAL;
-		if (reading->is_vector)
-			return spec_argument_set_error(reading, "a vector register is no address");
-		reading->alone = false;
-		(void)fetch_op(&reading->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
-	} else if (*reading->at == '(') {
-		reading->at++;
-		if (spec_argument_read_sum(reading))
+		if (parser->is_vector)
+			return spec_argument_set_error(parser, "a vector register is no address");
+		parser->alone = false;
+		(void)fetch_op(&parser->fetch, PROBE_FETCH_LOAD, 0, 8, 0);
+	} else if (*parser->at == '(') {
+		parser->at++;
+		if (spec_argument_read_sum(parser))
 			return -EINVAL;
-		if (*reading->at != ')')
-			return spec_argument_set_error(reading, "a parenthesis is missing");
-		reading->at++;
-		reading->alone = false;
-	} else if (*reading->at == '%') {
-		return spec_argument_read_register(reading);
-	} else if (*reading->at >= '0' && *reading->at <= '9') {
-		if (spec_argument_read_number(reading, &number))
+		if (*parser->at != ')')
+			return spec_argument_set_error(parser, "a parenthesis is missing");
+		parser->at++;
+		parser->alone = false;
+	} else if (*parser->at == '%') {
+		return spec_argument_read_register(parser);
+	} else if (*parser->at >= '0' && *parser->at <= '9') {
+		if (spec_argument_read_number(parser, &number))
 			return -EINVAL;
-		(void)fetch_op(&reading->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number);
+		(void)fetch_op(&parser->fetch, PROBE_FETCH_CONSTANT, 0, 0, (int64_t)number);
 	} else {
-		return spec_argument_read_symbol(reading);
+		return spec_argument_read_symbol(parser);
 	}
 	return 0;
 }
 
-static int spec_argument_read_sum(struct spec_argument_parser *reading)
+static int spec_argument_read_sum(struct spec_argument_parser *parser)
 {
-	if (read_term(reading))
+	if (read_term(parser))
 		return -EINVAL;
-	while (*reading->at == '+' || *reading->at == '-') {
-		bool minus = *reading->at++ == '-';
+	while (*parser->at == '+' || *parser->at == '-') {
+		bool minus = *parser->at++ == '-';
 		uint64_t number;
 
-		if (reading->is_vector)
-			return spec_argument_set_error(reading, "a vector register is no address");
-		if (spec_argument_read_number(reading, &number))
+		if (parser->is_vector)
+			return spec_argument_set_error(parser, "a vector register is no address");
+		if (spec_argument_read_number(parser, &number))
 			return -EINVAL;
-		(void)fetch_add(&reading->fetch, (int64_t)(minus ? 0 - number : number));
-		reading->alone = false;
+		(void)fetch_add(&parser->fetch, (int64_t)(minus ? 0 - number : number));
+		parser->alone = false;
 	}
 	return 0;
 }
@@ -282,21 +282,21 @@ static int spec_argument_read_address(const char *text, struct resolve_module *m
 		struct value *value, struct error *error)
 {
 	bool memory = value->type == PROBE_FIELD_STRING || value->type == PROBE_FIELD_BYTES;
-	struct spec_argument_parser reading = {
+	struct spec_argument_parser parser = {
 			.at = text, .text = text, .module = module, .error = error};
 
-	if (spec_argument_read_sum(&reading))
+	if (spec_argument_read_sum(&parser))
 		return -EINVAL;
-	if (*reading.at)
-		return spec_argument_set_error(&reading, "there is more than an ADDR");
-	if (reading.is_vector && memory)
-		return spec_argument_set_error(&reading, "a vector register is no address");
+	if (*parser.at)
+		return spec_argument_set_error(&parser, "there is more than an ADDR");
+	if (parser.is_vector && memory)
+		return spec_argument_set_error(&parser, "a vector register is no address");
 	/* Everything but a register is an address. Text and bytes are fetched by their address. */
-	if (!reading.alone && !memory)
-		(void)fetch_op(&reading.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
+	if (!parser.alone && !memory)
+		(void)fetch_op(&parser.fetch, PROBE_FETCH_LOAD, 0, value->size, 0);
 	/* An address from the user may be invalid. */
-	value->guarded = !reading.alone || memory;
-	value->fetch = reading.fetch;
+	value->guarded = !parser.alone || memory;
+	value->fetch = parser.fetch;
 	return 0;
 }
 
@@ -383,13 +383,13 @@ static size_t all_registers(struct value *values)
 }
 
 int spec_context(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct error *error)
+		size_t *ret_count, struct error *error)
 {
 	struct fetch_register which;
 
-	*count = 1;
+	*ret_count = 1;
 	if (!strcmp(text, "regs")) {
-		*count = all_registers(values);
+		*ret_count = all_registers(values);
 		return 0;
 	}
 	if (!strcmp(text, "backtrace")) {

@@ -23,6 +23,6 @@ const char *spec_at_exit(const char *context);
 #define SPEC_CONTEXT_MAX 18
 /* Get the values of a context, at most SPEC_CONTEXT_MAX. */
 int spec_context(const char *text, struct resolve_module *module, struct value *values,
-		size_t *count, struct error *error);
+		size_t *ret_count, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_TYPED_VALUES_H */

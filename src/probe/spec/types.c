@@ -13,7 +13,7 @@
 #define STRING_BYTES 32 /* size of std::string in libstdc++ */
 
 /* Replace the type by its definition if it is in a type unit. */
-static void whole_type(Dwarf_Die *type)
+static void type_find_definition(Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die whole;
@@ -22,12 +22,12 @@ static void whole_type(Dwarf_Die *type)
 		*type = whole;
 }
 
-bool type_of(Dwarf_Die *thing, Dwarf_Die *type)
+bool type_of(Dwarf_Die *thing, Dwarf_Die *ret_type)
 {
 	Dwarf_Attribute attribute;
 
 	return dwarf_attr_integrate(thing, DW_AT_type, &attribute) &&
-			dwarf_formref_die(&attribute, type) && type_plain(type);
+			dwarf_formref_die(&attribute, ret_type) && type_plain(ret_type);
 }
 
 bool type_plain(Dwarf_Die *type)
@@ -42,7 +42,7 @@ bool type_plain(Dwarf_Die *type)
 		case DW_TAG_volatile_type:
 		case DW_TAG_restrict_type:
 		case DW_TAG_atomic_type: break;
-		default: whole_type(type); return true;
+		default: type_find_definition(type); return true;
 		}
 		if (!dwarf_attr_integrate(type, DW_AT_type, &attribute) ||
 				!dwarf_formref_die(&attribute, &next))
@@ -52,14 +52,14 @@ bool type_plain(Dwarf_Die *type)
 	return false;
 }
 
-static bool spec_type_size_read_number(Dwarf_Die *die, unsigned int name, int64_t *number)
+static bool spec_type_size_read_number(Dwarf_Die *die, unsigned int name, int64_t *ret_number)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Sword value;
 
 	if (!dwarf_attr_integrate(die, name, &attribute) || dwarf_formsdata(&attribute, &value))
 		return false;
-	*number = value;
+	*ret_number = value;
 	return true;
 }
 
@@ -67,7 +67,7 @@ static bool spec_type_size_read_number(Dwarf_Die *die, unsigned int name, int64_
  * The index of the first element if the array has none. Shared units (partial units) do not record
  * their language.
  */
-static int64_t standard_lower(Dwarf_Die *array)
+static int64_t type_standard_lower(Dwarf_Die *array)
 {
 	Dwarf_Sword lower = 0;
 	Dwarf_Die unit;
@@ -80,7 +80,7 @@ static int64_t standard_lower(Dwarf_Die *array)
 }
 
 unsigned int type_dimensions(
-		Dwarf_Die *array, struct type_dimension dimensions[TYPE_DIMENSIONS_MAX])
+		Dwarf_Die *array, struct type_dimension ret_dimensions[TYPE_DIMENSIONS_MAX])
 {
 	unsigned int count = 0;
 	Dwarf_Die child;
@@ -88,14 +88,14 @@ unsigned int type_dimensions(
 	if (dwarf_child(array, &child))
 		return 0;
 	do {
-		struct type_dimension *dimension = &dimensions[count];
+		struct type_dimension *dimension = &ret_dimensions[count];
 		int64_t last;
 
 		if (dwarf_tag(&child) != DW_TAG_subrange_type)
 			continue;
 		*dimension = (struct type_dimension){.count = 0};
 		if (!spec_type_size_read_number(&child, DW_AT_lower_bound, &dimension->lower))
-			dimension->lower = standard_lower(array);
+			dimension->lower = type_standard_lower(array);
 		if (spec_type_size_read_number(&child, DW_AT_count, &last))
 			last += dimension->lower - 1;
 		else if (!spec_type_size_read_number(&child, DW_AT_upper_bound, &last))
@@ -107,7 +107,7 @@ unsigned int type_dimensions(
 	return count;
 }
 
-static bool spec_type_size_of_die(Dwarf_Die *type, uint64_t *size, unsigned int depth)
+static bool spec_type_size_of_die(Dwarf_Die *type, uint64_t *ret_size, unsigned int depth)
 {
 	struct type_dimension dimensions[TYPE_DIMENSIONS_MAX];
 	unsigned int count;
@@ -115,38 +115,39 @@ static bool spec_type_size_of_die(Dwarf_Die *type, uint64_t *size, unsigned int 
 	int64_t byte_size;
 
 	if (spec_type_size_read_number(type, DW_AT_byte_size, &byte_size)) {
-		*size = (uint64_t)byte_size;
+		*ret_size = (uint64_t)byte_size;
 		return byte_size >= 0 && byte_size < INT32_MAX;
 	}
 	switch (dwarf_tag(type)) {
 	case DW_TAG_pointer_type:
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
-	case DW_TAG_ptr_to_member_type: *size = 8; return true;
+	case DW_TAG_ptr_to_member_type: *ret_size = 8; return true;
 	case DW_TAG_array_type: break;
 	case DW_TAG_enumeration_type:
 		return depth < DEPTH_MAX && type_of(type, &element) &&
-				spec_type_size_of_die(&element, size, depth + 1);
+				spec_type_size_of_die(&element, ret_size, depth + 1);
 	default: return false;
 	}
 	if (depth == DEPTH_MAX || !type_of(type, &element) ||
-			!spec_type_size_of_die(&element, size, depth + 1))
+			!spec_type_size_of_die(&element, ret_size, depth + 1))
 		return false;
 	count = type_dimensions(type, dimensions);
 	for (unsigned int i = 0; i < count; i++) {
-		if (__builtin_mul_overflow(*size, dimensions[i].count, size) || *size > INT32_MAX)
+		if (__builtin_mul_overflow(*ret_size, dimensions[i].count, ret_size) ||
+				*ret_size > INT32_MAX)
 			return false;
 	}
 	return count;
 }
 
-bool type_size(Dwarf_Die *type, uint64_t *size)
+bool type_size(Dwarf_Die *type, uint64_t *ret_size)
 {
 	if (dwarf_hasattr(type, DW_AT_declaration) && type_is_standard_string(type)) {
-		*size = STRING_BYTES;
+		*ret_size = STRING_BYTES;
 		return true;
 	}
-	return spec_type_size_of_die(type, size, 0);
+	return spec_type_size_of_die(type, ret_size, 0);
 }
 
 bool type_is_string(Dwarf_Die *type)

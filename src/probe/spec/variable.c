@@ -228,7 +228,7 @@ static int spec_variable_find_location(
 					     "it is unknown where callers pass `%.128s`", name)
 			   : 0;
 	}
-	ret = locate(&expression->where, variable, located, expression->error);
+	ret = locate_variable(&expression->where, variable, located, expression->error);
 	if (ret)
 		located->nr_pieces = 0;
 	if ((ret || lacks_pieces(located, variable)) && location->entry && has &&
@@ -287,7 +287,8 @@ static int no_variable(
 }
 
 /* At the exit, only the return value can be located. */
-static int find_returned(struct expression *expression, const char *name, struct item *item)
+static int spec_variable_find_returned(
+		struct expression *expression, const char *name, struct item *item)
 {
 	const struct location *location = expression->location;
 	const char *function_name = *location->name ? location->name : "that function";
@@ -335,10 +336,10 @@ static bool find_own_member(struct expression *expression, Dwarf_Die *scopes, in
 
 /* Search global variables; within a function of a class or namespace, also its members. */
 static bool spec_variable_find_global(
-		struct expression *expression, const char *name, Dwarf_Die *variable)
+		struct expression *expression, const char *name, Dwarf_Die *ret_variable)
 {
 	char *readable = names_readable(expression->location->name), *full = NULL;
-	bool found = debug_global(expression->debug, name, variable);
+	bool found = debug_global(expression->debug, name, ret_variable);
 	size_t length = readable ? strcspn(readable, "(<") : 0;
 
 	while (!found && length) {
@@ -350,7 +351,7 @@ static bool spec_variable_find_global(
 			expression->location->module->debug_error = -ENOMEM;
 			break;
 		}
-		found = debug_global(expression->debug, full, variable);
+		found = debug_global(expression->debug, full, ret_variable);
 		free(full);
 		length -= 2;
 	}
@@ -362,13 +363,13 @@ static bool spec_variable_find_global(
  * At the entry, search the function first; nested blocks and inlined functions may begin at the
  * same address.
  */
-static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *variable)
+static bool find_in_scopes(struct expression *expression, const char *name, Dwarf_Die *ret_variable)
 {
 	const struct location *location = expression->location;
 	Dwarf_Die *scopes = NULL;
 	int count = debug_scopes(expression->debug, location->address, false, &scopes);
 	bool found = count > 0 &&
-			dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, variable) >= 0;
+			dwarf_getscopevar(scopes, count, name, 0, NULL, 0, 0, ret_variable) >= 0;
 
 	free(scopes);
 	return found;
@@ -474,7 +475,7 @@ static int read_primary(struct expression *expression, struct item *item)
 		ret = spec_variable_read_name(expression, name);
 		if (ret)
 			return ret;
-		return expression->exit ? find_returned(expression, name, item)
+		return expression->exit ? spec_variable_find_returned(expression, name, item)
 					: find_variable(expression, name, item);
 	}
 	expression->at++;
@@ -557,16 +558,16 @@ static void name_field(const struct expression *expression, struct value *value)
 }
 
 /* Parse a count: a number, or a variable that is one. */
-static int read_count(struct expression *expression, struct item_count *count)
+static int read_count(struct expression *expression, struct item_count *ret_count)
 {
 	size_t length = strspn(expression->at, "0123456789abcdefABCDEFxX");
 	struct value value = {.type = 0};
 	struct item item;
 	int ret;
 
-	*count = (struct item_count){.known = 0};
+	*ret_count = (struct item_count){.known = 0};
 	if (isdigit((unsigned char)*expression->at)) {
-		if (!spec_number(expression->at, length, &count->known) || !count->known)
+		if (!spec_number(expression->at, length, &ret_count->known) || !ret_count->known)
 			return spec_variable_set_error(
 					expression, "there is no length that is a number");
 		expression->at += length;
@@ -579,9 +580,9 @@ static int read_count(struct expression *expression, struct item_count *count)
 		return ret;
 	if (value.limit || (value.type != PROBE_FIELD_UNSIGNED && value.type != PROBE_FIELD_SIGNED))
 		return spec_variable_set_error(expression, "the length is no integer");
-	count->fetch = value.fetch;
+	ret_count->fetch = value.fetch;
 	return value.size < 8 &&
-					fetch_op(&count->fetch,
+					fetch_op(&ret_count->fetch,
 							value.type == PROBE_FIELD_SIGNED
 									? PROBE_FETCH_SIGN_EXTEND
 									: PROBE_FETCH_ZERO_EXTEND,
@@ -617,7 +618,7 @@ static int spec_variable_read_form(
 }
 
 static int spec_variable_read_value(struct expression *expression, struct value *values,
-		size_t capacity, size_t *count, bool *left_out)
+		size_t capacity, size_t *ret_count, bool *ret_left_out)
 {
 	struct item_count number;
 	struct item item;
@@ -631,7 +632,8 @@ static int spec_variable_read_value(struct expression *expression, struct value 
 	}
 	ret = read_unary(expression, &item);
 	if (!ret && *expression->at != '@')
-		ret = item_values(&item, values, capacity, count, left_out, expression->error);
+		ret = item_values(&item, values, capacity, ret_count, ret_left_out,
+				expression->error);
 	name_field(expression, values);
 	if (ret || *expression->at != '@')
 		return ret;
@@ -664,7 +666,7 @@ static int errno_value(const char *name, struct value *value)
 }
 
 int variable_values(const struct location *location, const char *expression_text, bool exit,
-		struct value *values, size_t capacity, size_t *count, bool *left_out,
+		struct value *values, size_t capacity, size_t *ret_count, bool *ret_left_out,
 		struct error *error)
 {
 	struct expression expression = {.location = location, .exit = exit, .error = error};
@@ -674,8 +676,8 @@ int variable_values(const struct location *location, const char *expression_text
 	int ret, failed;
 
 	values[0] = (struct value){.type = 0};
-	*count = 1;
-	*left_out = false;
+	*ret_count = 1;
+	*ret_left_out = false;
 	spec_variable_copy_text(text, sizeof(text), expression_text);
 	expression.at = expression.text = text;
 	named = name_length(text);
@@ -699,7 +701,7 @@ int variable_values(const struct location *location, const char *expression_text
 			.function = has ? &expression.function : NULL,
 			.address = location->address,
 			.entry = location->entry};
-	ret = spec_variable_read_value(&expression, values, capacity, count, left_out);
+	ret = spec_variable_read_value(&expression, values, capacity, ret_count, ret_left_out);
 	if (!ret && *expression.at)
 		ret = spec_variable_set_error(&expression, "there is something unknown");
 	if (!ret && *name)
@@ -709,18 +711,19 @@ int variable_values(const struct location *location, const char *expression_text
 }
 
 /* The value of a number that is returned in other registers than rax, or in several. */
-static bool number_result(struct item *item, struct value *found)
+static bool number_result(struct item *item, struct value *ret_values)
 {
 	struct error ignored;
 	bool left_out;
 	size_t count;
 
 	return locate_result(&item->type, &item->where) &&
-			!item_values(item, found, VARIABLE_RESULT_MAX, &count, &left_out, &ignored);
+			!item_values(item, ret_values, VARIABLE_RESULT_MAX, &count, &left_out,
+					&ignored);
 }
 
 static bool find_result(const struct location *location, struct debug *debug,
-		struct value values[VARIABLE_RESULT_MAX], bool *nothing, bool *left_out)
+		struct value values[VARIABLE_RESULT_MAX], bool *ret_nothing, bool *ret_left_out)
 {
 	struct item item = {.where.kind = LOCATED_VALUE};
 	struct error ignored;
@@ -731,15 +734,15 @@ static bool find_result(const struct location *location, struct debug *debug,
 	if (!debug_function(debug, location->address, &function))
 		return false;
 	if (!dwarf_attr_integrate(&function, DW_AT_type, &attribute)) {
-		*nothing = true;
+		*ret_nothing = true;
 		return false;
 	}
 	/* Structures are not recorded as a whole: users request members of them. */
 	if (!type_of(&function, &item.type))
 		return false;
 	if (number_form(&item.type) > NUMBER_PLAIN) {
-		*nothing = *left_out = !number_result(&item, found);
-		if (*nothing)
+		*ret_nothing = *ret_left_out = !number_result(&item, found);
+		if (*ret_nothing)
 			return true;
 	} else if (!locate_result(&item.type, &item.where) || item.where.kind != LOCATED_VALUE ||
 			item_value(&item, found, &ignored)) {
@@ -751,14 +754,14 @@ static bool find_result(const struct location *location, struct debug *debug,
 }
 
 int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct error *error)
+		bool *ret_nothing, bool *ret_left_out, struct error *error)
 {
 	struct debug *debug = module_debug(location->module);
 	bool found;
 	int ret;
 
-	*nothing = *left_out = false;
-	found = debug && find_result(location, debug, values, nothing, left_out);
+	*ret_nothing = *ret_left_out = false;
+	found = debug && find_result(location, debug, values, ret_nothing, ret_left_out);
 	ret = debug_failed(location->module, error);
 	return ret ? ret : found;
 }

@@ -13,7 +13,7 @@
  * at most `capacity`.
  */
 int variable_values(const struct location *location, const char *expression, bool exit,
-		struct value *values, size_t capacity, size_t *count, bool *left_out,
+		struct value *values, size_t capacity, size_t *ret_count, bool *ret_left_out,
 		struct error *error);
 /* parameters.c: the names for RESOLVE_PARAMETERS and RESOLVE_VARIABLES. */
 struct variable_names {
@@ -30,6 +30,6 @@ int variable_names(const struct location *location, const char *text, struct var
  */
 #define VARIABLE_RESULT_MAX 3
 int variable_result(const struct location *location, struct value values[VARIABLE_RESULT_MAX],
-		bool *nothing, bool *left_out, struct error *error);
+		bool *ret_nothing, bool *ret_left_out, struct error *error);
 
 #endif /* SIDE_PROBE_SPEC_VARIABLE_H */

@@ -1117,7 +1117,7 @@ static void show_variable(uint32_t variable)
 	Dwarf_Die die = dwarf_die(&dwarf, variable);
 	struct error error = {.text = ""};
 	static struct located located;
-	int ret = locate(&location, &die, &located, &error);
+	int ret = locate_variable(&location, &die, &located, &error);
 
 	if (ret)
 		sprintf(shown, "%d %s | %s", ret, error.text, error.hint);

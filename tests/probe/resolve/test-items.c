@@ -219,7 +219,7 @@ static void follow(uint32_t pointer)
 	struct item item = {.location = &location, .is_count = false};
 	Dwarf_Die die = dwarf_die(&dwarf, pointer);
 	struct error error = {.text = ""};
-	int ret = locate(&location, &die, &item.where, &error);
+	int ret = locate_variable(&location, &die, &item.where, &error);
 
 	if (!ret) {
 		assert_int_equal(item.where.kind, LOCATED_POINTER);

@@ -47,14 +47,14 @@ static void refused(void *user, const struct resolve_refusal *refusal)
 }
 
 /* On success, the caller frees *ret_table. */
-static int make_table(bool apart, void **ret_table, size_t *ret_size, struct error *error)
+static int make_table(bool separate, void **ret_table, size_t *ret_size, struct error *error)
 {
 	static const char *const arguments[] = {"$params"}, *const contexts[] = {"s64:n:*(%rsp+8)"};
 	const struct probe_spec request = {.kind = RESOLVE_FUNCTION,
-			.name = apart ? NULL : "p:both",
+			.name = separate ? NULL : "p:both",
 			.location_text = "probed_*",
 			.exits = true,
-			.apart = apart,
+			.separate = separate,
 			.arguments = arguments,
 			.nr_arguments = 1,
 			.contexts = contexts,
@@ -95,7 +95,7 @@ static void check_error(int ret, const char *name, const struct error *error)
 }
 
 /* Returns the number of errors. */
-static unsigned int fail_each(bool apart)
+static unsigned int fail_each(bool separate)
 {
 	struct probe_table opened;
 	const char *reason, *name;
@@ -105,7 +105,7 @@ static unsigned int fail_each(bool apart)
 	struct error error;
 
 	error = (struct error){.text = ""};
-	if (make_table(apart, &whole, &whole_size, &error)) {
+	if (make_table(separate, &whole, &whole_size, &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		abort();
 	}
@@ -116,7 +116,7 @@ static unsigned int fail_each(bool apart)
 		error = (struct error){.text = ""};
 		is_memory_reported = false;
 		failing_arm(number);
-		ret = make_table(apart, &table, &size, &error);
+		ret = make_table(separate, &table, &size, &error);
 		name = failing_name;
 		CHECK(resources_descriptors() == before);
 		if (!failing_has_failed()) {

@@ -15,54 +15,54 @@
 #include "../../check.h"
 #include "../../resources.h"
 
-#include "probe/spec/apart.c"
+#include "probe/spec/event-names.c"
 #include "probe/spec/modules.c"
 #include "probe/spec/names.c"
 
 /* ---- names of events ---- */
 
-static void take(struct apart *apart, const char *name, const char *wanted)
+static void take(struct event_names *separate, const char *name, const char *wanted)
 {
 	char text[EVENT_NAME_MAX];
 
 	snprintf(text, sizeof(text), "%s", name);
-	apart_take(apart, text);
+	event_names_add(separate, text);
 	CHECK(!strcmp(text, wanted));
 }
 
 static void names_of_events(void)
 {
-	struct apart apart;
+	struct event_names separate;
 	char text[EVENT_NAME_MAX], name[EVENT_NAME_MAX], wanted[EVENT_NAME_MAX];
 
-	CHECK(apart_begin(&apart, 8) && apart.capacity == 16 && !apart.count);
-	take(&apart, "a", "a");
-	take(&apart, "b", "b");
-	take(&apart, "a", "a_2");
-	take(&apart, "a", "a_3");
-	take(&apart, "b", "b_2");
+	CHECK(event_names_begin(&separate, 8) && separate.capacity == 16 && !separate.count);
+	take(&separate, "a", "a");
+	take(&separate, "b", "b");
+	take(&separate, "a", "a_2");
+	take(&separate, "a", "a_3");
+	take(&separate, "b", "b_2");
 	/* A name that ends with a number. */
-	take(&apart, "a_2", "a_2_2");
-	take(&apart, "b_3", "b_3");
-	take(&apart, "b", "b_4");
-	CHECK(apart.count == 8);
-	apart_end(&apart);
-	CHECK(apart_begin(&apart, 9) && apart.capacity == 32);
+	take(&separate, "a_2", "a_2_2");
+	take(&separate, "b_3", "b_3");
+	take(&separate, "b", "b_4");
+	CHECK(separate.count == 8);
+	event_names_end(&separate);
+	CHECK(event_names_begin(&separate, 9) && separate.capacity == 32);
 	/* 200 characters of a numbered name are kept. */
 	memset(name, 'n', 210);
 	name[210] = '\0';
-	take(&apart, name, name);
+	take(&separate, name, name);
 	snprintf(wanted, sizeof(wanted), "%.200s_2", name);
-	take(&apart, name, wanted);
-	apart_end(&apart);
-	CHECK(apart_begin(&apart, 3000) && apart.capacity == 8192);
+	take(&separate, name, wanted);
+	event_names_end(&separate);
+	CHECK(event_names_begin(&separate, 3000) && separate.capacity == 8192);
 	for (unsigned int i = 0; i < 1500; i++) {
 		snprintf(text, sizeof(text), "name%u", i);
-		take(&apart, text, text);
+		take(&separate, text, text);
 		snprintf(wanted, sizeof(wanted), "name%u_2", i);
-		take(&apart, text, wanted);
+		take(&separate, text, wanted);
 	}
-	apart_end(&apart);
+	event_names_end(&separate);
 }
 
 /* ---- names of functions ---- */
@@ -246,7 +246,7 @@ static int add(struct resolve *resolve, struct mapping_run *run, const char *pat
 			.path = text};
 
 	snprintf(text, sizeof(text), "%s", path);
-	return add_any(resolve, getpid(), &mapping, run, 1);
+	return module_add_mapping(resolve, getpid(), &mapping, run, 1);
 }
 
 static void expect_module(const struct resolve *resolve, uint64_t begin, uint64_t end,
@@ -328,14 +328,14 @@ static void lost_files(void)
 	fd = spec_module_open_mapped(getpid(), &mapping, &found);
 	CHECK(fd >= 0 && spec_module_is_file_of("/proc/self/exe", &found) &&
 			fcntl(fd, F_GETFD) == FD_CLOEXEC && !close(fd));
-	path = path_from_here(getpid(), &mapping, &status);
+	path = module_path_from_here(getpid(), &mapping, &status);
 	CHECK(path && !strcmp(path, exe));
 	free(path);
 	mapping.inode = 0;
 	CHECK(spec_module_open_mapped(getpid(), &mapping, &found) == -1 &&
-			!path_from_here(getpid(), &mapping, &file_status));
+			!module_path_from_here(getpid(), &mapping, &file_status));
 	mapping.path = file_path;
-	CHECK(!path_from_here(getpid(), &mapping, &file_status) &&
+	CHECK(!module_path_from_here(getpid(), &mapping, &file_status) &&
 			spec_module_open_mapped(getpid(), &mapping, &found) == -1);
 	mapping.inode = file_inode;
 	fd = spec_module_open_mapped(getpid(), &mapping, &found);

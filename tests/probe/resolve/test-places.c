@@ -174,8 +174,8 @@ static int played_markers(struct resolve_module *module,
 #define code_function_at played_function_at
 #define locations_add played_add
 #define names_find played_find
-#define choose played_choose
-#define choose_text played_choose_text
+#define ifunc_targets played_choose
+#define ifunc_note played_choose_text
 #define module_debug played_debug
 #define debug_inlined played_inlined
 #define debug_lines played_lines

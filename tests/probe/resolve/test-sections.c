@@ -84,7 +84,7 @@ static size_t played_choices(const struct code_file *file, const struct code_fun
 #define code_function_at played_function_at
 #define code_functions played_functions
 #define code_choices played_choices
-#include "probe/spec/choose.c"
+#include "probe/spec/ifunc.c"
 #undef RELOCATIONS_MAX
 #include "probe/spec/marker.c"
 #include "probe/spec/thread.c"
@@ -529,7 +529,7 @@ static struct resolve_choices choose_now(void)
 	struct resolve_choices choices;
 
 	open_file();
-	choose(&all, &module, &code.functions[0], &choices);
+	ifunc_targets(&all, &module, &code.functions[0], &choices);
 	close_file();
 	return choices;
 }
@@ -669,21 +669,21 @@ static void test_callers(void **state)
 	all.modules = two;
 	all.nr_modules = 2;
 	put_word(memory, 0x208000, 0x105300);
-	choose(&all, &two[0], &code.functions[0], &choices);
+	ifunc_targets(&all, &two[0], &code.functions[0], &choices);
 	assert_true(choices.certain);
 	assert_int_equal(choices.addresses[0], 0x5300);
 	/* The same address in another file is another function. */
 	two[1].elf = NULL;
 	two[0].elf = module.elf;
 	put_word(memory, 0x108000, 0x105200);
-	choose(&all, &two[0], &code.functions[0], &choices);
+	ifunc_targets(&all, &two[0], &code.functions[0], &choices);
 	assert_int_equal(choices.addresses[0], 0x5200);
 	file.relocations[0].r_info = 0;
 	close_file();
 	open_file();
 	two[0].elf = NULL;
 	two[1].elf = module.elf;
-	choose(&all, &two[0], &code.functions[0], &choices);
+	ifunc_targets(&all, &two[0], &code.functions[0], &choices);
 	assert_false(choices.certain);
 	close_file();
 	close(memory);
@@ -745,7 +745,7 @@ static void test_choices(void **state)
 
 static void expect_text(const struct resolve_choices *choices, const char *wanted)
 {
-	char *text = choose_text(&module, &code.functions[0], "memcpy", choices);
+	char *text = ifunc_note(&module, &code.functions[0], "memcpy", choices);
 
 	assert_string_equal(text, wanted);
 	free(text);

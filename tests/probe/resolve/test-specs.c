@@ -490,7 +490,7 @@ static void test_several(void **state)
 	/* Each is a separate event. */
 	begin();
 	nr_places = 2;
-	request.apart = true;
+	request.separate = true;
 	places_of[1].name = "cook";
 	assert_int_equal(make(), 0);
 	assert_called("event probe:cook\n" MODULE
@@ -579,7 +579,7 @@ static void test_all_arguments(void **state)
 	expect_error(make(), -ENODATA, "no names of $params", "");
 	/* Some of many functions have none. */
 	nr_places = 2;
-	request.apart = true;
+	request.separate = true;
 	*calls = '\0';
 	assert_int_equal(make(), 0);
 	assert_null(strstr(calls, "refused"));

@@ -17,7 +17,7 @@
 #include "probe/spec/parts.h"
 #include "probe/spec/typed-values.h"
 #include "probe/spec/spec.h"
-#include "probe/spec/written.h"
+#include "probe/spec/spelling.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
@@ -513,7 +513,7 @@ static void test_numbers(void **unused)
 static void show_plainly(const char *text)
 {
 	strcpy(shown, text);
-	written_plainly(shown);
+	spelling_normalize(shown);
 }
 
 static void show_template(const char *text)
@@ -521,13 +521,13 @@ static void show_template(const char *text)
 	bool some;
 
 	strcpy(shown, text);
-	some = written_template(shown);
+	some = spelling_drop_arguments(shown);
 	strcat(shown, some ? " 1" : " 0");
 }
 
 static void show_written(const char *text)
 {
-	size_t begin, end = written_name(text, &begin);
+	size_t begin, end = spelling_plain_name(text, &begin);
 
 	sprintf(shown, "%zu %zu", begin, end);
 }

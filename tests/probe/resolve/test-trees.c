@@ -197,9 +197,9 @@ static void *played_calloc(size_t count, size_t size)
 #define names_readable played_readable
 #define reallocarray played_grow
 #define calloc played_calloc
-#include "probe/spec/around.c"
+#include "probe/spec/scopes.c"
 #define find find_die
-#include "probe/spec/elsewhere.c"
+#include "probe/spec/definitions.c"
 #undef find
 #include "probe/spec/parameters.c"
 #undef reallocarray
@@ -215,8 +215,8 @@ static void begin(void)
 	nr_scopes = 0;
 	has_debug = true;
 	failing = 0;
-	around_free(the_debug->around);
-	the_debug->around = NULL;
+	scope_index_free(the_debug->scopes);
+	the_debug->scopes = NULL;
 	*calls = '\0';
 }
 
@@ -263,7 +263,7 @@ static size_t add_function(size_t parent, const char *name, uint64_t from, uint6
 static void expect_around(uint64_t address, const char *wanted)
 {
 	Dwarf_Die found[DEBUG_SCOPES_MAX];
-	unsigned int count = debug_around(the_debug, address, found);
+	unsigned int count = debug_scope_chain(the_debug, address, found);
 	char text[512] = "";
 
 	for (unsigned int i = 0; i < count; i++)
@@ -372,12 +372,12 @@ static void test_kinds(void **state)
 		expect_around(0x1000 + 16 * i, "one around f ");
 	for (size_t i = 0; i < 3; i++)
 		expect_around(0x1100 + 16 * i, "");
-	assert_int_equal(the_debug->around->units[0].nr_nodes, 12);
+	assert_int_equal(the_debug->scopes->units[0].nr_nodes, 12);
 	/* A unit without functions. */
 	trees[0].nr_ranges = 0;
 	(void)add_unit("bare", 0x3000, 0x4000);
-	around_free(the_debug->around);
-	the_debug->around = NULL;
+	scope_index_free(the_debug->scopes);
+	the_debug->scopes = NULL;
 	expect_around(0x3000, "");
 	*calls = '\0';
 	assert_true(debug_unit(the_debug, 0x1fff, &unit));
@@ -399,7 +399,8 @@ static void test_depth(void **state)
 	for (unsigned int i = 0; i < 30; i++)
 		parent = add_function(parent, "f", 0x1000 + i, 0x1100 - i);
 	for (unsigned int i = 0; i < 30; i++)
-		assert_int_equal(debug_around(the_debug, 0x1000 + i, found), i < 23 ? i + 2 : 24);
+		assert_int_equal(debug_scope_chain(the_debug, 0x1000 + i, found),
+				i < 23 ? i + 2 : 24);
 }
 
 static void test_many(void **state)
@@ -415,11 +416,11 @@ static void test_many(void **state)
 		add_function(one, "f", 0x1000 + 16 * i, 0x1010 + 16 * i);
 		if (i == 63 || i == 64 || i == 128) {
 			trees[nr_trees - 1].name = "last";
-			around_free(the_debug->around);
-			the_debug->around = NULL;
+			scope_index_free(the_debug->scopes);
+			the_debug->scopes = NULL;
 			(void)snprintf(wanted, sizeof(wanted), "one last ");
 			expect_around(0x1000 + 16 * i, wanted);
-			assert_int_equal(the_debug->around->units[0].capacity,
+			assert_int_equal(the_debug->scopes->units[0].capacity,
 					i == 63                   ? 64
 							: i == 64 ? 128
 								  : 256);
@@ -443,16 +444,16 @@ static void test_memory(void **state)
 		expect_around(0x1100, "");
 		assert_int_equal(failing, 0);
 		assert_int_equal(the_owner.debug_error, -ENOMEM);
-		assert_int_equal(!the_debug->around, i <= 3);
+		assert_int_equal(!the_debug->scopes, i <= 3);
 		if (i > 3)
-			assert_true(!the_debug->around->units[0].known &&
-					!the_debug->around->units[0].nr_nodes);
+			assert_true(!the_debug->scopes->units[0].known &&
+					!the_debug->scopes->units[0].nr_nodes);
 		/* The next search succeeds. */
 		the_owner.debug_error = 0;
 		expect_around(0x1100, "one space cook ");
 		assert_int_equal(the_owner.debug_error, 0);
 	}
-	around_free(NULL);
+	scope_index_free(NULL);
 }
 
 /* ---- names of arguments and variables ---- */

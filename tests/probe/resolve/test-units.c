@@ -101,7 +101,7 @@ static void played_end(Dwfl *dwfl)
 	called("end ");
 }
 
-static void played_around_free(struct around *around)
+static void played_around_free(struct scope_index *around)
 {
 	called("around %d ", around != NULL);
 }
@@ -130,7 +130,7 @@ static struct {
 	size_t tree; /* 0: its first entry cannot be read */
 } headers[4];
 static size_t nr_headers;
-static unsigned int nr_around; /* scopes of debug_around() */
+static unsigned int nr_around; /* scopes of debug_scope_chain() */
 static bool unknown_units;
 
 static struct tree *tree_of(Dwarf_Die *die)
@@ -360,7 +360,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #define dwfl_module_eh_cfi played_frames
 #define dwfl_module_dwarf_cfi played_debug_frames
 #define dwfl_end played_end
-#define around_free played_around_free
+#define scope_index_free played_around_free
 #define dwarf_nextcu(dwarf, offset, next, header, a, b, c) played_next(dwarf, offset, next, header)
 #define dwarf_offdie played_die
 #define dwarf_cu_info(unit, version, type, die, split, a, b, c) \
@@ -372,7 +372,7 @@ static ptrdiff_t played_functions(Dwarf_Die *unit, int (*each)(Dwarf_Die *, void
 #define dwarf_siblingof played_sibling
 #define dwarf_haspc played_has
 #define debug_unit played_unit
-#define debug_around played_around
+#define debug_scope_chain played_around
 #define dwarf_getsrcfiles played_files
 #define dwarf_filesrc(files, index, a, b) played_file(files, index)
 #define dwarf_getsrclines played_source_lines

@@ -743,8 +743,8 @@ static void begin(void)
 
 static void end(void)
 {
-	around_free(debug.around);
-	debug.around = NULL;
+	scope_index_free(debug.scopes);
+	debug.scopes = NULL;
 	dwarf_close(&dwarf);
 }
 

@@ -64,7 +64,7 @@ static bool probes_call_read_memory(uint64_t from, void *to, size_t size)
 }
 
 /* Find the unwinding data of a module, and the end of the mapping that contains it. */
-static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64_t *end)
+static bool find_frames(uint64_t base, uint64_t *ret_header, uint64_t *ret_begin, uint64_t *ret_end)
 {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
 	ElfW(Ehdr) elf;
@@ -82,23 +82,24 @@ static bool find_frames(uint64_t base, uint64_t *header, uint64_t *begin, uint64
 	for (i = nr; i-- > 0;)
 		if (segments[i].p_type == PT_LOAD)
 			bias = base - (segments[i].p_vaddr - segments[i].p_offset);
-	*header = *end = 0;
+	*ret_header = *ret_end = 0;
 	for (i = 0; i < nr; i++)
 		if (segments[i].p_type == PT_GNU_EH_FRAME)
-			*header = segments[i].p_vaddr + bias;
+			*ret_header = segments[i].p_vaddr + bias;
 	for (i = 0; i < nr; i++)
 		if (segments[i].p_type == PT_LOAD &&
-				*header - (segments[i].p_vaddr + bias) < segments[i].p_filesz)
-			*end = segments[i].p_vaddr + bias + segments[i].p_filesz;
-	if (!*header || !*end || !probes_call_read_memory(*header, first, sizeof(first)) ||
+				*ret_header - (segments[i].p_vaddr + bias) < segments[i].p_filesz)
+			*ret_end = segments[i].p_vaddr + bias + segments[i].p_filesz;
+	if (!*ret_header || !*ret_end ||
+			!probes_call_read_memory(*ret_header, first, sizeof(first)) ||
 			!probes_call_read_memory(
-					*header + sizeof(first), &distance, sizeof(distance)))
+					*ret_header + sizeof(first), &distance, sizeof(distance)))
 		return false;
 	/* Some linkers place .eh_frame_hdr after .eh_frame. */
-	*begin = *header;
+	*ret_begin = *ret_header;
 	if (first[1] == 0x1b && distance < 0)
-		*begin += sizeof(first) + (uint64_t)(int64_t)distance;
-	return *end > *begin && *end - *begin <= FRAMES_MAX;
+		*ret_begin += sizeof(first) + (uint64_t)(int64_t)distance;
+	return *ret_end > *ret_begin && *ret_end - *ret_begin <= FRAMES_MAX;
 }
 
 /*
@@ -168,21 +169,21 @@ struct snapshot_builder {
 
 static void probes_call_check_library(void *user, const struct base_library *library)
 {
-	struct snapshot_builder *making = user;
+	struct snapshot_builder *builder = user;
 	struct module_rows *block = blocks;
 
 	while (block && !probes_call_block_belongs_to(block, library))
 		block = block->next;
-	making->nr++;
+	builder->nr++;
 	if (!block) {
 		block = probes_call_make_block(library);
-		making->changed = true;
+		builder->changed = true;
 	}
 	if (block)
 		block->used = true;
 }
 
-static void retire_unused(struct snapshot_builder *making)
+static void retire_unused(struct snapshot_builder *builder)
 {
 	struct module_rows **at = &blocks;
 
@@ -194,19 +195,19 @@ static void retire_unused(struct snapshot_builder *making)
 			at = &block->next;
 			continue;
 		}
-		making->changed = true;
+		builder->changed = true;
 		*at = block->next;
 		block->next = retired_blocks;
 		retired_blocks = block;
 	}
 }
 
-static void probes_call_publish_snapshot(struct calls_snapshot *picture)
+static void probes_call_publish_snapshot(struct calls_snapshot *snapshot)
 {
 	struct calls_snapshot *old = current;
 
 	/* Release: all of it. Pairs with the acquire in probe_calls(). */
-	__atomic_store_n(&current, picture, __ATOMIC_RELEASE);
+	__atomic_store_n(&current, snapshot, __ATOMIC_RELEASE);
 	if (!old)
 		return;
 	old->next = retired;
@@ -214,51 +215,51 @@ static void probes_call_publish_snapshot(struct calls_snapshot *picture)
 }
 
 /* Blocks are listed in the order in which they were made. */
-static void list_modules(struct calls_snapshot *picture)
+static void list_modules(struct calls_snapshot *snapshot)
 {
-	struct unwind_module *list = picture->list;
+	struct unwind_module *list = snapshot->list;
 	const struct module_rows *block;
 	size_t i;
 
 	for (block = blocks; block; block = block->next) {
-		for (i = picture->modules.nr++; i && list[i - 1].start > block->base; i--)
+		for (i = snapshot->modules.nr++; i && list[i - 1].start > block->base; i--)
 			list[i] = list[i - 1];
 		list[i] = (struct unwind_module){.start = block->base,
 				.end = block->end,
 				.rows = block->rows,
 				.nr_rows = block->nr};
 	}
-	picture->modules.modules = list;
+	snapshot->modules.modules = list;
 }
 
 static void make_picture(uint32_t nr)
 {
 	size_t mapped = sizeof(struct calls_snapshot) + nr * sizeof(struct unwind_module);
-	struct calls_snapshot *picture = raw_mmap(
+	struct calls_snapshot *snapshot = raw_mmap(
 			NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	/* Without a snapshot, hits follow frame pointers. */
-	if (picture) {
-		picture->mapped = mapped;
-		picture->modules.known = picture->known;
-		list_modules(picture);
+	if (snapshot) {
+		snapshot->mapped = mapped;
+		snapshot->modules.known = snapshot->known;
+		list_modules(snapshot);
 	}
-	probes_call_publish_snapshot(picture);
+	probes_call_publish_snapshot(snapshot);
 }
 
 void probe_calls_update(bool wanted)
 {
-	struct snapshot_builder making = {0};
+	struct snapshot_builder builder = {0};
 
 	if (!wanted && !current)
 		return;
-	if (wanted && base_each(probes_call_check_library, &making))
+	if (wanted && base_each(probes_call_check_library, &builder))
 		return;
-	retire_unused(&making);
+	retire_unused(&builder);
 	if (!wanted)
 		probes_call_publish_snapshot(NULL);
-	else if (making.changed)
-		make_picture(making.nr);
+	else if (builder.changed)
+		make_picture(builder.nr);
 }
 
 bool probe_calls_has_retired(void)
@@ -373,7 +374,7 @@ static __attribute__((noinline)) void set_memory(
 
 _Static_assert(PROBE_PAGES_MEMORY <= PROBE_CALLS_BYTES, "what a block has room for");
 
-static bool probes_call_read_word(void *user, uint64_t address, uint64_t *value)
+static bool probes_call_read_word(void *user, uint64_t address, uint64_t *ret_value)
 {
 	struct probes_window *window = user;
 	uint64_t *words = probe_hit_memory(window->block);
@@ -387,7 +388,7 @@ static bool probes_call_read_word(void *user, uint64_t address, uint64_t *value)
 	}
 	if (!words || !window->size)
 		return false;
-	*value = words[(address - window->from) / sizeof(uint64_t)];
+	*ret_value = words[(address - window->from) / sizeof(uint64_t)];
 	return true;
 }
 
@@ -396,7 +397,7 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 {
 	static const struct unwind_modules none;
 	/* Acquire: all of it. Pairs with the release in probes_call_publish_snapshot(). */
-	const struct calls_snapshot *picture = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+	const struct calls_snapshot *snapshot = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
 
 	window->block = block;
 	window->stack = hit->stack;
@@ -409,6 +410,6 @@ uint32_t probe_calls(uint64_t *to, uint32_t most, const struct patch_hit *hit, b
 	window->state.stack = (uintptr_t)hit->stack;
 	window->state.frame = hit->registers.rbp;
 	window->state.exact = !leaves;
-	return unwind_walk(picture ? &picture->modules : &none, &window->state, &window->memory,
+	return unwind_walk(snapshot ? &snapshot->modules : &none, &window->state, &window->memory,
 			patch_return_address, to, most);
 }

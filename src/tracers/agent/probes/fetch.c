@@ -34,10 +34,11 @@ int probe_fetch_offset(unsigned int reg, bool leaves)
 	return reg < sizeof(offsets) ? offsets[reg] - 1 : -1;
 }
 
-static uint64_t probes_fetch_register_value(const struct probes_moment *moment, unsigned int reg)
+static uint64_t probes_fetch_register_value(
+		const struct probes_event_hit *event_hit, unsigned int reg)
 {
-	const struct patch_hit *hit = moment->hit;
-	int offset = probe_fetch_offset(reg, moment->layout->leaves);
+	const struct patch_hit *hit = event_hit->hit;
+	int offset = probe_fetch_offset(reg, event_hit->layout->leaves);
 
 	if (offset < 0 && reg == INSTRUCTION)
 		return patch_return_address(hit->returns_to);
@@ -99,12 +100,12 @@ static uint64_t probes_fetch_extend(uint64_t value, unsigned int bits, bool is_s
 }
 
 static uint64_t probes_fetch_load_register(
-		struct probes_moment *moment, uint64_t from, unsigned int size)
+		struct probes_event_hit *event_hit, uint64_t from, unsigned int size)
 {
 	uint64_t value = 0;
 
-	if (!probe_read_as_program(moment, &value, from, size)) {
-		moment->unreadable |= UINT64_C(1) << moment->field;
+	if (!probe_read_as_program(event_hit, &value, from, size)) {
+		event_hit->unreadable |= UINT64_C(1) << event_hit->field;
 		return 0;
 	}
 	return value;
@@ -149,11 +150,11 @@ static uint64_t as_double(uint64_t bits, uint64_t head)
 	return sign | (((uint64_t)exponent << 52) + round_off(bits << 1 >> 1, 11));
 }
 
-static uint64_t load_extended(struct probes_moment *moment, uint64_t from)
+static uint64_t load_extended(struct probes_event_hit *event_hit, uint64_t from)
 {
-	uint64_t bits = probes_fetch_load_register(moment, from, 8);
+	uint64_t bits = probes_fetch_load_register(event_hit, from, 8);
 
-	return as_double(bits, probes_fetch_load_register(moment, from + 8, 2));
+	return as_double(bits, probes_fetch_load_register(event_hit, from + 8, 2));
 }
 
 /*
@@ -176,13 +177,13 @@ static uint64_t half_as_float(uint64_t half)
 }
 
 /* While side watches the return, the word at the stack pointer is the address of a gate. */
-static uint64_t return_address(struct probes_moment *moment)
+static uint64_t return_address(struct probes_event_hit *event_hit)
 {
-	const struct patch_hit *hit = moment->hit;
+	const struct patch_hit *hit = event_hit->hit;
 
-	return patch_return_address(
-			hit->call ? hit->returns_to
-				  : probes_fetch_load_register(moment, (uintptr_t)hit->stack, 8));
+	return patch_return_address(hit->call ? hit->returns_to
+					      : probes_fetch_load_register(event_hit,
+								(uintptr_t)hit->stack, 8));
 }
 
 /* ---- thread-local variables ---- */
@@ -201,32 +202,32 @@ void probe_fetch_start(void)
  * the block, or all bits are set until the thread uses it. The entry before the vector has the
  * number of modules.
  */
-static uint64_t probes_fetch_get_block(struct probes_moment *moment, uint64_t module)
+static uint64_t probes_fetch_get_block(struct probes_event_hit *event_hit, uint64_t module)
 {
 	uint64_t list = probes_fetch_thread_pointer()[1], block = UINT64_MAX;
 
-	if (module && module <= probes_fetch_load_register(moment, list - 16, 8))
-		block = probes_fetch_load_register(moment, list + 16 * module, 8);
+	if (module && module <= probes_fetch_load_register(event_hit, list - 16, 8))
+		block = probes_fetch_load_register(event_hit, list + 16 * module, 8);
 	if (block != UINT64_MAX && block)
 		return block;
-	moment->unreadable |= UINT64_C(1) << moment->field;
+	event_hit->unreadable |= UINT64_C(1) << event_hit->field;
 	return 0;
 }
 
-static uint64_t begin_value(struct probes_moment *moment, const struct probe_fetch_op *op)
+static uint64_t begin_value(struct probes_event_hit *event_hit, const struct probe_fetch_op *op)
 {
-	const struct patch_hit *hit = moment->hit;
+	const struct patch_hit *hit = event_hit->hit;
 
 	switch (op->code) {
 	case PROBE_FETCH_CONSTANT: return (uint64_t)op->value;
 	case PROBE_FETCH_VECTOR: return vector_value(op->reg, op->value == 8);
-	case PROBE_FETCH_MODULE: return (uint64_t)op->value + moment->details->bias;
+	case PROBE_FETCH_MODULE: return (uint64_t)op->value + event_hit->details->bias;
 	case PROBE_FETCH_SITE: return hit->address;
-	case PROBE_FETCH_FUNCTION: return (uintptr_t)moment->details->function;
+	case PROBE_FETCH_FUNCTION: return (uintptr_t)event_hit->details->function;
 	case PROBE_FETCH_CALL: return hit->call;
-	case PROBE_FETCH_DURATION: return moment->layout->leaves ? hit->elapsed : 0;
-	case PROBE_FETCH_RETURN: return return_address(moment);
-	case PROBE_FETCH_UNREADABLE: return moment->unreadable;
+	case PROBE_FETCH_DURATION: return event_hit->layout->leaves ? hit->elapsed : 0;
+	case PROBE_FETCH_RETURN: return return_address(event_hit);
+	case PROBE_FETCH_UNREADABLE: return event_hit->unreadable;
 	case PROBE_FETCH_THREAD:
 		return (uint64_t)op->value + (uintptr_t)probes_fetch_thread_pointer();
 	case PROBE_FETCH_ERRNO:
@@ -278,26 +279,26 @@ static uint64_t calculate(unsigned int sum, uint64_t left, uint64_t right)
  * probe_table_open() has checked that the saved numbers fit, and that none is used before it is
  * saved.
  */
-uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch)
+uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch)
 {
 	uint64_t value = 0, aside[PROBE_TABLE_ASIDE_MAX];
 	unsigned int nr_aside = 0;
 
-	moment->length = UINT64_MAX;
-	moment->upper = 0;
+	event_hit->length = UINT64_MAX;
+	event_hit->upper = 0;
 	for (uint32_t i = 0; i < fetch->nr_ops; i++) {
 		const struct probe_fetch_op *op = &fetch->ops[i];
 
 		switch (op->code) {
 		case PROBE_FETCH_REGISTER:
-			value = probes_fetch_register_value(moment, op->reg);
+			value = probes_fetch_register_value(event_hit, op->reg);
 			break;
 		case PROBE_FETCH_ADD: value += (uint64_t)op->value; break;
 		case PROBE_FETCH_ADD_REGISTER:
-			value += probes_fetch_register_value(moment, op->reg) << op->size;
+			value += probes_fetch_register_value(event_hit, op->reg) << op->size;
 			break;
 		case PROBE_FETCH_LOAD:
-			value = probes_fetch_load_register(moment, value, op->size);
+			value = probes_fetch_load_register(event_hit, value, op->size);
 			break;
 		case PROBE_FETCH_SHIFT_RIGHT: value >>= op->size; break;
 		case PROBE_FETCH_ZERO_EXTEND:
@@ -313,22 +314,22 @@ uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetc
 			value = calculate(op->size, aside[--nr_aside], value);
 			break;
 		case PROBE_FETCH_LENGTH:
-			moment->length = value;
+			event_hit->length = value;
 			value = 0;
 			break;
-		case PROBE_FETCH_EXTENDED: value = load_extended(moment, value); break;
+		case PROBE_FETCH_EXTENDED: value = load_extended(event_hit, value); break;
 		case PROBE_FETCH_HALF: value = half_as_float(value); break;
 		case PROBE_FETCH_WIDE:
 			if (!nr_aside)
 				return 0;
-			moment->upper = value;
+			event_hit->upper = value;
 			value = aside[--nr_aside];
 			break;
-		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(moment, value); break;
-		default: value = begin_value(moment, op); break;
+		case PROBE_FETCH_BLOCK: value = probes_fetch_get_block(event_hit, value); break;
+		default: value = begin_value(event_hit, op); break;
 		}
 		/* A pointer that cannot be read has no target. */
-		if (moment->unreadable >> moment->field & 1)
+		if (event_hit->unreadable >> event_hit->field & 1)
 			return 0;
 	}
 	return value;

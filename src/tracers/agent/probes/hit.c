@@ -74,25 +74,26 @@ static void give_block(int index)
 
 /* ---- fields that have a length ---- */
 
-static void mark_unreadable(struct probes_moment *moment)
+static void mark_unreadable(struct probes_event_hit *event_hit)
 {
-	moment->unreadable |= UINT64_C(1) << moment->field;
+	event_hit->unreadable |= UINT64_C(1) << event_hit->field;
 }
 
 /* Returns the limit of the field, or the length that its fetch has computed if that is less. */
-static size_t length_of(const struct probes_moment *moment, const struct probe_table_field *field)
+static size_t length_of(
+		const struct probes_event_hit *event_hit, const struct probe_table_field *field)
 {
-	return moment->length < field->limit ? (size_t)moment->length : field->limit;
+	return event_hit->length < field->limit ? (size_t)event_hit->length : field->limit;
 }
 
-void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
+void probe_hit_text(struct probes_event_hit *event_hit, const struct probe_table_field *field,
 		uint64_t address, char *to)
 {
-	size_t length = length_of(moment, field);
+	size_t length = length_of(event_hit, field);
 
 	to[0] = 0;
-	if (length && !probe_read_string(moment, to, address, length + 1))
-		mark_unreadable(moment);
+	if (length && !probe_read_string(event_hit, to, address, length + 1))
+		mark_unreadable(event_hit);
 }
 
 void *probe_hit_memory(struct probes_block *block)
@@ -107,11 +108,11 @@ void *probe_hit_memory(struct probes_block *block)
 
 /* The walk's window is too large for the stack, and is rarely needed. */
 static uint64_t read_calls(
-		struct probes_moment *moment, const struct probe_table_field *field, void *to)
+		struct probes_event_hit *event_hit, const struct probe_table_field *field, void *to)
 {
-	struct probes_block block = {.memory = moment->calls_memory, .index = -1};
-	uint64_t count = probe_calls(to, field->limit, moment->hit, moment->layout->leaves, &block,
-			moment->window);
+	struct probes_block block = {.memory = event_hit->calls_memory, .index = -1};
+	uint64_t count = probe_calls(to, field->limit, event_hit->hit, event_hit->layout->leaves,
+			&block, event_hit->window);
 
 	if (block.index >= 0)
 		give_block(block.index);
@@ -119,123 +120,123 @@ static uint64_t read_calls(
 }
 
 /* Returns the number of elements. */
-uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
-		uint64_t address, void *to)
+uint64_t probe_hit_several(struct probes_event_hit *event_hit,
+		const struct probe_table_field *field, uint64_t address, void *to)
 {
-	uint64_t count = length_of(moment, field);
+	uint64_t count = length_of(event_hit, field);
 
 	if (!count)
 		return 0;
 	if (field->type == PROBE_FIELD_BACKTRACE)
-		count = read_calls(moment, field, to);
-	else if (!probe_read_as_program(moment, to, address, count * field->size))
+		count = read_calls(event_hit, field, to);
+	else if (!probe_read_as_program(event_hit, to, address, count * field->size))
 		count = 0;
 	if (!count)
-		mark_unreadable(moment);
+		mark_unreadable(event_hit);
 	return count;
 }
 
 /* ---- arguments ---- */
 
-static char *take_scratch(struct probes_moment *moment, size_t size)
+static char *take_scratch(struct probes_event_hit *event_hit, size_t size)
 {
-	char *buffer = moment->scratch;
+	char *buffer = event_hit->scratch;
 
-	moment->scratch += (size + 7) & ~(size_t)7;
+	event_hit->scratch += (size + 7) & ~(size_t)7;
 	return buffer;
 }
 
-static void fill_string(struct probes_moment *moment, const struct probe_table_field *field,
+static void fill_string(struct probes_event_hit *event_hit, const struct probe_table_field *field,
 		uint64_t address, struct side_arg *arg)
 {
-	char *text = take_scratch(moment, field->limit + 1u);
+	char *text = take_scratch(event_hit, field->limit + 1u);
 
 	/* The function's name is in the table, which stays mapped. */
-	if (address == (uintptr_t)moment->details->function) {
-		side_ptr_set(arg->u.side_static.string_value, moment->details->function);
+	if (address == (uintptr_t)event_hit->details->function) {
+		side_ptr_set(arg->u.side_static.string_value, event_hit->details->function);
 		return;
 	}
-	probe_hit_text(moment, field, address, text);
+	probe_hit_text(event_hit, field, address, text);
 	side_ptr_set(arg->u.side_static.string_value, text);
 }
 
 /* Fill a count and the elements; the description defines how to gather them. */
-static void fill_gathered(struct probes_moment *moment, const struct probe_table_field *field,
+static void fill_gathered(struct probes_event_hit *event_hit, const struct probe_table_field *field,
 		uint64_t address, struct side_arg *arg)
 {
 	uint64_t *buffer = (uint64_t *)(void *)take_scratch(
-			moment, 8 + (size_t)field->size * field->limit);
+			event_hit, 8 + (size_t)field->size * field->limit);
 
-	buffer[0] = probe_hit_several(moment, field, address, buffer + 1);
+	buffer[0] = probe_hit_several(event_hit, field, address, buffer + 1);
 	side_ptr_set(arg->u.side_static.side_vla_gather.ptr, buffer);
 	side_ptr_set(arg->u.side_static.side_vla_gather.length_ptr, buffer);
 }
 
-static void fill_struct(struct probes_moment *moment, const struct probes_field *named,
+static void fill_struct(struct probes_event_hit *event_hit, const struct probes_field *named,
 		struct side_arg *args, struct side_arg *arg)
 {
 	struct side_arg_vec *members =
-			(struct side_arg_vec *)(void *)take_scratch(moment, sizeof(*members));
+			(struct side_arg_vec *)(void *)take_scratch(event_hit, sizeof(*members));
 
 	side_ptr_set(members->sav, &args[named->first_member]);
 	members->len = named->nr_members;
 	side_ptr_set(arg->u.side_static.side_struct, members);
 }
 
-static inline void fill_value(struct probes_moment *moment, const struct probes_field *named,
+static inline void fill_value(struct probes_event_hit *event_hit, const struct probes_field *named,
 		const struct probe_fetch *how, struct side_arg *args, struct side_arg *arg)
 {
 	const struct probe_table_field *field = &named->field;
-	uint64_t value = probe_fetch_value(moment, how);
+	uint64_t value = probe_fetch_value(event_hit, how);
 
 	arg->type.v = named->label;
 	arg->flags = 0;
 	if (probe_field_is_array(field)) {
-		fill_gathered(moment, field, value, arg);
+		fill_gathered(event_hit, field, value, arg);
 		return;
 	}
 	switch (field->type) {
 	case PROBE_FIELD_BOOL:
 		arg->u.side_static.bool_value.side_bool8 = (value & 0xff) != 0;
 		break;
-	case PROBE_FIELD_STRING: fill_string(moment, field, value, arg); break;
-	case PROBE_FIELD_STRUCT: fill_struct(moment, named, args, arg); break;
+	case PROBE_FIELD_STRING: fill_string(event_hit, field, value, arg); break;
+	case PROBE_FIELD_STRUCT: fill_struct(event_hit, named, args, arg); break;
 	default:
 		/* For each size, the lower bytes are the value, also of floats. */
 		arg->u.side_static.integer_value.side_u64 = value;
 		if (field->size > sizeof(value))
 			arg->u.side_static.integer_value
 					.side_u128_split[SIDE_INTEGER128_SPLIT_HIGH] =
-					moment->upper;
+					event_hit->upper;
 		break;
 	}
 }
 
 /* The fetch determines whether the value can be read. */
-static void probes_hit_fetch_optional(struct probes_moment *moment,
+static void probes_hit_fetch_optional(struct probes_event_hit *event_hit,
 		const struct probes_field *named, const struct probe_fetch *how,
 		struct side_arg *args)
 {
 	struct side_arg *arg = &args[named->arg];
-	struct side_arg_optional *optional =
-			(struct side_arg_optional *)(void *)take_scratch(moment, sizeof(*optional));
+	struct side_arg_optional *optional = (struct side_arg_optional *)(void *)take_scratch(
+			event_hit, sizeof(*optional));
 
-	fill_value(moment, named, how, args, &optional->side_static);
-	optional->selector = moment->unreadable >> moment->field & 1 ? SIDE_OPTIONAL_DISABLED
-								     : SIDE_OPTIONAL_ENABLED;
+	fill_value(event_hit, named, how, args, &optional->side_static);
+	optional->selector = event_hit->unreadable >> event_hit->field & 1 ? SIDE_OPTIONAL_DISABLED
+									   : SIDE_OPTIONAL_ENABLED;
 	arg->type.v = SIDE_TYPE_OPTIONAL;
 	arg->flags = 0;
 	side_ptr_set(arg->u.side_static.side_optional, optional);
 }
 
-static inline void probes_hit_fill_arg(struct probes_moment *moment,
+static inline void probes_hit_fill_arg(struct probes_event_hit *event_hit,
 		const struct probes_field *named, const struct probe_fetch *how,
 		struct side_arg *args)
 {
 	if (named->field.guarded)
-		probes_hit_fetch_optional(moment, named, how, args);
+		probes_hit_fetch_optional(event_hit, named, how, args);
 	else
-		fill_value(moment, named, how, args, &args[named->arg]);
+		fill_value(event_hit, named, how, args, &args[named->arg]);
 }
 
 /* ---- events ---- */
@@ -301,14 +302,15 @@ void probe_hit_saved(void (*call)(void))
 	call_saved(&saved);
 }
 
-static __attribute__((noinline)) void fill_args(struct probes_moment *moment, struct side_arg *args)
+static __attribute__((noinline)) void fill_args(
+		struct probes_event_hit *event_hit, struct side_arg *args)
 {
-	const struct probes_event *event = moment->layout->event;
-	const struct probe_fetch *fetches = probes_fetches(moment);
+	const struct probes_event *event = event_hit->layout->event;
+	const struct probe_fetch *fetches = probes_fetches(event_hit);
 
 	for (uint32_t i = 0; i < event->nr_fields; i++) {
-		moment->field = i;
-		probes_hit_fill_arg(moment, &event->fields[i], &fetches[i], args);
+		event_hit->field = i;
+		probes_hit_fill_arg(event_hit, &event->fields[i], &fetches[i], args);
 	}
 }
 
@@ -321,20 +323,20 @@ static __attribute__((noinline)) void call_others(const struct probes_event *eve
 }
 
 /* Uses little of the stack while the event's callbacks run. */
-static void call_event(struct probes_moment *moment, struct side_arg *args)
+static void call_event(struct probes_event_hit *event_hit, struct side_arg *args)
 {
-	void *caller = (void *)(uintptr_t)moment->hit->address;
-	const struct probes_event *event = moment->layout->event;
+	void *caller = (void *)(uintptr_t)event_hit->hit->address;
+	const struct probes_event *event = event_hit->layout->event;
 	struct side_arg_vec arguments;
 
-	fill_args(moment, args);
+	fill_args(event_hit, args);
 	side_ptr_set(arguments.sav, args);
 	arguments.len = event->nr_top;
 	if (!side_tracer_call(event->state, &arguments, caller, &gp_only))
 		call_others(event, &arguments, caller);
 }
 
-static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
+static __attribute__((noinline)) void hit_large(struct probes_event_hit *event_hit)
 {
 	int index = probes_hit_allocate_block();
 	char *block;
@@ -342,16 +344,16 @@ static __attribute__((noinline)) void hit_large(struct probes_moment *moment)
 	if (index < 0) {
 		/* Relaxed: a statistics counter. */
 		__atomic_fetch_add(&probe_hit_lost, 1, __ATOMIC_RELAXED);
-		if (moment->layout->event->unseen)
-			__atomic_fetch_add(&moment->layout->event->unseen[PROBES_UNSEEN_MEMORY], 1,
-					__ATOMIC_RELAXED);
-		probe_count_unseen(moment->layout->event);
+		if (event_hit->layout->event->unseen)
+			__atomic_fetch_add(&event_hit->layout->event->unseen[PROBES_UNSEEN_MEMORY],
+					1, __ATOMIC_RELAXED);
+		probe_count_unseen(event_hit->layout->event);
 		return;
 	}
 	block = blocks + (size_t)index * BLOCK_SIZE;
-	moment->scratch = block + ARGS_BYTES;
-	moment->calls_memory = block + ARGS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
-	call_event(moment, (struct side_arg *)(void *)block);
+	event_hit->scratch = block + ARGS_BYTES;
+	event_hit->calls_memory = block + ARGS_BYTES + PROBE_TABLE_PAYLOAD_MAX;
+	call_event(event_hit, (struct side_arg *)(void *)block);
 	give_block(index);
 }
 
@@ -364,16 +366,16 @@ static inline bool probes_hit_event_is_armed(const struct probes_event *event)
 static void hit_with(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout, struct probes_scratch *scratch)
 {
-	struct probes_moment *moment = &scratch->moment;
+	struct probes_event_hit *event_hit = &scratch->event_hit;
 
-	*moment = (struct probes_moment){.hit = hit,
+	*event_hit = (struct probes_event_hit){.hit = hit,
 			.layout = layout,
 			.details = *probes_details_of(spec),
 			.window = &scratch->window};
 	if (layout->event->nr_fields <= PROBES_ARGS_FEW && !layout->event->scratch)
-		call_event(moment, scratch->args);
+		call_event(event_hit, scratch->args);
 	else
-		hit_large(moment);
+		hit_large(event_hit);
 }
 
 static __attribute__((noinline)) void hit_with_stack(const struct patch_hit *hit,

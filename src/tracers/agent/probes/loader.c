@@ -45,7 +45,7 @@ static bool is_lone_return(const uint8_t *code)
 	return false;
 }
 
-static void on_change(const struct patch_hit *hit)
+static void loader_list_changed(const struct patch_hit *hit)
 {
 	(void)hit;
 	if (_r_debug.r_state == RT_CONSISTENT)
@@ -64,7 +64,7 @@ void probes_loader_start(void)
 			.nr_pieces = 1,
 			.pieces = {{.length = 1}},
 			.nr_bytes = PROBE_JUMP_BYTES};
-	struct patch_setup setup = {.site = &site, .entry = on_change};
+	struct patch_setup setup = {.site = &site, .entry = loader_list_changed};
 
 	/* The loader has another form: libraries are then found only when rules change. */
 	if (probe || !code || !is_lone_return(code))

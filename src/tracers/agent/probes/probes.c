@@ -46,8 +46,8 @@ static struct {
 
 const bool agent_has_probes = true;
 
-static struct probes_table *over; /* ended tables, whose specs are unlinked */
-static bool started;
+static struct probes_table *ended; /* ended tables, whose specs are unlinked */
+static bool is_started;
 /* patches do not match the requests yet, because the caller could not wait */
 static bool apply_due;
 static int start_error;
@@ -207,8 +207,8 @@ static struct probes_table *new_table(uint64_t number)
 static void end_table(struct probes_table *table)
 {
 	probes_locations_drop(table);
-	table->next = over;
-	over = table;
+	table->next = ended;
+	ended = table;
 	apply_due = true;
 }
 
@@ -341,10 +341,10 @@ static void probes_start_clock(const struct agent_session *session)
 			session->config.clock == RING_CLOCK_TSC ? session->config.frequency : 0;
 
 	/* Without a frequency, durations are 0. */
-	if (frequency || !started)
+	if (frequency || !is_started)
 		patch_clock(frequency ? (UINT64_C(1000000000) << 32) / frequency : 0);
-	if (!started) {
-		started = true;
+	if (!is_started) {
+		is_started = true;
 		probe_hit_start();
 		patch_hooks_set(&hooks);
 		context_memory_shared = patch_thread_shares;
@@ -418,20 +418,20 @@ void agent_probes_leave(struct agent_session *session)
 
 /* ---- tables of all sessions ---- */
 
-static bool there_are_any(void)
+static bool has_tables(void)
 {
 	struct agent_session *session;
 
 	agent_each_session(session) if (session->tables) return true;
-	return over != NULL;
+	return ended != NULL;
 }
 
-static void free_over(void)
+static void free_ended(void)
 {
-	while (over) {
-		struct probes_table *table = over;
+	while (ended) {
+		struct probes_table *table = ended;
 
-		over = table->next;
+		ended = table->next;
 		free_table(table);
 	}
 }
@@ -447,7 +447,7 @@ static bool calls_are_wanted(void)
 	return false;
 }
 
-static void find_all(struct agent_session *session)
+static void find_locations(struct agent_session *session)
 {
 	struct probes_table *table;
 
@@ -476,9 +476,9 @@ void agent_probes_apply(void)
 	struct agent_session *session;
 
 	apply_due = false;
-	if (!there_are_any())
+	if (!has_tables())
 		return;
-	agent_each_session(session) find_all(session);
+	agent_each_session(session) find_locations(session);
 	probe_calls_update(calls_are_wanted());
 	probes_locations_apply();
 	/*
@@ -488,8 +488,8 @@ void agent_probes_apply(void)
 	if (!agent_is_sandboxed())
 		(void)patch_permit_reads(probes_locations_read());
 	probe_calls_free_retired();
-	free_over();
-	if (!there_are_any()) {
+	free_ended();
+	if (!has_tables()) {
 		probes_loader_stop();
 		/* Makes system calls that a sandbox may not expect. */
 		if (!agent_is_sandboxed() && patch_quiesce())
@@ -509,7 +509,7 @@ bool agent_probes_due(void)
 void agent_probes_check(void)
 {
 	/* Relaxed: a thread that starts the probes at this moment has checked them itself. */
-	if (!__atomic_load_n(&started, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&is_started, __ATOMIC_RELAXED))
 		return;
 	patch_find_unwinder();
 	patch_check();
@@ -574,5 +574,5 @@ bool agent_probes_is_for(
 		return true;
 	agent_each_session(other) if (other->tables &&
 			probes_events_has(other->tables, event)) return false;
-	return !over || !probes_events_has(over, event);
+	return !ended || !probes_events_has(ended, event);
 }

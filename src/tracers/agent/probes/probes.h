@@ -177,8 +177,8 @@ struct probes_spec_details {
 	const struct probe_fetch *entry_fetches, *exit_fetches; /* for each field */
 	uint64_t bias; /* difference between addresses here and in the file */
 	bool wants_all, wants_trap;
-	bool kernel; /* the kernel watches it, for the session that requested it */
-	bool over;   /* the kernel watches it, or did so in the parent before fork() */
+	bool kernel;      /* the kernel watches it, for the session that requested it */
+	bool ever_kernel; /* the kernel watches it, or did so in the parent before fork() */
 
 	struct probes_location *location;
 	struct probes_spec_details *
@@ -208,12 +208,13 @@ struct probes_location {
 	enum probe_method method;
 	int error; /* of the last attempt */
 	struct probe_site site;
-	uint16_t marks; /* bits that belong to a spec, or to a channel at one; atomic */
-	bool left;      /* a spec was removed since the last round */
-	bool goes_on;   /* the patch is replaced, because its specs have changed */
-	bool watched;   /* only specs that the kernel watches request it */
-	bool ready;     /* with `watched`: a forked child can set it at once */
-	bool over;      /* the kernel watches a spec of it, or did so in the parent before fork() */
+	uint16_t marks;     /* bits that belong to a spec, or to a channel at one; atomic */
+	bool specs_removed; /* a spec was removed since the last round */
+	bool is_replaced;   /* the patch is replaced, because its specs have changed */
+	bool watched;       /* only specs that the kernel watches request it */
+	bool ready;         /* with `watched`: a forked child can set it at once */
+	/* The kernel watches a spec of it, or did so in the parent before fork(). */
+	bool ever_kernel;
 };
 
 struct probes_table {
@@ -314,7 +315,7 @@ const struct probes_layout *probes_steps_make(struct probes_table *table,
 /* ---- fetch.c ---- */
 
 /* One hit of one event. */
-struct probes_moment {
+struct probes_event_hit {
 	const struct patch_hit *hit;
 	const struct probes_layout *layout;
 	const struct probes_spec_details *details;
@@ -350,15 +351,15 @@ struct probes_scratch {
 		uint8_t values[FILTER_VALUES_BYTES]; /* of a filter, before the record begins */
 	};
 	struct side_arg args[PROBES_ARGS_FEW];
-	struct probes_moment moment;
+	struct probes_event_hit event_hit;
 	struct probes_window window;
 };
 _Static_assert(sizeof(struct probes_scratch) <= PATCH_SCRATCH_BYTES, "there is room for it");
 
 /* Call before the first hit. */
 void probe_fetch_start(void);
-/* Returns the value of moment->field. */
-uint64_t probe_fetch_value(struct probes_moment *moment, const struct probe_fetch *fetch);
+/* Returns the value of event_hit->field. */
+uint64_t probe_fetch_value(struct probes_event_hit *event_hit, const struct probe_fetch *fetch);
 /*
  * Returns the offset of a register in struct patch_hit; negative: it has no word of its own there.
  */
@@ -370,10 +371,10 @@ static inline struct probes_spec_details **probes_details_of(const struct probes
 			1;
 }
 
-static inline const struct probe_fetch *probes_fetches(const struct probes_moment *moment)
+static inline const struct probe_fetch *probes_fetches(const struct probes_event_hit *event_hit)
 {
-	return moment->layout->leaves ? moment->details->exit_fetches
-				      : moment->details->entry_fetches;
+	return event_hit->layout->leaves ? event_hit->details->exit_fetches
+					 : event_hit->details->entry_fetches;
 }
 
 static inline const struct probes_spec *probes_next_spec(struct probes_spec *const *from)
@@ -420,14 +421,14 @@ void *probe_hit_memory(struct probes_block *block);
 void probe_hit_by_arguments(const struct patch_hit *hit, const struct probes_spec *spec,
 		const struct probes_layout *layout);
 /*
- * moment->field: read the text at the address. If it cannot be read, the text is empty and the
+ * event_hit->field: read the text at the address. If it cannot be read, the text is empty and the
  * field is marked.
  */
-void probe_hit_text(struct probes_moment *moment, const struct probe_table_field *field,
+void probe_hit_text(struct probes_event_hit *event_hit, const struct probe_table_field *field,
 		uint64_t address, char *to);
-/* moment->field: read the array at the address. Returns the number of elements. */
-uint64_t probe_hit_several(struct probes_moment *moment, const struct probe_table_field *field,
-		uint64_t address, void *to);
+/* event_hit->field: read the array at the address. Returns the number of elements. */
+uint64_t probe_hit_several(struct probes_event_hit *event_hit,
+		const struct probe_table_field *field, uint64_t address, void *to);
 /* Call before the first hit. */
 void probe_hit_start(void);
 extern uint64_t probe_hit_lost; /* hits lost because no block was free */
@@ -441,12 +442,13 @@ extern uint64_t probe_hit_lost; /* hits lost because no block was free */
 bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
 		struct patch_reading **reading);
 /* The same, but with the program's return addresses where side has replaced them. */
-bool probe_read_as_program(struct probes_moment *moment, void *to, uint64_t from, size_t size);
+bool probe_read_as_program(
+		struct probes_event_hit *event_hit, void *to, uint64_t from, size_t size);
 /*
  * Read a text of up to size - 1 bytes as the program would read it, and add a NUL. Stops at the
  * first byte that cannot be read. Returns false if not even the first byte can be read.
  */
-bool probe_read_string(struct probes_moment *moment, char *to, uint64_t from, size_t size);
+bool probe_read_string(struct probes_event_hit *event_hit, char *to, uint64_t from, size_t size);
 #define PROBE_PAGES_MAX 128
 #define PROBE_PAGES_MEMORY (PROBE_PAGES_MAX * 17)
 /*

@@ -103,14 +103,14 @@ bool probe_read(void *to, uint64_t from, size_t size, const uint64_t *stack,
  * Read up to a NUL, at most `wanted` bytes of one page. Returns whether a NUL was found. `got`:
  * number of bytes before it, or of all bytes read; negative: nothing can be read.
  */
-static bool probes_read_text(
-		char *to, uint64_t from, size_t wanted, long *got, struct patch_reading **reading)
+static bool probes_read_text(char *to, uint64_t from, size_t wanted, long *ret_got,
+		struct patch_reading **reading)
 {
 	long is_read, i = 0;
 
-	*got = patch_read_text(to, from, wanted, reading);
-	if (*got >= 0)
-		return *got < (long)wanted;
+	*ret_got = patch_read_text(to, from, wanted, reading);
+	if (*ret_got >= 0)
+		return *ret_got < (long)wanted;
 	/* Read a few bytes first: most texts are short. */
 	is_read = read_remote(to, from, wanted < LITTLE ? wanted : LITTLE);
 	if (is_read <= 0)
@@ -118,7 +118,7 @@ static bool probes_read_text(
 	patch_note_read(from, (size_t)is_read);
 	while (i < is_read && to[i])
 		i++;
-	*got = i;
+	*ret_got = i;
 	return i < is_read;
 }
 
@@ -164,15 +164,15 @@ struct slot_part {
 	unsigned int begin, end;
 };
 
-static uint64_t slot_of(const struct probes_moment *moment, uint64_t address)
+static uint64_t slot_of(const struct probes_event_hit *event_hit, uint64_t address)
 {
-	return address - (address - (uintptr_t)moment->hit->stack) % SLOT;
+	return address - (address - (uintptr_t)event_hit->hit->stack) % SLOT;
 }
 
-static bool is_returning_slot(const struct probes_moment *moment, uint64_t slot)
+static bool is_returning_slot(const struct probes_event_hit *event_hit, uint64_t slot)
 {
-	return moment->layout->leaves && moment->hit->call &&
-			slot == (uintptr_t)patch_returning_slot(moment->hit);
+	return event_hit->layout->leaves && event_hit->hit->call &&
+			slot == (uintptr_t)patch_returning_slot(event_hit->hit);
 }
 
 static uint64_t join_bytes(const char *bytes, unsigned int nr)
@@ -198,48 +198,49 @@ static bool may_be_gate(uint64_t value, const struct slot_part *part)
  * Returns false if the slot contains what the program stored there. `value`: the bytes that were
  * read from it.
  */
-static bool find_return_address(struct probes_moment *moment, const struct slot_part *part,
+static bool find_return_address(struct probes_event_hit *event_hit, const struct slot_part *part,
 		uint64_t value, uint64_t *ret_address)
 {
 	uint64_t word = value;
 
-	if (is_returning_slot(moment, part->slot)) {
-		*ret_address = patch_return_address(moment->hit->returns_to);
+	if (is_returning_slot(event_hit, part->slot)) {
+		*ret_address = patch_return_address(event_hit->hit->returns_to);
 		return true;
 	}
 	if (!may_be_gate(value, part))
 		return false;
 	if (part->end - part->begin < SLOT &&
-			!probe_read(&word, part->slot, SLOT, moment->hit->stack, &moment->reading))
+			!probe_read(&word, part->slot, SLOT, event_hit->hit->stack,
+					&event_hit->reading))
 		return false;
 	*ret_address = patch_return_address(word);
 	return *ret_address != word;
 }
 
-static void restore_part(struct probes_moment *moment, const struct slot_part *part, char *to)
+static void restore_part(struct probes_event_hit *event_hit, const struct slot_part *part, char *to)
 {
 	uint64_t address, value = join_bytes(to, part->end - part->begin);
 
-	if (!find_return_address(moment, part, value, &address))
+	if (!find_return_address(event_hit, part, value, &address))
 		return;
 	for (unsigned int i = part->begin; i < part->end; i++)
 		*to++ = (char)(address >> 8 * i);
 }
 
-bool probe_read_as_program(struct probes_moment *moment, void *to, uint64_t from, size_t size)
+bool probe_read_as_program(struct probes_event_hit *event_hit, void *to, uint64_t from, size_t size)
 {
 	uint64_t end = from + size;
 
-	if (!probe_read(to, from, size, moment->hit->stack, &moment->reading))
+	if (!probe_read(to, from, size, event_hit->hit->stack, &event_hit->reading))
 		return false;
 	if (!patch_gate_range.last)
 		return true;
-	for (uint64_t slot = slot_of(moment, from); slot < end; slot += SLOT) {
+	for (uint64_t slot = slot_of(event_hit, from); slot < end; slot += SLOT) {
 		uint64_t begin = slot < from ? from : slot;
 		struct slot_part part = {slot, (unsigned int)(begin - slot),
 				end - slot < SLOT ? (unsigned int)(end - slot) : SLOT};
 
-		restore_part(moment, &part, (char *)to + (begin - from));
+		restore_part(event_hit, &part, (char *)to + (begin - from));
 	}
 	return true;
 }
@@ -248,17 +249,18 @@ bool probe_read_as_program(struct probes_moment *moment, void *to, uint64_t from
  * The highest byte of a gate's address is 0, so a text that contains bytes of one ends there.
  * `filled`: number of bytes before its end.
  */
-static void restore_string(
-		struct probes_moment *moment, char *to, uint64_t from, size_t filled, size_t size)
+static void restore_string(struct probes_event_hit *event_hit, char *to, uint64_t from,
+		size_t filled, size_t size)
 {
-	uint64_t slot = slot_of(moment, from + filled), begin = slot < from ? from : slot, address;
+	uint64_t slot = slot_of(event_hit, from + filled), begin = slot < from ? from : slot,
+		 address;
 	/* Include the text's NUL, but not one that was added at the end of `to`. */
 	uint64_t end = from + filled + (filled < size - 1);
 	struct slot_part part = {slot, (unsigned int)(begin - slot), (unsigned int)(end - slot)};
 	size_t at = begin - from;
 
 	if (begin == end ||
-			!find_return_address(moment, &part,
+			!find_return_address(event_hit, &part,
 					join_bytes(to + at, part.end - part.begin), &address))
 		return;
 	for (unsigned int i = part.begin; i < SLOT && at < size - 1; i++) {
@@ -270,12 +272,12 @@ static void restore_string(
 	to[at] = 0;
 }
 
-bool probe_read_string(struct probes_moment *moment, char *to, uint64_t from, size_t size)
+bool probe_read_string(struct probes_event_hit *event_hit, char *to, uint64_t from, size_t size)
 {
 	bool is_there = false;
-	size_t filled = read_string(to, from, size, &is_there, &moment->reading);
+	size_t filled = read_string(to, from, size, &is_there, &event_hit->reading);
 
 	if (is_there && patch_gate_range.last)
-		restore_string(moment, to, from, filled, size);
+		restore_string(event_hit, to, from, filled, size);
 	return is_there;
 }

@@ -56,49 +56,50 @@ static inline uint8_t *probes_record_write_value(uint8_t *to, uint64_t value, si
 }
 
 /* Write any field but a plain one. */
-static inline __attribute__((always_inline)) uint8_t *put_fetched(
-		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+static inline __attribute__((always_inline)) uint8_t *record_write_fetched(
+		struct probes_event_hit *event_hit, const struct probes_step *step, uint8_t *to)
 {
 	const struct probe_table_field *field =
-			&moment->layout->event->fields[step - moment->layout->steps].field;
+			&event_hit->layout->event->fields[step - event_hit->layout->steps].field;
 	uint64_t value = 0, count;
 
-	moment->field = (uint32_t)(step - moment->layout->steps);
+	event_hit->field = (uint32_t)(step - event_hit->layout->steps);
 	if (step->kind != PROBES_STEP_NAME)
-		value = probe_fetch_value(moment, &probes_fetches(moment)[moment->field]);
+		value = probe_fetch_value(event_hit, &probes_fetches(event_hit)[event_hit->field]);
 	switch ((enum probes_step_kind)step->kind) {
 	case PROBES_STEP_BOOL: return probes_record_write_value(to, (value & 0xff) != 0, 1);
 	case PROBES_STEP_NAME:
-		for (const char *name = moment->details->function; (*to++ = (uint8_t)*name); name++)
+		for (const char *name = event_hit->details->function; (*to++ = (uint8_t)*name);
+				name++)
 			;
 		return to;
 	case PROBES_STEP_STRING:
-		probe_hit_text(moment, field, value, (char *)to);
+		probe_hit_text(event_hit, field, value, (char *)to);
 		while (*to++)
 			;
 		return to;
 	case PROBES_STEP_GATHERED:
-		count = probe_hit_several(moment, field, value, to + sizeof(count));
+		count = probe_hit_several(event_hit, field, value, to + sizeof(count));
 		return probes_record_write_value(to, count, sizeof(count)) + count * field->size;
 	case PROBES_STEP_WIDE:
 		return probes_record_write_value(
-				probes_record_write_value(to, value, sizeof(value)), moment->upper,
-				sizeof(value));
+				probes_record_write_value(to, value, sizeof(value)),
+				event_hit->upper, sizeof(value));
 	case PROBES_STEP_NOTHING: return to;
 	default: return probes_record_write_value(to, value, step->size);
 	}
 }
 
-static __attribute__((noinline)) uint8_t *put_field(
-		struct probes_moment *moment, const struct probes_step *step, uint8_t *to)
+static __attribute__((noinline)) uint8_t *record_write_field(
+		struct probes_event_hit *event_hit, const struct probes_step *step, uint8_t *to)
 {
 	bool guarded = step->kind != PROBES_STEP_PLAIN && step->from;
-	uint8_t *end = put_fetched(moment, step, to + guarded);
+	uint8_t *end = record_write_fetched(event_hit, step, to + guarded);
 
 	if (!guarded)
 		return end;
 	/* The selector of an optional value; nothing follows it if the value could not be read. */
-	*to = !(moment->unreadable >> moment->field & 1);
+	*to = !(event_hit->unreadable >> event_hit->field & 1);
 	return *to ? end : to + 1;
 }
 
@@ -112,26 +113,26 @@ static inline uint8_t *probes_record_write_plain(
 }
 
 /* Write the fields from the first one that is not plain. */
-static inline __attribute__((always_inline)) uint8_t *put_remainder(const struct patch_hit *hit,
-		const struct probes_spec *spec, const struct probes_layout *layout,
-		struct probes_scratch *scratch, uint8_t *to)
+static inline __attribute__((always_inline)) uint8_t *record_write_remainder(
+		const struct patch_hit *hit, const struct probes_spec *spec,
+		const struct probes_layout *layout, struct probes_scratch *scratch, uint8_t *to)
 {
 	const struct probes_step *step = layout->steps + layout->nr_plain,
 				 *end = layout->steps + layout->nr_steps;
-	struct probes_moment *moment = &scratch->moment;
+	struct probes_event_hit *event_hit = &scratch->event_hit;
 
-	*moment = (struct probes_moment){.hit = hit,
+	*event_hit = (struct probes_event_hit){.hit = hit,
 			.layout = layout,
 			.details = *probes_details_of(spec),
 			.window = &scratch->window};
 	for (; step != end; step++)
 		to = step->kind == PROBES_STEP_PLAIN ? probes_record_write_plain(hit, step, to)
-						     : put_field(moment, step, to);
+						     : record_write_field(event_hit, step, to);
 	return to;
 }
 
 /* Write the plain fields at the beginning: all fields of most events. */
-static inline __attribute__((always_inline)) uint8_t *put_plain_ones(
+static inline __attribute__((always_inline)) uint8_t *record_write_plain_fields(
 		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *to)
 {
 	const struct probes_step *step = layout->steps, *words = step + layout->nr_words,
@@ -181,9 +182,9 @@ static __attribute__((noinline)) bool record_more(const struct agent_event *even
 
 	if (__builtin_expect(!to, 0))
 		return false;
-	to = put_plain_ones(hit, layout, to);
+	to = record_write_plain_fields(hit, layout, to);
 	if (layout->nr_plain != layout->nr_steps)
-		to = put_remainder(hit, spec, layout, scratch, to);
+		to = record_write_remainder(hit, spec, layout, scratch, to);
 	recording_end(event, buffer, to, clock_of(hit, layout->leaves));
 	return true;
 }
@@ -208,7 +209,7 @@ static __attribute__((noinline)) void record_named(const struct agent_event *eve
 static __attribute__((noinline)) void record_plain(const struct agent_event *event,
 		const struct patch_hit *hit, const struct probes_layout *layout, uint8_t *buffer)
 {
-	recording_end(event, buffer, put_plain_ones(hit, layout, buffer),
+	recording_end(event, buffer, record_write_plain_fields(hit, layout, buffer),
 			clock_of(hit, layout->leaves));
 }
 
@@ -588,11 +589,11 @@ static uint8_t probes_record_claim_channel_bit(
  * Returns the bits of the call whose event is being recorded, and in `*mark` the bit of the channel
  * at the call's spec. NULL: none.
  */
-static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *mark)
+static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint16_t *ret_mark)
 {
 	const struct probes_scratch *scratch = patch_hit_scratch();
 	struct probes_spec_details *details =
-			scratch ? *probes_details_of(scratch->moment.details->spec) : NULL;
+			scratch ? *probes_details_of(scratch->event_hit.details->spec) : NULL;
 	uint8_t number;
 
 	if (!details || channel->index >= WIRE_CHANNELS_MAX)
@@ -602,8 +603,8 @@ static uint16_t *marks_of(const struct agent_channel *channel, bool leaves, uint
 		number = probes_record_claim_channel_bit(details, channel->index);
 	if (!mark_unless_removed(number))
 		return NULL;
-	*mark = (uint16_t)(1u << (number - 1));
-	return patch_hit_marks(scratch->moment.hit, leaves);
+	*ret_mark = (uint16_t)(1u << (number - 1));
+	return patch_hit_marks(scratch->event_hit.hit, leaves);
 }
 
 void agent_probes_mark_call(const struct agent_channel *channel)
@@ -613,8 +614,8 @@ void agent_probes_mark_call(const struct agent_channel *channel)
 
 	if (marks)
 		*marks |= mark;
-	else if (scratch && scratch->moment.hit->call)
-		note_unseen(scratch->moment.details->spec->exit, PROBES_UNSEEN_MEMORY);
+	else if (scratch && scratch->event_hit.hit->call)
+		note_unseen(scratch->event_hit.details->spec->exit, PROBES_UNSEEN_MEMORY);
 }
 
 bool agent_probes_is_marked(const struct agent_channel *channel)

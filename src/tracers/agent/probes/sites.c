@@ -186,7 +186,7 @@ static void unlink_spec(struct probes_spec_details *details)
 	__atomic_store_n(at, spec->next, __ATOMIC_RELEASE);
 	if (at == &location->specs && location->patch)
 		patch_change_user(location->patch, spec->next);
-	location->left = true;
+	location->specs_removed = true;
 	give_marks(details);
 	change_semaphore(details, false);
 }
@@ -223,8 +223,8 @@ static struct probes_spec_details *probes_site_take_details(struct probes_table 
 	details->function_bytes = (uint32_t)strlen(probe->function) + 1;
 	details->wants_all = probe->flags & PROBE_ENTRY_ALL;
 	details->wants_trap = probe->flags & PROBE_ENTRY_TRAP;
-	details->over = probe->flags & PROBE_ENTRY_KERNEL;
-	details->kernel = details->over && !table->inherited && !other &&
+	details->ever_kernel = probe->flags & PROBE_ENTRY_KERNEL;
+	details->kernel = details->ever_kernel && !table->inherited && !other &&
 			!(probe->flags & PROBE_ENTRY_ELSEWHERE);
 	details->semaphore = probe->semaphore ? probe->semaphore + bias : 0;
 	if (probe->entry != PROBE_TABLE_NONE)
@@ -376,7 +376,7 @@ static uint32_t wanted_flags(struct probes_location *location)
 	uint32_t flags = UNWANTED;
 	bool own = location->patch;
 
-	location->over = false;
+	location->ever_kernel = false;
 	for (spec = location->specs; spec; spec = spec->next) {
 		struct probes_spec_details *details = *probes_details_of(spec);
 		bool entry = probes_site_is_enabled(spec->entry),
@@ -387,7 +387,7 @@ static uint32_t wanted_flags(struct probes_location *location)
 		 * The kernel may have begun before any event was enabled, or may not have ended
 		 * yet.
 		 */
-		location->over |= details->over;
+		location->ever_kernel |= details->ever_kernel;
 		if (!entry && !leave)
 			continue;
 		flags = flags == UNWANTED ? 0 : flags;
@@ -466,7 +466,7 @@ static bool is_crowded(const struct probes_location *location)
 	return false;
 }
 
-static void consider(struct round *round, struct probes_location *location)
+static void plan_patch(struct round *round, struct probes_location *location)
 {
 	uint32_t flags = location->wanted;
 
@@ -479,10 +479,10 @@ static void consider(struct round *round, struct probes_location *location)
 	if (flags != UNWANTED && is_crowded(location))
 		flags |= PATCH_TRAP;
 
-	if (location->patch && (location->left || may_read_retired(location)))
+	if (location->patch && (location->specs_removed || may_read_retired(location)))
 		round->settled[round->nr_settled++] = location->patch;
-	location->left = false;
-	location->goes_on = location->patch && flags != UNWANTED;
+	location->specs_removed = false;
+	location->is_replaced = location->patch && flags != UNWANTED;
 	if (location->patch && flags != location->flags && !frozen) {
 		round->removed[round->nr_removed++] = location->patch;
 		location->patch = NULL;
@@ -507,7 +507,7 @@ static bool probes_site_is_mapped(const struct probe_site *site)
 }
 
 /* Restore the heap from `at` downwards: a parent has a higher address than its children. */
-static void sift(struct probes_location **heap, size_t at, size_t count)
+static void sort_sift(struct probes_location **heap, size_t at, size_t count)
 {
 	struct probes_location *location = heap[at];
 
@@ -528,13 +528,13 @@ static void sift(struct probes_location **heap, size_t at, size_t count)
 static void probes_site_sort(struct probes_location **requested, size_t count)
 {
 	for (size_t i = count / 2; i-- > 0;)
-		sift(requested, i, count);
+		sort_sift(requested, i, count);
 	for (size_t i = count; i-- > 1;) {
 		struct probes_location *last = requested[0];
 
 		requested[0] = requested[i];
 		requested[i] = last;
-		sift(requested, 0, i);
+		sort_sift(requested, 0, i);
 	}
 }
 
@@ -544,9 +544,9 @@ static void probes_site_sort(struct probes_location **requested, size_t count)
  */
 static uint32_t extra_flags(const struct probes_location *location)
 {
-	return (location->over ? (uint32_t)PATCH_OVER : 0) |
+	return (location->ever_kernel ? (uint32_t)PATCH_OVER : 0) |
 			(location->watched ? (uint32_t)PATCH_PREPARE : 0) |
-			(location->goes_on ? (uint32_t)PATCH_GOES_ON : 0);
+			(location->is_replaced ? (uint32_t)PATCH_GOES_ON : 0);
 }
 
 static void set_requested(struct round *round)
@@ -609,7 +609,7 @@ void probes_locations_apply(void)
 	round.removed = (struct patch **)(void *)(round.requested + nr_locations);
 	round.settled = round.removed + nr_locations;
 	each_location(bucket, location) location->wanted = wanted_flags(location);
-	each_location(bucket, location) consider(&round, location);
+	each_location(bucket, location) plan_patch(&round, location);
 	/* A patch that cannot be removed has no specs from now on, because they may be freed. */
 	for (size_t i = 0; i < round.nr_removed; i++)
 		patch_change_user(round.removed[i], NULL);
@@ -634,7 +634,7 @@ bool probes_locations_any(void)
 	return __atomic_load_n(&nr_locations, __ATOMIC_RELAXED) != 0;
 }
 
-static bool reads(const struct probes_spec *spec)
+static bool spec_reads_memory(const struct probes_spec *spec)
 {
 	return (spec->entry && spec->entry->event->wants_reads) ||
 			(spec->exit && spec->exit->event->wants_reads);
@@ -649,7 +649,7 @@ bool probes_locations_read(void)
 	each_location(bucket, location)
 	{
 		spec = location->patch ? location->specs : NULL;
-		while (spec && !reads(spec))
+		while (spec && !spec_reads_memory(spec))
 			spec = spec->next;
 		if (spec)
 			return true;

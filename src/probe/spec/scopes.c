@@ -46,14 +46,14 @@ struct dwarf_unit {
 	uint32_t nr_functions;
 };
 
-struct around {
+struct scope_index {
 	struct spans spans;
 	struct dwarf_unit *units;
 	size_t count, capacity;
 };
 
 /* Grow the array by one item. Returns NULL if out of memory; the old array is then still valid. */
-static void *spec_range_grow_array(void *items, size_t count, size_t *capacity, size_t size)
+static void *scope_grow_array(void *items, size_t count, size_t *capacity, size_t size)
 {
 	size_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
 	void *grown;
@@ -68,13 +68,13 @@ static void *spec_range_grow_array(void *items, size_t count, size_t *capacity, 
 
 /* ---- spans ---- */
 
-static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint32_t what)
+static bool scope_add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint32_t what)
 {
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0) {
-		struct code_span *items = spec_range_grow_array(
+		struct code_span *items = scope_grow_array(
 				spans->items, spans->count, &spans->capacity, sizeof(*items));
 
 		if (!items)
@@ -87,7 +87,7 @@ static bool add_spans(struct spans *spans, Dwarf_Die *die, uint32_t order, uint3
 	return true;
 }
 
-static int spec_range_compare_begin(const void *left, const void *right)
+static int scope_compare_begin(const void *left, const void *right)
 {
 	const struct code_span *one = left, *other = right;
 
@@ -96,12 +96,12 @@ static int spec_range_compare_begin(const void *left, const void *right)
 	return one->order < other->order ? -1 : one->order > other->order;
 }
 
-static void spec_range_sort(struct spans *spans)
+static void scope_sort(struct spans *spans)
 {
 	uint64_t reach = 0;
 
 	if (spans->count)
-		qsort(spans->items, spans->count, sizeof(*spans->items), spec_range_compare_begin);
+		qsort(spans->items, spans->count, sizeof(*spans->items), scope_compare_begin);
 	for (size_t i = 0; i < spans->count; i++) {
 		reach = spans->items[i].end > reach ? spans->items[i].end : reach;
 		spans->items[i].reach = reach;
@@ -109,7 +109,7 @@ static void spec_range_sort(struct spans *spans)
 }
 
 /* Returns the index of the span with this address and the lowest order, or NOTHING. */
-static uint32_t spec_range_find(const struct spans *spans, uint64_t address)
+static uint32_t scope_find(const struct spans *spans, uint64_t address)
 {
 	uint32_t found = NOTHING, order = NOTHING;
 	size_t low = search_leading(i, spans->count, spans->items[i].begin <= address);
@@ -145,16 +145,17 @@ static bool may_have_functions(int tag)
 	}
 }
 
-static bool add_functions(
-		struct dwarf_unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth);
+static bool scope_add_functions(
+		struct dwarf_unit *unit, Dwarf_Die *scope, uint32_t parent, unsigned int depth);
 
 /*
  * Nested functions come first, because an address in one of them is also in its parent. Scopes
  * without functions are not kept.
  */
-static bool add_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
+static bool scope_add_node(
+		struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, unsigned int depth)
 {
-	struct scope_node *nodes = spec_range_grow_array(
+	struct scope_node *nodes = scope_grow_array(
 			unit->nodes, unit->nr_nodes, &unit->capacity, sizeof(*nodes));
 	size_t before = unit->spans.count;
 	uint32_t number = (uint32_t)unit->nr_nodes;
@@ -163,9 +164,9 @@ static bool add_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, u
 		return false;
 	unit->nodes = nodes;
 	nodes[unit->nr_nodes++] = (struct scope_node){*die, parent};
-	if (!add_functions(unit, die, number, depth) ||
+	if (!scope_add_functions(unit, die, number, depth) ||
 			(dwarf_tag(die) == DW_TAG_subprogram &&
-					!add_spans(&unit->spans, die, unit->nr_functions++,
+					!scope_add_spans(&unit->spans, die, unit->nr_functions++,
 							number)))
 		return false;
 	if (unit->spans.count == before)
@@ -173,126 +174,127 @@ static bool add_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent, u
 	return true;
 }
 
-static bool add_functions(
-		struct dwarf_unit *unit, Dwarf_Die *around, uint32_t parent, unsigned int depth)
+static bool scope_add_functions(
+		struct dwarf_unit *unit, Dwarf_Die *scope, uint32_t parent, unsigned int depth)
 {
 	bool enough = true;
 	Dwarf_Die child;
 
-	if (depth + 1 == DEBUG_SCOPES_MAX || dwarf_child(around, &child))
+	if (depth + 1 == DEBUG_SCOPES_MAX || dwarf_child(scope, &child))
 		return true;
 	do {
 		if (may_have_functions(dwarf_tag(&child)))
-			enough = add_node(unit, &child, parent, depth + 1);
+			enough = scope_add_node(unit, &child, parent, depth + 1);
 	} while (enough && !dwarf_siblingof(&child, &child));
 	return enough;
 }
 
-static void forget_functions(struct dwarf_unit *unit)
+static void scope_free_unit(struct dwarf_unit *unit)
 {
 	free(unit->spans.items);
 	free(unit->nodes);
 	*unit = (struct dwarf_unit){.die = unit->die};
 }
 
-static bool learn_functions(struct dwarf_unit *unit)
+static bool scope_index_unit(struct dwarf_unit *unit)
 {
 	if (unit->known)
 		return true;
 	debug_whole_unit(&unit->die);
-	if (!add_functions(unit, &unit->die, NOTHING, 0)) {
-		forget_functions(unit);
+	if (!scope_add_functions(unit, &unit->die, NOTHING, 0)) {
+		scope_free_unit(unit);
 		return false;
 	}
-	spec_range_sort(&unit->spans);
+	scope_sort(&unit->spans);
 	unit->known = true;
 	return true;
 }
 
 /* ---- units ---- */
 
-void around_free(struct around *around)
+void scope_index_free(struct scope_index *index)
 {
-	if (!around)
+	if (!index)
 		return;
-	for (size_t i = 0; i < around->count; i++)
-		forget_functions(&around->units[i]);
-	free(around->units);
-	free(around->spans.items);
-	free(around);
+	for (size_t i = 0; i < index->count; i++)
+		scope_free_unit(&index->units[i]);
+	free(index->units);
+	free(index->spans.items);
+	free(index);
 }
 
 /* Read each unit: the table of addresses (.debug_aranges) may be missing, clang writes none. */
-static struct around *learn_units(struct debug *debug)
+static struct scope_index *scope_index_make(struct debug *debug)
 {
-	struct around *around = calloc(1, sizeof(*around));
+	struct scope_index *index = calloc(1, sizeof(*index));
 	Dwarf_Off offset = 0;
-	bool enough = around;
+	bool enough = index;
 	Dwarf_Die die;
 
-	while (enough && around->count < UNITS_MAX && debug_next_unit(debug, &offset, &die)) {
-		struct dwarf_unit *units = spec_range_grow_array(
-				around->units, around->count, &around->capacity, sizeof(*units));
+	while (enough && index->count < UNITS_MAX && debug_next_unit(debug, &offset, &die)) {
+		struct dwarf_unit *units = scope_grow_array(
+				index->units, index->count, &index->capacity, sizeof(*units));
 
 		enough = units;
 		if (!units)
 			break;
-		around->units = units;
-		units[around->count] = (struct dwarf_unit){.die = die};
-		enough = add_spans(&around->spans, &die, (uint32_t)around->count,
-				(uint32_t)around->count);
-		around->count++;
+		index->units = units;
+		units[index->count] = (struct dwarf_unit){.die = die};
+		enough = scope_add_spans(&index->spans, &die, (uint32_t)index->count,
+				(uint32_t)index->count);
+		index->count++;
 	}
 	if (!enough) {
-		around_free(around);
+		scope_index_free(index);
 		return NULL;
 	}
-	spec_range_sort(&around->spans);
-	return around;
+	scope_sort(&index->spans);
+	return index;
 }
 
-static struct dwarf_unit *spec_range_find_unit(struct debug *debug, uint64_t address)
+static struct dwarf_unit *scope_find_unit(struct debug *debug, uint64_t address)
 {
 	uint32_t number;
 
-	if (!debug->around)
-		debug->around = learn_units(debug);
-	if (!debug->around)
+	if (!debug->scopes)
+		debug->scopes = scope_index_make(debug);
+	if (!debug->scopes)
 		debug->owner->debug_error = -ENOMEM;
-	number = debug->around ? spec_range_find(&debug->around->spans, address) : NOTHING;
-	return number == NOTHING ? NULL : &debug->around->units[number];
+	number = debug->scopes ? scope_find(&debug->scopes->spans, address) : NOTHING;
+	return number == NOTHING ? NULL : &debug->scopes->units[number];
 }
 
-bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *die)
+bool debug_unit(struct debug *debug, uint64_t address, Dwarf_Die *ret_unit)
 {
-	struct dwarf_unit *unit = spec_range_find_unit(debug, address);
+	struct dwarf_unit *unit = scope_find_unit(debug, address);
 
 	if (!unit)
 		return false;
-	*die = unit->die;
-	debug_whole_unit(die);
+	*ret_unit = unit->die;
+	debug_whole_unit(ret_unit);
 	return true;
 }
 
-unsigned int debug_around(struct debug *debug, uint64_t address, Dwarf_Die scopes[DEBUG_SCOPES_MAX])
+unsigned int debug_scope_chain(
+		struct debug *debug, uint64_t address, Dwarf_Die ret_scopes[DEBUG_SCOPES_MAX])
 {
-	struct dwarf_unit *unit = spec_range_find_unit(debug, address);
+	struct dwarf_unit *unit = scope_find_unit(debug, address);
 	unsigned int count = 1;
 	uint32_t function, at;
 
 	if (!unit)
 		return 0;
-	if (!learn_functions(unit)) {
+	if (!scope_index_unit(unit)) {
 		debug->owner->debug_error = -ENOMEM;
 		return 0;
 	}
-	function = spec_range_find(&unit->spans, address);
+	function = scope_find(&unit->spans, address);
 	if (function == NOTHING)
 		return 0;
 	for (at = function; at != NOTHING; at = unit->nodes[at].parent)
 		count++;
-	scopes[0] = unit->die;
+	ret_scopes[0] = unit->die;
 	for (unsigned int i = count; --i > 0; function = unit->nodes[function].parent)
-		scopes[i] = unit->nodes[function].die;
+		ret_scopes[i] = unit->nodes[function].die;
 	return count;
 }

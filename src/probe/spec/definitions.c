@@ -53,7 +53,7 @@ static bool spec_definition_die_matches(
 }
 
 /* Returns the part of the name after this namespace; NULL: the name is not in it. */
-static const char *inside(Dwarf_Die *die, const char *remainder)
+static const char *spec_definition_strip_scope(Dwarf_Die *die, const char *remainder)
 {
 	const char *name = dwarf_diename(die);
 	size_t length = name ? strlen(name) : 0;
@@ -76,7 +76,7 @@ static void spec_definition_search_children(struct definition_search *search, Dw
 	if (!remainder || depth > DEPTH_MAX || dwarf_child(parent, &child))
 		return;
 	do {
-		const char *next = inside(&child, remainder);
+		const char *next = spec_definition_strip_scope(&child, remainder);
 
 		if (spec_definition_die_matches(&child, remainder, search)) {
 			search->found = child;
@@ -95,23 +95,24 @@ static int spec_definition_visit_unit(void *user, Dwarf_Die *unit)
 	return search->has;
 }
 
-static bool spec_definition_find(struct debug *debug, const char *name, int tag, Dwarf_Die *found)
+static bool spec_definition_find(
+		struct debug *debug, const char *name, int tag, Dwarf_Die *ret_found)
 {
 	struct definition_search search = {.name = name, .tag = tag};
 
 	(void)debug_units(debug, spec_definition_visit_unit, &search);
-	*found = search.found;
+	*ret_found = search.found;
 	return search.has;
 }
 
-bool debug_global(struct debug *debug, const char *name, Dwarf_Die *variable)
+bool debug_global(struct debug *debug, const char *name, Dwarf_Die *ret_variable)
 {
-	return spec_definition_find(debug, name, DW_TAG_variable, variable);
+	return spec_definition_find(debug, name, DW_TAG_variable, ret_variable);
 }
 
-bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *type)
+bool debug_type(struct debug *debug, Dwarf_Die *declared, Dwarf_Die *ret_type)
 {
 	const char *name = dwarf_diename(declared);
 
-	return name && spec_definition_find(debug, name, dwarf_tag(declared), type);
+	return name && spec_definition_find(debug, name, dwarf_tag(declared), ret_type);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Rewrite names of functions with types in them to one spelling. */
-#include "written.h"
+#include "spelling.h"
 
 #include <string.h>
 
 /* Remove spaces: users write them in different positions. */
-static void squeeze(char *text)
+static void spelling_remove_spaces(char *text)
 {
 	char *to = text;
 
@@ -20,7 +20,7 @@ static void squeeze(char *text)
 }
 
 /* Returns the text after the argument list that begins at `at`; NULL: it does not end. */
-static char *behind_brackets(char *at)
+static char *spelling_after_arguments(char *at)
 {
 	int depth = 0;
 
@@ -32,13 +32,13 @@ static char *behind_brackets(char *at)
 	return NULL;
 }
 
-static void spec_text_remove_range(char *from, const char *to)
+static void spelling_remove_range(char *from, const char *to)
 {
 	memmove(from, to, strlen(to) + 1);
 }
 
 /* Remove template arguments that have their default value. */
-static void drop_standard(char *name)
+static void spelling_drop_defaults(char *name)
 {
 	static const char *const standard[] = {",std::allocator<", ",std::char_traits<",
 			",std::default_delete<", ",std::less<", ",std::hash<", ",std::equal_to<"};
@@ -47,16 +47,16 @@ static void drop_standard(char *name)
 		char *at = name;
 
 		while ((at = strstr(at, standard[i]))) {
-			char *end = behind_brackets(at + strlen(standard[i]) - 1);
+			char *end = spelling_after_arguments(at + strlen(standard[i]) - 1);
 
 			if (!end)
 				return;
-			spec_text_remove_range(at, end);
+			spelling_remove_range(at, end);
 		}
 	}
 }
 
-static void name_strings(char *name)
+static void spelling_shorten_strings(char *name)
 {
 	static const char *const forms[] = {
 			"std::__cxx11::basic_string<char>", "std::basic_string<char>"};
@@ -70,13 +70,13 @@ static void name_strings(char *name)
 
 			/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the rest of the name follows. */
 			memcpy(at, "std::string ", 12);
-			spec_text_remove_range(at + 11 + word, remainder);
+			spelling_remove_range(at + 11 + word, remainder);
 		}
 	}
 }
 
 /* `const char*` becomes `char const*`, which has the same length. */
-static void move_const(char *name)
+static void spelling_move_const(char *name)
 {
 	static const char word[] = "const ";
 	const size_t length = sizeof(word) - 1;
@@ -94,20 +94,20 @@ static void move_const(char *name)
 		memmove(at, at + length, (size_t)(end - at) - length);
 		memcpy(end - length, " const", length);
 		if (end[-(ptrdiff_t)length - 1] == '>')
-			spec_text_remove_range(end - length, end - length + 1);
+			spelling_remove_range(end - length, end - length + 1);
 	}
 }
 
-void written_plainly(char *name)
+void spelling_normalize(char *name)
 {
-	squeeze(name);
-	drop_standard(name);
-	name_strings(name);
-	move_const(name);
+	spelling_remove_spaces(name);
+	spelling_drop_defaults(name);
+	spelling_shorten_strings(name);
+	spelling_move_const(name);
 }
 
 /* Returns where the parameters begin: the last parenthesis that is not inside another one. */
-static size_t without_parameters(const char *name)
+static size_t spelling_parameters_begin(const char *name)
 {
 	size_t length = strlen(name), end = length;
 	int depth = 0;
@@ -123,7 +123,7 @@ static size_t without_parameters(const char *name)
 }
 
 /* Returns where the name begins, after the return type that functions made from templates have. */
-static size_t without_result(const char *name, size_t length)
+static size_t spelling_name_begin(const char *name, size_t length)
 {
 	size_t begin = 0;
 	int depth = 0;
@@ -138,27 +138,27 @@ static size_t without_result(const char *name, size_t length)
 	return begin;
 }
 
-size_t written_name(const char *name, size_t *begin)
+size_t spelling_plain_name(const char *name, size_t *ret_begin)
 {
-	size_t length = without_parameters(name);
+	size_t length = spelling_parameters_begin(name);
 
-	*begin = without_result(name, length);
+	*ret_begin = spelling_name_begin(name, length);
 	return length;
 }
 
-bool written_template(char *name)
+bool spelling_drop_arguments(char *name)
 {
 	bool some = false;
 	char *at = name;
 
 	while ((at = strchr(at, '<'))) {
 		bool sign = at - name >= 8 && !strncmp(at - 8, "operator", 8);
-		char *end = sign ? NULL : behind_brackets(at);
+		char *end = sign ? NULL : spelling_after_arguments(at);
 
 		/* An operator's name contains brackets. */
 		if (!end)
 			break;
-		spec_text_remove_range(at, end);
+		spelling_remove_range(at, end);
 		some = true;
 	}
 	return some;

@@ -27,7 +27,7 @@ struct chooser {
 	struct resolve_choices *choices;
 };
 
-static bool bias_of(struct resolve_module *module, uint64_t *bias)
+static bool bias_of(struct resolve_module *module, uint64_t *ret_bias)
 {
 	Elf *elf = module_elf(module);
 	size_t count;
@@ -42,7 +42,7 @@ static bool bias_of(struct resolve_module *module, uint64_t *bias)
 				module->offset < (segment.p_offset & ~UINT64_C(4095)) ||
 				module->offset >= segment.p_offset + segment.p_filesz)
 			continue;
-		*bias = module->begin - module->offset + segment.p_offset - segment.p_vaddr;
+		*ret_bias = module->begin - module->offset + segment.p_offset - segment.p_vaddr;
 		return true;
 	}
 	return false;
@@ -147,13 +147,13 @@ static bool search_module(const struct chooser *chooser, struct resolve_module *
 	return false;
 }
 
-void choose(struct resolve *resolve, struct resolve_module *module,
-		const struct code_function *function, struct resolve_choices *choices)
+void ifunc_targets(struct resolve *resolve, struct resolve_module *module,
+		const struct code_function *function, struct resolve_choices *ret_choices)
 {
-	struct chooser chooser = {resolve, module, function, choices};
+	struct chooser chooser = {resolve, module, function, ret_choices};
 	bool found = false;
 
-	*choices = (struct resolve_choices){.certain = false};
+	*ret_choices = (struct resolve_choices){.certain = false};
 	if (resolve->memory >= 0 && module->loaded) {
 		/* A slot of the module itself takes precedence. */
 		found = search_module(&chooser, module);
@@ -161,16 +161,16 @@ void choose(struct resolve *resolve, struct resolve_module *module,
 			found = search_module(&chooser, &resolve->modules[i]);
 	}
 	if (!found)
-		choices->count = code_choices(
-				module->code, function, choices->addresses, RESOLVE_CHOICES_MAX);
+		ret_choices->count = code_choices(module->code, function, ret_choices->addresses,
+				RESOLVE_CHOICES_MAX);
 }
 
 int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
-		struct resolve_choices *choices)
+		struct resolve_choices *ret_choices)
 {
 	struct error ignored;
 
-	*choices = (struct resolve_choices){.certain = false};
+	*ret_choices = (struct resolve_choices){.certain = false};
 	for (size_t i = 0; i < resolve->nr_modules; i++) {
 		struct resolve_module *module = &resolve->modules[i];
 		const struct code_function *function;
@@ -180,7 +180,7 @@ int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
 			continue;
 		function = code_function_at(module->code, address);
 		if (function && function->address == address)
-			choose(resolve, module, function, choices);
+			ifunc_targets(resolve, module, function, ret_choices);
 		return 0;
 	}
 	return -1;
@@ -189,8 +189,8 @@ int resolve_choices(struct resolve *resolve, const char *path, uint64_t address,
 /* ---- notes for the user ---- */
 
 /* Whether the function may also select one of these. */
-static bool shares(const struct resolve_module *module, const struct code_function *function,
-		const struct resolve_choices *choices)
+static bool ifunc_shares_target(const struct resolve_module *module,
+		const struct code_function *function, const struct resolve_choices *choices)
 {
 	uint64_t others[RESOLVE_CHOICES_MAX];
 	size_t count = code_choices(module->code, function, others, RESOLVE_CHOICES_MAX);
@@ -204,7 +204,7 @@ static bool shares(const struct resolve_module *module, const struct code_functi
 	return false;
 }
 
-static void write_sharing(FILE *out, const struct resolve_module *module,
+static void ifunc_print_sharing(FILE *out, const struct resolve_module *module,
 		const struct code_function *chooser, const struct resolve_choices *choices)
 {
 	const struct code_function *functions;
@@ -212,7 +212,7 @@ static void write_sharing(FILE *out, const struct resolve_module *module,
 
 	for (size_t i = 0; i < count; i++) {
 		if (!functions[i].chooses || &functions[i] == chooser ||
-				!shares(module, &functions[i], choices))
+				!ifunc_shares_target(module, &functions[i], choices))
 			continue;
 		if (nr++ < 4)
 			fprintf(out, "%s`%.64s`", nr > 1 ? ", " : "; calls of ",
@@ -222,7 +222,7 @@ static void write_sharing(FILE *out, const struct resolve_module *module,
 		fprintf(out, "%s may lead there, too", nr > 4 ? " and others" : "");
 }
 
-static void write_chosen(FILE *out, const struct resolve_module *module,
+static void ifunc_print_targets(FILE *out, const struct resolve_module *module,
 		const struct resolve_choices *choices)
 {
 	const struct code_function *function =
@@ -239,7 +239,7 @@ static void write_chosen(FILE *out, const struct resolve_module *module,
 		fputs(" in this process, which it has chosen for this processor", out);
 }
 
-char *choose_text(const struct resolve_module *module, const struct code_function *chooser,
+char *ifunc_note(const struct resolve_module *module, const struct code_function *chooser,
 		const char *name, const struct resolve_choices *choices)
 {
 	char *text = NULL;
@@ -250,8 +250,8 @@ char *choose_text(const struct resolve_module *module, const struct code_functio
 	if (!out)
 		return NULL;
 	fprintf(out, "`%.128s` of %s", name, module->name);
-	write_chosen(out, module, choices);
-	write_sharing(out, module, chooser, choices);
+	ifunc_print_targets(out, module, choices);
+	ifunc_print_sharing(out, module, chooser, choices);
 	is_whole = !ferror(out);
 	is_whole = !fclose(out) && is_whole && text;
 	if (is_whole)
