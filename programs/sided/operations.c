@@ -527,10 +527,9 @@ static int prepare_change(struct daemon *daemon, struct operation *operation, st
 
 		if (probe->table != operation->number)
 			continue;
-		probe->of_user = true;
-		probe->uid = operation->uid;
-		probe->has_gid = true;
-		probe->gid = operation->gid;
+		probe->target.of_user = true;
+		probe->target.access = (struct access){
+				.uid = operation->uid, .has_gid = true, .gid = operation->gid};
 	}
 	return table_store(daemon, entry, operation->number, operation->table, error);
 }

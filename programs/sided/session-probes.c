@@ -122,17 +122,9 @@ static int set_make(const struct probes *probes, const struct definition *defini
 		int table = probe->table ? get_table(probes, probe->table) : -1;
 
 		if (table >= 0)
-			set->list[set->nr++] = (struct session_probe){
-					.number = probe->table,
+			set->list[set->nr++] = (struct session_probe){.number = probe->table,
 					.table = table,
-					.pid = probe->pid,
-					.started = probe->started,
-					.exe = probe->exe,
-					.of_user = probe->of_user,
-					.uid = probe->uid,
-					.has_gid = probe->has_gid,
-					.gid = probe->gid,
-			};
+					.target = probe->target};
 	}
 	return 0;
 }

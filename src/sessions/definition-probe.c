@@ -22,7 +22,7 @@ static void probe_free(struct definition_probe *probe)
 	strings_free(&probe->events);
 	free(probe->channel);
 	free(probe->text);
-	free(probe->exe);
+	free(probe->target.exe);
 }
 
 void definition_probes_free(struct definition *definition)
@@ -85,19 +85,19 @@ static int read_target(
 	int ret = json_number(json, "pid", INT32_MAX, &pid, error);
 
 	if (!ret)
-		ret = json_number(json, "started", INT64_MAX, &probe->started, error);
+		ret = json_number(json, "started", INT64_MAX, &probe->target.started, error);
 	if (!ret)
 		ret = json_text(json, "exe", &exe, error);
 	if (ret)
 		return ret;
-	probe->pid = (uint32_t)pid;
-	if (!pid != !probe->started || (pid && exe))
+	probe->target.pid = (uint32_t)pid;
+	if (!pid != !probe->target.started || (pid && exe))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe is for a process, which has \"pid\" and \"started\", or for a file, \"exe\", or for all programs");
 	if (exe && *exe != '/')
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"the program %.256s is not an absolute path", exe);
-	return definition_probe_copy_text(&probe->exe, exe, error);
+	return definition_probe_copy_text(&probe->target.exe, exe, error);
 }
 
 /* Reads a probe of a definition, or of a request, which has no table. */
@@ -162,10 +162,10 @@ static int read_element(
 		ret = json_number(json, "gid", UINT32_MAX, &gid, error);
 	if (ret)
 		return ret;
-	probe->of_user = json_object_object_get_ex(json, "uid", NULL);
-	probe->uid = (uint32_t)uid;
-	probe->has_gid = json_object_object_get_ex(json, "gid", NULL);
-	probe->gid = (uint32_t)gid;
+	probe->target.of_user = json_object_object_get_ex(json, "uid", NULL);
+	probe->target.access.uid = (uint32_t)uid;
+	probe->target.access.has_gid = json_object_object_get_ex(json, "gid", NULL);
+	probe->target.access.gid = (uint32_t)gid;
 	if (!has_channel(definition, probe->channel))
 		return error_set_kind(error, ERROR_USAGE, -EINVAL, NULL,
 				"a probe is of a channel that the session %s does not have: \"%.80s\"",
@@ -206,12 +206,14 @@ struct json_object *definition_probe_json(const struct definition_probe *probe)
 	if (json_put_strings(json, "event", &probe->events) &&
 			json_put_text(json, "channel", probe->channel) &&
 			json_put_text(json, "probe", probe->text) &&
-			definition_probe_add_number(json, "pid", probe->pid) &&
-			definition_probe_add_number(json, "started", probe->started) &&
-			(!probe->exe || json_put_text(json, "exe", probe->exe)) &&
+			definition_probe_add_number(json, "pid", probe->target.pid) &&
+			definition_probe_add_number(json, "started", probe->target.started) &&
+			(!probe->target.exe || json_put_text(json, "exe", probe->target.exe)) &&
 			definition_probe_add_number(json, "table", probe->table) &&
-			(!probe->of_user || json_put_number(json, "uid", probe->uid)) &&
-			(!probe->has_gid || json_put_number(json, "gid", probe->gid)))
+			(!probe->target.of_user ||
+					json_put_number(json, "uid", probe->target.access.uid)) &&
+			(!probe->target.access.has_gid ||
+					json_put_number(json, "gid", probe->target.access.gid)))
 		return json;
 	json_object_put(json);
 	return NULL;
@@ -246,9 +248,11 @@ bool definition_put_probes(struct json_object *json, const struct definition *de
  */
 static bool is_successor(const struct definition_probe *probe, const struct definition_probe *of)
 {
-	return !strcmp(probe->events.items[0], of->events.items[0]) && probe->pid == of->pid &&
-			probe->started == of->started && !probe->exe == !of->exe &&
-			(!probe->exe || !strcmp(probe->exe, of->exe));
+	return !strcmp(probe->events.items[0], of->events.items[0]) &&
+			probe->target.pid == of->target.pid &&
+			probe->target.started == of->target.started &&
+			!probe->target.exe == !of->target.exe &&
+			(!probe->target.exe || !strcmp(probe->target.exe, of->target.exe));
 }
 
 static void remove_probe(struct definition *definition, size_t index)
@@ -478,7 +482,7 @@ static int drop_meant(struct definition_edit *change, const char *channel, const
 		const struct definition_probe *probe = &change->definition->probes[i];
 		bool meant = false;
 
-		if (strcmp(probe->channel, channel) != 0 || (pid && probe->pid != pid))
+		if (strcmp(probe->channel, channel) != 0 || (pid && probe->target.pid != pid))
 			continue;
 		for (k = 0; k < probe->events.count; k++) {
 			meant |= definition_probe_matches(probe->events.items[k], text, &pattern);

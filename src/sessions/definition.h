@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "sessions/error.h"
+#include "recorder/core/probes.h"
 #include "recorder/core/session.h"
 
 struct json_object;
@@ -90,15 +91,13 @@ struct definition_track {
 struct definition_probe {
 	struct definition_strings events; /* provider:event; at least one */
 	char *channel;
-	char *text;       /* the user's text */
-	char *exe;        /* each program of this file; NULL: see pid */
-	uint32_t pid;     /* this process and the children that it forks; 0: all */
-	uint64_t started; /* session_process_start() of pid */
-	uint32_t table;   /* unique number in the session; 0: there is no table */
-	bool of_user;     /* only processes of `uid`: the requester, who is not root */
-	uint32_t uid;
-	bool has_gid; /* and of this group; earlier daemons did not store it */
-	uint32_t gid;
+	char *text; /* the user's text */
+	/*
+	 * Owns `exe`. `of_user`: the requester, who is not root; earlier daemons did not store its
+	 * group.
+	 */
+	struct table_target target;
+	uint32_t table; /* unique number in the session; 0: there is no table */
 };
 
 #define DEFINITION_PROBES_MAX 256

@@ -98,7 +98,7 @@ static int create(void)
 	static const char *const environment[] = {"A=1", "B=2"};
 	const struct session_probe probe = {.number = 7,
 			.table = table,
-			.exe = "/bin/played",
+			.target.exe = (char *)(uintptr_t) "/bin/played",
 			.has_others = true,
 			.others = table};
 	struct session_options options = options_now();

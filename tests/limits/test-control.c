@@ -415,7 +415,7 @@ static int probe_pid(uint64_t count)
 	int ret = of_probe("\"started\":1,", "pid", count);
 
 	if (!ret)
-		assert_int_equal(definition->probes[0].pid, count);
+		assert_int_equal(definition->probes[0].target.pid, count);
 	return ret;
 }
 
@@ -424,7 +424,7 @@ static int probe_started(uint64_t count)
 	int ret = of_probe("\"pid\":1,", "started", count);
 
 	if (!ret)
-		assert_true(definition->probes[0].started == count);
+		assert_true(definition->probes[0].target.started == count);
 	return ret;
 }
 
@@ -442,7 +442,8 @@ static int probe_uid(uint64_t count)
 	int ret = of_probe("", "uid", count);
 
 	if (!ret)
-		assert_true(definition->probes[0].of_user && definition->probes[0].uid == count);
+		assert_true(definition->probes[0].target.of_user &&
+				definition->probes[0].target.access.uid == count);
 	return ret;
 }
 
@@ -451,7 +452,8 @@ static int probe_gid(uint64_t count)
 	int ret = of_probe("", "gid", count);
 
 	if (!ret)
-		assert_true(definition->probes[0].has_gid && definition->probes[0].gid == count);
+		assert_true(definition->probes[0].target.access.has_gid &&
+				definition->probes[0].target.access.gid == count);
 	return ret;
 }
 

@@ -142,12 +142,10 @@ static void test_taken(void)
 			.table = table,
 			.others = others,
 			.has_others = true,
-			.exe = "/x",
-			.started = 6,
-			.of_user = true,
-			.uid = 7,
-			.has_gid = true,
-			.gid = 8};
+			.target = {.exe = (char *)(uintptr_t) "/x",
+					.started = 6,
+					.of_user = true,
+					.access = {.uid = 7, .has_gid = true, .gid = 8}}};
 	unsigned int nr = 0;
 
 	user = 0;
@@ -157,10 +155,10 @@ static void test_taken(void)
 	CHECK(session->tables.nr == 1 && !session->next_tables.nr && !session->next_tables.set);
 	kept = session->tables.list;
 	CHECK(kept->number == 5 && kept->size == 47 && kept->size_of_others == 48 &&
-			kept->started == 6 && !kept->pid && kept->of_user);
-	check_text(kept->exe, "/x");
-	CHECK(kept->access.uid == 7 && kept->access.has_gid && kept->access.gid == 8 &&
-			!kept->access.capabilities);
+			kept->target.started == 6 && !kept->target.pid && kept->target.of_user);
+	check_text(kept->target.exe, "/x");
+	CHECK(kept->target.access.uid == 7 && kept->target.access.has_gid &&
+			kept->target.access.gid == 8 && !kept->target.access.capabilities);
 	CHECK(kept->fd > 2 && kept->fd != table && kept->others != others &&
 			fcntl(kept->fd, F_GETFD) == FD_CLOEXEC);
 	/* A cancelled table leaves the others unchanged. */
@@ -173,25 +171,26 @@ static void test_taken(void)
 	CHECK(session->tables.nr == 1);
 	/* Without a user, the table belongs to the session's user. */
 	for (user = 0; user < 2; user++) {
-		probe.of_user = false;
+		probe.target.of_user = false;
 		probe.has_others = false;
 		CHECK(!session_set_probes(session, &probe, 1, &error));
 		probes_change(session, true);
 		kept = session->tables.list;
-		CHECK(kept->of_user == (user != 0) && kept->access.uid == user &&
-				kept->access.has_gid && kept->access.gid == 9 &&
-				kept->access.capabilities == 77 && kept->others == -1);
+		CHECK(kept->target.of_user == (user != 0) && kept->target.access.uid == user &&
+				kept->target.access.has_gid && kept->target.access.gid == 9 &&
+				kept->target.access.capabilities == 77 && kept->others == -1);
 	}
 	/* Refusals. */
 	probe.number = 0;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
 	check_text(error.text, "a probe has no number, or is for a process and a file");
 	probe.number = 5;
-	probe.pid = 1;
+	probe.target.pid = 1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EINVAL);
-	probe.exe = NULL;
+	probe.target.exe = NULL;
 	CHECK(!session_set_probes(session, &probe, 1, &error));
-	CHECK(session->next_tables.list[0].pid == 1 && !session->next_tables.list[0].exe);
+	CHECK(session->next_tables.list[0].target.pid == 1 &&
+			!session->next_tables.list[0].target.exe);
 	probe.table = -1;
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EBADF);
 	check_text(error.text, "a probe table cannot be taken: Bad file descriptor");
@@ -209,8 +208,8 @@ static void test_taken(void)
 	CHECK(session_set_probes(session, &probe, 1, &error) == -EIO);
 	check_text(error.text, "a probe table cannot be read: Input/output error");
 	fails_to_read = false;
-	probe.exe = "/x";
-	probe.pid = 0;
+	probe.target.exe = (char *)(uintptr_t) "/x";
+	probe.target.pid = 0;
 	for (nr = 1; nr < 3; nr++) {
 		failing_call = nr;
 		CHECK(session_set_probes(session, &probe, 1, &error) == -ENOMEM && !failing_call);
@@ -247,16 +246,16 @@ static void test_meant(void)
 
 	start = 100;
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
-	kept.exe = (char *)(uintptr_t) "/x";
+	kept.target.exe = (char *)(uintptr_t) "/x";
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
-	kept.exe = (char *)(uintptr_t) "/y";
+	kept.target.exe = (char *)(uintptr_t) "/y";
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	instance.exe = NULL;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
-	kept.exe = NULL;
+	kept.target.exe = NULL;
 	/* A process, and the children that it forks. */
-	kept.pid = 20;
-	kept.started = 120;
+	kept.target.pid = 20;
+	kept.target.started = 120;
 	/*
 	 * The start time of the process is unknown: the session reads it again, and reports the
 	 * reason, unless the process has ended.
@@ -274,9 +273,9 @@ static void test_meant(void)
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept) &&
 			record_probes_table_is_relevant(session, &instance, &kept) &&
 			nr_starts == 1);
-	kept.started = 121;
+	kept.target.started = 121;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
-	kept.pid = 21;
+	kept.target.pid = 21;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	instance.family = 21;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
@@ -285,7 +284,7 @@ static void test_meant(void)
 	instance.family = 22;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
 	/* Of this user only. */
-	kept = (struct session_table){.of_user = true, .access = {.uid = 7, .gid = 3}};
+	kept = (struct session_table){.target = {.of_user = true, .access = {.uid = 7, .gid = 3}}};
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept) && asked.gid == 3);
 	has_exited = true;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
@@ -295,13 +294,14 @@ static void test_meant(void)
 	is_allowed = true;
 	instance.uid = 8;
 	CHECK(!record_probes_table_is_relevant(session, &instance, &kept));
-	kept.of_user = false;
+	kept.target.of_user = false;
 	CHECK(record_probes_table_is_relevant(session, &instance, &kept));
 }
 
 static void test_families(void)
 {
-	struct session_table list[2] = {{.pid = 30}, {.pid = 31, .exe = (char *)(uintptr_t) "/x"}};
+	struct session_table list[2] = {{.target.pid = 30},
+			{.target = {.pid = 31, .exe = (char *)(uintptr_t) "/x"}}};
 	struct instance parent = {.peer = 31}, child = {.peer = 40}, grandchild = {.peer = 50},
 			other = {.peer = 60};
 
@@ -331,7 +331,8 @@ static void test_families(void)
 
 static void test_answers(void)
 {
-	struct session_table list[3] = {{.number = 3}, {.number = 4, .pid = 1}, {.number = 5}};
+	struct session_table list[3] = {
+			{.number = 3}, {.number = 4, .target.pid = 1}, {.number = 5}};
 	struct session_table *chosen[3];
 	struct wire_probe_run runs[3] = {{.first = 0, .count = 2, .state = WIRE_PROBE_JUMP},
 			{.first = 2, .count = 1, .state = WIRE_PROBE_REFUSED, .error = EBUSY},

@@ -275,11 +275,13 @@ static void write_table(unsigned int number, off_t size, const char *text)
 }
 
 static char *names[] = {(char *)(uintptr_t) "p:e"};
-#define PROBE(of_number, ...)                                                                   \
-	{                                                                                       \
-		.events = {names, 1}, .channel = (char *)(uintptr_t) "c",                       \
-		.text = (char *)(uintptr_t) "t", .table = of_number, .of_user = true, .uid = 5, \
-		.has_gid = true, .gid = 6, __VA_ARGS__                                          \
+#define PROBE(of_number, ...)                                                    \
+	{                                                                        \
+		.events = {names, 1}, .channel = (char *)(uintptr_t) "c",        \
+		.text = (char *)(uintptr_t) "t", .table = of_number,             \
+		.target = {.of_user = true,                                      \
+				.access = {.uid = 5, .has_gid = true, .gid = 6}, \
+				__VA_ARGS__},                                    \
 	}
 #define OF_FILE .exe = (char *)(uintptr_t) "/x"
 static struct definition_probe probes_of_all[] = {PROBE(3, OF_FILE),
@@ -336,10 +338,11 @@ static void test_tables(void)
 	probes = open_probes(&definition);
 	list = probes_list(probes, &nr);
 	CHECK(nr == 2 && probes_any(probes) && !nr_as_root);
-	CHECK(list[0].number == 3 && list[1].number == 4 && list[1].pid == 7 &&
-			list[1].started == 8 && !list[0].pid && !list[1].exe && list[0].of_user &&
-			list[0].uid == 5 && list[0].has_gid && list[0].gid == 6);
-	check_text(list[0].exe, "/x");
+	CHECK(list[0].number == 3 && list[1].number == 4 && list[1].target.pid == 7 &&
+			list[1].target.started == 8 && !list[0].target.pid && !list[1].target.exe &&
+			list[0].target.of_user && list[0].target.access.uid == 5 &&
+			list[0].target.access.has_gid && list[0].target.access.gid == 6);
+	check_text(list[0].target.exe, "/x");
 	CHECK(fcntl(list[0].table, F_GET_SEALS) ==
 			(F_SEAL_SEAL | F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK));
 	CHECK(fcntl(list[0].table, F_GETFD) == FD_CLOEXEC);

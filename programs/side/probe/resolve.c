@@ -87,8 +87,8 @@ struct probe_resolve_work {
 	struct refusals refusals;
 };
 
-static int make_table(struct probe_resolve_work *work,
-		const struct probe_target *target, const struct probe_spec *spec, int *ret_table)
+static int make_table(struct probe_resolve_work *work, const struct probe_target *target,
+		const struct probe_spec *spec, int *ret_table)
 {
 	struct error error;
 	int ret;
@@ -96,12 +96,11 @@ static int make_table(struct probe_resolve_work *work,
 	error_set_no_memory(&error);
 	work->writer = probe_table_writer_new();
 	work->resolve = resolve_new();
-	ret = work->writer && work->resolve
-			? probe_add_files(target, work->resolve, &error)
-			: -ENOMEM;
+	ret = work->writer && work->resolve ? probe_add_files(target, work->resolve, &error)
+					    : -ENOMEM;
 	if (!ret)
-		ret = resolve_spec(work->resolve, spec, work->writer,
-				probe_resolve_add_refusal, &work->refusals, &error);
+		ret = resolve_spec(work->resolve, spec, work->writer, probe_resolve_add_refusal,
+				&work->refusals, &error);
 	if (ret)
 		return message_error((enum command_status)probe_resolve_get_status(&error),
 				*error.hint ? error.hint : NULL, "%s", error.text);
@@ -146,7 +145,7 @@ __attribute__((noreturn)) static void resolve_child_main(
 	/* libdwfl must not ask a server for debug information unless the user requests it. */
 	unsetenv("DEBUGINFOD_URLS");
 	status = work ? make_table(work, target, spec, &table)
-				    : message_error(COMMAND_FAILED, NULL, "out of memory");
+		      : message_error(COMMAND_FAILED, NULL, "out of memory");
 	if (!status)
 		ret = probe_resolve_send(socket, table);
 	if (ret)

@@ -195,9 +195,9 @@ static int resolve_all(struct tracing *tracing, pid_t pid, bool global)
 		struct session_probe *probe = &tracing->probes[i];
 
 		*probe = (struct session_probe){.number = (uint32_t)i + 1,
-				.pid = (uint32_t)pid,
-				.started = started,
-				.exe = target.exe};
+				.target = {.pid = (uint32_t)pid,
+						.started = started,
+						.exe = (char *)(uintptr_t)target.exe}};
 		tracing->specs[i].spec.kernel = global;
 		tracing->specs[i].spec.forced = tracing->forced;
 		tracing->specs[i].spec.separate = wants_all_arguments(&tracing->specs[i].spec);

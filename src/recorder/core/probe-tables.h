@@ -14,7 +14,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "recorder/core/access.h"
 #include "recorder/core/probes.h"
 #include "recorder/core/session.h"
 
@@ -27,11 +26,8 @@ struct session_table {
 	/* `others`: table for all processes except the command's (probes.h), or -1 */
 	int fd, others;
 	uint64_t size, size_of_others;
-	uint32_t pid; /* 0: see exe */
-	uint64_t started;
-	char *exe;    /* NULL: all processes, unless `pid` is set */
-	bool of_user; /* only for processes that this user may probe: */
-	struct access access;
+	/* Owns `exe`. `of_user` is also true if the session's user is not root. */
+	struct table_target target;
 };
 
 struct session_tables {

@@ -42,7 +42,7 @@ static void session_tables_free(struct session_tables *tables)
 			close(tables->list[i].fd);
 		if (tables->list[i].others >= 0)
 			close(tables->list[i].others);
-		free(tables->list[i].exe);
+		free(tables->list[i].target.exe);
 	}
 	free(tables->list);
 	*tables = (struct session_tables){.list = NULL};
@@ -72,26 +72,19 @@ static int session_tables_append(struct session_tables *tables, const struct ses
 	struct session_table *table = &tables->list[tables->nr];
 	int ret;
 
-	if (!probe->number || (probe->pid && probe->exe))
+	if (!probe->number || (probe->target.pid && probe->target.exe))
 		return session_fail(error, SESSION_ERROR_USAGE, EINVAL,
 				"a probe has no number, or is for a process and a file");
 	*table = (struct session_table){
-			.number = probe->number,
-			.fd = -1,
-			.others = -1,
-			.pid = probe->pid,
-			.started = probe->started,
-			.of_user = probe->of_user || geteuid() != 0,
-			.access = probe->of_user
-					? (struct access){.uid = probe->uid,
-							  .has_gid = probe->has_gid,
-							  .gid = probe->gid}
-					: (struct access){.uid = geteuid(),
-							  .has_gid = true,
-							  .gid = getegid(),
-							  .capabilities = access_own_capabilities()},
-	};
-	table->exe = probe->exe ? strdup(probe->exe) : NULL;
+			.number = probe->number, .fd = -1, .others = -1, .target = probe->target};
+	table->target.exe = probe->target.exe ? strdup(probe->target.exe) : NULL;
+	if (!probe->target.of_user) {
+		table->target.of_user = geteuid() != 0;
+		table->target.access = (struct access){.uid = geteuid(),
+				.has_gid = true,
+				.gid = getegid(),
+				.capabilities = access_own_capabilities()};
+	}
 	tables->nr++;
 	ret = record_probes_copy_table(probe->table, &table->fd, &table->size, error);
 	if (!ret && probe->has_others)
@@ -99,7 +92,7 @@ static int session_tables_append(struct session_tables *tables, const struct ses
 				probe->others, &table->others, &table->size_of_others, error);
 	if (ret)
 		return ret;
-	return probe->exe && !table->exe
+	return probe->target.exe && !table->target.exe
 			? session_fail(error, SESSION_ERROR_FAILED, ENOMEM, "out of memory")
 			: 0;
 }
@@ -195,7 +188,7 @@ void probes_inherit(
 		return;
 	}
 	for (i = 0; i < session->tables.nr && !instance->family; i++)
-		if (session->tables.list[i].pid == (uint32_t)parent->peer)
+		if (session->tables.list[i].target.pid == (uint32_t)parent->peer)
 			instance->family = (uint32_t)parent->peer;
 	if (instance->family)
 		instance->family_started = record_probes_process_start_time(session, parent);
@@ -223,15 +216,17 @@ static bool is_users(const struct instance *instance, const struct access *acces
 static bool record_probes_table_is_relevant(struct session *session, struct instance *instance,
 		const struct session_table *table)
 {
-	if (table->of_user && !is_users(instance, &table->access))
+	const struct table_target *target = &table->target;
+
+	if (target->of_user && !is_users(instance, &target->access))
 		return false;
-	if (table->exe)
-		return instance->exe && !strcmp(instance->exe, table->exe);
-	if (!table->pid)
+	if (target->exe)
+		return instance->exe && !strcmp(instance->exe, target->exe);
+	if (!target->pid)
 		return true;
-	if (table->pid == (uint32_t)instance->peer)
-		return table->started == started(session, instance);
-	return table->pid == instance->family && table->started == instance->family_started;
+	if (target->pid == (uint32_t)instance->peer)
+		return target->started == started(session, instance);
+	return target->pid == instance->family && target->started == instance->family_started;
 }
 
 bool probes_has_exe(const struct session *session, const struct instance *instance)
@@ -239,8 +234,8 @@ bool probes_has_exe(const struct session *session, const struct instance *instan
 	size_t i;
 
 	for (i = 0; i < session->tables.nr; i++)
-		if (session->tables.list[i].exe &&
-				!strcmp(session->tables.list[i].exe, instance->exe))
+		if (session->tables.list[i].target.exe &&
+				!strcmp(session->tables.list[i].target.exe, instance->exe))
 			return true;
 	return false;
 }

@@ -14,7 +14,7 @@
  *
  * A session with a command takes probes in its options, for all programs or for those of one file:
  *
- *     struct session_probe probe = {.number = 1, .table = fd, .exe = "/usr/bin/redis-server"};
+ *     struct session_probe probe = {.number = 1, .table = fd, .target = {.exe = path}};
  *     options.probes = &probe;
  *     options.nr_probes = 1;
  *     session_create(&options, ...);
@@ -29,18 +29,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "recorder/core/access.h"
 #include "recorder/core/session.h"
 #include "protocol/protocol.h"
 
 #define SESSION_PROBES_MAX WIRE_TABLES_MAX
 
+/* The programs that get a table. */
+struct table_target {
+	uint32_t pid; /* this process and the children that it forks from now on; 0: see exe */
+	/* session_process_start() of pid: excludes a later process with the same id */
+	uint64_t started;
+	char *exe; /* each program of this file; NULL (and no pid): all */
+	/*
+	 * Only processes of the user `access`. A session of a user other than root probes only
+	 * processes of its own user in any case.
+	 */
+	bool of_user;
+	/* With a group, also compares it, as the kernel does for ptrace(). */
+	struct access access;
+};
+
 struct session_probe {
 	uint32_t number; /* chosen by the caller, not 0: a number always means the same table */
 	int table;       /* sealed memfd; the caller keeps ownership */
-	uint32_t pid;    /* this process and the children that it forks from now on; 0: see exe */
-	/* session_process_start() of pid: excludes a later process with the same id */
-	uint64_t started;
-	const char *exe; /* each program of this file; NULL (and no pid): all */
+	struct table_target target; /* the caller keeps ownership of `exe` */
 	/*
 	 * With exe, if a helper (struct session_helper) handles a part of the probes in the
 	 * command's process: `others` is the table for all other processes, and for the command's
@@ -48,15 +61,6 @@ struct session_probe {
 	 */
 	bool has_others;
 	int others;
-	/*
-	 * Only processes of this user. A session of a user other than root probes only processes of
-	 * its own user in any case.
-	 */
-	bool of_user;
-	uint32_t uid;
-	/* Also compare the group, as the kernel does for ptrace(). */
-	bool has_gid;
-	uint32_t gid;
 };
 
 /*
