@@ -49,11 +49,11 @@ class Library:
         return found
 
     def path(self, found, name):
-        way = []
+        method = []
         while name:
-            way.append(name)
+            method.append(name)
             name = found[name]
-        return ' <- '.join(way)
+        return ' <- '.join(method)
 
 
 class Registers(unittest.TestCase):

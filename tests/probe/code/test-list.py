@@ -41,9 +41,9 @@ def run(*command):
 def symbols(path):
     found = {}
     for line in run("nm", path).splitlines():
-        words = line.split()
-        if len(words) == 3 and words[1] in "tTwWiI":
-            found[words[2]] = int(words[0], 16)
+        arguments = line.split()
+        if len(arguments) == 3 and arguments[1] in "tTwWiI":
+            found[arguments[2]] = int(arguments[0], 16)
     return found
 
 
@@ -68,9 +68,9 @@ def test_methods():
         with open(SITES, "rb") as file:
             file.seek(found[name]["offset"] + found[name]["springboard"] - found[name]["address"])
             equal(file.read(5), b"\xcc" * 5, name)
-    pads = [found[name]["springboard"] for name in ("site_short", "site_table", "site_late_system_call")]
-    pads.sort()
-    true(all(b - a >= 5 for a, b in zip(pads, pads[1:])), f"pads do not overlap: {pads}")
+    springboards = [found[name]["springboard"] for name in ("site_short", "site_table", "site_late_system_call")]
+    springboards.sort()
+    true(all(b - a >= 5 for a, b in zip(springboards, springboards[1:])), f"pads do not overlap: {springboards}")
 
 
 def test_aliases():
@@ -104,13 +104,13 @@ def frames(path):
     """Starts of functions in the unwind data."""
     found, signal = set(), set()
     for line in run("objdump", "--dwarf=frames", path).splitlines():
-        words = line.split()
-        if len(words) > 3 and words[3] == "CIE":
-            kind = words[0]
-        elif line.startswith("  Augmentation:") and "S" in words[1]:
+        arguments = line.split()
+        if len(arguments) > 3 and arguments[3] == "CIE":
+            kind = arguments[0]
+        elif line.startswith("  Augmentation:") and "S" in arguments[1]:
             signal.add(kind)
-        elif len(words) > 5 and words[3] == "FDE" and words[4][4:] not in signal:
-            found.add(int(words[5][3:].split(".")[0], 16))
+        elif len(arguments) > 5 and arguments[3] == "FDE" and arguments[4][4:] not in signal:
+            found.add(int(arguments[5][3:].split(".")[0], 16))
     return found
 
 
@@ -132,10 +132,10 @@ def compare_with_objdump(path):
     equal(missing, [], f"functions of {path}")
     wrong = []
     for site in found:
-        places = [site["address"] + at for at in site["boundaries"]]
+        locations = [site["address"] + at for at in site["boundaries"]]
         if site["method"] in ("jump", "short", "punned", "uprobe", "breakpoint"):
-            places.append(site["address"] + site["displaced"])
-        wrong += [(site["function"], hex(a)) for a in [site["address"]] + places if a not in begins]
+            locations.append(site["address"] + site["displaced"])
+        wrong += [(site["function"], hex(a)) for a in [site["address"]] + locations if a not in begins]
     # After the last instruction, no instruction starts.
     equal([w for w in wrong if int(w[1], 16) <= max(begins)], [], f"boundaries of {path}")
     return found
@@ -155,9 +155,9 @@ def test_boundaries():
 def test_names():
     exported = {}
     for line in run("nm", "-D", "--defined-only", LIBC).splitlines():
-        words = line.split()
-        if len(words) == 3 and words[1] in "TWi":
-            exported[words[2].split("@")[0]] = int(words[0], 16)
+        arguments = line.split()
+        if len(arguments) == 3 and arguments[1] in "TWi":
+            exported[arguments[2].split("@")[0]] = int(arguments[0], 16)
     known = {}
     for site in sites(LIBC):
         for name in site["names"]:
@@ -231,14 +231,14 @@ def test_errors():
         with open(folder + "/text", "w", encoding="utf-8") as file:
             file.write("text\n" * 100)
         os.mkfifo(folder + "/pipe")
-        for path, says in ((folder + "/text", "is no ELF file"), (folder + "/nothing", "No such file"),
+        for path, reports in ((folder + "/text", "is no ELF file"), (folder + "/nothing", "No such file"),
                            (folder, "is no file with a program"), (folder + "/pipe", "is no file with a program")):
             result = side("probe", "list", path)
             equal((result.status, result.out), (1, ""), path)
-            contains(result.err, says)
+            contains(result.err, reports)
         with open(SITES, "rb") as file:
             data = bytearray(file.read())
-        for at, value, says in ((18, 183, "another kind of processor"), (16, 1, "neither an executable"),
+        for at, value, reports in ((18, 183, "another kind of processor"), (16, 1, "neither an executable"),
                                 (56, 255, "program headers")):
             changed = bytearray(data)
             changed[at] = value
@@ -248,7 +248,7 @@ def test_errors():
                 file.write(changed)
             result = side("probe", "list", folder + "/damaged")
             equal(result.status, 1)
-            contains(result.err, says)
+            contains(result.err, reports)
     result = side("probe", "list", SITES, "nothing_like_it")
     equal((result.status, result.out), (1, ""))
     contains(result.err, "no function that matches `nothing_like_it`\nhint: `side probe list` without a GLOB")
@@ -261,9 +261,9 @@ def test_errors():
         with open(folder + "/bare.s", "w", encoding="utf-8") as file:
             file.write(".globl _start\n_start: mov $60, %eax\n xor %edi, %edi\n syscall\n")
         subprocess.run(["gcc", "-nostdlib", "-static", "-s", "-o", folder + "/bare", folder + "/bare.s"], check=True)
-        for words in (("probe", "list", folder + "/bare"),
+        for arguments in (("probe", "list", folder + "/bare"),
                       ("trace", "--global", "-o", folder + "/out", "-c", folder + "/bare", "--function", "*")):
-            result = side(*words)
+            result = side(*arguments)
             equal((result.status, result.out), (1, ""))
             contains(result.err, "has neither symbols nor .eh_frame, so none of its functions is known")
             contains(result.err, "--probe 0xADDR")

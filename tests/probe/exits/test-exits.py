@@ -110,14 +110,14 @@ def forks(name, compiler, options):
 
 def test_forks():
     """Children that are created while other threads throw can throw. The program itself ends with status 9 if a child hangs."""
-    ways = {"fork": ("--function", "main"), "system": ("--function", "*"), "thread": ("--function", "*", "--exit"),
+    methods = {"fork": ("--function", "main"), "system": ("--function", "*"), "thread": ("--function", "*", "--exit"),
             "vfork": ("--function", "main"), "spawn": ("--function", "catcher", "--exit")}
     # All in the long form. LLVM's unwinder takes a lock of the loader: even without probes, its forked children hang.
-    some = {"shared": ways, "static": ("fork",), "clang": ("thread",), "clang-static": ("system",), "llvm": ("vfork", "spawn")}
+    some = {"shared": methods, "static": ("fork",), "clang": ("thread",), "clang-static": ("system",), "llvm": ("vfork", "spawn")}
     for name, compiler, options in unwinders():
         program = forks(name, compiler, options)
-        for how in ways if LONG and name != "llvm" else some[name]:
-            done, counts = traced([program, how, str(CHILDREN)], *ways[how])
+        for how in methods if LONG and name != "llvm" else some[name]:
+            done, counts = traced([program, how, str(CHILDREN)], *methods[how])
             equal((done.status, done.out), (0, f"begins\n{CHILDREN}\n"), f"{name} {how}\n{done.err}")
             true(counts, f"{name} {how}: no event")
 

@@ -30,8 +30,8 @@ from waiting import wait_until
 
 SIDE = os.environ["SIDE"]
 PROGRAM = os.environ["GLOBAL_PROGRAM"]
-WAYS = ("uprobe_multi", "perf_event", "tracefs")
-PATIENCE = 120
+BACKENDS = ("uprobe_multi", "perf_event", "tracefs")
+TIMEOUT = 120
 INSIDE = bool(os.environ.get("GLOBAL_INSIDE"))
 NOBODY = 65534
 
@@ -41,7 +41,7 @@ LOOK = "[ -e /sys/kernel/tracing/uprobe_events ] || mount -t tracefs none /sys/k
 
 def shell(script, **options):
     return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", LOOK + script], text=True,
-                          capture_output=True, timeout=PATIENCE, check=True, **options).stdout
+                          capture_output=True, timeout=TIMEOUT, check=True, **options).stdout
 
 
 def ended(pid):
@@ -66,7 +66,7 @@ def permitted():
     """Why this kernel sets no probes for this user, or None."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([SIDE, "trace", "--global", "-o", folder + "/t", "-c", PROGRAM, "--function", "cook"],
-                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
     return None if not done.returncode else done.stderr
 
 
@@ -80,24 +80,24 @@ class Case(unittest.TestCase):
         shutil.copy(PROGRAM, self.program)
         self.traces = 0
 
-    def start(self, *words, **options):
-        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def start(self, *arguments, **options):
+        return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 **options)
 
-    def side(self, *words, status=0, **options):
-        done = subprocess.run([SIDE, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
+    def side(self, *arguments, status=0, **options):
+        done = subprocess.run([SIDE, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False, **options)
         if status is not None:
-            self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+            self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
         return done
 
     def output(self):
         self.traces += 1
         return f"{self.folder}/trace-{self.traces}"
 
-    def trace(self, command, *words, status=0, **options):
+    def trace(self, command, *arguments, status=0, **options):
         """The trace of a command."""
         output = self.output()
-        self.said = self.side("trace", "--global", "-o", output, "--exe", self.program, "-c", command, *words, status=status,
+        self.said = self.side("trace", "--global", "-o", output, "--exe", self.program, "-c", command, *arguments, status=status,
                               **options)
         return self.read(output) if not status else None
 
@@ -108,12 +108,12 @@ class Case(unittest.TestCase):
 
 
 class Values(Case):
-    def check_values(self, way):
-        events = self.trace(f"{self.program} 4", "--by", way, "--function", "cook", "--exit", "--arg", "guests",
+    def check_values(self, method):
+        events = self.trace(f"{self.program} 4", "--by", method, "--function", "cook", "--exit", "--arg", "guests",
                             "--arg", "order->dish", "--arg", "order->id", "--arg", "order->table", "--arg", "order->mood",
                             "--arg", "order->hours", "--arg", "order->list[1]", "--arg", "guest_name", "--arg", "orders_taken",
                             "--arg", "s64:third:%rdi+40", "--arg", "bytes[3]:raw:*(%rdi+8)", "--arg", "u32:number:%esi")
-        self.assertIn(f"2 locations are watched by {way}", self.said.stderr)
+        self.assertIn(f"2 locations are watched by {method}", self.said.stderr)
         entries = [event for event in events if event["event"] == "probe:cook"]
         exits = [event for event in events if event["event"] == "probe:cook_return"]
         self.assertEqual(len(events), 8)
@@ -143,13 +143,13 @@ class Values(Case):
         self.check_values("tracefs")
 
     def test_recursion(self):
-        for way in WAYS:
-            events = self.trace(f"{self.program} 1", "--by", way, "--function", "deep", "--exit", "--arg", "depth")
+        for method in BACKENDS:
+            events = self.trace(f"{self.program} 1", "--by", method, "--function", "deep", "--exit", "--arg", "depth")
             seen = [(event["event"].rpartition(":")[2], event["fields"]["call"], event["fields"].get("depth"),
                      event["fields"].get("return_value")) for event in events]
             self.assertEqual(seen, [("deep", 1, 3, None), ("deep", 2, 2, None), ("deep", 3, 1, None), ("deep", 4, 0, None),
                                     ("deep_return", 4, None, 0), ("deep_return", 3, None, 1),
-                                    ("deep_return", 2, None, 3), ("deep_return", 1, None, 6)], way)
+                                    ("deep_return", 2, None, 3), ("deep_return", 1, None, 6)], method)
 
     def test_time(self):
         """Hits are between the clock's values before and afterwards."""
@@ -168,22 +168,22 @@ class Values(Case):
 
     def test_counted(self):
         """A BPF program fetches arrays whose length is elsewhere."""
-        for way in ("uprobe_multi", "perf_event"):
-            events = self.trace(f"{self.program} 4", "--by", way, "--function", "cook", "--arg", "some=string(order->dish, guests)",
+        for method in ("uprobe_multi", "perf_event"):
+            events = self.trace(f"{self.program} 4", "--by", method, "--function", "cook", "--arg", "some=string(order->dish, guests)",
                                 "--arg", "first=*order->list@guests", "--arg", "all=bytes(order->dish, 4)")
             self.assertEqual(len(events), 4)
             for number, event in enumerate(events):
                 fields = event["fields"]
-                self.assertEqual(fields["some"], "soup"[:number], way)
-                self.assertEqual(fields["first"], [7, -8, 9][:number], way)
-                self.assertEqual(fields["all"], list(b"soup"), way)
+                self.assertEqual(fields["some"], "soup"[:number], method)
+                self.assertEqual(fields["first"], [7, -8, 9][:number], method)
+                self.assertEqual(fields["all"], list(b"soup"), method)
 
     def test_unreadable(self):
-        for way in WAYS:
-            events = self.trace(f"{self.program} 1", "--by", way, "--function", "cook", "--arg", "s64:none:%rsi+16", "--arg", "string:nothing:%rsi")
+        for method in BACKENDS:
+            events = self.trace(f"{self.program} 1", "--by", method, "--function", "cook", "--arg", "s64:none:%rsi+16", "--arg", "string:nothing:%rsi")
             self.assertEqual((events[0]["fields"]["none"], events[0]["fields"]["nothing"]),
                              # tracefs does not report that for numbers.
-                             (0 if way == "tracefs" else None, None), way)
+                             (0 if method == "tracefs" else None, None), method)
 
 
 def cut(value, size, signed):
@@ -238,44 +238,44 @@ class Captures(Case):
                  ("load->nothing", "load_nothing", lambda n: None)]
         return rows
 
-    def check_way(self, way, rows):
-        words = [word for row in rows for word in ("--arg", row[0])]
-        return [event["fields"] for event in self.trace(f"{self.program} 0", "--by", way, "--function", "carry", "--exit", *words)]
+    def check_backend(self, method, rows):
+        arguments = [word for row in rows for word in ("--arg", row[0])]
+        return [event["fields"] for event in self.trace(f"{self.program} 0", "--by", method, "--function", "carry", "--exit", *arguments)]
 
     def test_entries(self):
         rows = self.table()
         self.assertGreater(len(rows), 50)
         for begin in range(0, len(rows), 12):
             some = rows[begin:begin + 12]
-            for way in WAYS:
-                found = self.check_way(way, some)
-                self.assertEqual(len(found), 8, (way, self.said.stderr))
+            for method in BACKENDS:
+                found = self.check_backend(method, some)
+                self.assertEqual(len(found), 8, (method, self.said.stderr))
                 for number, fields in enumerate(found[::2]):
                     for argument, name, value in some:
-                        self.assertEqual(fields[name], value(number), (way, argument, number))
+                        self.assertEqual(fields[name], value(number), (method, argument, number))
                 for number, fields in enumerate(found[1::2]):
-                    self.assertEqual(fields["return_value"], -(-number << 40) - 1, (way, number))
+                    self.assertEqual(fields["return_value"], -(-number << 40) - 1, (method, number))
 
     def test_returned(self):
         for function, value in (("name_of", lambda n: self.NAMES[n]), ("small_of", lambda n: cut(n * 50 - 100, 1, True))):
-            for way in WAYS:
-                events = self.trace(f"{self.program} 0", "--by", way, "--function", function, "--exit")
+            for method in BACKENDS:
+                events = self.trace(f"{self.program} 0", "--by", method, "--function", function, "--exit")
                 said = [event["fields"]["return_value"] for event in events if event["event"].endswith("_return")]
-                self.assertEqual(said, [value(number) for number in range(4)], (way, function))
+                self.assertEqual(said, [value(number) for number in range(4)], (method, function))
 
 
 class Marker(Case):
     def test_calculated(self):
-        for way in ("uprobe_multi", "perf_event"):
-            events = self.trace(f"{self.program} 5", "--by", way, "--sdt", "kitchen:priced")
-            self.assertEqual([event["fields"]["arg1"] for event in events], [5, -70, 800, -9000, 5], way)
+        for method in ("uprobe_multi", "perf_event"):
+            events = self.trace(f"{self.program} 5", "--by", method, "--sdt", "kitchen:priced")
+            self.assertEqual([event["fields"]["arg1"] for event in events], [5, -70, 800, -9000, 5], method)
 
     def test_semaphore(self):
-        for way in WAYS:
-            events = self.trace(f"{self.program} 3", "--by", way, "--sdt", "kitchen:served")
+        for method in BACKENDS:
+            events = self.trace(f"{self.program} 3", "--by", method, "--sdt", "kitchen:served")
             self.assertEqual([(event["fields"]["arg1"], event["fields"]["arg2"]) for event in events],
-                             [(0, 7), (1, 7), (2, 7)], way)
-            self.assertEqual(self.said.stdout, "3 1\n", way)
+                             [(0, 7), (1, 7), (2, 7)], method)
+            self.assertEqual(self.said.stdout, "3 1\n", method)
         # The file is back for processes that still run.
         program = self.start(self.program, "1", "0", "wait")
         for wanted in (0, 1, 0):
@@ -296,14 +296,14 @@ class Marker(Case):
 
 class Reach(Case):
     def test_forks(self):
-        for way in WAYS:
-            events = self.trace(f"{self.program} 20 50", "--by", way, "--function", "cook", "--arg", "guests")
-            self.assertEqual(len(events), 51 * 20, (way, self.said.stderr))
-            self.assertEqual(len({event["fields"]["pid"] for event in events}), 51, way)
+        for method in BACKENDS:
+            events = self.trace(f"{self.program} 20 50", "--by", method, "--function", "cook", "--arg", "guests")
+            self.assertEqual(len(events), 51 * 20, (method, self.said.stderr))
+            self.assertEqual(len({event["fields"]["pid"] for event in events}), 51, method)
             by_process = {}
             for event in events:
                 by_process.setdefault(event["fields"]["pid"], []).append(event["fields"]["guests"])
-            self.assertTrue(all(numbers == list(range(20)) for numbers in by_process.values()), way)
+            self.assertTrue(all(numbers == list(range(20)) for numbers in by_process.values()), method)
 
     def test_never_mapped(self):
         """Set before any process has mapped the file; hit in each process that starts."""
@@ -325,14 +325,14 @@ class Reach(Case):
         self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 5)
         program.communicate()
 
-    def test_until_told(self):
+    def test_until_signal(self):
         """Without a command: until any process sends a signal."""
         for number in signal.SIGINT, signal.SIGTERM:
             recorder = self.start(SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program, "--function", "cook")
             self.assertIn("1 location is watched by", recorder.stderr.readline())
             subprocess.run([self.program, "6"], check=True, capture_output=True)
             recorder.send_signal(number)
-            recorder.communicate(timeout=PATIENCE)
+            recorder.communicate(timeout=TIMEOUT)
             self.assertEqual(recorder.returncode, 0, number)
             self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6, number)
 
@@ -343,7 +343,7 @@ class Reach(Case):
                               "--duration", "700ms")
         self.assertIn("1 location is watched by", recorder.stderr.readline())
         subprocess.run([self.program, "6"], check=True, capture_output=True)
-        recorder.communicate(timeout=PATIENCE)
+        recorder.communicate(timeout=TIMEOUT)
         self.assertGreaterEqual(time.monotonic() - began, 0.7)
         self.assertEqual(recorder.returncode, 0)
         self.assertEqual(len(self.read(f"{self.folder}/trace-{self.traces}")), 6)
@@ -355,52 +355,52 @@ class Reach(Case):
         group = f"check_{os.getpid()}"
         shell(f"echo 'p:{group}/cook {self.program}:0x{offset}' >> uprobe_events; echo 1 > events/{group}/cook/enable")
         try:
-            for way in WAYS:
+            for method in BACKENDS:
                 before = self.profile()
-                events = self.trace(f"{self.program} 40 3", "--by", way, "--function", "cook")
-                self.assertEqual((len(events), self.profile() - before), (160, 160), way)
+                events = self.trace(f"{self.program} 40 3", "--by", method, "--function", "cook")
+                self.assertEqual((len(events), self.profile() - before), (160, 160), method)
         finally:
             shell(f"echo 0 > events/{group}/cook/enable; echo '-:{group}/cook' >> uprobe_events")
 
     def profile(self):
         for line in shell("cat uprobe_profile").splitlines():
-            words = line.split()
-            if words[0] == self.program and words[1] == "cook":
-                return int(words[2])
+            arguments = line.split()
+            if arguments[0] == self.program and arguments[1] == "cook":
+                return int(arguments[2])
         return 0
 
     def test_filters(self):
-        for way in WAYS:
+        for method in BACKENDS:
             links = [self.folder + "/" + name for name in ("first", "second")]
             for link in links:
                 if not os.path.exists(link):
                     os.link(self.program, link)
             both = f"sh -c '{links[0]} 3; {links[1]} 4'"
-            events = self.trace(both, "--by", way, "--function", "cook", "--comm", "second")
-            self.assertEqual({event["fields"]["comm"] for event in events}, {"second"}, way)
-            self.assertEqual(len(events), 4, way)
-            events = self.trace(both, "--by", way, "--function", "cook", "--comm", "second", "--comm", "first")
-            self.assertEqual(len(events), 7, way)
-            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--pid", "1")), 0, way)
+            events = self.trace(both, "--by", method, "--function", "cook", "--comm", "second")
+            self.assertEqual({event["fields"]["comm"] for event in events}, {"second"}, method)
+            self.assertEqual(len(events), 4, method)
+            events = self.trace(both, "--by", method, "--function", "cook", "--comm", "second", "--comm", "first")
+            self.assertEqual(len(events), 7, method)
+            self.assertEqual(len(self.trace(both, "--by", method, "--function", "cook", "--pid", "1")), 0, method)
 
     def test_pid(self):
         """One of two processes is selected."""
-        for way in WAYS:
+        for method in BACKENDS:
             meant, other = (self.start(self.program, "5", "0", "wait") for _ in range(2))
-            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program, "--function",
+            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", method, "-o", self.output(), "--exe", self.program, "--function",
                                   "cook", "--pid", str(meant.pid), "-c", "sh -c 'echo ready; cat'")
             self.assertEqual(recorder.stdout.readline(), "ready\n")
             for process in meant, other:
                 process.communicate("\n")
             recorder.communicate("")
-            self.assertEqual([event["fields"]["pid"] for event in self.read(f"{self.folder}/trace-{self.traces}")], [meant.pid] * 5, way)
+            self.assertEqual([event["fields"]["pid"] for event in self.read(f"{self.folder}/trace-{self.traces}")], [meant.pid] * 5, method)
 
     def test_user(self):
         both = (f"{sys.executable} -c \"import subprocess as s; s.run(['{self.program}', '3']); "
                 f"s.run(['{self.program}', '4'], user={NOBODY})\"")
-        for way in ("uprobe_multi", "perf_event"):
-            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", str(NOBODY))), 4, way)
-            self.assertEqual(len(self.trace(both, "--by", way, "--function", "cook", "--uid", "root")), 3, way)
+        for method in ("uprobe_multi", "perf_event"):
+            self.assertEqual(len(self.trace(both, "--by", method, "--function", "cook", "--uid", str(NOBODY))), 4, method)
+            self.assertEqual(len(self.trace(both, "--by", method, "--function", "cook", "--uid", "root")), 3, method)
 
     def test_user_of_the_dead(self):
         """tracefs does not know the user of a hit: a hit whose process exits before side reads its user is counted as lost."""
@@ -429,10 +429,10 @@ class Reach(Case):
             self.skipTest(f"no control group can be made: {error}")
         self.addCleanup(os.rmdir, group)
         enter = f"echo $$ > {group}/cgroup.procs"
-        for way in WAYS:
+        for method in BACKENDS:
             events = self.trace(f"sh -c '{self.program} 3; {enter}; {self.program} 2; echo $$ > {top}/cgroup.procs; "
-                                f"{self.program} 4'", "--by", way, "--function", "cook", "--cgroup", group)
-            self.assertEqual([event["fields"]["comm"] for event in events], ["kitchen"] * 2, (way, self.said.stderr))
+                                f"{self.program} 4'", "--by", method, "--function", "cook", "--cgroup", group)
+            self.assertEqual([event["fields"]["comm"] for event in events], ["kitchen"] * 2, (method, self.said.stderr))
 
 
 def unified():
@@ -441,12 +441,12 @@ def unified():
         for line in mounts:
             if line.split()[2] == "cgroup2":
                 return line.split()[1]
-    place = tempfile.mkdtemp(prefix="side-global-cgroup-")
-    if subprocess.run(["mount", "-t", "cgroup2", "none", place], capture_output=True, check=False).returncode:
-        os.rmdir(place)
+    location = tempfile.mkdtemp(prefix="side-global-cgroup-")
+    if subprocess.run(["mount", "-t", "cgroup2", "none", location], capture_output=True, check=False).returncode:
+        os.rmdir(location)
         return None
-    atexit.register(lambda: subprocess.run(["umount", place], check=False) and os.rmdir(place))
-    return place
+    atexit.register(lambda: subprocess.run(["umount", location], check=False) and os.rmdir(location))
+    return location
 
 
 class Containers(Case):
@@ -497,26 +497,26 @@ class Containers(Case):
         self.assertIsNone(process.poll())
         return process, hidden
 
-    def watch_hidden(self, process, *words, function="cook"):
+    def watch_hidden(self, process, *arguments, function="cook"):
         """Returns the events of one round of the process."""
         output = self.output()
-        recorder = self.start(SIDE, "trace", "--global", "-o", output, *words, "--function", function)
+        recorder = self.start(SIDE, "trace", "--global", "-o", output, *arguments, "--function", function)
         line = recorder.stderr.readline()
         self.assertIn("1 location is watched by", line + ("" if "watched" in line else recorder.communicate()[1]))
-        process.communicate("\n", timeout=PATIENCE)
+        process.communicate("\n", timeout=TIMEOUT)
         recorder.send_signal(signal.SIGINT)
-        recorder.communicate(timeout=PATIENCE)
+        recorder.communicate(timeout=TIMEOUT)
         self.assertEqual(recorder.returncode, 0)
         return [event["fields"]["pid"] for event in self.read(output)]
 
     def test_hidden_file(self):
         """Selected through the process, by a path or a link; the file with the same path outside is not watched."""
-        for words in (lambda pid, path: ("--pid", str(pid)), lambda pid, path: ("--exe", f"/proc/{pid}/exe"),
+        for arguments in (lambda pid, path: ("--pid", str(pid)), lambda pid, path: ("--exe", f"/proc/{pid}/exe"),
                       lambda pid, path: ("--pid", str(pid), "--exe", f"/proc/{pid}/exe", "--by", "tracefs"),
                       lambda pid, path: ("--exe", f"/proc/{pid}/root{path}/kitchen"),
                       lambda pid, path: ("--exe", f"/proc/{pid}/root{path}/link", "--by", "perf_event")):
             process, hidden = self.hide()
-            given = words(process.pid, hidden)
+            given = arguments(process.pid, hidden)
             self.assertEqual(self.watch_hidden(process, *given), [process.pid] * 4, given)
 
     def test_hidden_library(self):
@@ -547,7 +547,7 @@ class Containers(Case):
             self.assertIn(f"there is no file {name}", said)
         self.assertIn("there is no process", self.side("trace", "--global", "-o", self.output(), "--pid", "4194300", "--function", "cook",
                                                        status=1).stderr)
-        process.communicate("\n", timeout=PATIENCE)
+        process.communicate("\n", timeout=TIMEOUT)
 
     def test_replaced(self):
         """A package is upgraded: processes that start later are not watched, and side reports that."""
@@ -591,8 +591,8 @@ class Left(Case):
         self.assertEqual(len(self.definitions()), 1)
 
     def test_killed_bpf(self):
-        for way in ("uprobe_multi", "perf_event"):
-            killed = self.recorder(way)
+        for method in ("uprobe_multi", "perf_event"):
+            killed = self.recorder(method)
             os.kill(self.recorder_pid(killed), signal.SIGKILL)
             killed.communicate()
             program = self.start(self.program, "3", "0", "wait")
@@ -600,8 +600,8 @@ class Left(Case):
                 self.assertNotIn("uprobes", maps.read())
             self.assertTrue(program.communicate("\n")[0].startswith("3 "))
 
-    def recorder(self, way):
-        recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program,
+    def recorder(self, method):
+        recorder = self.start(SIDE, "-q", "trace", "--global", "--by", method, "-o", self.output(), "--exe", self.program,
                               "--function", "cook", "-c", "sh -c 'echo ready; cat'")
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         return recorder
@@ -624,8 +624,8 @@ class Conflict(Case):
         recorder.stdin.write("\n")
         recorder.stdin.flush()
         self.assertTrue(recorder.stdout.readline().startswith("10 "))
-        for way in WAYS:
-            self.trace("true", "--by", way, "--function", "cook", status=1)
+        for method in BACKENDS:
+            self.trace("true", "--by", method, "--function", "cook", status=1)
             self.assertIn("has other bytes than its file", self.said.stderr)
             self.assertIn("its recorder of side", self.said.stderr)
         # The same program still runs, with its probe.
@@ -636,18 +636,18 @@ class Conflict(Case):
 
     def test_kernel_first(self):
         """A location that the kernel watches gets no jump, and the kernel continues to watch it."""
-        for way in WAYS:
-            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", way, "-o", self.output(), "--exe", self.program,
+        for method in BACKENDS:
+            recorder = self.start(SIDE, "-q", "trace", "--global", "--by", method, "-o", self.output(), "--exe", self.program,
                                   "--function", "cook", "-c", "sh -c 'echo ready; cat'")
             self.assertEqual(recorder.stdout.readline(), "ready\n")
             watched = self.traces
             inner = self.inner(f"{self.program} 5")
             out, error = inner.communicate()
-            self.assertTrue(out.startswith("10 "), (way, out, error))
+            self.assertTrue(out.startswith("10 "), (method, out, error))
             self.assertIn("not set", error)
             self.assertIn("the kernel watches that location", error)
             recorder.communicate("")
-            self.assertEqual(len(self.read(f"{self.folder}/trace-{watched}")), 5, way)
+            self.assertEqual(len(self.read(f"{self.folder}/trace-{watched}")), 5, method)
 
 
 class Order(Case):
@@ -661,8 +661,8 @@ class Order(Case):
         os.mkdir(self.folder + "/run", 0o700)
         self.addCleanup(self.end)
 
-    def ask(self, *words, status=0):
-        return self.side(*words, status=status, env=self.env)
+    def ask(self, *arguments, status=0):
+        return self.side(*arguments, status=status, env=self.env)
 
     def end(self):
         with contextlib.suppress(Exception):
@@ -714,9 +714,9 @@ class Order(Case):
 class Losses(Case):
     def test_sleeper(self):
         """A recorder that does not read loses hits when the buffer is full. All of them are counted, even if no further hit follows."""
-        for way in WAYS:
+        for method in BACKENDS:
             output = self.output()
-            recorder = self.start(SIDE, "--json", "trace", "--global", "--by", way, "-o", output, "--exe", self.program, "--function",
+            recorder = self.start(SIDE, "--json", "trace", "--global", "--by", method, "-o", output, "--exe", self.program, "--function",
                                   "cook", "-c", "sh -c 'echo ready; cat'")
             self.assertEqual(recorder.stdout.readline(), "ready\n")
             stopped = watcher(recorder.pid)
@@ -727,9 +727,9 @@ class Losses(Case):
             summary = next(json.loads(line) for line in said.splitlines() if '"summary"' in line)
             events = self.read(output)
             lost = sum(event["fields"]["count"] for event in events if event["event"] == "probe:cook_lost")
-            self.assertGreater(lost, 0, way)
+            self.assertGreater(lost, 0, method)
             recorded = sum(event["event"] == "probe:cook" for event in events)
-            self.assertEqual((recorded + lost, summary["lost"]), (150000, lost), way)
+            self.assertEqual((recorded + lost, summary["lost"]), (150000, lost), method)
 
 
 class Falls(Case):
@@ -740,14 +740,14 @@ class Falls(Case):
         if subprocess.run([os.environ["GLOBAL_REFUSE"], "bpf", "true"], capture_output=True, check=False).returncode:
             self.skipTest("no filters of system calls here")
 
-    def check(self, what, way, *reasons):
+    def check(self, what, method, *reasons):
         output = self.output()
         done = subprocess.run([os.environ["GLOBAL_REFUSE"], what, SIDE, "trace", "--global", "-o", output, "--exe", self.program, "-c",
                                f"{self.program} 3", "--function", "cook", "--exit", "--arg", "guests"], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=TIMEOUT, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         said = next(line for line in done.stderr.splitlines() if "locations are watched by" in line)
-        self.assertIn(f"2 locations are watched by {way} (", said)
+        self.assertIn(f"2 locations are watched by {method} (", said)
         for reason in reasons:
             self.assertIn(reason + ": the kernel", said)
         events = self.read(output)
@@ -762,12 +762,12 @@ class Falls(Case):
 
     def test_nothing(self):
         done = subprocess.run([os.environ["GLOBAL_REFUSE"], "perf", SIDE, "trace", "--global", "-o", self.output(), "--exe", self.program,
-                               "-c", f"{self.program} 3", "--function", "cook"], capture_output=True, text=True, timeout=PATIENCE,
+                               "-c", f"{self.program} 3", "--function", "cook"], capture_output=True, text=True, timeout=TIMEOUT,
                               check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual([line[:6] for line in done.stderr.splitlines()], ["side: ", "hint: "], done.stderr)
-        for way in WAYS:
-            self.assertIn(way + ":", done.stderr)
+        for method in BACKENDS:
+            self.assertIn(method + ":", done.stderr)
 
 
 class Refused(Case):
@@ -776,16 +776,16 @@ class Refused(Case):
                                "--function", "cook", "-c", self.program], capture_output=True, text=True, check=False,
                               user=NOBODY, group=NOBODY, extra_groups=[])
         self.assertEqual(done.returncode, 3, done.stderr)
-        for way in WAYS:
-            self.assertIn(way + ":", done.stderr)
+        for method in BACKENDS:
+            self.assertIn(method + ":", done.stderr)
         self.assertRegex(done.stderr, "\nhint: .*run as root")
         self.assertEqual([line[:6] for line in done.stderr.splitlines()], ["side: ", "hint: "], done.stderr)
         shutil.rmtree("/tmp/side-global-refused-%d" % os.getpid(), ignore_errors=True)
 
     def test_words(self):
-        for words, sentence in ((("--by", "magic"), "unknown method `magic`"), (("--uid", "no-such-user"), "there is no user"),
+        for arguments, sentence in ((("--by", "magic"), "unknown method `magic`"), (("--uid", "no-such-user"), "there is no user"),
                                 (("--cgroup", "/tmp"), "is no control group"), (("--context", "vtid"), "would be of the recorder")):
-            self.trace("true", "--function", "cook", *words, status=2)
+            self.trace("true", "--function", "cook", *arguments, status=2)
             self.assertIn(sentence, self.said.stderr)
         done = self.side("trace", "-c", "true", "--function", "main", "--comm", "x", status=2)
         self.assertIn("write `--global`", done.stderr)
@@ -802,12 +802,12 @@ class Refused(Case):
 
     def test_manners(self):
         """side-uprobes prints messages as its caller does: correct ones, or JSON."""
-        words = ("trace", "--global", "--exe", self.program, "-c", f"{self.program} 2", "--function", "cook")
-        self.assertEqual(self.side("-q", *words, "-o", self.output()).stderr, "")
-        lines = [json.loads(line) for line in self.side("--json", *words, "-o", self.output()).stderr.splitlines()]
+        arguments = ("trace", "--global", "--exe", self.program, "-c", f"{self.program} 2", "--function", "cook")
+        self.assertEqual(self.side("-q", *arguments, "-o", self.output()).stderr, "")
+        lines = [json.loads(line) for line in self.side("--json", *arguments, "-o", self.output()).stderr.splitlines()]
         self.assertTrue(any("is watched by" in line.get("message", "") for line in lines), lines)
         lines = [json.loads(line) for line in
-                 self.side("--json", *words[:-4], "-c", "/nowhere", "--function", "cook", "-o", self.output(), status=None).stderr.splitlines()]
+                 self.side("--json", *arguments[:-4], "-c", "/nowhere", "--function", "cook", "-o", self.output(), status=None).stderr.splitlines()]
         self.assertTrue(lines)
 
 
@@ -816,10 +816,10 @@ class Refused(Case):
         self.trace(f"{self.program} 2", "--function", "*", "-v")
         places = int(re.search(r"(\d+) locations are watched", self.said.stderr)[1])
         cpus = len(os.sched_getaffinity(0))
-        for way, limit, status in (("perf_event", 2 * places, 0), ("perf_event", places, 1), ("tracefs", cpus * places, 1)):
+        for method, limit, status in (("perf_event", 2 * places, 0), ("perf_event", places, 1), ("tracefs", cpus * places, 1)):
             output = self.output()
-            done = subprocess.run([SIDE, "trace", "--global", "--by", way, "-o", output, "-c", f"{self.program} 2", "--function", "*"],
-                                  capture_output=True, text=True, timeout=PATIENCE, check=False,
+            done = subprocess.run([SIDE, "trace", "--global", "--by", method, "-o", output, "-c", f"{self.program} 2", "--function", "*"],
+                                  capture_output=True, text=True, timeout=TIMEOUT, check=False,
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
             self.assertEqual(done.returncode, status, done.stderr)
             if status:
@@ -861,8 +861,8 @@ class Daemon(Case):
         self.env = {**os.environ, "SIDE_RUNTIME": self.runtime}
         self.addCleanup(self.end)
 
-    def ask(self, *words, status=0):
-        return self.side(*words, status=status, env=self.env)
+    def ask(self, *arguments, status=0):
+        return self.side(*arguments, status=status, env=self.env)
 
     def end(self):
         with contextlib.suppress(Exception):
@@ -947,11 +947,11 @@ class Daemon(Case):
 
     def test_killed(self):
         """A killed recorder of a session leaves nothing in programs; the session can set the probe again."""
-        for way in ("uprobe_multi", "tracefs"):
+        for method in ("uprobe_multi", "tracefs"):
             output = self.output()
             self.ask("create", "dinner", "-o", output)
             self.ask("start")
-            probe = ("enable-event", "cook", "--global", "--by", way, "--exe", self.program, "--function", "cook")
+            probe = ("enable-event", "cook", "--global", "--by", method, "--exe", self.program, "--function", "cook")
             self.ask(*probe)
             self.run_program(2)
             # Hits in the kernel's buffer are lost with its reader; hits before a stop are recorded.
@@ -965,7 +965,7 @@ class Daemon(Case):
             self.run_program(3)
             self.ask("stop")
             self.ask("destroy")
-            self.assertEqual(len(self.read(output)), 5, way)
+            self.assertEqual(len(self.read(output)), 5, method)
 
     def recorder(self):
         """The recorder of this daemon."""

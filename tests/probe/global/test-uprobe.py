@@ -25,7 +25,7 @@ BOTH = os.environ["UPROBE_BOTH"]
 LIBRARY = os.environ["UPROBE_LIBRARY"]
 MANY = os.environ["UPROBE_MANY"]
 REFUSE = os.environ["GLOBAL_REFUSE"]
-PATIENCE = 120
+TIMEOUT = 120
 EMULATED = ("begins_push", "begins_push_high", "begins_nop", "begins_jump", "begins_condition")
 OTHERS = ("begins_stepped", "begins_plain")
 # In the order of execution.
@@ -46,8 +46,8 @@ def watchers(pid):
     found = []
     for other in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{other}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-            if b"side-uprobes" in words[0] and b"--process" in words and words[words.index(b"--process") + 1] == str(pid).encode():
+            arguments = file.read().split(b"\0")
+            if b"side-uprobes" in arguments[0] and b"--process" in arguments and arguments[arguments.index(b"--process") + 1] == str(pid).encode():
                 found.append(int(other))
     return found
 
@@ -83,10 +83,10 @@ class Case(unittest.TestCase):
         self.process.wait()
         self.process.stdout.close()
 
-    def side(self, *words, status=0, before=()):
-        done = subprocess.run([*before, SIDE, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, env=self.env)
+    def side(self, *arguments, status=0, before=()):
+        done = subprocess.run([*before, SIDE, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False, env=self.env)
         if status is not None:
-            self.assertEqual(done.returncode, status, f"{words}: {done.stdout}{done.stderr}")
+            self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
         return done
 
     def output(self):
@@ -139,10 +139,10 @@ class Case(unittest.TestCase):
         self.assertEqual(self.numbers(events, pid), {function: times for function in EMULATED + OTHERS})
 
     @contextlib.contextmanager
-    def recording(self, *words, before=()):
+    def recording(self, *arguments, before=()):
         """Runs during a recording; the messages are in self.said afterwards."""
         output = self.output()
-        recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-p", str(self.pid), "-o", output, *words], stderr=subprocess.PIPE, text=True,
+        recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-p", str(self.pid), "-o", output, *arguments], stderr=subprocess.PIPE, text=True,
                                     env=self.env)
         said = []
         while not said or " is set in process" not in said[-1]:
@@ -152,7 +152,7 @@ class Case(unittest.TestCase):
         yield output
         if recorder.poll() is None:
             recorder.send_signal(signal.SIGINT)
-        self.said = "".join(said) + recorder.communicate(timeout=PATIENCE)[1]
+        self.said = "".join(said) + recorder.communicate(timeout=TIMEOUT)[1]
 
 
 class Watched(Case):
@@ -201,8 +201,8 @@ class Watched(Case):
 
     def test_not(self):
         """The process records locations that the kernel does not watch, or would record differently."""
-        for words in (("--context", "vtid"), ("--filter", "$ctx.vtid > 0")):
-            with self.recording(*EACH, *words) as output:
+        for arguments in (("--context", "vtid"), ("--filter", "$ctx.vtid > 0")):
+            with self.recording(*EACH, *arguments) as output:
                 self.turn(2)
             self.assertIn("1 jump, 6 breakpoint", self.said)
             self.assertIn("not a uprobe: contexts of the process", self.said)
@@ -264,8 +264,8 @@ class Watched(Case):
         with self.recording(*EACH) as output:
             self.turn(50)
             self.process.stdin.close()
-            self.process.wait(PATIENCE)
-            self.recorder.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
+            self.recorder.wait(TIMEOUT)
         self.assertEqual(self.process.returncode, 0)
         self.check(self.read(output), [*range(50)])
 
@@ -279,8 +279,8 @@ class Session(Case):
         self.side("create", "evening", "-o", self.trace)
         self.side("start")
 
-    def enable(self, name, *words, said):
-        done = self.side("enable-event", name, "-u", "--pid", str(self.pid), *(words or EACH))
+    def enable(self, name, *arguments, said):
+        done = self.side("enable-event", name, "-u", "--pid", str(self.pid), *(arguments or EACH))
         self.assertIn(said, done.stderr)
 
     def events(self, name):
@@ -311,10 +311,10 @@ class Session(Case):
 
     def test_again(self):
         """A probe of the same name replaces the former one, whatever the methods."""
-        for words, said in ((EACH, "5 uprobe"), (EACH, "5 uprobe"), ((*EACH, "--no-uprobe"), "6 breakpoint"),
+        for arguments, said in ((EACH, "5 uprobe"), (EACH, "5 uprobe"), ((*EACH, "--no-uprobe"), "6 breakpoint"),
                             # Existing probes are not changed.
                             (EACH, "6 breakpoint")):
-            self.enable("each", *words, said=said)
+            self.enable("each", *arguments, said=said)
             self.turn(2)
         self.side("add-context", "-u", "-e", "each", "--pid", str(self.pid), "-t", "vtid")
         self.turn(2)
@@ -365,10 +365,10 @@ class Started(unittest.TestCase):
         self.env["LD_LIBRARY_PATH"] = self.folder
         self.traces = 0
 
-    def start(self, *words, before=(), places=EACH):
+    def start(self, *arguments, before=(), places=EACH):
         self.traces += 1
         self.output = f"{self.folder}/trace-{self.traces}"
-        self.recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-o", self.output, "-c", self.program, *places, *words],
+        self.recorder = subprocess.Popen([*before, SIDE, "-v", "trace", "-o", self.output, "-c", self.program, *places, *arguments],
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
         self.pid = int(self.recorder.stdout.readline())
 
@@ -379,7 +379,7 @@ class Started(unittest.TestCase):
 
     def finish(self, status=0):
         """The events in the order of time, by process, as the recorder has written them."""
-        _, self.said = self.recorder.communicate(timeout=PATIENCE)
+        _, self.said = self.recorder.communicate(timeout=TIMEOUT)
         self.assertEqual(self.recorder.returncode, status, self.said)
         self.assertEqual(watchers(self.pid), [])
         done = subprocess.run([SIDE, "view", "--json", self.output], capture_output=True, text=True, check=True, env=self.env)
@@ -392,8 +392,8 @@ class Started(unittest.TestCase):
         self.by_kernel = sum("pid" in event["fields"] for event in events)
         return found
 
-    def run_all(self, lines, *words, **named):
-        self.start(*words, **named)
+    def run_all(self, lines, *arguments, **named):
+        self.start(*arguments, **named)
         for line in lines:
             self.turn(line)
         return self.finish()
@@ -425,9 +425,9 @@ class Started(unittest.TestCase):
     def test_children(self):
         """Children set such probes by themselves: forked ones, those that execute the program again, and the process itself after exec."""
         self.need_kernel()
-        for words in ((), ("--no-uprobe",)):
-            found = self.run_all((2, "fork 3", "start 4", 1, "exec 5", 6, "fork 7"), *words)
-            self.assertEqual(self.by_kernel, 0 if words else 5 * 3)
+        for arguments in ((), ("--no-uprobe",)):
+            found = self.run_all((2, "fork 3", "start 4", 1, "exec 5", 6, "fork 7"), *arguments)
+            self.assertEqual(self.by_kernel, 0 if arguments else 5 * 3)
             self.assertEqual(found.pop(self.pid), self.calls(2, 1, 5, 6))
             self.assertEqual(sorted(found.values(), key=len), [self.calls(3), self.calls(4), self.calls(7)])
 
@@ -436,8 +436,8 @@ class Started(unittest.TestCase):
         self.need_kernel()
         shutil.copy(BOTH, self.program)
         shutil.copy(LIBRARY, self.folder)
-        for words, said, kernel in (((), "2 jump, 2 breakpoint, 10 uprobe", 10 * 20), (("--no-uprobe",), "2 jump, 12 breakpoint", 0)):
-            found = self.run_all((20,), *words, places=("--function", "*:begins_*", *EACH[2:]))
+        for arguments, said, kernel in (((), "2 jump, 2 breakpoint, 10 uprobe", 10 * 20), (("--no-uprobe",), "2 jump, 12 breakpoint", 0)):
+            found = self.run_all((20,), *arguments, places=("--function", "*:begins_*", *EACH[2:]))
             self.assertIn("14 of 14 locations: " + said, self.said)
             self.assertEqual(self.by_kernel, kernel)
             self.assertEqual(found, {self.pid: self.calls(20, 20)})
@@ -445,11 +445,11 @@ class Started(unittest.TestCase):
     def test_asked(self):
         """An option that excludes uprobes is reported without `-v`; a property of the code is not."""
         self.need_kernel()
-        for number, (words, places, why) in enumerate((
+        for number, (arguments, places, why) in enumerate((
                 (("--exit",), 3, "the probe records the return"), (("--context", "backtrace"), 5, "a backtrace is recorded"),
                 (("--context", "vtid"), 5, "contexts of the process"), (("--filter", "$ctx.vtid > 0"), 5, "contexts of the process"))):
-            done = subprocess.run([SIDE, "trace", "-o", f"{self.folder}/asked-{number}", "-c", self.program, *EACH, *words], input="2\n",
-                                  capture_output=True, text=True, check=True, env=self.env, timeout=PATIENCE)
+            done = subprocess.run([SIDE, "trace", "-o", f"{self.folder}/asked-{number}", "-c", self.program, *EACH, *arguments], input="2\n",
+                                  capture_output=True, text=True, check=True, env=self.env, timeout=TIMEOUT)
             self.assertIn(f"{places} of the locations can have only a breakpoint, not a uprobe: {why}", done.stderr)
             self.assertNotIn("single-step", done.stderr)
         found = self.run_all((2,))
@@ -472,11 +472,11 @@ class Started(unittest.TestCase):
             with open(self.program, "w", encoding="utf-8") as file:
                 file.write(f"#!{line}\n")
             os.chmod(self.program, 0o755)
-            for words in ((), ("--no-uprobe",)):
-                found = self.run_all((20, "exec 3", 2), *words)
+            for arguments in ((), ("--no-uprobe",)):
+                found = self.run_all((20, "exec 3", 2), *arguments)
                 self.assertIn(f"is a script, which {program} runs", self.said)
                 self.assertEqual(found, {self.pid: self.calls(20, 3, 2)})
-                self.assertEqual(self.by_kernel, 5 * 20 if permitted() and not words else 0)
+                self.assertEqual(self.by_kernel, 5 * 20 if permitted() and not arguments else 0)
 
     def test_filter(self):
         self.need_kernel()
@@ -495,7 +495,7 @@ class Started(unittest.TestCase):
         self.turn(50)
         self.recorder.terminate()
         # The end of its input would end the program as well, with status 0.
-        self.recorder.wait(timeout=PATIENCE)
+        self.recorder.wait(timeout=TIMEOUT)
         self.assertEqual(self.finish(128 + signal.SIGTERM), {self.pid: self.calls(50)})
 
     def test_killed(self):
@@ -507,7 +507,7 @@ class Started(unittest.TestCase):
         self.recorder.kill()
         wait_until(lambda: ended(watcher), "the end of who watches")
         self.turn(5)
-        self.recorder.communicate(timeout=PATIENCE)
+        self.recorder.communicate(timeout=TIMEOUT)
         wait_until(lambda: ended(self.pid), "the end of the program")
 
     def test_watcher_killed(self):
@@ -529,7 +529,7 @@ class Started(unittest.TestCase):
             file.seek(whole.index(b"/ld-linux-x86-64.so.2"))
             file.write(b"/ld-nothing-64.so.222")
         done = subprocess.run([SIDE, "trace", "-o", self.folder + "/none", "-c", self.program, *EACH], capture_output=True, text=True, check=False,
-                              env=self.env, timeout=PATIENCE)
+                              env=self.env, timeout=TIMEOUT)
         self.assertEqual(done.returncode, 126)
         self.assertIn("the interpreter that it names does not exist", done.stderr)
         self.assertFalse(os.path.exists(self.folder + "/none"))
@@ -547,7 +547,7 @@ class Started(unittest.TestCase):
             self.traces += 1
             output = f"{self.folder}/trace-{self.traces}"
             done = subprocess.run([*before, SIDE, "-v", "trace", "-o", output, "-c", MANY, "--function", places], capture_output=True, text=True,
-                                  check=False, env=self.env, timeout=PATIENCE)
+                                  check=False, env=self.env, timeout=TIMEOUT)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(said, done.stderr)
             done = subprocess.run([SIDE, "view", "--json", output], capture_output=True, text=True, check=True, env=self.env)

@@ -19,7 +19,7 @@ import unittest
 
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-PATIENCE = 120
+TIMEOUT = 120
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 ENV = {**os.environ, "LC_ALL": "C"}
@@ -27,7 +27,7 @@ ENV.pop("LD_PRELOAD", None)
 
 
 def run(*words, status=0, **options):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV, **options)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
     if status is not None and done.returncode != status:
         raise AssertionError(f"{words} ends with {done.returncode}: {done.stdout}{done.stderr}")
     return done
@@ -112,23 +112,23 @@ def accesses(fixed):
 def constants(rng, fixed, count):
     """Functions with constants between them that equal padding."""
     text, calls, names = [], [], []
-    ways = accesses(fixed)
+    methods = accesses(fixed)
     for n in range(count):
-        way = rng.choice(sorted(ways))
+        method = rng.choice(sorted(methods))
         words = rng.choice(sorted(FILLS))
         make = rng.choice([spinner, leaf])
         name = f"probed_{n}"
         values = [FILLS[words][i % len(FILLS[words])] for i in range(3)]
-        typed = way == "object" or rng.random() < 0.3
+        typed = method == "object" or rng.random() < 0.3
         text.append(make(name))
         if rng.random() < 0.3:
             text.append(".p2align 3, 0xcc\n")
         label = f"data_{n}"
         text.append((f".type {label},@object\n.size {label},24\n" if typed else "") + f"{label}: .quad {', '.join(values)}\n")
-        text.append(getter(f"get_{n}", ways[way].format(n=n)))
-        if way == "pointer":
+        text.append(getter(f"get_{n}", methods[method].format(n=n)))
+        if method == "pointer":
             text.append(f".data\n.p2align 3\npointer_{n}: .quad {label}\n.text\n")
-        if way == "object":
+        if method == "object":
             text.append(f".data\n.p2align 3\ndistance_{n}: .quad {label}-anchor\n.text\n")
         names.append(name)
         calls.append(f'printf("%d %lx\\n", probed_{n}(4), get_{n}());')
@@ -299,7 +299,7 @@ class Sleds(Folder):
             self.assertEqual(process.stdout.readline(), "ready\n")
             run(SIDE, "trace", "-o", self.path("attached"), "-p", str(process.pid), "--duration", "0.2", "--function", "key_second", "--function",
                 "key_loop")
-            out, _ = process.communicate("\n", timeout=PATIENCE)
+            out, _ = process.communicate("\n", timeout=TIMEOUT)
         self.assertEqual((out, process.returncode), (plain, 0))
 
 
@@ -398,7 +398,7 @@ class Copies(Folder):
         """A copy contains the jumps and breakpoints of probes, and behaves like the original; only originals have hits."""
         for program in self.programs():
             words = [word for name in self.NAMES for word in ("--function", name)]
-            for probes in (words, words + ["--exit"], [word for place in self.boundaries(program) for word in ("--probe", place)]):
+            for probes in (words, words + ["--exit"], [word for location in self.boundaries(program) for word in ("--probe", location)]):
                 out, err, hits = self.trace(program, *probes)
                 self.assertEqual(out, "right\n", err)
                 if probes == words:
@@ -408,7 +408,7 @@ class Copies(Folder):
         """Copies of probed code that are executed after the tracer has left."""
         for program in self.programs():
             for probes in ([word for name in self.NAMES for word in ("--function", name)],
-                           [word for place in self.boundaries(program)[1::3] for word in ("--probe", place)]):
+                           [word for location in self.boundaries(program)[1::3] for word in ("--probe", location)]):
                 shutil.rmtree(self.path("trace"), True)
                 with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
                     def proceed(word):
@@ -419,16 +419,16 @@ class Copies(Folder):
                     with subprocess.Popen([SIDE, "trace", "-o", self.path("trace"), "-p", str(process.pid), "--no-uprobe", *probes],
                                           stderr=subprocess.PIPE, text=True, env=ENV) as tracer:
                         for _ in range(len(probes) // 2):
-                            said = line = tracer.stderr.readline()
+                            output = line = tracer.stderr.readline()
                             while line and " is set in process" not in line:
                                 line = tracer.stderr.readline()
-                                said += line
-                            self.assertIn("1 of 1", said)
+                                output += line
+                            self.assertIn("1 of 1", output)
                         proceed("copied\n")
                         tracer.send_signal(signal.SIGINT)
-                        tracer.communicate(timeout=PATIENCE)
+                        tracer.communicate(timeout=TIMEOUT)
                     proceed("called\n")
-                    out, _ = process.communicate("\n", timeout=PATIENCE)
+                    out, _ = process.communicate("\n", timeout=TIMEOUT)
                     self.assertEqual((out, process.returncode), ("right\n", 0))
 
     def test_faults_of_the_program(self):
@@ -551,18 +551,18 @@ class Files(Folder):
             self.assertEqual(process.stdout.readline(), "ready\n")
             with subprocess.Popen([SIDE, "trace", "-o", trace, "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True,
                                   env=ENV) as tracer:
-                said = line = tracer.stderr.readline()
+                output = line = tracer.stderr.readline()
                 while line and " is set in process" not in line:
                     line = tracer.stderr.readline()
-                    said += line
-                self.assertIn("1 of 1", said)
+                    output += line
+                self.assertIn("1 of 1", output)
                 listed = run(SIDE, "probe", "list", str(process.pid), "leaf").stdout
                 process.stdin.write("\n")
                 process.stdin.flush()
                 self.assertEqual(process.stdout.readline(), "20100\n")
                 tracer.send_signal(signal.SIGINT)
-                tracer.communicate(timeout=PATIENCE)
-            process.communicate("\n", timeout=PATIENCE)
+                tracer.communicate(timeout=TIMEOUT)
+            process.communicate("\n", timeout=TIMEOUT)
             self.assertEqual(process.returncode, 0)
         return listed, len(re.findall(r"probe:\S+: ", run(SIDE, "view", trace).stdout))
 

@@ -16,7 +16,7 @@ import unittest
 
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-PATIENCE = 120
+TIMEOUT = 120
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 ENV = {**os.environ, "LC_ALL": "C"}
 ENV.pop("LD_PRELOAD", None)
@@ -47,22 +47,22 @@ int main(int argc, char **argv)
 """
 
 
-def run(*words, status=0, **options):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV, **options)
+def run(*args, status=0, **options):
+    done = subprocess.run(args, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
     if done.returncode != status:
-        raise AssertionError(f"{words} ends with {done.returncode}: {done.stdout}{done.stderr}")
+        raise AssertionError(f"{args} ends with {done.returncode}: {done.stdout}{done.stderr}")
     return done
 
 
 def generate(rng, count):
     """The source of a program, and the values of each marker in the call with that value."""
-    body, said = [], {}
+    body, output = [], {}
     for i in range(count):
         name, number = f"m{i}", rng.randrange(1, 1 << 30)
         body.append(MARKER.format(name=name, arguments=f"-8@%rdi 4@${number}"))
         body.append(rng.choice(BETWEEN))
-        said[name] = number
-    return PROGRAM.format(base=BASE, body="".join(body)), said
+        output[name] = number
+    return PROGRAM.format(base=BASE, body="".join(body)), output
 
 
 class Adjacent(unittest.TestCase):
@@ -75,12 +75,12 @@ class Adjacent(unittest.TestCase):
 
     def build(self, seed, count):
         rng = random.Random(seed)
-        source, said = generate(rng, count)
+        source, output = generate(rng, count)
         with open(self.path("program.c"), "w", encoding="utf-8") as file:
             file.write(source)
         run(COMPILERS[seed % len(COMPILERS)], "-w", rng.choice(["-O0", "-O2"]), *rng.choice([["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]]),
             self.path("program.c"), "-o", self.path("program"))
-        return rng, said
+        return rng, output
 
     def events(self, trace):
         found = []
@@ -92,8 +92,8 @@ class Adjacent(unittest.TestCase):
     def test_all(self):
         for seed in range(100 if LONG else 8):
             with self.subTest(seed=seed):
-                rng, said = self.build(seed, 2 + seed % 7)
-                names = sorted(said)
+                rng, output = self.build(seed, 2 + seed % 7)
+                names = sorted(output)
                 rng.shuffle(names)
                 shutil.rmtree(self.path("t"), True)
                 done = run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--function", "marked",
@@ -101,46 +101,46 @@ class Adjacent(unittest.TestCase):
                 self.assertNotIn("not set", done.stderr)
                 events = self.events("t")
                 # These two have the same address, and no order.
-                for i in range(0, len(events) - 1, len(said) + 1):
+                for i in range(0, len(events) - 1, len(output) + 1):
                     events[i:i + 2] = sorted(events[i:i + 2], key=lambda event: event[0] != "marked")
-                wanted = [(name, 100 + i) for i in range(5) for name in ["marked", *sorted(said)]]
+                wanted = [(name, 100 + i) for i in range(5) for name in ["marked", *sorted(output)]]
                 self.assertEqual([name for name, _ in events], [name for name, _ in wanted])
                 for (name, fields), (_, value) in zip(events, wanted):
                     if name != "marked":
-                        self.assertEqual((fields["arg1"], fields["arg2"]), (str(value), str(said[name])), name)
+                        self.assertEqual((fields["arg1"], fields["arg2"]), (str(value), str(output[name])), name)
 
     def test_glob(self):
         for seed in range(3):
-            _, said = self.build(seed, 5)
+            _, output = self.build(seed, 5)
             shutil.rmtree(self.path("t"), True)
             done = run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:*")
             self.assertNotIn("not set", done.stderr)
-            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in sorted(said)] * 5)
+            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(output[name]) for name in sorted(output)] * 5)
             shutil.rmtree(self.path("t"))
             run(SIDE, "trace", "-o", self.path("t"), "-c", self.path("program"), "--sdt", "adj:m[13]")
-            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(said[name]) for name in ("m1", "m3")] * 5)
+            self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(output[name]) for name in ("m1", "m3")] * 5)
 
     def start(self, process, trace, *probes):
         tracer = subprocess.Popen([SIDE, "trace", "-o", self.path(trace), "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True, env=ENV)
         for _ in range(len(probes) // 2):
-            line = said = ""
+            line = output = ""
             while " is set in process" not in line:
                 line = tracer.stderr.readline()
-                said += line
-                self.assertTrue(line, said)
+                output += line
+                self.assertTrue(line, output)
             self.assertIn("1 of 1", line)
         return tracer
 
     @staticmethod
     def finish(tracer):
         tracer.send_signal(signal.SIGINT)
-        tracer.communicate(timeout=PATIENCE)
+        tracer.communicate(timeout=TIMEOUT)
 
     def test_one_after_the_other(self):
         """Probes are set and removed while the program runs, each in its own session: probes that are set see every call."""
         for seed in range(6 if LONG else 2):
-            rng, said = self.build(seed + 50, 4)
-            names, there, hits = sorted(said), {}, {}
+            rng, output = self.build(seed + 50, 4)
+            names, there, hits = sorted(output), {}, {}
             with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
                 for _ in range(7):
                     name = rng.choice(names)
@@ -160,12 +160,12 @@ class Adjacent(unittest.TestCase):
                     self.finish(tracer)
                     self.assertEqual(len(self.events(name)), hits[name], name)
                     shutil.rmtree(self.path(name))
-                process.communicate("\n", timeout=PATIENCE)
+                process.communicate("\n", timeout=TIMEOUT)
                 self.assertEqual(process.returncode, 0)
 
     def test_calls_go_on(self):
         """The start of a function becomes a breakpoint during a call, and its return is seen."""
-        _, said = self.build(3, 4)
+        _, output = self.build(3, 4)
         with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
             first = self.start(process, "first", "--function", "marked", "--exit")
             process.stdin.write("\n")
@@ -177,11 +177,11 @@ class Adjacent(unittest.TestCase):
             self.assertEqual(process.stdout.readline(), "done\n")
             self.finish(second)
             self.finish(first)
-            process.communicate("", timeout=PATIENCE)
+            process.communicate("", timeout=TIMEOUT)
         self.assertEqual([name for name, _ in self.events("first")], ["marked", "marked_return"] * 20)
         self.assertEqual([name for name, _ in self.events("second")], ["m0", "m1"] * 10)
         self.assertEqual(process.returncode, 0)
-        self.assertEqual(len(said), 4)
+        self.assertEqual(len(output), 4)
 
 
 if __name__ == "__main__":

@@ -23,16 +23,16 @@ from tracefs import TRACEFS, see_tracefs
 
 SIDE = os.environ["SIDE"]
 MARKERS = [path for path in os.environ["MARKERS"].split(":") if path]
-PATIENCE = 120
+TIMEOUT = 120
 ENV = {**os.environ, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}
 NUMBERS = [200, -100, 60000, -30000, 4000000000, -2000000000, 18000000000000000000, -9000000000000000000, 1, 0xab, 0x1234]
 SIZES = [1, -1, 2, -2, 4, -4, 8, -8, 1, 1, 8, -4]
 
 
-def run(*words, status=0, **options):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV, **options)
+def run(*args, status=0, **options):
+    done = subprocess.run(args, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
     if done.returncode != status:
-        raise AssertionError(f"{words} ends with {done.returncode}: {done.stdout}{done.stderr}")
+        raise AssertionError(f"{args} ends with {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -68,8 +68,8 @@ class Elf:
             assert (owner, kind, self.data[at + 12:at + 20]) == (8, 3, b"stapsdt\0")
             address, known, semaphore = struct.unpack_from("<QQQ", self.data, at + 20)
             assert known == base
-            provider, name, arguments, rest = self.data[at + 44:at + 20 + size].split(b"\0")
-            assert rest == b""
+            provider, name, arguments, remainder = self.data[at + 44:at + 20 + size].split(b"\0")
+            assert remainder == b""
             yield f"{provider.decode()}:{name.decode()}", address, semaphore, arguments.decode()
             at += 20 + (size + 3) // 4 * 4
 
@@ -90,12 +90,12 @@ class Notes(unittest.TestCase):
                     # perf finds markers by this section.
                     section = elf.sections[".probes"]
                     self.assertEqual(semaphore - at, section[3] - section[4], name)
-                    words = [word.partition("@") for word in arguments.split()]
-                    self.assertEqual(" ".join("".join(word) for word in words), arguments)
+                    args = [word.partition("@") for word in arguments.split()]
+                    self.assertEqual(" ".join("".join(word) for word in args), arguments)
                     if name == "shelf:numbers":
-                        self.assertEqual([int(size) for size, _, _ in words], SIZES)
+                        self.assertEqual([int(size) for size, _, _ in args], SIZES)
                     if name == "shelf:others":
-                        self.assertEqual([int(size) for size, _, _ in words], [8] * 6)
+                        self.assertEqual([int(size) for size, _, _ in args], [8] * 6)
 
     def test_listed(self):
         for program in MARKERS:
@@ -118,20 +118,20 @@ class Gdb(unittest.TestCase):
                      "delete", "continue"]
         for program in MARKERS:
             with self.subTest(program):
-                words = [word for command in commands for word in ("-ex", command)]
-                said = run("gdb", "-q", "-nx", "-batch", *words, program)
-                values = re.findall(r"^\$\d+ = (.*)$", said, re.MULTILINE)
+                args = [word for command in commands for word in ("-ex", command)]
+                result = run("gdb", "-q", "-nx", "-batch", *args, program)
+                values = re.findall(r"^\$\d+ = (.*)$", result, re.MULTILINE)
                 # "200 '\310'" for a char
                 numbers = [int(value.split()[0], 0) for value in values[:13]]
-                self.assertEqual(numbers, [12, *NUMBERS, -4], said)
+                self.assertEqual(numbers, [12, *NUMBERS, -4], result)
                 self.assertRegex(values[13], '"on the shelf"$')
                 self.assertEqual(values[14], "0x" + struct.pack(">d", -2.5).hex())
-                self.assertEqual([value.split()[0] for value in values[15:19]], ["3", "8", "600", "6"], said)
-                self.assertEqual(values[19], "-1", said)
+                self.assertEqual([value.split()[0] for value in values[15:19]], ["3", "8", "600", "6"], result)
+                self.assertEqual(values[19], "-1", result)
                 self.assertRegex(values[20], '"x"$')
-                self.assertEqual(len(re.findall("^stap shelf ", said, re.MULTILINE)), len(list(Elf(program).markers())))
+                self.assertEqual(len(re.findall("^stap shelf ", result, re.MULTILINE)), len(list(Elf(program).markers())))
                 # A process that gdb has detached from has no listener any more.
-                self.assertIn("\n0 0\n", said)
+                self.assertIn("\n0 0\n", result)
 
 
 def append(path, text):
@@ -159,12 +159,12 @@ class Traced(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="side-markers-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
-    def check_side(self, *way):
+    def check_side(self, *method):
         for program in MARKERS[:2]:
             copy = f"{self.folder}/{os.path.basename(program)}"
             shutil.copy(program, copy)
             output = f"{self.folder}/trace-{os.path.basename(program)}-{len(os.listdir(self.folder))}"
-            run(SIDE, "-q", "trace", *way, "-o", output, "-c", copy, "--sdt", "shelf:numbers", "--sdt", "shelf:hidden")
+            run(SIDE, "-q", "trace", *method, "-o", output, "-c", copy, "--sdt", "shelf:numbers", "--sdt", "shelf:hidden")
             events = [json.loads(line) for line in run(SIDE, "view", "--json", output).splitlines()]
             events = [event["fields"] for event in events if event["type"] == "event" and "arg1" in event["fields"]]
             wanted = []
@@ -250,10 +250,10 @@ class Kernel(Traced):
         copy = f"{self.folder}/perfect"
         shutil.copy(MARKERS[0], copy)
 
-        def perf(*words, status=(0,)):
-            done = subprocess.run(["perf", *words], capture_output=True, text=True, timeout=PATIENCE, check=False, env=home,
+        def perf(*args, status=(0,)):
+            done = subprocess.run(["perf", *args], capture_output=True, text=True, timeout=TIMEOUT, check=False, env=home,
                                   cwd=self.folder)
-            self.assertIn(done.returncode, status, f"perf {words}: {done.stdout}{done.stderr}")
+            self.assertIn(done.returncode, status, f"perf {args}: {done.stdout}{done.stderr}")
             return done.stdout
         perf("buildid-cache", "--add", copy)
         perf("probe", "sdt_shelf:hidden")
@@ -271,7 +271,7 @@ def bpf_refused():
         return "there is no bpftrace"
     if os.geteuid():
         return "bpftrace wants root"
-    done = subprocess.run(["bpftrace", "-e", "BEGIN { exit(); }"], capture_output=True, text=True, timeout=PATIENCE, check=False, env=ENV)
+    done = subprocess.run(["bpftrace", "-e", "BEGIN { exit(); }"], capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV)
     return f"bpftrace cannot run here: {done.stderr.strip()[-200:]}" if done.returncode else None
 
 
@@ -310,7 +310,7 @@ class Bpftrace(Traced):
     @staticmethod
     def interrupt(listener):
         """A single Ctrl-C may arrive just before it sleeps and be lost: repeat it until it has exited."""
-        for _ in range(PATIENCE):
+        for _ in range(TIMEOUT):
             listener.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 listener.wait(1)
@@ -329,7 +329,7 @@ class Bpftrace(Traced):
                               stderr=subprocess.DEVNULL, env=ENV) as listener:
             try:
                 # Once it listens, it has raised the semaphore.
-                deadline = time.monotonic() + PATIENCE
+                deadline = time.monotonic() + TIMEOUT
                 while run(program) == "0 0\n":
                     self.assertLess(time.monotonic(), deadline, "bpftrace does not come")
                 run(SIDE, "-q", "trace", "--global", "-o", f"{self.folder}/trace", "-c", f"sh -c '{program}; {program}'",

@@ -138,12 +138,12 @@ def choose(hit, library, turn):
     with open(library, "rb") as file:
         code = file.read()
     # Kernels set no uprobe on instructions with such prefixes, and report no error.
-    hit = [(offset, *said) for offset, said in sorted(hit.items()) if code[offset] not in b"\xf0\x26\x2e\x36\x3e"]
+    hit = [(offset, *result) for offset, result in sorted(hit.items()) if code[offset] not in b"\xf0\x26\x2e\x36\x3e"]
     rare = [each for each in hit if each[2] != 1][:FUNCTIONS // 3]
-    rest = [each for each in hit if each[2] == 1]
+    remainder = [each for each in hit if each[2] == 1]
     wanted = FUNCTIONS - len(rare)
-    step = max(1, len(rest) // wanted)
-    return rare + rest[turn % step::step][:wanted]
+    step = max(1, len(remainder) // wanted)
+    return rare + remainder[turn % step::step][:wanted]
 
 
 def profile(library):
@@ -180,7 +180,7 @@ def compare(place, load, turn):
     output, hit = ours(place, load)
     again, same = ours(place, load)
     # Functions that are called at random times are not compared.
-    exact = {offset: said for offset, said in hit.items() if same.get(offset) == said and load.is_exact(said[0])}
+    exact = {offset: result for offset, result in hit.items() if same.get(offset) == result and load.is_exact(result[0])}
     assert load.name == "redis-server" or len(exact) * 20 > len(hit) * 19, "it is not the same twice"
     chosen = choose(exact, load.file, turn)
     kernel_output, seen = kernels(place, load, chosen)

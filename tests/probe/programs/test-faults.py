@@ -29,7 +29,7 @@ def run(*command, cwd=None, **more):
 
 
 # Of each function: its address, the offset of the instruction that faults, and the offset of the next one.
-PLACES = {line.split()[0]: [int(word, 0) for word in line.split()[1:]] for line in run(PROGRAM, "o")[1].splitlines()}
+LOCATIONS = {line.split()[0]: [int(word, 0) for word in line.split()[1:]] for line in run(PROGRAM, "o")[1].splitlines()}
 
 
 def at_begins():
@@ -40,7 +40,7 @@ def at_faults():
     """The instruction that faults, and the one after it."""
     options = []
     for i, name in enumerate(FUNCTIONS):
-        where = PLACES[name][1 if i % 3 else 2]
+        where = LOCATIONS[name][1 if i % 3 else 2]
         options += ["--probe", f"{name}+{where:#x}" if where else name]
     return options
 
@@ -105,14 +105,14 @@ def test_running_program():
     with tempfile.TemporaryDirectory() as directory, subprocess.Popen(
             [PROGRAM, "w"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True) as program:
         true(program.stdout.readline() == "ready\n", "it is ready")
-        before = bytes_at(program, PLACES["stores"][0])
+        before = bytes_at(program, LOCATIONS["stores"][0])
         with subprocess.Popen([SIDE, "-q", "trace", "-o", "trace", "-p", str(program.pid), *at_begins()], cwd=directory, env=environment(),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as tracer:
             for _ in range(3000):
-                if bytes_at(program, PLACES["stores"][0]) != before or tracer.poll() is not None:
+                if bytes_at(program, LOCATIONS["stores"][0]) != before or tracer.poll() is not None:
                     break
                 time.sleep(.01)
-            true(bytes_at(program, PLACES["stores"][0]) != before, "the probes are set")
+            true(bytes_at(program, LOCATIONS["stores"][0]) != before, "the probes are set")
             time.sleep(.1)
             out = program.communicate("\n", timeout=60)[0]
             tracer.communicate(timeout=60)

@@ -65,12 +65,12 @@ def stop(process, number):
     assert status == 0, f"the program ended with {status}"
 
 
-def sqlite(place, report):
+def sqlite(location, report):
     program = need("sqlite3")
     wanted = run([program, ":memory:"], input=SQL).stdout
     assert wanted.count("\n") > 8 and wanted.endswith("ok\n"), wanted
     with subprocess.Popen([program, ":memory:"], env=environment(program, report, "storm"), stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True, cwd=place) as process:
+                          stdout=subprocess.PIPE, text=True, cwd=location) as process:
         wait_until(lambda: is_ready(report), "the probes are there", process=process)
 
         def work():
@@ -85,8 +85,8 @@ def sqlite(place, report):
 
 
 def redis_load(process, port, client):
-    def ask(*words):
-        return run([client, "-p", str(port)] + [str(word) for word in words]).stdout.strip()
+    def ask(*arguments):
+        return run([client, "-p", str(port)] + [str(word) for word in arguments]).stdout.strip()
 
     done = run([shutil.which("redis-benchmark"), "-p", str(port), "-c", "10", "-n", "1000", "-P", "4", "-q",
                 "-t", "set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset"])
@@ -103,11 +103,11 @@ def redis_load(process, port, client):
         assert "rdb_last_bgsave_status:ok" in ask("info", "persistence")
 
 
-def redis(place, report):
+def redis(location, report):
     program, client, _ = need("redis-server"), need("redis-cli"), need("redis-benchmark")
     port = free_port()
-    with open(f"{place}/log", "w+", encoding="utf-8") as log, subprocess.Popen(
-            [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", place, "--save", ""],
+    with open(f"{location}/log", "w+", encoding="utf-8") as log, subprocess.Popen(
+            [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", location, "--save", ""],
             env=environment(program, report, "storm"), stdout=log, stderr=log) as process:
         try:
             wait_until(lambda: is_ready(report) and listens(port), "redis-server listens", process=process)
@@ -120,35 +120,35 @@ def redis(place, report):
             raise
 
 
-def nginx(place, report):
+def nginx(location, report):
     program, load = need("nginx"), need("wrk")
     port = free_port()
-    with open(f"{place}/page.txt", "w", encoding="ascii") as file:
+    with open(f"{location}/page.txt", "w", encoding="ascii") as file:
         file.write("".join(f"{number} {number * number}\n" for number in range(3000)))
-    with open(f"{place}/nginx.conf", "w", encoding="ascii") as file:
-        paths = "".join(f"{name}_temp_path {place}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        file.write(f"daemon off; pid {place}/pid; error_log {place}/error.log; worker_processes 2;\n"
+    with open(f"{location}/nginx.conf", "w", encoding="ascii") as file:
+        paths = "".join(f"{name}_temp_path {location}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        file.write(f"daemon off; pid {location}/pid; error_log {location}/error.log; worker_processes 2;\n"
                    f"master_process {'on' if LONG else 'off'}; user root;\n"
-                   f"events {{ worker_connections 64; }}\nhttp {{ access_log {place}/log; {paths} gzip on; gzip_types text/plain;\n"
-                   f"server {{ listen 127.0.0.1:{port}; root {place}; }} }}\n")
+                   f"events {{ worker_connections 64; }}\nhttp {{ access_log {location}/log; {paths} gzip on; gzip_types text/plain;\n"
+                   f"server {{ listen 127.0.0.1:{port}; root {location}; }} }}\n")
     page = f"http://127.0.0.1:{port}/page.txt"
 
     def work():
         done = run([load, "-t1", "-c10", "-d1", page])
         assert done.returncode == 0 and "Non-2xx" not in done.stdout and "Socket errors" not in done.stdout, done.stdout
         for plain in ([], ["--compressed"]):
-            run(["curl", "-s", "-o", f"{place}/got"] + plain + [page])
-            assert filecmp.cmp(f"{place}/got", f"{place}/page.txt", shallow=False), "another page than was asked for"
+            run(["curl", "-s", "-o", f"{location}/got"] + plain + [page])
+            assert filecmp.cmp(f"{location}/got", f"{location}/page.txt", shallow=False), "another page than was asked for"
 
     need("curl")
-    with subprocess.Popen([program, "-p", place, "-c", f"{place}/nginx.conf"], env=environment(program, report, "storm"),
+    with subprocess.Popen([program, "-p", location, "-c", f"{location}/nginx.conf"], env=environment(program, report, "storm"),
                           stderr=subprocess.DEVNULL) as process:
         wait_until(lambda: is_ready(report) and listens(port), "nginx listens", process=process)
         until_end(work)
         stop(process, signal.SIGQUIT)
 
 
-def python(place, report):
+def python(location, report):
     program = need("python3")
     program = run([program, "-c", "import sys; print(sys.executable)"]).stdout.strip()
     if run([program, "-c", "import test.test_json"]).returncode:
@@ -163,32 +163,32 @@ def python(place, report):
               "    print('failed:', *sorted(str(one[0]) for one in result.failures + result.errors))\n"
               "    if time.monotonic() > end: break\n")
     command = [program, "-c", script, report]
-    with open(f"{place}/none", "wb") as file:
+    with open(f"{location}/none", "wb") as file:
         file.write(b"ready now")
     # A failure without probes is no failure of probes.
-    plain = run([program, "-c", script, f"{place}/none", "0"] + modules.split(), cwd=place)
-    done = run(command + [str(SECONDS)] + modules.split(), cwd=place, env=environment(program, report, "storm"))
+    plain = run([program, "-c", script, f"{location}/none", "0"] + modules.split(), cwd=location)
+    done = run(command + [str(SECONDS)] + modules.split(), cwd=location, env=environment(program, report, "storm"))
     assert done.returncode == 0, f"python3 ended with {done.returncode}:\n{done.stdout[-3000:]}"
     wanted = [line for line in plain.stdout.splitlines() if line.startswith("failed:")]
     got = [line for line in done.stdout.splitlines() if line.startswith("failed:")]
     assert got and set(got) == set(wanted), f"{got} instead of {wanted}:\n{done.stdout[-3000:]}"
 
 
-def openssl(place, report):
+def openssl(location, report):
     program = need("openssl")
     data = b"".join(hashlib.sha256(bytes([number & 255, number >> 8])).digest() for number in range(20000))
-    with open(f"{place}/data", "wb") as file:
+    with open(f"{location}/data", "wb") as file:
         file.write(data)
     env = environment(program, report, "once")
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b512"):
-        done = run([program, "dgst", f"-{name}", f"{place}/data"], env=env)
+        done = run([program, "dgst", f"-{name}", f"{location}/data"], env=env)
         assert done.stdout.split()[-1] == hashlib.new(name if name != "blake2b512" else "blake2b", data).hexdigest(), done.stdout
-    for options in (["-e", "-in", f"{place}/data", "-out", f"{place}/secret"],
-                    ["-d", "-in", f"{place}/secret", "-out", f"{place}/again"]):
+    for options in (["-e", "-in", f"{location}/data", "-out", f"{location}/secret"],
+                    ["-d", "-in", f"{location}/secret", "-out", f"{location}/again"]):
         done = run([program, "enc", "-aes-256-ctr", "-pbkdf2", "-pass", "pass:word"] + options, env=env)
         assert done.returncode == 0, done.stdout
-    assert filecmp.cmp(f"{place}/data", f"{place}/again", shallow=False), "deciphered to something else"
-    assert all(place[4] != 255 for place in Report(report).places), "not all functions were probed"
+    assert filecmp.cmp(f"{location}/data", f"{location}/again", shallow=False), "deciphered to something else"
+    assert all(location[4] != 255 for location in Report(report).places), "not all functions were probed"
     seconds = max(1, SECONDS // 20)
     while True:
         done = run([program, "speed", "-seconds", str(seconds), "-bytes", "4096", "sha256", "aes-128-cbc", "rsa2048", "ecdsap256"],
@@ -202,10 +202,10 @@ def openssl(place, report):
 
 def main():
     name = sys.argv[1]
-    with tempfile.TemporaryDirectory() as place:
-        report = f"{place}/report"
+    with tempfile.TemporaryDirectory() as location:
+        report = f"{location}/report"
         try:
-            {"sqlite": sqlite, "redis": redis, "nginx": nginx, "python": python, "openssl": openssl}[name](place, report)
+            {"sqlite": sqlite, "redis": redis, "nginx": nginx, "python": python, "openssl": openssl}[name](location, report)
         except Skip as reason:
             print(f"{reason}: nothing can be tested")
             sys.exit(77)

@@ -38,15 +38,15 @@ def trace(directory, probes, *options):
 
 
 def each_instruction(kind, *options):
-    functions = {name: places for name, places in FUNCTIONS.items() if name.startswith(kind)}
+    functions = {name: locations for name, locations in FUNCTIONS.items() if name.startswith(kind)}
     true(functions, f"functions {kind}")
     for turn in range(max(map(len, functions.values()))):
-        probes = [f"{name}+{places[turn]:#x}" for name, places in functions.items() if turn < len(places)]
+        probes = [f"{name}+{locations[turn]:#x}" for name, locations in functions.items() if turn < len(locations)]
         with tempfile.TemporaryDirectory() as directory:
             yield trace(directory, probes, *options), probes
 
 
-def test_data_by_any_way():
+def test_data_by_any_method():
     for result, probes in each_instruction("data_"):
         equal((result.out, result.status), (PLAIN, 0), f"{probes}: {result.err}")
 

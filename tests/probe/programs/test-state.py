@@ -295,8 +295,8 @@ def one(seed):
         if os.environ.get("SIDE_TEST_KEEP"):
             subprocess.run(["cp", "-r", directory, os.environ["SIDE_TEST_KEEP"]], check=True)
         for turn in range(ROUNDS):
-            chosen = [(number, draw.choice(places)) for number, places in sites.items()]
-            options = [word for number, place in chosen for word in ("--probe", f"state_{number}+{place:#x}" if place else f"state_{number}")]
+            chosen = [(number, draw.choice(locations)) for number, locations in sites.items()]
+            options = [word for number, location in chosen for word in ("--probe", f"state_{number}+{location:#x}" if location else f"state_{number}")]
             if turn % 3 == 2:
                 # With breakpoints, as in functions without space for a jump.
                 options = [word for i, word in enumerate(options) if i < FUNCTIONS] + ["--no-uprobe"]

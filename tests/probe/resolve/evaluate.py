@@ -214,8 +214,8 @@ def main():
         gdb.execute(f"tbreak *{job['address'] + bias}", to_string=True)
         gdb.execute("continue", to_string=True)
         values = {field[0]: value_of(field, bias, job["address"]) for field in job["fields"]}
-        said = {text: own(text) for text in job.get("expressions", [])}
-        print("RESULT " + json.dumps({"values": values, "gdb": said}), flush=True)
+        output = {text: own(text) for text in job.get("expressions", [])}
+        print("RESULT " + json.dumps({"values": values, "gdb": output}), flush=True)
     gdb.execute("kill")
 
 

@@ -25,9 +25,9 @@ atexit.register(end_daemon, ENV)
 subprocess.run(["gcc", "-w", "-g", "-O1", "-pthread", os.environ["SOURCES"] + "/chosen.c", "-o", PROGRAM], check=True)
 
 
-def good(*words):
-    done = side(*words, env=ENV)
-    equal((words, done.status), (words, 0), done.err)
+def good(*arguments):
+    done = side(*arguments, env=ENV)
+    equal((arguments, done.status), (arguments, 0), done.err)
     return done
 
 
@@ -72,9 +72,9 @@ def check(found, entries, returns, name="chosen_work", times=THREADS):
     equal(len({call for call, _ in calls} & set(ends)), len({*entries} & {*returns}) * times)
 
 
-def traced(*words):
+def traced(*arguments):
     trace = output()
-    done = good("trace", "-o", trace, "-c", f"{PROGRAM} {ROUNDS}", *words)
+    done = good("trace", "-o", trace, "-c", f"{PROGRAM} {ROUNDS}", *arguments)
     true("lost" not in done.err, done.err)
     return read(trace)
 
@@ -181,11 +181,11 @@ def test_program_that_runs():
 def test_sessions():
     """Several sessions with one function, each with its own filter; one filter changes."""
     program, kept = Program(), {}
-    for name, words in (("seven", ("--filter", "number == 7")), ("odd", ("--filter", "return_value < 0")), ("all", ()),
+    for name, arguments in (("seven", ("--filter", "number == 7")), ("odd", ("--filter", "return_value < 0")), ("all", ()),
                         ("many", ("--filter", "number > 7"))):
         kept[name] = output()
         good("create", name, "-o", kept[name])
-        good("enable-event", "chosen_work", "-s", name, "--pid", program.pid, *WORK, *words)
+        good("enable-event", "chosen_work", "-s", name, "--pid", program.pid, *WORK, *arguments)
         good("start", name)
     program.go()
     good("destroy", "seven")
@@ -214,8 +214,8 @@ def test_channels():
         expression = choices[channel][0]
         good("enable-channel", channel, "-s", "channels")
         # The first one has the probe, and the others share its events.
-        words = ("chosen_work", "--pid", program.pid, *WORK) if channel == "seven" else ("probe:chosen_work*",)
-        good("enable-event", *words, "-s", "channels", "-c", channel, *(("--filter", expression) if expression else ()))
+        arguments = ("chosen_work", "--pid", program.pid, *WORK) if channel == "seven" else ("probe:chosen_work*",)
+        good("enable-event", *arguments, "-s", "channels", "-c", channel, *(("--filter", expression) if expression else ()))
 
     def calls(channel):
         """{event: [number]} of the streams of one channel."""

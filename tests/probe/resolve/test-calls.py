@@ -68,13 +68,13 @@ equal(functions["fibonacci"]["self_ns"], max(seen["fibonacci"]), "it calls nothi
 true(functions["around"].get("unfinished") == 1 or functions["around"].get("untimed") == 1, functions["around"])
 
 # The tree: callers, callees and counts.
-ways, path = {}, []
+methods, path = {}, []
 for branch in of_type(report("--tree"), "branch"):
     path[branch["depth"]:] = [branch["function"]]
-    ways["/".join(path[-2:]) if branch["depth"] else path[0]] = ways.get("/".join(path[-2:]), 0) + branch["calls"]
-equal(ways["worker"], 3, "threads begin on their own")
-equal((ways["worker/middle"], ways["work/middle"], ways["middle/leaf"]), (30, 1, 153), ways)
-equal((ways["work/fibonacci"], ways["fibonacci/fibonacci"]), (1, 176), ways)
+    methods["/".join(path[-2:]) if branch["depth"] else path[0]] = methods.get("/".join(path[-2:]), 0) + branch["calls"]
+equal(methods["worker"], 3, "threads begin on their own")
+equal((methods["worker/middle"], methods["work/middle"], methods["middle/leaf"]), (30, 1, 153), methods)
+equal((methods["work/fibonacci"], methods["fibonacci/fibonacci"]), (1, 176), methods)
 
 # As text: the same numbers, in as many rows as requested.
 text = side("report", "-q", TRACE, "--calls", "-n", "3").out

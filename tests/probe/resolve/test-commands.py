@@ -45,9 +45,9 @@ def compiled(source, *options, name=None):
     return path
 
 
-def good(*words):
-    done = side(*words, env=ENV)
-    equal((words, done.status), (words, 0), done.err)
+def good(*args):
+    done = side(*args, env=ENV)
+    equal((args, done.status), (args, 0), done.err)
     return done
 
 
@@ -135,14 +135,14 @@ def test_threads_of_several_locations():
     """Two locations may be a pair of start and end: the thread is recorded with them, unless contexts were selected."""
     path = compiled("target.c", "-g", "-O2")
     both = ("--function", "target_scalars", "--function", "target_item")
-    for number, (words, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), {"vtid"}), (both[:2], set()),
+    for number, (args, wanted) in enumerate(((both, {"vtid"}), ((*both, "--exit"), {"vtid"}), (both[:2], set()),
                                               ((*both[:2], "--exit"), set()), (("--function", "target_*", "--exit"), set()),
                                               (("--function", "target_*", "--args"), {"vtid"}),
                                               ((*both, "--context", "procname"), {"procname"}))):
         trace = f"{FOLDER}/threads-{number}"
-        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", *words)
+        good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", *args)
         events = [json.loads(line) for line in good("view", "--json", trace).out.splitlines()]
-        equal({name for event in events for name in event.get("stream_context", {})}, wanted, str(words))
+        equal({name for event in events for name in event.get("stream_context", {})}, wanted, str(args))
         if "vtid" in wanted:
             equal({event["stream_context"]["vtid"] for event in events}, {event["vpid"] for event in events})
 
@@ -151,9 +151,9 @@ def test_pairs_of_threads():
     """Pairs of the default fields are those of each thread, although all start before the first one ends."""
     path = compiled("turns.c", "-O1", "-pthread")
     begin, end = ([word for word in (f"--function operation_{what} --arg u64:thread:%rdi").split()] for what in ("begin", "end"))
-    for number, words in enumerate(([*begin, *end], [*begin, *end, "--exit"], [*begin, "--exit", *end, "--exit"])):
+    for number, args in enumerate(([*begin, *end], [*begin, *end, "--exit"], [*begin, "--exit", *end, "--exit"])):
         trace = f"{FOLDER}/turns-{number}"
-        good("trace", "-o", trace, "-c", path, *words)
+        good("trace", "-o", trace, "-c", path, *args)
         begun, durations = {}, []
         for event in map(json.loads, good("view", "--json", trace).out.splitlines()):
             if event["event"] == "probe:operation_begin":
@@ -163,7 +163,7 @@ def test_pairs_of_threads():
         lines = good("report", "--json", "--pair", "probe:operation_begin", "probe:operation_end", trace).out.splitlines()
         found = [line for line in map(json.loads, lines) if line["type"] == "durations"]
         equal([(line["count"], line["min_ns"], line["max_ns"], round(line["mean_ns"], 1)) for line in found],
-              [(20, min(durations), max(durations), round(sum(durations) / 20, 1))], f"{words}")
+              [(20, min(durations), max(durations), round(sum(durations) / 20, 1))], f"{args}")
 
 
 def test_returns_beside_entries():
@@ -205,10 +205,10 @@ for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
 def test_whole_structures():
     """The values of the source: in memory, in registers, behind pointers, returned, and nested."""
     path, trace = compiled("target.c", "-g", "-O2"), FOLDER + "/whole"
-    for way in (), ("--filter", "item.low == 5 && item.number == -10"):
+    for method in (), ("--filter", "item.low == 5 && item.number == -10"):
         shutil.rmtree(trace, ignore_errors=True)
         good("trace", "-o", trace, "-c", f"{path} {ROUNDS}", "--function", "target_item", "--arg", "*item", "--arg", "item",
-             "--arg", "*item->next", *way)
+             "--arg", "*item->next", *method)
         found = nested(trace, "probe:target_item")
         equal(len(found), ROUNDS)
         for one in found:
@@ -300,10 +300,10 @@ def test_all_arguments():
 
 def test_a_filter_of_fields_that_no_event_has():
     """An error, also with --quiet; the suggestion works."""
-    path, words = compiled("target.c", "-g", "-O2"), ["trace", "-q", "--filter", "number >= 0", "--function", "target_scalars"]
+    path, args = compiled("target.c", "-g", "-O2"), ["trace", "-q", "--filter", "number >= 0", "--function", "target_scalars"]
     for more, status in (([], 1), (["--args"], 0), (["--arg", "s32:number:%edx"], 0)):
         trace = f"{FOLDER}/no-fields-{len(more)}-{status}"
-        done = side(*words, *more, "-o", trace, "-c", f"{path} {ROUNDS}", "--force", env=ENV)
+        done = side(*args, *more, "-o", trace, "-c", f"{path} {ROUNDS}", "--force", env=ENV)
         equal((done.status, done.out), (status, ""), done.err)
         if status:
             contains(done.err, "no event of target_scalars has the fields that `--filter number >= 0` names\nhint: `--args` records")
@@ -319,17 +319,17 @@ def test_print():
     """Events are printed while they are recorded, and no trace remains unless the user requests it."""
     path = compiled("target.c", "-g", "-O2")
     env, line = dict(ENV, TMPDIR=FOLDER), r"probe:target_scalars: \{ number = (\d+) \}\n"
-    words = ["trace", "--print", "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--arg", "number"]
-    done = side(*words, env=env)
+    args = ["trace", "--print", "-c", f"{path} {ROUNDS}", "--function", "target_scalars", "--arg", "number"]
+    done = side(*args, env=env)
     equal((done.status, done.out), (0, ""), done.err)
     equal(re.findall(line, done.err), [str(i) for i in range(ROUNDS)])
     contains(done.err, f"recorded {ROUNDS} events from 1 process")
     true("see it with" not in done.err, done.err)
     equal(left_behind(), set())
-    done = side(*words, "--json", "-q", env=env)
+    done = side(*args, "--json", "-q", env=env)
     equal([o["fields"]["number"] for o in json_lines(done.err) if o.get("event") == "probe:target_scalars"], list(range(ROUNDS)))
     # With -o the trace is kept.
-    done = side(*words, "-o", FOLDER + "/printed", env=env)
+    done = side(*args, "-o", FOLDER + "/printed", env=env)
     equal(re.findall(line, done.err), re.findall(line, good("view", FOLDER + "/printed").out))
     contains(done.err, "see it with")
     # No event occurs.
@@ -343,8 +343,8 @@ def test_print_of_a_program_that_runs():
     """Until Ctrl-C, then to the last event; or until the reader has exited."""
     program = Program(compiled("target.c", "-g", "-O2"), 200000)
     env = dict(ENV, TMPDIR=FOLDER)
-    words = [SIDE, "trace", "--print", "-p", program.pid, "--function", "target_scalars", "--arg", "number", "--buffer-size", "64M"]
-    tracer = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    args = [SIDE, "trace", "--print", "-p", program.pid, "--function", "target_scalars", "--arg", "number", "--buffer-size", "64M"]
+    tracer = subprocess.Popen(args, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: "target_scalars is set" in tracer.stderr.readline())
     program.process.stdin.write("x")
     program.process.stdin.flush()
@@ -359,7 +359,7 @@ def test_print_of_a_program_that_runs():
     tracer.stderr.close()
     program.end()
     program = Program(compiled("target.c", "-g", "-O2"), 1000)
-    tracer = subprocess.Popen([w if w != words[4] else program.pid for w in words], env=env, stdout=subprocess.PIPE,
+    tracer = subprocess.Popen([w if w != args[4] else program.pid for w in args], env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     wait_until(lambda: "target_scalars is set" in tracer.stderr.readline())
     tracer.stdout.close()
@@ -376,14 +376,14 @@ def test_values_that_cannot_be_read():
     path, trace = compiled("unreadable.c", "-g", "-O1"), FOLDER + "/led-nowhere"
     fields = ["p->number", "p->zero", "p->inner->weight", "p->inner->name", "p->inner->numbers", "s", "round", "whole=*p", "s32:by_address:%rdi+0",
               "string:by_text:%rsi"]
-    words = ["-c", path, "--function", "take", *(word for field in fields for word in ("--arg", field))]
+    args = ["-c", path, "--function", "take", *(word for field in fields for word in ("--arg", field))]
     values = {"p_number": [7, 9, None, None], "p_zero": [0, 0, None, None], "p_inner_weight": [2.5, None, None, None],
               "p_inner_name": ["inner", None, None, None], "p_inner_numbers": [[1, 2, 3], None, None, None],
               "s": ["hello", None, None, None], "round": [1, 2, 3, 4], "by_address": [7, 9, None, None], "by_text": ["hello", None, None, None]}
     # With a filter, fields reach the record in another way.
     for more in ([], ["--filter", "round > 0"]):
         shutil.rmtree(trace, ignore_errors=True)
-        good("trace", "-o", trace, *words, *more)
+        good("trace", "-o", trace, *args, *more)
         found = [event["fields"] for event in json_lines(good("view", "--json", trace).out) if event["type"] == "event"]
         equal({name: [one[name] for one in found] for name in values}, values)
         equal([one["whole"]["number"] for one in found], [7, 9, None, None])
@@ -402,7 +402,7 @@ def test_values_that_cannot_be_read():
         equal((expression, [event["fields"]["round"] for event in json_lines(shown.out) if event["type"] == "event"]), (expression, rounds))
         recorded = FOLDER + "/unreadable-filter"
         shutil.rmtree(recorded, ignore_errors=True)
-        good("trace", "-q", "-o", recorded, *words, "--filter", expression)
+        good("trace", "-q", "-o", recorded, *args, "--filter", expression)
         events = of(read(recorded), "probe:take") if os.path.isdir(recorded) and os.listdir(recorded) else []
         equal((expression, [int(fields["round"]) for fields in events]), (expression, rounds))
     contains(good("report", trace, "--histogram", "p_number").out, "p_number: count 2, min 7, mean 8.0, max 9")
@@ -601,10 +601,10 @@ def test_markers_alone():
     equal([(row[1], row[2], row[3], row[4], (row + [""])[5].split("  (")[0].rstrip()) for row in rows[1:]],
           [(hex(address), hex(semaphore) if semaphore else "-", "-", f"{provider}:{name}", arguments)
            for provider, name, address, semaphore, arguments in wanted if provider == "marks"])
-    for words, sentence in (((path, "no*"), "has no marker (SDT) that matches `no*`"), ((compiled("target.c", "-g"),), "has no markers (SDT)"),
+    for args, sentence in (((path, "no*"), "has no marker (SDT) that matches `no*`"), ((compiled("target.c", "-g"),), "has no markers (SDT)"),
                             ((FOLDER + "/none",), "No such file"), (("2147483647",), "there is no process")):
-        result = side("probe", "list", "--sdt", *words)
-        equal(result.status != 0 and not result.out, True, str(words))
+        result = side("probe", "list", "--sdt", *args)
+        equal(result.status != 0 and not result.out, True, str(args))
         contains(result.err, sentence)
 
 
@@ -627,8 +627,8 @@ class Semaphores:
     def read(self):
         with open(self.path, "rb") as memory:
             found = []
-            for place in self.places:
-                memory.seek(place)
+            for location in self.places:
+                memory.seek(location)
                 found.append(int.from_bytes(memory.read(2), "little"))
         return found
 
@@ -637,10 +637,10 @@ def state(pid):
     """Its state letter and its parent; None: it has exited."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            words = file.read().rsplit(")", 1)[1].split()
+            args = file.read().rsplit(")", 1)[1].split()
     except OSError:
         return None
-    return None if words[0] in "ZX" else (words[0], int(words[1]))
+    return None if args[0] in "ZX" else (args[0], int(args[1]))
 
 
 def children(parent):
@@ -653,10 +653,10 @@ def test_a_semaphore_counts_listeners():
     semaphores = Semaphores(program, path)
     equal(semaphores.read(), [0, 0, 0])
     good("start", session.name)
-    words = ["-u", "-s", session.name, "--pid", program.pid, "--sdt"]
-    good("enable-event", "again", *words, "marks:second")
+    args = ["-u", "-s", session.name, "--pid", program.pid, "--sdt"]
+    good("enable-event", "again", *args, "marks:second")
     equal(semaphores.read(), [0, 1, 0], "one listens")
-    good("enable-event", "behind", *words, "marks:behind")
+    good("enable-event", "behind", *args, "marks:behind")
     equal(semaphores.read(), [0, 1, 1], "to another one, too")
     equal(listeners(program)[1:], [1, 1], "and the list says so")
     running = json_lines(good("probe", "list", "--sdt", "--json").out)
@@ -729,14 +729,14 @@ def text_of(pid, path):
 def test_a_program_that_runs():
     path = compiled("target.c", "-g", "-O2")
     program, session = Program(path), Session()
-    words = ["-u", "-s", session.name, "--pid", program.pid]
-    good("enable-event", "before", *words, "--function", "target_scalars", "--exit", "--arg", "number")
+    args = ["-u", "-s", session.name, "--pid", program.pid]
+    good("enable-event", "before", *args, "--function", "target_scalars", "--exit", "--arg", "number")
     good("start", session.name)
-    said = good("enable-event", "own:item", *words, "--function", "target_item", "--arg", "item->name", "--filter",
+    said = good("enable-event", "own:item", *args, "--function", "target_item", "--arg", "item->name", "--filter",
                 "1 == 1")
     contains(said.err, "own:item is set in process " + program.pid)
     contains(said.err, "(1 jump)")
-    good("enable-event", "gone", *words, "--function", "target_pair")
+    good("enable-event", "gone", *args, "--function", "target_pair")
     good("disable-event", "gone", "-u", "-s", session.name, "--pid", program.pid)
     good("add-context", "-u", "-s", session.name, "-e", "own:item", "--pid", program.pid, "-t", "reg:rsi", "-t", "backtrace",
          "-t", "vtid", "-t", "s32:number:(%rdi)")
@@ -788,9 +788,9 @@ def test_what_is_returned():
 def test_contexts_of_a_return():
     """Contexts that are added to the event of the return are not those of the entry."""
     program, session = Program(compiled("returns.c", "-g", "-O2", "-fomit-frame-pointer")), Session()
-    words = ["-u", "-s", session.name, "--pid", program.pid]
+    args = ["-u", "-s", session.name, "--pid", program.pid]
     good("start", session.name)
-    good("enable-event", "made", *words, "--function", "make_node", "--ret", "return->count", "--arg", "count")
+    good("enable-event", "made", *args, "--function", "make_node", "--ret", "return->count", "--arg", "count")
     good("add-context", "-u", "-s", session.name, "-e", "made_return", "--pid", program.pid, "-t", "backtrace,reg:rax")
     good("add-context", "-u", "-s", session.name, "-e", "made", "--pid", program.pid, "-t", "reg:rdi")
     equal(program.go(), "done")
@@ -863,45 +863,45 @@ def test_the_first_hit_changes_nothing():
 
 def test_scripts():
     """The locations of a script are those of its interpreter: after "#!", after env, and the shell without "#!"."""
-    place = FOLDER + "/scripts"
-    os.makedirs(place, exist_ok=True)
-    env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
+    location = FOLDER + "/scripts"
+    os.makedirs(location, exist_ok=True)
+    env = {**ENV, "PATH": location + ":" + ENV.get("PATH", os.environ["PATH"])}
     shell = os.path.realpath("/bin/sh")
-    for name, text in (("first", "#! /bin/sh -e\n"), ("second", f"#!{place}/first\n"), ("third", "#!/usr/bin/env second"),
+    for name, text in (("first", "#! /bin/sh -e\n"), ("second", f"#!{location}/first\n"), ("third", "#!/usr/bin/env second"),
                        ("split", "#!/usr/bin/env -S first -e\n"), ("plain", "exit 3\n"),
                        ("nobody", "#! \n")):
-        with open(f"{place}/{name}", "w", encoding="utf-8") as file:
+        with open(f"{location}/{name}", "w", encoding="utf-8") as file:
             file.write(text + "\n:\nexit 3\n")
-        os.chmod(f"{place}/{name}", 0o755)
-        done = side("trace", "--force", "-o", place + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
+        os.chmod(f"{location}/{name}", 0o755)
+        done = side("trace", "--force", "-o", location + "/trace", "-c", f"{name} x", "--function", "libc:_exit", env=env)
         equal(done.status, 3, done.err)
         contains(done.err, f"{name} is a script, which {shell} runs: side searches the locations there, not in the programs that the script starts")
-        events = [event for event in json_lines(good("view", "--json", place + "/trace").out) if event["type"] == "event"]
+        events = [event for event in json_lines(good("view", "--json", location + "/trace").out) if event["type"] == "event"]
         true(events and {event["event"] for event in events} == {"probe:_exit"}, f"{name}: {done.err}")
 
 
 def test_commands_that_do_not_run():
     """The message names the obstacle: the command, its permissions, or its interpreter."""
-    place = FOLDER + "/nobody"
-    os.makedirs(place, exist_ok=True)
-    env = {**ENV, "PATH": place + ":" + ENV.get("PATH", os.environ["PATH"])}
+    location = FOLDER + "/nobody"
+    os.makedirs(location, exist_ok=True)
+    env = {**ENV, "PATH": location + ":" + ENV.get("PATH", os.environ["PATH"])}
     for name, text, mode in (("lost", "#!/nowhere/shell\n", 0o755), ("behind", "#!/usr/bin/env no-such-shell\n", 0o755), ("locked", "exit 3\n", 0o644),
                              ("empty", "", 0o755)):
-        with open(f"{place}/{name}", "w", encoding="utf-8") as file:
+        with open(f"{location}/{name}", "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(f"{place}/{name}", mode)
-    for command, status, why in (("nothing", 127, "there is no program `nothing`"), (place + "/nothing", 127, f"there is no program `{place}/nothing`"),
-                                 ("lost", 126, "its interpreter `/nowhere/shell`: No such file"), (place + "/lost", 126, "its interpreter `/nowhere/shell`"),
+        os.chmod(f"{location}/{name}", mode)
+    for command, status, why in (("nothing", 127, "there is no program `nothing`"), (location + "/nothing", 127, f"there is no program `{location}/nothing`"),
+                                 ("lost", 126, "its interpreter `/nowhere/shell`: No such file"), (location + "/lost", 126, "its interpreter `/nowhere/shell`"),
                                  ("behind", 126, "its interpreter `no-such-shell`: No such file"),
-                                 ("locked", 126, f"`{place}/locked` cannot be run"), (place + "/locked", 126, f"`{place}/locked` cannot be run"),
-                                 (place, 126, f"`{place}` cannot be run: it is a directory"),
+                                 ("locked", 126, f"`{location}/locked` cannot be run"), (location + "/locked", 126, f"`{location}/locked` cannot be run"),
+                                 (location, 126, f"`{location}` cannot be run: it is a directory"),
                                  ("empty", 0, "is a script, which " + os.path.realpath("/bin/sh") + " runs")):
-        done = side("trace", "--force", "-o", place + "-trace", "-c", command, "--function", "libc:_exit", env=env)
+        done = side("trace", "--force", "-o", location + "-trace", "-c", command, "--function", "libc:_exit", env=env)
         equal((command, done.status), (command, status), done.err)
         contains(done.err, why)
     for command, status, why in (("nothing", 127, "no such command in PATH"), ("lost", 126, "the interpreter that it names does not exist"),
-                                 (place + "/nothing", 127, "no such file"), ("locked", 126, "chmod +x")):
-        done = side("record", "--force", "-o", place + "-trace", command, env=env)
+                                 (location + "/nothing", 127, "no such file"), ("locked", 126, "chmod +x")):
+        done = side("record", "--force", "-o", location + "-trace", command, env=env)
         equal((command, done.status), (command, status), done.err)
         contains(done.err, why)
 
@@ -921,7 +921,7 @@ def test_nothing_is_offered_that_does_not_help():
     contains(done.err, "is statically linked, so the agent cannot be preloaded into it\nhint: `side trace --global` has the kernel watch")
 
 
-def test_words_of_shells():
+def test_shell_syntax():
     """A pipe in the command is reported; one in quotes is not."""
     for command, sign in (("echo one | cat", "|"), ("echo one 2>/dev/null", "2>/dev/null"), ("echo one '|' \\| a|b \"> x\"", None)):
         done = side("trace", "--force", "-o", FOLDER + "/shell-trace", "-c", command, "--function", "libc:_exit")
@@ -931,9 +931,9 @@ def test_words_of_shells():
             contains(done.err, f"so `{sign}` is an argument of echo")
 
 
-def refused(why, status, *words):
-    done = side(*words, env=ENV)
-    equal((words, done.status), (words, status), done.err)
+def refused(why, status, *args):
+    done = side(*args, env=ENV)
+    equal((args, done.status), (args, status), done.err)
     contains(done.err, why)
 
 
@@ -958,9 +958,9 @@ def test_operands():
     text = ["a b", "", "it's", "$HOME", "\\", "*"]
     printed = "".join(word + "|" for word in text)
     trace = ["trace", "--force", "-o", output, "--function", "libc:exit"]
-    for words in ([*trace, "--", "printf", "%s|", *text], [*trace, "printf", "%s|", *text], ["trace", "printf", "--force", "-o", output, "%s|", "--function",
+    for args in ([*trace, "--", "printf", "%s|", *text], [*trace, "printf", "%s|", *text], ["trace", "printf", "--force", "-o", output, "%s|", "--function",
                                                                                           "libc:exit", *text]):
-        done = side(*words, env=ENV)
+        done = side(*args, env=ENV)
         equal((done.status, done.out), (0, printed), done.err)
         contains(done.err, "recorded 1 event from 1 process")
     done = side(*trace, "--", "sh", "-c", "exit 7", env=ENV)
@@ -970,12 +970,12 @@ def test_operands():
 
 def test_refusals():
     program, session = Program(compiled("target.c", "-g", "-O2")), Session()
-    words = ["-u", "-s", session.name]
-    mine = [*words, "--pid", program.pid]
+    args = ["-u", "-s", session.name]
+    mine = [*args, "--pid", program.pid]
     refused("did you mean `target_item`?", 1, "enable-event", "x", *mine, "--function", "target_itm")
     refused("missing probe location", 2, "enable-event", "x", *mine)
-    refused("missing option: `--pid PID` or `--exe FILE`", 2, "enable-event", "x", *words, "--function", "main")
-    refused("there is no process", 1, "enable-event", "x", *words, "--pid", "99999999", "--function", "main")
+    refused("missing option: `--pid PID` or `--exe FILE`", 2, "enable-event", "x", *args, "--function", "main")
+    refused("there is no process", 1, "enable-event", "x", *args, "--pid", "99999999", "--function", "main")
     refused("cannot be the name", 2, "enable-event", "x*", *mine, "--function", "main")
     refused("only functions have an exit", 1, "enable-event", "x", *mine, "--probe", "main", "--exit")
     refused("one LOCATION", 2, "enable-event", "x", *mine, "--probe", "main", "--function", "main")

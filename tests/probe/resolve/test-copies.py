@@ -113,14 +113,14 @@ equal(len(found), COUNT + TIMES, err)
 atexit.register(end_daemon, ENV)
 process = subprocess.Popen([PROGRAM, str(COUNT), "wait"], env=ENV, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 equal(process.stdout.read(1), b"w", "it waits")
-for words in (["create", "s", "-o", FOLDER + "/session"],
+for arguments in (["create", "s", "-o", FOLDER + "/session"],
               ["enable-event", "scaled", "-u", "-s", "s", "-p", str(process.pid), "--function", "scale", "--exit"], ["start", "s"]):
-    done = side(*words, env=ENV)
+    done = side(*arguments, env=ENV)
     if "ptrace" in done.err or "not permitted" in done.err:
         process.kill()
         print(f"{done.err.strip()}: sessions cannot be tested")
         sys.exit(77)
-    equal((words, done.status), (words, 0), done.err)
+    equal((arguments, done.status), (arguments, 0), done.err)
 process.communicate(b"\n")
 equal(side("destroy", "s", env=ENV).status, 0)
 equal(counts(events(FOLDER + "/session")), {("scaled", "scale.constprop.0"): COUNT, ("scaled", "scale"): TIMES,

@@ -39,9 +39,9 @@ def sites(path, glob):
     return {site["function"]: site for site in json_lines(done.out) if site["type"] == "probe_site"}
 
 
-def traced(path, *words, status=0):
+def traced(path, *arguments, status=0):
     shutil.rmtree(FOLDER + "/trace", ignore_errors=True)
-    done = side("trace", "-o", FOLDER + "/trace", "-c", path, *words, timeout=300)
+    done = side("trace", "-o", FOLDER + "/trace", "-c", path, *arguments, timeout=300)
     equal(done.status, status, done.err)
     if status:
         return done, []

@@ -73,7 +73,7 @@ def calls_of(value):
 
 
 # Specs: the text, its functions, whether returns may be requested, and whether arguments have names there.
-PLACES = (
+LOCATIONS = (
     ("--function", "plain", ("plain",), True, True), ("--function", "deep", ("deep",), True, True),
     ("--function", "leaps", ("leaps",), True, True), ("--function", "landed", ("landed",), True, True),
     ("--function", "tiny", ("tiny",), True, False), ("--function", "outer", ("outer",), True, True),
@@ -90,17 +90,17 @@ PLACES = (
 OFTEN = ("plain", "tiny", "landed", "held", "held")
 
 
-class Wish:
+class Request:
     """A requested event: its options, and the values of a recorded call."""
 
     def __init__(self, chance, addresses, favourite=None):
-        likely = [place for place in PLACES if favourite in place[2]]
-        kind, place, self.functions, exits, named = chance.choice(likely if likely and chance.random() < 0.7 else PLACES)
-        place = addresses[place[8:]] if place.startswith("ADDRESS:") else place
+        likely = [location for location in LOCATIONS if favourite in location[2]]
+        kind, location, self.functions, exits, named = chance.choice(likely if likely and chance.random() < 0.7 else LOCATIONS)
+        location = addresses[location[8:]] if location.startswith("ADDRESS:") else location
         # If several functions are possible, the event has the name of the function.
         self.several = len(self.functions) > 1
         self.exits = exits and chance.random() < 0.5
-        self.words = [kind, place]
+        self.words = [kind, location]
         self.arguments, self.results = {}, {}
         if named and chance.random() < 0.5:
             self.words += ["--arg", "value"]
@@ -346,7 +346,7 @@ class Sessions(Story):
     def enable(self):
         session, channel = self.chance.choice(sorted(self.sessions)), self.chance.choice((CHANNELS[0], *CHANNELS))
         name = self.chance.choice("abcd")
-        wish, condition = Wish(self.chance, self.addresses, self.favourite), Filter(self.chance, self.round)
+        wish, condition = Request(self.chance, self.addresses, self.favourite), Filter(self.chance, self.round)
         words = ["enable-event", name, "-u", "-s", session, "--pid", str(self.pid), *wish.words]
         if channel != CHANNELS[0]:
             words += ["--channel", channel]
@@ -464,7 +464,7 @@ class Trace(Story):
         self.path, self.pid = compiled(self.chance.choice(sorted(PROGRAMS))), 0
         addresses = addresses_of(self.path)
         favourite = self.chance.choice(OFTEN)
-        self.wishes = [Wish(self.chance, addresses, favourite) for _ in range(self.chance.randint(1, 6))]
+        self.wishes = [Request(self.chance, addresses, favourite) for _ in range(self.chance.randint(1, 6))]
         self.filter = Filter(self.chance, 1)
         self.trace = FOLDER + "/traced"
         self.words = [word for wish in self.wishes for word in wish.words]

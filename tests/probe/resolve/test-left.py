@@ -28,9 +28,9 @@ KEPT_MAX = 64 << 10  # KiB
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
-def good(*words):
-    done = side(*words, env=ENV)
-    equal((words, done.status), (words, 0), done.err)
+def good(*arguments):
+    done = side(*arguments, env=ENV)
+    equal((arguments, done.status), (arguments, 0), done.err)
     return done
 
 
@@ -52,8 +52,8 @@ class Server:
         atexit.register(self.process.kill)
         wait_until(lambda: self.ask("ping") == "PONG", f"{name} answers")
 
-    def ask(self, *words):
-        done = subprocess.run(["redis-cli", "-p", self.port, *words], capture_output=True, text=True, check=False, timeout=60)
+    def ask(self, *arguments):
+        done = subprocess.run(["redis-cli", "-p", self.port, *arguments], capture_output=True, text=True, check=False, timeout=60)
         return done.stdout.strip()
 
     def load(self):
@@ -110,8 +110,8 @@ class Server:
 
     def memory(self):
         """KiB of resident memory, and the anonymous part of them."""
-        figures = dict(re.findall(r"^(\w+):\s+(\d+) kB", self.read("smaps_rollup"), re.M))
-        return int(figures["Rss"]), int(figures["Anonymous"])
+        statistics = dict(re.findall(r"^(\w+):\s+(\d+) kB", self.read("smaps_rollup"), re.M))
+        return int(statistics["Rss"]), int(statistics["Anonymous"])
 
     def kept(self):
         """KiB that the agent keeps, as it reports."""

@@ -77,10 +77,10 @@ def events(trace):
     return found
 
 
-def traced(name, *words):
+def traced(name, *arguments):
     trace = f"{FOLDER}/{name}-{len(os.listdir(FOLDER))}"
-    done = side("trace", "-o", trace, *words, env=ENV)
-    equal((words, done.status), (words, 0), done.err)
+    done = side("trace", "-o", trace, *arguments, env=ENV)
+    equal((arguments, done.status), (arguments, 0), done.err)
     return events(trace)
 
 
@@ -96,23 +96,23 @@ def built(compiler, option):
 
 def ask(path, functions, prefix=""):
     """Requests all values of all functions, each of which is hit once."""
-    words = []
+    arguments = []
     for function, values in functions.items():
-        words += ["--function", prefix + function]
-        for said in values:
-            words += ["--arg", said]
-    found = traced(os.path.basename(path), "-c", path, *words)
+        arguments += ["--function", prefix + function]
+        for output in values:
+            arguments += ["--arg", output]
+    found = traced(os.path.basename(path), "-c", path, *arguments)
     equal(len(found), len(functions), found)
     for (name, fields), (function, values) in zip(found, functions.items()):
         equal([path, name, len(fields) - sum(1 for f in fields if f.endswith(":"))], [path, name, len(values)], fields)
         got = [value for field, value in fields.items() if not field.endswith(":")]
-        for said, value, wanted in zip(values, got, values.values()):
+        for output, value, wanted in zip(values, got, values.values()):
             if wanted is None:
-                true(value > 4096, f"{path} {function} {said}: {value}")
+                true(value > 4096, f"{path} {function} {output}: {value}")
             elif isinstance(wanted, str) and "\udcde" in wanted:
-                true(len(value) > 0, said)
+                true(len(value) > 0, output)
             else:
-                equal((path, function, said, value), (path, function, said, wanted))
+                equal((path, function, output, value), (path, function, output, wanted))
     return found
 
 
@@ -121,10 +121,10 @@ def kept(path, functions, prefix=""):
     found = {}
     for function, values in functions.items():
         done = subprocess.run([SHOW, path, "function", prefix + function, "each", *values], capture_output=True, text=True, check=True)
-        said = [line for line in done.stdout.splitlines() if line.startswith(("field ", "error "))]
-        equal((function, len(said)), (function, len(values)), done.stdout)
-        found[function] = {key: values[key] for key, line in zip(values, said) if "has not kept" not in line}
-        true(len(found[function]) * 2 >= len(values), f"{path} {function}: {said}")
+        output = [line for line in done.stdout.splitlines() if line.startswith(("field ", "error "))]
+        equal((function, len(output)), (function, len(values)), done.stdout)
+        found[function] = {key: values[key] for key, line in zip(values, output) if "has not kept" not in line}
+        true(len(found[function]) * 2 >= len(values), f"{path} {function}: {output}")
     return found
 
 
@@ -155,18 +155,18 @@ def test_errno_of_a_return():
     equal((back["return_value"], back["errno"], back["why"]), (-1, 20, 20))
 
 
-def test_what_is_said_wrongly():
+def test_invalid_requests():
     path = built("g++", "-O0")
-    for function, said, words in (
+    for function, output, arguments in (
             ("counted", "bytes(from)", "the number of bytes behind the pointer is unknown"), ("counted", "string(from", "a parenthesis is missing"),
             ("counted", "string(from, )", "a name is missing"), ("counted", "*from@m", "the length is no integer"),
             ("counted", "string(few)", "a number is not the address of a text"), ("counted", "m->lenght", "did you mean `length`?"),
             ("counted", "m->data()", "the result of `data()` is not known"), ("several", "names", "not a number"),
             ("several", "numbers.sise()", "`size()`"), ("pointed", "own->nmae", "did you mean `name`?"),
             ("pointed", "own->name.foo()", "a probe does not call functions")):
-        done = side("trace", "-o", FOLDER + "/none", "-c", path, "--function", function, "--arg", said, env=ENV)
-        equal((said, done.status), (said, 1), done.out)
-        contains(done.err, words)
+        done = side("trace", "-o", FOLDER + "/none", "-c", path, "--function", function, "--arg", output, env=ENV)
+        equal((output, done.status), (output, 1), done.out)
+        contains(done.err, arguments)
 
 
 def test_rust():

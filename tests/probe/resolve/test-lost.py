@@ -50,8 +50,8 @@ class Traced:
 
     def __init__(self, name, *command, function="step", options=(), **more):
         trace = f"{FOLDER}/{name}"
-        words = ["trace", "-o", trace, "-c", " ".join((PROGRAM, *command)), "--function", function, *options]
-        self.done = side(*words, "--json", **more)
+        arguments = ["trace", "-o", trace, "-c", " ".join((PROGRAM, *command)), "--function", function, *options]
+        self.done = side(*arguments, "--json", **more)
         equal(self.done.status, 0, self.done.err)
         self.borrowed, self.own = (int(number) for number in self.done.out.split())
         self.summary, = (line for line in json_lines(self.done.err) if line["type"] == "summary")
@@ -62,10 +62,10 @@ class Traced:
         equal(sum(self.reasons.values()), self.summary["lost"])
         equal(sum(loss["count"] for loss in self.summary["losses"]), self.summary["lost"])
         shutil.rmtree(trace)
-        self.text = side(*words, **more)
+        self.text = side(*arguments, **more)
         equal(self.text.status, 0, self.text.err)
         shutil.rmtree(trace)
-        self.quiet = side(*words, "-q", **more)
+        self.quiet = side(*arguments, "-q", **more)
         shutil.rmtree(trace)
 
     def hint(self, reason):
@@ -152,8 +152,8 @@ def test_both():
     equal(traced.seen["step"] + traced.reasons[FULL], traced.own)
     lines = traced.text.err.splitlines()
     at, = (i for i, line in enumerate(lines) if re.match(r"side: [\d,]+ events were lost:$", line))
-    figures = [int(re.match(r"  ([\d,]+) ", line)[1].replace(",", "")) for line in lines[at + 1:at + 3]]
-    equal(int(lines[at].split()[1].replace(",", "")), sum(figures))
+    statistics = [int(re.match(r"  ([\d,]+) ", line)[1].replace(",", "")) for line in lines[at + 1:at + 3]]
+    equal(int(lines[at].split()[1].replace(",", "")), sum(statistics))
     contains(lines[at + 1], "while a ring was full")
     contains(lines[at + 2], "in the child of a vfork()")
     for line, hint in ((lines[at + 3], FULL), (lines[at + 4], VFORK)):
@@ -164,14 +164,14 @@ def test_both():
 def test_attached():
     program = subprocess.Popen([PROGRAM, "bursts", "100000"])
     trace = FOLDER + "/attached"
-    words = ["trace", "-p", str(program.pid), "--function", "step", "--buffer-size", "64K", "--duration", "1s", "-o", trace]
+    arguments = ["trace", "-p", str(program.pid), "--function", "step", "--buffer-size", "64K", "--duration", "1s", "-o", trace]
     try:
-        done = side(*words, "--json")
+        done = side(*arguments, "--json")
         equal(done.status, 0, done.err)
         summary, = (line for line in json_lines(done.err) if line["type"] == "summary")
         seen, lost, _ = read(trace)
         shutil.rmtree(trace)
-        text = side(*words).err
+        text = side(*arguments).err
     finally:
         program.kill()
         program.wait()

@@ -40,7 +40,7 @@ RESULTS = {"give_quad": TENTH / 2, "give_complex_float": ONE_TWO, "give_complex"
 UNSEEN = ["give_long_complex", "give_extended"]
 
 
-def is_untold(compiler, name):
+def is_ambiguous(compiler, name):
     """clang calls each complex number "complex": one of 32 bytes may have either type."""
     return compiler == "clang" and name == "l"
 
@@ -73,9 +73,9 @@ def are_near(left, right, digits):
     return len(left) == len(right) and all(abs(a - b) <= abs(b) / 10 ** digits for a, b in zip(left, right))
 
 
-def traced(program, *words):
+def traced(program, *args):
     trace = FOLDER + "/trace"
-    done = side("trace", "-o", trace, "-c", program, *words)
+    done = side("trace", "-o", trace, "-c", program, *args)
     equal(done.status, 0, done.err)
     events = {}
     for line in json_lines(side("view", "--json", trace).out):
@@ -109,7 +109,7 @@ def test_arguments():
             for name, arguments in wanted.items():
                 found = gdb_arguments(program, name)
                 for argument, value in arguments.items():
-                    if is_untold(compiler, argument):
+                    if is_ambiguous(compiler, argument):
                         true(argument not in events[name], events[name])
                         continue
                     where = (compiler, option, name, argument, events[name])
@@ -157,10 +157,10 @@ def test_unused_halves():
 def test_members_and_globals():
     parts = ["--arg", "re=n->z.real", "--arg", "im=n->z.imag", "--arg", "whole=*n"]
     for compiler in COMPILERS:
-        members = {name: value for name, value in MEMBERS.items() if not is_untold(compiler, name)}
-        words = [word for name in members for word in ("--arg", f"n->{name}", "--arg", f"global.{name}")]
+        members = {name: value for name, value in MEMBERS.items() if not is_ambiguous(compiler, name)}
+        args = [word for name in members for word in ("--arg", f"n->{name}", "--arg", f"global.{name}")]
         for option in OPTIONS:
-            events, _ = traced(built(compiler, option), "--function", "quads", *words, *parts)
+            events, _ = traced(built(compiler, option), "--function", "quads", *args, *parts)
             fields = events["quads"]
             for name, value in members.items():
                 for text in (fields["n_" + name], fields["global_" + name], fields["whole"][name]):
@@ -172,7 +172,7 @@ def test_results():
     for compiler in COMPILERS:
         for option in OPTIONS:
             unseen = UNSEEN + (["give_decimal"] if compiler == "gcc" else [])
-            events, told = traced(built(compiler, option),
+            events, reported = traced(built(compiler, option),
                                   *(word for name in [*RESULTS, *unseen] for word in ("--function", name, "--exit", "--args")))
             for name, value in RESULTS.items():
                 got = events[name + "_return"]["return_value"]
@@ -187,7 +187,7 @@ def test_results():
             equal(long_complex, {"k": 1 if stored else None, "m": 2 if known else None})
             for name in unseen:
                 true("return_value" not in events[name + "_return"], (compiler, option, name, events))
-            contains(told, "the return value is left out: no field can hold a number of that form")
+            contains(reported, "the return value is left out: no field can hold a number of that form")
 
 
 def test_refusals():

@@ -68,10 +68,10 @@ class Tracer:
     """`side trace -p` of a program, from the time when the probes are set until the end of a `with`; then `counts`."""
     number = 0
 
-    def __init__(self, program, *words):
+    def __init__(self, program, *arguments):
         Tracer.number += 1
         self.trace = f"{FOLDER}/trace-{Tracer.number}"
-        self.process = subprocess.Popen([SIDE, "trace", "-p", program.pid, "-o", self.trace, *words], env=ENV,
+        self.process = subprocess.Popen([SIDE, "trace", "-p", program.pid, "-o", self.trace, *arguments], env=ENV,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -98,10 +98,10 @@ def expected(rounds, *suffixes):
 def test_program_without_calls():
     """Attached for the first time and again, by entries, with returns; the whole library."""
     with Program() as program:
-        for words in ([], ["--exit"]):
-            with Tracer(program, *words, *functions(CALLED + OTHERS)) as tracer:
+        for arguments in ([], ["--exit"]):
+            with Tracer(program, *arguments, *functions(CALLED + OTHERS)) as tracer:
                 pass
-            equal(tracer.counts, {}, str(words))
+            equal(tracer.counts, {}, str(arguments))
         with Tracer(program, "--function", "libc:*") as tracer:
             pass
         equal(tracer.counts, {})
@@ -130,22 +130,22 @@ def test_threads_of_the_program():
 
 def test_program_that_side_starts():
     """Its calls before main() are the loader's and libc's; those of the agent, which is started there, are not recorded."""
-    for number, words in enumerate(([], ["--exit"])):
+    for number, arguments in enumerate(([], ["--exit"])):
         trace = f"{FOLDER}/started-{number}"
-        subprocess.run([SIDE, "trace", "-o", trace, "-c", PROGRAM, *words, *functions(CALLED + OTHERS)], env=ENV, check=True,
+        subprocess.run([SIDE, "trace", "-o", trace, "-c", PROGRAM, *arguments, *functions(CALLED + OTHERS)], env=ENV, check=True,
                        input=f"{ROUNDS}\n".encode(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         found = recorded(trace)
         for name in AT_END:
-            for suffix in ("", "_return") if words else ("",):
+            for suffix in ("", "_return") if arguments else ("",):
                 found[name + suffix] -= 1
-        equal(found, expected(ROUNDS, *(["_return"] if words else [])))
+        equal(found, expected(ROUNDS, *(["_return"] if arguments else [])))
 
 
 def test_sessions():
     """The control thread joins and leaves sessions while probes of other sessions are set."""
-    def good(*words):
-        done = side(*words, env=ENV)
-        equal((words, done.status), (words, 0), done.err)
+    def good(*arguments):
+        done = side(*arguments, env=ENV)
+        equal((arguments, done.status), (arguments, 0), done.err)
 
     good("create", "first", "-o", FOLDER + "/first")
     for name in CALLED + OTHERS:

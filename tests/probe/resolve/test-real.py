@@ -113,11 +113,11 @@ def make_files():
         return
     dates = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
              for what, value in (("DATE", "2020-01-01T00:00:00Z"), ("NAME", "somebody"), ("EMAIL", "somebody@example.org"))}
-    for words in (["init", "-q"], *[step for number in range(3) for step in (number, ["add", "."], ["commit", "-qm", f"{number}"])]):
-        if isinstance(words, int):
-            write("repository/file", "".join(f"{i} {i // (words + 2)}\n" for i in range(200)))
+    for arguments in (["init", "-q"], *[step for number in range(3) for step in (number, ["add", "."], ["commit", "-qm", f"{number}"])]):
+        if isinstance(arguments, int):
+            write("repository/file", "".join(f"{i} {i // (arguments + 2)}\n" for i in range(200)))
         else:
-            subprocess.run(["git", "-C", FOLDER + "/repository", *words], env=ENV | dates, check=True)
+            subprocess.run(["git", "-C", FOLDER + "/repository", *arguments], env=ENV | dates, check=True)
 
 
 def calls_in(trace):

@@ -39,27 +39,27 @@ def each(source, *modes):
 
 
 class Shown:
-    def __init__(self, *words):
-        done = subprocess.run([SHOW, *map(str, words)], capture_output=True, text=True, timeout=120)
+    def __init__(self, *args):
+        done = subprocess.run([SHOW, *map(str, args)], capture_output=True, text=True, timeout=120)
         equal(done.stderr, "")
         self.events, self.probes, self.fields, self.refused, self.error, self.told = [], [], [], [], "", ""
         for line in done.stdout.splitlines():
-            word, rest = line.split(" ", 1)
+            word, remainder = line.split(" ", 1)
             if word == "event":
-                self.events.append(rest)
+                self.events.append(remainder)
             elif word == "probe":
-                found = re.match(r"(\S+) (0x\S+) method (\d+) flags (\d+) semaphore (0x\S+) exit (\d) (.*)", rest)
+                found = re.match(r"(\S+) (0x\S+) method (\d+) flags (\d+) semaphore (0x\S+) exit (\d) (.*)", remainder)
                 self.probes.append({"module": found[1], "address": int(found[2], 16), "flags": int(found[4]),
                                     "semaphore": int(found[5], 16), "exit": found[6] == "1", "function": found[7]})
             elif word == "field":
-                name, kind, size, limit, *ops = rest.split(" ")
+                name, kind, size, limit, *ops = remainder.split(" ")
                 self.fields.append([name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops]])
             elif word == "told":
-                self.told = rest
+                self.told = remainder
             elif word == "refused":
-                self.refused.append(rest)
+                self.refused.append(remainder)
             else:
-                self.error = rest
+                self.error = remainder
         equal(done.returncode, 1 if self.error else 0)
 
     @property
@@ -103,8 +103,8 @@ def test_offsets_and_numbers():
     path = compiled("target.c", "gcc", "o0")
     main = symbols(path)["main"][0]
     # push %rbp; mov %rsp,%rbp
-    for said in ("main+1", "main+0x1", "main+01", str(main + 1), hex(main + 1), "0" + oct(main + 1)[2:]):
-        equal(Shown(path, "probe", said).address, main + 1, said)
+    for output in ("main+1", "main+0x1", "main+01", str(main + 1), hex(main + 1), "0" + oct(main + 1)[2:]):
+        equal(Shown(path, "probe", output).address, main + 1, output)
     holds("one begins at" in Shown(path, "probe", "main+2").error)
     holds("`9` is no offset" not in Shown(path, "probe", "main+9").error)
     holds("is no offset" in Shown(path, "probe", "main+09").error)
@@ -114,16 +114,16 @@ def test_offsets_and_numbers():
 def test_cpp_names():
     for path in each("target.cpp", "o0", "plain"):
         names = symbols(path, "-C")
-        for said, name in [("net::server::read(int)", "net::server::read(int)"),
+        for output, name in [("net::server::read(int)", "net::server::read(int)"),
                            ("net::server::read(char const*) const", "net::server::read(char const*) const"),
                            ("net::server::take", "net::server::take(net::address const&)"),
                            ("net::server::operator==", "net::server::operator==(net::server const&) const"),
                            ("net::server::twice<int>", "int net::server::twice<int>(int)"),
                            ("_ZN3net6server4readEi", "net::server::read(int)")]:
-            found = Shown(path, "function", said)
+            found = Shown(path, "function", output)
             # A compiler may have made a copy of it, and only the copy exists.
             copies = [n for n in names if n.startswith(name)]
-            equal((said, found.address), (said, names[copies[0]][0]))
+            equal((output, found.address), (output, names[copies[0]][0]))
             equal(found.probes[0]["function"], copies[0])
         both = Shown(path, "function", "net::server::read")
         equal(sorted(p["address"] for p in both.probes),
@@ -145,9 +145,9 @@ def test_lines_are_where_gdb_has_them():
         lines = file.read().split("\n")
     number = 1 + next(i for i, line in enumerate(lines) if "line of the sum" in line)
     for path in each("target.c", "o0", "o2", "fixed"):
-        said = subprocess.run(["gdb", "-batch", "-nx", "-ex", f"info line target.c:{number}", path], capture_output=True,
+        output = subprocess.run(["gdb", "-batch", "-nx", "-ex", f"info line target.c:{number}", path], capture_output=True,
                               text=True, check=True).stdout
-        wanted = int(re.search(r"(?:starts at address|is at address) (0x[0-9a-f]+)", said)[1], 16)
+        wanted = int(re.search(r"(?:starts at address|is at address) (0x[0-9a-f]+)", output)[1], 16)
         equal(Shown(path, "probe", f"target.c:{number}").address, wanted, path)
     path = compiled("target.c", "gcc", "o0")
     found = Shown(path, "probe", "target.c:" + str(number), "sum", "item->number", "text")
@@ -196,7 +196,7 @@ def test_arguments_are_what_the_caller_has_passed():
             equal((path, function, result["values"]), (path, function, values))
 
 
-def test_values_said_by_hand():
+def test_typed_values():
     path = compiled("target.c", "gcc", "plain")
     found = Shown(path, "function", "target_item", "s32:n:(%rdi)", "string:inline:%rdi+4", "string:text:*(%rdi+24)",
                   "s32:next:*(%rdi+0x20)", "string:second:*(*(%rdi+040)+0x18)", "pointer:self:%rdi", "u64:c:target_counter",
@@ -215,11 +215,11 @@ def test_values_said_by_hand():
     path = shutil.copy(path, os.path.dirname(path) + "/targetc")
     equal(Shown(path, "function", "target_item", "u64:c:targetc:target_counter").fields,
           Shown(path, "function", "target_item", "u64:c:target_counter").fields)
-    for said, why in [("s32:n:%rzz", "no such register"), ("s33:n:%rdi", "there is no type `s33`; types are u8"),
+    for output, why in [("s32:n:%rzz", "no such register"), ("s33:n:%rdi", "there is no type `s33`; types are u8"),
                       ("s32:n:%rdi+", "no number at the end of"), ("s32::%rdi", "no name that a field can have"),
                       ("s32:n:%rdi+08", "octal"), ("s32:n:0x99999999999999999", "fits 64 bits"), ("s32:n:", "in the ADDR"),
                       ("u64:n:libc:environ", "symbols of its own file only"), ("u64:n:targetc:target_nothing", "no symbol `target_nothing`"), ("s32:n:*(%rdi", "parenthesis"), ("s32:n:nothing_there", "no symbol")]:
-        holds(why in Shown(path, "function", "target_item", said).error, said)
+        holds(why in Shown(path, "function", "target_item", output).error, output)
 
 
 def test_markers():
@@ -257,7 +257,7 @@ def test_stripped():
 
 def test_mistakes_have_suggestions():
     path = compiled("target.c", "gcc", "o0")
-    for words, why in [(["function", "target_itm"], "did you mean `target_item`?"),
+    for args, why in [(["function", "target_itm"], "did you mean `target_item`?"),
                        (["function", "target_item", "itm->number"], "did you mean `item`?"),
                        (["function", "target_item", "item->nmber"], "did you mean `number`?"),
                        (["function", "target_item", "text.number"], "no member"),
@@ -266,8 +266,8 @@ def test_mistakes_have_suggestions():
                        (["function", "libnone:foo"], "has not loaded"),
                        (["function", "target_item", "s32:n"], ""),
                        (["probe", ""], "is no location"), (["probe", "0x12z"], "no address"), (["sdt", "x"], "PROVIDER:NAME")]:
-        found = Shown(path, *words)
-        holds(found.error and why in found.error, f"{words}: {found.error}")
+        found = Shown(path, *args)
+        holds(found.error and why in found.error, f"{args}: {found.error}")
     holds("no debug information" in Shown(compiled("target.c", "gcc", "plain"), "function", "target_item", "item").error)
 
 
@@ -328,12 +328,12 @@ def test_versions():
     addresses = {line[2]: int(line[0], 16) for line in listed if line[1] == "T"}
     equal(sorted(addresses), ["first@@TEA_2", "first@TEA_1", "second@@TEA_2", "second@TEA_1"])
     for path in (whole, bare):
-        for said, name in (("first", "first@@TEA_2"), ("first@TEA_2", "first@@TEA_2"), ("first@@TEA_2", "first@@TEA_2"),
+        for output, name in (("first", "first@@TEA_2"), ("first@TEA_2", "first@@TEA_2"), ("first@@TEA_2", "first@@TEA_2"),
                            ("first@TEA_1", "first@TEA_1"), ("second@TEA_1", "second@TEA_1"), ("second@TEA_2", "second@@TEA_2")):
-            found = Shown(path, "function", said)
-            equal((path, said, found.error, found.address), (path, said, "", addresses[name]))
-        for said in ("first@TEA_3", "first@@TEA_1", "first@", "irst@TEA_2", "first@TEA"):
-            holds(Shown(path, "function", said).error)
+            found = Shown(path, "function", output)
+            equal((path, output, found.error, found.address), (path, output, "", addresses[name]))
+        for output in ("first@TEA_3", "first@@TEA_1", "first@", "irst@TEA_2", "first@TEA"):
+            holds(Shown(path, "function", output).error)
 
 
 run_tests(globals())

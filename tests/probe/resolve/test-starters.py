@@ -104,7 +104,7 @@ def test_names():
 
 def test_refused():
     """Before anything starts: commands that remove the agent, change the user, or start nothing."""
-    for start, says in (("env -i", "removes LD_PRELOAD"), ("env -", "removes LD_PRELOAD"), ("nice env --ignore-environment A=b", "removes LD_PRELOAD"),
+    for start, reports in (("env -i", "removes LD_PRELOAD"), ("env -", "removes LD_PRELOAD"), ("nice env --ignore-environment A=b", "removes LD_PRELOAD"),
                         ("env -u LD_PRELOAD", "changes `LD_PRELOAD`"), ("env LD_PRELOAD=x.so", "changes `LD_PRELOAD`"),
                         ("strace -E LD_PRELOAD", "changes `LD_PRELOAD`"), ("env -S", "cannot follow `env -S`"), ("sudo", "through `sudo`"),
                         ("sudo -u nobody env", "through `sudo`"), ("/usr/bin/sudo A=b", "through `sudo`"), ("nice doas", "through `doas`"),
@@ -113,7 +113,7 @@ def test_refused():
                         ("unshare -R /", "cannot follow `unshare -R`")):
         result, output = trace(f"{start} sh -c 'touch {FLAG}'", function="main")
         equal((start, result.status), (start, 2), result.err)
-        contains(result.err, says)
+        contains(result.err, reports)
         equal((os.path.exists(FLAG), os.listdir(output)), (False, []), start)
 
 
@@ -123,8 +123,8 @@ def test_left_behind():
     equal(result.status, 7, result.err)
     contains(result.err, "\nhint: `--wait` waits for all\n")
     # A child without an event has not joined the recording, and is reported as well.
-    for words in ((), ("-w", "libc"), ("-e", "nothing:here")):
-        result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", *words, "--", PROGRAM, "6", "leave", env=ENV)
+    for arguments in ((), ("-w", "libc"), ("-e", "nothing:here")):
+        result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", *arguments, "--", PROGRAM, "6", "leave", env=ENV)
         equal(result.status, 7, result.err)
         contains(result.err, "1 process of the command still runs")
     result = side("record", "-o", tempfile.mkdtemp(dir=FOLDER), "--force", "--", PROGRAM, "6", env=ENV)
@@ -135,8 +135,8 @@ def test_left_behind():
     if "setsid" in FOUND:
         result, output = trace(f"setsid -f {PROGRAM} 6", "--wait")
         equal((result.status, calls(output)), (0, 6), result.err)
-    for words in (("-p", "1"), ("--global", "--exe", PROGRAM)):
-        result = side("trace", *words, "--wait", "--function", "cook", env=ENV)
+    for arguments in (("-p", "1"), ("--global", "--exe", PROGRAM)):
+        result = side("trace", *arguments, "--wait", "--function", "cook", env=ENV)
         equal(result.status, 2, result.err)
         contains(result.err, "cannot use `--wait`: it needs `-c COMMAND`")
 

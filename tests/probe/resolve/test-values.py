@@ -63,19 +63,19 @@ def built(compiler, *options, source="values.c", name="values"):
     return path
 
 
-def shown(path, kind, said, expressions):
+def shown(path, kind, output, expressions):
     """For each of them the field, or the reason why there is none."""
-    done = subprocess.run([SHOW, path, kind, said, "each", *expressions], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([SHOW, path, kind, output, "each", *expressions], capture_output=True, text=True, timeout=120)
     equal(done.stderr, "")
     found, address, within = [], 0, []
     for line in done.stdout.splitlines():
-        word, rest = line.split(" ", 1)
+        word, remainder = line.split(" ", 1)
         if word == "probe":
-            address = int(rest.split()[1], 16)
+            address = int(remainder.split()[1], 16)
         elif word == "error":
-            found.append(rest)
+            found.append(remainder)
         elif word == "field":
-            name, kind, size, limit, *ops = rest.split(" ")
+            name, kind, size, limit, *ops = remainder.split(" ")
             if name not in ("function", "address") or int(kind) == STRUCT:
                 field = [name, int(kind), int(size), int(limit), [[int(n) for n in op.split(":")] for op in ops], []]
                 # The members of a structure follow it; `size` is their number.
@@ -88,7 +88,7 @@ def shown(path, kind, said, expressions):
                     within.append([field[5], field[2]])
         elif word == "event":
             within = []
-    equal((path, said, len(found)), (path, said, len(expressions)))
+    equal((path, output, len(found)), (path, output, len(expressions)))
     return address, dict(zip(expressions, found))
 
 
@@ -117,29 +117,29 @@ def plain(value):
 def compare_lines(path, source, wanted, truth):
     """Returns how many of the values exist, and how many of these are whole structures. `truth`: gdb's values of the first file."""
     numbers, jobs, fields = lines(source), [], []
-    for place, expressions in wanted.items():
-        address, found = shown(path, "probe", f"{source}:{numbers[place]}", expressions)
+    for location, expressions in wanted.items():
+        address, found = shown(path, "probe", f"{source}:{numbers[location]}", expressions)
         if not address:
             continue
         jobs.append({"address": address, "fields": [[e, *f[1:]] for e, f in found.items() if isinstance(f, list)],
                      "expressions": expressions})
-        fields.append((place, found))
+        fields.append((location, found))
     # The lines are in the order in which the program reaches them.
     there = whole = 0
-    for (place, found), result in zip(fields, gdb(path, jobs)):
+    for (location, found), result in zip(fields, gdb(path, jobs)):
         for expression, field in found.items():
-            where, said = (path, place, expression), plain(result["gdb"][expression])
-            truth.setdefault((place, expression), said)
+            where, output = (path, location, expression), plain(result["gdb"][expression])
+            truth.setdefault((location, expression), output)
             if isinstance(field, list):
                 # gdb 16 reads a structure as a whole, and prints no member of one that is kept in part (clang 19).
-                value, true_value = plain(result["values"][expression]), truth[place, expression] if said == "none" else said
-                if said == "none" and isinstance(true_value, dict):
+                value, true_value = plain(result["values"][expression]), truth[location, expression] if output == "none" else output
+                if output == "none" and isinstance(true_value, dict):
                     true_value = {name: one for name, one in true_value.items() if name in value}
                 equal((where, value), (where, true_value))
                 there += 1
-                whole += isinstance(said, dict)
-            elif said != "none":
-                holds("at the entry of the function" in field or "text in registers" in field, f"{where}: {field}; gdb has {said}")
+                whole += isinstance(output, dict)
+            elif output != "none":
+                holds("at the entry of the function" in field or "text in registers" in field, f"{where}: {field}; gdb has {output}")
     return there, whole
 
 
@@ -166,7 +166,7 @@ def test_lines():
                                (("-gdwarf-5", "-O2"), total / 2), (("-gdwarf-5", "-O3", "-flto"), total / 2)):
             # gdb prints 0 if clang's linker leaves only a part of a variable.
             lost = ("globals",) if compiler == "clang" and "-flto" in options else ()
-            wanted = {place: said for place, said in LINES.items() if place not in lost}
+            wanted = {location: output for location, output in LINES.items() if location not in lost}
             there, whole = compare_lines(built(compiler, *options), "values.c", wanted, truth)
             print(f"# {compiler} {' '.join(options)}: {there} of {total}, {whole} of them structures")
             holds(whole >= 6, "of too few structures it is known where they are")
@@ -212,19 +212,19 @@ def test_cpp():
 
 def test_names_as_people_write_them():
     """Spaces, const before or after, omitted arguments, the end of a name, a whole template, a lambda."""
-    ways = {"shop::weigh": 1, "weigh": 1, "weigh(const char *, const std::vector<std::string> &)": 1,
+    methods = {"shop::weigh": 1, "weigh": 1, "weigh(const char *, const std::vector<std::string> &)": 1,
             "shop::weigh(char const*, std::vector<std::string> const&)": 1, "shop::weigh(const char*)": 0, "store::sell": 1,
             "shop::store::sell(const std::string &, long &, std::string, shop::state)": 1, "shop::doubled": 2, "doubled<int>": 1,
             "doubled<double>(double)": 1, "main::*operator()*": 1}
     for compiler in COMPILERS:
         path = built(compiler, "-gdwarf-5", "-O1", source="values.cpp", name="cpp")
-        for said, count in ways.items():
-            done = subprocess.run([SHOW, path, "function", said], capture_output=True, text=True, timeout=60)
-            if compiler == "clang" and "main::" in said:
-                said, count = "main::*", 1
-                done = subprocess.run([SHOW, path, "function", said], capture_output=True, text=True, timeout=60)
+        for output, count in methods.items():
+            done = subprocess.run([SHOW, path, "function", output], capture_output=True, text=True, timeout=60)
+            if compiler == "clang" and "main::" in output:
+                output, count = "main::*", 1
+                done = subprocess.run([SHOW, path, "function", output], capture_output=True, text=True, timeout=60)
             found = [line for line in done.stdout.splitlines() if line.startswith("probe ")]
-            equal((path, said, len(found)), (path, said, count), done.stdout)
+            equal((path, output, len(found)), (path, output, count), done.stdout)
         # Functions in namespaces and in functions have variables, too.
         for function, expression in (("shop::weigh", "what"), ("main::*operator()*", "given")):
             _, found = shown(path, "function", function, [expression])
@@ -254,7 +254,7 @@ def test_other_units():
 def all_shown(path):
     numbers = lines("values.c")
     return ([shown(path, "function", function, list(values)) for function, values in ENTRIES.items()],
-            [shown(path, "probe", f"values.c:{numbers[place]}", expressions) for place, expressions in LINES.items()])
+            [shown(path, "probe", f"values.c:{numbers[location]}", expressions) for location, expressions in LINES.items()])
 
 
 def same(path, plain_path):

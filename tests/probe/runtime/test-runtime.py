@@ -27,10 +27,10 @@ def compiled(name, *options):
     return program
 
 
-def traced(words, *options, verb=("trace", "-c")):
+def traced(arguments, *options, verb=("trace", "-c")):
     """Runs a program under side: its result, the losses that side reports, and the number of events by name, as babeltrace2 counts them."""
     trace = tempfile.mkdtemp(dir=FOLDER)
-    done = side(verb[0], "-o", trace, "--force", *verb[1:], " ".join(words), *options, "--buffer-size", "32M", env=ENV, timeout=300)
+    done = side(verb[0], "-o", trace, "--force", *verb[1:], " ".join(arguments), *options, "--buffer-size", "32M", env=ENV, timeout=300)
     read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=False)
     equal(read.returncode, 0, read.stderr[-1000:])
     counts = collections.Counter(re.findall(r"^\[.*?\] (?:\(\S+\) )?(?:\S+ )?probe:(\w+):", read.stdout, re.M))
@@ -67,8 +67,8 @@ def test_processes():
     for kind, what in KINDS.items():
         for options in (["--exit"],) if kind != "raw" and not LONG else ([], ["--exit"]):
             for _ in range(20 if LONG else 1):
-                words = ["--function", "deep", *options, "--function", "leaf", *options]
-                done, counts = traced([program, kind], *words)
+                arguments = ["--function", "deep", *options, "--function", "leaf", *options]
+                done, counts = traced([program, kind], *arguments)
                 equal(done.status, 0, f"{what}: {done.out} {done.err}")
                 word, own, others = done.out.split()
                 equal(word, "right", what)
@@ -256,18 +256,18 @@ def test_sandbox_attached():
         with subprocess.Popen([program, kind, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
             with subprocess.Popen([SIDE, "trace", "-o", trace, "--force", "-p", str(running.pid), *sandbox_options("tiny jumped named")],
                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True, env=ENV) as tracer:
-                said = ""
-                while said.count("is set in process") < 3:
+                output = ""
+                while output.count("is set in process") < 3:
                     line = tracer.stderr.readline()
-                    true(line, said)
-                    said += line
+                    true(line, output)
+                    output += line
                 out = running.communicate("x", timeout=60)[0]
-                said += tracer.communicate(timeout=60)[1]
-            equal((kind, running.returncode), (kind, 0), said)
+                output += tracer.communicate(timeout=60)[1]
+            equal((kind, running.returncode), (kind, 0), output)
         read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
         counts = collections.Counter(re.findall(r" probe:(\w+):", read.stdout))
         jumps, _, _ = map(int, out.split())
-        equal((counts["tiny"], counts["jumped"], counts["named_return"]), (jumps, jumps, jumps), f"{kind}: {said}")
+        equal((counts["tiny"], counts["jumped"], counts["named_return"]), (jumps, jumps, jumps), f"{kind}: {output}")
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ def modules():
     found, begins = [], {}
     with open(f'/proc/{gdb.selected_inferior().pid}/maps') as maps:
         for line in maps:
-            words = line.split()
-            if len(words) < 6 or not words[5].startswith('/'):
+            arguments = line.split()
+            if len(arguments) < 6 or not arguments[5].startswith('/'):
                 continue
-            start, end = (int(part, 16) for part in words[0].split('-'))
-            begins.setdefault(words[5], start)
-            found.append((start, end, words[5]))
+            start, end = (int(part, 16) for part in arguments[0].split('-'))
+            begins.setdefault(arguments[5], start)
+            found.append((start, end, arguments[5]))
     return [(start, end, os.path.basename(path), begins[path]) for start, end, path in found]
 
 
@@ -23,10 +23,10 @@ def frames():
     frame, mapped = gdb.newest_frame(), modules()
     while frame:
         pc = frame.pc()
-        place = [f'{path}+{pc - begin:#x}' for start, end, path, begin in mapped if start <= pc < end]
+        location = [f'{path}+{pc - begin:#x}' for start, end, path, begin in mapped if start <= pc < end]
         # Without frames that exist only in debug information: inlined functions, and those that have ended in a jump.
         if frame.type() in (gdb.NORMAL_FRAME, gdb.SIGTRAMP_FRAME):
-            yield place[0] if place else hex(pc)
+            yield location[0] if location else hex(pc)
         frame = frame.older()
 
 

@@ -27,7 +27,7 @@ def by_gdb(function, command):
     return [list(itertools.takewhile(lambda frame: '+' in frame, frames[1:])) for frames in seen]
 
 
-def wishes(path, function, exits=None):
+def requests(path, function, exits=None):
     """A backtrace at each start of `function`; `exits`: another one whose return is watched, too."""
     lines = ['event probe place', f'field calls {BACKTRACE} 8 {MOST}']
     if exits:
@@ -56,7 +56,7 @@ def in_modules(recording, name='probe:place'):
 class Calls(unittest.TestCase):
     def compare(self, command, path, function, exits=None, least=1, environment=None):
         right = by_gdb(function, command)
-        recording = Recording(wishes(path, function, exits), command=command, environment=environment, libraries=True)
+        recording = Recording(requests(path, function, exits), command=command, environment=environment, libraries=True)
         ours = list(in_modules(recording))
         self.assertEqual(len(ours), len(right))
         for mine, other in zip(ours, right):

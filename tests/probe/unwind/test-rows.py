@@ -19,12 +19,12 @@ def rows_of(path):
     return [(int(at, 16), (int(kind), int(distance), int(frame))) for at, kind, distance, frame in rows]
 
 
-def frame_of(said):
-    if said in ('u', 's', None):
+def frame_of(output):
+    if output in ('u', 's', None):
         return {SAME}
-    if re.fullmatch(r'c-\d+', said) and int(said[2:]) % 8 == 0 and int(said[2:]) <= 253 * 8:
-        return {int(said[2:]) // 8}
-    return {ITSELF, LOST} if said == 'exp' else {LOST}
+    if re.fullmatch(r'c-\d+', output) and int(output[2:]) % 8 == 0 and int(output[2:]) <= 253 * 8:
+        return {int(output[2:]) // 8}
+    return {ITSELF, LOST} if output == 'exp' else {LOST}
 
 
 def wanted(begin, returns, frame, signal):
@@ -42,7 +42,7 @@ def wanted(begin, returns, frame, signal):
     return [(STACK if register == 'rsp' else FRAME, int(offset) // 8, frame_of(frame))]
 
 
-def said_by_readelf(path):
+def rows_of_readelf(path):
     """(address, correct rows) for each line of each function, and the ends of functions."""
     text = subprocess.check_output(['readelf', '--debug-dump=frames-interp,no-follow-links', path], text=True,
                                    stderr=subprocess.DEVNULL)
@@ -80,7 +80,7 @@ class Rows(unittest.TestCase):
             rows, wrong, compared, kinds = rows_of(path), [], 0, set()
             addresses = [at for at, _ in rows]
             self.assertEqual(addresses, sorted(set(addresses)), path)
-            lines = list(said_by_readelf(path))
+            lines = list(rows_of_readelf(path))
             begins = {at for at, _, _ in lines}
             for at, end, right in lines:
                 if at >= end or not right:
@@ -111,14 +111,14 @@ class Rows(unittest.TestCase):
         with open(os.environ['AGENT'], 'rb') as file:
             good = file.read()
         found = subprocess.check_output(['readelf', '-SW', os.environ['AGENT']], text=True)
-        places = [(int(m.group(2), 16), int(m.group(3), 16)) for m in re.finditer(
+        locations = [(int(m.group(2), 16), int(m.group(3), 16)) for m in re.finditer(
             r'(\.eh_frame(?:_hdr)?) +PROGBITS +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)', found)]
-        self.assertEqual(len(places), 2)
+        self.assertEqual(len(locations), 2)
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(40):
                 bad = bytearray(good)
                 for _ in range(200):
-                    offset, size = random.choice(places)
+                    offset, size = random.choice(locations)
                     bad[offset + random.randrange(size)] = random.randrange(256)
                 with open(folder + '/bad', 'wb') as file:
                     file.write(bad)
