@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Progress line of long operations on the terminal. */
 #include "base/clock.h"
+#include "base/format.h"
 #include "progress.h"
 
 #include "command.h"
-#include "message.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

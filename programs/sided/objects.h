@@ -41,10 +41,15 @@ struct daemon;
 struct sided_object {
 	unsigned int nr_refs;
 	bool is_closed;
-	bool is_unused; /* in daemon->unused */
+	bool is_unused; /* in daemon_objects.unused */
 	struct sided_object *next_unused;
 	/* Ends its references to other objects, and frees it. */
 	void (*destroy)(struct daemon *daemon, struct sided_object *object);
+};
+
+/* The first member of struct daemon, so that this file needs to know no other. */
+struct daemon_objects {
+	struct sided_object *unused; /* objects to free at the end of the round */
 };
 
 /*

@@ -140,7 +140,8 @@ void loop_pause_listening(struct daemon *daemon);
 #define PROGRAM_BUCKETS 1024
 
 struct daemon {
-	bool system;   /* the daemon of the system: started by root with --system */
+	struct daemon_objects objects; /* the first member: objects.c */
+	bool system;                   /* the daemon of the system: started by root with --system */
 	bool any_user; /* accept programs of every user: root's daemon, independent of its group */
 	bool stop;
 	bool quiet;
@@ -152,7 +153,6 @@ struct daemon {
 	bool control_is_ours, agents_is_ours; /* created by the daemon, not by systemd */
 
 	struct event_loop loop;
-	struct sided_object *unused; /* objects to free at the end of the round */
 
 	struct sided_watch signals;
 	struct sided_watch control_listener, agents_listener;
@@ -191,6 +191,7 @@ struct daemon {
 	struct log_line_budget lines; /* limits of the log */
 	struct timer suppressed;
 };
+_Static_assert(!offsetof(struct daemon, objects), "the first member");
 
 /* Writes one sentence to standard error: to the journal, the terminal, or nowhere. */
 void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));

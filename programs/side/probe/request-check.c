@@ -7,7 +7,7 @@
 
 #include "programs/common/ask.h"
 #include "programs/common/command.h"
-#include "enable.h"
+#include "spec-options.h"
 #include "programs/common/message.h"
 
 #include <inttypes.h>
