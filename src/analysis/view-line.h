@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
+#include "analysis/view-options.h"
 #include "analysis/view-show.h"
 #include "analysis/view-sink.h"
-#include "analysis/view.h"
 #include "ctf/ctf.h"
 
 /* Shared by all threads. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analysis/where-path.h"
-#include "analysis/where.h"
 #include "protocol/context.h"
 
 bool where_same_name(const char *member, const char *wanted)

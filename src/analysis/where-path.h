@@ -4,7 +4,7 @@
 #define SIDE_ANALYSIS_WHERE_PATH_H
 
 #include "analysis/view-show.h"
-#include "analysis/where.h"
+#include "analysis/where-form.h"
 #include "ctf/ctf.h"
 #include "filter/filter.h"
 

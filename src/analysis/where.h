@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/where-form.h"
 #include "ctf/ctf.h"
 #include "filter/filter.h"
 
@@ -47,11 +48,6 @@ int where_bind(const struct where *where, const struct ctf_item *item,
 		struct where_reason *why);
 void where_bound_free(struct where_bound *bound);
 
-/* How the value of an expression is shown. */
-struct where_form {
-	uint8_t base;    /* of integers: 2, 8, 10 or 16 */
-	uint8_t address; /* enum address_kind */
-};
 /* The form of the field or context if the expression consists of one. `item` and `event` are those of where_bind(). */
 struct where_form where_form(const struct where *where, const struct where_bound *bound,
 		const struct ctf_item *item, const struct view_event *event);
@@ -60,9 +56,5 @@ bool where_matches(const struct where_bound *bound, const struct ctf_item *item)
 /* False: the record has no value. Strings are UTF-8 and belong to the item. */
 bool where_evaluate(const struct where_bound *bound, const struct ctf_item *item,
 		struct filter_value *value);
-
-/* Labels of the value of an enumeration, for filter_loader. */
-const char *where_label(
-		void *nothing, const struct filter_value *value, uint32_t *at, size_t *size);
 
 #endif /* SIDE_ANALYSIS_WHERE_H */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctf/tally.h"
 #include "ctf/tally-steps.h"
 #include "ctf/type.h"
 

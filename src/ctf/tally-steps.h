@@ -4,7 +4,8 @@
 #ifndef SIDE_CTF_TALLY_STEPS_H
 #define SIDE_CTF_TALLY_STEPS_H
 
-#include "ctf/tally.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* values of ctf_tally_class.known */
 #define CTF_TALLY_STEPS 1u

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctf/string-end.h"
+#include "ctf/tally.h"
 #include "ctf/tally-steps.h"
 #include "ctf/type.h"
 #include "base/inside/search.h"

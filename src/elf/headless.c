@@ -8,6 +8,7 @@
  * them; other data does not match by chance.
  */
 #include "elf/events.h"
+#include "elf/image.h"
 #include "elf/image-parts.h"
 
 #include <errno.h>

@@ -4,9 +4,15 @@
 #ifndef SIDE_ELF_IMAGE_PARTS_H
 #define SIDE_ELF_IMAGE_PARTS_H
 
-#include "elf/image.h"
+#include "base/error.h"
 
 #include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct image_segment;
+struct image_table;
 
 struct image_patch {
 	uint64_t address;

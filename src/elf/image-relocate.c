@@ -7,6 +7,7 @@
  * the file does not define has the value 0: readers skip or report NULL pointers.
  */
 #include "elf/events.h"
+#include "elf/image.h"
 #include "elf/image-parts.h"
 
 #include <errno.h>

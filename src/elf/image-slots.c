@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the slots in which a loaded file keeps the addresses of functions of other files. */
+#include "elf/image.h"
 #include "elf/image-parts.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
  * which image_read() applies to what it reads. image-relocate.c makes the patches.
  */
 #include "elf/file.h"
+#include "elf/image.h"
 #include "elf/image-parts.h"
 #include "base/inside/search.h"
 

@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "relay/resolver.h"
+#include "relay/send.h"
 #include "relay/sink.h"
 #include "relay/spool.h"
 

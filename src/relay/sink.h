@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "relay/follow.h"
-#include "relay/send.h"
 
 /* ---- URLs ---- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "relay/send.h"
 #include "relay/sink.h"
 
 static int relay_source_set_error(struct error *error, int code, const char *url)

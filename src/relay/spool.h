@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "relay/follow.h"
-#include "relay/send.h"
+#include "relay/send-status.h"
 
 struct spool_entry {
 	uid_t uid;

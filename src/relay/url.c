@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "relay/send.h"
 #include "relay/sink.h"
 
 #define RELAY_CONTROL_PORT "5342"

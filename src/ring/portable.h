@@ -5,8 +5,6 @@
 
 #include "ring/section.h"
 
-#define RING_LOCK_WORDS 8 /* One lock a cache line. */
-
 /* A payload in two pieces. */
 struct ring_two_part {
 	const void *head;

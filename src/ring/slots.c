@@ -22,7 +22,6 @@
 
 #include "ring/clock.h"
 #include "ring/doorbell.h"
-#include "ring/portable.h"
 #include "ring/slots.h"
 
 #define RING_SLOTS_AGAIN_NS 10000000 /* The pause between two searches if all were in use. */

@@ -8,6 +8,7 @@
 #define RING_SLOT_TABLE 64 /* Producers with rings per thread that a process can have at a time. */
 #define RING_SLOT_SHIFT 32 /* The word of a thread: key << 32 | ring. */
 #define RING_SLOT_NONE UINT32_MAX
+#define RING_LOCK_WORDS 8 /* Of the lock of a ring: one lock a cache line. */
 
 /*
  * Reserve a word in the table of each thread for this producer, and return its key. -EMFILE: none

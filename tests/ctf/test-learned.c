@@ -13,6 +13,7 @@
 
 #include "../failing-calls.h"
 #include "ctf/tally-steps.h"
+#include "ctf/tally.h"
 #include "ctf/type.h"
 
 #define BYTES_MAX (1u << 30)

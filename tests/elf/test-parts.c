@@ -16,6 +16,7 @@
 #include "../failing-calls.h"
 #include "elf-writer.h"
 #include "elf/image-parts.h"
+#include "elf/image.h"
 
 #include "elf/addresses.c" /* NOLINT(bugprone-suspicious-include): reaches static functions */
 #include "elf/archive.c"   /* NOLINT(bugprone-suspicious-include) */

@@ -12,6 +12,7 @@
 
 #include "../check.h"
 #include "../resources.h"
+#include "relay/send.h"
 #include "relay/sink.h"
 
 static int opened; /* the descriptor, or a negative errno */

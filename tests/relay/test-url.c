@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
+#include "relay/send.h"
 #include "relay/sink.h"
 
 #define RELAY_FORM "write `net://HOST[:CONTROL[:DATA]][/SESSION]`"

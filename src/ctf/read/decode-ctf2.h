@@ -3,7 +3,7 @@
 #ifndef SIDE_CTF_READ_DECODE_CTF2_H
 #define SIDE_CTF_READ_DECODE_CTF2_H
 
-#include "ctf/read/decode.h"
+#include "ctf/read/decoder.h"
 
 /* Converted texts of one event. */
 struct ctf_text_block {
