@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/inject.h"
 #include "attach/parts.h"
 #include "base/error.h"
 

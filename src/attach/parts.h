@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/user.h>
 
-#include "attach/inject.h"
+#include "attach/inject-request.h"
 
 #define INJECT_PAGE 4096u
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "attach/inject.h"
 #include "attach/parts.h"
 
 #define MAPPINGS_MAX 65536u

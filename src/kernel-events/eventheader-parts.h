@@ -3,7 +3,8 @@
 #ifndef SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
 #define SIDE_KERNEL_EVENTS_EVENTHEADER_PARTS_H
 
-#include "kernel-events/eventheader.h"
+#include <stdint.h>
+#include <string.h>
 
 enum eventheader_encoding {
 	EH_STRUCT = 1,

@@ -2,6 +2,7 @@
 /* Converts the values of an EventHeader record to the types of eventheader.c. */
 #include <errno.h>
 
+#include "kernel-events/eventheader.h"
 #include "kernel-events/eventheader-parts.h"
 
 struct eventheader_reader {

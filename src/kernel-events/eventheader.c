@@ -6,6 +6,7 @@
 
 #include "ctf/write/describe.h"
 #include "ctf/names.h"
+#include "kernel-events/eventheader.h"
 #include "kernel-events/eventheader-parts.h"
 
 #include <side/abi/type-description.h>

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel-events/tasks.h"
+#include "kernel-events/parts.h"
 
 #define PREFIX "side-"
 #define PAGE_MAX ((size_t)64 << 10)

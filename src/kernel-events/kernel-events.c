@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernel-events/tasks.h"
+#include "kernel-events/kernel-events.h"
+#include "kernel-events/parts.h"
 
 #define ROUND_MS 100
 #define LATE_MS 50 /* interval of the scans for events that programs have registered */

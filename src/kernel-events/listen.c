@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "kernel-events/tasks.h"
+#include "kernel-events/kernel-events.h"
+#include "kernel-events/parts.h"
 
 /* ---- the sink ---- */
 

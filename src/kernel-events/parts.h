@@ -7,15 +7,18 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "kernel-events/eventheader.h"
 #include "kernel-events/format.h"
 #include "kernel-events/late.h"
 #include "kernel-events/layout.h"
-#include "kernel-events/kernel-events.h"
+#include "kernel-events/record-types.h"
+#include "kernel-events/tasks.h"
 #include "protocol/pattern.h"
 
+struct kernel_record;
+
 #define EVENT_CLASS_IDS 65536
-#define COMM_SIZE 16
 #define KERNEL_WAITING_MAX 64 /* programs waiting at the same time */
 
 /* A description in the EventHeader records of a tracepoint. */
@@ -55,8 +58,6 @@ struct record_cpu {
 	uint64_t discarded;   /* losses so far, for the next packet's header */
 	uint64_t written;     /* losses in the last packet's header */
 };
-
-struct tasks; /* tasks.h */
 
 /* A converted record. */
 struct converted {

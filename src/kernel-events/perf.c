@@ -26,7 +26,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel-events/tasks.h"
+#include "kernel-events/kernel-events.h"
+#include "kernel-events/parts.h"
 
 #define NAMES_SIZE ((size_t)256 << 10)
 #define BUFFER_MIN ((uint64_t)16 << 10)

@@ -3,7 +3,13 @@
 #ifndef SIDE_KERNEL_EVENTS_TASKS_H
 #define SIDE_KERNEL_EVENTS_TASKS_H
 
-#include "kernel-events/parts.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define COMM_SIZE 16 /* of the name of a thread */
+
+struct tasks;
 
 struct tasks *tasks_create(void);
 void tasks_free(struct tasks *tasks);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "kernel-events/kernel-events.h"
 #include "kernel-events/parts.h"
 
 /* Systems whose events programs register and remove. */

@@ -21,6 +21,7 @@
 
 #include "../called.h"
 
+#include "attach/inject.h"
 #include "attach/parts.h"
 
 #define PROGRAM 4711

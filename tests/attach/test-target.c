@@ -22,6 +22,7 @@
 #include "../check.h"
 #include "../resources.h"
 
+#include "attach/inject.h"
 #include "attach/parts.h"
 
 #define PROGRAM 4711

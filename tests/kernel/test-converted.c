@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../failing-calls.h"
+#include "kernel-events/kernel-events.h"
 #include "kernel-events/parts.h"
 #include "kernel-events/tasks.h"
 #include "played.h"

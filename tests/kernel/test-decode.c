@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "kernel-events/bytes.h"
+#include "kernel-events/eventheader.h"
 #include "kernel-events/eventheader-parts.h"
 
 #define COUNTED 0x40

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel-events/eventheader.h"
 #include "kernel-events/eventheader-parts.h"
 #include "kernel-events/parts.h"
 

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "kernel-events/kernel-events.h"
 #include "kernel-events/parts.h"
 #include "kernel-events/tasks.h"
 #include "played.h"

@@ -5,7 +5,7 @@
 /* Declarations that the files of this directory share. */
 
 #include "probe/patch/call.h"
-#include "probe/patch/gates.h"
+#include "probe/patch/gates-size.h"
 #include "probe/patch/patch.h"
 
 #include "probe/code/copy.h"

@@ -7,7 +7,7 @@
  * an unwinder that is linked statically, is loaded later or is of another origin finds this entry
  * too, without registration.
  */
-#include "gates.h"
+#include "gates-size.h"
 
 	.section .bss.side_gates, "aw", @nobits
 	.p2align 12

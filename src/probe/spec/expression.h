@@ -4,7 +4,8 @@
 
 /* Convert one location expression of DWARF to operations of the agent. */
 
-#include "locate.h"
+#include "fetch.h"
+#include "locate-frame.h"
 
 struct expression_answer {
 	bool value; /* the fetch computes the value, not its address */

@@ -6,6 +6,7 @@
 
 #include "debug.h"
 #include "fetch.h"
+#include "locate-frame.h"
 
 #define LOCATED_PIECES_MAX 16
 
@@ -35,14 +36,6 @@ struct located {
 	/* For LOCATED_POINTER. */
 	Dwarf_Die target;
 	int64_t target_offset;
-};
-
-/* A location, as variables depend on it. */
-struct locate_frame {
-	struct debug *debug;
-	Dwarf_Die *function; /* the compiled function there, not an inlined one; NULL: unknown */
-	uint64_t address;
-	bool entry; /* the function's first instruction */
 };
 
 /* Locate the variable by its DW_AT_location. */

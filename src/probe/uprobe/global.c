@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the backend, and delivers hits in the order of time. */
 #include "base/clock.h"
+#include "probe/uprobe/global.h"
 #include "parts.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 /* Declarations that the files of this directory share. */
 
-#include "probe/uprobe/global.h"
+#include "probe/uprobe/global-types.h"
 
 #include <linux/bpf.h>
 

@@ -5,6 +5,7 @@
  * start later execute another file.
  */
 #include "parts.h"
+#include "probe/uprobe/global.h"
 
 #include <errno.h>
 #include <stdlib.h>

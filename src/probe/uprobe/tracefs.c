@@ -5,6 +5,7 @@
  * Definitions are stale if their process has exited and was in the pid namespace of this process.
  */
 #include "parts.h"
+#include "probe/uprobe/global.h"
 
 #include <errno.h>
 #include <fcntl.h>

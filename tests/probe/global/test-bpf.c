@@ -20,6 +20,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
+#include "probe/uprobe/global.h"
 #include "probe/uprobe/parts.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))

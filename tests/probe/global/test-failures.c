@@ -24,6 +24,7 @@
 #include "../../check.h"
 #include "../../failing-calls.h"
 #include "../../resources.h"
+#include "probe/uprobe/global.h"
 #include "probe/uprobe/parts.h"
 
 /* ---- the simulated kernel ---- */

@@ -11,6 +11,7 @@
 #include <sys/user.h>
 
 #include "../../check.h"
+#include "probe/uprobe/global.h"
 #include "probe/uprobe/parts.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))

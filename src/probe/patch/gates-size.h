@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SIDE_PROBE_PATCH_GATES_H
-#define SIDE_PROBE_PATCH_GATES_H
+#ifndef SIDE_PROBE_PATCH_GATES_SIZE_H
+#define SIDE_PROBE_PATCH_GATES_SIZE_H
 
 /* Sizes of the code of watched returns, for C and assembly. */
 
@@ -13,4 +13,4 @@
 #define GATES_BYTES (GATES_PAGE + RETURNS_MAX * RETURN_BYTES)
 #define GATES_RULES_BYTES 132 /* of the unwind data of all gates, at most */
 
-#endif /* SIDE_PROBE_PATCH_GATES_H */
+#endif /* SIDE_PROBE_PATCH_GATES_SIZE_H */
