@@ -3,6 +3,7 @@
  * Applies a request to a definition. It changes a copy, checks the copy with the session library,
  * and only then replaces the definition.
  */
+#include "sessions/definition.h"
 #include "sessions/parts.h"
 #include "protocol/pattern.h"
 

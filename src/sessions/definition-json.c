@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts a definition from and to JSON, in the form of docs/spec/control-protocol.md. */
+#include "sessions/definition.h"
 #include "sessions/parts.h"
 #include "protocol/protocol.h"
 

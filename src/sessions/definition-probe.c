@@ -3,6 +3,7 @@
  * Reads, writes and changes the probes of a definition. A definition contains only the number of a
  * table, never its content.
  */
+#include "sessions/definition.h"
 #include "sessions/parts.h"
 
 #include <errno.h>

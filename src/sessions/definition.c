@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates and frees definitions, and converts them for the session library. */
+#include "sessions/definition.h"
 #include "sessions/parts.h"
 
 #include "relay/send.h"

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sessions/definition.h"
 #include "sessions/error.h"
+#include "sessions/strings.h"
 
 #define JSON_DEPTH_MAX 16
 #define JSON_STRINGS_MAX 1024
@@ -70,13 +70,5 @@ bool json_put_strings(struct json_object *object, const char *name,
 struct json_object *json_error(const struct error *error);
 /* Returns 0 if an answer has "ok", else a negative errno with *error filled in from the answer. */
 int json_answer(struct json_object *answer, struct error *error);
-
-/* Arrays of texts. Functions return false if out of memory; then nothing is changed. */
-bool strings_add(struct definition_strings *strings, const char *text);
-bool strings_copy(struct definition_strings *to, const struct definition_strings *from);
-bool strings_have(const struct definition_strings *strings, const char *text);
-bool strings_same(const struct definition_strings *one, const struct definition_strings *other);
-bool strings_remove(struct definition_strings *strings, const char *text);
-void strings_free(struct definition_strings *strings);
 
 #endif

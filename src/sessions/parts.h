@@ -19,6 +19,7 @@
  *     rendezvous.c         sockets in the root directories and networks of other programs
  */
 
+#include "sessions/definition-types.h"
 #include "sessions/json.h"
 
 void definition_rule_free(struct definition_rule *rule);

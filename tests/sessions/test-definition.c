@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../resources.h"
+#include "sessions/definition.h"
 #include "sessions/json.h"
 
 static struct error error;
