@@ -5,21 +5,17 @@
 /*
  * Handles the messages of agents and answers them.
  *
- * Callers: the main loop (run.c), and the session's start and end. Main thread only: it owns the
+ * Callers: the main loop (run-turn.c), and the session's start and end. Main thread only: it owns the
  * connections and never waits for a program or for the disk. Without the session's lock.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "recorder/core/event-classes.h"
-#include "recorder/core/outbox.h"
-#include "recorder/core/shares.h"
-#include "recorder/core/watch.h"
+#include "recorder/connection-state.h"
 
 struct instance;
 struct session;
-struct wire_refused;
 
 #define LIMIT_CONNECTIONS 512
 #define LIMIT_HELLO_MS 3000       /* from accept to HELLO */
@@ -27,38 +23,6 @@ struct wire_refused;
 #define LIMIT_UNREAD_MS 3000      /* timeout of a peer that reads none of its queued messages */
 #define LIMIT_UNREAD (8u << 20)   /* queued bytes of one connection */
 #define LIMIT_UNREAD_OF_USER (16u << 20) /* queued bytes of all connections of one user */
-
-struct connection {
-	struct recorder_watch watch;
-	/* pidfd of the peer; -1: it had exited before the connection was accepted */
-	struct recorder_watch process;
-	struct connection *next;
-	bool refuses_fds; /* result of peer_refuse_fds() */
-	struct outbox outbox;
-	uint64_t send_deadline; /* while messages are queued */
-	bool is_introducing;    /* the queue contains the answer to its HELLO */
-	pid_t peer;
-	uid_t uid;
-	gid_t gid;
-	uint64_t hello_deadline;
-	uint64_t deadline;
-	struct instance *instance; /* set by its HELLO */
-
-	/* The batch of descriptions that is arriving. */
-	uint32_t sequence;
-	uint32_t accepted;
-	struct class_stream stream;
-	struct wire_refused *refused;
-	uint32_t nr_refused, refused_capacity;
-};
-
-/* Main thread only. */
-struct session_connections {
-	struct connection *list;
-	struct connection *closed; /* closed, freed at the end of the turn */
-	struct shares shares;
-	unsigned char *message; /* buffer of WIRE_MESSAGE_MAX bytes */
-};
 
 void connection_accept(struct session *session);
 void connection_ready(struct session *session, struct connection *connection);

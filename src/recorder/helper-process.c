@@ -11,7 +11,7 @@
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/helper-process.h"
-#include "recorder/run.h"
+#include "recorder/run-turn.h"
 #include "recorder/session-state.h"
 
 #define STEP_MS 10

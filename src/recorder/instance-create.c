@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "protocol/protocol.h"
-#include "recorder/connection.h"
+#include "recorder/connection-state.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/probe-tables.h"
 #include "recorder/core/session.h"

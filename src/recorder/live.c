@@ -31,7 +31,7 @@
 #include "recorder/recovery/adopt.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
-#include "recorder/run.h"
+#include "recorder/run-turn.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"
 #include "recorder/storage/buffers.h"

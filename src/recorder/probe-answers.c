@@ -7,7 +7,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/probe-tables.h"
 #include "recorder/core/probes.h"
-#include "recorder/run.h"
+#include "recorder/run-turn.h"
 #include "recorder/session-state.h"
 
 /* Turns to handle reports that were sent before the call. */

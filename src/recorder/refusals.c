@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/connection.h"
+#include "recorder/connection-state.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
 #include "recorder/core/report.h"

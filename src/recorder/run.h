@@ -48,9 +48,4 @@ struct session_loop {
 	void *progress_user;
 };
 
-/* Runs one turn of the loop. Returns the number of events, or a negative errno. */
-int run_turn(struct session *session, int timeout_ms);
-/* Prepares the loop once the command exists. Returns 0 or a negative errno. */
-int run_begin(struct session *session);
-
 #endif

@@ -23,6 +23,7 @@
 #include "recorder/core/watch.h"
 #include "recorder/helper-process.h"
 #include "recorder/session-state.h"
+#include "recorder/run-turn.h"
 #include "recorder/spawn.h"
 
 /*
@@ -155,21 +156,6 @@ static int hear_from_child(int fd)
 		size = read(fd, &code, sizeof(code));
 	while (size < 0 && errno == EINTR);
 	return size == sizeof(code) ? code : 0;
-}
-
-/* Returns the signals that run.c handles. */
-sigset_t session_signals(const struct session *session)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD};
-	sigset_t signals;
-	size_t i;
-
-	sigemptyset(&signals);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaddset(&signals, numbers[i]);
-	if (session->rotation.chunks)
-		sigaddset(&signals, SIGUSR2);
-	return signals;
 }
 
 /*

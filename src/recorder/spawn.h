@@ -21,7 +21,6 @@ struct session_spawn {
 	size_t nr_environment;
 };
 
-sigset_t session_signals(const struct session *session);
 void spawn_ignore_requests(struct session *session);
 /*
  * Makes the value of SIDE_AGENT_SOCKET: the recordings that the recorder itself runs in, and its

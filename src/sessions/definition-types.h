@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/core/probes.h"
 #include "recorder/core/session.h"
+#include "recorder/core/table-target.h"
 #include "sessions/strings.h"
 
 #define DEFINITION_VERSION 1

@@ -16,6 +16,7 @@
 #include "recorder/check.h"
 #include "recorder/core/live.h"
 #include "recorder/core/probes.h"
+#include "recorder/run-turn.h"
 #include "recorder/run.h"
 #include "recorder/core/session.h"
 #include "recorder/recover.h"

@@ -16,6 +16,7 @@
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/live.h"
+#include "recorder/core/memory-size.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"

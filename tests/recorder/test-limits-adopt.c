@@ -92,7 +92,7 @@ static int played_nftw(const char *path, __nftw_func_t function, int descriptors
 	return -1;
 }
 
-static void played_losses_read_reported(struct instance *instance, const char *bytes, size_t size)
+static void played_reported_losses_read(struct instance *instance, const void *bytes, size_t size)
 {
 	(void)instance;
 	(void)bytes;
@@ -153,6 +153,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #define flock played_flock
 #define nanosleep played_nanosleep
 #include "recorder/recovery/adopt.c"
+#include "recorder/recovery/adopt-instance.c"
 #undef nanosleep
 #undef flock
 #undef openat
@@ -168,7 +169,7 @@ static int played_nanosleep(const struct timespec *pause, struct timespec *left)
 #include "recorder/recovery/core-dump.c"
 #undef gelf_getphdr
 #undef elf_getphdrnum
-#define losses_read_reported played_losses_read_reported
+#define reported_losses_read played_reported_losses_read
 #define maps_adopt played_maps_adopt
 #include "recorder/storage/journal.c"
 #undef maps_adopt
@@ -207,7 +208,7 @@ static int played_skip(struct ring_consumer *consumer, uint32_t ring, const void
 #undef ring_consumer_skip
 #undef ctf_packet_free
 #undef ctf_packet_read
-#undef losses_read_reported
+#undef reported_losses_read
 #include "recorder/core/totals.c"
 
 /* ---- a session ---- */

@@ -28,6 +28,7 @@
 #include "recorder/recovery/adopt.h"
 #include "recorder/rotation/rotate.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/run-turn.h"
 #include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"

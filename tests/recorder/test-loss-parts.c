@@ -117,6 +117,7 @@ static void played_write(const void *bytes, size_t size)
 #define report_loss(session, instance, ring, event, reason, count, in_bytes) \
 	called("report %s, %s, %s: %d %d\n", ring, event, reason, (int)(count), in_bytes)
 #undef fail
+#include "recorder/storage/reported-losses.c"
 #include "recorder/storage/losses.c"
 #undef strdup
 #undef realloc
@@ -212,10 +213,10 @@ static void test_note(void **unused)
 		char copy[6 * 16];
 
 		memcpy(copy, reported_journal, sizeof(copy));
-		assert_int_equal(losses_count_reported(&instance, former[5].key), 9);
-		losses_read_reported(&instance, copy, sizeof(copy) - 1);
+		assert_int_equal(reported_losses_count(&instance, former[5].key), 9);
+		reported_losses_read(&instance, copy, sizeof(copy) - 1);
 		assert_int_equal(instance.nr_reported, 5);
-		losses_read_reported(&instance, copy, sizeof(copy));
+		reported_losses_read(&instance, copy, sizeof(copy));
 		assert_int_equal(instance.nr_reported, 6);
 	}
 	each[0][0].discarded = 1;
@@ -223,12 +224,12 @@ static void test_note(void **unused)
 	losses_note(session, &instance);
 	assert_called("");
 	for (size_t i = 0; i < instance.nr_reported; i++)
-		assert_int_equal(losses_count_reported(&instance, instance.reported[i].key),
+		assert_int_equal(reported_losses_count(&instance, instance.reported[i].key),
 				instance.reported[i].count);
-	assert_int_equal(losses_count_reported(&instance, instance.reported[0].key - 1), 0);
-	assert_int_equal(losses_count_reported(&instance, UINT64_MAX), 0);
+	assert_int_equal(reported_losses_count(&instance, instance.reported[0].key - 1), 0);
+	assert_int_equal(reported_losses_count(&instance, UINT64_MAX), 0);
 	failing_call = 1;
-	losses_read_reported(&instance, reported_journal, 32);
+	reported_losses_read(&instance, reported_journal, 32);
 	assert_true(!instance.reported && !instance.nr_reported);
 }
 

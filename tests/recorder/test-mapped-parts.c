@@ -19,7 +19,7 @@
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/adopt-mapped.h"
-#include "recorder/recovery/adopt.h"
+#include "recorder/recovery/adopt-instance.h"
 #include "recorder/recovery/core-dump.h"
 #include "recorder/recovery/recovered.h"
 #include "recorder/session-life.h"

@@ -23,6 +23,7 @@
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
+#include "recorder/run-turn.h"
 #include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"

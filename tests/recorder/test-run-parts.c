@@ -27,6 +27,7 @@
 #include "recorder/drain.h"
 #include "recorder/helper-process.h"
 #include "recorder/listener.h"
+#include "recorder/run-turn.h"
 #include "recorder/run.h"
 #include "recorder/session-state.h"
 #include "recorder/spawn.h"
@@ -424,6 +425,7 @@ static void played_progress(void *user, uint64_t bytes, size_t processes, uint64
 #define channels_report(session) ((void)(session), called("channels\n"))
 #define listener_close(session) ((void)(session), called("listener_close\n"))
 #define buffers_close(session) ((void)(session), called("buffers_close\n"))
+#include "recorder/run-turn.c"
 #include "recorder/run.c"
 #undef close
 #undef getenv

@@ -15,6 +15,7 @@
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
+#include "recorder/core/memory-size.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/outbox.h"
 #include "recorder/core/service.h"

@@ -23,6 +23,7 @@
 #include "recorder/helper-process.h"
 #include "recorder/rotation/snapshot.h"
 #include "recorder/rotation/trigger.h"
+#include "recorder/run-turn.h"
 #include "recorder/run.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"

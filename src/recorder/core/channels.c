@@ -18,7 +18,6 @@
 #include "protocol/pattern.h"
 #include "protocol/protocol.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/event-classes.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
 #include "recorder/session-state.h"

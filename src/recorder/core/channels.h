@@ -22,6 +22,12 @@
 #define LIMIT_RULE_TEXT 32768 /* bytes of all patterns of a rule, and of all its contexts */
 
 /*
+ * Event classes with an id below this have loss counters of their own. The last slot counts events
+ * without a class (tracers/agent/core/session.h).
+ */
+#define EVENT_SLOTS 4096
+
+/*
  * A list of contexts: their names, each with a terminating zero as in messages, and their parsed
  * form.
  */

@@ -10,7 +10,7 @@
 
 #include "protocol/protocol.h"
 #include "recorder/core/description-file.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 
 int buffers_note_class(
 		struct instance *instance, const struct wire_event_head *head, const void *bytes)

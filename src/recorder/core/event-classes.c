@@ -15,7 +15,7 @@
 #include "recorder/core/channels.h"
 #include "recorder/core/description-file.h"
 #include "recorder/core/event-classes.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 #include "recorder/core/session.h"
 #include "recorder/core/shares.h"
 #include "recorder/session-state.h"

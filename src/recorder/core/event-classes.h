@@ -25,12 +25,6 @@ struct visit_owned;
 #define LIMIT_INSTANCE_DESCRIPTIONS (64ull << 20)
 #define LIMIT_SESSION_DESCRIPTIONS (256ull << 20)
 
-/*
- * Event classes with an id below this have loss counters of their own. The last slot counts events
- * without a class (tracers/agent/core/session.h).
- */
-#define EVENT_SLOTS 4096
-
 /* An event class that an instance described. */
 struct event_class {
 	uint32_t channel;

@@ -26,10 +26,10 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 #include "recorder/core/leases.h"
 #include "recorder/core/live.h"
-#include "recorder/core/memory.h"
+#include "recorder/core/memory-size.h"
 #include "recorder/core/report.h"
 #include "recorder/core/shares.h"
 #include "recorder/session-state.h"

@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "recorder/core/channels.h"
-#include "recorder/core/event-classes.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 #include "recorder/core/leases.h"
+#include "recorder/core/memory-size.h"
 #include "recorder/core/memory.h"
 #include "recorder/core/report.h"
 #include "recorder/core/session.h"
@@ -37,52 +37,6 @@
 #define PLENTY 4
 #define WAIT_FOR_MEMORY_NS 300000000
 #define HALVINGS_MAX 32
-
-static struct ring_geometry geometry_of(
-		const struct session *session, const struct channel *channel, unsigned int halvings)
-{
-	uint64_t size = channel->ring_size >> halvings;
-	struct ring_geometry geometry = {
-			.rings = channel->rings,
-			.event_slots = EVENT_SLOTS,
-			.size = size > SESSION_RING_MIN ? size : SESSION_RING_MIN,
-			.mode = channel->mode,
-			.clock = session->clock.kind,
-			.placement = channel->placement,
-			.flags = session->memory.prefault ? RING_PREFAULT : 0,
-			.block_timeout_us = channel->block_timeout_us,
-	};
-
-	if (channel->counts) {
-		geometry.event_slots = 1;
-		geometry.size = SESSION_RING_MIN;
-		geometry.flags = RING_COUNTS;
-		return geometry;
-	}
-	/* A file has the page size of its file system, so it cannot use huge pages. */
-	if (session->memory.huge_pages && !session->buffers.path &&
-			geometry.size >= ring_huge_page_size())
-		geometry.flags |= RING_HUGE_PAGES;
-	return geometry;
-}
-
-/* Returns the memory of one process whose rings are halved `halvings` times; 0 on overflow. */
-static uint64_t process_memory(const struct session *session, unsigned int halvings)
-{
-	uint64_t sum = 0;
-	uint32_t i;
-
-	for (i = 0; i < session->nr_all_channels; i++) {
-		struct ring_geometry geometry =
-				geometry_of(session, &session->channels[i], halvings);
-		uint64_t size = ring_memory_size(&geometry);
-
-		if (!size || sum + size < sum)
-			return 0;
-		sum += size;
-	}
-	return sum;
-}
 
 static bool are_smallest(const struct session *session, unsigned int halvings)
 {
@@ -130,7 +84,7 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	uint32_t i;
 
 	for (halvings = 0;; halvings++) {
-		instance->memory = process_memory(session, halvings);
+		instance->memory = memory_size_of_process(session, halvings);
 		fits = instance->memory && instance->memory <= left;
 		if (are_smallest(session, halvings) || (fits && instance->memory <= part))
 			break;
@@ -138,12 +92,12 @@ static bool fit_memory(struct session *session, struct instance *instance, bool 
 	for (i = 0; i < instance->nr_all_channels; i++) {
 		struct instance_channel *channel = &instance->channels[i];
 
-		channel->geometry = geometry_of(session, channel->channel, halvings);
+		channel->geometry = memory_size_geometry(session, channel->channel, halvings);
 		channel->memory = ring_memory_size(&channel->geometry);
 		if (instance->takes_leases && !channel->geometry.flags)
 			channel->geometry.flags = RING_LEASED;
 	}
-	*plenty = fits && (!halvings || process_memory(session, 0) <= left / PLENTY);
+	*plenty = fits && (!halvings || memory_size_of_process(session, 0) <= left / PLENTY);
 	return fits;
 }
 
@@ -309,12 +263,7 @@ uint64_t memory_least(const struct session *session)
 
 	while (!are_smallest(session, halvings))
 		halvings++;
-	return process_memory(session, halvings);
-}
-
-uint64_t memory_most(const struct session *session)
-{
-	return process_memory(session, 0);
+	return memory_size_of_process(session, halvings);
 }
 
 /* Disables huge pages, with a message, if the machine has none. */
@@ -363,7 +312,8 @@ static int check_file_size(struct session *session, struct session_error *error)
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_max == RLIM_INFINITY)
 		return 0;
 	for (i = 0; i < session->nr_all_channels; i++) {
-		struct ring_geometry geometry = geometry_of(session, &session->channels[i], 0);
+		struct ring_geometry geometry =
+				memory_size_geometry(session, &session->channels[i], 0);
 		uint64_t size = ring_memory_size(&geometry);
 
 		if (size > limit.rlim_max) {
@@ -390,7 +340,7 @@ static uint64_t capped_memory(const struct session *session, uint64_t ring_size)
 
 		if (channel.ring_size > ring_size)
 			channel.ring_size = ring_size;
-		geometry = geometry_of(session, &channel, 0);
+		geometry = memory_size_geometry(session, &channel, 0);
 		sum += ring_memory_size(&geometry);
 	}
 	return sum;
@@ -459,7 +409,7 @@ int memory_check(struct session *session, const struct session_options *options,
 	}
 	if (session->memory.huge_pages)
 		try_huge_pages(session);
-	size = process_memory(session, 0);
+	size = memory_size_of_process(session, 0);
 	if (size && size <= session->memory.limit)
 		return check_file_size(session, error);
 	ret = session_fail(error, SESSION_ERROR_USAGE, EINVAL,

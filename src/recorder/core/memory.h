@@ -48,12 +48,8 @@ bool memory_take_found(struct session *session, struct instance *instance);
 /* Checks the options before there are processes; no lock. */
 int memory_check(struct session *session, const struct session_options *options,
 		struct session_error *error);
-/*
- * Bytes of the smallest rings of one process, and of the requested rings. No lock: channels do not
- * change.
- */
+/* Bytes of the smallest rings of one process. No lock: channels do not change. */
 uint64_t memory_least(const struct session *session);
-uint64_t memory_most(const struct session *session);
 /*
  * Allocates the tables for the rings of a channel, before the instance is in the list. Returns
  * false if out of memory.

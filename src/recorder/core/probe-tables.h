@@ -14,8 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "recorder/core/probes.h"
+#include "recorder/core/probe-answer.h"
 #include "recorder/core/session.h"
+#include "recorder/core/table-target.h"
 
 struct instance;
 struct wire_probed;

@@ -29,26 +29,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "recorder/core/access.h"
+#include "recorder/core/probe-answer.h"
 #include "recorder/core/session.h"
+#include "recorder/core/table-target.h"
 #include "protocol/protocol.h"
 
 #define SESSION_PROBES_MAX WIRE_TABLES_MAX
-
-/* The programs that get a table. */
-struct table_target {
-	uint32_t pid; /* this process and the children that it forks from now on; 0: see exe */
-	/* session_process_start() of pid: excludes a later process with the same id */
-	uint64_t started;
-	char *exe; /* each program of this file; NULL (and no pid): all */
-	/*
-	 * Only processes of the user `access`. A session of a user other than root probes only
-	 * processes of its own user in any case.
-	 */
-	bool of_user;
-	/* With a group, also compares it, as the kernel does for ptrace(). */
-	struct access access;
-};
 
 struct session_probe {
 	uint32_t number; /* chosen by the caller, not 0: a number always means the same table */
@@ -72,28 +58,6 @@ int session_set_probes(struct session *session, const struct session_probe *prob
 
 /* ranges of refused probes stored for one table in one program */
 #define SESSION_PROBE_REFUSALS 256
-
-/* Consecutive probes of a table that the program refused, all for one reason. */
-struct session_probe_refusal {
-	uint32_t first, count; /* indices into the table */
-	uint32_t error;        /* wire_probe_error_text() */
-};
-
-/* Report of one program about one table. */
-struct session_probe_answer {
-	uint32_t number; /* of struct session_probe */
-	int32_t pid;     /* process id in the recorder's pid namespace */
-	char *procname;
-	bool ended;
-	bool answered;      /* false: the program has the table, but has not reported yet */
-	uint32_t error;     /* why the program cannot use the table at all; 0: it can */
-	uint32_t locations; /* in the table */
-	uint32_t states[WIRE_NR_PROBE_STATES]; /* number of locations in each state */
-	/* Of the whole program since its start: see struct wire_probed. */
-	uint64_t cut, lost, unseen, abandoned, traps, code_bytes;
-	struct session_probe_refusal *refusals;
-	uint32_t nr_refusals;
-};
 
 /*
  * Returns what all programs that were sent a table have reported until now. Of ended programs it

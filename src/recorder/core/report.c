@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "recorder/core/instance.h"
+#include "recorder/core/instance-state.h"
 #include "recorder/core/log-limits.h"
 #include "recorder/core/report.h"
 #include "recorder/core/service.h"

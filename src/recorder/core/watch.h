@@ -3,7 +3,7 @@
 #define SIDE_RECORDER_CORE_WATCH_H
 
 /*
- * A descriptor of the main loop (run.c). The struct that owns the descriptor contains it.
+ * A descriptor of the main loop (run-turn.c). The struct that owns the descriptor contains it.
  *
  * Main thread only, so no lock is needed.
  */

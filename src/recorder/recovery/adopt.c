@@ -36,6 +36,7 @@
 #include "recorder/core/service.h"
 #include "recorder/core/session.h"
 #include "recorder/recovery/adopt-chunks.h"
+#include "recorder/recovery/adopt-instance.h"
 #include "recorder/recovery/adopt-mapped.h"
 #include "recorder/recovery/adopt-process.h"
 #include "recorder/recovery/adopt.h"
@@ -129,27 +130,6 @@ static int find_process(const struct session *session, struct instance *instance
 }
 
 /* ---- its rings ---- */
-
-/* Only a file with the head of rings gets other permissions, and only until it is open. */
-int adopt_open_writable(int fd)
-{
-	struct ring_geometry geometry;
-	char path[64];
-	int ret = ring_memory_inspect(fd, &geometry), again = -1;
-
-	if (!ret && fchmod(fd, 0600))
-		ret = -errno;
-	if (!ret) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		again = open(path, O_RDWR | O_CLOEXEC);
-		ret = again < 0 ? -errno : 0;
-		if (fchmod(fd, 0400) && !ret)
-			ret = -errno;
-	}
-	if (ret && again >= 0)
-		close(again);
-	return ret ? ret : again;
-}
 
 /* Files of rings have no write permission, so that only the recorder writes to them (ring.h). */
 static int open_rings(int folder, const char *name, struct ring_geometry *geometry)
@@ -309,48 +289,6 @@ static int adopt_events(
 
 /* ---- the instance ---- */
 
-static bool same_contexts(const struct context_list *one, const struct context_list *other)
-{
-	uint32_t i;
-
-	for (i = 0; i < one->nr && i < other->nr; i++)
-		if (strcmp(one->specs[i].name, other->specs[i].name) != 0)
-			return false;
-	return one->nr == other->nr;
-}
-
-/* True if its channels are those of the session, with rings of the same mode and layout. */
-static bool has_session_channels(const struct session *session, const struct instance *instance)
-{
-	uint32_t i;
-
-	if (instance->nr_channels != session->nr_channels)
-		return false;
-	for (i = 0; i < instance->nr_channels; i++) {
-		const struct channel *own = &instance->own_channels[i];
-		const struct channel *ours = &session->channels[i];
-
-		if (strcmp(own->name, ours->name) != 0 || own->mode != ours->mode ||
-				own->placement != ours->placement || own->rings != ours->rings ||
-				!same_contexts(&own->contexts, &ours->contexts))
-			return false;
-	}
-	return true;
-}
-
-/* The instance continues as an instance of this session and gets its rules. */
-static void give_session_channels(struct session *session, struct instance *instance)
-{
-	uint32_t i;
-
-	for (i = 0; i < instance->nr_channels; i++) {
-		instance->channels[i].channel = &session->channels[i];
-		channel_free(&instance->own_channels[i]);
-	}
-	free(instance->own_channels);
-	instance->own_channels = NULL;
-}
-
 /*
  * A process may have begun when the machine's time was not set. The recorder has the correct time.
  */
@@ -364,28 +302,6 @@ static bool is_this_boot(const struct recovery_facts *found)
 	 * does not survive a reboot.
 	 */
 	return *boot && (!strcmp(found->boot, boot) || !strcmp(found->boot, "-"));
-}
-
-/* Calibrates a clock of another kind than the session's. */
-static bool know_clock(enum ring_clock kind, struct ctf_clock *clock)
-{
-	struct ring_clock_calibration calibration;
-	struct ring_clock_sample now;
-
-	if (ring_clock_sample(kind, &now) || ring_clock_calibrate(kind, &now, NULL, &calibration))
-		return false;
-	session_fill_clock(clock, &calibration);
-	return true;
-}
-
-int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind)
-{
-	if (kind == session->clock.kind)
-		return 0;
-	instance->own_clock = malloc(sizeof(*instance->own_clock));
-	if (!instance->own_clock)
-		return -ENOMEM;
-	return know_clock(kind, instance->own_clock) ? 0 : -ENODATA;
 }
 
 static bool keep_clock(const struct session *session, struct instance *instance,
@@ -402,7 +318,7 @@ static bool keep_clock(const struct session *session, struct instance *instance,
 	instance->own_clock = malloc(sizeof(*instance->own_clock));
 	if (instance->own_clock &&
 			!(found->by_agent && is_this_boot(found) &&
-					know_clock(found->clock_kind, instance->own_clock)))
+					adopt_know_clock(found->clock_kind, instance->own_clock)))
 		*instance->own_clock = found->clock;
 	return instance->own_clock;
 }
@@ -460,34 +376,6 @@ static int adopt_parts(struct session *session, struct instance *instance,
 		return ret ? recovery_adopt_set_error(error, ret, JOURNAL_FILE, NULL) : 0;
 	}
 	return journal_adopt(session, instance, folder, error);
-}
-
-void adopt_add(struct session *session, struct instance *instance, int process)
-{
-	instance->watch.fd = process;
-	if (instance->watch.fd < 0) {
-		instance->state = INSTANCE_ENDED;
-	} else if (has_session_channels(session, instance)) {
-		give_session_channels(session, instance);
-	} else {
-		/* It is drained as long as it lives, but the recorder cannot send it rules. */
-		instance->token = 0;
-		report_instance(session, instance, true,
-				"process %d (%s) has other channels than the session: its rules stay as they are",
-				(int)instance->peer, instance->procname);
-	}
-	if (instance->state == INSTANCE_LIVE) {
-		/* End the instance of the program that the process ran before. */
-		instance_end_predecessor(session, instance->peer);
-		maps_read(session, instance);
-	}
-	if (instance_link(session, instance))
-		return;
-	/* The rings of a dead process can be drained, too. */
-	close(instance->watch.fd);
-	instance->watch.fd = -1;
-	instance->state = INSTANCE_ENDED;
-	instance_link(session, instance);
 }
 
 /* ---- folders ---- */

@@ -29,17 +29,4 @@ int adopt_all(struct session *session, struct session_error *error);
 void adopt_new(struct session *session, bool now);
 void adopt_forget(struct session *session);
 
-/*
- * Exported for the other files of this module. Returns a writable descriptor for the rings of a
- * read-only one, or a negative errno.
- */
-int adopt_open_writable(int fd);
-/* Adds an instance with rings and events, and its pidfd, or -1 if the process has ended. */
-void adopt_add(struct session *session, struct instance *instance, int process);
-/*
- * Sets the clock of an instance that counts ticks of this kind of clock in this boot. Returns 0 or
- * a negative errno.
- */
-int adopt_clock_of(const struct session *session, struct instance *instance, enum ring_clock kind);
-
 #endif

@@ -21,7 +21,7 @@
 #include "recorder/recovery/journal-scan.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
-#include "recorder/storage/losses.h"
+#include "recorder/storage/reported-losses.h"
 #include "ring/ring.h"
 
 /* Limits the packets that only count losses between two packets with records. */
@@ -103,7 +103,7 @@ static void journal_scan_losses(struct instance *instance, int folder)
 	if (size >= sizeof(head))
 		memcpy(&head, bytes, sizeof(head));
 	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC && head.size == size - sizeof(head))
-		losses_read_reported(instance, bytes + sizeof(head), head.size);
+		reported_losses_read(instance, bytes + sizeof(head), head.size);
 	free(bytes);
 }
 

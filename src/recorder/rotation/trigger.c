@@ -5,7 +5,7 @@
  *     event:PATTERN[ where FILTER]       an event that matches
  *     rate:PATTERN[ where FILTER]>N/s    more than N of them within a second
  *     crash                              a recorded process dies of a fault (exit-status.c)
- *     signal:USR1                        always enabled (run.c)
+ *     signal:USR1                        always enabled (run-turn.c)
  *
  * Programs count such events in rings that store nothing (RING_COUNTS), with one channel for each
  * trigger. The drain thread reads a few words a few times a second: it decodes nothing, and no

@@ -47,7 +47,7 @@
 #include "recorder/session-state.h"
 #include "recorder/storage/journal-format.h"
 #include "recorder/storage/journal.h"
-#include "recorder/storage/losses.h"
+#include "recorder/storage/reported-losses.h"
 #include "ring/ring.h"
 
 struct journal *journal_allocate(const struct instance *instance)
@@ -459,7 +459,7 @@ static void journal_adopt_losses(struct journal_adoption *adoption)
 	if (size >= sizeof(head) && head.magic == LOSSES_MAGIC &&
 			head.size == size - sizeof(head)) {
 		adoption->losses_serial = head.serial;
-		losses_read_reported(adoption->instance, bytes + sizeof(head), head.size);
+		reported_losses_read(adoption->instance, bytes + sizeof(head), head.size);
 	}
 	free(bytes);
 }

@@ -34,7 +34,7 @@ void journal_expect_trace(
  * Records that everything up to this position of the ring is in the trace, or counted as unwritten.
  */
 int journal_note(struct instance *instance, uint32_t channel, uint32_t ring, uint64_t position);
-/* Records that the current trace contains the losses in `losses`, for losses_read_reported(). */
+/* Records that the current trace contains the losses in `losses`, for reported_losses_read(). */
 int journal_write_losses(const struct session *session, const struct instance *instance,
 		const void *losses, size_t size);
 /* Records that everything is in the trace. */

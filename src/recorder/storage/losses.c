@@ -23,15 +23,9 @@
 #include "recorder/storage/disk-full.h"
 #include "recorder/storage/journal.h"
 #include "recorder/storage/losses.h"
+#include "recorder/storage/reported-losses.h"
 #include "recorder/storage/trace.h"
 #include "ring/ring.h"
-#include "base/inside/search.h"
-
-/* A counter; the key is made of ring, event and reason. */
-struct reported_loss {
-	uint64_t key;
-	uint64_t count;
-};
 
 struct lost {
 	uint64_t key;
@@ -202,15 +196,6 @@ static void losses_add_remainder(struct lost_list *list)
 
 /* ---- into a trace ---- */
 
-static uint64_t losses_count_reported(const struct instance *instance, uint64_t key)
-{
-	size_t low = search_leading(i, instance->nr_reported, instance->reported[i].key < key);
-
-	return low < instance->nr_reported && instance->reported[low].key == key
-			? instance->reported[low].count
-			: 0;
-}
-
 /* The list is sorted by key, because it was collected in this order. */
 static void losses_store_reported(struct instance *instance, const struct lost_list *list)
 {
@@ -227,17 +212,6 @@ static void losses_store_reported(struct instance *instance, const struct lost_l
 	journal_write_losses(list->session, instance, reported, list->nr * sizeof(*reported));
 }
 
-void losses_read_reported(struct instance *instance, const void *bytes, size_t size)
-{
-	size_t nr = size / sizeof(struct reported_loss);
-
-	free(instance->reported);
-	instance->reported = calloc(nr + 1, sizeof(*instance->reported));
-	instance->nr_reported = instance->reported ? nr : 0;
-	if (instance->reported)
-		memcpy(instance->reported, bytes, nr * sizeof(*instance->reported));
-}
-
 /*
  * Writes the losses since the last report. Returns 1 if there were some, 0 if not, or a negative
  * errno.
@@ -251,7 +225,7 @@ static int write_list(const struct lost_list *list, bool since, struct ctf_write
 
 	for (i = 0; i < list->nr && lost; i++) {
 		const struct lost *one = &list->lost[i];
-		uint64_t before = since ? losses_count_reported(list->instance, one->key) : 0;
+		uint64_t before = since ? reported_losses_count(list->instance, one->key) : 0;
 
 		if (one->count > before)
 			lost[nr++] = (struct ctf_lost){
@@ -269,7 +243,7 @@ static bool losses_is_changed(const struct lost_list *list)
 	size_t i;
 
 	for (i = 0; i < list->nr; i++)
-		if (list->lost[i].count > losses_count_reported(list->instance, list->lost[i].key))
+		if (list->lost[i].count > reported_losses_count(list->instance, list->lost[i].key))
 			return true;
 	return false;
 }

@@ -30,8 +30,6 @@ const char *losses_reason(const struct instance *instance, uint32_t slot, enum r
 bool losses_end(struct session *session, struct instance *instance);
 /* Writes the losses to the trace when a chunk ends. */
 void losses_note(struct session *session, struct instance *instance);
-/* Reads the losses that an earlier recorder passed to journal_write_losses(). */
-void losses_read_reported(struct instance *instance, const void *bytes, size_t size);
 /* Writes the current losses to a snapshot. */
 int losses_write(struct session *session, struct instance *instance, struct ctf_writer *writer,
 		uint64_t ticks, struct error *error);
