@@ -6,6 +6,7 @@
  */
 #include "tracers/agent/plan/build.h"
 #include "tracers/agent/plan/bytes.h"
+#include "tracers/agent/plan/plan.h"
 #include "tracers/agent/plan/op.h"
 #include "expect.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions that cannot become plans, and the reported reasons. */
+#include "tracers/agent/plan/plan.h"
 #include "tracers/agent/plan/op.h"
 #include "expect.h"
 

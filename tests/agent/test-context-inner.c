@@ -37,6 +37,7 @@ static struct {
 	int madvise, atfork, tgkill;
 	uint32_t unstable;
 	uint32_t nr_reads; /* a part of all values that are read */
+	bool keeps;        /* the last read may keep the name of the process */
 	void (*in_read)(void);
 	void (*in_application)(void);
 	struct side_context_value value;
@@ -76,10 +77,11 @@ static long play_call(long number, ...)
 }
 
 /* Values that differ in each read. */
-static uint32_t play_read(uint32_t groups, struct context_values *values)
+static uint32_t play_read(uint32_t groups, struct context_values *values, bool keeps_procname)
 {
 	uint32_t base = 1000 * ++played.nr_reads;
 
+	played.keeps = keeps_procname;
 	called("read %x\n", groups);
 	if (groups & CONTEXT_GROUP(IDS)) {
 		values->vpid = played.pid;
@@ -388,6 +390,7 @@ static void test_foreign(void **unused)
 	played.pid = 600;
 	assert_true(context_is_foreign());
 	assert_int_equal(get(UIDS, &values, "seccomp\nseccomp\nread 10\n"), 0);
+	assert_false(played.keeps);
 	played.pid = 500;
 	agent_vforked = CONTEXT_VFORKED;
 	assert_true(context_is_foreign());

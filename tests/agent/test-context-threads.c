@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracers/agent/context/context.h"
 #include "tracers/agent/context/values.h"
 
 __thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */

@@ -213,43 +213,43 @@ static void test_values(void **unused)
 	(void)unused;
 	reset();
 	memset(&values, 0, sizeof(values));
-	assert_int_equal(context_sources_read(0, &values), 0);
+	assert_int_equal(context_sources_read(0, &values, true), 0);
 	assert_called("");
 	played.link = "[77]";
-	assert_int_equal(context_sources_read(CONTEXT_GROUP(IDS), &values), 0);
+	assert_int_equal(context_sources_read(CONTEXT_GROUP(IDS), &values, true), 0);
 	assert_true(values.vpid == 500 && values.vtid == 501 && !values.tid);
 	assert_called("");
-	assert_int_equal(context_sources_read(CONTEXT_GROUP(TID), &values), 0);
+	assert_int_equal(context_sources_read(CONTEXT_GROUP(TID), &values, true), 0);
 	assert_int_equal(values.tid, 77);
 	assert_called("link /proc/thread-self\n");
 	/* A name without its terminator is truncated. */
 	played.name = "0123456789abcdefghi";
-	assert_int_equal(context_sources_read(CONTEXT_GROUP(THREAD_NAME), &values), 0);
+	assert_int_equal(context_sources_read(CONTEXT_GROUP(THREAD_NAME), &values, true), 0);
 	assert_string_equal(values.thread_name, "0123456789abcde");
 	for (uint32_t i = 0; i < 3; i++)
 		played.ids[i] = 7 + i;
-	assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values), 0);
+	assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values, true), 0);
 	assert_true(values.uids[0] == 7 && values.uids[1] == 8 && values.uids[2] == 9 &&
 			!values.gids[0]);
-	assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values), 0);
+	assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values, true), 0);
 	assert_true(values.gids[0] == 7 && values.gids[2] == 9);
 	assert_called("ids of user\nids of group\n");
 	/* Ids that have no name yet in a new user namespace may change. */
 	for (int i = 0; i < 3; i++) {
 		played.ids[i] = OVERFLOW_ID;
 		users_changed = false;
-		assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values), 0);
+		assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values, true), 0);
 		context_users_changed();
-		assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values),
+		assert_int_equal(context_sources_read(CONTEXT_GROUP(UIDS), &values, true),
 				CONTEXT_GROUP(UIDS));
-		assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values),
+		assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values, true),
 				CONTEXT_GROUP(GIDS));
 		played.ids[i] = 3;
-		assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values), 0);
+		assert_int_equal(context_sources_read(CONTEXT_GROUP(GIDS), &values, true), 0);
 	}
 	played.ids_error = -EFAULT;
 	users_changed = false;
-	(void)context_sources_read(CONTEXT_GROUP(UIDS), &values);
+	(void)context_sources_read(CONTEXT_GROUP(UIDS), &values, true);
 	assert_true(values.uids[0] == OVERFLOW_ID && values.uids[1] == OVERFLOW_ID &&
 			values.uids[2] == OVERFLOW_ID);
 	*calls = '\0';
@@ -259,7 +259,7 @@ static void test_values(void **unused)
 				"cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"};
 
 		memset(&values, 0, sizeof(values));
-		(void)context_sources_read(1u << (CONTEXT_GROUP_NAMESPACES + i), &values);
+		(void)context_sources_read(1u << (CONTEXT_GROUP_NAMESPACES + i), &values, true);
 		for (int k = 0; k < 8; k++)
 			assert_int_equal(values.namespaces[k], k == i ? 77 : 0);
 		snprintf(wanted, sizeof(wanted), "link /proc/thread-self/ns/%s\n", names[i]);
@@ -278,40 +278,38 @@ static void test_names(void **unused)
 	context_sources_start(5);
 	assert_int_equal(procname.stamp, UINT32_MAX);
 	played.text = "of file\n";
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "of file");
 	assert_called("open /proc/self/comm\nread 16 at 0\nread 8 at 8\nclose 7\n");
 	assert_int_equal(procname.stamp, 5);
 	memset(&values, 0, sizeof(values));
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "of file");
 	assert_called("");
 	context_process.stamps[CONTEXT_GROUP_PROCNAME] = 6;
 	played.tid = 500;
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "own");
 	assert_called("");
 	assert_int_equal(procname.stamp, 6);
 	/* A child in the parent's memory keeps nothing. */
 	context_process.stamps[CONTEXT_GROUP_PROCNAME] = 7;
-	played.is_foreign = true;
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, false);
 	assert_int_equal(procname.stamp, 6);
 	/* Without the file the name is as before. */
 	played.tid = 501;
-	played.is_foreign = false;
 	played.error = -ENOENT;
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "own");
 	assert_int_equal(procname.stamp, 6);
 	played.error = 0;
 	played.text = "";
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "own");
 	/* While another thread writes it, it is not stored. */
 	procname.stamp = 0;
 	played.text = "other\n";
-	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values);
+	(void)context_sources_read(CONTEXT_GROUP(PROCNAME), &values, true);
 	assert_string_equal(values.procname, "other");
 	assert_int_equal(procname.stamp, 0);
 	assert_false(procname_take(7, values.procname));

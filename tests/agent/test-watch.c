@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "../called.h"
+#include "tracers/agent/context/sources.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/context/sandbox.h"
 #include "ring/ring.h"

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 
 #include "base/inside/raw.h"
+#include "tracers/agent/context/block.h"
 
 #define OVERFLOW_ID 65534 /* what the kernel shows for an id that a namespace does not map */
 
@@ -107,7 +108,7 @@ static bool procname_take(uint32_t stamp, char name[CONTEXT_COMM_SIZE])
 	return true;
 }
 
-static void read_procname(struct context_values *values)
+static void read_procname(struct context_values *values, bool keeps)
 {
 	/* Acquire: the stamp before the name. Pairs with the kernel, which changes the name before context_changed stores a stamp. */
 	uint32_t stamp = __atomic_load_n(
@@ -127,7 +128,7 @@ static void read_procname(struct context_values *values)
 		name[size - 1] = 0; /* was a newline */
 	}
 	memcpy(values->procname, name, sizeof(name));
-	if (!context_is_foreign())
+	if (keeps)
 		procname_keep(stamp, name);
 }
 
@@ -185,7 +186,7 @@ static void read_namespaces(uint32_t groups, struct context_values *values)
 			values->namespaces[i] = link_number(paths[i]);
 }
 
-uint32_t context_sources_read(uint32_t groups, struct context_values *values)
+uint32_t context_sources_read(uint32_t groups, struct context_values *values, bool keeps_procname)
 {
 	uint32_t unstable = 0;
 
@@ -196,7 +197,7 @@ uint32_t context_sources_read(uint32_t groups, struct context_values *values)
 	if (groups & CONTEXT_GROUP(TID))
 		values->tid = (int32_t)link_number("/proc/thread-self");
 	if (groups & CONTEXT_GROUP(PROCNAME))
-		read_procname(values);
+		read_procname(values, keeps_procname);
 	if (groups & CONTEXT_GROUP(THREAD_NAME))
 		own_name(values->thread_name);
 	if (groups & CONTEXT_GROUP(UIDS) && read_ids(SYS_getresuid, values->uids))

@@ -321,7 +321,7 @@ static bool context_values_refresh_groups(uint32_t groups)
 	for (group = 0; group < CONTEXT_GROUPS; group++)
 		stamps[group] = __atomic_load_n(&context_process.stamps[group], __ATOMIC_ACQUIRE);
 	if (may)
-		unstable = context_sources_read(groups, &thread->values);
+		unstable = context_sources_read(groups, &thread->values, true);
 	else
 		read_in_sandbox(groups, &thread->values);
 	for (group = 0; group < CONTEXT_GROUPS; group++)
@@ -341,7 +341,8 @@ static void read_directly(uint32_t groups, struct context_values *values)
 {
 	*values = (struct context_values){0};
 	if (may_read())
-		(void)context_sources_read(groups, values);
+		/* Possibly in a child that shares our memory: its name is not that of the process. */
+		(void)context_sources_read(groups, values, false);
 	else
 		read_in_sandbox(groups, values);
 }

@@ -15,19 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tracers/agent/context/context.h"
-
-enum context_group {
-	CONTEXT_GROUP_IDS,         /* vpid, vtid */
-	CONTEXT_GROUP_TID,         /* tid */
-	CONTEXT_GROUP_PROCNAME,    /* of the main thread */
-	CONTEXT_GROUP_THREAD_NAME, /* of this one */
-	CONTEXT_GROUP_UIDS,
-	CONTEXT_GROUP_GIDS,
-	CONTEXT_GROUP_NAMESPACES, /* and the seven that follow, as in enum context_kind */
-	CONTEXT_GROUP_COUNTERS = CONTEXT_GROUP_NAMESPACES + 8, /* no value: the mapped counters */
-	CONTEXT_GROUPS
-};
+#include "protocol/context.h"
+#include "tracers/agent/context/block.h"
+#include "tracers/agent/context/groups.h"
 
 /*
  * The value of agent_vforked in a thread whose thread-local memory another process may use at the same time (clone() with CLONE_VM).
@@ -49,21 +39,7 @@ bool context_is_owner(void);
 extern __thread unsigned int agent_vforked
 		__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-#define CONTEXT_GROUP(name) (1u << CONTEXT_GROUP_##name)
-#define CONTEXT_ALL_NAMESPACES (0xffu << CONTEXT_GROUP_NAMESPACES)
-#define CONTEXT_ALL_GROUPS ((1u << CONTEXT_GROUPS) - 1)
-
-#define CONTEXT_COMM_SIZE 16   /* a name as the kernel has it, with its NUL */
 #define CONTEXT_COUNTERS_MAX 8 /* different hardware counters of a process */
-
-struct context_values {
-	int32_t vpid, vtid, tid;
-	uint32_t uids[3]; /* real, effective, saved */
-	uint32_t gids[3];
-	char procname[CONTEXT_COMM_SIZE];
-	char thread_name[CONTEXT_COMM_SIZE];
-	uint64_t namespaces[8];
-};
 
 struct context_thread {
 	struct context_values values;
@@ -107,9 +83,6 @@ const struct context_values *context_values_known(uint32_t group);
 /* These may have changed: for all threads; or a name of the calling thread's. */
 void context_changed(uint32_t groups);
 void context_name_changed(void);
-
-/* The process has a new user namespace: ids may change again when its map is written. */
-void context_users_changed(void);
 
 /*
  * Call this before a filter forbids system calls to the calling thread, or to all threads: it reads all values that are needed.

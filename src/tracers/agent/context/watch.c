@@ -20,6 +20,7 @@
 
 #include <linux/seccomp.h>
 
+#include "tracers/agent/context/sources.h"
 #include "tracers/agent/context/values.h"
 #include "tracers/agent/context/sandbox.h"
 #include "ring/ring.h"

@@ -17,7 +17,7 @@
 #include <side/abi/type-argument.h>
 #include <side/abi/visitor.h>
 
-#include "tracers/agent/plan/plan.h"
+#include "tracers/agent/plan/plan-types.h"
 
 /* Plans of more operations than this are never plain. */
 #define PLAN_STEPS_MAX 64

@@ -10,6 +10,7 @@
 
 #include "tracers/agent/plan/bytes.h"
 #include "tracers/agent/plan/op.h"
+#include "tracers/agent/plan/plan.h"
 
 static uint8_t *plan_write_args(struct plan_output *output, const struct plan_op *op,
 		const struct plan_op *stop, const struct side_arg *arg, uint8_t *to);
