@@ -66,6 +66,11 @@ def test_cycle_of_files():
             {"src/ring/a.h": guards["A"] % '#include "b.h"\n', "src/ring/b.h": guards["B"] % ""}, "includes itself: ring/a.h -> ring/b.h -> ring/a.h")
 
 
+def test_circle_of_parts():
+    refused("test-circles.py", {"src/ring/a.c": '#include "ring/b.h"\n', "src/ring/a.h": "", "src/ring/b.c": '#include "ring/a.h"\n', "src/ring/b.h": ""},
+            {"src/ring/a.c": '#include "ring/b.h"\n', "src/ring/a.h": "", "src/ring/b.c": "", "src/ring/b.h": ""}, "2 parts use each other")
+
+
 def test_split_sentence():
     refused("test-words.py", {"src/ring/a.c": 'const char *ring_text = "the ring is "\n\t"full";\n'},
             {"src/ring/a.c": 'const char *ring_text = "the ring is full";\n'}, 'src/ring/a.c:2: a sentence is split: "...the ring is "')

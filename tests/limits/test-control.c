@@ -10,6 +10,7 @@
 #include "sessions/boot.h"
 #include "sessions/client.h"
 #include "sessions/frame.h"
+#include "sessions/definition.h"
 #include "sessions/json.h"
 #include "recorder/core/session.h"
 #include "protocol/protocol.h"

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "kernel-events/eventheader.h"
 #include "kernel-events/eventheader-parts.h"
 
 static uint8_t record[65536 + 64];

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Parts of src and programs use each other in no circle, except those in KEPT, a list that may only shrink.
+
+usage: test-circles.py SOURCE-DIRECTORY
+"""
+import os
+import sys
+
+import circles
+
+# {why the parts use each other: their names below a folder}
+KEPT = {
+    "src/libside": (
+        # Registering a batch arms its events, asks the guard and drops callbacks. These three need the registry's lock.
+        ("armed", "callbacks", "guard", "keys", "registry"),
+        # The agent's thread runs dumps, and a registration starts the thread.
+        ("statedump", "statedump-agent"),
+    ),
+    # A smart pointer's `*` is the `*` of a member, which can be a smart pointer again.
+    "src/probe/spec": (("library", "numbers", "type"),),
+    # The update of sessions reaches each part, and each part ends sessions whose consumer does not answer.
+    "src/tracers/agent/core": (("ask", "batch", "boot", "boot-directory", "control", "control-changes", "control-signal", "control-starter",
+                                "control-thread", "exchange", "late", "leases", "mappings", "memory", "objects", "process", "recovery",
+                                "rendezvous", "renew", "rules", "select", "session", "unsupported", "update", "wait"),),
+}
+
+
+def main(root):
+    graph = circles.uses(root)
+    found = circles.circles(graph)
+    kept = [sorted(f"{folder}/{name}" for name in names) for folder, lists in KEPT.items() for names in lists]
+    bad = [members for members in found if members not in kept]
+    for members in bad:
+        print(f"{len(members)} parts use each other:")
+        for part in members:
+            for used in sorted(set(graph[part]) & set(members)):
+                print(f"  {graph[part][used]}")
+    gone = [members for members in kept if members not in found]
+    for members in gone:
+        print(f"KEPT has a circle that does not exist (any more): {' '.join(members)}")
+    print(f"{len(graph)} parts, {len(found)} circles")
+    return 1 if bad or gone or not graph else 0
+
+
+sys.exit(main(os.path.abspath(sys.argv[1])))
