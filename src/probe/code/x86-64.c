@@ -95,21 +95,36 @@ static bool x86_exchanges_stack(const ZydisDecodedInstruction *decoded)
 			(decoded->raw.modrm.reg == 4 && !(rex && decoded->raw.rex.R));
 }
 
-/* Notes memory at a distance from the stack or frame pointer. */
-static void x86_describe_stack(
+/*
+ * Notes memory at a distance from the stack or frame pointer. The bits of the base register are in
+ * another prefix for each encoding (REX, VEX, EVEX), so the decoder interprets them. It does so only
+ * where the low bits select one of the two registers.
+ */
+static void x86_describe_stack(const ZydisDecoderContext *context,
 		const ZydisDecodedInstruction *decoded, struct x86_instruction *instruction)
 {
-	const bool rex = decoded->attributes & ZYDIS_ATTRIB_HAS_REX;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	const bool frame = decoded->raw.modrm.rm == 5 && decoded->raw.modrm.mod;
+	const bool stack = decoded->raw.modrm.rm == 4 && decoded->raw.sib.base == 4;
 
 	if (!(decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) || decoded->raw.modrm.mod == 3 ||
-			(rex && decoded->raw.rex.B))
+			!(frame || stack) ||
+			!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(x86_decoder(), context, decoded,
+					operands, decoded->operand_count_visible)))
 		return;
-	if (decoded->raw.modrm.rm == 5 && decoded->raw.modrm.mod)
-		instruction->stack = STACK_FRAME;
-	else if (decoded->raw.modrm.rm == 4 && decoded->raw.sib.base == 4 &&
-			decoded->raw.sib.index == 4 && !(rex && decoded->raw.rex.X))
-		instruction->stack = STACK_POINTER;
-	instruction->stack_distance = decoded->raw.disp.size ? decoded->raw.disp.value : 0;
+	for (unsigned int i = 0; i < decoded->operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &operands[i];
+
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+				operand->mem.index != ZYDIS_REGISTER_NONE)
+			continue;
+		switch (ZydisRegisterGetId(operand->mem.base)) {
+		case X86_STACK_POINTER: instruction->stack = STACK_POINTER; break;
+		case X86_FRAME_POINTER: instruction->stack = STACK_FRAME; break;
+		default: continue;
+		}
+		instruction->stack_distance = operand->mem.disp.value;
+	}
 }
 
 static void x86_describe_branch(const ZydisDecodedInstruction *decoded, uint64_t address,
@@ -207,11 +222,12 @@ static void x86_describe_other(
 bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
 		struct x86_instruction *ret_instruction)
 {
+	ZydisDecoderContext context;
 	ZydisDecodedInstruction decoded;
 
 	memset(ret_instruction, 0, sizeof(*ret_instruction));
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
-			    x86_decoder(), NULL, bytes, size, &decoded)))
+			    x86_decoder(), &context, bytes, size, &decoded)))
 		return false;
 	ret_instruction->piece.length = decoded.length;
 	if (decoded.raw.imm[0].is_relative) {
@@ -219,7 +235,7 @@ bool x86_decode(const uint8_t *bytes, size_t size, uint64_t address,
 		return true;
 	}
 	x86_describe_other(&decoded, ret_instruction);
-	x86_describe_stack(&decoded, ret_instruction);
+	x86_describe_stack(&context, &decoded, ret_instruction);
 	x86_describe_displacement(&decoded, ret_instruction);
 	if (decoded.raw.imm[0].size >= 32)
 		ret_instruction->constant = decoded.raw.imm[0].value.u;

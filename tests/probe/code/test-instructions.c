@@ -164,6 +164,19 @@ ROW(decoded, "mov 0x11(%rbp),%ecx", "3 register 6+17");
 ROW(decoded, "mov (%rbp),%ecx", "3 register 6+0");
 ROW(decoded, "mov 0x11(%r13),%ecx", "4");
 ROW(decoded, "mov -0x1122(%rbp),%r8d", "7 register 6-4386 displacement ffffeede");
+/* Bits of VEX and EVEX that select r8 to r15 are inverted; EVEX counts distances in vectors. */
+ROW(decoded, "vmovups 0x11(%rsp),%xmm1", "6 register 7+17");
+ROW(decoded, "vmovups 0x11(%rbp),%xmm9", "5 register 6+17");
+ROW(decoded, "vmovups 0x11(%r12),%xmm1", "7");
+ROW(decoded, "vmovups 0x11(%r13),%xmm1", "6");
+ROW(decoded, "vmovups (%rsp,%r12),%xmm1", "6");
+ROW(decoded, "vmovups 0x40(%rsp),%zmm1", "8 register 7+64");
+ROW(decoded, "vmovups -0x40(%rbp),%zmm1", "7 register 6-64");
+ROW(decoded, "vmovups 0x40(%r12),%zmm1", "8");
+ROW(decoded, "vmovups 0x40(%r13),%zmm1", "7");
+ROW(decoded, "vmovups (%rsp,%r12),%zmm1", "7");
+ROW(decoded, "vgatherdps %xmm1,8(%rsp,%xmm4),%xmm2", "7");
+ROW(decoded, "mov 0x11(%esp),%ecx", "5 register 7+17");
 ROW(decoded, "mov %rbp,%rcx", "3");
 ROW(decoded, "pop %rax", "1 pops");
 ROW(decoded, "pop %rsp", "1 pops");
@@ -1070,6 +1083,8 @@ RETURN("frames 0+1 1+1 shifted 0", "ret; ret",
 		"according to the unwind data, it is not entered by a call");
 RETURN("frames 0+5 5+1 shifted 1", "mov (%rsp),%rax; ret; ret", "it reads its own return address");
 RETURN("frames", "lea (%rsp),%rax; ret", "it reads its own return address");
+RETURN("frames", "vmovups (%rsp),%xmm1; ret", "it reads its own return address");
+RETURN("frames", "vmovups (%r12),%xmm1; ret", "");
 RETURN("frames", "lea 8(%rsp),%rax; mov -8(%rax),%rax; ret", "it reads its own return address");
 RETURN("frames", "pop %rax; jmp *%rax", "it reads its own return address");
 RETURN("frames", "push 8(%rsp); pop %rax; ret", "it reads its own return address");
