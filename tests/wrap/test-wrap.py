@@ -64,7 +64,7 @@ def test_values():
     """Each call of wrap-calls is an event with its arguments, in the order of the calls."""
     for mode, wrappers in (("m", ["libc"]), ("f", ["libc"]), ("l", ["pthread"]), ("d", ["libc"]), ("w", ["pthread"]),
                            ("mfldw", ["libc", "pthread"])):
-        calls_file = os.path.join(work.name, "calls-" + mode)
+        calls_file = os.path.join(work.name, "printed-" + mode)
         with open(calls_file, "wb") as out:
             fd = out.fileno()
             done, events = record("calls-" + mode, wrappers, ["/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"',
@@ -89,7 +89,7 @@ def test_values():
 
 def test_signals():
     """Every write of a handler that interrupts malloc is recorded, and every malloc and free."""
-    calls_file = os.path.join(work.name, "calls-signals")
+    calls_file = os.path.join(work.name, "printed-signals")
     done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, calls_file])
     check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
     with open(calls_file, encoding="utf-8") as lines:
