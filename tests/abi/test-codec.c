@@ -10,6 +10,7 @@
 
 #include "generate.h"
 
+/* Not that of check.h: a failure can only be repeated with the seed, so it prints the seed. */
 #define CHECK(condition)                                                                      \
 	do {                                                                                  \
 		if (!(condition)) {                                                           \

@@ -16,17 +16,10 @@
 
 #include <linux/perf_event.h>
 
+#include "../check.h"
 #include "tracers/agent/context/context.h"
 
 __thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
-	} while (0)
 
 static unsigned int opened;
 static bool refuse;

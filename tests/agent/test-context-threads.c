@@ -11,18 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "tracers/agent/context/context.h"
 #include "tracers/agent/context/values.h"
 
 __thread unsigned int agent_vforked; /* defined by the recorder, which is not linked */
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
-	} while (0)
 
 #define THREADS 4
 

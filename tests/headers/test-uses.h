@@ -11,6 +11,8 @@
 #include "uses.h"
 
 static int failures;
+
+/* Not that of check.h: conditions contain commas outside of parentheses, and one run reports all failures. */
 #define CHECK(...) \
 	do { \
 		if (!(__VA_ARGS__)) { \

@@ -12,14 +12,7 @@
 #include <side/trace.h>
 #include <side/tracer-extensions.h>
 
-/* Also active in builds with NDEBUG; prints a message. */
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
-	} while (0)
+#include "../check.h"
 
 #define CHECK_EQUAL(actual, expected)                                                             \
 	do {                                                                                      \

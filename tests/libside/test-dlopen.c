@@ -3,20 +3,14 @@
  * A program that is not linked with libside loads instrumented libraries and a tracer, from several
  * threads, and unloads them again.  Arguments: the plugin, the tracer, a folder for copies.
  */
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
-	} while (0)
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "../check.h"
 
 enum {
 	COPIES = 6,

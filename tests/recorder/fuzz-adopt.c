@@ -19,6 +19,7 @@
 
 #include <side/trace.h>
 
+#include "../check.h"
 #include "abi/visit.h"
 #include "ctf/ctf.h"
 #include "protocol/protocol.h"
@@ -33,14 +34,6 @@
 
 side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("value")));
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 #define EVENTS 1000u
 #define LENGTH 512

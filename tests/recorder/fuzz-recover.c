@@ -17,6 +17,7 @@
 
 #include <side/trace.h>
 
+#include "../check.h"
 #include "ring/ring.h"
 #include "recorder/recover.h"
 #include "abi/visit.h"
@@ -25,14 +26,6 @@
 
 side_static_event(ev_good, "fuzz", "good", SIDE_LOGLEVEL_INFO,
 		side_field_list(side_field_u32("value")));
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 #define PAGE 4096u
 #define RECORD_AT UINT64_C(0x10000) /* the address of the agent's mapping */

@@ -14,6 +14,7 @@
 
 #include <side/trace.h>
 
+#include "../check.h"
 #include "abi/visit.h"
 #include "protocol/protocol.h"
 
@@ -22,14 +23,6 @@ side_static_event(ev_good, "hostile", "good", SIDE_LOGLEVEL_INFO,
 
 /* The timeout of the test for an answer of the recorder, enough for a busy machine. */
 #define ANSWER_MS 60000
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 static unsigned char message[WIRE_MESSAGE_MAX];
 

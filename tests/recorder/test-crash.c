@@ -4,15 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../check.h"
 #include "recorder/core/exit-status.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/session.h"
 #include "recorder/session-life.h"
 #include "recorder/session-state.h"
-
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 
 int main(void)
 {

@@ -3,6 +3,7 @@
  * A child is forked while connections are due to be closed. It closes its own connections, and no descriptor that has the number of one of
  * the parent's. The thread of thread_defer() is held until the child has exited.
  */
+#include "../check.h"
 #include "recorder/core/peer.h"
 #include "recorder/core/thread.h"
 
@@ -17,14 +18,6 @@
 #include <unistd.h>
 
 static sem_t is_held, is_released;
-
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "%s\n", what);
-	exit(EXIT_FAILURE);
-}
 
 static void hold(struct deferred *deferred)
 {
@@ -48,12 +41,12 @@ static void connect_both(int pair[2])
 			.msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *message = CMSG_FIRSTHDR(&header);
 
-	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), "socketpair()");
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	message->cmsg_level = SOL_SOCKET;
 	message->cmsg_type = SCM_RIGHTS;
 	message->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(message), &pair[1], sizeof(int));
-	check(sendmsg(pair[1], &header, 0) == 1, "sendmsg()");
+	CHECK(sendmsg(pair[1], &header, 0) == 1);
 }
 
 /* The message in the closed socket contains a duplicate of the other end, so only the descriptor number shows the close. */
@@ -69,11 +62,11 @@ static void run_child(int number)
 
 	close(number);
 	other = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	check(other >= 0 && dup2(other, number) == number, "dup2()");
+	CHECK(other >= 0 && dup2(other, number) == number);
 	connect_both(pair);
 	peer_close(pair[0], false);
 	await_close(pair[0]);
-	check(fcntl(number, F_GETFD) >= 0, "the child has closed a descriptor of its own");
+	CHECK(fcntl(number, F_GETFD) >= 0);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -85,16 +78,16 @@ int main(void)
 
 	sem_init(&is_held, 0, 0);
 	sem_init(&is_released, 0, 0);
-	check(!thread_defer(&held), "thread_defer()");
+	CHECK(!thread_defer(&held));
 	sem_wait(&is_held);
 	connect_both(pair);
 	peer_close(pair[0], false);
 	child = fork();
 	if (!child)
 		run_child(pair[0]);
-	check(child > 0 && waitpid(child, &status, 0) == child, "fork()");
-	check(!status, "the child has failed");
-	check(fcntl(pair[0], F_GETFD) >= 0, "the parent's thread is held");
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	CHECK(!status);
+	CHECK(fcntl(pair[0], F_GETFD) >= 0);
 	sem_post(&is_released);
 	await_close(pair[0]);
 	close(pair[1]);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "../resources.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/instance.h"
@@ -24,9 +25,6 @@
 #include "recorder/storage/journal.h"
 #include "ring/ring.h"
 
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define RINGS 2
 
 /* The content of the journal: the header, and two notes for each ring. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "recorder/core/channels.h"
 #include "recorder/core/instance.h"
 #include "recorder/core/leases.h"
@@ -16,14 +17,6 @@
 #include "recorder/core/shares.h"
 #include "recorder/session-state.h"
 #include "ring/ring.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 #define PROGRAMS 3
 #define UID 4711

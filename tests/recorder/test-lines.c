@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../check.h"
 #include "recorder/core/log-limits.h"
 
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define USERS 100
 #define PROCESSES 4
 #define OF_OWNER 60u

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../check.h"
 #include "recorder/check.h"
 #include "protocol/pattern.h"
 
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define PATTERNS_MAX 1024
 #define TEXT_MAX 32768 /* bytes of a rule's patterns, with their ends */
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "../resources.h"
 #include "recorder/connection.h"
 #include "recorder/core/access.h"
@@ -29,9 +30,6 @@
 #include "recorder/storage/disk-full.h"
 #include "recorder/survivors.h"
 
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define OTHER 54321 /* a user and group without privileges */
 
 static char work[] = "/tmp/side-parts-XXXXXX";

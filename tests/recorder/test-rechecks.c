@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../check.h"
+
 static long hooked_futex(void *word, int operation, uint32_t value);
 
 #define syscall(number, word, operation, value, ...) hooked_futex(word, operation, value)
@@ -19,14 +21,6 @@ static long hooked_futex(void *word, int operation, uint32_t value);
 #undef syscall
 
 enum { ROUNDS = 100, TIMEOUT_S = 20 };
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                  \
-		}                                                                                 \
-	} while (0)
 
 static void run_one(struct deferred *deferred);
 

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../check.h"
 #include "recorder/core/shares.h"
 
-#define CHECK(condition)       \
-	((condition) ? (void)0 \
-		     : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 #define USERS 12
 #define STEPS 20000
 

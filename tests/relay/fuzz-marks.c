@@ -11,16 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "relay/frame.h"
 #include "relay/marks.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 #define SUM_AT (MARKS_BLOCK - 4)
 

@@ -13,17 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "ctf/ctf.h"
 #include "relay/frame.h"
 #include "relay/receive.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 #define FRAME_MAX (FRAME_HEAD + 4096 + FRAME_TAIL)
 #define FRAMES_MAX 64

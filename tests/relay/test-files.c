@@ -119,24 +119,24 @@ static void check_pieces(const struct piece *pieces, size_t nr)
 	assert_int_equal(system(command), 0);
 }
 
-#define CHECK(...)                                        \
+#define CHECK_PIECES(...)                                 \
 	check_pieces((const struct piece[]){__VA_ARGS__}, \
 			sizeof((const struct piece[]){__VA_ARGS__}) / sizeof(struct piece))
 
 static void test_pieces(void **unused)
 {
 	(void)unused;
-	CHECK({20, 0, 20, 20});
-	CHECK({20, 0, 21, -1});
-	CHECK({20, 0, 40, -1});
-	CHECK({20, 0, 10, 10}, {20, 10, 10, 20});
-	CHECK({20, 0, 10, 10}, {20, 10, 11, 10}, {20, 10, 10, 20});
-	CHECK({20, 0, 10, 10}, {20, 5, 15, 20});
-	CHECK({20, 0, 10, 10}, {20, 5, 16, 10});
-	CHECK({20, 0, 20, 20}, {20, 20, 1, 20}, {21, 20, 1, 21});
-	CHECK({20, 21, 1, -1});
+	CHECK_PIECES({20, 0, 20, 20});
+	CHECK_PIECES({20, 0, 21, -1});
+	CHECK_PIECES({20, 0, 40, -1});
+	CHECK_PIECES({20, 0, 10, 10}, {20, 10, 10, 20});
+	CHECK_PIECES({20, 0, 10, 10}, {20, 10, 11, 10}, {20, 10, 10, 20});
+	CHECK_PIECES({20, 0, 10, 10}, {20, 5, 15, 20});
+	CHECK_PIECES({20, 0, 10, 10}, {20, 5, 16, 10});
+	CHECK_PIECES({20, 0, 20, 20}, {20, 20, 1, 20}, {21, 20, 1, 21});
+	CHECK_PIECES({20, 21, 1, -1});
 	/* A hole. */
-	CHECK({20, 0, 10, 10}, {20, 11, 9, 10});
+	CHECK_PIECES({20, 0, 10, 10}, {20, 11, 9, 10});
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 
 #include "ring/ring.h"
 
+/* Not that of check.h: also prints what was decoded, by a format and its values. */
 #define CHECK(condition, ...)                                                           \
 	do {                                                                            \
 		if (!(condition)) {                                                     \

@@ -34,6 +34,7 @@ static int log_fd;
 static char work[] = "/tmp/side-daemon-XXXXXX";
 static struct daemon the_daemon;
 
+/* Not that of check.h: standard error is the log of the daemon, whose content is checked. */
 #define CHECK(condition)                                                                \
 	do {                                                                            \
 		if (!(condition)) {                                                     \

@@ -21,6 +21,7 @@
 
 #include "programs/sided/sided.h"
 
+/* Not that of check.h: prints errno, and ends by a system call that each sandbox permits, unlike those of abort(). */
 #define CHECK(condition)                                                                    \
 	do {                                                                                \
 		if (!(condition)) {                                                         \

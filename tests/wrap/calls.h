@@ -29,6 +29,7 @@ __attribute__((format(printf, 1, 2))) static inline void expect(const char *form
 		_exit(99);
 }
 
+/* Not that of check.h: prints errno of the wrapped call, and ends by one system call, which no wrapper records. */
 #define CHECK(condition)                                                                         \
 	do {                                                                                     \
 		if (!(condition)) {                                                              \

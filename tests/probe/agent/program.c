@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../check.h"
+
 /* Called exactly as written: the caller must not know anything of the function. */
 #ifdef __clang__
 #define FUNCTION __attribute__((noinline, optnone))
@@ -106,18 +108,10 @@ FUNCTION int keeps_vectors(void)
 	return !memcmp(before, after, sizeof(before));
 }
 
-static void check(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "wrong: %s\n", what);
-	exit(1);
-}
-
 static void *worker(void *count)
 {
 	for (long i = 0; i < *(long *)count; i++)
-		check(add(1, i) == 1 + i * 3, "add in a thread");
+		CHECK(add(1, i) == 1 + i * 3);
 	return NULL;
 }
 
@@ -137,10 +131,10 @@ static void run_fork(void)
 	pid_t child = fork();
 
 	if (!child) {
-		check(add(1000, 1) == 1003, "add in a child");
+		CHECK(add(1000, 1) == 1003);
 		_exit(0);
 	}
-	check(waitpid(child, &status, 0) == child && !status, "the child");
+	CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
 int main(int argc, char **argv)
@@ -150,15 +144,15 @@ int main(int argc, char **argv)
 	volatile int round;
 
 	for (long i = 0; i < count; i++)
-		check(add((int)i, -i) == i - i * 3, "add");
-	check(greet("world", &record) == 47, "greet");
-	check(careless((const char *)16) == 1, "careless");
-	check(mean(1.5, 2.5f) == 2.0, "mean");
-	check(down(20) == 21, "down");
+		CHECK(add((int)i, -i) == i - i * 3);
+	CHECK(greet("world", &record) == 47);
+	CHECK(careless((const char *)16) == 1);
+	CHECK(mean(1.5, 2.5f) == 2.0);
+	CHECK(down(20) == 21);
 	for (round = 0; round < 3; round++)
 		if (!setjmp(back))
 			leap(round);
-	check(keeps_vectors(), "vector registers");
+	CHECK(keeps_vectors());
 	run_threads(count);
 	run_fork();
 	return 0;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../check.h"
+
 #ifdef __clang__
 #define FUNCTION __attribute__((noinline, optnone))
 #else
@@ -28,24 +30,16 @@ FUNCTION long add(int a, long b)
 static long calls;
 static volatile sig_atomic_t trapped, illegal, used;
 
-static void check(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "wrong: %s\n", what);
-	exit(1);
-}
-
 static void call(long count)
 {
 	for (long i = 0; i < count; i++, calls++)
-		check(add((int)calls, 1) == calls + 3, "add");
+		CHECK(add((int)calls, 1) == calls + 3);
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	(void)context;
-	check(number == SIGTRAP && info->si_code <= 0, "a signal that the program has not sent");
+	CHECK(number == SIGTRAP && info->si_code <= 0);
 	trapped++;
 }
 
@@ -61,7 +55,7 @@ static void on_user(int number)
 
 	(void)number;
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
-	check(sigismember(&now, SIGTERM) == 1, "a handler blocks what it wants to");
+	CHECK(sigismember(&now, SIGTERM) == 1);
 	used++;
 	call(1);
 }
@@ -71,11 +65,10 @@ static void *blocked_thread(void *count)
 	sigset_t all, now;
 
 	sigfillset(&all);
-	check(!pthread_sigmask(SIG_SETMASK, &all, NULL), "pthread_sigmask");
+	CHECK(!pthread_sigmask(SIG_SETMASK, &all, NULL));
 	call(*(long *)count);
-	check(!pthread_sigmask(SIG_BLOCK, NULL, &now), "pthread_sigmask");
-	check(sigismember(&now, SIGTRAP) == 1 && sigismember(&now, SIGUSR1) == 1,
-			"all are blocked");
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &now));
+	CHECK(sigismember(&now, SIGTRAP) == 1 && sigismember(&now, SIGUSR1) == 1);
 	return NULL;
 }
 
@@ -87,15 +80,14 @@ static void masks(long count)
 	sigemptyset(&traps);
 	sigaddset(&traps, SIGTRAP);
 	sigaddset(&traps, SIGILL);
-	check(!sigprocmask(SIG_BLOCK, &traps, &before), "sigprocmask");
-	check(!sigismember(&before, SIGTRAP), "it was not blocked");
+	CHECK(!sigprocmask(SIG_BLOCK, &traps, &before));
+	CHECK(!sigismember(&before, SIGTRAP));
 	call(count);
-	check(!sigprocmask(SIG_UNBLOCK, &traps, &now), "sigprocmask");
-	check(sigismember(&now, SIGTRAP) == 1 && sigismember(&now, SIGILL) == 1, "it was blocked");
-	check(!sigprocmask(SIG_SETMASK, &before, &now) && !sigismember(&now, SIGTRAP),
-			"it is not blocked any more");
-	check(!pthread_create(&thread, NULL, blocked_thread, &count) && !pthread_join(thread, NULL),
-			"a thread that blocks all");
+	CHECK(!sigprocmask(SIG_UNBLOCK, &traps, &now));
+	CHECK(sigismember(&now, SIGTRAP) == 1 && sigismember(&now, SIGILL) == 1);
+	CHECK(!sigprocmask(SIG_SETMASK, &before, &now) && !sigismember(&now, SIGTRAP));
+	CHECK(!pthread_create(&thread, NULL, blocked_thread, &count) &&
+			!pthread_join(thread, NULL));
 }
 
 static void actions(long count)
@@ -103,24 +95,21 @@ static void actions(long count)
 	struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, before,
 			 all = {.sa_handler = on_user};
 
-	check(!sigaction(SIGTRAP, &action, &before) && before.sa_handler == SIG_DFL, "sigaction");
+	CHECK(!sigaction(SIGTRAP, &action, &before) && before.sa_handler == SIG_DFL);
 	call(count);
-	check(!trapped, "a trap that is not the program's");
-	check(!raise(SIGTRAP) && trapped == 1, "its own signal");
-	check(!sigaction(SIGTRAP, NULL, &before) && before.sa_sigaction == on_trap &&
-					before.sa_flags & SA_SIGINFO,
-			"its own handler");
-	check(signal(SIGTRAP, SIG_IGN) != SIG_ERR && signal(SIGILL, on_illegal) == SIG_DFL,
-			"signal");
+	CHECK(!trapped);
+	CHECK(!raise(SIGTRAP) && trapped == 1);
+	CHECK(!sigaction(SIGTRAP, NULL, &before) && before.sa_sigaction == on_trap &&
+			before.sa_flags & SA_SIGINFO);
+	CHECK(signal(SIGTRAP, SIG_IGN) != SIG_ERR && signal(SIGILL, on_illegal) == SIG_DFL);
 	call(count);
-	check(!raise(SIGTRAP) && trapped == 1, "an ignored signal");
-	check(!raise(SIGILL) && illegal == 1, "its own handler of SIGILL");
-	check(signal(SIGTRAP, SIG_DFL) == SIG_IGN, "what it was");
+	CHECK(!raise(SIGTRAP) && trapped == 1);
+	CHECK(!raise(SIGILL) && illegal == 1);
+	CHECK(signal(SIGTRAP, SIG_DFL) == SIG_IGN);
 	call(count);
 	sigfillset(&all.sa_mask);
-	check(!sigaction(SIGUSR1, &all, NULL) && !raise(SIGUSR1) && used == 1, "a handler");
-	check(!sigaction(SIGUSR1, NULL, &before) && sigismember(&before.sa_mask, SIGTRAP) == 1,
-			"what it blocks");
+	CHECK(!sigaction(SIGUSR1, &all, NULL) && !raise(SIGUSR1) && used == 1);
+	CHECK(!sigaction(SIGUSR1, NULL, &before) && sigismember(&before.sa_mask, SIGTRAP) == 1);
 }
 
 int main(int argc, char **argv)

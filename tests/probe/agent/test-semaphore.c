@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "../../check.h"
 #include "tracers/agent/probes/probes.h"
 
 #define ROUNDS 20000
@@ -20,14 +21,6 @@
 
 static _Alignas(8) _Atomic uint16_t semaphores[4];
 static atomic_bool ends, seen_zero;
-
-static void check(bool good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "wrong: %s\n", what);
-	exit(1);
-}
 
 static void *other(void *nothing)
 {
@@ -60,24 +53,22 @@ static void many(void)
 	pthread_t threads[THREADS + 1];
 
 	for (unsigned int k = 0; k < 4; k++)
-		check(probe_semaphore_change(address_of(k), true), "one is raised");
+		CHECK(probe_semaphore_change(address_of(k), true));
 	for (unsigned int i = 0; i < THREADS + 1; i++)
-		check(!pthread_create(&threads[i], NULL, i < THREADS ? other : watch_semaphore,
-				      NULL),
-				"a thread");
+		CHECK(!pthread_create(
+				&threads[i], NULL, i < THREADS ? other : watch_semaphore, NULL));
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		check(probe_semaphore_change(address_of(i % 4), true), "raised once more");
-		check(probe_semaphore_change(address_of(i % 4), false), "and lowered");
+		CHECK(probe_semaphore_change(address_of(i % 4), true));
+		CHECK(probe_semaphore_change(address_of(i % 4), false));
 	}
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	atomic_store(&ends, true);
 	pthread_join(threads[THREADS], NULL);
-	check(!atomic_load(&seen_zero), "it is not 0 while somebody listens");
+	CHECK(!atomic_load(&seen_zero));
 	for (unsigned int k = 0; k < 4; k++) {
-		check(semaphores[k] == 1, "nothing was lost");
-		check(probe_semaphore_change(address_of(k), false) && !semaphores[k],
-				"nobody listens");
+		CHECK(semaphores[k] == 1);
+		CHECK(probe_semaphore_change(address_of(k), false) && !semaphores[k]);
 	}
 }
 
@@ -85,26 +76,24 @@ static void at_its_edges(void)
 {
 	semaphores[0] = 0xffff;
 	semaphores[1] = 7;
-	check(!probe_semaphore_change(address_of(2), false), "one that is 0 is not lowered");
-	check(!semaphores[2] && !semaphores[3], "and neither is its neighbour");
-	check(probe_semaphore_change(address_of(0), false) && semaphores[0] == 0xfffe &&
-					semaphores[1] == 7,
-			"a large one");
-	check(probe_semaphore_change(address_of(1), false) && semaphores[0] == 0xfffe &&
-					semaphores[1] == 6,
-			"and the one behind it");
-	check(!probe_semaphore_change(address_of(0) + 1, true), "an odd address");
+	CHECK(!probe_semaphore_change(address_of(2), false));
+	CHECK(!semaphores[2] && !semaphores[3]);
+	CHECK(probe_semaphore_change(address_of(0), false) && semaphores[0] == 0xfffe &&
+			semaphores[1] == 7);
+	CHECK(probe_semaphore_change(address_of(1), false) && semaphores[0] == 0xfffe &&
+			semaphores[1] == 6);
+	CHECK(!probe_semaphore_change(address_of(0) + 1, true));
 }
 
 static void nowhere(void)
 {
 	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	check(page != MAP_FAILED, "a page");
-	check(!probe_semaphore_change((uintptr_t)page, true), "one that may only be read");
+	CHECK(page != MAP_FAILED);
+	CHECK(!probe_semaphore_change((uintptr_t)page, true));
 	munmap(page, 4096);
-	check(!probe_semaphore_change((uintptr_t)page, true), "one that is not there");
-	check(!probe_semaphore_change((uintptr_t)page + 2, false), "nor lowered");
+	CHECK(!probe_semaphore_change((uintptr_t)page, true));
+	CHECK(!probe_semaphore_change((uintptr_t)page + 2, false));
 }
 
 int main(void)

@@ -7,6 +7,7 @@
  * `late`: it is loaded after probes were set. It is loaded by name, so that both are possible.
  */
 #define UNW_LOCAL_ONLY
+#include "counted-check.h"
 #include "probed.h"
 #include "probe/patch/parts.h"
 
@@ -24,23 +25,11 @@
 #else
 #define NEVER_INLINE __attribute__((noipa))
 #endif
-#define CHECK(condition) check((condition), #condition, __LINE__)
 #define TRAP_FLAG "0x100"
 #define FRAMES 128
 #define DEPTH 4
 #define NAME(function) NAME_(function)
 #define NAME_(function) #function
-
-static unsigned int wrong, checks;
-
-static void check(bool condition, const char *text, int line)
-{
-	checks++;
-	if (condition)
-		return;
-	wrong++;
-	printf("line %d: not so: %s\n", line, text);
-}
 
 /* ---- libunwind ---- */
 

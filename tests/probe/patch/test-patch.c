@@ -3,6 +3,7 @@
  * Probes in this program: each promise of probe/patch/patch.h. The result of each probed function
  * shows that it still works.
  */
+#include "counted-check.h"
 #include "probed.h"
 #include "probe/patch/parts.h"
 
@@ -30,18 +31,6 @@
 #else
 #define NEVER_INLINE __attribute__((noipa))
 #endif
-#define CHECK(condition) check((condition), #condition, __LINE__)
-
-static unsigned int wrong, checks;
-
-static void check(bool condition, const char *text, int line)
-{
-	checks++;
-	if (condition)
-		return;
-	wrong++;
-	printf("line %d: not so: %s\n", line, text);
-}
 
 struct seen {
 	uint64_t entries, exits, value, call, returned;

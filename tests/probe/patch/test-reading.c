@@ -5,6 +5,7 @@
  * of faults. The program's own SIGSEGV and SIGBUS must remain its own, meanwhile and to the last
  * bit afterwards.
  */
+#include "counted-check.h"
 #include "probed.h"
 #include "probe/patch/call.h"
 #include "probe/patch/patch.h"
@@ -24,7 +25,6 @@
 #include <unistd.h>
 
 #define HANDLER __attribute__((noinline)) /* like this file, compiled for general registers only */
-#define CHECK(condition) check((condition), #condition, __LINE__)
 #define MASK_BYTES 8
 #define PAGE 4096u
 #define STORM_PAGES 4
@@ -33,17 +33,6 @@
 #define LONG_STORM_MS 120000
 #define WORD 0x5a5a5a5a5a5a5a5aULL
 #define OTHER_WORD 0xa5a5a5a5a5a5a5a5ULL
-
-static unsigned int wrong, checks;
-
-static void check(bool condition, const char *text, int line)
-{
-	checks++;
-	if (condition)
-		return;
-	wrong++;
-	printf("line %d: not so: %s\n", line, text);
-}
 
 /* ---- hits ---- */
 

@@ -5,6 +5,7 @@
  * moment are not killed. Actions that the program sets meanwhile hold, whether it uses wrapped
  * functions or bare system calls.
  */
+#include "counted-check.h"
 #include "probed.h"
 #include "probe/patch/patch.h"
 
@@ -26,24 +27,12 @@
 #include <unistd.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
-#define CHECK(condition) check((condition), #condition, __LINE__)
 #define SIGNALS 64
 #define MASK_BYTES 8
 #define TRAPS (1ULL << (SIGTRAP - 1) | 1ULL << (SIGILL - 1))
 #define BUSY_THREADS 3
 #define ROUNDS 24
 #define LONG_ROUNDS 3000
-
-static unsigned int wrong, checks;
-
-static void check(bool condition, const char *text, int line)
-{
-	checks++;
-	if (condition)
-		return;
-	wrong++;
-	printf("line %d: not so: %s\n", line, text);
-}
 
 /* The kernel's struct sigaction. */
 struct action {

@@ -4,6 +4,7 @@
  * left it. Threads are held exactly there: in handlers of signals and handlers within these, on
  * stacks of their own, in children that share the memory, and by a tracer.
  */
+#include "counted-check.h"
 #include "probed.h"
 #include "probe/patch/parts.h"
 
@@ -24,24 +25,12 @@
 #include <unistd.h>
 
 #define HANDLER __attribute__((target("general-regs-only"), noinline))
-#define CHECK(condition) check((condition), #condition, __LINE__)
 #define TRAP_FLAG "0x100"
 #define OWN_STACK 65536
 #define SEARCHED 65536
 #define PAUSE_US 1000
 #define TRIES 10000
 #define JUMP 0xe9
-
-static unsigned int wrong, checks;
-
-static void check(bool condition, const char *text, int line)
-{
-	checks++;
-	if (condition)
-		return;
-	wrong++;
-	printf("line %d: not so: %s\n", line, text);
-}
 
 /* ---- the probe ---- */
 
