@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Checks that print the compared values, and a function that runs all tests of a file."""
+"""Checks that print the compared values, commands that print why they failed, and functions that end a test program."""
+import subprocess
 import sys
 import traceback
 
-checks = 0
+checks = failures = 0
 
 
 def equal(got, wanted, what=""):
@@ -24,6 +25,36 @@ def contains(text, part, what=""):
     true(part in text, f"{what}: {part!r} is not in {text!r}")
 
 
+def expect(value, what):
+    """Prints a failure and continues, for programs whose later checks do not depend on the earlier ones. finish() ends them."""
+    global checks, failures
+    checks += 1
+    if not value:
+        failures += 1
+        print("FAILED:", what, flush=True)
+
+
+def finish(summary="", skipped=False):
+    """Ends a program that uses expect(). If nothing failed and it could not run here, the exit status is 77."""
+    if summary:
+        print(summary)
+    print(f"{checks} checks, {failures} failures")
+    sys.exit(1 if failures or not (checks or skipped) else 77 if skipped else 0)
+
+
+def run(*command, status=0, **options):
+    """Runs a command and returns the completed process. Another exit status is a failure, unless `status` is None."""
+    done = subprocess.run(command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False, **options})
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"{' '.join(map(str, command))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def output(*command, **options):
+    """Runs a command like run() and returns what it printed."""
+    return run(*command, **options).stdout
+
+
 class Skipped(Exception):
     """A test that cannot run here."""
 
@@ -34,7 +65,8 @@ def skip(reason):
 
 def run_tests(namespace):
     """Runs all functions called test_…. If one fails, the program fails; if one is skipped, the exit status is 77."""
-    failures = skipped = 0
+    global failures
+    skipped = 0
     names = [name for name in namespace if name.startswith("test_")]
     only = sys.argv[1:]
     for name in names:

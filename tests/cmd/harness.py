@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
 import resources
-from checks import contains, equal, run_tests, skip, true
+from checks import contains, equal, output, run, run_tests, skip, true
 
 SIDE = os.environ.get("SIDE", "side")
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"

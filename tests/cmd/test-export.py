@@ -24,17 +24,14 @@ def path(*names):
     return os.path.join(work.name, *names)
 
 
-def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          env=environment(TZ="UTC"))
-    equal(done.returncode, 0, f"{command}: {done.stderr}")
-    return done.stdout
+def output_in_utc(*command):
+    return output(*command, env=environment(TZ="UTC"))
 
 
 # Every SIDE type; channels with contexts of all kinds; a foreign trace with losses.
-run(SAMPLE, "write", path("sample"))
-run(CHANNELS, path("channels"), "1", "0")
-run(CHANNELS, path("packed"), "2", "3")
+output_in_utc(SAMPLE, "write", path("sample"))
+output_in_utc(CHANNELS, path("channels"), "1", "0")
+output_in_utc(CHANNELS, path("packed"), "2", "3")
 synthetic.make(path("synthetic"))
 TRACES = ["sample", "channels", "packed", "synthetic"]
 
@@ -260,7 +257,7 @@ def one_trace(folder):
 
 
 def babeltrace(trace):
-    return run(BABELTRACE, "--clock-gmt", "--clock-date", "--names=payload,context,header", "--no-delta", trace) \
+    return output_in_utc(BABELTRACE, "--clock-gmt", "--clock-date", "--names=payload,context,header", "--no-delta", trace) \
         if BABELTRACE else None
 
 
@@ -324,8 +321,8 @@ def test_ctf2():
         with open(os.path.join(copy, "metadata"), "rb") as file:
             equal(file.read(1), b"\x1e")
         contexts = ["--contexts"] if trace == "channels" else []
-        read = run(sys.executable, CTF2_READER, copy, *contexts).splitlines()
-        ours = run(SAMPLE, "read-contexts" if contexts else "read", copy).splitlines()
+        read = output_in_utc(sys.executable, CTF2_READER, copy, *contexts).splitlines()
+        ours = output_in_utc(SAMPLE, "read-contexts" if contexts else "read", copy).splitlines()
         equal(read, ours, trace)
         equal(len(read), len([e for e in json_lines(viewed(trace)) if e["type"] in ("event", "lost")]))
 
@@ -337,7 +334,7 @@ def test_ctf2_and_back():
     equal(viewed(out), viewed("packed"))
     if BABELTRACE:
         equal(babeltrace(one_trace(out)), babeltrace(path("channels")))
-    run(SAMPLE, "write2", path("sample2"))
+    output_in_utc(SAMPLE, "write2", path("sample2"))
     out = path("back-sample")
     equal(export("sample2", "ctf1", "-o", out), b"")
     equal(viewed(out), viewed("sample"))

@@ -19,17 +19,15 @@ import tempfile
 
 import ctf2_reader
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
+
+os.environ["TZ"] = "UTC"
+
 sample, viewer, channels, dump = sys.argv[1:5]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 failures = 0
 work = tempfile.TemporaryDirectory()
-
-
-def run(*command, status=0):
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
-    if done.returncode != status:
-        sys.exit("%r gave %d: %s %s" % (command, done.returncode, done.stdout[-2000:], done.stderr[-2000:]))
-    return done.stdout
 
 
 def check(what, wanted, got):
@@ -55,8 +53,8 @@ def fragments(trace):
 
 def test_sample():
     first, second = os.path.join(work.name, "first"), os.path.join(work.name, "second")
-    run(sample, "write", first)
-    run(sample, "write2", second)
+    output(sample, "write", first)
+    output(sample, "write2", second)
     for name in ("ring_3",):
         files = []
         for trace in (first, second):
@@ -66,13 +64,13 @@ def test_sample():
                 data[packet + 4:packet + 20] = bytes(16)
             files.append(data)
         check("the bytes of both formats", files[0], files[1])
-    theirs = run("/usr/bin/python3", dump, first).splitlines()
+    theirs = output("/usr/bin/python3", dump, first).splitlines()
     check("events", True, len(theirs) > 80)
     check("CTF 2 read plainly, against babeltrace2 on CTF 1.8", theirs, ctf2_reader.lines(second))
-    check("CTF 2 read by us", theirs, run(sample, "read", second).splitlines())
+    check("CTF 2 read by us", theirs, output(sample, "read", second).splitlines())
     for options in ([], ["-a"], ["-j"], ["-j", "-a"]):
-        check("the view %r" % options, run(viewer, *options, first).replace(first, ""),
-              run(viewer, *options, second).replace(second, ""))
+        check("the view %r" % options, output(viewer, *options, first).replace(first, ""),
+              output(viewer, *options, second).replace(second, ""))
 
 
 def test_attributes():
@@ -141,27 +139,27 @@ def test_channels():
     for form in "12":
         for level in "03":
             trace = traces[form, level] = os.path.join(work.name, "channels-%s-%s" % (form, level))
-            run(channels, trace, form, level)
+            output(channels, trace, form, level)
             suffix = ".zst" if level != "0" else ""
             check("files of " + trace, sorted(["metadata"] + [name + suffix for name in (
                 "plain_2", "threads_17", "both_0", "side_session")]), sorted(os.listdir(trace)))
             if level == "0":
                 check("contexts, our reader, " + form, expected_channels(),
-                      run(sample, "read-contexts", trace).splitlines())
+                      output(sample, "read-contexts", trace).splitlines())
     # Babeltrace 2.0.4 supports no variants in the contexts of an event: there they are its first
     # field.
     theirs = [line.replace('} {"number": 21}', '}, "number": 21}').replace('4714} {"_app', '4714} {"side_context": {"_app')
               for line in expected_channels()]
     check("contexts, babeltrace2", theirs,
-          run("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines())
+          output("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines())
     check("contexts, read plainly", expected_channels(), ctf2_reader.lines(traces["2", "0"], True))
     for options in ([], ["-j"]):
-        check("the view of both formats", run(viewer, *options, traces["1", "0"]).splitlines(),
-              run(viewer, *options, traces["2", "0"]).splitlines())
+        check("the view of both formats", output(viewer, *options, traces["1", "0"]).splitlines(),
+              output(viewer, *options, traces["2", "0"]).splitlines())
     with open(os.path.join(traces["1", "0"], "metadata")) as file:
         check("the base of ip", True, "base = 16; } _ip;" in file.read())
     # A ring of a thread has no CPU.
-    cpus = [event.get("cpu") for event in map(json.loads, run(viewer, "-j", traces["2", "0"]).splitlines())]
+    cpus = [event.get("cpu") for event in map(json.loads, output(viewer, "-j", traces["2", "0"]).splitlines())]
     check("CPUs", [2] + [None] * 6 + [0, 0], cpus[:9])
 
 
@@ -259,12 +257,12 @@ def one_stream(payload, header=None, **more):
 
 def agree(what, trace, wanted=None, contexts=False):
     plain = ctf2_reader.lines(trace, contexts)
-    ours = run(sample, "read-contexts" if contexts else "read", trace).splitlines()
+    ours = output(sample, "read-contexts" if contexts else "read", trace).splitlines()
     if wanted is not None:
         check(what + ", read plainly", wanted, plain)
     check(what + ", read by us", plain, ours)
-    run(viewer, trace)
-    run(viewer, "-j", trace)
+    output(viewer, trace)
+    output(viewer, "-j", trace)
 
 
 def test_classes():
@@ -387,7 +385,7 @@ def test_inner_null():
                         ("d", {"type": "dynamic-length-blob", "length-field-location": at("a", "x", None, "len")}))
     trace = write("null", one_stream(payload), [bytes([0, 2, 9, 5, 6])])
     check("null behind a name", ['e 0 {"a": {"len": 2, "x": {"y": 9}}, "d": [5, 6]}'],
-          run(sample, "read", trace).splitlines())
+          output(sample, "read", trace).splitlines())
 
 
 def test_packets():
@@ -464,7 +462,7 @@ def test_packets():
     second.bytes(bytes(range(16)) + bytes([0, 0, 0]) + bytes([1, 2, 3]))
     streams.append(second.get())
     trace = write("packets", parts, streams)
-    ours = run(sample, "read-contexts", trace).splitlines()
+    ours = output(sample, "read-contexts", trace).splitlines()
     check("packets, lost", ["discarded 5"], [line for line in ours if line.startswith("discarded")])
     events = sorted(line for line in ours if not line.startswith("discarded"))
     # An event without a name is named by its number, one without a clock has no time.
@@ -472,7 +470,7 @@ def test_packets():
     plain = ctf2_reader.lines(trace, True)
     check("packets, read plainly", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]),
           sorted(line for line in plain if not line.startswith("discarded")))
-    objects = [json.loads(line) for line in run(viewer, "-j", trace).splitlines()]
+    objects = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
     first = [item for item in objects if item.get("event") == "p:one"][0]
     check("what the view says", ("h", 0), (first["hostname"], first["cpu"]))
 
@@ -544,7 +542,7 @@ def test_wrong():
     parts.append({"type": "event-record-class", "id": 1, "name": "bad", "payload-field-class": struct_of(("x", uint(65)))})
     parts.append({"type": "event-record-class", "id": 2, "name": "good", "payload-field-class": struct_of(("x", uint()))})
     trace = write("partly", parts, [bytes([0, 5, 2, 6])])
-    lines = run(sample, "read", trace).splitlines()
+    lines = output(sample, "read", trace).splitlines()
     check("around a wrong event", ['e 0 {"x": 5}', 'good 0 {"x": 6}'], [line for line in lines if "kind" not in line])
     check("said", 1, len([line for line in lines if "65 bits" in line]))
 

@@ -10,9 +10,13 @@ import random
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
+
+os.environ["TZ"] = "UTC"
 
 sample, viewer, dump = sys.argv[1:4]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -54,13 +58,6 @@ class Bits:
         return bytes(out)
 
 
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
-    if done.returncode:
-        sys.exit("%r gave %d: %s %s" % (command, done.returncode, done.stdout[-2000:], done.stderr[-2000:]))
-    return done.stdout
-
-
 def same_events(ours, theirs):
     """Babeltrace rounds the offset and the value of the clock separately, in double precision: it may
     differ by some nanoseconds.
@@ -87,8 +84,8 @@ def compare(what, files):
         if keep:
             shutil.rmtree(keep, ignore_errors=True)
             shutil.copytree(work, keep)
-        theirs = run("/usr/bin/python3", dump, work).splitlines()
-        ours = run(sample, "read", work).splitlines()
+        theirs = output("/usr/bin/python3", dump, work).splitlines()
+        ours = output(sample, "read", work).splitlines()
         events = [line for line in ours if not line.startswith("discarded")]
         if not same_events(events, [line for line in theirs if not line.startswith("discarded")]):
             failures += 1
@@ -101,7 +98,7 @@ def compare(what, files):
         if lost[0] != lost[1]:
             failures += 1
             print("%s: lost events: %r and %r" % (what, lost[0], lost[1]))
-        return ours, run(viewer, work).splitlines()
+        return ours, output(viewer, work).splitlines()
 
 
 def expect(what, wanted, got):
@@ -660,7 +657,7 @@ event { name = "e"; fields := struct { integer { size = 32; align = 8; signed = 
             with open(path, "wb") as out:
                 out.write(data if isinstance(data, bytes) else data.encode())
         got = []
-        for line in run(sample, "read", work).splitlines():
+        for line in output(sample, "read", work).splitlines():
             match = re.match(r'e (\d+) \{"n": (\d+)\}', line)
             if not match:
                 sys.exit("unexpected " + line)

@@ -12,15 +12,13 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
+
+os.environ["TZ"] = "UTC"
+
 sample, viewer, dump = sys.argv[1:4]
 failures = 0
-
-
-def run(*command, status=0):
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
-    if done.returncode != status:
-        sys.exit("%r gave %d: %s" % (command, done.returncode, done.stderr))
-    return done.stdout
 
 
 def check(what, wanted, got):
@@ -68,7 +66,7 @@ def check_losses():
     """Losses and damage are shown where they are, and the exit status reports them."""
     with tempfile.TemporaryDirectory() as work:
         trace = os.path.join(work, "trace")
-        run(sample, "write", trace)
+        output(sample, "write", trace)
         with open(os.path.join(trace, "metadata")) as file:
             metadata = file.read()
         tick = 10**15
@@ -88,10 +86,10 @@ def check_losses():
             '[02:13:20.000000011] *** 12 events lost since 02:13:20.000000005 in ring_9 of %s ***' % who,
             '[02:13:20.000000012] *** 1 packet lost since 02:13:20.000000011 in ring_9 of %s ***' % who,
             '[02:13:20.000000014] *** 12 events lost: p:e in ring_9: no \\x1b[1m room of %s ***' % who,
-        ], run(viewer, trace).splitlines())
+        ], output(viewer, trace).splitlines())
         # Filters select events, not losses.
-        check("losses behind a filter", 3, len(run(viewer, "-e", "no:such", trace).splitlines()))
-        objects = [json.loads(line) for line in run(viewer, "-j", trace).splitlines()]
+        check("losses behind a filter", 3, len(output(viewer, "-e", "no:such", trace).splitlines()))
+        objects = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
         check("types", ["event", "discarded", "lost_packets", "lost"], [item["type"] for item in objects])
         check("discarded", (12, 1601000000000000005, 1601000000000000011, "ring_9", 9),
               tuple(objects[1][key] for key in ("count", "begin_ns", "ns", "stream", "cpu")))
@@ -119,26 +117,26 @@ def check_losses():
 def main():
     with tempfile.TemporaryDirectory() as work:
         trace = os.path.join(work, "trace")
-        run(sample, "write", trace)
-        wanted = run(sample, "expected").splitlines()
-        ours = run(sample, "read", trace).splitlines()
-        theirs = run("/usr/bin/python3", dump, trace).splitlines()
+        output(sample, "write", trace)
+        wanted = output(sample, "expected").splitlines()
+        ours = output(sample, "read", trace).splitlines()
+        theirs = output("/usr/bin/python3", dump, trace).splitlines()
         check_lines("our reader against babeltrace2", theirs, ours)
         for index, line in enumerate(wanted):
             if line.endswith(" -"):  # Too long to write by hand; the view below prints it in a shorter form.
                 wanted[index] = ours[index]
         check_lines("the reader against what was meant", wanted, ours)
 
-        view = run(viewer, trace).splitlines()
+        view = output(viewer, trace).splitlines()
         head = re.compile(r"\[02:13:20\.0000000\d\d|\[02:13:20\.00000010\d")
         for line in view:
             check("time of " + line, True, bool(head.match(line)))
         check("first delta", "(+?.?????????)", view[0].split()[1])
         check("second delta", "(+0.000000001)", view[1].split()[1])
         lead = re.compile(r"^\[\S+\] \(\S+\) sample \"quoted\":4711 cpu3 ")
-        check_lines("the view", run(sample, "view").splitlines(), [lead.sub("", line) for line in view])
+        check_lines("the view", output(sample, "view").splitlines(), [lead.sub("", line) for line in view])
 
-        events = [json.loads(line) for line in run(viewer, "-j", trace).splitlines()]
+        events = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
         check("JSON events", len(wanted), len(events))
         names = set()
         for event in events:
@@ -155,20 +153,20 @@ def main():
         check("numbers of log levels", [], [event for event in events if "loglevel_value" in event])
         check("variadic", {"k": 5}, [e for e in events if e["event"] == "sample:variadic"][0]["variadic"])
 
-        text = run(viewer, "-a", "-e", "sample:base16", trace)
+        text = output(viewer, "-a", "-e", "sample:base16", trace)
         check("attributes", True, text.endswith(
             "{ x = 0xff @{ std.integer.base = 16, note = \"a/b */ c\" } }\n"))
-        value = json.loads(run(viewer, "-a", "-j", "-e", "sample:base16", trace))["fields"]["x"]
+        value = json.loads(output(viewer, "-a", "-j", "-e", "sample:base16", trace))["fields"]["x"]
         check("attributes in JSON", {"value": 255, "attributes": [
             {"key": "std.integer.base", "value": 16}, {"key": "note", "value": "a/b */ c"}]}, value)
-        value = json.loads(run(viewer, "-a", "-j", "-e", "sample:dynamicattributes", trace))["fields"]["x"]
+        value = json.loads(output(viewer, "-a", "-j", "-e", "sample:dynamicattributes", trace))["fields"]["x"]
         check("dynamic attributes in JSON", {"attributes": [{"key": "key", "value": 5}],
                                              "value": [{"value": 9, "attributes": []}]}, value)
-        check("the limit", 7, len(run(viewer, "-n", "7", trace).splitlines()))
-        colours = run(viewer, "-c", trace)
+        check("the limit", 7, len(output(viewer, "-n", "7", trace).splitlines()))
+        colours = output(viewer, "-c", trace)
         check("colours", True, "\033[" in colours)
-        check("only colours", run(viewer, trace), re.sub("\033\\[[0-9;]*m", "", colours))
-        for line in run(viewer, trace).splitlines():
+        check("only colours", output(viewer, trace), re.sub("\033\\[[0-9;]*m", "", colours))
+        for line in output(viewer, trace).splitlines():
             check("control characters in " + line, False, any(ord(c) < 32 for c in line))
 
 

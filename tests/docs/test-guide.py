@@ -12,15 +12,9 @@ import sys
 
 source, side, readside = sys.argv[1:4]
 sys.path.insert(0, os.path.join(source, 'docs/site'))
+sys.path.insert(0, os.path.join(source, 'tests'))
 import make_site
-
-failures = []
-
-
-def expect(true, what):
-    if not true:
-        failures.append(what)
-
+from checks import expect, finish
 
 pages = [path for path in make_site.repository_pages(source) if path.startswith('docs/')]
 
@@ -63,7 +57,4 @@ for name in pages:
                 expect(help_text is None or re.search(r'--%s\b' % option, help_text), '%s: `%s` has no --%s' % (
                     name, ' '.join(verb[1:]) or 'readside', option))
 expect(checked > 50, 'only %d options were found' % checked)
-print('%d pages, %d options looked at' % (len(pages), checked))
-for failure in failures:
-    print('FAIL', failure)
-sys.exit(1 if failures else 0)
+finish('%d pages, %d options checked' % (len(pages), checked))

@@ -6,8 +6,10 @@ usage: test-imports.py BUILD-DIRECTORY LIBRARY...
 The symbols that each object file of a library imports are compared, by nm, with the names by which C libraries give the environment.
 """
 import os
-import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
 
 BUILD, LIBRARIES = sys.argv[1], sys.argv[2:]
 READERS = {"getenv", "secure_getenv", "__secure_getenv", "environ", "__environ", "_environ"}
@@ -19,14 +21,10 @@ failures = []
 checked = set()
 
 
-def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=BUILD).stdout
-
-
 def imports(*paths):
     """Returns (file, its imports of READERS) of all files at once."""
     found = {}
-    for line in output("nm", "--undefined-only", "--print-file-name", *paths).splitlines():
+    for line in output("nm", "--undefined-only", "--print-file-name", *paths, cwd=BUILD).splitlines():
         file, name = line.split(":")[0], line.split()[-1].split("@")[0]
         if name in READERS:
             found.setdefault(file, set()).add(name)
@@ -35,7 +33,7 @@ def imports(*paths):
 
 def objects(library):
     """Returns all object files that the library is linked from, also those in static libraries."""
-    found = set(output("ninja", "-t", "inputs", library).split())
+    found = set(output("ninja", "-t", "inputs", library, cwd=BUILD).split())
     return {path for path in found if path.endswith(".o")}
 
 
@@ -49,7 +47,7 @@ for library in LIBRARIES:
         if b"/proc/self/environ" in file.read():
             failures.append(f"{library} reads /proc/self/environ")
     # Symbols that the list of inputs lacks. The linker adds the other names of the variable.
-    found = output("nm", "-D", "--undefined-only", library).splitlines()
+    found = output("nm", "-D", "--undefined-only", library, cwd=BUILD).splitlines()
     names = {line.split()[-1].split("@")[0] for line in found} & READERS - {"environ", "__environ", "_environ"}
     if names:
         failures.append(f"{library} imports {sorted(names)}")

@@ -5,18 +5,17 @@ only to compute floats (where they are saved).
 
 usage: test-inside.py LIBRARY
 """
+import os
 import re
-import subprocess
 import sys
 
-
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
 
 
 failures = []
 inside, outside = set(), set()
-for line in run('nm', sys.argv[1]).splitlines():
+for line in output('nm', sys.argv[1]).splitlines():
     match = re.search(r'([A-Za-z]) (\w+)$', line)
     if match:
         (outside if match.group(1) in 'Uw' else inside).add(match.group(2))
@@ -27,7 +26,7 @@ if 'filter_matches' not in inside and 'filter_link' not in inside:
     failures.append('this is not the library')
 
 function = ''
-for line in run('objdump', '-d', '--no-show-raw-insn', sys.argv[1]).splitlines():
+for line in output('objdump', '-d', '--no-show-raw-insn', sys.argv[1]).splitlines():
     match = re.match(r'[0-9a-f]+ <(\S+)>:', line)
     if match:
         function = match.group(1)

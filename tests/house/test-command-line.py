@@ -8,11 +8,14 @@ usage: test-command-line.py SIDE
 """
 import collections
 import json
+import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 SIDE = sys.argv[1]
-failures = []
 
 # The argument of an option may differ between verbs, for a reason.
 ARGUMENTS = {
@@ -33,11 +36,6 @@ ARGUMENTS = {
 FILTERING = {"record", "attach", "trace", "view", "report", "export", "enable-event"}
 
 
-def check(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
 def side(*args):
     return subprocess.run([SIDE, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
 
@@ -46,34 +44,34 @@ verbs = {}
 for line in side("help", "--json").stdout.splitlines():
     verb = json.loads(line)
     verbs[verb["name"]] = verb["options"]
-check(len(verbs) > 30, f"the table has {len(verbs)} verbs only")
+expect(len(verbs) > 30, f"the table has {len(verbs)} verbs only")
 
 letters, arguments = collections.defaultdict(set), collections.defaultdict(set)
 for verb, options in verbs.items():
     names = [option["name"] for option in options]
-    check(len(names) == len(set(names)), f"{verb}: an option is there twice")
+    expect(len(names) == len(set(names)), f"{verb}: an option is there twice")
     used = [option["letter"] for option in options if "letter" in option]
-    check(len(used) == len(set(used)), f"{verb}: a letter is there twice")
+    expect(len(used) == len(set(used)), f"{verb}: a letter is there twice")
     for option in options:
         if "letter" in option:
             letters[option["letter"]].add(option["name"])
         arguments[option["name"]].add(option.get("argument", ""))
         # An earlier form may not replace a documented one.
         if "former_letter" in option:
-            check(option["former_letter"] not in used, f"{verb}: {option['former_letter']} has two meanings")
+            expect(option["former_letter"] not in used, f"{verb}: {option['former_letter']} has two meanings")
         if "former_name" in option:
-            check(option["former_name"] not in names, f"{verb}: {option['former_name']} has two meanings")
+            expect(option["former_name"] not in names, f"{verb}: {option['former_name']} has two meanings")
     former = [option[key] for option in options for key in ("former_letter", "former_name") if key in option]
-    check(len(former) == len(set(former)), f"{verb}: an earlier form is there twice")
-    check("--where" not in names, f"{verb}: an expression that selects events is --filter, not --where")
-    check(("--filter" in names) == (verb in FILTERING), f"{verb}: --filter")
+    expect(len(former) == len(set(former)), f"{verb}: an earlier form is there twice")
+    expect("--where" not in names, f"{verb}: an expression that selects events is --filter, not --where")
+    expect(("--filter" in names) == (verb in FILTERING), f"{verb}: --filter")
     if "--function" in names:
         for needed in ("--exit", "--arg", "--args", "--ret"):
-            check(needed in names, f"{verb}: records functions, but has no {needed}")
+            expect(needed in names, f"{verb}: records functions, but has no {needed}")
 for letter, names in sorted(letters.items()):
-    check(len(names) == 1, f"{letter} means {' and '.join(sorted(names))}")
+    expect(len(names) == 1, f"{letter} means {' and '.join(sorted(names))}")
 for name, forms in sorted(arguments.items()):
-    check((len(forms) == 1) == (name not in ARGUMENTS), f"{name} takes {' or '.join(sorted(repr(form) for form in forms))}")
+    expect((len(forms) == 1) == (name not in ARGUMENTS), f"{name} takes {' or '.join(sorted(repr(form) for form in forms))}")
 
 # Each --event takes comma lists, and can be given several times: the mistake is in the second pattern of the second one.
 BEFORE = {"attach": ["-p", "1"], "top": ["--no-daemon"], "add-context": ["--no-daemon", "vpid"], "enable-event": ["--no-daemon", "x"]}
@@ -84,15 +82,12 @@ for verb, options in verbs.items():
     around = [*BEFORE.get(verb, []), *OPERANDS.get(verb, [])]
     if "--context" in names:
         done = side(verb, "--context", "vpid", "--context", "vtid,nothing*", *around)
-        check(done.returncode == 2 and "no context matches `nothing*`" in done.stderr, f"{verb} --context vtid,nothing*: {done.stderr}")
+        expect(done.returncode == 2 and "no context matches `nothing*`" in done.stderr, f"{verb} --context vtid,nothing*: {done.stderr}")
     if "--event" in names and verb not in ("add-context",):
         done = side(verb, "--event", "a:b", "--event", "c:[,],d:[e", *around)
-        check(done.returncode == 2 and '"d:[e"' in done.stderr, f"{verb} --event c:[,],d:[e: {done.stderr}")
+        expect(done.returncode == 2 and '"d:[e"' in done.stderr, f"{verb} --event c:[,],d:[e: {done.stderr}")
 done = side("add-context", "--no-daemon", "vpid", "nothing*")
-check(done.returncode == 2 and "no context matches `nothing*`" in done.stderr, f"add-context: {done.stderr}")
+expect(done.returncode == 2 and "no context matches `nothing*`" in done.stderr, f"add-context: {done.stderr}")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(verbs)} verbs, {len(arguments)} options, letters: "
-      + " ".join(f"{letter} {min(names)[2:]}" for letter, names in sorted(letters.items())))
-sys.exit(bool(failures))
+finish(f"{len(verbs)} verbs, {len(arguments)} options, letters: "
+       + " ".join(f"{letter} {min(names)[2:]}" for letter, names in sorted(letters.items())))

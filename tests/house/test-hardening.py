@@ -10,9 +10,11 @@ the C library's start files have it.
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
 
 BUILD = os.path.abspath(sys.argv[1])
 # Objects without a canary, and why. Only the agent has no mark of shadow stacks either.
@@ -37,10 +39,6 @@ HOT = {
 failures = []
 
 
-def output(*command, cwd=BUILD):
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd).stdout
-
-
 def fail(path, text):
     failures.append(f"{path}: {text}")
 
@@ -55,7 +53,7 @@ def exempt(path, reasons):
 
 
 def check_file(path, name):
-    text = output("readelf", "-W", "-h", "-l", "-d", path)
+    text = output("readelf", "-W", "-h", "-l", "-d", path, cwd=BUILD)
     kind = re.search(r"^\s*Type:\s+(\S+)", text, re.M).group(1)
     if kind == "REL":
         return
@@ -78,7 +76,7 @@ def check_file(path, name):
 
 def arrays(objects):
     """Returns the objects that import the stack protector's function."""
-    found = output("nm", "--undefined-only", "--print-file-name", *objects)
+    found = output("nm", "--undefined-only", "--print-file-name", *objects, cwd=BUILD)
     return {line.split(":")[0] for line in found.splitlines() if line.endswith(" __stack_chk_fail")}
 
 
@@ -100,7 +98,7 @@ def check_objects(objects):
         failures.append(f"only {len(protected)} of {len(rest)} objects have a stack protector")
     if MACHINE != "x86_64":
         return
-    notes = output("readelf", "-n", "-W", *objects)
+    notes = output("readelf", "-n", "-W", *objects, cwd=BUILD)
     marked, name = set(), objects[0]
     for line in notes.splitlines():
         if line.startswith("File: "):
@@ -112,7 +110,7 @@ def check_objects(objects):
             fail(path, "no mark of shadow stacks (SHSTK)")
 
 
-options = {option["name"]: option["value"] for option in json.loads(output("meson", "introspect", BUILD, "--buildoptions"))}
+options = {option["name"]: option["value"] for option in json.loads(output("meson", "introspect", BUILD, "--buildoptions", cwd=BUILD))}
 if options["b_sanitize"] != "none":
     print("skipped: sanitizers replace what is tested")
     sys.exit(77)
@@ -122,7 +120,7 @@ with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as fil
     COMMANDS = {entry["output"]: entry["command"] for entry in json.load(file)}
 
 with tempfile.TemporaryDirectory(prefix="side-hardening-") as root:
-    output("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)
+    output("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root, cwd=BUILD)
     installed = []
     for directory, _, names in os.walk(root):
         for name in names:
@@ -130,15 +128,15 @@ with tempfile.TemporaryDirectory(prefix="side-hardening-") as root:
             if not os.path.islink(path) and is_elf(path):
                 installed.append(path)
                 check_file(path, os.path.relpath(path, root))
-    fortified = [path for path in installed if "_chk@" in output("readelf", "-W", "--dyn-syms", path)]
+    fortified = [path for path in installed if "_chk@" in output("readelf", "-W", "--dyn-syms", path, cwd=BUILD)]
     if OPTIMIZED and not {"side", "sided", "side-more", "readside"} <= {os.path.basename(path) for path in fortified}:
         failures.append(f"fortified functions in {sorted(os.path.basename(path) for path in fortified)} only")
 
-targets = json.loads(output("meson", "introspect", BUILD, "--targets"))
+targets = json.loads(output("meson", "introspect", BUILD, "--targets", cwd=BUILD))
 objects = set()
 for target in targets:
     if target["installed"] and target["type"] in ("executable", "shared library"):
-        inputs = output("ninja", "-t", "inputs", os.path.relpath(target["filename"][0], BUILD)).split()
+        inputs = output("ninja", "-t", "inputs", os.path.relpath(target["filename"][0], BUILD), cwd=BUILD).split()
         objects |= {path for path in inputs if path.endswith(".o")}
 # Programs that run in the build and are not installed.
 objects = sorted(path for path in objects if not path.startswith("programs/side/side-generate"))

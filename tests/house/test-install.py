@@ -11,24 +11,19 @@ import glob
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
 
 build, example = (os.path.abspath(a) for a in sys.argv[1:3])
 work = tempfile.TemporaryDirectory(prefix="side-install-")
 root = os.path.join(work.name, "root")
 
 
-def run(words, **options):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root])
-options = json.loads(run(["meson", "introspect", build, "--buildoptions"]))
+output("meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", root)
+options = json.loads(output("meson", "introspect", build, "--buildoptions"))
 values = {o["name"]: o["value"] for o in options}
 prefix = root + values["prefix"]
 libdir = os.path.join(prefix, values["libdir"])
@@ -72,20 +67,20 @@ for name in ("libside.so.0-gdb.py", "side_gdb/commands.py"):
 # pkg-config
 environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
                    PKG_CONFIG_PATH=os.path.join(libdir, "pkgconfig"))
-flags = run(["pkg-config", "--cflags", "--libs", "libside"], env=environment).split()
+flags = output("pkg-config", "--cflags", "--libs", "libside", env=environment).split()
 program = os.path.join(work.name, "with-pkg-config")
-run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", program, example] + flags + ["-Wl,-rpath," + libdir])
-flags = run(["pkg-config", "--cflags", "--libs", "libside-console-tracer"], env=environment).split()
+output("gcc", "-Wall", "-Wextra", "-Werror", "-o", program, example, *flags, "-Wl,-rpath," + libdir)
+flags = output("pkg-config", "--cflags", "--libs", "libside-console-tracer", env=environment).split()
 printing = os.path.join(work.name, "with-console")
-run(["gcc", "-o", printing, example] + flags + ["-Wl,-rpath," + libdir])
-shown = run([printing, "1"])
+output("gcc", "-o", printing, example, *flags, "-Wl,-rpath," + libdir)
+shown = output(printing, "1")
 if "provider: shop, event: order" not in shown:
     sys.exit(f"the console tracer printed no order:\n{shown[:2000]}")
 
-flags = run(["pkg-config", "--static", "--cflags", "--libs", "libside"], env=environment).split()
+flags = output("pkg-config", "--static", "--cflags", "--libs", "libside", env=environment).split()
 static = os.path.join(work.name, "static")
-run(["gcc", "-static", "-o", static, example] + flags)
-run([static, "1"])
+output("gcc", "-static", "-o", static, example, *flags)
+output(static, "1")
 
 # CMake
 project = os.path.join(work.name, "cmake")
@@ -99,33 +94,33 @@ target_link_libraries(user side::side)
 add_executable(static-user {example})
 target_link_libraries(static-user side::static)
 """)
-run(["cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
-run(["cmake", "--build", project + "/build"])
+output("cmake", "-G", "Ninja", "-S", project, "-B", project + "/build", f"-DCMAKE_PREFIX_PATH={prefix}")
+output("cmake", "--build", project + "/build")
 
 # Returns the events of the installed program, from its file.
-listed = json.loads(run([os.path.join(prefix, "bin", "readside"), "-e", "shop:order", program]))
+listed = json.loads(output(os.path.join(prefix, "bin", "readside"), "-e", "shop:order", program))
 if [event["event"] for event in listed] != ["order"]:
     sys.exit(f"readside lists {listed} for {program}")
 
 # The command, from the installed directory, on both programs.
 side = os.path.join(prefix, "bin", "side")
-version = run([side, "--version"])
+version = output(side, "--version")
 if not any(part[0].isdigit() for part in version.split()):
     sys.exit(f"side --version says {version!r}")
 for name, command in (("a", program), ("b", os.path.join(project, "build", "user")), ("c", os.path.join(project, "build", "static-user"))):
     trace = os.path.join(work.name, "trace-" + name)
-    run([side, "record", "-o", trace, "--", command, "5"])
-    events = [json.loads(line) for line in run([side, "view", "--json", trace]).splitlines()]
+    output(side, "record", "-o", trace, "--", command, "5")
+    events = [json.loads(line) for line in output(side, "view", "--json", trace).splitlines()]
     orders = sum(e.get("event") == "shop:order" for e in events)
     if orders != 5:
         sys.exit(f"{orders} orders recorded by {command}, 5 expected")
 trace = os.path.join(work.name, "trace-ls")
-run([side, "record", "-w", "libc", "-o", trace, "--", "ls", "/"])
-if "libc:malloc" not in run([side, "view", trace]):
+output(side, "record", "-w", "libc", "-o", trace, "--", "ls", "/")
+if "libc:malloc" not in output(side, "view", trace):
     sys.exit("no malloc in the recording of ls")
 
 # The installed files are removed again, and nothing else is left.
-run(["ninja", "-C", build, "uninstall"])
+output("ninja", "-C", build, "uninstall")
 left = [os.path.join(where, name) for where, folders, files in os.walk(root) for name in files + folders if not os.path.isdir(os.path.join(where, name))]
 if left:
     sys.exit(f"ninja uninstall leaves {len(left)} files, among them {left[:5]}")

@@ -2,8 +2,10 @@
 """The file libside.so.0: exported names, dependencies, thread-local storage."""
 import os
 import re
-import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish, output
 
 LIBRARY = sys.argv[1]
 HEADERS = sys.argv[2]
@@ -36,49 +38,35 @@ def extensions():
 EXTENSIONS = extensions()
 
 
-def output(*command):
-    return subprocess.run(command, check=True, text=True, capture_output=True).stdout
-
-
-failures = []
-
-
-def check(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
 symbols = {}
 for line in output('readelf', '--dyn-syms', '-W', LIBRARY).splitlines():
     parts = line.split()
     if len(parts) >= 8 and parts[4] in ('GLOBAL', 'WEAK') and parts[6] != 'UND':
         symbols[parts[7]] = (parts[3], int(parts[2], 0))
-check(len(FUNCTIONS) == 22, 'the list of this test is not that of the ABI')
-check(set(symbols) == set(FUNCTIONS) | set(EXTENSIONS) | set(OBJECTS),
+expect(len(FUNCTIONS) == 22, 'the list of this test is not that of the ABI')
+expect(set(symbols) == set(FUNCTIONS) | set(EXTENSIONS) | set(OBJECTS),
       f'exported: {sorted(set(symbols) ^ (set(FUNCTIONS) | set(EXTENSIONS) | set(OBJECTS)))} differ')
 for name, size in OBJECTS.items():
-    check(symbols.get(name) == ('OBJECT', size), f'{name} is {symbols.get(name)}')
+    expect(symbols.get(name) == ('OBJECT', size), f'{name} is {symbols.get(name)}')
 for name in FUNCTIONS + EXTENSIONS:
-    check(symbols.get(name, (None,))[0] == 'FUNC', f'{name} is {symbols.get(name)}')
-check(not [name for name in symbols if '@' in name], 'symbols have versions')
+    expect(symbols.get(name, (None,))[0] == 'FUNC', f'{name} is {symbols.get(name)}')
+expect(not [name for name in symbols if '@' in name], 'symbols have versions')
 
 dynamic = output('readelf', '-dW', LIBRARY)
 needed = re.findall(r'\(NEEDED\).*\[(.*)\]', dynamic)
 # The loader is a part of it: it has __tls_get_addr().
-check(set(needed) <= {'libc.so.6', 'ld-linux-x86-64.so.2'},
+expect(set(needed) <= {'libc.so.6', 'ld-linux-x86-64.so.2'},
       f'needs {needed}, not just the C library')
-check(re.findall(r'\(SONAME\).*\[(.*)\]', dynamic) == ['libside.so.0'], 'wrong soname')
-check('NODELETE' in dynamic, 'can be unloaded, with its fork handlers')
-check('STATIC_TLS' not in dynamic, 'needs static TLS space')
-check('TPOFF' not in output('readelf', '-rW', LIBRARY), 'has initial-exec thread-local accesses')
+expect(re.findall(r'\(SONAME\).*\[(.*)\]', dynamic) == ['libside.so.0'], 'wrong soname')
+expect('NODELETE' in dynamic, 'can be unloaded, with its fork handlers')
+expect('STATIC_TLS' not in dynamic, 'needs static TLS space')
+expect('TPOFF' not in output('readelf', '-rW', LIBRARY), 'has initial-exec thread-local accesses')
 
 segments = output('readelf', '-lW', LIBRARY)
 tls = re.search(r'^ +TLS +\S+ +\S+ +\S+ +\S+ +(0x[0-9a-f]+)', segments, re.M)
-check(tls and int(tls.group(1), 0) <= 8, 'has more thread-local data than a pointer')
+expect(tls and int(tls.group(1), 0) <= 8, 'has more thread-local data than a pointer')
 
 code = output('objdump', '-d', '--no-show-raw-insn', LIBRARY)
-check(re.search(r'(call|jmp) .*<side_ptrace_hook(@plt)?>', code), 'no code calls side_ptrace_hook')
+expect(re.search(r'(call|jmp) .*<side_ptrace_hook(@plt)?>', code), 'no code calls side_ptrace_hook')
 
-for sentence in failures:
-    print('FAILED:', sentence)
-sys.exit(1 if failures else 0)
+finish()

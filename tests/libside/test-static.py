@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import run
 from waiting import wait_until
 
 SIDE, SIDED, BUILD, INCLUDE = (os.path.abspath(path) for path in sys.argv[1:5])
@@ -98,13 +99,6 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-
-
-def run(*words, status=0, **options):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, **options)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return done
 
 
 def grow_relro(path, more):

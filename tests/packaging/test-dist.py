@@ -15,6 +15,9 @@ import tarfile
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
+
 SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 del sys.argv[1:3]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
@@ -24,21 +27,14 @@ TESTS = ["--suite", "libside", "--suite", "ring", "--suite", "visit", "--suite",
 ONLY_GIT = {".gitignore", ".gitattributes", ".gitmodules", ".mailmap"}
 
 
-def run(*words, **options):
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        raise AssertionError(f"{' '.join(words)}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return done.stdout
-
-
 class Release(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="side-dist-")
         cls.addClassCleanup(folder.cleanup)
-        cls.version = json.loads(run("meson", "introspect", BUILD, "--projectinfo"))["version"]
+        cls.version = json.loads(output("meson", "introspect", BUILD, "--projectinfo"))["version"]
         cls.name = "side-" + cls.version
-        run("meson", "dist", "-C", BUILD, "--no-tests", "--formats", "xztar", "--allow-dirty")
+        output("meson", "dist", "-C", BUILD, "--no-tests", "--formats", "xztar", "--allow-dirty")
         cls.archive = os.path.join(BUILD, "meson-dist", cls.name + ".tar.xz")
         with tarfile.open(cls.archive) as archive:
             cls.members = [member.name for member in archive if not member.isdir()]
@@ -48,7 +44,7 @@ class Release(unittest.TestCase):
         cls.environment = dict(os.environ, GIT_CEILING_DIRECTORIES=folder.name, DESTDIR="")
 
     def test_files(self):
-        listed = run("git", "-C", SOURCE, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0")
+        listed = output("git", "-C", SOURCE, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0")
         wanted = {f"{self.name}/{path}" for path in listed if path and os.path.basename(path) not in ONLY_GIT}
         self.assertEqual({name for name in self.members if os.path.basename(name) not in ONLY_GIT}, wanted)
         with open(self.archive, "rb") as content, open(self.archive + ".sha256sum", encoding="ascii") as text:
@@ -63,21 +59,21 @@ class Release(unittest.TestCase):
             self.assertEqual(re.match(r"side \((\S+)\)", text.readline()).group(1), self.version)
         with open(os.path.join(BUILD, "meson-private", "libside.pc"), encoding="utf-8") as text:
             self.assertIn(f"\nVersion: {self.version}\n", text.read())
-        self.assertIn(self.version, run(os.path.join(BUILD, "programs/side/side"), "--version"))
+        self.assertIn(self.version, output(os.path.join(BUILD, "programs/side/side"), "--version"))
 
     def test_without_git(self):
         options = [] if LONG else ["-Dtests=disabled", "-Dbenchmarks=disabled"]
         build = os.path.join(self.tree, "build")
-        run("meson", "setup", *options, build, cwd=self.tree, env=self.environment)
-        project = json.loads(run("meson", "introspect", build, "--projectinfo"))
+        output("meson", "setup", *options, build, cwd=self.tree, env=self.environment)
+        project = json.loads(output("meson", "introspect", build, "--projectinfo"))
         self.assertEqual((project["descriptive_name"], project["version"]), ("side", self.version))
         if not LONG:
             return
-        run("ninja", "-C", build, env=self.environment)
+        output("ninja", "-C", build, env=self.environment)
         root = os.path.join(self.tree, "root")
-        run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root, env=self.environment)
-        self.assertIn(self.version, run(os.path.join(root, "usr/local/bin/side"), "--version"))
-        run("meson", "test", "-C", build, "--no-rebuild", *TESTS, env=dict(self.environment, SIDE_TEST_LONG=""))
+        output("meson", "install", "-C", build, "--no-rebuild", "--destdir", root, env=self.environment)
+        self.assertIn(self.version, output(os.path.join(root, "usr/local/bin/side"), "--version"))
+        output("meson", "test", "-C", build, "--no-rebuild", *TESTS, env=dict(self.environment, SIDE_TEST_LONG=""))
 
 
 if __name__ == "__main__":

@@ -8,18 +8,16 @@ import fnmatch
 import glob
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import output
+
 BUILD = os.path.abspath(sys.argv.pop(1))
 DEBIAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "packaging", "debian")
 TRIPLET = "x86_64-linux-gnu"
-
-
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def patterns():
@@ -38,9 +36,9 @@ def matches(path, pattern):
 class Lists(unittest.TestCase):
     def installed(self):
         """Returns the files that `meson install` installs, by their paths in a package."""
-        options = {o["name"]: o["value"] for o in json.loads(run("meson", "introspect", BUILD, "--buildoptions"))}
+        options = {o["name"]: o["value"] for o in json.loads(output("meson", "introspect", BUILD, "--buildoptions"))}
         with tempfile.TemporaryDirectory() as root:
-            run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)
+            output("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root)
             prefix = root + options["prefix"]
             for where, folders, files in os.walk(prefix):
                 for name in files + [f for f in folders if os.path.islink(os.path.join(where, f))]:
@@ -62,7 +60,7 @@ class Lists(unittest.TestCase):
         with open(os.path.join(DEBIAN, "libside0.symbols"), encoding="utf-8") as text:
             listed = text.read().split("libside.so.0 libside0")[1]
         wanted = {line.split("@")[0].strip() for line in listed.splitlines() if "@" in line}
-        shown = run("nm", "-D", "--defined-only", os.path.join(BUILD, "src", "libside", "libside.so.0"))
+        shown = output("nm", "-D", "--defined-only", os.path.join(BUILD, "src", "libside", "libside.so.0"))
         self.assertEqual({line.split()[-1] for line in shown.splitlines()}, wanted)
 
 

@@ -40,10 +40,6 @@ def view(trace, *options, env=None):
     return [line for line in map(json.loads, done.out.splitlines()) if line["type"] == "event"]
 
 
-def output(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
-
-
 @functools.lru_cache(None)
 def functions(module):
     """Returns name -> address."""

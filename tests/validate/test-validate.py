@@ -9,18 +9,19 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 library, wrong_calls, wrong_descriptions, right_calls = (os.path.abspath(a) for a in sys.argv[1:5])
-failures = []
 
 
-def run(*command, validate='1'):
+def reports_of(*command, validate='1'):
     env = dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off')
     env.pop('SIDE_VALIDATE', None)
     if validate is not None:
         env['SIDE_VALIDATE'] = validate
     r = subprocess.run(command, env=env, capture_output=True, text=True, errors='replace', timeout=120)
-    if r.returncode:
-        failures.append('%s ended with %d: %s' % (' '.join(command), r.returncode, r.stderr[-500:]))
+    expect(not r.returncode, '%s ended with %d: %s' % (' '.join(command), r.returncode, r.stderr[-500:]))
     return r.stderr
 
 
@@ -31,9 +32,8 @@ def blocks(text):
         yield (*head.split(), report)
 
 
-def check(condition, what, report):
-    if not condition:
-        failures.append('%s:\n%s' % (what, report))
+def expect_in(condition, what, report):
+    expect(condition, '%s:\n%s' % (what, report))
 
 
 def expected(what, event, label):
@@ -56,27 +56,27 @@ def expected(what, event, label):
 for what in ('label', 'unknown', 'number', 'none', 'list', 'pointer'):
     seen = set()
     nr = 0
-    for kind, event, label, report in blocks(run(wrong_calls, what)):
+    for kind, event, label, report in blocks(reports_of(wrong_calls, what)):
         nr += 1
         if event in seen or (what == 'pointer' and not report and event in (
                 'null', 'bool_', 'u8', 'u16', 'u32', 'u64', 's8', 's16', 's32', 's64', 'byte', 'pointer',
                 'float32', 'float64', 'enum_', 'bitmap', 'dynamic')):
-            check(report == '', 'reported twice: %s %s' % (what, event), report)
+            expect_in(report == '', 'reported twice: %s %s' % (what, event), report)
             continue
         seen.add(event)
-        check(report.startswith('side: wrong call in wrong-calls ('), '%s %s' % (what, event), report)
+        expect_in(report.startswith('side: wrong call in wrong-calls ('), '%s %s' % (what, event), report)
         have = [re.sub(r'^(  field:    "x").*', r'\1', line) for line in report.split('\n')]
         for line in expected(what, event, label):
-            check(line in have, '%s %s has no line "%s"' % (what, event, line), report)
-        check('  caller:   ' in report and 'wrong-calls+0x' in report and '  hint:     ' in report,
+            expect_in(line in have, '%s %s has no line "%s"' % (what, event, line), report)
+        expect_in('  caller:   ' in report and 'wrong-calls+0x' in report and '  hint:     ' in report,
               '%s %s: caller and hint' % (what, event), report)
-    check(nr == 74, 'calls of ' + what, '%d' % nr)
+    expect_in(nr == 74, 'calls of ' + what, '%d' % nr)
 
 # The complete text of one report.
-report = next(blocks(run(wrong_calls, 'label', 'u32')))[3]
+report = next(blocks(reports_of(wrong_calls, 'label', 'u32')))[3]
 shape = re.sub(r'\(\d+\)', '(PID)', report, count=1)
 shape = re.sub(r'caller:   .*', 'caller:   CALLER', shape)
-check(shape == '''side: wrong call in wrong-calls (PID): the description says U32 (4), the argument says S128 (11)
+expect_in(shape == '''side: wrong call in wrong-calls (PID): the description says U32 (4), the argument says S128 (11)
   event:    w:u32
   field:    "x"
   caller:   CALLER
@@ -87,27 +87,27 @@ check(shape == '''side: wrong call in wrong-calls (PID): the description says U3
 # The report has the line of the call, which the address belongs to.
 module, offset, place = re.search(r'(\S+)\+(0x[0-9a-f]+) \(\S*(wrong-calls\.c:\d+)\)\n', report).groups()
 line = subprocess.run(['addr2line', '-e', module, offset], capture_output=True, text=True).stdout
-check(re.search('/' + re.escape(place) + r'\b', line), 'addr2line', line + report)
+expect_in(re.search('/' + re.escape(place) + r'\b', line), 'addr2line', line + report)
 
 # If it is disabled, nothing is loaded and nothing is reported.
 for off in (None, '', '0'):
-    check('side:' not in run(wrong_calls, 'number', validate=off), 'off', '')
+    expect_in('side:' not in reports_of(wrong_calls, 'number', validate=off), 'off', '')
 # Valid calls cause no report, except for an attribute that the test makes odd on purpose.
-text = run(right_calls)
-check(re.findall('^side: .*', text, flags=re.M) == re.findall('^side: doubtful .*: its attribute std.integer.base is 3, .*', text,
+text = reports_of(right_calls)
+expect_in(re.findall('^side: .*', text, flags=re.M) == re.findall('^side: doubtful .*: its attribute std.integer.base is 3, .*', text,
                                                              flags=re.M) and text.count('\n') == 5, 'right calls', text)
 
-text = run(wrong_descriptions)
+text = reports_of(wrong_descriptions)
 TOLD = {'cycle': 'types are nested more than 128 deep', 'label': 'the type label 777',
         'unreadable': 'the memory at 0x1000 (80 bytes) cannot be read', 'length': 'cannot be read',
         'size': 'an integer cannot have 3 bytes', 'function': 'the function of a VLA visitor is NULL'}
 report_by_name = dict(re.findall(r'^# (\w+)\n(.*)$', text, flags=re.M))
 for name, sentence in TOLD.items():
-    check(sentence in report_by_name.get(name, ''), 'a wrong description: ' + name, text)
-    check('  event:    d:%s\n' % name in text, 'the event of ' + name, text)
-check('is NULL\n  event:    d:function\n  field:    "n"\n' in text, 'which visitor has no function', text)
-check('several fields are called "same"' in text, 'what readers put up with', text)
-check(text.endswith('# end\n'), 'the program went on', text)
+    expect_in(sentence in report_by_name.get(name, ''), 'a wrong description: ' + name, text)
+    expect_in('  event:    d:%s\n' % name in text, 'the event of ' + name, text)
+expect_in('is NULL\n  event:    d:function\n  field:    "n"\n' in text, 'which visitor has no function', text)
+expect_in('several fields are called "same"' in text, 'what readers put up with', text)
+expect_in(text.endswith('# end\n'), 'the program went on', text)
 
 # No process reads the reports: a program that prints nothing itself runs on nevertheless.
 reader, writer = os.pipe()
@@ -115,7 +115,6 @@ os.close(reader)
 r = subprocess.run([right_calls], env=dict(os.environ, SIDE_LIB_DIR=os.path.dirname(library), SIDE_CONTROL='off', SIDE_VALIDATE='1'),
                    stderr=writer, timeout=120)
 os.close(writer)
-check(r.returncode == 0, 'no process reads the reports', 'status %d' % r.returncode)
+expect_in(r.returncode == 0, 'no process reads the reports', 'status %d' % r.returncode)
 
-print('\n'.join(failures) or 'all as expected')
-sys.exit(1 if failures else 0)
+finish()

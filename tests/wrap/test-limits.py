@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 SOURCE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +32,11 @@ includes = ["-I" + os.path.abspath(a) for a in sys.argv[3:]]
 work = tempfile.TemporaryDirectory(prefix="side-limits-")
 environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
-failures = []
 runs = 0
 
 
 def path(name):
     return os.path.join(work.name, name)
-
-
-def check(condition, message):
-    if not condition:
-        failures.append(message)
 
 
 def run(name, around, within, *, out="ran\n", status=7, prints=(), words="", count=1000, events=None):
@@ -49,16 +46,16 @@ def run(name, around, within, *, out="ran\n", status=7, prints=(), words="", cou
     trace = path(f"trace-{runs}")
     command = f"{around} exec {side} record {words} -o {trace} -- sh -c '{within} exec {path('program')} {count}'"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120, env=environment)
-    check(done.returncode == status and done.stdout == out, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr}")
+    expect(done.returncode == status and done.stdout == out, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr}")
     for text in prints:
-        check(text in done.stderr, f"{name}: nothing of {text!r}: {done.stderr}")
+        expect(text in done.stderr, f"{name}: nothing of {text!r}: {done.stderr}")
     # The events of a program that is not recorded are unknown.
     if any("is not recorded" in text for text in prints):
-        check("events of their own" not in done.stderr and "no event " not in done.stderr, f"{name}: {done.stderr}")
+        expect("events of their own" not in done.stderr and "no event " not in done.stderr, f"{name}: {done.stderr}")
     if events is not None:
         shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=120)
         got = shown.stdout.count('"event":"limits:ticked"')
-        check(got == events if isinstance(events, int) else events(got), f"{name}: {got} events")
+        expect(got == events if isinstance(events, int) else events(got), f"{name}: {got} events")
 
 
 with open(path("program.c"), "w", encoding="utf-8") as source:
@@ -83,7 +80,7 @@ if os.getuid() == 0:
     done = subprocess.run(["unshare", "-m", "sh", "-c", f"umount -l /proc && {side} record -o {path('none')} -- true"],
                           capture_output=True, text=True, check=False, timeout=60, env=environment)
     if "side: " in done.stderr:
-        check(done.returncode == 1 and "/proc is not mounted" in done.stderr and "mount -t proc" in done.stderr,
+        expect(done.returncode == 1 and "/proc is not mounted" in done.stderr and "mount -t proc" in done.stderr,
               f"no /proc: status {done.returncode}, {done.stderr}")
     else:
         print(f"no /proc: not tried: {done.stderr}")
@@ -97,11 +94,11 @@ def as_other_user(name, *words, status=0, prints=(), not_prints=(), env=None):
     done = subprocess.run([side, "record", *words[:words.index("--")], "-o", trace, *words[words.index("--"):]], capture_output=True, text=True,
                           check=False, timeout=60, env=dict(environment, SIDE_LIB_DIR=path("private(dir)/tracers/agent"), **(env or {})))
     before = done.stderr[:done.stderr.find("ERROR: ld.so")] if "ERROR: ld.so" in done.stderr else done.stderr
-    check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
+    expect(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
     for text in prints:
-        check(text in before, f"{name}: nothing of {text!r} before the program starts: {done.stderr}")
+        expect(text in before, f"{name}: nothing of {text!r} before the program starts: {done.stderr}")
     for text in not_prints:
-        check(text not in done.stderr, f"{name}: {text!r}: {done.stderr}")
+        expect(text not in done.stderr, f"{name}: {text!r}: {done.stderr}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return shown.stdout.count('"event":"limits:ticked"')
 
@@ -131,8 +128,5 @@ if os.getuid() == 0 and not subprocess.run([*OTHER, "true"], capture_output=True
     subprocess.run(["sh", "-c", hint.strip("`")], check=True)
     got = as_other_user("after the hint", "--", *OTHER, path("program"), "50", status=7, not_prints=[note, "ERROR"],
                         env={"LD_LIBRARY_PATH": path("top/private(dir)/libside")})
-    check(got == 50, f"after the hint: {got} events")
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{runs} runs")
-sys.exit(bool(failures))
+    expect(got == 50, f"after the hint: {got} events")
+finish(f"{runs} runs")

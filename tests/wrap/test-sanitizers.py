@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 SOURCE = """
 #include <poll.h>
 #include <pthread.h>
@@ -62,16 +65,11 @@ side = os.path.abspath(sys.argv[1])
 work = tempfile.TemporaryDirectory(prefix="side-sanitizers-")
 environment = {k: v for k, v in os.environ.items() if not k.endswith("SAN_OPTIONS") and k != "LD_PRELOAD"}
 environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
-failures, tried, runs = [], [], 0
+tried, runs = [], 0
 
 
 def path(name):
     return os.path.join(work.name, name)
-
-
-def check(condition, message):
-    if not condition:
-        failures.append(message)
 
 
 def build(compiler, kind):
@@ -98,8 +96,8 @@ def run(name, *words, calls=0, returns=0):
     words = [word.replace("TRACE", trace) for word in words]
     done = subprocess.run([side, *words], capture_output=True, text=True, check=False, timeout=120, env=environment)
     if done.returncode or done.stdout != "20\n" or "ERROR" in done.stderr or "WARNING" in done.stderr:
-        check(False, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr[:1500]}")
-    check(events(trace, "probe:work") == calls and events(trace, "probe:work_return") == returns, f"{name}: events")
+        expect(False, f"{name}: status {done.returncode}, {done.stdout!r}, {done.stderr[:1500]}")
+    expect(events(trace, "probe:work") == calls and events(trace, "probe:work_return") == returns, f"{name}: events")
 
 
 def attach(name, program, refused):
@@ -117,11 +115,11 @@ def attach(name, program, refused):
             if "none of its threads was at a point" not in done.stderr:
                 break
         if refused:
-            check(done.returncode and refused in done.stderr, f"{name}, {words}: status {done.returncode}, {done.stderr}")
+            expect(done.returncode and refused in done.stderr, f"{name}, {words}: status {done.returncode}, {done.stderr}")
         else:
-            check(not done.returncode, f"{name}, {words}: status {done.returncode}, {done.stderr}")
+            expect(not done.returncode, f"{name}, {words}: status {done.returncode}, {done.stderr}")
     out, err = process.communicate("go\n", timeout=120)
-    check(process.returncode == 0 and out == "20\n" and not err, f"{name}, attached: {process.returncode}, {out!r}, {err[:1500]}")
+    expect(process.returncode == 0 and out == "20\n" and not err, f"{name}, attached: {process.returncode}, {out!r}, {err[:1500]}")
 
 
 with open(path("program.c"), "w", encoding="utf-8") as out:
@@ -151,7 +149,7 @@ if shutil.which("valgrind"):
         for command in (f"valgrind -q {plain}", f"nice valgrind -q {plain}"):
             done = subprocess.run([side, "trace", "-o", path("refused"), "-c", command, "--function", "work", *words], capture_output=True,
                                   text=True, check=False, timeout=120, env=environment)
-            check((done.returncode, done.stdout) == (2, "") and "through `valgrind`" in done.stderr, f"{command}, {words}: {done}")
+            expect((done.returncode, done.stdout) == (2, "") and "through `valgrind`" in done.stderr, f"{command}, {words}: {done}")
     process = subprocess.Popen(["valgrind", "-q", plain, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, env=environment)
     process.stdout.readline()
@@ -161,9 +159,9 @@ if shutil.which("valgrind"):
                               text=True, check=False, timeout=120, env=environment)
         reason = ("where the kernel's breakpoints end it\nhint: trace the program alone" if "--global" in words else
                   "which executes a translation of the program\nhint: start it with `side record`, or without valgrind\n")
-        check(done.returncode and f"it runs under valgrind, {reason}" in done.stderr, f"{words}: {done}")
+        expect(done.returncode and f"it runs under valgrind, {reason}" in done.stderr, f"{words}: {done}")
     out, err = process.communicate("go\n", timeout=120)
-    check((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
+    expect((process.returncode, out, err) == (0, "20\n", ""), f"valgrind, refused: {process.returncode}, {out!r}, {err}")
     # A program in a directory called valgrind is not valgrind.
     os.mkdir(path("valgrind"))
     other = shutil.copy(plain, path("valgrind/other"))
@@ -173,9 +171,6 @@ if shutil.which("valgrind"):
     for words in (["attach"], ["trace", "--function", "work"], ["trace", "--function", "work", "--global"]):
         done = subprocess.run([side, *words, "-o", path("other-" + words[0] + words[-1].strip("-")), "-p", str(process.pid), "--duration", "200ms"],
                               capture_output=True, text=True, check=False, timeout=120, env=environment)
-        check("under valgrind" not in done.stderr, f"{words}: {done}")
+        expect("under valgrind" not in done.stderr, f"{words}: {done}")
     process.communicate("go\n", timeout=120)
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{runs} runs: {', '.join(tried)}")
-sys.exit(bool(failures) if tried else 77)
+finish(f"{runs} runs: {', '.join(tried)}", skipped=not tried)

@@ -12,12 +12,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 side, libside, shim, wire = (os.path.abspath(a) for a in sys.argv[1:5])
 includes = ["-I" + os.path.abspath(a) for a in sys.argv[5:]]
 work = tempfile.TemporaryDirectory(prefix="side-start-")
 environment = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
 environment["SIDE_RUNTIME"] = os.path.join(work.name, "no-daemon")
-failures, tried, runs = [], [], 0
+tried, runs = [], 0
 
 PLAIN = """
 #include <stdio.h>
@@ -91,21 +94,16 @@ def build(name, source, *words, compiler=("gcc",), log=True):
     return path(name)
 
 
-def check(condition, message):
-    if not condition:
-        failures.append(message)
-
-
 def record(name, command, *words, out="started\n", status=0, expected_message="", **more):
     global runs
     runs += 1
     trace = path(f"trace-{runs}")
     done = subprocess.run([side, "record", *words, "-o", trace, "--", *command], capture_output=True, text=True,
                           check=False, timeout=60, env={**environment, **more})
-    check(done.stdout == out, f"{name}: printed {done.stdout!r}, {done.stderr}")
-    check(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
-    check("ld.so" not in done.stderr and "Error" not in done.stderr, f"{name}: the loader complains: {done.stderr}")
-    check(expected_message in done.stderr, f"{name}: nothing of {expected_message!r}: {done.stderr}")
+    expect(done.stdout == out, f"{name}: printed {done.stdout!r}, {done.stderr}")
+    expect(done.returncode == status, f"{name}: status {done.returncode}, {done.stderr}")
+    expect("ld.so" not in done.stderr and "Error" not in done.stderr, f"{name}: the loader complains: {done.stderr}")
+    expect(expected_message in done.stderr, f"{name}: nothing of {expected_message!r}: {done.stderr}")
     shown = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False, timeout=60)
     return [json.loads(line) for line in shown.stdout.splitlines()]
 
@@ -119,7 +117,7 @@ def all_ways(name, program, reason):
     record(name + ", wrapped", [program], "-w", "libc", "-w", "pthread", expected_message=expected_message)
     items = record(name + ", child", ["sh", "-c", f"{program}; echo $?; exec {program}"], "-w", "libc", expected_message=expected_message,
                    out="started\n0\nstarted\n")
-    check(any(item.get("event", "").startswith("libc:") for item in items), f"{name}: nothing of the shell")
+    expect(any(item.get("event", "").startswith("libc:") for item in items), f"{name}: nothing of the shell")
     # A recording within another one: both report it.
     nested = path("nested")
     shutil.rmtree(nested, ignore_errors=True)
@@ -137,7 +135,7 @@ def compare_shim():
     for name, other in (("MAGIC", "MAGIC"), ("VERSION", "PROTOCOL_VERSION"), ("UNRECORDED", "UNRECORDED"),
                         ("WORD_SIZE", "UNRECORDED_WORD_SIZE"), ("C_LIBRARY", "UNRECORDED_C_LIBRARY"), ("MEMORY", "UNRECORDED_MEMORY"),
                         ("LOADER", "UNRECORDED_LOADER"), ("STATIC", "UNRECORDED_STATIC")):
-        check(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
+        expect(int(of_shim[name].rstrip("u"), 0) == int(of_wire[other].rstrip("u"), 0), f"SHIM_{name} is not WIRE_{other}")
 
 
 compare_shim()
@@ -146,7 +144,7 @@ if os.path.exists(agent):
     # Each reference of the agent to libside is weak.
     strong = subprocess.run(["nm", "-D", "--undefined-only", agent], capture_output=True, text=True, check=True).stdout
     strong = {line.split()[1] for line in strong.splitlines() if " U side_" in line}
-    check(not strong, f"the agent needs of libside: {strong}; add it to src/tracers/agent/core/libside.h")
+    expect(not strong, f"the agent needs of libside: {strong}; add it to src/tracers/agent/core/libside.h")
 other = build("other/libside.so.0", OTHER, "-shared", "-fPIC", "-Wl,-soname,libside.so.0")
 of_other = build("of-other", INSTRUMENTED, *includes, libside, "-Wl,--enable-new-dtags,-rpath," + path("other"))
 all_ways("another libside by RUNPATH", of_other, "the libside.so.0 that it loads")
@@ -165,11 +163,8 @@ if small:
     all_ways("32 bits", small, "it is a 32-bit program")
 # As before.
 items = record("ours", [build("ours", INSTRUMENTED, *includes, libside, "-Wl,-rpath," + os.path.dirname(libside))])
-check(sum(item.get("event") == "start:happened" for item in items) == 10, f"ours: {items[:3]}")
+expect(sum(item.get("event") == "start:happened" for item in items) == 10, f"ours: {items[:3]}")
 static = build("static", PLAIN, "-static")
 if static:
     record("static, child", ["sh", "-c", static])
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{runs} runs: {', '.join(tried)}")
-sys.exit(bool(failures))
+finish(f"{runs} runs: {', '.join(tried)}")

@@ -13,18 +13,13 @@ import tempfile
 
 from count_calls import read_counts
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+from checks import expect, finish
+
 side, calls, threads, counter = (os.path.abspath(a) for a in sys.argv[1:5])
 libraries = sys.argv[5:]  # the wrappers, and the libraries of the recorder
 work = tempfile.TemporaryDirectory(prefix="side-wrap-")
 counted_names = None
-failures = 0
-
-
-def check(condition, message):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAILED:", message)
 
 
 def record(name, wrappers, command, **options):
@@ -37,7 +32,7 @@ def record(name, wrappers, command, **options):
     events, losses = [], []
     view = subprocess.run([side, "view", "--json", trace], capture_output=True, text=True, check=False,
                           timeout=120)
-    check(view.returncode == 0, f"side view {name}: {view.returncode} {view.stderr[:300]}")
+    expect(view.returncode == 0, f"side view {name}: {view.returncode} {view.stderr[:300]}")
     for line in view.stdout.splitlines():
         item = json.loads(line)
         if item["type"] == "event":
@@ -45,7 +40,7 @@ def record(name, wrappers, command, **options):
             events.append(item)
         else:
             losses.append(item)
-    check(not losses, f"{name}: {losses[:3]}")
+    expect(not losses, f"{name}: {losses[:3]}")
     return done, events
 
 
@@ -70,32 +65,32 @@ def test_values():
             done, events = record("calls-" + mode, wrappers, ["/bin/sh", "-c", 'exec "$0" "$1" "$2" 3>"$3"',
                                   calls, mode, work.name, calls_file])
             del fd
-        check(done.returncode == 0, f"calls {mode}: status {done.returncode}: {done.stderr[:300]}")
+        expect(done.returncode == 0, f"calls {mode}: status {done.returncode}: {done.stderr[:300]}")
         events = [e for e in events if e["provider"] in ("libc", "pthread")]
         position = 0
         with open(calls_file, encoding="utf-8") as lines:
             wants = [json.loads(line) for line in lines]
-        check(len(wants) > 10, f"calls {mode} wrote only {len(wants)} lines")
+        expect(len(wants) > 10, f"calls {mode} wrote only {len(wants)} lines")
         for want in wants:
             found = next((i for i in range(position, len(events)) if matches(events[i], want)), None)
             if found is None:
                 close = [e["fields"] for e in events if e["event"] == want["e"]][:5]
-                check(False, f"calls {mode}: no event {want} after position {position}; there are {close}")
+                expect(False, f"calls {mode}: no event {want} after position {position}; there are {close}")
             else:
                 position = found + 1
         for event in events:
-            check(number(event["fields"]["caller"]) != 0, f"{event['event']} has no caller")
+            expect(number(event["fields"]["caller"]) != 0, f"{event['event']} has no caller")
 
 
 def test_signals():
     """Every write of a handler that interrupts malloc is recorded, and every malloc and free."""
     calls_file = os.path.join(work.name, "printed-signals")
     done, events = record("signals", ["libc"], ["/bin/sh", "-c", 'exec "$0" s / 3>"$1"', calls, calls_file])
-    check(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
+    expect(done.returncode == 0, f"calls s: status {done.returncode}: {done.stderr[:300]}")
     with open(calls_file, encoding="utf-8") as lines:
         want = json.loads(lines.read())
     writes = sum(e["event"] == "write" and e["fields"]["fd"] == want["null_fd"] for e in events)
-    check(writes == want["handled"], f"{want['handled']} handlers wrote, {writes} events")
+    expect(writes == want["handled"], f"{want['handled']} handlers wrote, {writes} events")
 
 
 def test_counts(name, wrappers, command, stdin=None):
@@ -104,19 +99,19 @@ def test_counts(name, wrappers, command, stdin=None):
     plain = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60,
                            env=dict(os.environ, LD_PRELOAD=counter, COUNT_CALLS_FILE=counts))
     done, events = record(name, wrappers, command, input=stdin)
-    check(done.returncode == plain.returncode, f"{name}: status {done.returncode}, without {plain.returncode}")
-    check(done.stdout == plain.stdout, f"{name}: other output when recorded")
-    check(done.stderr == plain.stderr, f"{name}: other errors when recorded: {done.stderr[:300]}")
+    expect(done.returncode == plain.returncode, f"{name}: status {done.returncode}, without {plain.returncode}")
+    expect(done.stdout == plain.stdout, f"{name}: other output when recorded")
+    expect(done.stderr == plain.stderr, f"{name}: other errors when recorded: {done.stderr[:300]}")
     counted = {k: v for k, v in read_counts(counts).items()
                if ("pthread" if k.startswith(("pthread", "sem_")) else "libc") in wrappers}
     seen = collections.Counter(e["event"] for e in events)
-    check(sum(counted.values()) > 0, f"{name}: nothing counted")
+    expect(sum(counted.values()) > 0, f"{name}: nothing counted")
     for call, count in counted.items():
-        check(seen[call] == count, f"{name}: {call} counted {count} times, {seen[call]} events")
+        expect(seen[call] == count, f"{name}: {call} counted {count} times, {seen[call]} events")
     # The recorder makes such calls, too: none of them counts as the program's.
     for call in ("malloc", "calloc", "realloc", "free", "mmap", "mmap64", "munmap", "open", "open64", "close",
                  "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_create"):
-        check(call in counted or not seen[call], f"{name}: {call} never counted, {seen[call]} events")
+        expect(call in counted or not seen[call], f"{name}: {call} never counted, {seen[call]} events")
 
 
 def test_no_tail_calls():
@@ -128,7 +123,7 @@ def test_no_tail_calls():
         if "libside-wrap-" in wrapper:
             names = subprocess.run(["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True)
             wrapped |= {line.split()[2].split("@")[0] for line in names.stdout.splitlines() if line.split()[1] in "TW"}
-    check({"free", "malloc", "pthread_mutex_unlock", "mmap64"} <= wrapped, f"wrapped functions: {sorted(wrapped)}")
+    expect({"free", "malloc", "pthread_mutex_unlock", "mmap64"} <= wrapped, f"wrapped functions: {sorted(wrapped)}")
     for library in libraries:
         if "libside-wrap-" in library:
             continue
@@ -140,8 +135,8 @@ def test_no_tail_calls():
                 function, seen = found[1], seen + 1
             target = re.search(r"\bjmp\s.*<(\w+)(?:@plt|@GLIBC[\w.]*)>$", line)
             if target and target[1] in wrapped and not function.endswith(("@plt", ".plt", ".plt.sec", ".plt.got")):
-                check(False, f"{os.path.basename(library)}: {function} jumps to {target[1]}")
-        check(seen > 10, f"{library}: {seen} functions")
+                expect(False, f"{os.path.basename(library)}: {function} jumps to {target[1]}")
+        expect(seen > 10, f"{library}: {seen} functions")
 
 
 test_values()
@@ -154,9 +149,9 @@ test_counts("ls", ["libc"], ["ls", "-l", "/usr/bin"])
 test_counts("sort", ["libc"], ["sort", "-r", "/etc/passwd"])
 done, events = record("threads", ["libc", "pthread"], [threads])
 plain = subprocess.run([threads], capture_output=True, check=True)
-check(done.returncode == 0 and done.stdout == plain.stdout, "threads: other result when recorded")
+expect(done.returncode == 0 and done.stdout == plain.stdout, "threads: other result when recorded")
 locks = collections.Counter(e["event"] for e in events)
-check(locks["pthread_mutex_lock"] >= 8004, f"threads: {locks['pthread_mutex_lock']} locks")
-check(locks["pthread_mutex_lock"] == locks["pthread_mutex_lock_req"], "threads: requests without locks")
-check(locks["pthread_create"] == 4 and locks["pthread_join"] == 4, f"threads: {locks}")
-sys.exit(1 if failures else 0)
+expect(locks["pthread_mutex_lock"] >= 8004, f"threads: {locks['pthread_mutex_lock']} locks")
+expect(locks["pthread_mutex_lock"] == locks["pthread_mutex_lock_req"], "threads: requests without locks")
+expect(locks["pthread_create"] == 4 and locks["pthread_join"] == 4, f"threads: {locks}")
+finish()

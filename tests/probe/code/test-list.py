@@ -34,13 +34,9 @@ def sites(*args, status=0):
     return json_lines(result.out)
 
 
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
-
-
 def symbols(path):
     found = {}
-    for line in run("nm", path).splitlines():
+    for line in run("nm", path).stdout.splitlines():
         arguments = line.split()
         if len(arguments) == 3 and arguments[1] in "tTwWiI":
             found[arguments[2]] = int(arguments[0], 16)
@@ -93,7 +89,7 @@ def test_text():
 def instructions(path):
     """Address: length of each instruction, as objdump reads it."""
     found = {}
-    for line in run("objdump", "-d", "-w", "--no-show-raw-insn", path).splitlines():
+    for line in run("objdump", "-d", "-w", "--no-show-raw-insn", path).stdout.splitlines():
         match = re.match(r"\s+([0-9a-f]+):\t", line)
         if match:
             found[int(match.group(1), 16)] = line
@@ -103,7 +99,7 @@ def instructions(path):
 def frames(path):
     """Starts of functions in the unwind data."""
     found, signal = set(), set()
-    for line in run("objdump", "--dwarf=frames", path).splitlines():
+    for line in run("objdump", "--dwarf=frames", path).stdout.splitlines():
         arguments = line.split()
         if len(arguments) > 3 and arguments[3] == "CIE":
             kind = arguments[0]
@@ -116,7 +112,7 @@ def frames(path):
 
 def plt(path):
     ranges = []
-    for name, size, address in re.findall(r"^\s*\d+ (\S+)\s+([0-9a-f]+)\s+([0-9a-f]+)", run("objdump", "-h", path), re.M):
+    for name, size, address in re.findall(r"^\s*\d+ (\S+)\s+([0-9a-f]+)\s+([0-9a-f]+)", run("objdump", "-h", path).stdout, re.M):
         if name.startswith(".plt"):
             ranges.append(range(int(address, 16), int(address, 16) + int(size, 16)))
     return ranges
@@ -154,7 +150,7 @@ def test_boundaries():
 
 def test_names():
     exported = {}
-    for line in run("nm", "-D", "--defined-only", LIBC).splitlines():
+    for line in run("nm", "-D", "--defined-only", LIBC).stdout.splitlines():
         arguments = line.split()
         if len(arguments) == 3 and arguments[1] in "TWi":
             exported[arguments[2].split("@")[0]] = int(arguments[0], 16)

@@ -17,20 +17,16 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from checks import run
+
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 TIMEOUT = 120
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
-ENV = {**os.environ, "LC_ALL": "C"}
-ENV.pop("LD_PRELOAD", None)
-
-
-def run(*words, status=0, **options):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{words} ends with {done.returncode}: {done.stdout}{done.stderr}")
-    return done
+os.environ["LC_ALL"] = "C"
+os.environ.pop("LD_PRELOAD", None)
 
 
 class Folder(unittest.TestCase):
@@ -295,7 +291,7 @@ class Sleds(Folder):
         """A program that has made its code writable writes to it after probes were set and removed while it ran."""
         program = self.compile(COMPILERS[0], "keys.c", "-O2", "-DFORM=1", "-DCOUNT=3")
         plain = run(program).stdout
-        with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+        with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
             run(SIDE, "trace", "-o", self.path("attached"), "-p", str(process.pid), "--duration", "0.2", "--function", "key_second", "--function",
                 "key_loop")
@@ -410,14 +406,14 @@ class Copies(Folder):
             for probes in ([word for name in self.NAMES for word in ("--function", name)],
                            [word for location in self.boundaries(program)[1::3] for word in ("--probe", location)]):
                 shutil.rmtree(self.path("trace"), True)
-                with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+                with subprocess.Popen([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
                     def proceed(word):
                         process.stdin.write("\n")
                         process.stdin.flush()
                         self.assertEqual(process.stdout.readline(), word)
                     self.assertEqual(process.stdout.readline(), "started\n")
                     with subprocess.Popen([SIDE, "trace", "-o", self.path("trace"), "-p", str(process.pid), "--no-uprobe", *probes],
-                                          stderr=subprocess.PIPE, text=True, env=ENV) as tracer:
+                                          stderr=subprocess.PIPE, text=True) as tracer:
                         for _ in range(len(probes) // 2):
                             output = line = tracer.stderr.readline()
                             while line and " is set in process" not in line:
@@ -547,10 +543,9 @@ class Files(Folder):
         """Sets probes in a waiting program; then the program continues, and exits after they are removed."""
         trace = self.path("trace")
         shutil.rmtree(trace, True)
-        with subprocess.Popen([program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+        with subprocess.Popen([program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
-            with subprocess.Popen([SIDE, "trace", "-o", trace, "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True,
-                                  env=ENV) as tracer:
+            with subprocess.Popen([SIDE, "trace", "-o", trace, "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True) as tracer:
                 output = line = tracer.stderr.readline()
                 while line and " is set in process" not in line:
                     line = tracer.stderr.readline()

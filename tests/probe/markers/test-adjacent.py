@@ -11,15 +11,19 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from checks import run
 
 SIDE = os.environ["SIDE"]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 TIMEOUT = 120
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
-ENV = {**os.environ, "LC_ALL": "C"}
-ENV.pop("LD_PRELOAD", None)
+os.environ["LC_ALL"] = "C"
+os.environ.pop("LD_PRELOAD", None)
 
 # Between two markers: instructions of one to four bytes without an effect.
 BETWEEN = ["", "", "", "nop\\n", "xchg %ax,%ax\\n", "movl %ebx,%ebx\\n", "mov %rbx,%rbx\\n", "lea 0(%rbx),%rbx\\n", "nopl (%rax)\\n"]
@@ -45,13 +49,6 @@ int main(int argc, char **argv)
     return 0;
 }}
 """
-
-
-def run(*args, status=0, **options):
-    done = subprocess.run(args, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
-    if done.returncode != status:
-        raise AssertionError(f"{args} ends with {done.returncode}: {done.stdout}{done.stderr}")
-    return done
 
 
 def generate(rng, count):
@@ -121,7 +118,7 @@ class Adjacent(unittest.TestCase):
             self.assertEqual([fields["arg2"] for _, fields in self.events("t")], [str(output[name]) for name in ("m1", "m3")] * 5)
 
     def start(self, process, trace, *probes):
-        tracer = subprocess.Popen([SIDE, "trace", "-o", self.path(trace), "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True, env=ENV)
+        tracer = subprocess.Popen([SIDE, "trace", "-o", self.path(trace), "-p", str(process.pid), *probes], stderr=subprocess.PIPE, text=True)
         for _ in range(len(probes) // 2):
             line = output = ""
             while " is set in process" not in line:
@@ -141,7 +138,7 @@ class Adjacent(unittest.TestCase):
         for seed in range(6 if LONG else 2):
             rng, output = self.build(seed + 50, 4)
             names, there, hits = sorted(output), {}, {}
-            with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+            with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
                 for _ in range(7):
                     name = rng.choice(names)
                     if name in there:
@@ -166,7 +163,7 @@ class Adjacent(unittest.TestCase):
     def test_calls_go_on(self):
         """The start of a function becomes a breakpoint during a call, and its return is seen."""
         _, output = self.build(3, 4)
-        with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as process:
+        with subprocess.Popen([self.path("program"), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             first = self.start(process, "first", "--function", "marked", "--exit")
             process.stdin.write("\n")
             process.stdin.flush()

@@ -19,21 +19,15 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+from checks import run
 from tracefs import TRACEFS, see_tracefs
 
 SIDE = os.environ["SIDE"]
 MARKERS = [path for path in os.environ["MARKERS"].split(":") if path]
 TIMEOUT = 120
-ENV = {**os.environ, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}
+os.environ.update(LC_ALL="C", DEBUGINFOD_URLS="")
 NUMBERS = [200, -100, 60000, -30000, 4000000000, -2000000000, 18000000000000000000, -9000000000000000000, 1, 0xab, 0x1234]
 SIZES = [1, -1, 2, -2, 4, -4, 8, -8, 1, 1, 8, -4]
-
-
-def run(*args, status=0, **options):
-    done = subprocess.run(args, capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV, **options)
-    if done.returncode != status:
-        raise AssertionError(f"{args} ends with {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 class Elf:
@@ -99,7 +93,7 @@ class Notes(unittest.TestCase):
 
     def test_listed(self):
         for program in MARKERS:
-            listed = run(SIDE, "probe", "list", program, "shelf:*")
+            listed = run(SIDE, "probe", "list", program, "shelf:*").stdout
             self.assertEqual(len(re.findall("^jump .* 6 shelf:", listed, re.MULTILINE)), len(list(Elf(program).markers())), listed)
 
 
@@ -119,7 +113,7 @@ class Gdb(unittest.TestCase):
         for program in MARKERS:
             with self.subTest(program):
                 args = [word for command in commands for word in ("-ex", command)]
-                result = run("gdb", "-q", "-nx", "-batch", *args, program)
+                result = run("gdb", "-q", "-nx", "-batch", *args, program).stdout
                 values = re.findall(r"^\$\d+ = (.*)$", result, re.MULTILINE)
                 # "200 '\310'" for a char
                 numbers = [int(value.split()[0], 0) for value in values[:13]]
@@ -165,7 +159,7 @@ class Traced(unittest.TestCase):
             shutil.copy(program, copy)
             output = f"{self.folder}/trace-{os.path.basename(program)}-{len(os.listdir(self.folder))}"
             run(SIDE, "-q", "trace", *method, "-o", output, "-c", copy, "--sdt", "shelf:numbers", "--sdt", "shelf:hidden")
-            events = [json.loads(line) for line in run(SIDE, "view", "--json", output).splitlines()]
+            events = [json.loads(line) for line in run(SIDE, "view", "--json", output).stdout.splitlines()]
             events = [event["fields"] for event in events if event["type"] == "event" and "arg1" in event["fields"]]
             wanted = []
             for number in (1, 2, 3):
@@ -213,7 +207,7 @@ class Kernel(Traced):
             with self.subTest(program):
                 copy = f"{self.folder}/program{number}"
                 shutil.copy(program, copy)
-                child = subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV)
+                child = subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
                 def round_of(child=child):
                     child.stdin.write("\n")
@@ -226,7 +220,7 @@ class Kernel(Traced):
                 self.assertEqual(round_of(), [1 << 32, 0])
                 self.assertEqual(round_of(), [1 << 32, 0])
                 # The semaphore is raised in a process that starts now, before its first instruction.
-                self.assertEqual(run(copy), "100000000 0\n")
+                self.assertEqual(run(copy).stdout, "100000000 0\n")
                 self.enable(event, False)
                 self.assertEqual(round_of(), [0, 0])
                 child.communicate()
@@ -246,7 +240,7 @@ class Kernel(Traced):
 
     @unittest.skipUnless(shutil.which("perf"), "there is no perf")
     def test_perf(self):
-        home = {**ENV, "HOME": self.folder}
+        home = {**os.environ, "HOME": self.folder}
         copy = f"{self.folder}/perfect"
         shutil.copy(MARKERS[0], copy)
 
@@ -271,7 +265,7 @@ def bpf_refused():
         return "there is no bpftrace"
     if os.geteuid():
         return "bpftrace wants root"
-    done = subprocess.run(["bpftrace", "-e", "BEGIN { exit(); }"], capture_output=True, text=True, timeout=TIMEOUT, check=False, env=ENV)
+    done = subprocess.run(["bpftrace", "-e", "BEGIN { exit(); }"], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     return f"bpftrace cannot run here: {done.stderr.strip()[-200:]}" if done.returncode else None
 
 
@@ -281,7 +275,7 @@ class Bpftrace(Traced):
 
     def test_list(self):
         for program in MARKERS:
-            listed = run("bpftrace", "-l", f"usdt:{program}:*").split()
+            listed = run("bpftrace", "-l", f"usdt:{program}:*").stdout.split()
             self.assertEqual(listed, sorted({f"usdt:{program}:{name}" for name, *_ in Elf(program).markers()}))
 
     def trace(self, program, script, *options):
@@ -326,17 +320,17 @@ class Bpftrace(Traced):
         shutil.copy(MARKERS[0], program)
         output = f"{self.folder}/bpftrace"
         with subprocess.Popen(["bpftrace", "-o", output, "-e", f"usdt:{program}:shelf:numbers {{ @hits[pid] = count(); }}"],
-                              stderr=subprocess.DEVNULL, env=ENV) as listener:
+                              stderr=subprocess.DEVNULL) as listener:
             try:
                 # Once it listens, it has raised the semaphore.
                 deadline = time.monotonic() + TIMEOUT
-                while run(program) == "0 0\n":
+                while run(program).stdout == "0 0\n":
                     self.assertLess(time.monotonic(), deadline, "bpftrace does not come")
                 run(SIDE, "-q", "trace", "--global", "-o", f"{self.folder}/trace", "-c", f"sh -c '{program}; {program}'",
                     "--exe", program, "--sdt", "shelf:numbers")
             finally:
                 self.interrupt(listener)
-        events = [json.loads(line) for line in run(SIDE, "view", "--json", f"{self.folder}/trace").splitlines()]
+        events = [json.loads(line) for line in run(SIDE, "view", "--json", f"{self.folder}/trace").stdout.splitlines()]
         seen = [event["fields"]["pid"] for event in events if event["type"] == "event" and "arg1" in event["fields"]]
         self.assertEqual(len(seen), 6)
         with open(output, encoding="utf-8") as file:
