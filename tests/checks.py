@@ -34,6 +34,10 @@ def expect(value, what):
         print("FAILED:", what, flush=True)
 
 
+def expect_equal(got, wanted, what):
+    expect(got == wanted, f"{what}: got {got!r:.1000}, wanted {wanted!r:.1000}")
+
+
 def finish(summary="", skipped=False):
     """Ends a program that uses expect(). If nothing failed and it could not run here, the exit status is 77."""
     if summary:

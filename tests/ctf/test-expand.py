@@ -11,22 +11,14 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import run
+from checks import expect_equal, finish, run
 
 os.environ["TZ"] = "UTC"
 os.environ["LC_ALL"] = "C.UTF-8"
 
 side, sample, channels = map(os.path.realpath, sys.argv[1:4])
-failures = 0
 work = tempfile.TemporaryDirectory()
 os.chdir(work.name)
-
-
-def check(what, wanted, got):
-    global failures
-    if wanted != got:
-        failures += 1
-        print("%s\n  wanted %s\n  got    %s" % (what, str(wanted)[:1000], str(got)[:1000]))
 
 
 def contents(directory):
@@ -54,44 +46,42 @@ def test_whole():
     run(channels, "many/one", "1", "19")
     run(channels, "many/two", "2", "1")
     done = run(side, "expand", "many", "-o", "expanded", status=None)
-    check("status", (0, ""), (done.returncode, done.stdout))
-    check("said", True, "expanded" in done.stderr)
+    expect_equal((done.returncode, done.stdout), (0, ""), "status")
+    expect_equal("expanded" in done.stderr, True, "said")
     before, after = contents("many"), contents("expanded")
-    check("files", {name.removesuffix(".zst") for name in before}, set(after))
-    check("plain files", before["plain/threads_17"], after["plain/threads_17"])
-    check("metadata", before["two/metadata"], after["two/metadata"])
+    expect_equal(set(after), {name.removesuffix(".zst") for name in before}, "files")
+    expect_equal(after["plain/threads_17"], before["plain/threads_17"], "plain files")
+    expect_equal(after["two/metadata"], before["two/metadata"], "metadata")
     streams = [name for name in before if name.endswith(".zst")]
-    check("compressed files", 8, len(streams))
+    expect_equal(len(streams), 8, "compressed files")
     for name in streams:
         plain = name.removesuffix(".zst")
         other = os.path.join("plain", os.path.basename(plain))
-        check(plain, without_uuid(before[other]), without_uuid(after[plain]))
+        expect_equal(without_uuid(after[plain]), without_uuid(before[other]), plain)
         if shutil.which("zstd"):
-            check("zstd(1): " + plain, subprocess.run(["zstd", "-dc", os.path.join("many", name)], check=True,
-                                                      capture_output=True).stdout, after[plain])
-    check("read", run(sample, "read-contexts", "expanded/plain").stdout,
-          run(sample, "read-contexts", "expanded/one").stdout)
+            expect_equal(after[plain], subprocess.run(["zstd", "-dc", os.path.join("many", name)], check=True,
+                                                      capture_output=True).stdout, "zstd(1): " + plain)
+    expect_equal(run(sample, "read-contexts", "expanded/one").stdout, run(sample, "read-contexts", "expanded/plain").stdout, "read")
     # The view of the compressed trace is the same.
-    check("view of one and the other", run(side, "view", "expanded/two").stdout, run(side, "view", "many/two").stdout)
+    expect_equal(run(side, "view", "many/two").stdout, run(side, "view", "expanded/two").stdout, "view of one and the other")
     if shutil.which("babeltrace2"):
-        check("babeltrace2", 10, len(run("babeltrace2", "expanded/one").stdout.splitlines()))
+        expect_equal(len(run("babeltrace2", "expanded/one").stdout.splitlines()), 10, "babeltrace2")
 
 
 def test_names():
     run(sample, "write-zstd", "trace")
     done = run(side, "expand", "trace/", status=None)
-    check("beside", (0, ["metadata", "ring_3"]), (done.returncode, sorted(os.listdir("trace-expanded"))))
+    expect_equal((done.returncode, sorted(os.listdir("trace-expanded"))), (0, ["metadata", "ring_3"]), "beside")
     done = run(side, "expand", "trace", status=None)
-    check("not over another one", 1, done.returncode)
-    check("what is there stays", True, "trace-expanded" in done.stderr and len(os.listdir("trace-expanded")) == 2)
-    check("no name", 2, run(side, "expand", ".", status=None).returncode)
+    expect_equal(done.returncode, 1, "not over another one")
+    expect_equal("trace-expanded" in done.stderr and len(os.listdir("trace-expanded")) == 2, True, "what is there stays")
+    expect_equal(run(side, "expand", ".", status=None).returncode, 2, "no name")
     done = run(side, "expand", "nowhere", status=None)
-    check("no directory", (1, True), (done.returncode, "nowhere" in done.stderr))
+    expect_equal((done.returncode, "nowhere" in done.stderr), (1, True), "no directory")
     done = run(side, "expand", "--json", "trace", "-o", "third", status=None)
     report = json.loads(done.stdout)
-    check("JSON", ("expanded", "third", 1, 1, 0),
-          tuple(report[key] for key in ("type", "output", "expanded", "copied", "damaged")))
-    check("nothing to do", True, "copy" in run(side, "expand", "third", "-o", "fourth", status=None).stderr)
+    expect_equal(tuple(report[key] for key in ("type", "output", "expanded", "copied", "damaged")), ("expanded", "third", 1, 1, 0), "JSON")
+    expect_equal("copy" in run(side, "expand", "third", "-o", "fourth", status=None).stderr, True, "nothing to do")
 
 
 def test_damage():
@@ -102,19 +92,19 @@ def test_damage():
         with open("trace/ring_3.zst", "wb") as file:
             file.write(damaged)
         done = run(side, "expand", "trace", "-o", "out " + what, status=None)
-        check("status of " + what, 1, done.returncode)
-        check("sentence about " + what, True, sentence in done.stderr and "ring_3.zst" in done.stderr)
-        check("what there is of " + what, True, os.path.getsize("out " + what + "/ring_3") >= 84)
+        expect_equal(done.returncode, 1, "status of " + what)
+        expect_equal(sentence in done.stderr and "ring_3.zst" in done.stderr, True, "sentence about " + what)
+        expect_equal(os.path.getsize("out " + what + "/ring_3") >= 84, True, "what there is of " + what)
         done = run(side, "expand", "--json", "trace", "-o", "json " + what, status=None)
-        check("JSON of " + what, 1, json.loads(done.stdout)["damaged"])
+        expect_equal(json.loads(done.stdout)["damaged"], 1, "JSON of " + what)
     with open("trace/ring_3.zst", "wb") as file:
         file.write(data[:-7])
     run(side, "view", "--repair", "trace", status=None)
-    check("after repair", 0, run(side, "expand", "trace", "-o", "mended", status=None).returncode)
+    expect_equal(run(side, "expand", "trace", "-o", "mended", status=None).returncode, 0, "after repair")
 
 
 for name, test in list(globals().items()):
     if name.startswith("test_"):
         test()
 os.chdir("/")
-sys.exit(1 if failures else 0)
+finish()

@@ -13,25 +13,17 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import output
+from checks import expect_equal, finish, output
 
 os.environ["TZ"] = "UTC"
 
 sample, viewer, dump = sys.argv[1:4]
-failures = 0
-
-
-def check(what, wanted, got):
-    global failures
-    if wanted != got:
-        failures += 1
-        print("%s\n  wanted %r\n  got    %r" % (what, wanted, got))
 
 
 def check_lines(what, wanted, got):
-    check(what + ": number of lines", len(wanted), len(got))
+    expect_equal(len(got), len(wanted), what + ": number of lines")
     for index, (left, right) in enumerate(zip(wanted, got)):
-        check("%s, line %d" % (what, index + 1), left, right)
+        expect_equal(right, left, "%s, line %d" % (what, index + 1))
 
 
 # The expected fields in JSON for some of the samples.
@@ -88,30 +80,27 @@ def check_losses():
             '[02:13:20.000000014] *** 12 events lost: p:e in ring_9: no \\x1b[1m room of %s ***' % who,
         ], output(viewer, trace).splitlines())
         # Filters select events, not losses.
-        check("losses behind a filter", 3, len(output(viewer, "-e", "no:such", trace).splitlines()))
+        expect_equal(len(output(viewer, "-e", "no:such", trace).splitlines()), 3, "losses behind a filter")
         objects = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
-        check("types", ["event", "discarded", "lost_packets", "lost"], [item["type"] for item in objects])
-        check("discarded", (12, 1601000000000000005, 1601000000000000011, "ring_9", 9),
-              tuple(objects[1][key] for key in ("count", "begin_ns", "ns", "stream", "cpu")))
-        check("lost", ("ring_9", "p:e", "no \x1b[1m room", 12),
-              tuple(objects[3][key] for key in ("ring", "event", "reason", "count")))
+        expect_equal([item["type"] for item in objects], ["event", "discarded", "lost_packets", "lost"], "types")
+        expect_equal(tuple(objects[1][key] for key in ("count", "begin_ns", "ns", "stream", "cpu")),
+                     (12, 1601000000000000005, 1601000000000000011, "ring_9", 9), "discarded")
+        expect_equal(tuple(objects[3][key] for key in ("ring", "event", "reason", "count")), ("ring_9", "p:e", "no \x1b[1m room", 12), "lost")
 
         with open(os.path.join(trace, "ring_9"), "ab") as file:
             file.write(ring[84:84 + 84 + 3])
         for option in ([], ["-j"]):
             done = subprocess.run([viewer] + option + [trace], capture_output=True, text=True)
-            check("exit status of damage", 1, done.returncode)
-            check("said", True, done.stderr.startswith("side: ") and "ring_9" in done.stderr)
-            check("what can be read is shown", 5 if option else 4, len(done.stdout.splitlines()))
-        check("damage as an object", 1,
-              [json.loads(line)["type"] for line in done.stdout.splitlines()].count("damage"))
+            expect_equal(done.returncode, 1, "exit status of damage")
+            expect_equal(done.stderr.startswith("side: ") and "ring_9" in done.stderr, True, "said")
+            expect_equal(len(done.stdout.splitlines()), 5 if option else 4, "what can be read is shown")
+        expect_equal([json.loads(line)["type"] for line in done.stdout.splitlines()].count("damage"), 1, "damage as an object")
         done = subprocess.run([viewer, work + "/none"], capture_output=True, text=True)
-        check("no trace", (1, ""), (done.returncode, done.stdout))
-        check("no trace reported", True, done.stderr.startswith("side: cannot read"))
+        expect_equal((done.returncode, done.stdout), (1, ""), "no trace")
+        expect_equal(done.stderr.startswith("side: cannot read"), True, "no trace reported")
         with open("/dev/full", "w") as full:
             done = subprocess.run([viewer, trace], stdout=full, stderr=subprocess.PIPE, text=True)
-        check("output that cannot be written", (1, True),
-              (done.returncode, "cannot write the events: No space left" in done.stderr))
+        expect_equal((done.returncode, "cannot write the events: No space left" in done.stderr), (1, True), "output that cannot be written")
 
 
 def main():
@@ -130,46 +119,44 @@ def main():
         view = output(viewer, trace).splitlines()
         head = re.compile(r"\[02:13:20\.0000000\d\d|\[02:13:20\.00000010\d")
         for line in view:
-            check("time of " + line, True, bool(head.match(line)))
-        check("first delta", "(+?.?????????)", view[0].split()[1])
-        check("second delta", "(+0.000000001)", view[1].split()[1])
+            expect_equal(bool(head.match(line)), True, "time of " + line)
+        expect_equal(view[0].split()[1], "(+?.?????????)", "first delta")
+        expect_equal(view[1].split()[1], "(+0.000000001)", "second delta")
         lead = re.compile(r"^\[\S+\] \(\S+\) sample \"quoted\":4711 cpu3 ")
         check_lines("the view", output(sample, "view").splitlines(), [lead.sub("", line) for line in view])
 
         events = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
-        check("JSON events", len(wanted), len(events))
+        expect_equal(len(events), len(wanted), "JSON events")
         names = set()
         for event in events:
             names.add(event["event"])
-            check("schema", (1, "event", 4711, 3, "host"),
-                  (event["schema"], event["type"], event["vpid"], event["cpu"], event["hostname"]))
+            expect_equal((event["schema"], event["type"], event["vpid"], event["cpu"], event["hostname"]),
+                         (1, "event", 4711, 3, "host"), "schema")
             if event["event"] in JSON_FIELDS:
-                check(event["event"], JSON_FIELDS[event["event"]], event["fields"])
-        check("names looked at", set(), set(JSON_FIELDS) - names)
-        check("time", ("2020-09-25T02:13:20.000000015Z", 1601000000000000015),
-              (events[0]["time"], events[0]["ns"]))
-        check("log levels", "EMERG ALERT CRIT ERR WARNING NOTICE INFO DEBUG".split(),
-              [event["loglevel"] for event in events[:8]])
-        check("numbers of log levels", [], [event for event in events if "loglevel_value" in event])
-        check("variadic", {"k": 5}, [e for e in events if e["event"] == "sample:variadic"][0]["variadic"])
+                expect_equal(event["fields"], JSON_FIELDS[event["event"]], event["event"])
+        expect_equal(set(JSON_FIELDS) - names, set(), "names looked at")
+        expect_equal((events[0]["time"], events[0]["ns"]), ("2020-09-25T02:13:20.000000015Z", 1601000000000000015), "time")
+        expect_equal([event["loglevel"] for event in events[:8]], "EMERG ALERT CRIT ERR WARNING NOTICE INFO DEBUG".split(), "log levels")
+        expect_equal([event for event in events if "loglevel_value" in event], [], "numbers of log levels")
+        expect_equal([e for e in events if e["event"] == "sample:variadic"][0]["variadic"], {"k": 5}, "variadic")
 
         text = output(viewer, "-a", "-e", "sample:base16", trace)
-        check("attributes", True, text.endswith(
-            "{ x = 0xff @{ std.integer.base = 16, note = \"a/b */ c\" } }\n"))
+        expect_equal(text.endswith(
+            "{ x = 0xff @{ std.integer.base = 16, note = \"a/b */ c\" } }\n"), True, "attributes")
         value = json.loads(output(viewer, "-a", "-j", "-e", "sample:base16", trace))["fields"]["x"]
-        check("attributes in JSON", {"value": 255, "attributes": [
-            {"key": "std.integer.base", "value": 16}, {"key": "note", "value": "a/b */ c"}]}, value)
+        expect_equal(value, {"value": 255, "attributes": [
+            {"key": "std.integer.base", "value": 16}, {"key": "note", "value": "a/b */ c"}]}, "attributes in JSON")
         value = json.loads(output(viewer, "-a", "-j", "-e", "sample:dynamicattributes", trace))["fields"]["x"]
-        check("dynamic attributes in JSON", {"attributes": [{"key": "key", "value": 5}],
-                                             "value": [{"value": 9, "attributes": []}]}, value)
-        check("the limit", 7, len(output(viewer, "-n", "7", trace).splitlines()))
+        expect_equal(value, {"attributes": [{"key": "key", "value": 5}],
+                                             "value": [{"value": 9, "attributes": []}]}, "dynamic attributes in JSON")
+        expect_equal(len(output(viewer, "-n", "7", trace).splitlines()), 7, "the limit")
         colours = output(viewer, "-c", trace)
-        check("colours", True, "\033[" in colours)
-        check("only colours", output(viewer, trace), re.sub("\033\\[[0-9;]*m", "", colours))
+        expect_equal("\033[" in colours, True, "colours")
+        expect_equal(re.sub("\033\\[[0-9;]*m", "", colours), output(viewer, trace), "only colours")
         for line in output(viewer, trace).splitlines():
-            check("control characters in " + line, False, any(ord(c) < 32 for c in line))
+            expect_equal(any(ord(c) < 32 for c in line), False, "control characters in " + line)
 
 
 main()
 check_losses()
-sys.exit(1 if failures else 0)
+finish()
