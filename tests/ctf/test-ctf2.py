@@ -20,28 +20,26 @@ import tempfile
 import ctf2_reader
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import output
+from checks import expect, finish, output
 
 os.environ["TZ"] = "UTC"
 
 sample, viewer, channels, dump = sys.argv[1:5]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
-failures = 0
 work = tempfile.TemporaryDirectory()
 
 
-def check(what, wanted, got):
-    global failures
-    if wanted != got:
-        failures += 1
-        if isinstance(wanted, list) and isinstance(got, list):
-            for left, right in zip(wanted + [None] * 9, got + [None] * 9):
-                if left != right:
-                    wanted, got = left, right
-                    break
-        wanted, got = str(wanted), str(got)
-        begin = max(len(os.path.commonprefix([wanted, got])) - 80, 0)
-        print("%s\n  wanted %s\n  got    %s" % (what, wanted[begin:begin + 500], got[begin:begin + 500]))
+def expect_same(what, wanted, got):
+    """Prints only the part that differs: the texts are whole traces."""
+    same = wanted == got
+    if isinstance(wanted, list) and isinstance(got, list) and not same:
+        for left, right in zip(wanted + [None] * 9, got + [None] * 9):
+            if left != right:
+                wanted, got = left, right
+                break
+    wanted, got = str(wanted), str(got)
+    begin = max(len(os.path.commonprefix([wanted, got])) - 80, 0)
+    expect(same, "%s\n  wanted %s\n  got    %s" % (what, wanted[begin:begin + 500], got[begin:begin + 500]))
 
 
 def fragments(trace):
@@ -63,53 +61,53 @@ def test_sample():
             for packet in (0, 84):  # The UUIDs differ.
                 data[packet + 4:packet + 20] = bytes(16)
             files.append(data)
-        check("the bytes of both formats", files[0], files[1])
+        expect_same("the bytes of both formats", files[0], files[1])
     theirs = output("/usr/bin/python3", dump, first).splitlines()
-    check("events", True, len(theirs) > 80)
-    check("CTF 2 read plainly, against babeltrace2 on CTF 1.8", theirs, ctf2_reader.lines(second))
-    check("CTF 2 read by us", theirs, output(sample, "read", second).splitlines())
+    expect_same("events", True, len(theirs) > 80)
+    expect_same("CTF 2 read plainly, against babeltrace2 on CTF 1.8", theirs, ctf2_reader.lines(second))
+    expect_same("CTF 2 read by us", theirs, output(sample, "read", second).splitlines())
     for options in ([], ["-a"], ["-j"], ["-j", "-a"]):
-        check("the view %r" % options, output(viewer, *options, first).replace(first, ""),
-              output(viewer, *options, second).replace(second, ""))
+        expect_same("the view %r" % options, output(viewer, *options, first).replace(first, ""),
+                    output(viewer, *options, second).replace(second, ""))
 
 
 def test_attributes():
     """Checks what the metadata of CTF 2 states in addition to the layout."""
     trace = os.path.join(work.name, "second")
     all_of_them = fragments(trace)
-    check("fragments", ["preamble", "trace-class", "clock-class", "data-stream-class", "data-stream-class"],
-          [fragment["type"] for fragment in all_of_them[:5]])
-    check("environment", ("side", "ust", 4711, 'sample "quoted"'),
-          tuple(all_of_them[1]["environment"][key] for key in ("tracer_name", "domain", "vpid", "procname")))
-    check("clock", {"seconds": 1600000000, "cycles": 5}, all_of_them[2]["offset-from-origin"])
-    check("origin", "unix-epoch", all_of_them[2]["origin"])
+    expect_same("fragments", ["preamble", "trace-class", "clock-class", "data-stream-class", "data-stream-class"],
+                [fragment["type"] for fragment in all_of_them[:5]])
+    expect_same("environment", ("side", "ust", 4711, 'sample "quoted"'),
+                tuple(all_of_them[1]["environment"][key] for key in ("tracer_name", "domain", "vpid", "procname")))
+    expect_same("clock", {"seconds": 1600000000, "cycles": 5}, all_of_them[2]["offset-from-origin"])
+    expect_same("origin", "unix-epoch", all_of_them[2]["origin"])
     events = {fragment["name"]: fragment for fragment in all_of_them if fragment["type"] == "event-record-class"}
     levels = "emergency alert critical error warning notice info debug".split()
     first = [fragment for fragment in all_of_them[6:14]]
-    check("log levels", levels,
-          [fragment["attributes"]["babeltrace.org,2020"]["log-level"] for fragment in first])
-    check("the description", "base16", events["sample:base16"]["attributes"]["side"]["event"]["event"])
+    expect_same("log levels", levels,
+                [fragment["attributes"]["babeltrace.org,2020"]["log-level"] for fragment in first])
+    expect_same("the description", "base16", events["sample:base16"]["attributes"]["side"]["event"]["event"])
     members = {name: {member["name"]: member for member in event["payload-field-class"]["member-classes"]}
                for name, event in events.items()}
     classes = {name: {key: member["field-class"] for key, member in group.items()}
                for name, group in members.items()}
-    check("a hidden length", {"babeltrace.org,2020": {"is-key-only": True}},
-          members["sample:vla"]["_x_length"].get("attributes"))
-    check("a field", None, members["sample:vla"]["x"].get("attributes"))
+    expect_same("a hidden length", {"babeltrace.org,2020": {"is-key-only": True}},
+                members["sample:vla"]["_x_length"].get("attributes"))
+    expect_same("a field", None, members["sample:vla"]["x"].get("attributes"))
     for name, field, kind in (("bool", "x", "fixed-length-boolean"), ("vlabytes", "x", "dynamic-length-blob"), ("vla", "x", "dynamic-length-array"),
                               ("float16", "x", "fixed-length-floating-point-number"),
                               ("bitmap", "x", "fixed-length-bit-map"), ("optional", "x", "optional"),
                               ("variant", "x", "variant"), ("null", "x", "structure"),
                               ("string16", "x", "null-terminated-string"), ("array", "x", "static-length-array")):
-        check("the class of " + name, kind, classes["sample:" + name][field]["type"])
-    check("flags", {"read": [[0, 0]], "write": [[1, 1]], "mode": [[2, 4]], "ninth": [[9, 9]]},
-          classes["sample:bitmap"]["x"]["flags"])
-    check("a BLOB", "static-length-blob",
-          classes["sample:float128"]["x"]["member-classes"][0]["field-class"]["type"])
-    check("a base", 16, classes["sample:pointer"]["x"]["preferred-display-base"])
+        expect_same("the class of " + name, kind, classes["sample:" + name][field]["type"])
+    expect_same("flags", {"read": [[0, 0]], "write": [[1, 1]], "mode": [[2, 4]], "ninth": [[9, 9]]},
+                classes["sample:bitmap"]["x"]["flags"])
+    expect_same("a BLOB", "static-length-blob",
+                classes["sample:float128"]["x"]["member-classes"][0]["field-class"]["type"])
+    expect_same("a base", 16, classes["sample:pointer"]["x"]["preferred-display-base"])
     selector = {tuple(option["path"]) for option in
                 [classes["sample:optional"]["x"]["selector-field-location"]]}
-    check("a location", {("_x_tag",)}, selector)
+    expect_same("a location", {("_x_tag",)}, selector)
 
 
 # ---- channels and contexts ----
@@ -141,26 +139,26 @@ def test_channels():
             trace = traces[form, level] = os.path.join(work.name, "channels-%s-%s" % (form, level))
             output(channels, trace, form, level)
             suffix = ".zst" if level != "0" else ""
-            check("files of " + trace, sorted(["metadata"] + [name + suffix for name in (
+            expect_same("files of " + trace, sorted(["metadata"] + [name + suffix for name in (
                 "plain_2", "threads_17", "both_0", "side_session")]), sorted(os.listdir(trace)))
             if level == "0":
-                check("contexts, our reader, " + form, expected_channels(),
-                      output(sample, "read-contexts", trace).splitlines())
+                expect_same("contexts, our reader, " + form, expected_channels(),
+                            output(sample, "read-contexts", trace).splitlines())
     # Babeltrace 2.0.4 supports no variants in the contexts of an event: there they are its first
     # field.
     theirs = [line.replace('} {"number": 21}', '}, "number": 21}').replace('4714} {"_app', '4714} {"side_context": {"_app')
               for line in expected_channels()]
-    check("contexts, babeltrace2", theirs,
-          output("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines())
-    check("contexts, read plainly", expected_channels(), ctf2_reader.lines(traces["2", "0"], True))
+    expect_same("contexts, babeltrace2", theirs,
+                output("/usr/bin/python3", dump, traces["1", "0"], "--contexts").splitlines())
+    expect_same("contexts, read plainly", expected_channels(), ctf2_reader.lines(traces["2", "0"], True))
     for options in ([], ["-j"]):
-        check("the view of both formats", output(viewer, *options, traces["1", "0"]).splitlines(),
-              output(viewer, *options, traces["2", "0"]).splitlines())
+        expect_same("the view of both formats", output(viewer, *options, traces["1", "0"]).splitlines(),
+                    output(viewer, *options, traces["2", "0"]).splitlines())
     with open(os.path.join(traces["1", "0"], "metadata")) as file:
-        check("the base of ip", True, "base = 16; } _ip;" in file.read())
+        expect_same("the base of ip", True, "base = 16; } _ip;" in file.read())
     # A ring of a thread has no CPU.
     cpus = [event.get("cpu") for event in map(json.loads, output(viewer, "-j", traces["2", "0"]).splitlines())]
-    check("CPUs", [2] + [None] * 6 + [0, 0], cpus[:9])
+    expect_same("CPUs", [2] + [None] * 6 + [0, 0], cpus[:9])
 
 
 # ---- what other producers write ----
@@ -259,8 +257,8 @@ def agree(what, trace, wanted=None, contexts=False):
     plain = ctf2_reader.lines(trace, contexts)
     ours = output(sample, "read-contexts" if contexts else "read", trace).splitlines()
     if wanted is not None:
-        check(what + ", read plainly", wanted, plain)
-    check(what + ", read by us", plain, ours)
+        expect_same(what + ", read plainly", wanted, plain)
+    expect_same(what + ", read by us", plain, ours)
     output(viewer, trace)
     output(viewer, "-j", trace)
 
@@ -384,8 +382,8 @@ def test_inner_null():
     payload = struct_of(("a", struct_of(("len", uint()), ("x", struct_of(("y", uint()))))),
                         ("d", {"type": "dynamic-length-blob", "length-field-location": at("a", "x", None, "len")}))
     trace = write("null", one_stream(payload), [bytes([0, 2, 9, 5, 6])])
-    check("null behind a name", ['e 0 {"a": {"len": 2, "x": {"y": 9}}, "d": [5, 6]}'],
-          output(sample, "read", trace).splitlines())
+    expect_same("null behind a name", ['e 0 {"a": {"len": 2, "x": {"y": 9}}, "d": [5, 6]}'],
+                output(sample, "read", trace).splitlines())
 
 
 def test_packets():
@@ -453,7 +451,7 @@ def test_packets():
         packet.bytes(struct.pack(">QQHBB", times[2 * number], times[2 * number + 1], [0xfffe, 3, 3][number], number,
                                  4 * bool(number)))
         packet.bits += inner.bits
-        check("the length of a packet", content, len(packet.bits))
+        expect_same("the length of a packet", content, len(packet.bits))
         packet.bytes(b"\xee" * 8)
         body.bits += packet.bits
     streams.append(body.get())
@@ -463,16 +461,16 @@ def test_packets():
     streams.append(second.get())
     trace = write("packets", parts, streams)
     ours = output(sample, "read-contexts", trace).splitlines()
-    check("packets, lost", ["discarded 5"], [line for line in ours if line.startswith("discarded")])
+    expect_same("packets, lost", ["discarded 5"], [line for line in ours if line.startswith("discarded")])
     events = sorted(line for line in ours if not line.startswith("discarded"))
     # An event without a name is named by its number, one without a clock has no time.
-    check("packets, read by us", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), events)
+    expect_same("packets, read by us", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]), events)
     plain = ctf2_reader.lines(trace, True)
-    check("packets, read plainly", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]),
-          sorted(line for line in plain if not line.startswith("discarded")))
+    expect_same("packets, read plainly", sorted(expected + ['0 0 {"only": %d}' % number for number in (1, 2, 3)]),
+                sorted(line for line in plain if not line.startswith("discarded")))
     objects = [json.loads(line) for line in output(viewer, "-j", trace).splitlines()]
     first = [item for item in objects if item.get("event") == "p:one"][0]
-    check("what the view says", ("h", 0), (first["hostname"], first["cpu"]))
+    expect_same("what the view says", ("h", 0), (first["hostname"], first["cpu"]))
 
 
 def test_uuid_sizes():
@@ -487,9 +485,9 @@ def test_uuid_sizes():
             uuid[0] ^= differs
             trace = write("uuid-%d-%d" % (length, differs), parts, [bytes(uuid) + bytes([0, 7])])
             done = subprocess.run([viewer, trace], capture_output=True, text=True, env=dict(os.environ, TZ="UTC"))
-            check("bytes of a UUID, events", [0, 1], [done.returncode, done.stdout.count("x = 7")])
-            check("a UUID of %d bytes, another one: %s" % (length, differs), length == 16 and differs,
-                  "a packet has another UUID than the metadata" in done.stdout + done.stderr)
+            expect_same("bytes of a UUID, events", [0, 1], [done.returncode, done.stdout.count("x = 7")])
+            expect_same("a UUID of %d bytes, another one: %s" % (length, differs), length == 16 and differs,
+                        "a packet has another UUID than the metadata" in done.stdout + done.stderr)
 
 
 def test_wide_selectors():
@@ -535,16 +533,16 @@ def test_wrong():
     for what, parts in WRONG.items():
         trace = write("wrong-" + what.replace(" ", "-"), parts, [bytes(16)])
         done = subprocess.run([viewer, trace], capture_output=True, text=True)
-        check("the status of " + what, 1, done.returncode)
-        check("the sentence about " + what, True, "metadata" in done.stderr)
+        expect_same("the status of " + what, 1, done.returncode)
+        expect_same("the sentence about " + what, True, "metadata" in done.stderr)
     # The events before and after a damaged one are read.
     parts = one_stream(struct_of(("x", uint())))
     parts.append({"type": "event-record-class", "id": 1, "name": "bad", "payload-field-class": struct_of(("x", uint(65)))})
     parts.append({"type": "event-record-class", "id": 2, "name": "good", "payload-field-class": struct_of(("x", uint()))})
     trace = write("partly", parts, [bytes([0, 5, 2, 6])])
     lines = output(sample, "read", trace).splitlines()
-    check("around a wrong event", ['e 0 {"x": 5}', 'good 0 {"x": 6}'], [line for line in lines if "kind" not in line])
-    check("said", 1, len([line for line in lines if "65 bits" in line]))
+    expect_same("around a wrong event", ['e 0 {"x": 5}', 'good 0 {"x": 6}'], [line for line in lines if "kind" not in line])
+    expect_same("said", 1, len([line for line in lines if "65 bits" in line]))
 
 
 def random_class(depth, names):
@@ -646,4 +644,4 @@ def test_random():
 for name, test in list(globals().items()):
     if name.startswith("test_"):
         test()
-sys.exit(1 if failures else 0)
+finish()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-from checks import output
+from checks import expect, expect_equal, finish, output
 
 os.environ["TZ"] = "UTC"
 
@@ -22,7 +22,6 @@ sample, viewer, dump = sys.argv[1:4]
 LONG = os.environ.get("SIDE_TEST_LONG") == "1"
 UUID = bytes(range(1, 17))
 UUID_TEXT = "01020304-0506-0708-090a-0b0c0d0e0f10"
-failures = 0
 
 
 class Bits:
@@ -73,7 +72,6 @@ def same_events(ours, theirs):
 
 def compare(what, files):
     """Runs both readers on one directory, and returns the lines of side's."""
-    global failures
     with tempfile.TemporaryDirectory() as work:
         for name, data in files.items():
             path = os.path.join(work, name)
@@ -88,24 +86,14 @@ def compare(what, files):
         ours = output(sample, "read", work).splitlines()
         events = [line for line in ours if not line.startswith("discarded")]
         if not same_events(events, [line for line in theirs if not line.startswith("discarded")]):
-            failures += 1
-            print("%s: the readers differ" % what)
+            expect(False, "%s: the readers differ" % what)
             for left, right in zip(theirs + [""] * 9, ours + [""] * 9):
                 if left != right:
                     print("  babeltrace2 %s\n  ours        %s" % (left[:2000], right[:2000]))
                     break
         lost = [sorted(line for line in lines if line.startswith("discarded")) for lines in (ours, theirs)]
-        if lost[0] != lost[1]:
-            failures += 1
-            print("%s: lost events: %r and %r" % (what, lost[0], lost[1]))
+        expect_equal(lost[1], lost[0], what + ": lost events")
         return ours, output(viewer, work).splitlines()
-
-
-def expect(what, wanted, got):
-    global failures
-    if wanted != got:
-        failures += 1
-        print("%s\n  wanted %r\n  got    %r" % (what, wanted, got))
 
 
 # ---- LTTng's user-space tracer ----
@@ -274,16 +262,16 @@ def test_ust():
     for big in (False, True):
         text, packets = ust_trace(big)
         ours, view = compare("ust, big endian %s" % big, {"metadata": text, "channel_0": packets})
-        expect("events", 9, len(ours))
-        expect("discarded", 1, ours.count("discarded 3"))
+        expect_equal(len(ours), 9, "events")
+        expect_equal(ours.count("discarded 3"), 1, "discarded")
         again, _ = compare("packetised", {"metadata": packetised(text, big), "channel_0": packets})
-        expect("plain and packetised", ours, again)
+        expect_equal(again, ours, "plain and packetised")
         wanted = ("box cpu2 demo:hello: { vpid = 77, procname = \"proc\" }, { intfield = -5, hex = 0xbeef, "
                   "arrfield = \"ab\", _seq_length = 2, seq = [ 7, 8 ], str = \"t\u00e9xt\", f = 0.5, "
                   "e = \"AUTO\" (201) }")
-        expect("view", wanted, view[0].split(") ", 1)[1])
-        expect("lost", True, any(re.match(r"\[.*\] \*\*\* 3 events lost since .* in channel_0 of box \*\*\*$", line)
-                                 for line in view))
+        expect_equal(view[0].split(") ", 1)[1], wanted, "view")
+        expect_equal(any(re.match(r"\[.*\] \*\*\* 3 events lost since .* in channel_0 of box \*\*\*$", line)
+                                 for line in view), True, "lost")
 
 
 # ---- LTTng's kernel tracer ----
@@ -662,7 +650,7 @@ event { name = "e"; fields := struct { integer { size = 32; align = 8; signed = 
             if not match:
                 sys.exit("unexpected " + line)
             got.append((int(match.group(1)), int(match.group(2))))
-        expect("order of 300 events", sorted(wanted), got)
+        expect_equal(got, sorted(wanted), "order of 300 events")
 
 
 test_ust()
@@ -670,4 +658,4 @@ test_kernel()
 test_order()
 for seed in range(400 if LONG else 24):
     test_random(seed)
-sys.exit(1 if failures else 0)
+finish()
